@@ -1,0 +1,87 @@
+#define _GNU_SOURCE
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "frame.h"
+
+static const char *replace(char **slot, char *text) {
+  free(*slot);
+  *slot = text;
+  return NULL;
+}
+
+static const char *append(char **list, size_t *count, size_t limit, char *text) {
+  if (*count == limit) {
+    free(text);
+    return "too many arguments, environment variables or host lines";
+  }
+  list[(*count)++] = text;
+  list[*count] = NULL;
+  return NULL;
+}
+
+static const char *append_port(struct config *config, char *text) {
+  char *end;
+  unsigned long port = strtoul(text, &end, 10);
+  bool valid = *text >= '0' && *text <= '9' && *end == '\0' && port > 0 && port < 65536;
+  free(text);
+  if (!valid) return "a port is not a number from 1 to 65535";
+  if (config->port_count == CONFIG_MAX_PORTS) return "too many ports";
+  config->ports[config->port_count++] = (uint16_t)port;
+  return NULL;
+}
+
+static const char *set_one(struct config *config, uint8_t key, const uint8_t *value, size_t length) {
+  if (key == C_CLOCK) {
+    if (length != 8) return "the clock is not 8 bytes";
+    config->clock_ns = get_u64(value);
+    return NULL;
+  }
+  if (memchr(value, 0, length) != NULL) return "a value holds a zero byte";
+  char *text = strndup((const char *)value, length);
+  if (text == NULL) return "out of memory";
+  switch (key) {
+    case C_HOSTNAME: return replace(&config->hostname, text);
+    case C_USER: return replace(&config->user, text);
+    case C_WORKDIR: return replace(&config->workdir, text);
+    case C_ADDRESS: return replace(&config->address, text);
+    case C_GATEWAY: return replace(&config->gateway, text);
+    case C_DNS: return replace(&config->dns, text);
+    case C_ARG: return append(config->args, &config->arg_count, CONFIG_MAX_WORDS, text);
+    case C_ENV: return append(config->env, &config->env_count, CONFIG_MAX_WORDS, text);
+    case C_HOSTS: return append(config->hosts, &config->host_count, CONFIG_MAX_HOSTS - 1, text);
+    case C_PORT: return append_port(config, text);
+    default: free(text); return "a record has an unknown key";
+  }
+}
+
+const char *config_set(struct config *config, const uint8_t *records, size_t length) {
+  while (length > 0) {
+    if (length < 5) return "a record is cut short";
+    uint32_t size = get_u32(records + 1);
+    if (size > length - 5) return "a record is longer than its frame";
+    const char *fault = set_one(config, records[0], records + 5, size);
+    if (fault != NULL) return fault;
+    records += 5 + size;
+    length -= 5 + size;
+  }
+  return NULL;
+}
+
+void config_free(struct config *config) {
+  free(config->hostname), free(config->user), free(config->workdir);
+  free(config->address), free(config->gateway), free(config->dns);
+  for (size_t i = 0; i < config->arg_count; i++) free(config->args[i]);
+  for (size_t i = 0; i < config->env_count; i++) free(config->env[i]);
+  for (size_t i = 0; i < config->host_count; i++) free(config->hosts[i]);
+  memset(config, 0, sizeof *config);
+}
+
+const char *config_env(const struct config *config, const char *name) {
+  size_t length = strlen(name);
+  for (size_t i = 0; i < config->env_count; i++)
+    if (strncmp(config->env[i], name, length) == 0 && config->env[i][length] == '=') return config->env[i] + length + 1;
+  return NULL;
+}

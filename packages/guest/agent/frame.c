@@ -1,0 +1,91 @@
+#include "frame.h"
+
+#include <string.h>
+
+static const uint8_t MAGIC[4] = {'H', 'B', 'N', '1'};
+
+uint32_t get_u32(const uint8_t *at) {
+  return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+uint64_t get_u64(const uint8_t *at) { return (uint64_t)get_u32(at) | (uint64_t)get_u32(at + 4) << 32; }
+
+void put_u32(uint8_t *at, uint32_t value) {
+  for (int i = 0; i < 4; i++) at[i] = (uint8_t)(value >> (8 * i));
+}
+
+uint32_t frame_crc(uint32_t crc, const uint8_t *data, size_t length) {
+  static uint32_t table[256];
+  if (table[1] == 0) {
+    for (uint32_t i = 0; i < 256; i++) {
+      uint32_t value = i;
+      for (int bit = 0; bit < 8; bit++) value = (value >> 1) ^ ((value & 1) ? 0xedb88320u : 0);
+      table[i] = value;
+    }
+  }
+  crc = ~crc;
+  for (size_t i = 0; i < length; i++) crc = (crc >> 8) ^ table[(crc ^ data[i]) & 0xff];
+  return ~crc;
+}
+
+size_t frame_write(uint8_t *out, uint8_t type, uint32_t stream, const void *payload, uint32_t length) {
+  memcpy(out, MAGIC, 4);
+  out[4] = type;
+  out[5] = out[6] = out[7] = 0;
+  put_u32(out + 8, stream);
+  put_u32(out + 12, length);
+  if (length > 0) memmove(out + FRAME_HEADER, payload, length);
+  put_u32(out + 16, frame_crc(frame_crc(0, out + 4, 12), out + FRAME_HEADER, length));
+  return FRAME_HEADER + length;
+}
+
+static void drop(struct frame_reader *reader, size_t bytes) {
+  reader->used -= bytes;
+  memmove(reader->buffer, reader->buffer + bytes, reader->used);
+}
+
+static void drop_taken(struct frame_reader *reader) {
+  if (reader->taken == 0) return;
+  drop(reader, reader->taken);
+  reader->taken = 0;
+}
+
+uint8_t *frame_room(struct frame_reader *reader, size_t *room) {
+  drop_taken(reader);
+  *room = sizeof reader->buffer - reader->used;
+  return reader->buffer + reader->used;
+}
+
+void frame_fed(struct frame_reader *reader, size_t bytes) { reader->used += bytes; }
+
+/* Bytes before the next place where a frame could begin, looking from `from`. */
+static size_t garbage(const struct frame_reader *reader, size_t from) {
+  for (size_t at = from; at < reader->used; at++) {
+    size_t visible = reader->used - at < 4 ? reader->used - at : 4;
+    if (memcmp(reader->buffer + at, MAGIC, visible) == 0) return at;
+  }
+  return reader->used;
+}
+
+bool frame_next(struct frame_reader *reader, struct frame *frame) {
+  drop_taken(reader);
+  size_t skip = garbage(reader, 0);
+  for (;;) {
+    reader->skipped += skip;
+    drop(reader, skip);
+    if (reader->used < FRAME_HEADER) return false;
+    const uint8_t *head = reader->buffer;
+    uint32_t length = get_u32(head + 12);
+    bool plausible = head[5] == 0 && head[6] == 0 && head[7] == 0 && length <= FRAME_MAX_PAYLOAD;
+    if (plausible) {
+      if (reader->used < FRAME_HEADER + length) return false;
+      uint32_t crc = frame_crc(frame_crc(0, head + 4, 12), head + FRAME_HEADER, length);
+      if (crc == get_u32(head + 16)) {
+        *frame = (struct frame){.type = head[4], .stream = get_u32(head + 8), .length = length, .payload = head + FRAME_HEADER};
+        reader->taken = FRAME_HEADER + length;
+        return true;
+      }
+    }
+    skip = garbage(reader, 1);
+  }
+}

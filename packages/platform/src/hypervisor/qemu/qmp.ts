@@ -1,0 +1,137 @@
+/**
+ * A client of QEMU's machine protocol (QMP): JSON lines over a Unix socket.
+ * https://www.qemu.org/docs/master/interop/qmp-spec.html
+ */
+import { connect, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { messageOf } from "../../text.ts";
+
+/** QEMU answers a command in milliseconds; a silence this long means that it hangs. */
+const COMMAND_TIMEOUT_MS = 10_000;
+/** How often the socket is tried while QEMU starts. */
+const CONNECT_RETRY_MS = 2;
+/** A line longer than this is no QMP answer. */
+const MAX_LINE_BYTES = 4 * 1024 * 1024;
+
+/** QEMU refused a command, or the connection ended before its answer. */
+export class QmpError extends Error {
+  override name = "QmpError";
+}
+
+interface Pending {
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+/** An event of QEMU, such as `STOP` or `MIGRATION`. */
+export interface QmpEvent {
+  event: string;
+  data: Record<string, unknown>;
+}
+
+export class Qmp {
+  /** Called with each event; replaced by whoever wants them. */
+  onEvent: (event: QmpEvent) => void = () => {};
+  readonly #socket: Socket;
+  readonly #pending = new Map<number, Pending>();
+  #line = "";
+  #nextId = 1;
+  #greeted = Promise.withResolvers<void>();
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    this.#greeted.promise.catch(() => {});
+    socket.setEncoding("utf8");
+    socket.on("data", (chunk: string) => this.#receive(chunk));
+    socket.on("error", (error) => this.#end(error.message));
+    socket.on("close", () => this.#end("the connection to QEMU ended"));
+  }
+
+  /**
+   * Connects, retrying until QEMU listens, and leaves the negotiation mode.
+   * Rejects with the signal's reason when it is aborted first.
+   */
+  static async connect(path: string, signal: AbortSignal): Promise<Qmp> {
+    for (;;) {
+      signal.throwIfAborted();
+      const socket = await tryConnect(path);
+      if (socket === undefined) {
+        await delay(CONNECT_RETRY_MS, undefined, { signal });
+        continue;
+      }
+      const qmp = new Qmp(socket);
+      const abort = () => socket.destroy();
+      signal.addEventListener("abort", abort, { once: true });
+      try {
+        await qmp.#greeted.promise;
+        await qmp.execute("qmp_capabilities");
+        return qmp;
+      } finally {
+        signal.removeEventListener("abort", abort);
+      }
+    }
+  }
+
+  /** Runs a command and returns its answer; rejects with a {@link QmpError} that names the command. */
+  async execute<T = unknown>(command: string, args: Record<string, unknown> = {}): Promise<T> {
+    const id = this.#nextId++;
+    const answer = Promise.withResolvers<unknown>();
+    this.#pending.set(id, answer);
+    const timer = setTimeout(() => this.#settle(id, undefined, "no answer in time"), COMMAND_TIMEOUT_MS);
+    this.#socket.write(`${JSON.stringify({ execute: command, arguments: args, id })}\n`);
+    try {
+      return (await answer.promise) as T;
+    } catch (error) {
+      throw new QmpError(`QEMU refused ${command}: ${messageOf(error)}`);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Ends the connection; QEMU goes on. */
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #receive(chunk: string): void {
+    this.#line += chunk;
+    if (this.#line.length > MAX_LINE_BYTES) this.#socket.destroy(new Error("an answer of QEMU is too long"));
+    const lines = this.#line.split("\n");
+    this.#line = lines.pop() ?? "";
+    for (const line of lines) if (line.trim() !== "") this.#message(JSON.parse(line) as Record<string, unknown>);
+  }
+
+  #message(message: Record<string, unknown>): void {
+    if (typeof message.event === "string") {
+      this.onEvent({ event: message.event, data: (message.data ?? {}) as Record<string, unknown> });
+    } else if ("QMP" in message) {
+      this.#greeted.resolve();
+    } else {
+      const error = message.error as { desc?: string } | undefined;
+      this.#settle(message.id as number, message.return, error && (error.desc ?? "no reason given"));
+    }
+  }
+
+  #settle(id: number, value: unknown, error: string | undefined): void {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    if (error === undefined) pending?.resolve(value);
+    else pending?.reject(new Error(error));
+  }
+
+  #end(why: string): void {
+    this.#greeted.reject(new QmpError(why));
+    for (const id of [...this.#pending.keys()]) this.#settle(id, undefined, why);
+  }
+}
+
+function tryConnect(path: string): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once("connect", () => {
+      socket.removeAllListeners("error");
+      resolve(socket);
+    });
+    socket.once("error", () => resolve(undefined));
+  });
+}

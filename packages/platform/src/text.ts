@@ -1,0 +1,6 @@
+/** Small helpers for what people read. */
+
+/** The message of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
