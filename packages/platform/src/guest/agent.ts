@@ -1,0 +1,192 @@
+/** The platform's end of the agent channel: what may be asked of a guest, and what it reports. */
+import { randomBytes } from "node:crypto";
+import type { Duplex } from "node:stream";
+import type { GuestNetwork } from "../network/contract.ts";
+import { encodeFrame, type Frame, FrameReader, FrameType, MAX_PAYLOAD } from "./frame.ts";
+import { encodeRecords, wallClock } from "./records.ts";
+
+/** How the app ended. `signal` is 0 when it exited by itself. */
+export interface GuestExit {
+  code: number;
+  signal: number;
+  /** The kernel killed it for lack of memory. */
+  oom: boolean;
+}
+
+/** The agent's account of itself. */
+export interface Hello {
+  phase: "waiting" | "running" | "ended";
+  /** Every port asked for listens. */
+  ready: boolean;
+  exit: GuestExit;
+  /** Frames dropped because nobody read them. */
+  dropped: number;
+  version: string;
+}
+
+/** What a guest needs to run its app. */
+export interface GuestConfig {
+  hostname: string;
+  /** The command, program first. */
+  args: string[];
+  env: Record<string, string>;
+  /** `user[:group]`; empty is root. */
+  user: string;
+  workdir: string;
+  network: GuestNetwork;
+  /** TCP ports whose listening makes the app ready. */
+  ports: number[];
+}
+
+/** The guest refused something, or its channel ended. */
+export class GuestError extends Error {
+  override name = "GuestError";
+}
+
+const PROTOCOL = 1;
+const PHASES = ["waiting", "running", "ended"] as const;
+/** Reseeds the guest's random generator: as much as its pool takes at once. */
+const ENTROPY_BYTES = 64;
+
+export class GuestAgent {
+  onExit: (exit: GuestExit) => void = () => {};
+  onLog: (stream: number, data: Buffer) => void = () => {};
+  /** Something the agent refused; worth a line in the log. */
+  onError: (message: string) => void = () => {};
+  readonly #channel: Duplex;
+  readonly #reader = new FrameReader();
+  readonly #waiting = new Map<number, Set<PromiseWithResolvers<Frame>>>();
+  #ready = Promise.withResolvers<void>();
+  #started = false;
+
+  constructor(channel: Duplex) {
+    this.#channel = channel;
+    this.#ready.promise.catch(() => {});
+    channel.on("data", (chunk: Buffer) => {
+      for (const frame of this.#reader.push(chunk)) this.#receive(frame);
+    });
+    channel.on("error", (error) => this.#end(error.message));
+    channel.on("close", () => this.#end("the channel to the guest closed"));
+  }
+
+  /**
+   * Asks the agent who it is. `resync` first pushes a frame that an earlier platform may have
+   * left half sent out of the agent's reader; needed when adopting, costs a few milliseconds.
+   */
+  async hello(signal: AbortSignal, { resync = false } = {}): Promise<Hello> {
+    const answer = this.#expect([FrameType.hello], signal);
+    this.#send(FrameType.helloRequest);
+    if (resync) this.#send(FrameType.pad, Buffer.alloc(MAX_PAYLOAD));
+    const { payload } = await answer;
+    if (payload.length < 28 || payload.readUInt32LE(0) !== PROTOCOL) throw new GuestError("the agent speaks another protocol");
+    const hello: Hello = {
+      phase: PHASES[payload[4] ?? 0] ?? "ended",
+      ready: payload[5] === 1,
+      exit: { code: payload.readUInt32LE(12), signal: payload.readUInt32LE(16), oom: payload[20] === 1 },
+      dropped: payload.readUInt32LE(24),
+      version: payload.toString("utf8", 28),
+    };
+    if (hello.ready) this.#ready.resolve();
+    return hello;
+  }
+
+  /** Configures the guest and starts the app; settles when its program was executed. */
+  async run(config: GuestConfig, signal: AbortSignal): Promise<void> {
+    for (const chunk of encodeRecords(config)) this.#send(FrameType.set, chunk);
+    const answer = this.#expect([FrameType.started, FrameType.startFailed], signal);
+    this.#send(FrameType.run);
+    const frame = await answer;
+    if (frame.type === FrameType.startFailed) throw new GuestError(frame.payload.toString("utf8", 4));
+    this.#started = true;
+  }
+
+  /** Settles once every port asked for listens. */
+  ready(signal: AbortSignal): Promise<void> {
+    return abortable(this.#ready.promise, signal);
+  }
+
+  /** Flushes the guest's disks and stops the agent from sending. `awake` or `hello` end it. */
+  async quiesce(signal: AbortSignal): Promise<void> {
+    const answer = this.#expect([FrameType.quiesced], signal);
+    this.#send(FrameType.quiesce);
+    await answer;
+  }
+
+  /** After a resume or a cancelled suspend: sets the clock to the host's, reseeds randomness, lets the agent speak. */
+  async awake(signal: AbortSignal): Promise<void> {
+    const answer = this.#expect([FrameType.awoken], signal);
+    this.#send(FrameType.awake, Buffer.concat([wallClock(), randomBytes(ENTROPY_BYTES)]));
+    await answer;
+  }
+
+  /** Asks the app to end, kills it after `graceMs`, then powers the guest off. Returns at once. */
+  stop(signalNumber: number, graceMs: number): void {
+    const payload = Buffer.alloc(8);
+    payload.writeUInt32LE(signalNumber, 0);
+    payload.writeUInt32LE(graceMs, 4);
+    this.#send(FrameType.stop, payload);
+  }
+
+  /** A round trip through the agent. */
+  async ping(signal: AbortSignal, payload: Uint8Array = new Uint8Array()): Promise<Buffer> {
+    const answer = this.#expect([FrameType.pong], signal);
+    this.#send(FrameType.ping, payload);
+    return (await answer).payload;
+  }
+
+  close(): void {
+    this.#channel.destroy();
+  }
+
+  #send(type: number, payload?: Uint8Array): void {
+    if (this.#channel.writable) this.#channel.write(encodeFrame(type, payload));
+  }
+
+  #expect(types: number[], signal: AbortSignal): Promise<Frame> {
+    const waiter = Promise.withResolvers<Frame>();
+    for (const type of types) {
+      const waiters = this.#waiting.get(type) ?? new Set();
+      this.#waiting.set(type, waiters.add(waiter));
+    }
+    if (this.#channel.destroyed) waiter.reject(new GuestError("the channel to the guest is closed"));
+    const forget = () => {
+      for (const type of types) this.#waiting.get(type)?.delete(waiter);
+    };
+    return abortable(waiter.promise, signal).finally(forget);
+  }
+
+  #receive(frame: Frame): void {
+    const waiters = this.#waiting.get(frame.type);
+    const waiter = waiters?.values().next().value;
+    if (waiter !== undefined) {
+      waiters?.delete(waiter);
+      waiter.resolve(frame);
+    }
+    if (frame.type === FrameType.ready) this.#ready.resolve();
+    if (frame.type === FrameType.log) this.onLog(frame.stream, frame.payload);
+    if (frame.type === FrameType.error) this.onError(frame.payload.toString("utf8"));
+    if (frame.type === FrameType.exit && frame.payload.length >= 9) {
+      const { payload } = frame;
+      this.onExit({ code: payload.readUInt32LE(0), signal: payload.readUInt32LE(4), oom: payload[8] === 1 });
+    }
+    // A mount that failed is reported before anyone asked for the app.
+    if (frame.type === FrameType.startFailed && !this.#started) this.onError(frame.payload.toString("utf8", 4));
+  }
+
+  #end(why: string): void {
+    const error = new GuestError(why);
+    this.#ready.reject(error);
+    for (const waiters of this.#waiting.values()) for (const waiter of waiters) waiter.reject(error);
+    this.#waiting.clear();
+  }
+}
+
+/** The promise, or the signal's reason when it is aborted first. */
+export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const abort = () => reject(signal.reason as Error);
+    if (signal.aborted) return abort();
+    signal.addEventListener("abort", abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}

@@ -1,0 +1,64 @@
+/** Configuration records of F_SET frames; `packages/guest/agent/config.h` is the twin. */
+import type { GuestConfig } from "./agent.ts";
+import { MAX_PAYLOAD } from "./frame.ts";
+
+const Key = {
+  hostname: 1,
+  arg: 2,
+  env: 3,
+  user: 4,
+  workdir: 5,
+  address: 6,
+  gateway: 7,
+  dns: 8,
+  port: 9,
+  clock: 10,
+} as const;
+
+/** Longest value that fits a frame with its record header, in bytes. */
+export const MAX_VALUE = MAX_PAYLOAD - 5;
+
+/** The wall clock as the agent takes it: nanoseconds since 1970, 8 bytes little endian. */
+export function wallClock(): Buffer {
+  const clock = Buffer.alloc(8);
+  clock.writeBigUInt64LE(BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)) * 1000n);
+  return clock;
+}
+
+/** Payloads of as many frames as the configuration needs. Throws a RangeError when one value cannot fit a frame. */
+export function encodeRecords(config: GuestConfig): Buffer[] {
+  const records = [
+    record(Key.hostname, config.hostname),
+    ...config.args.map((arg) => record(Key.arg, arg)),
+    ...Object.entries(config.env).map(([name, value]) => record(Key.env, `${name}=${value}`)),
+    record(Key.user, config.user),
+    record(Key.workdir, config.workdir),
+    record(Key.address, config.network.address),
+    record(Key.gateway, config.network.gateway),
+    record(Key.dns, config.network.dns),
+    ...config.ports.map((port) => record(Key.port, String(port))),
+    record(Key.clock, wallClock()),
+  ];
+  const payloads: Buffer[] = [];
+  let current: Buffer[] = [];
+  let size = 0;
+  for (const next of records) {
+    if (size + next.length > MAX_PAYLOAD) {
+      payloads.push(Buffer.concat(current));
+      current = [];
+      size = 0;
+    }
+    current.push(next);
+    size += next.length;
+  }
+  return [...payloads, Buffer.concat(current)];
+}
+
+function record(key: number, value: string | Buffer): Buffer {
+  const bytes = Buffer.from(value as string);
+  if (bytes.length > MAX_VALUE) throw new RangeError(`a value is longer than ${MAX_VALUE} bytes`);
+  const head = Buffer.alloc(5);
+  head[0] = key;
+  head.writeUInt32LE(bytes.length, 1);
+  return Buffer.concat([head, bytes]);
+}

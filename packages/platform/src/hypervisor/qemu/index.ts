@@ -1,0 +1,109 @@
+/** The hypervisor contract on QEMU. */
+import { rm, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { messageOf } from "../../text.ts";
+import { HibernautError } from "../../errors.ts";
+import type { Hypervisor, HypervisorIdentity, Vmm, VmmRef, VmmSpec } from "../contract.ts";
+import { MACHINE_TYPE, qemuArguments, socketPaths } from "./arguments.ts";
+import { findProcesses, isAlive, killProcess, spawnDetached } from "./process.ts";
+import { Qmp } from "./qmp.ts";
+import { QemuVmm } from "./vmm.ts";
+
+/** QEMU listens within 50 ms; a loaded host takes much longer, a hang takes for ever. */
+const START_DEADLINE_MS = 30_000;
+const ADOPT_DEADLINE_MS = 10_000;
+
+export interface QemuSettings {
+  program: string;
+  /** As `qemu --version` tells it; recorded in snapshots. */
+  version: string;
+  accelerator: "kvm" | "tcg";
+  /** Folder of all run folders: `<runRoot>/<machine id>`. */
+  runRoot: string;
+  /** Folder of all machine folders: `<machineRoot>/<machine id>`. */
+  machineRoot: string;
+}
+
+export class QemuHypervisor implements Hypervisor {
+  readonly #settings: QemuSettings;
+
+  constructor(settings: QemuSettings) {
+    this.#settings = settings;
+  }
+
+  identity(): HypervisorIdentity {
+    const { version, accelerator } = this.#settings;
+    return { hypervisor: "qemu", version, accelerator, cpu_model: cpuModel(accelerator), machine_type: MACHINE_TYPE };
+  }
+
+  async boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm> {
+    // A new file, not the old one cut to size: a snapshot may still hold the old one.
+    await rm(spec.memory, { force: true });
+    await writeFile(spec.memory, "", { mode: 0o600 });
+    await truncate(spec.memory, spec.memoryMb * 1024 * 1024);
+    return this.#start(spec, false, signal);
+  }
+
+  async restore(spec: VmmSpec, deviceState: string, signal: AbortSignal): Promise<Vmm> {
+    const vmm = await this.#start(spec, true, signal);
+    try {
+      await vmm.load(deviceState, signal);
+      return vmm;
+    } catch (error) {
+      await vmm.kill();
+      throw error;
+    }
+  }
+
+  find(): Promise<VmmRef[]> {
+    return findProcesses(this.#settings.runRoot);
+  }
+
+  async adopt(ref: VmmRef, signal: AbortSignal): Promise<Vmm> {
+    if (!(await isAlive(ref))) throw new HibernautError("unavailable", `QEMU of machine ${ref.machineId} is gone.`);
+    const runDir = join(this.#settings.runRoot, ref.machineId);
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(ADOPT_DEADLINE_MS)]);
+    const qmp = await Qmp.connect(socketPaths(runDir).qmp, limit);
+    return new QemuVmm(ref, qmp, runDir, join(this.#settings.machineRoot, ref.machineId, "memory"));
+  }
+
+  end(ref: VmmRef): Promise<void> {
+    return killProcess(ref);
+  }
+
+  async #start(spec: VmmSpec, incoming: boolean, signal: AbortSignal): Promise<QemuVmm> {
+    const { qmp: path, agent } = socketPaths(spec.runDir);
+    await Promise.all([rm(path, { force: true }), rm(agent, { force: true })]);
+    const { accelerator, program } = this.#settings;
+    const args = qemuArguments(spec, { accelerator, cpuModel: cpuModel(accelerator), incoming });
+    signal.throwIfAborted();
+    const ref = await spawnDetached(program, args, spec.machineId, spec.consoleLog);
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(START_DEADLINE_MS), exitSignal(ref)]);
+    try {
+      return new QemuVmm(ref, await Qmp.connect(path, limit), spec.runDir, spec.memory);
+    } catch (error) {
+      await killProcess(ref);
+      signal.throwIfAborted();
+      throw new HibernautError("unavailable", `QEMU did not start (${messageOf(error)}). Its own words are in ${spec.consoleLog}.`);
+    }
+  }
+}
+
+/** KVM gives the guest the host's own CPU; emulation gives it all that it can. */
+export function cpuModel(accelerator: "kvm" | "tcg"): string {
+  return accelerator === "kvm" ? "host" : "max";
+}
+
+/** Aborted once the process is gone: QEMU that refuses its arguments ends at once. */
+function exitSignal(ref: VmmRef): AbortSignal {
+  const gone = new AbortController();
+  const timer = setInterval(() => {
+    void isAlive(ref).then((alive) => {
+      if (!alive) gone.abort(new Error("the process ended at once"));
+      if (!alive) clearInterval(timer);
+    });
+  }, 20);
+  timer.unref();
+  setTimeout(() => clearInterval(timer), START_DEADLINE_MS).unref();
+  return gone.signal;
+}

@@ -1,0 +1,91 @@
+/** QEMU as a process: started detached, found again, told from a stranger with the same pid. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import { HibernautError } from "../../errors.ts";
+import type { VmmRef } from "../contract.ts";
+
+/** A killed process is gone within milliseconds; freeing gigabytes of mappings takes longer. */
+const KILL_DEADLINE_MS = 10_000;
+const POLL_MS = 2;
+/** How often the end of an adopted process is looked for: it is not our child, so nothing tells us. */
+const WATCH_MS = 250;
+
+/**
+ * Starts QEMU in its own session, its output in `log`, so that it outlives this process.
+ * Rejects with `unavailable` when the program cannot be run.
+ */
+export async function spawnDetached(program: string, args: string[], machineId: string, log: string): Promise<VmmRef> {
+  const output = openSync(log, "a", 0o600);
+  try {
+    const child = spawn(program, args, { detached: true, stdio: ["ignore", output, output] });
+    await once(child, "spawn").catch((error: Error) => {
+      throw new HibernautError("unavailable", `${program} cannot be run: ${error.message}. Run \`hibernaut doctor\`.`);
+    });
+    child.unref();
+    const pid = child.pid ?? 0;
+    return { machineId, pid, startTicks: (await startTicks(pid)) ?? "gone" };
+  } finally {
+    closeSync(output);
+  }
+}
+
+/** Start time of a live process in clock ticks since boot (field 22 of proc_pid_stat(5)); undefined when it is gone or a zombie. */
+export async function startTicks(pid: number): Promise<string | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  // The name in field 2 may hold spaces and parentheses: count from its last one.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
+}
+
+/** Whether the process is still the one that was named. */
+export async function isAlive(ref: VmmRef): Promise<boolean> {
+  return (await startTicks(ref.pid)) === ref.startTicks;
+}
+
+/** Kills the process, unless its pid belongs to another one by now, and waits until it is gone. */
+export async function killProcess(ref: VmmRef): Promise<void> {
+  const deadline = performance.now() + KILL_DEADLINE_MS;
+  if (await isAlive(ref)) signal(ref.pid);
+  while (await isAlive(ref)) {
+    if (performance.now() > deadline) {
+      throw new HibernautError("unavailable", `QEMU of machine ${ref.machineId} (pid ${ref.pid}) does not end; the kernel holds it.`);
+    }
+    await delay(POLL_MS);
+  }
+}
+
+function signal(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+/** Settles when the process is gone or `stop` is aborted. */
+export async function watchExit(ref: VmmRef, stop: AbortSignal): Promise<void> {
+  while (!stop.aborted && (await isAlive(ref))) {
+    await delay(WATCH_MS, undefined, { signal: stop, ref: false }).catch(() => {});
+  }
+}
+
+/**
+ * QEMU processes whose run folder is `<runRoot>/<machine id>`, found by their command lines, so
+ * that one is found even if the platform died before it could note its pid.
+ */
+export async function findProcesses(runRoot: string): Promise<VmmRef[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
+  const found = await Promise.all(pids.map((pid) => identify(pid, runRoot)));
+  return found.filter((ref) => ref !== undefined);
+}
+
+async function identify(pid: number, runRoot: string): Promise<VmmRef | undefined> {
+  const args = (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0");
+  const machineId = /^hibernaut-([0-9a-f]{14}),/.exec(args[args.indexOf("-name") + 1] ?? "")?.[1];
+  if (machineId === undefined || !args.includes(`unix:${runRoot.replaceAll(",", ",,")}/${machineId}/qmp.sock,server=on,wait=off`)) return undefined;
+  const started = await startTicks(pid);
+  return started === undefined ? undefined : { machineId, pid, startTicks: started };
+}

@@ -1,0 +1,162 @@
+/** One QEMU process with its guest. */
+import { once } from "node:events";
+import { createReadStream, createWriteStream } from "node:fs";
+import { open, rm } from "node:fs/promises";
+import { connect, createServer, type Socket } from "node:net";
+import { dirname, join } from "node:path";
+import type { Duplex } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import { abortable } from "../../guest/agent.ts";
+import type { Vmm, VmmRef } from "../contract.ts";
+import { killProcess, watchExit } from "./process.ts";
+import { Qmp, QmpError } from "./qmp.ts";
+
+/** The memory file is shared with the guest, so only the devices' state goes through the stream. */
+const CAPABILITIES = ["x-ignore-shared", "events"].map((capability) => ({ capability, state: true }));
+const CONNECT_RETRY_MS = 2;
+
+interface MigrationInfo {
+  status?: string;
+  "error-desc"?: string;
+}
+
+export class QemuVmm implements Vmm {
+  readonly ref: VmmRef;
+  readonly exited: Promise<void>;
+  readonly #qmp: Qmp;
+  readonly #runDir: string;
+  readonly #memory: string;
+  readonly #watch = new AbortController();
+  #channel: Socket | undefined;
+
+  constructor(ref: VmmRef, qmp: Qmp, runDir: string, memory: string) {
+    this.ref = ref;
+    this.#qmp = qmp;
+    this.#runDir = runDir;
+    this.#memory = memory;
+    // A released VMM has not exited: its promise stays open.
+    this.exited = watchExit(ref, this.#watch.signal).then(() => (this.#watch.signal.aborted ? new Promise<void>(() => {}) : undefined));
+  }
+
+  async state(): Promise<"running" | "paused"> {
+    const { running } = await this.#qmp.execute<{ running: boolean }>("query-status");
+    return running ? "running" : "paused";
+  }
+
+  async run(): Promise<void> {
+    await this.#qmp.execute("cont");
+  }
+
+  async pause(): Promise<void> {
+    await this.#qmp.execute("stop");
+  }
+
+  async capture(deviceState: string, signal: AbortSignal): Promise<void> {
+    await this.#qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
+    const path = join(this.#runDir, "capture.sock");
+    await rm(path, { force: true });
+    const server = createServer();
+    server.listen(path);
+    await once(server, "listening");
+    try {
+      const written = once(server, "connection", { signal }).then(([socket]) =>
+        pipeline(socket as Socket, createWriteStream(deviceState, { mode: 0o600, flush: true }), { signal }),
+      );
+      written.catch(() => {}); // awaited below, after the migration's own verdict
+      await this.#migrate("migrate", `unix:${path}`, signal);
+      await written;
+      await flushFile(this.#memory);
+    } catch (error) {
+      await this.#qmp.execute("migrate_cancel").catch(() => {});
+      throw error;
+    } finally {
+      server.close();
+      await rm(path, { force: true });
+    }
+    signal.throwIfAborted();
+  }
+
+  /** Loads device state into a QEMU that waits for it. */
+  async load(deviceState: string, signal: AbortSignal): Promise<void> {
+    const path = join(this.#runDir, "load.sock");
+    await rm(path, { force: true });
+    await this.#qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
+    const loaded = this.#migrate("migrate-incoming", `unix:${path}`, signal);
+    loaded.catch(() => {});
+    const socket = await connectRetrying(path, signal);
+    // QEMU closes the socket as soon as it has seen the end mark, so a late EPIPE says nothing.
+    const sent = pipeline(createReadStream(deviceState), socket, { signal }).catch(() => {});
+    await loaded;
+    socket.destroy();
+    await sent;
+    await rm(path, { force: true });
+  }
+
+  async openChannel(signal: AbortSignal): Promise<Duplex> {
+    this.#channel?.destroy();
+    this.#channel = await connectRetrying(join(this.#runDir, "agent.sock"), signal);
+    return this.#channel;
+  }
+
+  async kill(): Promise<void> {
+    await killProcess(this.ref);
+    this.#channel?.destroy();
+    this.#qmp.close();
+    await this.exited;
+  }
+
+  release(): void {
+    this.#watch.abort();
+    this.#channel?.destroy();
+    this.#qmp.close();
+  }
+
+  async #migrate(command: string, uri: string, signal: AbortSignal): Promise<void> {
+    const done = Promise.withResolvers<void>();
+    this.#qmp.onEvent = ({ event, data }) => {
+      if (event !== "MIGRATION") return;
+      if (data.status === "completed") done.resolve();
+      if (data.status === "failed" || data.status === "cancelled") done.reject(new QmpError(`the state stream ${data.status}`));
+    };
+    done.promise.catch(() => {});
+    try {
+      await this.#qmp.execute(command, { uri });
+      await abortable(Promise.race([done.promise, this.exited.then(() => Promise.reject(new QmpError("QEMU ended")))]), signal);
+    } catch (error) {
+      const info = await this.#qmp.execute<MigrationInfo>("query-migrate").catch((): MigrationInfo => ({}));
+      throw info["error-desc"] === undefined ? error : new QmpError(info["error-desc"]);
+    } finally {
+      this.#qmp.onEvent = () => {};
+    }
+  }
+}
+
+/** Makes a file's content durable, and the folder entry that names it. */
+async function flushFile(path: string): Promise<void> {
+  for (const target of [path, dirname(path)]) {
+    const file = await open(target, "r");
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+async function connectRetrying(path: string, signal: AbortSignal): Promise<Socket> {
+  for (;;) {
+    signal.throwIfAborted();
+    const socket = connect(path);
+    const connected = await new Promise<boolean>((resolve) => {
+      socket.once("connect", () => resolve(true));
+      socket.once("error", () => resolve(false));
+    });
+    if (connected) {
+      socket.removeAllListeners("error");
+      socket.on("error", () => socket.destroy());
+      return socket;
+    }
+    await delay(CONNECT_RETRY_MS, undefined, { signal });
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * The configuration of a machine, with the field names of Fly Machines. One schema is the
+ * validator, the TypeScript type and the OpenAPI document.
+ */
+import { type Static, Type } from "typebox";
+
+const closed = { additionalProperties: false } as const;
+
+/** Larger machines would make suspend slow and its file large for what software emulation can use. */
+const MEMORY_MB = { minimum: 128, maximum: 32_768, default: 256 } as const;
+const CPUS = { minimum: 1, maximum: 8, default: 1 } as const;
+
+export const ServiceConfig = Type.Object(
+  {
+    protocol: Type.Optional(Type.Union([Type.Literal("tcp"), Type.Literal("http")], { description: "default: tcp" })),
+    internal_port: Type.Integer({ minimum: 1, maximum: 65_535, description: "the port that the app listens on" }),
+    autostop: Type.Optional(
+      Type.Union([Type.Literal("suspend"), Type.Literal("stop"), Type.Literal("off")], { description: "default: off" }),
+    ),
+    autostart: Type.Optional(Type.Boolean({ description: "default: true" })),
+    min_machines_running: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000 })),
+    idle_timeout: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400, description: "seconds; default: 300" })),
+    concurrency: Type.Optional(
+      Type.Object(
+        {
+          type: Type.Optional(Type.Union([Type.Literal("requests"), Type.Literal("connections")])),
+          soft_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+          hard_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+);
+
+export const MachineConfig = Type.Object(
+  {
+    image: Type.String({ minLength: 1, maxLength: 1024, description: "image reference or archive, e.g. `oci:/srv/app:latest`" }),
+    guest: Type.Optional(
+      Type.Object({ cpus: Type.Optional(Type.Integer(CPUS)), memory_mb: Type.Optional(Type.Integer(MEMORY_MB)) }, closed),
+    ),
+    env: Type.Optional(Type.Record(Type.String({ pattern: "^[^=\\u0000]+$" }), Type.String({ maxLength: 32_768, pattern: "^[^\\u0000]*$" }))),
+    init: Type.Optional(
+      Type.Object(
+        {
+          entrypoint: Type.Optional(Type.Array(Type.String({ maxLength: 8192 }), { maxItems: 256 })),
+          cmd: Type.Optional(Type.Array(Type.String({ maxLength: 8192 }), { maxItems: 256 })),
+          exec: Type.Optional(Type.Array(Type.String({ maxLength: 8192 }), { maxItems: 256, description: "replaces entrypoint and cmd" })),
+          swap_size_mb: Type.Optional(Type.Integer({ minimum: 0, maximum: 32_768 })),
+        },
+        closed,
+      ),
+    ),
+    services: Type.Optional(Type.Array(ServiceConfig, { maxItems: 32 })),
+    checks: Type.Optional(Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown()))),
+    restart: Type.Optional(
+      Type.Object(
+        {
+          policy: Type.Optional(Type.Union([Type.Literal("no"), Type.Literal("on-failure"), Type.Literal("always")])),
+          max_retries: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000, description: "default: 10" })),
+        },
+        closed,
+      ),
+    ),
+    stop_config: Type.Optional(
+      Type.Object(
+        {
+          signal: Type.Optional(Type.String({ pattern: "^SIG[A-Z0-9]+$", description: "default: the image's, else SIGTERM" })),
+          timeout: Type.Optional(Type.Integer({ minimum: 0, maximum: 300, description: "seconds before SIGKILL; default: 5" })),
+        },
+        closed,
+      ),
+    ),
+    mounts: Type.Optional(Type.Array(Type.Record(Type.String(), Type.Unknown()), { maxItems: 0, description: "not supported yet: must be empty" })),
+    metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
+    schedule: Type.Optional(
+      Type.Union([Type.Literal("hourly"), Type.Literal("daily"), Type.Literal("weekly"), Type.Literal("monthly")]),
+    ),
+  },
+  closed,
+);
+
+export type ServiceConfig = Static<typeof ServiceConfig>;
+export type MachineConfig = Static<typeof MachineConfig>;
+
+/** CPUs and memory with the defaults filled in. */
+export function guestSize(config: MachineConfig): { cpus: number; memoryMb: number } {
+  return { cpus: config.guest?.cpus ?? CPUS.default, memoryMb: config.guest?.memory_mb ?? MEMORY_MB.default };
+}
+
+/** The ports that the machine's services listen on, each once, in order. */
+export function servicePorts(config: MachineConfig): number[] {
+  return [...new Set((config.services ?? []).map((service) => service.internal_port))];
+}

@@ -1,0 +1,98 @@
+/** The nouns of the machines module. */
+import type { MachineConfig } from "./config.ts";
+
+export const RESTING_STATES = ["created", "running", "suspended", "stopped", "failed"] as const;
+export const PASSING_STATES = ["starting", "suspending", "stopping", "updating", "destroying"] as const;
+export const STATES = [...RESTING_STATES, ...PASSING_STATES, "destroyed"] as const;
+
+export type RestingState = (typeof RESTING_STATES)[number];
+export type PassingState = (typeof PASSING_STATES)[number];
+export type MachineState = (typeof STATES)[number];
+
+export function isResting(state: MachineState): state is RestingState {
+  return (RESTING_STATES as readonly string[]).includes(state);
+}
+
+/** A snapshot that is published and not consumed. */
+export interface SnapshotRecord {
+  generation: string;
+  created_at: string;
+  size_bytes: number;
+}
+
+/** How a machine last came to run. */
+export interface LastBoot {
+  kind: "resume" | "cold";
+  /** Why it was a cold start, or how it came to resume; a stable word and, after a colon, details. */
+  reason: string;
+  at: string;
+  duration_ms: number;
+}
+
+/** What an update will change, stored before it is carried out. */
+export interface PendingUpdate {
+  config: MachineConfig;
+  version: string;
+  imageDigest: string;
+  bundleVersion: string;
+  /** The resting state from which the update started. */
+  from: RestingState;
+}
+
+/** All that is stored about a machine. Times are RFC 3339 in UTC. */
+export interface MachineRecord {
+  /** 14 hex digits. */
+  id: string;
+  app: string;
+  name: string;
+  state: MachineState;
+  /** What the passing state will be followed by, when it is not its usual end. */
+  goal: "running" | null;
+  region: string;
+  /** A ULID that changes with every update. */
+  version: string;
+  config: MachineConfig;
+  imageDigest: string;
+  bundleVersion: string;
+  address: string;
+  snapshot: SnapshotRecord | null;
+  /** Why there is no snapshot to resume from; the reason of the next cold start. */
+  coldReason: string;
+  /** Whether the next cold start resets the writable layer. */
+  resetLayer: boolean;
+  pending: PendingUpdate | null;
+  lastBoot: LastBoot | null;
+  /** Why the machine is in its state: the fault of `failed`, the exit of `stopped`. */
+  stateReason: string | null;
+  /** Starts in a row by the restart policy. */
+  restarts: number;
+  createdAt: string;
+  updatedAt: string;
+}
+
+/** One entry of a machine's history. */
+export interface MachineEvent {
+  at: string;
+  type: string;
+  from: MachineState | null;
+  to: MachineState;
+  details: Record<string, unknown>;
+}
+
+export interface AppRecord {
+  name: string;
+  createdAt: string;
+}
+
+export interface Eligibility {
+  eligible: boolean;
+  /** Every requirement that is not met, a sentence each. */
+  reasons: string[];
+}
+
+export interface CreateMachine {
+  name?: string;
+  region?: string;
+  config: MachineConfig;
+  skipLaunch?: boolean;
+}

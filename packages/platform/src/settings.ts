@@ -1,0 +1,157 @@
+/**
+ * Every setting of the platform: its environment variable, its default and the reason for it.
+ * A file (`<config folder>/settings.json`, same names) is read first, the environment overrides it.
+ */
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { HibernautError } from "./errors.ts";
+
+export interface Listen {
+  host: string;
+  port: number;
+}
+
+export interface Settings {
+  /** Database, images, machines. `/var/lib/hibernaut` as root, else `$XDG_DATA_HOME/hibernaut`. */
+  dataDir: string;
+  /** Loopback by default: the API starts programs, so it is not offered to a network by accident. */
+  apiListen: Listen;
+  proxyListen: Listen;
+  /** Name reported by `GET /v1/platform/regions` and given to machines. */
+  region: string;
+  /** How often machines are looked at for idleness, in seconds. */
+  idleCheckIntervalS: number;
+  /** Machines with more memory are stopped instead of suspended: their snapshot costs too much disk and time. */
+  suspendMaxMemoryMb: number;
+  /** Size of a machine's writable layer; sparse, so it costs only what is written. */
+  layerSizeMb: number;
+  /** `auto` proves KVM by booting the guest bundle and falls back to software emulation. */
+  accelerator: "auto" | "kvm" | "tcg";
+  /** The QEMU program. */
+  qemu: string;
+  /** Folder that holds the guest bundle which the set-up built. */
+  guestBundle: string;
+  /** From power on to the agent's first word: 3 s quiet under emulation, ten times that on a loaded host. */
+  bootTimeoutMs: number;
+  /** From the agent's first word to the app listening; after it the machine counts as running all the same. */
+  readyTimeoutMs: number;
+  /** Loading and waking a snapshot takes a quarter of a second; a resume that takes longer becomes a cold start. */
+  resumeTimeoutMs: number;
+  /** Taking a snapshot; the flush of a large memory file to a slow disk is the long part. */
+  suspendTimeoutMs: number;
+  logLevel: "debug" | "info" | "warn" | "error" | "silent";
+}
+
+type Parse<T> = (text: string, name: string) => T;
+
+interface Setting<T> {
+  env: string;
+  fallback(environment: NodeJS.ProcessEnv): T;
+  parse: Parse<T>;
+}
+
+const bundled = join(import.meta.dirname, "../../guest/.build/bundle");
+
+const SETTINGS: { [K in keyof Settings]: Setting<Settings[K]> } = {
+  dataDir: { env: "HIBERNAUT_DATA_DIR", fallback: defaultDataDir, parse: path },
+  apiListen: { env: "HIBERNAUT_API_LISTEN", fallback: () => ({ host: "127.0.0.1", port: 4280 }), parse: listen },
+  proxyListen: { env: "HIBERNAUT_PROXY_LISTEN", fallback: () => ({ host: "127.0.0.1", port: 8080 }), parse: listen },
+  region: { env: "HIBERNAUT_REGION", fallback: () => "local", parse: matching(/^[a-z0-9-]{1,32}$/, "1 to 32 of a-z, 0-9 and -") },
+  idleCheckIntervalS: { env: "HIBERNAUT_IDLE_CHECK_INTERVAL", fallback: () => 60, parse: integer(1, 3600) },
+  suspendMaxMemoryMb: { env: "HIBERNAUT_SUSPEND_MAX_MEMORY_MB", fallback: () => 2048, parse: integer(128, 1_048_576) },
+  layerSizeMb: { env: "HIBERNAUT_LAYER_SIZE_MB", fallback: () => 8192, parse: integer(64, 1_048_576) },
+  accelerator: { env: "HIBERNAUT_ACCELERATOR", fallback: () => "auto", parse: oneOf("auto", "kvm", "tcg") },
+  qemu: { env: "HIBERNAUT_QEMU", fallback: () => "qemu-system-x86_64", parse: (text) => text },
+  guestBundle: { env: "HIBERNAUT_GUEST_BUNDLE", fallback: () => bundled, parse: path },
+  bootTimeoutMs: { env: "HIBERNAUT_BOOT_TIMEOUT_MS", fallback: () => 60_000, parse: integer(1000, 600_000) },
+  readyTimeoutMs: { env: "HIBERNAUT_READY_TIMEOUT_MS", fallback: () => 30_000, parse: integer(0, 600_000) },
+  resumeTimeoutMs: { env: "HIBERNAUT_RESUME_TIMEOUT_MS", fallback: () => 15_000, parse: integer(500, 600_000) },
+  suspendTimeoutMs: { env: "HIBERNAUT_SUSPEND_TIMEOUT_MS", fallback: () => 60_000, parse: integer(1000, 600_000) },
+  logLevel: { env: "HIBERNAUT_LOG_LEVEL", fallback: () => "info", parse: oneOf("debug", "info", "warn", "error", "silent") },
+};
+
+/** The names of all settings, for documents and `doctor`. */
+export const SETTING_NAMES: readonly string[] = Object.values(SETTINGS).map((setting) => setting.env);
+
+/**
+ * Reads the settings. Throws `invalid_argument` that names the setting and what it would accept.
+ *
+ * @example
+ * const settings = readSettings(process.env);
+ */
+export function readSettings(environment: NodeJS.ProcessEnv): Settings {
+  const file = readFile(join(configFolder(environment), "settings.json"));
+  const read = <T>({ env, fallback, parse }: Setting<T>): T => {
+    const text = environment[env] ?? file[env];
+    return text === undefined || text === "" ? fallback(environment) : parse(String(text), env);
+  };
+  const entries = Object.entries(SETTINGS).map(([key, setting]) => [key, read(setting as Setting<unknown>)]);
+  return Object.fromEntries(entries) as Settings;
+}
+
+/** Folder of `config.json` (the CLI's) and `settings.json`. */
+export function configFolder(environment: NodeJS.ProcessEnv): string {
+  return join(environment.XDG_CONFIG_HOME || join(environment.HOME ?? homedir(), ".config"), "hibernaut");
+}
+
+function defaultDataDir(environment: NodeJS.ProcessEnv): string {
+  if (process.getuid?.() === 0) return "/var/lib/hibernaut";
+  return join(environment.XDG_DATA_HOME || join(environment.HOME ?? homedir(), ".local/share"), "hibernaut");
+}
+
+function readFile(file: string): Record<string, unknown> {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
+    throw bad(file, "a readable file");
+  }
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return parsed as Record<string, unknown>;
+  } catch {
+    // said below, in the same words as any other wrong content
+  }
+  throw bad(file, "a JSON object of settings");
+}
+
+function bad(name: string, wanted: string): HibernautError {
+  return new HibernautError("invalid_argument", `${name} must be ${wanted}.`, { setting: name });
+}
+
+function path(text: string, name: string): string {
+  if (!isAbsolute(text)) throw bad(name, "an absolute path");
+  return text;
+}
+
+function listen(text: string, name: string): Listen {
+  const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (!match || port > 65_535) throw bad(name, "host:port, with port 0 for any free one");
+  return { host: match[1] ?? match[2] ?? "", port };
+}
+
+function integer(minimum: number, maximum: number): Parse<number> {
+  return (text, name) => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < minimum || value > maximum) throw bad(name, `a whole number from ${minimum} to ${maximum}`);
+    return value;
+  };
+}
+
+function matching(pattern: RegExp, wanted: string): Parse<string> {
+  return (text, name) => {
+    if (!pattern.test(text)) throw bad(name, wanted);
+    return text;
+  };
+}
+
+function oneOf<const T extends string>(...values: T[]): Parse<T> {
+  return (text, name) => {
+    const found = values.find((value) => value === text);
+    if (found === undefined) throw bad(name, `one of ${values.join(", ")}`);
+    return found;
+  };
+}
