@@ -56,9 +56,17 @@ function checksum(frame: Buffer): number {
   return crc32(frame.subarray(HEADER), crc32(frame.subarray(4, 16)));
 }
 
+/** Bytes that may be checked in vain for every byte received, beyond {@link CREDIT}. */
+const CHECKS_PER_BYTE = 2;
+const CREDIT = 16 * MAX_PAYLOAD;
+
 /**
  * Cuts a byte stream into frames. Bytes that belong to no valid frame are skipped up to the
  * next magic, so neither noise nor a frame cut short can end the channel.
+ *
+ * A guest is not trusted: headers that overlap could make every byte be checked thousands of
+ * times. So checks that fail cost credit, which only received bytes bring. A reader without
+ * credit skips the whole of a frame that fails its check, and its work stays linear.
  *
  * @example
  * const reader = new FrameReader();
@@ -67,39 +75,68 @@ function checksum(frame: Buffer): number {
 export class FrameReader {
   /** Bytes that belonged to no valid frame so far. */
   skipped = 0;
+  /** The beginning of a frame (first `#length` bytes) and room for more of it. */
   #pending: Buffer = Buffer.alloc(0);
+  #length = 0;
+  #credit = CREDIT;
 
-  /** Takes the next bytes and returns the frames they complete. At most one frame stays buffered. */
+  /** Bytes that wait for the rest of their frame: never more than one frame. */
+  get buffered(): number {
+    return this.#length;
+  }
+
+  /** Takes the next bytes and returns the frames they complete. */
   push(chunk: Uint8Array): Frame[] {
-    this.#pending = Buffer.concat([this.#pending, chunk]);
+    const bytes = this.#join(chunk);
     const frames: Frame[] = [];
-    let at = this.#nextMagic(0);
-    while (this.#pending.length - at >= HEADER) {
-      const rest = this.#pending.subarray(at);
-      const length = rest.readUInt32LE(12);
-      const plausible = rest[5] === 0 && rest.readUInt16LE(6) === 0 && length <= MAX_PAYLOAD;
-      if (plausible && rest.length < HEADER + length) break;
-      const whole = plausible ? rest.subarray(0, HEADER + length) : undefined;
-      if (whole !== undefined && checksum(whole) === whole.readUInt32LE(16)) {
-        const payload = Buffer.from(whole.subarray(HEADER));
-        frames.push({ type: whole[4] ?? 0, stream: whole.readUInt32LE(8), payload });
-        at = this.#nextMagic(at + whole.length);
+    this.#credit = Math.min(CREDIT, this.#credit + CHECKS_PER_BYTE * chunk.length);
+    let at = this.#nextMagic(bytes, 0);
+    while (bytes.length - at >= HEADER) {
+      const length = bytes.readUInt32LE(at + 12);
+      const plausible = (bytes.readUInt32LE(at + 4) & 0xffffff00) === 0 && length <= MAX_PAYLOAD;
+      const end = plausible ? at + HEADER + length : at + 1;
+      if (end > bytes.length) break;
+      const whole = bytes.subarray(at, end);
+      if (plausible && checksum(whole) === whole.readUInt32LE(16)) {
+        frames.push({ type: whole[4] ?? 0, stream: whole.readUInt32LE(8), payload: Buffer.from(whole.subarray(HEADER)) });
+        at = this.#nextMagic(bytes, end);
       } else {
-        this.skipped += 1;
-        at = this.#nextMagic(at + 1);
+        this.#credit -= whole.length;
+        const next = this.#credit > 0 ? at + 1 : end;
+        this.skipped += next - at;
+        at = this.#nextMagic(bytes, next);
       }
     }
-    this.#pending = Buffer.from(this.#pending.subarray(at));
+    this.#keep(bytes, at);
     return frames;
   }
 
+  /** What was kept, followed by the chunk. Copies the chunk only, as the room grows by doubling. */
+  #join(chunk: Uint8Array): Buffer {
+    if (this.#length === 0) return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    const length = this.#length + chunk.length;
+    if (length > this.#pending.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#pending.length));
+      this.#pending.copy(larger, 0, 0, this.#length);
+      this.#pending = larger;
+    }
+    this.#pending.set(chunk, this.#length);
+    return this.#pending.subarray(0, length);
+  }
+
+  #keep(bytes: Buffer, from: number): void {
+    const inPlace = from === 0 && this.#length > 0;
+    this.#length = bytes.length - from;
+    if (!inPlace) this.#pending = Buffer.from(bytes.subarray(from));
+  }
+
   /** Where the next frame may begin, from `from` on; counts what it passes over. */
-  #nextMagic(from: number): number {
-    const whole = this.#pending.indexOf(MAGIC, from);
-    let at = whole === -1 ? this.#pending.length : whole;
+  #nextMagic(bytes: Buffer, from: number): number {
+    const whole = bytes.indexOf(MAGIC, from);
+    let at = whole === -1 ? bytes.length : whole;
     for (let cut = MAGIC.length - 1; whole === -1 && cut > 0; cut -= 1) {
-      const tail = this.#pending.length - cut;
-      if (tail >= from && MAGIC.subarray(0, cut).equals(this.#pending.subarray(tail))) {
+      const tail = bytes.length - cut;
+      if (tail >= from && MAGIC.subarray(0, cut).equals(bytes.subarray(tail))) {
         at = tail;
         break;
       }

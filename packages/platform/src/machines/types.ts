@@ -56,6 +56,8 @@ export interface MachineRecord {
   bundleVersion: string;
   address: string;
   snapshot: SnapshotRecord | null;
+  /** The generation that a suspend under way will publish. */
+  capturing: string | null;
   /** Why there is no snapshot to resume from; the reason of the next cold start. */
   coldReason: string;
   /** Whether the next cold start resets the writable layer. */

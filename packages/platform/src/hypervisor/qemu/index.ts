@@ -5,7 +5,7 @@ import { messageOf } from "../../text.ts";
 import { HibernautError } from "../../errors.ts";
 import type { Hypervisor, HypervisorIdentity, Vmm, VmmRef, VmmSpec } from "../contract.ts";
 import { MACHINE_TYPE, qemuArguments, socketPaths } from "./arguments.ts";
-import { findProcesses, isAlive, killProcess, spawnDetached } from "./process.ts";
+import { findProcesses, isAlive, killProcess, spawnDetached, watchExit } from "./process.ts";
 import { Qmp } from "./qmp.ts";
 import { QemuVmm } from "./vmm.ts";
 
@@ -78,13 +78,19 @@ export class QemuHypervisor implements Hypervisor {
     const args = qemuArguments(spec, { accelerator, cpuModel: cpuModel(accelerator), incoming });
     signal.throwIfAborted();
     const ref = await spawnDetached(program, args, spec.machineId, spec.consoleLog);
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(START_DEADLINE_MS), exitSignal(ref)]);
+    // QEMU that refuses its arguments ends at once: do not wait for its socket then.
+    const gone = new AbortController();
+    const started = new AbortController();
+    void watchExit(ref, started.signal).then(() => gone.abort(new Error("the process ended at once")));
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(START_DEADLINE_MS), gone.signal]);
     try {
       return new QemuVmm(ref, await Qmp.connect(path, limit), spec.runDir, spec.memory);
     } catch (error) {
       await killProcess(ref);
       signal.throwIfAborted();
       throw new HibernautError("unavailable", `QEMU did not start (${messageOf(error)}). Its own words are in ${spec.consoleLog}.`);
+    } finally {
+      started.abort();
     }
   }
 }
@@ -92,18 +98,4 @@ export class QemuHypervisor implements Hypervisor {
 /** KVM gives the guest the host's own CPU; emulation gives it all that it can. */
 export function cpuModel(accelerator: "kvm" | "tcg"): string {
   return accelerator === "kvm" ? "host" : "max";
-}
-
-/** Aborted once the process is gone: QEMU that refuses its arguments ends at once. */
-function exitSignal(ref: VmmRef): AbortSignal {
-  const gone = new AbortController();
-  const timer = setInterval(() => {
-    void isAlive(ref).then((alive) => {
-      if (!alive) gone.abort(new Error("the process ended at once"));
-      if (!alive) clearInterval(timer);
-    });
-  }, 20);
-  timer.unref();
-  setTimeout(() => clearInterval(timer), START_DEADLINE_MS).unref();
-  return gone.signal;
 }

@@ -11,7 +11,7 @@ import type { VmmRef } from "../contract.ts";
 const KILL_DEADLINE_MS = 10_000;
 const POLL_MS = 2;
 /** How often the end of an adopted process is looked for: it is not our child, so nothing tells us. */
-const WATCH_MS = 250;
+const WATCH_MS = 100;
 
 /**
  * Starts QEMU in its own session, its output in `log`, so that it outlives this process.

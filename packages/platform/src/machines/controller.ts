@@ -1,0 +1,269 @@
+/**
+ * One machine: its stored record, its guest, and one thing at a time. Commands are decided and
+ * stored at once, synchronously; the work that follows runs in a queue of its own.
+ */
+import { HibernautError } from "../errors.ts";
+import { GuestAgent, type GuestExit } from "../guest/agent.ts";
+import type { Vmm, VmmRef } from "../hypervisor/contract.ts";
+import { messageOf } from "../text.ts";
+import type { MachineDependencies } from "./dependencies.ts";
+import { boot } from "./effects/boot.ts";
+import { capture } from "./effects/capture.ts";
+import { type EffectContext, type EffectResult, type LiveGuest, within } from "./effects/context.ts";
+import { applyUpdate, halt, remove } from "./effects/halt.ts";
+import { newUlid } from "./identity.ts";
+import { type Command, type Effect, type LifecycleEvent, type Outcome, type Transition, transition } from "./lifecycle.ts";
+import { AppLog } from "./log.ts";
+import { observe, planRecovery, takeOver } from "./recover.ts";
+import { describeExit, hasFailed, restartDelay } from "./restart.ts";
+import type { MachineEvent, MachineRecord, PendingUpdate } from "./types.ts";
+
+const EFFECTS: Record<Exclude<Effect, "cancel_capture">, (context: EffectContext) => Promise<EffectResult>> = {
+  boot,
+  capture,
+  halt,
+  apply_update: applyUpdate,
+  remove,
+};
+/** What an effect reports that failed in a way it did not foresee. */
+const FAILED_OUTCOME: Record<keyof typeof EFFECTS, Outcome> = {
+  boot: "start_failed",
+  capture: "lost",
+  halt: "halt_failed",
+  apply_update: "update_failed",
+  remove: "remove_failed",
+};
+
+interface Task {
+  abort: AbortController;
+  done: Promise<void>;
+}
+
+export type ChangeListener = (record: MachineRecord) => void;
+
+export class MachineController {
+  readonly #deps: MachineDependencies;
+  readonly #listeners = new Set<ChangeListener>();
+  #record: MachineRecord;
+  #task: Task | undefined;
+  #live: LiveGuest | undefined;
+  #log: AppLog | undefined;
+  #exit = Promise.withResolvers<GuestExit>();
+  #exitValue: GuestExit | undefined;
+  #closed = false;
+
+  constructor(deps: MachineDependencies, record: MachineRecord) {
+    this.#deps = deps;
+    this.#record = record;
+  }
+
+  get record(): MachineRecord {
+    return this.#record;
+  }
+
+  /** Calls `listener` after every stored transition; returns how to stop that. */
+  subscribe(listener: ChangeListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * Decides, stores and begins. Throws what the lifecycle refuses; returns as soon as the intent
+   * is stored. `check` may refuse after the table agreed to a move.
+   */
+  command(command: Command, options: { force?: boolean; pending?: PendingUpdate; check?(): void } = {}): void {
+    const { state, id } = this.#record;
+    const answer = transition(state, command, { goal: this.#record.goal, force: options.force });
+    if (answer.kind === "refuse") {
+      throw new HibernautError(answer.code, `Machine ${id} is ${state}: ${answer.reason}.`, { machine_id: id, state });
+    }
+    if (answer.kind === "move") options.check?.();
+    const patch: Partial<MachineRecord> = {};
+    if (command === "start" || command === "restart" || command === "stop") patch.restarts = 0;
+    if (command === "update" && options.pending !== undefined) patch.pending = options.pending;
+    this.#apply(command, answer, patch, {});
+  }
+
+  /** Settles when nothing is under way. */
+  async settled(): Promise<void> {
+    for (let task = this.#task; task !== undefined; task = this.#task === task ? undefined : this.#task) await task.done;
+  }
+
+  /** Brings record and host together after a restart of the platform. `refs` are this machine's VMMs that are alive. */
+  async recover(refs: VmmRef[]): Promise<void> {
+    const limit = within(new AbortController().signal, this.#deps.settings.bootTimeoutMs, "adopting the guest");
+    const { vmm, observed } = await observe(this.#deps, this.#record, refs, limit);
+    const plan = planRecovery(this.#record, observed);
+    if (plan.reason !== "") this.#deps.log.info({ machine: this.#record.id, state: this.#record.state, plan }, `recovery: ${plan.reason}`);
+    if (plan.vmm === "kill") await vmm?.kill();
+    let next = plan.next;
+    if (vmm !== undefined && (plan.vmm === "adopt" || plan.vmm === "wake")) {
+      const live = await this.#attach(vmm);
+      const exit = await takeOver(live, plan, next, limit).catch(async (error: unknown) => {
+        this.#deps.log.warn({ machine: this.#record.id, reason: messageOf(error) }, "a guest could not be adopted");
+        await this.#kill();
+        if (next.kind !== "effect") next = { kind: "outcome", outcome: "lost" };
+        return undefined;
+      });
+      if (exit !== undefined) this.#appEnded(exit);
+    }
+    if (this.#record.state !== "destroyed") await this.#deps.snapshots.discardOthers(this.#record.id, plan.keep ?? undefined);
+    const captured = next.kind === "outcome" && next.outcome === "captured" && plan.keep !== null;
+    const snapshot = captured ? await this.#deps.snapshots.describe(this.#record.id, plan.keep ?? "") : undefined;
+    if (next.kind === "effect") this.#launch(next.effect as keyof typeof EFFECTS);
+    if (next.kind === "outcome") {
+      const patch = { capturing: null, ...(snapshot && { snapshot, coldReason: "" }) };
+      this.#finish({ outcome: next.outcome, patch, details: { reason: plan.reason } });
+    }
+    if (next.kind === "rest" && this.#exitValue !== undefined) this.#appEnded(this.#exitValue);
+  }
+
+  /** Lets go of the guest, which runs on, once what is under way is done. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.settled();
+    this.#live?.agent.close();
+    this.#live?.vmm.release();
+    this.#log?.close();
+  }
+
+  #apply(event: LifecycleEvent, answer: Exclude<Transition, { kind: "refuse" }>, patch: Partial<MachineRecord>, details: Record<string, unknown>): void {
+    const at = new Date().toISOString();
+    const from = this.#record.state;
+    const to = answer.kind === "move" ? answer.to : from;
+    const changes = { ...patch, goal: answer.goal };
+    if (to === "suspending" && from !== "suspending") changes.capturing = newUlid();
+    if (answer.kind === "move" || answer.goal !== this.#record.goal) {
+      const entry: MachineEvent = { at, type: event, from, to, details };
+      this.#record = { ...this.#record, ...changes, state: to, updatedAt: at };
+      this.#deps.store.machines.update(this.#record, entry);
+      this.#deps.log.info({ machine: this.#record.id, app: this.#record.app, event, from, to, ...details }, `${from} -> ${to}`);
+    }
+    if (answer.effect === "cancel_capture") this.#task?.abort.abort(new Error("a start was asked for"));
+    else if (answer.effect !== undefined) this.#launch(answer.effect);
+    if (from !== to) for (const listener of [...this.#listeners]) listener(this.#record);
+  }
+
+  /** Queues an effect behind the one under way, which is told to end. */
+  #launch(effect: keyof typeof EFFECTS): void {
+    const previous = this.#task;
+    previous?.abort.abort(new Error(`${effect.replace("_", " ")} was asked for`));
+    const task: Task = { abort: new AbortController(), done: Promise.resolve() };
+    this.#task = task;
+    task.done = this.#run(task, effect, previous?.done);
+  }
+
+  async #run(task: Task, effect: keyof typeof EFFECTS, before: Promise<void> | undefined): Promise<void> {
+    await before;
+    if (this.#task !== task) return;
+    const result = await EFFECTS[effect](this.#context(task.abort.signal)).catch((error: unknown): EffectResult => {
+      this.#deps.log.error({ machine: this.#record.id, err: error }, `${effect} failed unexpectedly`);
+      const stateReason = messageOf(error);
+      return { outcome: FAILED_OUTCOME[effect], patch: { stateReason }, details: { reason: stateReason } };
+    });
+    if (this.#task === task) this.#finish(result);
+    else if (result.patch !== undefined) this.#patchSnapshotOnly(result);
+    await result.after?.().catch((error: unknown) => {
+      this.#deps.log.warn({ machine: this.#record.id, reason: messageOf(error) }, `cleaning up after ${effect} failed`);
+    });
+    if (this.#task === task) this.#task = undefined;
+  }
+
+  /** A superseded effect decides nothing any more, but whether there is a snapshot remains a fact. */
+  #patchSnapshotOnly({ patch }: EffectResult): void {
+    if (patch?.snapshot !== undefined) this.#patch({ snapshot: patch.snapshot, capturing: null });
+  }
+
+  #finish(result: EffectResult): void {
+    let { outcome, patch = {} } = result;
+    const { state, goal, pending, config, restarts } = this.#record;
+    const ended = outcome === "app_ended" || outcome === "lost";
+    if (ended) {
+      const failed = outcome === "lost" || (this.#exitValue !== undefined && hasFailed(this.#exitValue));
+      const reason = this.#exitValue === undefined ? String(result.details?.reason ?? "the virtual machine ended") : describeExit(this.#exitValue);
+      patch = { ...patch, stateReason: reason, ...(outcome === "lost" && { coldReason: "vmm_lost" }) };
+      if (!this.#closed && restartDelay(config, restarts, { failed }) !== null) {
+        outcome = outcome === "lost" ? "lost_restarts" : "app_restarts";
+        patch = { ...patch, restarts: restarts + 1 };
+      }
+    }
+    const answer = transition(state, outcome, { goal, from: pending?.from });
+    if (answer.kind === "refuse") {
+      this.#deps.log.warn({ machine: this.#record.id, state, outcome }, "an outcome came too late");
+      return;
+    }
+    this.#apply(outcome, answer, patch, result.details ?? {});
+    // An app that ended while its machine was passing into `running` is noticed now.
+    if (this.#record.state === "running" && this.#exitValue !== undefined) this.#appEnded(this.#exitValue);
+  }
+
+  #context(signal: AbortSignal): EffectContext {
+    const self = this;
+    return {
+      deps: this.#deps,
+      signal,
+      get record() {
+        return self.#record;
+      },
+      patch: (changes) => this.#patch(changes),
+      get live() {
+        return self.#live;
+      },
+      attach: (vmm) => this.#attach(vmm),
+      kill: () => this.#kill(),
+      get exit() {
+        return self.#exitValue;
+      },
+      exited: () => self.#exit.promise,
+    };
+  }
+
+  #patch(changes: Partial<MachineRecord>): void {
+    this.#record = { ...this.#record, ...changes };
+    this.#deps.store.machines.update(this.#record);
+  }
+
+  async #attach(vmm: Vmm): Promise<LiveGuest> {
+    this.#exit = Promise.withResolvers();
+    this.#exitValue = undefined;
+    const { log, files, settings } = this.#deps;
+    const id = this.#record.id;
+    try {
+      const agent = new GuestAgent(await vmm.openChannel(within(new AbortController().signal, settings.bootTimeoutMs, "reaching the agent")));
+      this.#log ??= new AppLog(files.paths(id).appLog);
+      agent.onLog = (_stream, data) => this.#log?.write(data);
+      agent.onError = (message) => log.warn({ machine: id, message }, "the agent refused something");
+      agent.onExit = (exit) => this.#appEnded(exit);
+      this.#live = { vmm, agent };
+    } catch (error) {
+      await vmm.kill();
+      throw error;
+    }
+    void vmm.exited.then(() => this.#vmmEnded(vmm));
+    return this.#live;
+  }
+
+  async #kill(): Promise<void> {
+    const live = this.#live;
+    this.#live = undefined;
+    await live?.vmm.kill();
+    live?.agent.close();
+    this.#log?.close();
+    this.#log = undefined;
+  }
+
+  #appEnded(exit: GuestExit): void {
+    this.#exitValue = exit;
+    this.#exit.resolve(exit);
+    if (this.#record.state === "running") this.#finish({ outcome: "app_ended", details: { ...exit, reason: describeExit(exit) } });
+  }
+
+  /** Only a machine at rest notices here; effects see the end of the guests that they handle. */
+  #vmmEnded(vmm: Vmm): void {
+    if (this.#live?.vmm !== vmm) return;
+    this.#live.agent.close();
+    if (this.#record.state !== "running") return;
+    this.#live = undefined;
+    this.#finish({ outcome: "lost", details: { reason: "the virtual machine ended" } });
+  }
+}

@@ -1,0 +1,38 @@
+/** What machines are built on: contracts only, wired by the composition root. */
+import type { GuestBundle, Hypervisor } from "../hypervisor/contract.ts";
+import type { ImageStore } from "../images/contract.ts";
+import type { Network } from "../network/contract.ts";
+import type { Settings } from "../settings.ts";
+import type { SnapshotStore } from "../snapshots/store.ts";
+import type { Store } from "../store/contract.ts";
+import type { MachineFiles } from "./files.ts";
+
+/** The guest bundles at hand: the one that machines are made with now, and older ones that machines still boot. */
+export interface Bundles {
+  readonly current: GuestBundle;
+  get(version: string): GuestBundle | undefined;
+}
+
+/** The part of a structured logger that machines use. */
+export interface Logger {
+  info(fields: Record<string, unknown>, message: string): void;
+  warn(fields: Record<string, unknown>, message: string): void;
+  error(fields: Record<string, unknown>, message: string): void;
+}
+
+export type MachineSettings = Pick<
+  Settings,
+  "region" | "suspendMaxMemoryMb" | "bootTimeoutMs" | "readyTimeoutMs" | "resumeTimeoutMs" | "suspendTimeoutMs"
+>;
+
+export interface MachineDependencies {
+  hypervisor: Hypervisor;
+  store: Store;
+  images: ImageStore;
+  network: Network;
+  snapshots: SnapshotStore;
+  bundles: Bundles;
+  files: MachineFiles;
+  settings: MachineSettings;
+  log: Logger;
+}

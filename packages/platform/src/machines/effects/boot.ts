@@ -1,0 +1,160 @@
+/** Starting a machine: from its snapshot where there is one that fits, else from scratch. */
+import { setTimeout as delay } from "node:timers/promises";
+import { HibernautError } from "../../errors.ts";
+import type { GuestAgent } from "../../guest/agent.ts";
+import type { VmmSpec } from "../../hypervisor/contract.ts";
+import type { Image } from "../../images/contract.ts";
+import { messageOf } from "../../text.ts";
+import { guestSize, servicePorts } from "../config.ts";
+import { guestConfigOf } from "../environment.ts";
+import { restartDelay } from "../restart.ts";
+import type { LastBoot, MachineRecord } from "../types.ts";
+import { type EffectContext, type EffectResult, originOf, within } from "./context.ts";
+
+/** What stands in `coldReason` from the moment a snapshot is consumed until the next one is taken. */
+export const CONSUMED = "snapshot_consumed";
+
+export async function boot(context: EffectContext): Promise<EffectResult> {
+  const began = performance.now();
+  const booted = (kind: LastBoot["kind"], reason: string): Partial<MachineRecord> => ({
+    lastBoot: { kind, reason, at: new Date().toISOString(), duration_ms: Math.round(performance.now() - began) },
+    stateReason: null,
+  });
+  try {
+    await waitBeforeRestart(context);
+    if (context.live !== undefined) return await goOn(context, booted);
+    const resumed = await resume(context);
+    if ("after" in resumed) return { outcome: "started", patch: booted("resume", "snapshot"), details: { kind: "resume" }, after: resumed.after };
+    return await coldStart(context, resumed.reason, booted);
+  } catch (error) {
+    await context.kill();
+    return { outcome: "start_failed", patch: { stateReason: messageOf(error) }, details: { reason: messageOf(error) } };
+  }
+}
+
+type Booted = (kind: LastBoot["kind"], reason: string) => Partial<MachineRecord>;
+
+async function waitBeforeRestart({ record, signal }: EffectContext): Promise<void> {
+  if (record.restarts === 0) return;
+  await delay(restartDelay(record.config, record.restarts - 1, { failed: true }) ?? 0, undefined, { signal });
+}
+
+/** Tries the snapshot. Answers with the reason when the start has to be cold. */
+async function resume(context: EffectContext): Promise<{ after(): Promise<void> } | { reason: string }> {
+  const { deps, record } = context;
+  if (record.snapshot === null) return { reason: record.coldReason };
+  const { generation } = record.snapshot;
+  const after = () => deps.snapshots.discard(record.id, generation);
+  const usable = await deps.snapshots.usable(generation, originOf(record, deps));
+  if (typeof usable === "string") {
+    context.patch({ snapshot: null, coldReason: usable });
+    await after();
+    return { reason: usable };
+  }
+  try {
+    const limit = within(context.signal, deps.settings.resumeTimeoutMs, "the resume");
+    await deps.files.prepare(record.id);
+    await deps.snapshots.stage(record.id, generation);
+    const vmm = await deps.hypervisor.restore((await specOf(context)).spec, usable.devices, limit);
+    const { agent } = await context.attach(vmm);
+    // From here on the snapshot is spent, whatever happens: it must be stored before the guest runs.
+    context.patch({ snapshot: null, coldReason: CONSUMED });
+    await vmm.run();
+    await agent.awake(limit);
+    return { after };
+  } catch (error) {
+    await context.kill();
+    if (context.signal.aborted) throw error;
+    const reason = `resume_failed: ${messageOf(error)}`;
+    deps.log.warn({ machine: record.id, reason }, "a resume failed; starting cold");
+    context.patch({ snapshot: null, coldReason: reason });
+    await after();
+    return { reason };
+  }
+}
+
+async function coldStart(context: EffectContext, reason: string, booted: Booted): Promise<EffectResult> {
+  const { deps, record, signal } = context;
+  const { memoryMb } = guestSize(record.config);
+  await deps.files.prepare(record.id);
+  await deps.snapshots.discardOthers(record.id, undefined);
+  await deps.files.requireRoom(record.id, memoryMb);
+  if (record.resetLayer || !(await deps.files.hasLayer(record.id))) await deps.files.freshLayer(record.id);
+  context.patch({ resetLayer: false, coldReason: reason });
+  const { spec, image } = await specOf(context);
+  const limit = within(signal, deps.settings.bootTimeoutMs, "the boot");
+  const { agent } = await context.attach(await deps.hypervisor.boot(spec, limit));
+  await agent.hello(limit);
+  return startApp(context, agent, image, () => booted("cold", reason));
+}
+
+async function startApp(context: EffectContext, agent: GuestAgent, image: Image, patch: () => Partial<MachineRecord>): Promise<EffectResult> {
+  const { deps, record, signal } = context;
+  const { guest } = await deps.network.attach(record.id, record.address, servicePorts(record.config));
+  await agent.run(guestConfigOf(record, image.config, guest), within(signal, deps.settings.bootTimeoutMs, "starting the app"));
+  return untilReady(context, agent, patch);
+}
+
+/** Running means that the app listens where it said it would, that it ended, or that it was given its time. */
+async function untilReady(context: EffectContext, agent: GuestAgent, patch: () => Partial<MachineRecord>): Promise<EffectResult> {
+  const { deps, signal } = context;
+  const limit = within(signal, deps.settings.readyTimeoutMs, "listening on its ports");
+  const ready = agent.ready(limit).then(
+    () => "ready" as const,
+    (error: unknown) => error,
+  );
+  const first = await Promise.race([ready, context.exited()]);
+  if (context.exit !== undefined) return { outcome: "app_ended", patch: patch() };
+  signal.throwIfAborted();
+  if (first === "ready") return { outcome: "started", patch: patch(), details: { kind: "cold" } };
+  if (!limit.aborted) throw first;
+  const stateReason = "the app does not listen on all ports of its services yet";
+  return { outcome: "started", patch: { ...patch(), stateReason }, details: { kind: "cold", warning: stateReason } };
+}
+
+/** A start that an earlier platform process began: the guest is there, at whatever point it reached. */
+async function goOn(context: EffectContext, booted: Booted): Promise<EffectResult> {
+  const { deps, record, signal, live } = context;
+  if (live === undefined) throw new Error("no guest to go on with");
+  const hello = await live.agent.hello(within(signal, deps.settings.bootTimeoutMs, "the boot"), { resync: true });
+  const kind = record.coldReason === CONSUMED ? "resume" : "cold";
+  const patch = () => booted(kind, kind === "resume" ? "snapshot" : record.coldReason);
+  if (hello.phase === "ended") return { outcome: "app_ended", patch: patch() };
+  if (hello.phase === "waiting") return startApp(context, live.agent, await imageOf(context), patch);
+  await live.agent.awake(within(signal, deps.settings.resumeTimeoutMs, "setting the clock"));
+  return untilReady(context, live.agent, patch);
+}
+
+async function imageOf({ deps, record }: EffectContext): Promise<Image> {
+  const image = await deps.images.get(record.imageDigest);
+  if (image !== undefined) return image;
+  throw new HibernautError(
+    "failed_precondition",
+    `The image ${record.config.image} (${record.imageDigest}) is no longer in the image store. Update the machine with its image.`,
+  );
+}
+
+async function specOf(context: EffectContext): Promise<{ spec: VmmSpec; image: Image }> {
+  const { deps, record } = context;
+  const image = await imageOf(context);
+  const bundle = deps.bundles.get(record.bundleVersion);
+  if (bundle === undefined) {
+    throw new HibernautError("failed_precondition", `Guest bundle ${record.bundleVersion} is gone. Run \`hibernaut machine update ${record.id} --yes\`.`);
+  }
+  const paths = deps.files.paths(record.id);
+  const { cpus, memoryMb } = guestSize(record.config);
+  const network = await deps.network.attach(record.id, record.address, servicePorts(record.config));
+  const spec: VmmSpec = {
+    machineId: record.id,
+    cpus,
+    memoryMb,
+    bundle,
+    image: image.rootfs,
+    layer: paths.layer,
+    memory: paths.memory,
+    runDir: paths.run,
+    consoleLog: paths.console,
+    network,
+  };
+  return { spec, image };
+}

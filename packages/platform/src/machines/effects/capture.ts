@@ -1,0 +1,54 @@
+/** Suspending a machine: its state to disk, whole, then its VMM away. */
+import { messageOf } from "../../text.ts";
+import { type EffectContext, type EffectResult, originOf, within } from "./context.ts";
+
+/** The guest flushes its disks before it stands still; one that writes a lot may take a while. */
+const QUIESCE_TIMEOUT_MS = 10_000;
+const WAKE_TIMEOUT_MS = 10_000;
+
+export async function capture(context: EffectContext): Promise<EffectResult> {
+  const { deps, record, live } = context;
+  const generation = record.capturing;
+  if (live === undefined || generation === null) return { outcome: "lost", details: { reason: "there is no guest to suspend" } };
+  const limit = within(context.signal, deps.settings.suspendTimeoutMs, "the suspend");
+  const began = performance.now();
+  try {
+    await live.agent.quiesce(within(limit, QUIESCE_TIMEOUT_MS, "flushing the guest's disks"));
+    if (context.exit !== undefined) throw new Error("the app ended meanwhile");
+    await live.vmm.pause();
+    const frozen = performance.now();
+    const draft = await deps.snapshots.draft(record.id, generation);
+    await live.vmm.capture(draft.devices, limit);
+    // The last moment to turn back: once it is published, the guest must not go on.
+    limit.throwIfAborted();
+    const createdAt = new Date().toISOString();
+    const size = await deps.snapshots.publish(draft, originOf(record, deps), createdAt);
+    await context.kill();
+    const durations = { duration_ms: Math.round(performance.now() - began), frozen_ms: Math.round(performance.now() - frozen) };
+    return {
+      outcome: "captured",
+      patch: { snapshot: { generation, created_at: createdAt, size_bytes: size }, capturing: null, coldReason: "", stateReason: null },
+      details: { size_bytes: size, ...durations },
+    };
+  } catch (error) {
+    return turnBack(context, generation, messageOf(error));
+  }
+}
+
+/** Lets the same guest go on. The generation goes first: it must never be found beside a guest that ran on. */
+async function turnBack(context: EffectContext, generation: string, reason: string): Promise<EffectResult> {
+  const { deps, record, live, signal } = context;
+  try {
+    await deps.snapshots.discard(record.id, generation);
+    if (live === undefined) throw new Error("the guest is gone");
+    await live.vmm.run();
+    await live.agent.awake(within(new AbortController().signal, WAKE_TIMEOUT_MS, "waking the guest"));
+  } catch (error) {
+    await context.kill();
+    return { outcome: "lost", patch: { capturing: null }, details: { reason: `${reason}; ${messageOf(error)}` } };
+  }
+  if (signal.aborted) return { outcome: "capture_cancelled", patch: { capturing: null }, details: { reason } };
+  const stateReason = `the last suspend failed: ${reason}`;
+  deps.log.warn({ machine: record.id, reason }, "a suspend failed; the machine goes on");
+  return { outcome: "capture_failed", patch: { capturing: null, stateReason }, details: { reason } };
+}

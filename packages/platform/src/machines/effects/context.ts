@@ -1,0 +1,65 @@
+/** What an effect may see and touch of its machine. */
+import type { GuestAgent, GuestExit } from "../../guest/agent.ts";
+import type { Vmm } from "../../hypervisor/contract.ts";
+import type { SnapshotOrigin } from "../../snapshots/manifest.ts";
+import { guestSize } from "../config.ts";
+import type { MachineDependencies } from "../dependencies.ts";
+import type { Outcome } from "../lifecycle.ts";
+import type { MachineRecord } from "../types.ts";
+
+/** A VMM and the connection to the agent in it. */
+export interface LiveGuest {
+  vmm: Vmm;
+  agent: GuestAgent;
+}
+
+/** How an effect ended. It reports; the lifecycle table decides what follows. */
+export interface EffectResult {
+  outcome: Outcome;
+  /** Stored together with the transition. */
+  patch?: Partial<MachineRecord>;
+  /** For the machine's history. */
+  details?: Record<string, unknown>;
+  /** Cleaning that nobody needs to wait for, except the next effect. */
+  after?(): Promise<void>;
+}
+
+export interface EffectContext {
+  readonly deps: MachineDependencies;
+  /** Aborted when the effect was cancelled or something else takes its place. */
+  readonly signal: AbortSignal;
+  readonly record: MachineRecord;
+  /** Stores changes at once, without a change of state. */
+  patch(changes: Partial<MachineRecord>): void;
+  readonly live: LiveGuest | undefined;
+  /** Connects the agent and makes the guest the machine's. */
+  attach(vmm: Vmm): Promise<LiveGuest>;
+  /** Ends the guest, if there is one, and waits until it is gone. */
+  kill(): Promise<void>;
+  /** How the app ended, once it did. */
+  readonly exit: GuestExit | undefined;
+  /** Settles when the app ends. */
+  exited(): Promise<GuestExit>;
+}
+
+/** What a snapshot of this machine taken now, or resumed now, must agree with. */
+export function originOf(record: MachineRecord, deps: MachineDependencies): SnapshotOrigin {
+  const { cpus, memoryMb } = guestSize(record.config);
+  return {
+    machineId: record.id,
+    machineVersion: record.version,
+    hypervisor: deps.hypervisor.identity(),
+    bundleVersion: record.bundleVersion,
+    imageDigest: record.imageDigest,
+    cpus,
+    memoryMb,
+  };
+}
+
+/** The effect's signal, with an end of its own. */
+export function within(signal: AbortSignal, milliseconds: number, what: string): AbortSignal {
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(new Error(`${what} took longer than ${milliseconds} ms`)), milliseconds);
+  timer.unref();
+  return AbortSignal.any([signal, limit.signal]);
+}

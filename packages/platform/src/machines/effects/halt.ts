@@ -1,0 +1,70 @@
+/** Ending guests: stop, update and destroy. */
+import { setTimeout as delay } from "node:timers/promises";
+import { abortable } from "../../guest/agent.ts";
+import { messageOf } from "../../text.ts";
+import { stopOf } from "../environment.ts";
+import { describeExit } from "../restart.ts";
+import type { MachineRecord } from "../types.ts";
+import type { EffectContext, EffectResult } from "./context.ts";
+
+/** From the end of the app to the end of the VMM: a flush of the disks and a power off. */
+const POWER_OFF_MS = 10_000;
+
+/** Stops the guest and forgets its state: memory, snapshot and, at the next start, the writable layer. */
+export async function halt(context: EffectContext): Promise<EffectResult> {
+  try {
+    await endGuest(context);
+    await forgetState(context);
+    const stateReason = context.exit === undefined ? null : describeExit(context.exit);
+    return { outcome: "halted", patch: { ...FORGOTTEN, coldReason: "stopped", stateReason }, details: stateReason === null ? {} : { reason: stateReason } };
+  } catch (error) {
+    return { outcome: "halt_failed", patch: { stateReason: messageOf(error) }, details: { reason: messageOf(error) } };
+  }
+}
+
+/** Puts the pending configuration in force. What was running is ended first, and started by what follows. */
+export async function applyUpdate(context: EffectContext): Promise<EffectResult> {
+  const { pending } = context.record;
+  if (pending === null) return { outcome: "update_failed", details: { reason: "no update was stored" } };
+  try {
+    await endGuest(context);
+    await forgetState(context);
+    const { config, version, imageDigest, bundleVersion } = pending;
+    const patch = { ...FORGOTTEN, config, version, imageDigest, bundleVersion, pending: null, coldReason: "updated", stateReason: null };
+    return { outcome: "updated", patch, details: { version } };
+  } catch (error) {
+    return { outcome: "update_failed", patch: { pending: null, stateReason: messageOf(error) }, details: { reason: messageOf(error) } };
+  }
+}
+
+/** Deletes everything that the machine has on the host. */
+export async function remove(context: EffectContext): Promise<EffectResult> {
+  try {
+    await context.kill();
+    await context.deps.network.detach(context.record.id);
+    await context.deps.files.remove(context.record.id);
+    return { outcome: "removed", patch: { snapshot: null, capturing: null, pending: null } };
+  } catch (error) {
+    return { outcome: "remove_failed", patch: { stateReason: messageOf(error) }, details: { reason: messageOf(error) } };
+  }
+}
+
+const FORGOTTEN = { snapshot: null, capturing: null, resetLayer: true } satisfies Partial<MachineRecord>;
+
+async function endGuest(context: EffectContext): Promise<void> {
+  const { deps, record, live, signal } = context;
+  if (live === undefined) return;
+  const image = await deps.images.get(record.imageDigest);
+  const { signal: number, graceMs } = stopOf(record.config, image?.config);
+  live.agent.stop(number, graceMs);
+  const tooLong = delay(graceMs + POWER_OFF_MS, undefined, { ref: false });
+  // Superseded (destroy): no more patience with the app.
+  await abortable(Promise.race([live.vmm.exited, tooLong]), signal).catch(() => {});
+  await context.kill();
+}
+
+async function forgetState({ deps, record }: EffectContext): Promise<void> {
+  await deps.snapshots.discardOthers(record.id, undefined);
+  await deps.network.detach(record.id);
+  await deps.files.forgetMemory(record.id);
+}

@@ -1,0 +1,59 @@
+/** What the app of a machine is started with: pure functions of its configuration and image. */
+import { constants } from "node:os";
+import type { GuestConfig } from "../guest/agent.ts";
+import type { ImageConfig } from "../images/contract.ts";
+import type { GuestNetwork } from "../network/contract.ts";
+import { guestSize, type MachineConfig, servicePorts } from "./config.ts";
+import type { MachineRecord } from "./types.ts";
+
+const STOP_TIMEOUT_S = 5;
+
+/** `exec` replaces everything; `entrypoint` and `cmd` replace the image's, and a new entrypoint drops the image's cmd, as in Docker. */
+export function commandOf(config: MachineConfig, image: ImageConfig): string[] {
+  const init = config.init ?? {};
+  if (init.exec !== undefined && init.exec.length > 0) return init.exec;
+  const cmd = init.cmd ?? (init.entrypoint === undefined ? image.cmd : []);
+  return [...(init.entrypoint ?? image.entrypoint), ...cmd];
+}
+
+/** The image's variables, the machine's over them, and the platform's over both, each also under the name that Fly gives it. */
+export function environmentOf(machine: MachineRecord, image: ImageConfig, network: GuestNetwork): Record<string, string> {
+  const fromImage = image.env.map((line): [string, string] => {
+    const at = line.indexOf("=");
+    return [line.slice(0, at), line.slice(at + 1)];
+  });
+  const platform = {
+    APP_NAME: machine.app,
+    MACHINE_ID: machine.id,
+    MACHINE_VERSION: machine.version,
+    REGION: machine.region,
+    IMAGE_REF: machine.config.image,
+    VM_MEMORY_MB: String(guestSize(machine.config).memoryMb),
+    PRIVATE_IP: network.address.replace(/\/.*/, ""),
+  };
+  const twins = Object.entries(platform).flatMap(([name, value]) => [
+    [`HIBERNAUT_${name}`, value],
+    [`FLY_${name}`, value],
+  ]);
+  return { ...Object.fromEntries(fromImage), ...machine.config.env, ...Object.fromEntries(twins) };
+}
+
+/** All that the agent is told before it starts the app. */
+export function guestConfigOf(machine: MachineRecord, image: ImageConfig, network: GuestNetwork): GuestConfig {
+  return {
+    hostname: machine.id,
+    args: commandOf(machine.config, image),
+    env: environmentOf(machine, image, network),
+    user: image.user,
+    workdir: image.workingDir,
+    network,
+    ports: servicePorts(machine.config),
+  };
+}
+
+/** The signal that asks the app to end, by number, and how long it has until it is killed. */
+export function stopOf(config: MachineConfig, image: Pick<ImageConfig, "stopSignal"> | undefined): { signal: number; graceMs: number } {
+  const name = config.stop_config?.signal ?? image?.stopSignal ?? "SIGTERM";
+  const number = /^\d+$/.test(name) ? Number(name) : constants.signals[name as NodeJS.Signals];
+  return { signal: number ?? constants.signals.SIGTERM, graceMs: (config.stop_config?.timeout ?? STOP_TIMEOUT_S) * 1000 };
+}

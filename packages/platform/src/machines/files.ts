@@ -1,0 +1,128 @@
+/** Where a machine's files are, and how they are made. */
+import { execFile } from "node:child_process";
+import { copyFile, constants, mkdir, open, rename, rm, stat, statfs, truncate, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { HibernautError } from "../errors.ts";
+import { messageOf } from "../text.ts";
+
+const run = promisify(execFile);
+/** Making an empty file system in a sparse file takes milliseconds; a full disk or a broken tool takes for ever. */
+const TOOL_TIMEOUT_MS = 30_000;
+/** Kept free on the data disk when a machine starts: databases and logs need room to report that there is none. */
+const RESERVE_BYTES = 64 * 1024 * 1024;
+
+export interface MachinePaths {
+  folder: string;
+  /** The guest's memory while it runs. */
+  memory: string;
+  /** The writable layer. */
+  layer: string;
+  console: string;
+  appLog: string;
+  /** Sockets of its VMM. */
+  run: string;
+}
+
+/** The files of all machines under one data folder. */
+export class MachineFiles {
+  readonly machineRoot: string;
+  readonly runRoot: string;
+  readonly #layerSizeMb: number;
+
+  constructor(dataDir: string, layerSizeMb: number) {
+    this.machineRoot = join(dataDir, "machines");
+    this.runRoot = join(dataDir, "run");
+    this.#layerSizeMb = layerSizeMb;
+  }
+
+  paths(machineId: string): MachinePaths {
+    const folder = join(this.machineRoot, machineId);
+    return {
+      folder,
+      memory: join(folder, "memory"),
+      layer: join(folder, "layer.ext4"),
+      console: join(folder, "console.log"),
+      appLog: join(folder, "app.log"),
+      run: join(this.runRoot, machineId),
+    };
+  }
+
+  async prepare(machineId: string): Promise<void> {
+    const { folder, run: runDir } = this.paths(machineId);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await mkdir(runDir, { recursive: true, mode: 0o700 });
+  }
+
+  /** An empty writable layer in place of the old one, or of none. The file system is made once and copied. */
+  async freshLayer(machineId: string): Promise<void> {
+    const template = join(dirname(this.machineRoot), `layer-${this.#layerSizeMb}.ext4`);
+    await this.#ensureTemplate(template);
+    const { layer } = this.paths(machineId);
+    await copySparse(template, `${layer}.new`);
+    await rename(`${layer}.new`, layer);
+  }
+
+  hasLayer(machineId: string): Promise<boolean> {
+    return stat(this.paths(machineId).layer).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /**
+   * Fails with `unavailable` unless the disk has room for the machine's whole memory: a guest whose
+   * memory file cannot grow any more is killed by the kernel, and that loses more than a start.
+   */
+  async requireRoom(machineId: string, memoryMb: number): Promise<void> {
+    const { bavail, bsize } = await statfs(this.machineRoot);
+    const needed = memoryMb * 1024 * 1024 + RESERVE_BYTES;
+    if (bavail * bsize >= needed) return;
+    const free = Math.floor((bavail * bsize) / 1024 / 1024);
+    throw new HibernautError(
+      "unavailable",
+      `The disk of ${this.machineRoot} has ${free} MB free and machine ${machineId} needs ${Math.ceil(needed / 1024 / 1024)} MB. Free some space and start it again.`,
+    );
+  }
+
+  /** Deletes the memory of a guest that has ended. */
+  async forgetMemory(machineId: string): Promise<void> {
+    await rm(this.paths(machineId).memory, { force: true });
+  }
+
+  async remove(machineId: string): Promise<void> {
+    const { folder, run: runDir } = this.paths(machineId);
+    await rm(folder, { recursive: true, force: true });
+    await rm(runDir, { recursive: true, force: true });
+  }
+
+  async #ensureTemplate(template: string): Promise<void> {
+    if (await stat(template).catch(() => undefined)) return;
+    const draft = `${template}.${process.pid}.${Math.random().toString(16).slice(2)}`;
+    try {
+      await writeFile(draft, "", { mode: 0o600 });
+      await truncate(draft, this.#layerSizeMb * 1024 * 1024);
+      // A small journal makes the file system whole after a lost guest and costs little to make and copy.
+      await run("mkfs.ext4", ["-q", "-F", "-m", "0", "-J", "size=4", "-E", "lazy_itable_init=1,lazy_journal_init=1", draft], {
+        timeout: TOOL_TIMEOUT_MS,
+        env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` },
+      });
+      await rename(draft, template);
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw new HibernautError("unavailable", `A writable layer cannot be made: ${messageOf(error)}. Run \`hibernaut doctor\`.`);
+    }
+  }
+}
+
+/** A clone where the file system can, else a copy that keeps the holes. */
+async function copySparse(from: string, to: string): Promise<void> {
+  await rm(to, { force: true });
+  try {
+    await copyFile(from, to, constants.COPYFILE_FICLONE_FORCE);
+  } catch {
+    await run("cp", ["--sparse=always", "--", from, to], { timeout: TOOL_TIMEOUT_MS });
+  }
+  const file = await open(to, "r");
+  await file.sync().finally(() => file.close());
+}

@@ -1,0 +1,226 @@
+/** All machines of a platform: the implementation of {@link MachineService}. */
+import { HibernautError } from "../errors.ts";
+import type { MachineConfig } from "./config.ts";
+import { MachineController } from "./controller.ts";
+import type { MachineDependencies } from "./dependencies.ts";
+import { suspendEligibility } from "./eligibility.ts";
+import { newMachineId, newMachineName, newUlid } from "./identity.ts";
+import type { MachineService, MachineView, WaitTarget } from "./service.ts";
+import type { AppRecord, CreateMachine, MachineEvent, MachineRecord, MachineState, RestingState } from "./types.ts";
+import { waitFor, type WaitOptions } from "./waiting.ts";
+
+/** Recovering means talking to guests: a few at once, so that a small host is not swamped. */
+const RECOVER_AT_ONCE = 8;
+const DESTROY_TIMEOUT_MS = 60_000;
+const NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const NAME_RULE = "1 to 63 of a-z, 0-9 and -, neither beginning nor ending with -";
+
+export class MachineManager implements MachineService {
+  readonly #deps: MachineDependencies;
+  readonly #controllers = new Map<string, MachineController>();
+  /** Addresses of machines that are being created: not stored yet, not free any more. */
+  readonly #reserved = new Set<string>();
+
+  constructor(deps: MachineDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Brings every stored machine and everything found on the host together. Call once, before anything else. */
+  async recover(): Promise<void> {
+    const { hypervisor, store } = this.#deps;
+    const refs = await hypervisor.find();
+    const records = store.machines.list();
+    const known = new Set(records.map((record) => record.id));
+    for (const stray of refs.filter((ref) => !known.has(ref.machineId))) await hypervisor.end(stray);
+    const queue = records.map((record) => this.#control(record));
+    const worker = async () => {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+        const { id } = next.record;
+        await next.recover(refs.filter((ref) => ref.machineId === id));
+      }
+    };
+    await Promise.all(Array.from({ length: RECOVER_AT_ONCE }, worker));
+  }
+
+  /** Finishes what is under way and lets go of the guests, which run on. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#controllers.values()].map((controller) => controller.close()));
+  }
+
+  createApp(name: string): AppRecord {
+    if (!NAME.test(name)) throw new HibernautError("invalid_argument", `An app's name is ${NAME_RULE}.`, { field: "app_name", value: name });
+    const app = { name, createdAt: new Date().toISOString() };
+    if (!this.#deps.store.apps.insert(app)) throw new HibernautError("already_exists", `App ${name} exists already. Choose another name.`, { app_name: name });
+    return app;
+  }
+
+  listApps(): AppRecord[] {
+    return this.#deps.store.apps.list();
+  }
+
+  getApp(name: string): AppRecord {
+    const app = this.#deps.store.apps.get(name);
+    if (app === undefined) throw new HibernautError("not_found", `There is no app ${name}. Create it with \`hibernaut apps create ${name}\`.`, { app_name: name });
+    return app;
+  }
+
+  async deleteApp(name: string, { force = false } = {}): Promise<void> {
+    this.getApp(name);
+    const machines = this.#deps.store.machines.list(name);
+    if (machines.length > 0 && !force) {
+      const message = `App ${name} still has ${machines.length} machine(s). Destroy them first, or use force.`;
+      throw new HibernautError("failed_precondition", message, { machines: machines.map((machine) => machine.id) });
+    }
+    for (const { id } of machines) this.destroy(name, id, { force: true });
+    await Promise.all(machines.map(({ id }) => this.wait(name, id, ["destroyed"], { timeoutMs: DESTROY_TIMEOUT_MS })));
+    if (!this.#deps.store.apps.delete(name)) throw new HibernautError("aborted", `App ${name} got a new machine meanwhile. Try again.`);
+    for (const { id } of machines) this.#controllers.delete(id);
+  }
+
+  async create(app: string, input: CreateMachine): Promise<MachineView> {
+    this.getApp(app);
+    const name = input.name ?? newMachineName();
+    if (!NAME.test(name)) throw new HibernautError("invalid_argument", `A machine's name is ${NAME_RULE}.`, { field: "name", value: name });
+    const { region } = this.#deps.settings;
+    if (input.region !== undefined && input.region !== region) {
+      throw new HibernautError("invalid_argument", `There is no region ${input.region} here; the only one is ${region}.`, { field: "region" });
+    }
+    this.#refuseTakenName(app, name);
+    const image = await this.#deps.images.ensure(input.config.image);
+    this.getApp(app);
+    const record = this.#insert(app, name, input.config, image.digest);
+    const controller = this.#control(record);
+    if (input.skipLaunch !== true) controller.command("start");
+    return this.#view(controller.record);
+  }
+
+  list(app: string): MachineView[] {
+    this.getApp(app);
+    return this.#deps.store.machines.list(app).map((record) => this.#view(record));
+  }
+
+  get(app: string, id: string): MachineView {
+    return this.#view(this.#find(app, id).record);
+  }
+
+  events(app: string, id: string, limit: number): MachineEvent[] {
+    return this.#deps.store.machines.events(this.#find(app, id).record.id, limit);
+  }
+
+  async update(app: string, id: string, config?: MachineConfig): Promise<MachineView> {
+    const controller = this.#find(app, id);
+    const { record } = controller;
+    const imageDigest = config === undefined ? record.imageDigest : (await this.#deps.images.ensure(config.image)).digest;
+    const pending = {
+      config: config ?? record.config,
+      version: newUlid(),
+      imageDigest,
+      bundleVersion: this.#deps.bundles.current.version,
+      from: controller.record.state as RestingState,
+    };
+    controller.command("update", { pending });
+    return this.#view(controller.record);
+  }
+
+  start(app: string, id: string): { previousState: MachineState } {
+    const controller = this.#find(app, id);
+    const previousState = controller.record.state;
+    controller.command("start");
+    return { previousState };
+  }
+
+  suspend(app: string, id: string): void {
+    const controller = this.#find(app, id);
+    controller.command("suspend", {
+      check: () => {
+        const { eligible, reasons } = this.#view(controller.record).suspend;
+        if (eligible) return;
+        throw new HibernautError("failed_precondition", `Machine ${id} cannot be suspended: ${reasons.join("; ")}.`, { machine_id: id, reasons });
+      },
+    });
+  }
+
+  stop(app: string, id: string): void {
+    this.#find(app, id).command("stop");
+  }
+
+  restart(app: string, id: string): void {
+    this.#find(app, id).command("restart");
+  }
+
+  destroy(app: string, id: string, { force = false } = {}): void {
+    this.#find(app, id).command("destroy", { force });
+  }
+
+  async wait(app: string, id: string, targets: WaitTarget[], options: WaitOptions): Promise<MachineState> {
+    return waitFor(this.#find(app, id), targets, options);
+  }
+
+  /** Digests of the images that machines need. */
+  imagesInUse(): Set<string> {
+    const machines = this.#deps.store.machines.list();
+    return new Set(machines.flatMap((machine) => [machine.imageDigest, ...(machine.pending ? [machine.pending.imageDigest] : [])]));
+  }
+
+  #insert(app: string, name: string, config: MachineConfig, imageDigest: string): MachineRecord {
+    const { network, store, settings, bundles } = this.#deps;
+    const taken = new Set([...store.machines.list().map((machine) => machine.address), ...this.#reserved]);
+    const at = new Date().toISOString();
+    const record: MachineRecord = {
+      id: newMachineId(),
+      app,
+      name,
+      state: "created",
+      goal: null,
+      region: settings.region,
+      version: newUlid(),
+      config,
+      imageDigest,
+      bundleVersion: bundles.current.version,
+      address: network.allocate(taken),
+      snapshot: null,
+      capturing: null,
+      coldReason: "first_start",
+      resetLayer: true,
+      pending: null,
+      lastBoot: null,
+      stateReason: null,
+      restarts: 0,
+      createdAt: at,
+      updatedAt: at,
+    };
+    if (!store.machines.insert(record, { at, type: "create", from: null, to: "created", details: {} })) this.#refuseTakenName(app, name);
+    return record;
+  }
+
+  #refuseTakenName(app: string, name: string): void {
+    const holder = this.#deps.store.machines.list(app).find((machine) => machine.name === name);
+    if (holder === undefined) return;
+    throw new HibernautError("already_exists", `App ${app} has a machine named ${name} already (${holder.id}). Choose another name.`, { machine_id: holder.id });
+  }
+
+  #control(record: MachineRecord): MachineController {
+    const controller = new MachineController(this.#deps, record);
+    this.#controllers.set(record.id, controller);
+    return controller;
+  }
+
+  #find(app: string, id: string): MachineController {
+    this.getApp(app);
+    const controller = this.#controllers.get(id) ?? this.#destroyedOne(id);
+    if (controller === undefined || controller.record.app !== app) {
+      throw new HibernautError("not_found", `App ${app} has no machine ${id}. See \`hibernaut machine list --app ${app}\`.`, { app_name: app, machine_id: id });
+    }
+    return controller;
+  }
+
+  #destroyedOne(id: string): MachineController | undefined {
+    const record = this.#deps.store.machines.get(id);
+    return record && this.#control(record);
+  }
+
+  #view(record: MachineRecord): MachineView {
+    const limits = { suspendMaxMemoryMb: this.#deps.settings.suspendMaxMemoryMb, currentBundle: this.#deps.bundles.current.version };
+    return { record, suspend: suspendEligibility(record, limits), image: { ref: record.config.image, digest: record.imageDigest } };
+  }
+}

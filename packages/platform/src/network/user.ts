@@ -1,0 +1,39 @@
+/**
+ * Network without root: QEMU's own user-mode stack. Each machine has its own loopback address on
+ * the host, `127.x.y.z`, and each service port of the guest is reached at that address under the
+ * same number, so addresses and ports stay the same across suspend, resume and restarts.
+ */
+import { createHash, randomInt } from "node:crypto";
+import { HibernautError } from "../errors.ts";
+import type { GuestNetwork, Network, NetworkAttachment } from "./contract.ts";
+
+/** QEMU's fixed inside view; every machine has its own stack, so equal addresses do not meet. */
+const GUEST: GuestNetwork = { address: "10.0.2.15/24", gateway: "10.0.2.2", dns: "10.0.2.3" };
+/** 127.0.x.y is left to everyone else on the host. */
+const SECOND_OCTET = { from: 16, to: 254 };
+const TRIES = 10_000;
+
+export class UserNetwork implements Network {
+  readonly mode = "user";
+
+  /** A random free address: several platforms on one host share 127.0.0.0/8 and do not know each other. */
+  allocate(taken: ReadonlySet<string>): string {
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const address = `127.${randomInt(SECOND_OCTET.from, SECOND_OCTET.to)}.${randomInt(0, 256)}.${randomInt(1, 255)}`;
+      if (!taken.has(address)) return address;
+    }
+    throw new HibernautError("resource_exhausted", "No loopback address is left for another machine. Destroy machines that you no longer need.");
+  }
+
+  async attach(machineId: string, address: string, ports: number[]): Promise<NetworkAttachment> {
+    return { mode: "user", mac: macOf(machineId), guest: GUEST, address, ports };
+  }
+
+  async detach(): Promise<void> {}
+}
+
+/** A locally administered unicast MAC address that belongs to the machine for good. */
+export function macOf(machineId: string): string {
+  const hash = createHash("sha256").update(machineId).digest();
+  return ["02", ...[...hash.subarray(0, 5)].map((byte) => byte.toString(16).padStart(2, "0"))].join(":");
+}

@@ -1,0 +1,76 @@
+/** What a snapshot was taken from, and whether it fits what is there now. */
+import { type Static, Type } from "typebox";
+import { Value } from "typebox/value";
+import type { HypervisorIdentity } from "../hypervisor/contract.ts";
+
+const FileEntry = Type.Object({
+  size: Type.Integer({ minimum: 0 }),
+  /** SHA-256, hex: of the whole device state; of evenly spaced pages of the memory. */
+  sha256: Type.String({ pattern: "^[0-9a-f]{64}$" }),
+});
+
+export const SnapshotManifest = Type.Object({
+  format: Type.Literal(1),
+  machine_id: Type.String(),
+  machine_version: Type.String(),
+  generation: Type.String(),
+  created_at: Type.String(),
+  hypervisor: Type.Object({
+    hypervisor: Type.String(),
+    version: Type.String(),
+    accelerator: Type.String(),
+    cpu_model: Type.String(),
+    machine_type: Type.String(),
+  }),
+  bundle_version: Type.String(),
+  image_digest: Type.String(),
+  cpus: Type.Integer(),
+  memory_mb: Type.Integer(),
+  files: Type.Object({ memory: FileEntry, devices: FileEntry }),
+});
+
+export type SnapshotManifest = Static<typeof SnapshotManifest>;
+
+/** What a snapshot must agree with to be resumed. */
+export interface SnapshotOrigin {
+  machineId: string;
+  machineVersion: string;
+  hypervisor: HypervisorIdentity;
+  bundleVersion: string;
+  imageDigest: string;
+  cpus: number;
+  memoryMb: number;
+}
+
+/** The manifest in a text, or why it is none. */
+export function parseManifest(text: string): SnapshotManifest | string {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return "snapshot_corrupt: the manifest is not JSON";
+  }
+  return Value.Check(SnapshotManifest, value) ? value : "snapshot_corrupt: the manifest has not the expected fields";
+}
+
+/**
+ * Why the snapshot cannot be resumed here, or undefined when it fits: a stable word, a colon and
+ * what differs. A snapshot is resumed by exactly what took it, or not at all.
+ */
+export function misfit(manifest: SnapshotManifest, now: SnapshotOrigin): string | undefined {
+  const differences: [string, string, string | number, string | number][] = [
+    ["machine_changed", "machine", manifest.machine_id, now.machineId],
+    ["machine_version_changed", "machine version", manifest.machine_version, now.machineVersion],
+    ["guest_bundle_changed", "guest bundle", manifest.bundle_version, now.bundleVersion],
+    ["hypervisor_changed", "hypervisor", manifest.hypervisor.hypervisor, now.hypervisor.hypervisor],
+    ["hypervisor_version_changed", "hypervisor version", manifest.hypervisor.version, now.hypervisor.version],
+    ["accelerator_changed", "accelerator", manifest.hypervisor.accelerator, now.hypervisor.accelerator],
+    ["cpu_model_changed", "CPU model", manifest.hypervisor.cpu_model, now.hypervisor.cpu_model],
+    ["machine_type_changed", "machine type", manifest.hypervisor.machine_type, now.hypervisor.machine_type],
+    ["image_changed", "image", manifest.image_digest, now.imageDigest],
+    ["guest_size_changed", "CPUs", manifest.cpus, now.cpus],
+    ["guest_size_changed", "memory in MB", manifest.memory_mb, now.memoryMb],
+  ];
+  const found = differences.find(([, , was, is]) => was !== is);
+  return found && `${found[0]}: ${found[1]} was ${found[2]}, is ${found[3]}`;
+}
