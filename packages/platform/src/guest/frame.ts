@@ -98,7 +98,11 @@ export class FrameReader {
       if (end > bytes.length) break;
       const whole = bytes.subarray(at, end);
       if (plausible && checksum(whole) === whole.readUInt32LE(16)) {
-        frames.push({ type: whole[4] ?? 0, stream: whole.readUInt32LE(8), payload: Buffer.from(whole.subarray(HEADER)) });
+        frames.push({
+          type: whole[4] ?? 0,
+          stream: whole.readUInt32LE(8),
+          payload: Buffer.from(whole.subarray(HEADER)),
+        });
         at = this.#nextMagic(bytes, end);
       } else {
         this.#credit -= whole.length;
@@ -133,15 +137,17 @@ export class FrameReader {
   /** Where the next frame may begin, from `from` on; counts what it passes over. */
   #nextMagic(bytes: Buffer, from: number): number {
     const whole = bytes.indexOf(MAGIC, from);
-    let at = whole === -1 ? bytes.length : whole;
-    for (let cut = MAGIC.length - 1; whole === -1 && cut > 0; cut -= 1) {
-      const tail = bytes.length - cut;
-      if (tail >= from && MAGIC.subarray(0, cut).equals(bytes.subarray(tail))) {
-        at = tail;
-        break;
-      }
-    }
+    const at = whole === -1 ? cutMagic(bytes, from) : whole;
     this.skipped += at - from;
     return at;
   }
+}
+
+/** Where a magic begins that the end of the bytes cuts off; their length when there is none. */
+function cutMagic(bytes: Buffer, from: number): number {
+  for (let cut = MAGIC.length - 1; cut > 0; cut -= 1) {
+    const at = bytes.length - cut;
+    if (at >= from && MAGIC.subarray(0, cut).equals(bytes.subarray(at))) return at;
+  }
+  return bytes.length;
 }

@@ -110,7 +110,8 @@ const TABLE: Record<MachineState, Row> = {
   },
   suspending: {
     start: stay("running", "cancel_capture"),
-    suspend: stay(null),
+    // Once a start has cancelled the capture, it cannot be un-cancelled: say so rather than forget the suspend.
+    suspend: (context) => (context.goal === "running" ? busy("woken by a start")(context) : stay()(context)),
     stop: move("stopping", "halt"),
     restart: move("stopping", "halt", "running"),
     update: busy("suspended"),

@@ -18,8 +18,6 @@ const NAME_RULE = "1 to 63 of a-z, 0-9 and -, neither beginning nor ending with 
 export class MachineManager implements MachineService {
   readonly #deps: MachineDependencies;
   readonly #controllers = new Map<string, MachineController>();
-  /** Addresses of machines that are being created: not stored yet, not free any more. */
-  readonly #reserved = new Set<string>();
 
   constructor(deps: MachineDependencies) {
     this.#deps = deps;
@@ -162,9 +160,14 @@ export class MachineManager implements MachineService {
     return new Set(machines.flatMap((machine) => [machine.imageDigest, ...(machine.pending ? [machine.pending.imageDigest] : [])]));
   }
 
+  /** Versions of the guest bundles that machines boot. */
+  bundlesInUse(): Set<string> {
+    return new Set(this.#deps.store.machines.list().map((machine) => machine.bundleVersion));
+  }
+
   #insert(app: string, name: string, config: MachineConfig, imageDigest: string): MachineRecord {
     const { network, store, settings, bundles } = this.#deps;
-    const taken = new Set([...store.machines.list().map((machine) => machine.address), ...this.#reserved]);
+    const taken = new Set(store.machines.list().map((machine) => machine.address));
     const at = new Date().toISOString();
     const record: MachineRecord = {
       id: newMachineId(),

@@ -1,0 +1,60 @@
+/**
+ * Guest bundles under the data folder. The one that the set-up built is copied there, so that
+ * machines made with it still boot after the set-up has built a newer one.
+ */
+import { cp, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { HibernautError } from "../errors.ts";
+import type { GuestBundle } from "../hypervisor/contract.ts";
+
+export class BundleStore {
+  readonly current: GuestBundle;
+  readonly #bundles: Map<string, GuestBundle>;
+  readonly #folder: string;
+
+  private constructor(folder: string, current: GuestBundle, bundles: Map<string, GuestBundle>) {
+    this.#folder = folder;
+    this.current = current;
+    this.#bundles = bundles;
+  }
+
+  /** Opens `<dataDir>/bundles` and takes in the bundle at `built`. Rejects with `failed_precondition` when there is none. */
+  static async open(dataDir: string, built: string): Promise<BundleStore> {
+    const folder = join(dataDir, "bundles");
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const { version } = await readBundle(built);
+    if (!(await readdir(folder)).includes(version)) {
+      const draft = join(folder, `tmp-${process.pid}-${version}`);
+      await cp(built, draft, { recursive: true });
+      await rename(draft, join(folder, version));
+    }
+    const bundles = new Map<string, GuestBundle>();
+    for (const name of await readdir(folder)) {
+      if (name.startsWith("tmp-")) await rm(join(folder, name), { recursive: true, force: true });
+      else bundles.set(name, await readBundle(join(folder, name)));
+    }
+    return new BundleStore(folder, bundles.get(version) as GuestBundle, bundles);
+  }
+
+  get(version: string): GuestBundle | undefined {
+    return this.#bundles.get(version);
+  }
+
+  /** Deletes bundles that are neither current nor in `inUse`. */
+  async collect(inUse: ReadonlySet<string>): Promise<void> {
+    for (const version of this.#bundles.keys()) {
+      if (version === this.current.version || inUse.has(version)) continue;
+      this.#bundles.delete(version);
+      await rm(join(this.#folder, version), { recursive: true, force: true });
+    }
+  }
+}
+
+/** The bundle in a folder: `vmlinuz`, `initrd` and `bundle.json` with its version. */
+export async function readBundle(folder: string): Promise<GuestBundle> {
+  const text = await readFile(join(folder, "bundle.json"), "utf8").catch(() => {
+    throw new HibernautError("failed_precondition", `There is no guest bundle in ${folder}. Build it with \`npm run setup\`.`);
+  });
+  const { version } = JSON.parse(text) as { version: string };
+  return { version, kernel: join(folder, "vmlinuz"), initrd: join(folder, "initrd") };
+}

@@ -1,0 +1,201 @@
+/**
+ * A hypervisor in memory, for fast tests. What a real host keeps when the platform is killed lives
+ * in {@link FakeHost}; a second {@link FakeHypervisor} on the same host finds it again.
+ */
+import { readFileSync } from "node:fs";
+import { open, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { type Duplex, duplexPair } from "node:stream";
+import type { Hypervisor, HypervisorIdentity, Vmm, VmmRef, VmmSpec } from "../contract.ts";
+import { FakeGuest, type FakeGuestState } from "./guest.ts";
+
+/** Room in a memory file for the guest's state. */
+const STATE_BYTES = 4096;
+
+class FakeProcess {
+  readonly ref: VmmRef;
+  readonly spec: VmmSpec;
+  readonly guest: FakeGuest;
+  readonly gone = Promise.withResolvers<void>();
+  running = false;
+
+  constructor(ref: VmmRef, spec: VmmSpec, end: () => void) {
+    this.ref = ref;
+    this.spec = spec;
+    this.guest = new FakeGuest(end);
+  }
+}
+
+/** The processes of a fake host, and the faults that tests put into it. */
+export class FakeHost {
+  readonly processes = new Map<number, FakeProcess>();
+  /** How many VMMs one machine had at the same time, at most: more than one is a fault. */
+  mostPerMachine = 0;
+  /** Snapshots, by content, that were run; one that appears twice is a fault. */
+  readonly restored: string[] = [];
+  /** Thrown by the next capture, boot or restore, once. */
+  faults: { capture?: Error; boot?: Error; restore?: Error } = {};
+  /** Awaited in the middle of a capture or boot, to hold it there. */
+  hold: { capture?: Promise<void>; boot?: Promise<void> } = {};
+  #nextPid = 1;
+
+  /** The guest of a machine, or undefined when it has no VMM. */
+  guest(machineId: string): FakeGuest | undefined {
+    return this.of(machineId)[0]?.guest;
+  }
+
+  of(machineId: string): FakeProcess[] {
+    return [...this.processes.values()].filter((process) => process.ref.machineId === machineId);
+  }
+
+  launch(spec: VmmSpec): FakeProcess {
+    const pid = this.#nextPid++;
+    const ref = { machineId: spec.machineId, pid, startTicks: String(pid) };
+    const process = new FakeProcess(ref, spec, () => this.end(ref));
+    this.processes.set(pid, process);
+    this.mostPerMachine = Math.max(this.mostPerMachine, this.of(spec.machineId).length);
+    return process;
+  }
+
+  end(ref: VmmRef): void {
+    const process = this.processes.get(ref.pid);
+    this.processes.delete(ref.pid);
+    process?.guest.disconnect();
+    process?.gone.resolve();
+  }
+
+  takeFault(kind: keyof FakeHost["faults"]): void {
+    const fault = this.faults[kind];
+    delete this.faults[kind];
+    if (fault !== undefined) throw fault;
+  }
+}
+
+class FakeVmm implements Vmm {
+  readonly ref: VmmRef;
+  readonly exited: Promise<void>;
+  readonly #host: FakeHost;
+  readonly #process: FakeProcess;
+
+  constructor(host: FakeHost, process: FakeProcess) {
+    this.ref = process.ref;
+    this.exited = process.gone.promise;
+    this.#host = host;
+    this.#process = process;
+  }
+
+  async state(): Promise<"running" | "paused"> {
+    return this.#alive().running ? "running" : "paused";
+  }
+
+  async run(): Promise<void> {
+    const process = this.#alive();
+    process.running = true;
+    process.guest.resume();
+  }
+
+  async pause(): Promise<void> {
+    const process = this.#alive();
+    process.running = false;
+    process.guest.pause();
+  }
+
+  async capture(deviceState: string, signal: AbortSignal): Promise<void> {
+    const { guest, spec, running } = this.#alive();
+    if (running) throw new Error("a capture needs a paused guest");
+    await this.#host.hold.capture;
+    signal.throwIfAborted();
+    this.#host.takeFault("capture");
+    const text = JSON.stringify(guest.state);
+    const memory = await open(spec.memory, "r+");
+    try {
+      await memory.write(Buffer.from(text.padEnd(STATE_BYTES)), 0, STATE_BYTES, 0);
+      await memory.sync();
+    } finally {
+      await memory.close();
+    }
+    await writeFile(deviceState, `devices of ${spec.machineId}`, { flag: "wx", flush: true });
+    signal.throwIfAborted();
+  }
+
+  async openChannel(signal: AbortSignal): Promise<Duplex> {
+    signal.throwIfAborted();
+    const [ours, theirs] = duplexPair();
+    ours.on("error", () => {});
+    this.#alive().guest.connect(theirs);
+    theirs.on("close", () => ours.destroy());
+    ours.on("close", () => theirs.destroy());
+    return ours;
+  }
+
+  async kill(): Promise<void> {
+    this.#host.end(this.ref);
+  }
+
+  release(): void {}
+
+  #alive(): FakeProcess {
+    if (!this.#host.processes.has(this.ref.pid)) throw new Error("the VMM is gone");
+    return this.#process;
+  }
+}
+
+export class FakeHypervisor implements Hypervisor {
+  readonly #host: FakeHost;
+  readonly #identity: HypervisorIdentity;
+
+  constructor(host: FakeHost, identity: Partial<HypervisorIdentity> = {}) {
+    this.#host = host;
+    this.#identity = { hypervisor: "fake", version: "1", accelerator: "fake", cpu_model: "none", machine_type: "none", ...identity };
+  }
+
+  identity(): HypervisorIdentity {
+    return this.#identity;
+  }
+
+  async boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm> {
+    await rm(spec.memory, { force: true });
+    await writeFile(spec.memory, "");
+    await truncate(spec.memory, spec.memoryMb * 1024 * 1024);
+    const process = this.#host.launch(spec);
+    try {
+      await this.#host.hold.boot;
+      signal.throwIfAborted();
+      this.#host.takeFault("boot");
+    } catch (error) {
+      this.#host.end(process.ref);
+      throw error;
+    }
+    process.running = true;
+    return new FakeVmm(this.#host, process);
+  }
+
+  async restore(spec: VmmSpec, deviceState: string, signal: AbortSignal): Promise<Vmm> {
+    const process = this.#host.launch(spec);
+    try {
+      this.#host.takeFault("restore");
+      if (!readFileSync(deviceState, "utf8").includes(spec.machineId)) throw new Error("the device state is another machine's");
+      const memory = await readFile(spec.memory);
+      signal.throwIfAborted();
+      process.guest.pause();
+      process.guest.state = JSON.parse(memory.toString("utf8", 0, STATE_BYTES)) as FakeGuestState;
+    } catch (error) {
+      this.#host.end(process.ref);
+      throw error;
+    }
+    return new FakeVmm(this.#host, process);
+  }
+
+  async find(): Promise<VmmRef[]> {
+    return [...this.#host.processes.values()].map((process) => process.ref);
+  }
+
+  async adopt(ref: VmmRef): Promise<Vmm> {
+    const process = this.#host.processes.get(ref.pid);
+    if (process === undefined || process.ref.startTicks !== ref.startTicks) throw new Error("the VMM is gone");
+    return new FakeVmm(this.#host, process);
+  }
+
+  async end(ref: VmmRef): Promise<void> {
+    this.#host.end(ref);
+  }
+}

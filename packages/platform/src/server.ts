@@ -1,0 +1,118 @@
+/** The composition root: the only place that knows every part and wires them together. */
+import { mkdir, readFile } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { type Logger, pino } from "pino";
+import { ensureAdminToken } from "./api/admin-token.ts";
+import { type Api, buildApi } from "./api/app.ts";
+import { HibernautError } from "./errors.ts";
+import { BundleStore } from "./guest/bundles.ts";
+import { proveAccelerator, qemuVersion, type Verdict } from "./hypervisor/qemu/accelerator.ts";
+import { QemuHypervisor } from "./hypervisor/qemu/index.ts";
+import { openImageStore } from "./images/index.ts";
+import { MachineFiles } from "./machines/files.ts";
+import { MachineManager } from "./machines/manager.ts";
+import { UserNetwork } from "./network/user.ts";
+import { configFolder, type Settings } from "./settings.ts";
+import { SnapshotStore } from "./snapshots/store.ts";
+import { lockDataDir } from "./store/lock.ts";
+import { openStore } from "./store/store.ts";
+
+/** A Unix socket's path holds 107 bytes; the longest of ours is `<data>/run/<14 hex>/capture.sock`. */
+const MAX_SOCKET_PATH = 107;
+const LONGEST_SOCKET = "/run/00000000000000/capture.sock";
+
+export interface PlatformReady {
+  apiUrl: string;
+  token: string;
+  accelerator: Verdict;
+}
+
+export interface ServeOptions {
+  settings: Settings;
+  /** Ends the platform; guests that run go on and are adopted by the next one. */
+  signal: AbortSignal;
+  /** Where the command line's configuration is; the process's own environment when absent. */
+  environment?: NodeJS.ProcessEnv;
+  onReady?(ready: PlatformReady): void;
+}
+
+/** Runs the platform until the signal is aborted. Rejects with a HibernautError when it cannot start. */
+export async function serve({ settings, signal, environment = process.env, onReady }: ServeOptions): Promise<void> {
+  const log = pino({ level: settings.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination(2));
+  if (Buffer.byteLength(settings.dataDir + LONGEST_SOCKET) > MAX_SOCKET_PATH) {
+    const most = MAX_SOCKET_PATH - LONGEST_SOCKET.length;
+    throw new HibernautError("invalid_argument", `The path ${settings.dataDir} is too long for sockets: HIBERNAUT_DATA_DIR may have ${most} bytes.`);
+  }
+  await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
+  const lock = lockDataDir(settings.dataDir);
+  try {
+    await runLocked({ settings, signal, environment, ...(onReady && { onReady }) }, log);
+  } finally {
+    lock.release();
+  }
+}
+
+async function runLocked({ settings, signal, environment = process.env, onReady }: ServeOptions, log: Logger): Promise<void> {
+  const files = new MachineFiles(settings.dataDir, settings.layerSizeMb);
+  await Promise.all([mkdir(files.machineRoot, { recursive: true, mode: 0o700 }), mkdir(files.runRoot, { recursive: true, mode: 0o700 })]);
+  const bundles = await BundleStore.open(settings.dataDir, settings.guestBundle);
+  const version = await qemuVersion(settings.qemu);
+  const verdict = await proveAccelerator(settings, bundles.current, signal);
+  const { accelerator } = verdict;
+  const { machineRoot, runRoot } = files;
+  const hypervisor = new QemuHypervisor({ program: settings.qemu, version, accelerator, runRoot, machineRoot });
+  const store = openStore(join(settings.dataDir, "hibernaut.db"));
+  const images = await openImageStore({ dataDir: settings.dataDir });
+  const snapshots = new SnapshotStore((id) => files.paths(id).folder);
+  const network = new UserNetwork();
+  const machines = new MachineManager({ hypervisor, store, images, network, snapshots, bundles, files, settings, log });
+  const info = {
+    version: await productVersion(),
+    region: settings.region,
+    hypervisor: hypervisor.identity(),
+    acceleratorReason: verdict.reason,
+    guestBundle: bundles.current.version,
+  };
+  const api = await buildApi({ machines, tokens: store.tokens, platform: info, check: () => store.check(), logger: log });
+  try {
+    await machines.recover();
+    await images.collect(machines.imagesInUse());
+    await bundles.collect(machines.bundlesInUse());
+    const apiUrl = await listen(api, settings);
+    const configFile = join(configFolder(environment), "config.json");
+    const admin = ensureAdminToken({ tokens: store.tokens, dataDir: settings.dataDir, configFile, apiUrl });
+    if (admin.note !== undefined) log.warn({}, admin.note);
+    log.info({ apiUrl, accelerator, dataDir: settings.dataDir }, `hibernaut serves at ${apiUrl}; ${verdict.reason}`);
+    onReady?.({ apiUrl, token: admin.token, accelerator: verdict });
+    await aborted(signal);
+  } finally {
+    await api.close();
+    await machines.close();
+    store.close();
+  }
+}
+
+async function listen(api: Api, { apiListen }: Settings): Promise<string> {
+  try {
+    await api.listen(apiListen);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === "EADDRINUSE" ? "another program listens there" : String(code ?? error);
+    throw new HibernautError("unavailable", `The API cannot listen on ${apiListen.host}:${apiListen.port}: ${why}. Set HIBERNAUT_API_LISTEN to another host:port.`);
+  }
+  const { address, family, port } = api.server.address() as AddressInfo;
+  return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+async function productVersion(): Promise<string> {
+  const text = await readFile(join(import.meta.dirname, "../package.json"), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}
