@@ -2,6 +2,7 @@
  * One machine: its stored record, its guest, and one thing at a time. Commands are decided and
  * stored at once, synchronously; the work that follows runs in a queue of its own.
  */
+import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../errors.ts";
 import { GuestAgent, type GuestExit } from "../guest/agent.ts";
 import type { Vmm, VmmRef } from "../hypervisor/contract.ts";
@@ -14,7 +15,8 @@ import { applyUpdate, halt, remove } from "./effects/halt.ts";
 import { newUlid } from "./identity.ts";
 import { type Command, type Effect, type LifecycleEvent, type Outcome, type Transition, transition } from "./lifecycle.ts";
 import { AppLog } from "./log.ts";
-import { observe, planRecovery, takeOver } from "./recover.ts";
+import { observe, takeOver } from "./recover.ts";
+import { planRecovery } from "./recovery.ts";
 import { describeExit, hasFailed, restartDelay } from "./restart.ts";
 import type { MachineEvent, MachineRecord, PendingUpdate } from "./types.ts";
 
@@ -33,6 +35,9 @@ const FAILED_OUTCOME: Record<keyof typeof EFFECTS, Outcome> = {
   apply_update: "update_failed",
   remove: "remove_failed",
 };
+
+const STORE_RETRY_MS = 100;
+const STORE_RETRY_LONGEST_MS = 5_000;
 
 interface Task {
   abort: AbortController;
@@ -135,8 +140,9 @@ export class MachineController {
     if (to === "suspending" && from !== "suspending") changes.capturing = newUlid();
     if (answer.kind === "move" || answer.goal !== this.#record.goal) {
       const entry: MachineEvent = { at, type: event, from, to, details };
-      this.#record = { ...this.#record, ...changes, state: to, updatedAt: at };
-      this.#deps.store.machines.update(this.#record, entry);
+      const next = { ...this.#record, ...changes, state: to, updatedAt: at };
+      this.#deps.store.machines.update(next, entry);
+      this.#record = next;
       this.#deps.log.info({ machine: this.#record.id, app: this.#record.app, event, from, to, ...details }, `${from} -> ${to}`);
     }
     if (answer.effect === "cancel_capture") this.#task?.abort.abort(new Error("a start was asked for"));
@@ -161,7 +167,7 @@ export class MachineController {
       const stateReason = messageOf(error);
       return { outcome: FAILED_OUTCOME[effect], patch: { stateReason }, details: { reason: stateReason } };
     });
-    if (this.#task === task) this.#finish(result);
+    if (this.#task === task) await this.#report(result);
     else if (result.patch !== undefined) this.#patchSnapshotOnly(result);
     await result.after?.().catch((error: unknown) => {
       this.#deps.log.warn({ machine: this.#record.id, reason: messageOf(error) }, `cleaning up after ${effect} failed`);
@@ -172,6 +178,22 @@ export class MachineController {
   /** A superseded effect decides nothing any more, but whether there is a snapshot remains a fact. */
   #patchSnapshotOnly({ patch }: EffectResult): void {
     if (patch?.snapshot !== undefined) this.#patch({ snapshot: patch.snapshot, capturing: null });
+  }
+
+  /**
+   * Stores an outcome. A store that cannot be written (a full disk) must not leave the machine in a
+   * passing state for ever: it is tried again until it works or the platform ends, and recovery goes on from there.
+   */
+  async #report(result: EffectResult): Promise<void> {
+    for (let wait = STORE_RETRY_MS; ; wait = Math.min(wait * 2, STORE_RETRY_LONGEST_MS)) {
+      try {
+        return this.#finish(result);
+      } catch (error) {
+        this.#deps.log.error({ machine: this.#record.id, outcome: result.outcome, err: error }, "an outcome cannot be stored; trying again");
+        if (this.#closed) return;
+        await delay(wait, undefined, { ref: false });
+      }
+    }
   }
 
   #finish(result: EffectResult): void {
@@ -219,8 +241,9 @@ export class MachineController {
   }
 
   #patch(changes: Partial<MachineRecord>): void {
-    this.#record = { ...this.#record, ...changes };
-    this.#deps.store.machines.update(this.#record);
+    const next = { ...this.#record, ...changes };
+    this.#deps.store.machines.update(next);
+    this.#record = next;
   }
 
   async #attach(vmm: Vmm): Promise<LiveGuest> {
@@ -255,7 +278,7 @@ export class MachineController {
   #appEnded(exit: GuestExit): void {
     this.#exitValue = exit;
     this.#exit.resolve(exit);
-    if (this.#record.state === "running") this.#finish({ outcome: "app_ended", details: { ...exit, reason: describeExit(exit) } });
+    if (this.#record.state === "running") void this.#report({ outcome: "app_ended", details: { ...exit, reason: describeExit(exit) } });
   }
 
   /** Only a machine at rest notices here; effects see the end of the guests that they handle. */
@@ -264,6 +287,6 @@ export class MachineController {
     this.#live.agent.close();
     if (this.#record.state !== "running") return;
     this.#live = undefined;
-    this.#finish({ outcome: "lost", details: { reason: "the virtual machine ended" } });
+    void this.#report({ outcome: "lost", details: { reason: "the virtual machine ended" } });
   }
 }

@@ -4,10 +4,8 @@ import type { Vmm, VmmRef } from "../hypervisor/contract.ts";
 import { messageOf } from "../text.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import type { LiveGuest } from "./effects/context.ts";
-import { type Observed, planRecovery, type RecoveryPlan } from "./recovery.ts";
+import type { Observed, RecoveryPlan } from "./recovery.ts";
 import type { MachineRecord } from "./types.ts";
-
-export { planRecovery };
 
 /** Looks at the machine's VMM and snapshots. A VMM that does not answer, or a second one, is ended: it is of no use. */
 export async function observe(

@@ -17,6 +17,8 @@ class FakeProcess {
   readonly guest: FakeGuest;
   readonly gone = Promise.withResolvers<void>();
   running = false;
+  /** The device state it was restored from, until it first runs. */
+  restoredFrom: string | undefined;
 
   constructor(ref: VmmRef, spec: VmmSpec, end: () => void) {
     this.ref = ref;
@@ -30,7 +32,7 @@ export class FakeHost {
   readonly processes = new Map<number, FakeProcess>();
   /** How many VMMs one machine had at the same time, at most: more than one is a fault. */
   mostPerMachine = 0;
-  /** Snapshots, by content, that were run; one that appears twice is a fault. */
+  /** Device state files of the snapshots that were run; one that appears twice is a fault. */
   readonly restored: string[] = [];
   /** Thrown by the next capture, boot or restore, once. */
   faults: { capture?: Error; boot?: Error; restore?: Error } = {};
@@ -90,6 +92,8 @@ class FakeVmm implements Vmm {
   async run(): Promise<void> {
     const process = this.#alive();
     process.running = true;
+    if (process.restoredFrom !== undefined) this.#host.restored.push(process.restoredFrom);
+    process.restoredFrom = undefined;
     process.guest.resume();
   }
 
@@ -177,6 +181,7 @@ export class FakeHypervisor implements Hypervisor {
       const memory = await readFile(spec.memory);
       signal.throwIfAborted();
       process.guest.pause();
+      process.restoredFrom = deviceState;
       process.guest.state = JSON.parse(memory.toString("utf8", 0, STATE_BYTES)) as FakeGuestState;
     } catch (error) {
       this.#host.end(process.ref);

@@ -1,0 +1,92 @@
+/** The HTTP API: puts routes, tokens, errors, metrics and the document together. */
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import fastify, { LogController } from "fastify";
+import { requireToken } from "./auth.ts";
+import type { Api, ApiDeps } from "./deps.ts";
+import { refuseConnection, sendError, sendNotFound } from "./errors.ts";
+import { apiMetrics } from "./metrics.ts";
+import { describeApi } from "./openapi.ts";
+import { actionRoutes } from "./routes/actions.ts";
+import { appRoutes } from "./routes/apps.ts";
+import { machineRoutes } from "./routes/machines.ts";
+import { documentRoute, healthRoute, metricsRoute, regionRoute } from "./routes/platform.ts";
+import { tokenRoutes } from "./routes/tokens.ts";
+import { waitRoute } from "./routes/wait.ts";
+import { compileValidator } from "./validation.ts";
+
+export type { Api, ApiDeps, PlatformInfo } from "./deps.ts";
+
+/** A configuration is a few KB; a MiB leaves room for an environment full of certificates. */
+const MAX_BODY_BYTES = 1024 * 1024;
+
+/** A client that trickles its request must not hold a connection for ever. */
+const REQUEST_TIMEOUT_MS = 30_000;
+
+/**
+ * Builds the API, ready to `listen` or `inject`. `close` ends open waits with `unavailable`.
+ *
+ * @example
+ * const api = await buildApi({ machines, tokens: store.tokens, platform, check: store.check, logger });
+ * await api.listen(settings.apiListen);
+ */
+export async function buildApi(deps: ApiDeps): Promise<Api> {
+  const app: Api = fastify({
+    loggerInstance: deps.logger,
+    // One line per request, of our own, below.
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: MAX_BODY_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    exposeHeadRoutes: false,
+    forceCloseConnections: true,
+    genReqId: requestId,
+    clientErrorHandler: refuseConnection,
+    frameworkErrors: sendError,
+  });
+  app.setValidatorCompiler(compileValidator);
+  // Replies are typed by their schemas; checking or filtering them again at run time would only cost.
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data));
+  app.setErrorHandler(sendError);
+  app.setNotFoundHandler(sendNotFound);
+  acceptOnlyJson(app);
+
+  const metrics = apiMetrics(deps.machines, deps.registry);
+  app.addHook("onRequest", async (request, reply) => void reply.header("x-request-id", request.id));
+  app.addHook("onResponse", async (request, reply) => {
+    metrics.observe(request, reply);
+    const { method, url } = request;
+    request.log.debug({ method, url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, "request");
+  });
+
+  await describeApi(app, deps.platform.version);
+  healthRoute(app, deps);
+  documentRoute(app);
+  await app.register(async (secured: Api) => {
+    secured.addHook("onRequest", requireToken(deps.tokens));
+    appRoutes(secured, deps);
+    machineRoutes(secured, deps);
+    actionRoutes(secured, deps);
+    waitRoute(secured, deps);
+    tokenRoutes(secured, deps);
+    regionRoute(secured, deps);
+    metricsRoute(secured, metrics.registry);
+  });
+  await app.ready();
+  return app;
+}
+
+/** The client's own id when it is harmless to repeat in a header and a log, else a new one. */
+function requestId(request: IncomingMessage): string {
+  const wanted = request.headers["x-request-id"];
+  return typeof wanted === "string" && /^[\w.:-]{1,128}$/.test(wanted) ? wanted : randomUUID();
+}
+
+/** An empty body counts as none, whatever its content type says: many clients always send one. */
+function acceptOnlyJson(app: Api): void {
+  const parse = app.getDefaultJsonParser("error", "error");
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, done) => {
+    if (body === "") done(null, undefined);
+    else parse(request, body, done);
+  });
+}

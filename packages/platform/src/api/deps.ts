@@ -1,0 +1,39 @@
+/** What the API is given. */
+import type { FastifyBaseLogger, FastifyInstance, RawReplyDefaultExpression, RawRequestDefaultExpression, RawServerDefault } from "fastify";
+import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
+import type { Registry } from "prom-client";
+import type { HypervisorIdentity } from "../hypervisor/contract.ts";
+import type { MachineService } from "../machines/service.ts";
+import type { TokenStore } from "../store/contract.ts";
+
+/** What the platform is, for `GET /v1/health`; settled before the API listens. */
+export interface PlatformInfo {
+  /** Version of Hibernaut. */
+  version: string;
+  region: string;
+  hypervisor: HypervisorIdentity;
+  /** Why this accelerator, e.g. the fault that ruled out KVM. */
+  acceleratorReason: string;
+  /** Version of the current guest bundle. */
+  guestBundle: string;
+}
+
+export interface ApiDeps {
+  machines: MachineService;
+  tokens: TokenStore;
+  platform: PlatformInfo;
+  /** Throws when the platform cannot do its work; the store's `check`. */
+  check(): void;
+  logger: FastifyBaseLogger;
+  /** Where other parts of the platform keep their metrics; a new one when absent. */
+  registry?: Registry;
+}
+
+/** The Fastify instance of the API: its handlers are typed by their schemas. */
+export type Api = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;

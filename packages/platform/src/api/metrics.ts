@@ -1,0 +1,52 @@
+/** What `GET /metrics` counts, in a registry of its own. */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { Gauge, Histogram, Registry } from "prom-client";
+import type { MachineService } from "../machines/service.ts";
+import { STATES } from "../machines/types.ts";
+
+/** From a cached read to a wait of five minutes. */
+const SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30, 300];
+
+/** The registry, and the hook that counts a finished request. */
+export interface Metrics {
+  registry: Registry;
+  observe(request: FastifyRequest, reply: FastifyReply): void;
+}
+
+/** Registers the API's metrics. */
+export function apiMetrics(machines: MachineService, registry = new Registry()): Metrics {
+  new Gauge({
+    name: "hibernaut_machines",
+    help: "Machines by state.",
+    labelNames: ["state"],
+    registers: [registry],
+    collect() {
+      const counts = countStates(machines);
+      for (const state of STATES) if (state !== "destroyed") this.set({ state }, counts.get(state) ?? 0);
+    },
+  });
+  const requests = new Histogram({
+    name: "hibernaut_http_request_duration_seconds",
+    help: "Requests to the API, from the head of the request to the end of the reply.",
+    labelNames: ["method", "route", "status"],
+    buckets: SECONDS,
+    registers: [registry],
+  });
+  return {
+    registry,
+    observe(request, reply) {
+      // The pattern, not the address: an address per machine would make a series each.
+      const route = request.routeOptions.url ?? "unknown";
+      const method = request.routeOptions.url === undefined ? "any" : request.method;
+      requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000);
+    },
+  };
+}
+
+function countStates(machines: MachineService): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const app of machines.listApps()) {
+    for (const { record } of machines.list(app.name)) counts.set(record.state, (counts.get(record.state) ?? 0) + 1);
+  }
+  return counts;
+}

@@ -1,0 +1,39 @@
+/** `POST .../machines/{machine_id}/{start,stop,suspend,restart}`: accepted at once, carried out after. */
+import type { FastifyRequest } from "fastify";
+import type { Api, ApiDeps } from "../deps.ts";
+import { MachineParams, NoBody, NoQuery, Ok, replies, StartReply } from "../schemas.ts";
+
+/** Registers the routes of actions. */
+export function actionRoutes(app: Api, { machines }: ApiDeps): void {
+  const schema = { tags: ["machines"], params: MachineParams, querystring: NoQuery, body: NoBody };
+  const path = "/v1/apps/:app_name/machines/:machine_id";
+
+  app.post(
+    `${path}/start`,
+    { preValidation: allowNoBody, schema: { ...schema, summary: "Resume or cold start a machine", response: replies(200, StartReply) } },
+    async ({ params }) => {
+      const { previousState } = machines.start(params.app_name, params.machine_id);
+      return { ok: true as const, previous_state: previousState };
+    },
+  );
+
+  for (const [action, summary] of [
+    ["suspend", "Suspend a machine to a snapshot"],
+    ["stop", "Stop a machine and discard its snapshot"],
+    ["restart", "Stop a machine and start it from scratch"],
+  ] as const) {
+    app.post(
+      `${path}/${action}`,
+      { preValidation: allowNoBody, schema: { ...schema, summary, response: replies(200, Ok) } },
+      async ({ params }) => {
+        machines[action](params.app_name, params.machine_id);
+        return { ok: true as const };
+      },
+    );
+  }
+}
+
+/** Actions take nothing yet: both no body and an empty object say so. */
+async function allowNoBody(request: FastifyRequest): Promise<void> {
+  if (request.body === undefined) request.body = {};
+}

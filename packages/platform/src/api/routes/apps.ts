@@ -1,0 +1,58 @@
+/** `/v1/apps` */
+import { HibernautError } from "../../errors.ts";
+import type { AppRecord } from "../../machines/types.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import { AppList, AppParams, AppReply, CreateAppBody, ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
+import { appWire } from "../views.ts";
+
+/** Registers the routes of apps. */
+export function appRoutes(app: Api, { machines }: ApiDeps): void {
+  const tags = ["apps"];
+  const wire = (record: AppRecord) => appWire(record, machines.list(record.name).length);
+
+  app.get(
+    "/v1/apps",
+    { schema: { tags, summary: "List apps", querystring: NoQuery, response: replies(200, AppList) } },
+    async () => {
+      const apps = machines.listApps().map(wire);
+      return { apps, total_apps: apps.length };
+    },
+  );
+
+  app.post(
+    "/v1/apps",
+    { schema: { tags, summary: "Create an app", querystring: NoQuery, body: CreateAppBody, response: replies(201, AppReply) } },
+    async (request, reply) => {
+      const { app_name, name } = request.body;
+      if (app_name !== undefined && name !== undefined && app_name !== name) {
+        throw new HibernautError("invalid_argument", "`app_name` and `name` differ. Send one of them.");
+      }
+      const wanted = app_name ?? name;
+      if (wanted === undefined) throw new HibernautError("invalid_argument", "`app_name` is missing.");
+      return reply.code(201).send(wire(machines.createApp(wanted)));
+    },
+  );
+
+  app.get(
+    "/v1/apps/:app_name",
+    { schema: { tags, summary: "Show an app", params: AppParams, querystring: NoQuery, response: replies(200, AppReply) } },
+    async (request) => wire(machines.getApp(request.params.app_name)),
+  );
+
+  app.delete(
+    "/v1/apps/:app_name",
+    {
+      schema: {
+        tags,
+        summary: "Delete an app; with `force` its machines too",
+        params: AppParams,
+        querystring: ForceQuery,
+        response: replies(200, Ok),
+      },
+    },
+    async (request) => {
+      await machines.deleteApp(request.params.app_name, { force: request.query.force ?? false });
+      return { ok: true as const };
+    },
+  );
+}

@@ -1,0 +1,85 @@
+/** `/v1/apps/{app_name}/machines`: everything but actions and waiting. */
+import type { Api, ApiDeps } from "../deps.ts";
+import {
+  AppParams,
+  CreateMachineBody,
+  EventsQuery,
+  ForceQuery,
+  MachineEventList,
+  MachineList,
+  MachineParams,
+  MachineReply,
+  NoQuery,
+  Ok,
+  replies,
+  UpdateMachineBody,
+} from "../schemas.ts";
+import { eventWire, machineWire } from "../views.ts";
+
+const EVENTS_LIMIT = 100;
+const COLLECTION = "/v1/apps/:app_name/machines";
+const ITEM = `${COLLECTION}/:machine_id`;
+
+/** Registers the routes of machines. */
+export function machineRoutes(app: Api, { machines }: ApiDeps): void {
+  const tags = ["machines"];
+  const one = { tags, params: MachineParams, querystring: NoQuery };
+
+  app.get(
+    COLLECTION,
+    { schema: { tags, summary: "List the machines of an app", params: AppParams, querystring: NoQuery, response: replies(200, MachineList) } },
+    async (request) => machines.list(request.params.app_name).map(machineWire),
+  );
+
+  app.post(
+    COLLECTION,
+    {
+      schema: {
+        tags,
+        summary: "Create a machine and start it",
+        params: AppParams,
+        querystring: NoQuery,
+        body: CreateMachineBody,
+        response: replies(201, MachineReply),
+      },
+    },
+    async (request, reply) => {
+      const { name, region, config, skip_launch: skipLaunch } = request.body;
+      const view = await machines.create(request.params.app_name, {
+        config,
+        ...(name !== undefined && { name }),
+        ...(region !== undefined && { region }),
+        ...(skipLaunch !== undefined && { skipLaunch }),
+      });
+      return reply.code(201).send(machineWire(view));
+    },
+  );
+
+  app.get(
+    ITEM,
+    { schema: { ...one, summary: "Show a machine", response: replies(200, MachineReply) } },
+    async ({ params }) => machineWire(machines.get(params.app_name, params.machine_id)),
+  );
+
+  app.post(
+    ITEM,
+    { schema: { ...one, summary: "Update a machine", body: UpdateMachineBody, response: replies(200, MachineReply) } },
+    async ({ params, body }) => machineWire(await machines.update(params.app_name, params.machine_id, body.config)),
+  );
+
+  app.delete(
+    ITEM,
+    { schema: { ...one, summary: "Destroy a machine; a running one with `force`", querystring: ForceQuery, response: replies(200, Ok) } },
+    async ({ params, query }) => {
+      machines.destroy(params.app_name, params.machine_id, { force: query.force ?? false });
+      return { ok: true as const };
+    },
+  );
+
+  app.get(
+    `${ITEM}/events`,
+    { schema: { ...one, summary: "A machine's history, newest first", querystring: EventsQuery, response: replies(200, MachineEventList) } },
+    async ({ params, query }) =>
+      machines.events(params.app_name, params.machine_id, query.limit ?? EVENTS_LIMIT).map(eventWire),
+  );
+}

@@ -1,0 +1,76 @@
+/** What the platform says about itself. */
+import type { Registry } from "prom-client";
+import { HibernautError } from "../../errors.ts";
+import { messageOf } from "../../text.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import { PUBLIC } from "../openapi.ts";
+import { Health, NoQuery, Regions, replies } from "../schemas.ts";
+
+const tags = ["platform"];
+
+/** The check writes to the disk and the route needs no token: a flood of requests must not become a flood of writes. */
+const CHECK_INTERVAL_MS = 1000;
+
+/** `GET /v1/health`, without a token: load balancers and the set-up ask it. */
+export function healthRoute(app: Api, { platform, check }: ApiDeps): void {
+  const checkSometimes = atMostEvery(CHECK_INTERVAL_MS, check);
+  app.get(
+    "/v1/health",
+    { schema: { tags, ...PUBLIC, summary: "Whether the platform works, and what it is", response: replies(200, Health) } },
+    async () => {
+      try {
+        checkSometimes();
+      } catch (error) {
+        throw new HibernautError("unavailable", `The platform cannot write to its database: ${messageOf(error)}.`, {}, { cause: error });
+      }
+      return {
+        status: "ok" as const,
+        version: platform.version,
+        region: platform.region,
+        hypervisor: platform.hypervisor.hypervisor,
+        hypervisor_version: platform.hypervisor.version,
+        accelerator: platform.hypervisor.accelerator,
+        accelerator_reason: platform.acceleratorReason,
+        guest_bundle: platform.guestBundle,
+      };
+    },
+  );
+}
+
+/** `GET /openapi.json`, without a token: it says nothing about this platform's machines. */
+export function documentRoute(app: Api): void {
+  app.get("/openapi.json", { schema: { hide: true } }, async () => app.swagger());
+}
+
+/** `GET /v1/platform/regions`: the shape of Fly's, with the one region there is. */
+export function regionRoute(app: Api, { platform }: ApiDeps): void {
+  const { region } = platform;
+  app.get(
+    "/v1/platform/regions",
+    { schema: { tags, summary: "The regions of the platform", querystring: NoQuery, response: replies(200, Regions) } },
+    async () => ({ regions: [{ code: region, name: region }], nearest: region }),
+  );
+}
+
+/** `GET /metrics`, in the text format of Prometheus. */
+export function metricsRoute(app: Api, registry: Registry): void {
+  app.get("/metrics", { schema: { hide: true } }, async (_request, reply) => {
+    return reply.type(registry.contentType).send(await registry.metrics());
+  });
+}
+
+/** Repeats the last outcome until it is old. */
+function atMostEvery(intervalMs: number, check: () => void): () => void {
+  let last: { at: number; error?: unknown } | undefined;
+  return () => {
+    if (last === undefined || Date.now() - last.at >= intervalMs) {
+      last = { at: Date.now() };
+      try {
+        check();
+      } catch (error) {
+        last.error = error;
+      }
+    }
+    if ("error" in last) throw last.error;
+  };
+}

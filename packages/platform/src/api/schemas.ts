@@ -1,0 +1,182 @@
+/**
+ * What goes over the wire, as schemas: they check requests, type the handlers and are the
+ * OpenAPI document. Named ones appear there once, under `components`.
+ */
+import { type Static, type TSchema, Type } from "typebox";
+import { ERROR_STATUS } from "../errors.ts";
+import { MachineConfig } from "../machines/config.ts";
+import { STATES } from "../machines/types.ts";
+
+const closed = { additionalProperties: false } as const;
+const time = Type.String({ format: "date-time" });
+const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+/** A reference to a named schema, typed as what it points at. */
+function named<T extends TSchema>(name: string, _schema: T) {
+  return Type.Unsafe<Static<T>>({ $ref: `${name}#` });
+}
+
+const state = Type.Unsafe<(typeof STATES)[number]>({ type: "string", enum: [...STATES] });
+const config = named("MachineConfig", MachineConfig);
+
+const Machine = Type.Object(
+  {
+    machine_id: Type.String({ pattern: "^[0-9a-f]{14}$" }),
+    id: Type.String({ description: "the same as machine_id" }),
+    app_name: Type.String(),
+    name: Type.String(),
+    state,
+    state_reason: nullable(Type.String({ description: "the fault of `failed`, the exit of `stopped`" })),
+    region: Type.String(),
+    version: Type.String({ description: "a ULID that changes with every update" }),
+    config,
+    image: Type.Object({ ref: Type.String(), digest: Type.String() }, closed),
+    suspend: Type.Object({ eligible: Type.Boolean(), reasons: Type.Array(Type.String()) }, closed),
+    snapshot: nullable(Type.Object({ created_at: time, size_bytes: Type.Integer() }, closed)),
+    last_boot: nullable(
+      Type.Object(
+        {
+          kind: Type.Union([Type.Literal("resume"), Type.Literal("cold")]),
+          reason: Type.String(),
+          at: time,
+          duration_ms: Type.Number(),
+        },
+        closed,
+      ),
+    ),
+    private_address: Type.String(),
+    created_at: time,
+    updated_at: time,
+  },
+  closed,
+);
+
+const MachineEvent = Type.Object(
+  {
+    at: time,
+    type: Type.String(),
+    from: nullable(state),
+    to: state,
+    details: Type.Record(Type.String(), Type.Unknown()),
+  },
+  closed,
+);
+
+const App = Type.Object({ name: Type.String(), created_at: time, machine_count: Type.Integer() }, closed);
+
+const Token = Type.Object(
+  { id: Type.String(), name: Type.String(), created_at: time, revoked_at: nullable(time) },
+  closed,
+);
+
+const Failure = Type.Object(
+  {
+    error: Type.Unsafe<keyof typeof ERROR_STATUS>({ type: "string", enum: Object.keys(ERROR_STATUS) }),
+    message: Type.String(),
+    details: Type.Record(Type.String(), Type.Unknown()),
+    request_id: Type.String(),
+  },
+  closed,
+);
+
+/** The schemas that have a name in the document. */
+export const COMPONENTS: Readonly<Record<string, TSchema>> = { MachineConfig, Machine, MachineEvent, App, Token, Error: Failure };
+
+export type MachineWire = Static<typeof Machine>;
+export type MachineEventWire = Static<typeof MachineEvent>;
+export type AppWire = Static<typeof App>;
+export type TokenWire = Static<typeof Token>;
+export type ErrorWire = Static<typeof Failure>;
+
+export const MachineReply = named("Machine", Machine);
+export const MachineList = Type.Array(MachineReply);
+export const MachineEventList = Type.Array(named("MachineEvent", MachineEvent));
+export const AppReply = named("App", App);
+export const AppList = Type.Object({ apps: Type.Array(AppReply), total_apps: Type.Integer() }, closed);
+export const TokenList = Type.Object({ tokens: Type.Array(named("Token", Token)) }, closed);
+export const Ok = Type.Object({ ok: Type.Literal(true) }, closed);
+export const StartReply = Type.Object({ ok: Type.Literal(true), previous_state: state }, closed);
+export const WaitReply = Type.Object({ ok: Type.Literal(true), state }, closed);
+
+/** Shown once, when the token is made: only its hash is kept. */
+export const NewToken = Type.Object(
+  { id: Type.String(), name: Type.String(), token: Type.String(), created_at: time },
+  closed,
+);
+
+export const Regions = Type.Object(
+  { regions: Type.Array(Type.Object({ code: Type.String(), name: Type.String() }, closed)), nearest: Type.String() },
+  closed,
+);
+
+export const Health = Type.Object(
+  {
+    status: Type.Literal("ok"),
+    version: Type.String(),
+    region: Type.String(),
+    hypervisor: Type.String(),
+    hypervisor_version: Type.String(),
+    accelerator: Type.String({ description: "`kvm`, or `tcg` for software emulation" }),
+    accelerator_reason: Type.String(),
+    guest_bundle: Type.String({ description: "version of the guest bundle that new machines boot from" }),
+  },
+  closed,
+);
+
+export const AppParams = Type.Object({ app_name: Type.String() }, closed);
+export const MachineParams = Type.Object({ app_name: Type.String(), machine_id: Type.String() }, closed);
+export const TokenParams = Type.Object({ token_id: Type.String() }, closed);
+export const NoQuery = Type.Object({}, closed);
+export const NoBody = Type.Object({}, closed);
+export const ForceQuery = Type.Object({ force: Type.Optional(Type.Boolean({ description: "default: false" })) }, closed);
+export const EventsQuery = Type.Object(
+  { limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "default: 100" })) },
+  closed,
+);
+
+export const WaitQuery = Type.Object(
+  {
+    state: Type.Optional(
+      Type.Union([Type.String(), Type.Array(Type.String())], {
+        description:
+          "running (default; also `started`), stopped, suspended, destroyed, failed, created, or settled for any resting state; may repeat or be comma separated",
+      }),
+    ),
+    timeout: Type.Optional(Type.Integer({ minimum: 1, maximum: 300, description: "seconds; default: 60" })),
+  },
+  closed,
+);
+
+export const CreateAppBody = Type.Object(
+  {
+    app_name: Type.Optional(Type.String()),
+    name: Type.Optional(Type.String({ description: "the same as app_name" })),
+  },
+  closed,
+);
+
+export const CreateMachineBody = Type.Object(
+  {
+    name: Type.Optional(Type.String()),
+    region: Type.Optional(Type.String()),
+    config: MachineConfig,
+    skip_launch: Type.Optional(Type.Boolean({ description: "rest in `created` instead of starting; default: false" })),
+  },
+  closed,
+);
+
+export const UpdateMachineBody = Type.Object(
+  { config: Type.Optional(MachineConfig) },
+  {
+    ...closed,
+    description:
+      "The full new configuration. Without `config` the machine moves to the current guest bundle, image and configuration unchanged.",
+  },
+);
+
+export const CreateTokenBody = Type.Object({ name: Type.String({ minLength: 1, maxLength: 100 }) }, closed);
+
+/** The replies of a route: the good one, and the errors that any route may give. */
+export function replies<const Status extends number, T extends TSchema>(status: Status, schema: T) {
+  return { [status]: schema, default: named("Error", Failure) } as { [K in Status]: T } & { default: TSchema };
+}

@@ -1,0 +1,43 @@
+/** Records as the API shows them. */
+import type { MachineView } from "../machines/service.ts";
+import type { AppRecord, MachineEvent } from "../machines/types.ts";
+import type { TokenRecord } from "../store/contract.ts";
+import type { AppWire, MachineEventWire, MachineWire, TokenWire } from "./schemas.ts";
+
+/** A machine on the wire. */
+export function machineWire({ record, suspend, image }: MachineView): MachineWire {
+  const { snapshot } = record;
+  return {
+    machine_id: record.id,
+    id: record.id,
+    app_name: record.app,
+    name: record.name,
+    state: record.state,
+    state_reason: record.stateReason,
+    region: record.region,
+    version: record.version,
+    config: record.config,
+    image,
+    suspend,
+    snapshot: snapshot && { created_at: snapshot.created_at, size_bytes: snapshot.size_bytes },
+    last_boot: record.lastBoot,
+    private_address: record.address,
+    created_at: record.createdAt,
+    updated_at: record.updatedAt,
+  };
+}
+
+/** An event of a machine on the wire. */
+export function eventWire({ at, type, from, to, details }: MachineEvent): MachineEventWire {
+  return { at, type, from, to, details };
+}
+
+/** An app on the wire. */
+export function appWire(app: AppRecord, machineCount: number): AppWire {
+  return { name: app.name, created_at: app.createdAt, machine_count: machineCount };
+}
+
+/** A token on the wire: all but its secret. */
+export function tokenWire(token: TokenRecord): TokenWire {
+  return { id: token.id, name: token.name, created_at: token.createdAt, revoked_at: token.revokedAt };
+}

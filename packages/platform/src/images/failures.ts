@@ -1,0 +1,79 @@
+/** Turns what went wrong in a tool or on the disk into a sentence with a code. Pure. */
+import { HibernautError, isHibernautError } from "../errors.ts";
+import { messageOf } from "../text.ts";
+import type { Reference } from "./reference.ts";
+import { ToolFailure } from "./tools.ts";
+
+const DISK_FULL = /no space left on device|disk quota exceeded/i;
+const REGISTRY_MISSING = /manifest unknown|name unknown|not found|repository name not known|status code 404/i;
+const REGISTRY_DENIED = /unauthorized|denied|authentication required|status code 40[13]/i;
+const LOCAL_MISSING = /no descriptor found for reference|Tag .* not found|Invalid source index/i;
+const NAME_NEEDED = /more than one (?:oci )?image|choose an image/i;
+/** Said by skopeo, umoci and Go's readers of damaged files; for a registry it may well be the network. */
+const CORRUPT = /did not match|does not match|invalid tar header|invalid checksum|corrupt/i;
+
+/** The HibernautError for anything an import of `ref` may throw; ours pass through unchanged. */
+export function explain(error: unknown, ref: string, reference: Reference): unknown {
+  if (isHibernautError(error)) return error;
+  if (isAbort(error)) {
+    return new HibernautError("aborted", `The import of the image ${ref} was cancelled; ask again for it.`, {
+      image: ref,
+    });
+  }
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  if (code === "ENOSPC" || code === "EDQUOT" || DISK_FULL.test(messageOf(error))) return diskFull(ref);
+  if (!(error instanceof ToolFailure)) return error;
+  if (error.problem === "missing") {
+    return new HibernautError(
+      "unavailable",
+      `The image ${ref} cannot be imported: ${error.message}. Install skopeo, umoci and squashfs-tools (npm run setup does).`,
+      { image: ref, tool: error.tool },
+    );
+  }
+  return reference.kind === "registry" ? registryFailure(error, ref, reference.host) : localFailure(error, ref);
+}
+
+function localFailure(error: ToolFailure, ref: string): HibernautError {
+  const details = { image: ref, tool: error.tool, reason: error.message };
+  if (error.problem === "timeout") {
+    const message = `The image ${ref} was not imported: ${error.tool} was stopped because ${error.message}. Try again when the server is less busy.`;
+    return new HibernautError("unavailable", message, details);
+  }
+  if (LOCAL_MISSING.test(error.message)) {
+    const message = `There is no image of that name in ${ref}: ${error.message}. Name one that is in it, or leave the name out.`;
+    return new HibernautError("not_found", message, details);
+  }
+  if (NAME_NEEDED.test(error.message)) {
+    const message = `${ref} holds several images: ${error.message}. Say which one by adding :NAME.`;
+    return new HibernautError("invalid_argument", message, details);
+  }
+  const message = `The image ${ref} cannot be read: ${error.message}. Check that it is complete and of the kind its prefix says, or make it again.`;
+  return new HibernautError("invalid_argument", message, details);
+}
+
+function registryFailure(error: ToolFailure, ref: string, host: string): HibernautError {
+  const details = { image: ref, registry: host, tool: error.tool, reason: error.message };
+  if (error.problem === "failed" && REGISTRY_DENIED.test(error.message)) {
+    const message = `The registry ${host} does not show the image ${ref}: it does not exist or needs a login. Check the name, or run skopeo login ${host} as the user the platform runs as.`;
+    return new HibernautError("not_found", message, details);
+  }
+  if (error.problem === "failed" && REGISTRY_MISSING.test(error.message)) {
+    const message = `The registry ${host} has no image ${ref}. Check its name and tag.`;
+    return new HibernautError("not_found", message, details);
+  }
+  if (error.tool !== "skopeo" || CORRUPT.test(error.message)) {
+    const message = `The image ${ref} is damaged or of a kind that cannot be used: ${error.message}. Push it again.`;
+    return new HibernautError("invalid_argument", message, details);
+  }
+  const message = `The image ${ref} could not be fetched from ${host}: ${error.message}. Check the network and the registry, then try again.`;
+  return new HibernautError("unavailable", message, details);
+}
+
+function diskFull(ref: string): HibernautError {
+  const message = `The image ${ref} was not imported: the disk of the data folder is full. Free some space (an import needs about three times the image's size), then try again.`;
+  return new HibernautError("unavailable", message, { image: ref, reason: "disk full" });
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === "AbortError";
+}

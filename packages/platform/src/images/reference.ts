@@ -1,0 +1,144 @@
+/** Image references: text in, parts out. Pure, so that it can be tested with any text. */
+import { HibernautError } from "../errors.ts";
+
+/** An image in a file or folder of this server. */
+export interface LocalReference {
+  kind: "local";
+  /** `oci` is a folder (OCI layout), the other two are tar files. */
+  transport: "oci" | "oci-archive" | "docker-archive";
+  /** As written: absolute, or relative to the folder the platform runs in. */
+  path: string;
+  /** Which image of the file; empty when it was not said, then the file must hold one only. */
+  name: string;
+}
+
+/** An image in a registry. Exactly one of `tag` and `digest` is given. */
+export interface RegistryReference {
+  kind: "registry";
+  /** `name`, `name:port`; `docker.io` for Docker Hub. */
+  host: string;
+  repository: string;
+  tag?: string;
+  /** `sha256:` and 64 hex digits. */
+  digest?: string;
+}
+
+export type Reference = LocalReference | RegistryReference;
+
+const LOCAL = ["oci", "oci-archive", "docker-archive"] as const;
+
+/** Kinds that skopeo knows and machines cannot start from: refused by name, not taken for a repository. */
+const UNSUPPORTED = ["dir", "docker-daemon", "containers-storage", "ostree", "sif", "tarball", "http", "https", "file"];
+
+// The grammar of the distribution project, in linear time.
+const HOST = /^[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*(?::\d{1,5})?$/;
+const REPOSITORY = /^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$/;
+const TAG = /^\w[\w.-]{0,127}$/;
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+const LOCAL_NAME = /^(?:@\d{1,6}|[A-Za-z0-9][\w.:@/+-]{0,255})$/;
+
+/** Longer than any path or reference that works; keeps the parser's time bounded. */
+const MAX_LENGTH = 4096;
+/** The distribution project's bound for host and repository together. */
+const MAX_NAME_LENGTH = 255;
+
+/**
+ * Takes a reference apart. Throws `invalid_argument` that says what is wrong and what to write instead.
+ *
+ * @example
+ * parseReference("redis:7"); // docker.io/library/redis, tag 7
+ * parseReference("oci-archive:./app.tar");
+ */
+export function parseReference(text: string): Reference {
+  if (text === "") throw refuse(text, "it is empty");
+  if (text.length > MAX_LENGTH) throw refuse(`${text.slice(0, 64)}...`, `it is longer than ${MAX_LENGTH} characters`);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused here
+  if (/[\x00-\x20\x7f]/.test(text)) throw refuse(text, "it holds a space or a control character");
+  const colon = text.indexOf(":");
+  const prefix = colon < 0 ? "" : text.slice(0, colon);
+  const rest = text.slice(colon + 1);
+  const transport = LOCAL.find((known) => known === prefix);
+  if (transport) return parseLocal(text, transport, rest);
+  if (prefix === "docker") {
+    if (!rest.startsWith("//")) throw refuse(text, "docker: is followed by //");
+    return parseRegistry(text, rest.slice(2));
+  }
+  if (UNSUPPORTED.includes(prefix)) {
+    throw refuse(text, `${prefix}: is not a kind of image that can be used here`);
+  }
+  return parseRegistry(text, text);
+}
+
+/** The reference in full, defaults filled in: the form that skopeo takes. */
+export function formatReference(reference: Reference): string {
+  if (reference.kind === "local") {
+    return `${reference.transport}:${reference.path}${reference.name && `:${reference.name}`}`;
+  }
+  const { host, repository, tag, digest } = reference;
+  return `docker://${host}/${repository}${digest ? `@${digest}` : `:${tag}`}`;
+}
+
+function parseLocal(text: string, transport: LocalReference["transport"], rest: string): LocalReference {
+  // The first colon ends the path: skopeo reads it so, and a path with a colon cannot be written.
+  const colon = rest.indexOf(":");
+  const path = colon < 0 ? rest : rest.slice(0, colon);
+  const name = colon < 0 ? "" : rest.slice(colon + 1);
+  if (path === "") throw refuse(text, `${transport}: is followed by a path`);
+  if (colon >= 0 && !LOCAL_NAME.test(name))
+    throw refuse(text, `what follows the path, "${name}", is not an image name`);
+  return { kind: "local", transport, path, name };
+}
+
+function parseRegistry(text: string, rest: string): RegistryReference {
+  const [named, digest, ...more] = rest.split("@");
+  if (named === undefined || more.length > 0) throw refuse(text, "it holds more than one @");
+  if (digest !== undefined && !DIGEST.test(digest)) {
+    throw refuse(text, "after @ comes a digest: sha256: and 64 lower-case hex digits");
+  }
+  const lastColon = named.lastIndexOf(":");
+  const tagged = lastColon > named.lastIndexOf("/");
+  const name = tagged ? named.slice(0, lastColon) : named;
+  const tag = tagged ? named.slice(lastColon + 1) : "latest";
+  if (!TAG.test(tag)) throw refuse(text, `"${tag}" is not a tag`);
+  const { host, repository } = splitName(name);
+  if (/^[./~]|\.(tar|tgz|gz|zst)$/.test(rest)) {
+    throw refuse(
+      text,
+      "it looks like a path: a file is written oci-archive:PATH or docker-archive:PATH, a folder oci:PATH",
+    );
+  }
+  if (!HOST.test(host)) throw refuse(text, `"${host}" is not the name of a registry`);
+  if (!REPOSITORY.test(repository)) throw refuse(text, repositoryReason(repository));
+  if (`${host}/${repository}`.length > MAX_NAME_LENGTH)
+    throw refuse(text, `its name is longer than ${MAX_NAME_LENGTH} characters`);
+  // With both given the digest decides, as everywhere else; skopeo accepts only one of them.
+  return digest === undefined
+    ? { kind: "registry", host, repository, tag }
+    : { kind: "registry", host, repository, digest };
+}
+
+/** Docker's rule: the first part is a host when it could not be a user name of Docker Hub. */
+function splitName(name: string): { host: string; repository: string } {
+  const slash = name.indexOf("/");
+  const first = name.slice(0, Math.max(slash, 0));
+  const isHost = /[.:A-Z]/.test(first) || first === "localhost";
+  const host = isHost ? first : "docker.io";
+  const repository = isHost ? name.slice(slash + 1) : name;
+  if (host !== "docker.io" && host !== "index.docker.io") return { host, repository };
+  return { host: "docker.io", repository: repository.includes("/") ? repository : `library/${repository}` };
+}
+
+function repositoryReason(repository: string): string {
+  const shown = repository.replace(/^library\//, "");
+  if (shown === "") return "the name of the image is missing";
+  if (/[A-Z]/.test(shown)) return `"${shown}" has upper-case letters; repository names are lower case`;
+  return `"${shown}" is not a repository name`;
+}
+
+function refuse(text: string, why: string): HibernautError {
+  return new HibernautError(
+    "invalid_argument",
+    `The image reference "${text}" cannot be used: ${why}. Write name:tag, host/name:tag, oci:FOLDER, oci-archive:FILE or docker-archive:FILE.`,
+    { image: text },
+  );
+}

@@ -1,0 +1,129 @@
+/** Runs the programs that import images: bounded in time and output, cancellable, without a shell. */
+import { spawn } from "node:child_process";
+
+export interface ToolOptions {
+  /** Working folder of the program. */
+  cwd: string;
+  /** After this long it is killed, in milliseconds. */
+  timeoutMs: number;
+  /** Kills it; the call then rejects with the signal's reason. */
+  signal: AbortSignal;
+}
+
+export type ToolProblem = "failed" | "missing" | "timeout" | "output";
+
+/** A program that could not do its work. `message` is its own last line, fit for people. */
+export class ToolFailure extends Error {
+  override name = "ToolFailure";
+  readonly tool: string;
+  readonly problem: ToolProblem;
+
+  constructor(tool: string, problem: ToolProblem, reason: string) {
+    super(reason);
+    this.tool = tool;
+    this.problem = problem;
+  }
+}
+
+/** The largest manifest or image configuration a registry has to accept is 4 MiB. */
+const MAX_STDOUT_BYTES = 4 * 1024 * 1024;
+/** The reason is at the end of what a tool complains about. */
+const STDERR_TAIL_BYTES = 8 * 1024;
+
+/**
+ * Runs a program and returns its standard output. Rejects with a ToolFailure, or with the signal's reason.
+ *
+ * The program dies with this process, even if that is killed: `setpriv` (util-linux, always installed)
+ * asks the kernel for it. Otherwise a killed platform would leave an import running behind it.
+ */
+export function runTool(tool: string, args: readonly string[], options: ToolOptions): Promise<string> {
+  const { cwd, timeoutMs, signal } = options;
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", tool, ...args], {
+      cwd,
+      // Big temporary files belong beside the import, where they are removed with it, not in /tmp or /var/tmp.
+      env: { ...process.env, LC_ALL: "C", TMPDIR: cwd },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const stdout: Buffer[] = [];
+    let stdoutBytes = 0;
+    let stderr = "";
+    let problem: ToolProblem = "failed";
+
+    const kill = () => {
+      child.kill("SIGKILL");
+      // A helper of the tool that outlives it must not keep us waiting for the end of its output.
+      child.stdout.destroy();
+      child.stderr.destroy();
+    };
+    const timer = setTimeout(() => {
+      problem = "timeout";
+      kill();
+    }, timeoutMs);
+    signal.addEventListener("abort", kill);
+
+    child.stdout.on("data", (chunk: Buffer) => {
+      stdoutBytes += chunk.length;
+      if (stdoutBytes <= MAX_STDOUT_BYTES) return stdout.push(chunk);
+      problem = "output";
+      return kill();
+    });
+    child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+      stderr = (stderr + chunk).slice(-STDERR_TAIL_BYTES);
+    });
+    const settle = (settled: () => void) => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", kill);
+      settled();
+    };
+    child.on("error", (error) => settle(() => reject(new ToolFailure(tool, "missing", error.message))));
+    child.on("close", (code) => {
+      settle(() => {
+        if (signal.aborted) reject(signal.reason);
+        else if (code === 0 && problem === "failed") resolve(Buffer.concat(stdout).toString("utf8"));
+        else reject(failure(tool, problem, code, stderr, timeoutMs));
+      });
+    });
+  });
+}
+
+/** setpriv's exit code when the program is not there (127) or may not be run (126). */
+const NOT_STARTED = new Set([126, 127]);
+
+function failure(
+  tool: string,
+  problem: ToolProblem,
+  code: number | null,
+  stderr: string,
+  timeoutMs: number,
+): ToolFailure {
+  if (problem === "timeout") return new ToolFailure(tool, problem, `it took longer than ${timeoutMs / 1000} s`);
+  if (problem === "output") return new ToolFailure(tool, problem, "it wrote more than 4 MiB");
+  if (NOT_STARTED.has(code ?? 0)) return new ToolFailure(tool, "missing", `${tool} is not installed`);
+  return new ToolFailure(tool, "failed", lastLine(stderr) || `it ended with code ${code ?? "(killed)"}`);
+}
+
+/**
+ * The last line of a tool's complaint without the tool's decoration: skopeo's `level=fatal msg="..."`,
+ * umoci's cross, colours.
+ */
+export function lastLine(stderr: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours start with the escape character
+  const lines = stderr.replace(/\x1b\[[0-9;]*m/g, "").split("\n");
+  const last = lines.map((line) => line.trim()).findLast((line) => line !== "") ?? "";
+  const quoted = /\bmsg=("(?:[^"\\]|\\.)*")/.exec(last)?.[1];
+  // What was asked for is in the sentence around the reason already.
+  return (quoted === undefined ? last.replace(/^⨯\s*/, "") : unquote(quoted)).replace(
+    /^(?:Error parsing image name|initializing source) \S+: /,
+    "",
+  );
+}
+
+function unquote(quoted: string): string {
+  try {
+    return String(JSON.parse(quoted));
+  } catch {
+    return quoted.slice(1, -1);
+  }
+}

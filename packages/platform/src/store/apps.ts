@@ -1,0 +1,23 @@
+/** Apps in the database. */
+import type { Database } from "better-sqlite3";
+import type { AppRecord } from "../machines/types.ts";
+import type { AppStore } from "./contract.ts";
+
+/** The app repository over an open, migrated database. */
+export function appStore(db: Database): AppStore {
+  const insert = db.prepare<AppRecord>("INSERT INTO apps (name, created_at) VALUES (@name, @createdAt) ON CONFLICT DO NOTHING");
+  const get = db.prepare<[string], AppRecord>("SELECT name, created_at AS createdAt FROM apps WHERE name = ?");
+  const list = db.prepare<[], AppRecord>("SELECT name, created_at AS createdAt FROM apps ORDER BY name");
+  // One statement, so that no machine can slip in between the look and the deletion.
+  const remove = db.prepare<{ name: string }>(`
+    DELETE FROM apps WHERE name = @name
+    AND NOT EXISTS (SELECT 1 FROM machines WHERE app = @name AND state <> 'destroyed')
+  `);
+
+  return {
+    insert: (app) => insert.run(app).changes === 1,
+    get: (name) => get.get(name),
+    list: () => list.all(),
+    delete: (name) => remove.run({ name }).changes === 1,
+  };
+}

@@ -1,0 +1,116 @@
+/** Machines and their events in the database. */
+import type { Database } from "better-sqlite3";
+import { HibernautError } from "../errors.ts";
+import type { MachineEvent, MachineRecord, MachineState } from "../machines/types.ts";
+import type { MachineStore } from "./contract.ts";
+
+/** Enough history to explain any state; a machine that sleeps and wakes every minute must not fill the disk. */
+export const KEPT_EVENTS = 1000;
+
+/** Trimming after every event would double the cost of a transition, so it happens once in a while. */
+const TRIM_EVERY = 100;
+
+/** A machine's row: what queries need as columns, the rest as JSON. */
+interface MachineRow {
+  id: string;
+  app: string;
+  name: string;
+  state: string;
+  document: string;
+}
+
+interface EventRow {
+  at: string;
+  type: string;
+  fromState: string | null;
+  toState: string;
+  details: string;
+}
+
+/** The machine repository over an open, migrated database. */
+export function machineStore(db: Database): MachineStore {
+  const columns = "id, app, name, state, document";
+  const insert = db.prepare<MachineRow>(
+    `INSERT INTO machines (${columns}) VALUES (@id, @app, @name, @state, @document) ON CONFLICT DO NOTHING`,
+  );
+  const update = db.prepare<MachineRow>(
+    "UPDATE machines SET app = @app, name = @name, state = @state, document = @document WHERE id = @id",
+  );
+  const get = db.prepare<[string], MachineRow>(`SELECT ${columns} FROM machines WHERE id = ?`);
+  const listAll = db.prepare<[], MachineRow>(`SELECT ${columns} FROM machines WHERE state <> 'destroyed' ORDER BY seq`);
+  const listApp = db.prepare<[string], MachineRow>(
+    `SELECT ${columns} FROM machines WHERE app = ? AND state <> 'destroyed' ORDER BY seq`,
+  );
+  const events = eventStore(db);
+
+  const insertBoth = db.transaction((machine: MachineRecord, event: MachineEvent): boolean => {
+    if (insert.run(toRow(machine)).changes === 0) return false;
+    events.add(machine.id, event);
+    return true;
+  });
+  const updateBoth = db.transaction((machine: MachineRecord, event: MachineEvent | undefined): void => {
+    if (update.run(toRow(machine)).changes === 0) throw new Error(`machine ${machine.id} is not in the database`);
+    if (event) events.add(machine.id, event);
+  });
+
+  return {
+    insert(machine, event) {
+      try {
+        return insertBoth.immediate(machine, event);
+      } catch (error) {
+        if ((error as { code?: string }).code !== "SQLITE_CONSTRAINT_FOREIGNKEY") throw error;
+        throw new HibernautError("not_found", `There is no app ${machine.app}. It was deleted in the meantime.`, { app: machine.app });
+      }
+    },
+    update: (machine, event) => updateBoth.immediate(machine, event),
+    get(id) {
+      const row = get.get(id);
+      return row && fromRow(row);
+    },
+    list: (app) => (app === undefined ? listAll.all() : listApp.all(app)).map(fromRow),
+    events: (id, limit) => events.newest(id, limit),
+  };
+}
+
+function eventStore(db: Database) {
+  const add = db.prepare<EventRow & { machineId: string }>(`
+    INSERT INTO events (machine_id, at, type, from_state, to_state, details)
+    VALUES (@machineId, @at, @type, @fromState, @toState, @details)
+  `);
+  const newest = db.prepare<[string, number], EventRow>(`
+    SELECT at, type, from_state AS fromState, to_state AS toState, details
+    FROM events WHERE machine_id = ? ORDER BY seq DESC LIMIT ?
+  `);
+  const trim = db.prepare<{ machineId: string }>(`
+    DELETE FROM events WHERE machine_id = @machineId AND seq <=
+      (SELECT seq FROM events WHERE machine_id = @machineId ORDER BY seq DESC LIMIT 1 OFFSET ${KEPT_EVENTS})
+  `);
+
+  return {
+    add(machineId: string, event: MachineEvent): void {
+      const { at, type, from: fromState, to: toState } = event;
+      const { lastInsertRowid } = add.run({ machineId, at, type, fromState, toState, details: JSON.stringify(event.details) });
+      if (Number(lastInsertRowid) % TRIM_EVERY === 0) trim.run({ machineId });
+    },
+    newest: (machineId: string, limit: number): MachineEvent[] => newest.all(machineId, limit).map(toEvent),
+  };
+}
+
+function toRow(machine: MachineRecord): MachineRow {
+  const { id, app, name, state, ...rest } = machine;
+  return { id, app, name, state, document: JSON.stringify(rest) };
+}
+
+function fromRow({ document, ...columns }: MachineRow): MachineRecord {
+  return { ...columns, ...JSON.parse(document) } as MachineRecord;
+}
+
+function toEvent(row: EventRow): MachineEvent {
+  return {
+    at: row.at,
+    type: row.type,
+    from: row.fromState as MachineState | null,
+    to: row.toState as MachineState,
+    details: JSON.parse(row.details) as Record<string, unknown>,
+  };
+}

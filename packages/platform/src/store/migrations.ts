@@ -1,0 +1,81 @@
+/**
+ * The history of the database's schema. A database knows its place in it by `user_version`;
+ * opening one that is behind carries out the rest, each step in a transaction of its own.
+ */
+import type { Database } from "better-sqlite3";
+import { HibernautError } from "../errors.ts";
+
+/** Step N leads from version N to N + 1. Released steps never change: add another one. */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE apps (
+    name       TEXT PRIMARY KEY,
+    created_at TEXT NOT NULL
+  ) STRICT;
+
+  -- Columns are what queries and constraints need; everything else of the record is in document.
+  CREATE TABLE machines (
+    seq      INTEGER PRIMARY KEY,
+    id       TEXT NOT NULL UNIQUE,
+    app      TEXT NOT NULL REFERENCES apps (name) ON DELETE CASCADE,
+    name     TEXT NOT NULL,
+    state    TEXT NOT NULL,
+    document TEXT NOT NULL
+  ) STRICT;
+  -- A destroyed machine gives its name free.
+  CREATE UNIQUE INDEX machines_live_name ON machines (app, name) WHERE state <> 'destroyed';
+  CREATE INDEX machines_app ON machines (app);
+
+  CREATE TABLE events (
+    seq        INTEGER PRIMARY KEY,
+    machine_id TEXT NOT NULL REFERENCES machines (id) ON DELETE CASCADE,
+    at         TEXT NOT NULL,
+    type       TEXT NOT NULL,
+    from_state TEXT,
+    to_state   TEXT NOT NULL,
+    details    TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX events_machine ON events (machine_id, seq);
+
+  CREATE TABLE tokens (
+    seq        INTEGER PRIMARY KEY,
+    id         TEXT NOT NULL UNIQUE,
+    name       TEXT NOT NULL,
+    hash       TEXT NOT NULL UNIQUE,
+    created_at TEXT NOT NULL,
+    revoked_at TEXT
+  ) STRICT;
+
+  -- One row that the health check writes, to prove that the disk takes it.
+  CREATE TABLE health (
+    id         INTEGER PRIMARY KEY CHECK (id = 1),
+    checked_at TEXT NOT NULL
+  ) STRICT;
+  `,
+];
+
+/** Brings the database to the newest version. Throws `failed_precondition` when it is newer than this program. */
+export function migrate(db: Database): void {
+  const version = schemaVersion(db);
+  if (version > MIGRATIONS.length) throw tooNew(db.name, version);
+  for (const [offset, step] of MIGRATIONS.slice(version).entries()) {
+    const next = version + offset + 1;
+    db.transaction(() => {
+      db.exec(step);
+      db.pragma(`user_version = ${next}`);
+    }).immediate();
+  }
+}
+
+/** The version that the database is at; 0 for a new one. */
+export function schemaVersion(db: Database): number {
+  return Number(db.pragma("user_version", { simple: true }));
+}
+
+function tooNew(file: string, version: number): HibernautError {
+  return new HibernautError(
+    "failed_precondition",
+    `The database ${file} has schema version ${version}, written by a newer Hibernaut; this one knows versions up to ${MIGRATIONS.length}. Start the newer Hibernaut, or name another data folder with HIBERNAUT_DATA_DIR.`,
+    { file, version, known: MIGRATIONS.length },
+  );
+}

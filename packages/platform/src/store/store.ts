@@ -1,0 +1,31 @@
+/** The store over one SQLite file. */
+import type { Database } from "better-sqlite3";
+import { appStore } from "./apps.ts";
+import type { Store } from "./contract.ts";
+import { openDatabase } from "./database.ts";
+import { machineStore } from "./machines.ts";
+import { tokenStore } from "./tokens.ts";
+
+/**
+ * Opens the store, and makes its file and folder when absent. Throws `failed_precondition` when a
+ * newer Hibernaut wrote the file.
+ *
+ * @example
+ * const store = openStore(join(settings.dataDir, "hibernaut.db"));
+ */
+export function openStore(file: string): Store {
+  const db = openDatabase(file);
+  return {
+    apps: appStore(db),
+    machines: machineStore(db),
+    tokens: tokenStore(db),
+    check: writeCheck(db),
+    close: () => void db.close(),
+  };
+}
+
+/** A read alone would not notice a full or a read-only disk. */
+function writeCheck(db: Database): () => void {
+  const write = db.prepare<[string]>("INSERT OR REPLACE INTO health (id, checked_at) VALUES (1, ?)");
+  return () => void write.run(new Date().toISOString());
+}

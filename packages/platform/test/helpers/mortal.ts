@@ -1,0 +1,91 @@
+/**
+ * Kills a platform at an exact step, as `kill -9` would: every call to the world outside (store,
+ * hypervisor, VMM, snapshots, files) is a step; from the fatal one on, no call has any effect.
+ */
+import type { Vmm } from "../../src/hypervisor/contract.ts";
+import type { MachineDependencies } from "../../src/machines/dependencies.ts";
+
+/** Thrown by synchronous calls of a dead platform, so that its code stops where it is. */
+export class Killed extends Error {
+  override name = "Killed";
+}
+
+export class Mortality {
+  /** Names of the steps so far. */
+  readonly steps: string[] = [];
+  readonly death = Promise.withResolvers<void>();
+  dead = false;
+  readonly #fatal: number;
+  readonly #when: "before" | "after";
+
+  /** Dies before, or right after, the step with this number (from 0). */
+  constructor(fatal = Number.POSITIVE_INFINITY, when: "before" | "after" = "before") {
+    this.#fatal = fatal;
+    this.#when = when;
+  }
+
+  wrap(deps: MachineDependencies): MachineDependencies {
+    const { machines } = deps.store;
+    return {
+      ...deps,
+      store: { ...deps.store, apps: deps.store.apps, tokens: deps.store.tokens, machines: this.#sync(machines, "store", ["insert", "update"]) },
+      hypervisor: this.#async(deps.hypervisor, "hypervisor", ["boot", "restore", "end", "adopt"]),
+      snapshots: this.#async(deps.snapshots, "snapshots", ["draft", "publish", "usable", "stage", "discard", "discardOthers"]),
+      files: this.#async(deps.files, "files", ["freshLayer", "remove", "forgetMemory"]),
+    };
+  }
+
+  kill(): void {
+    this.dead = true;
+    this.death.resolve();
+  }
+
+  #sync<T extends object>(target: T, name: string, steps: string[]): T {
+    return this.#proxy(target, name, steps, (call) => {
+      if (this.dead) throw new Killed();
+      return call();
+    });
+  }
+
+  #async<T extends object>(target: T, name: string, steps: string[]): T {
+    return this.#proxy(target, name, steps, (call) => {
+      if (this.dead) return new Promise(() => {});
+      const result = call();
+      if (!(result instanceof Promise)) return result;
+      return result.then(
+        (value: unknown) => (this.dead ? new Promise(() => {}) : this.#mortalVmm(value)),
+        (error: unknown) => (this.dead ? new Promise(() => {}) : Promise.reject(error as Error)),
+      );
+    });
+  }
+
+  #mortalVmm(value: unknown): unknown {
+    if (typeof value !== "object" || value === null || !("openChannel" in value)) return value;
+    const vmm = value as Vmm;
+    void this.death.promise.then(() => vmm.release());
+    return this.#async(vmm, "vmm", ["run", "pause", "capture", "openChannel", "kill"]);
+  }
+
+  #proxy<T extends object>(target: T, name: string, steps: string[], guard: (call: () => unknown) => unknown): T {
+    return new Proxy(target, {
+      get: (object, key) => {
+        const member = Reflect.get(object, key, object) as unknown;
+        if (typeof member !== "function") return member;
+        return (...args: unknown[]) => {
+          const counted = steps.includes(String(key)) && !this.dead;
+          if (counted) this.steps.push(`${name}.${String(key)}`);
+          const fatal = counted && this.steps.length - 1 === this.#fatal;
+          if (fatal && this.#when === "before") this.kill();
+          const result = guard(() => {
+            const value = member.apply(object, args) as unknown;
+            if (!fatal) return value;
+            if (value instanceof Promise) return value.finally(() => this.kill());
+            this.kill();
+            throw new Killed();
+          });
+          return result;
+        };
+      },
+    });
+  }
+}

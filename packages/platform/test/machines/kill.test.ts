@@ -1,0 +1,101 @@
+/** The platform is killed at every step of a machine's life; whatever the step, nothing is lost. */
+import { afterEach, describe, expect, test } from "vitest";
+import type { MachineManager } from "../../src/machines/manager.ts";
+import { isResting } from "../../src/machines/types.ts";
+import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
+import { Mortality } from "../helpers/mortal.ts";
+
+const TIMEOUT = { timeoutMs: 5000 };
+let world: World | undefined;
+
+afterEach(async () => {
+  await world?.dispose();
+  world = undefined;
+});
+
+/** One life with every kind of work in it. `seen` is what a user knows when the platform dies. */
+async function life(machines: MachineManager, host: World["host"], seen: { id?: string; nonce?: string; updated?: boolean }): Promise<void> {
+  machines.createApp("shop");
+  const { record } = await machines.create("shop", { name: "one", config: SMALL });
+  seen.id = record.id;
+  const reach = (state: "running" | "suspended" | "stopped" | "destroyed") => machines.wait("shop", record.id, [state], TIMEOUT);
+  const remember = () => {
+    const nonce = host.guest(record.id)?.request()?.nonce;
+    if (nonce !== undefined) seen.nonce = nonce;
+  };
+  await reach("running");
+  remember();
+  machines.suspend("shop", record.id);
+  await reach("suspended");
+  machines.start("shop", record.id);
+  await reach("running");
+  delete seen.nonce;
+  seen.updated = true;
+  await machines.update("shop", record.id, { ...SMALL, image: "app:2" });
+  await reach("running");
+  machines.stop("shop", record.id);
+  await reach("stopped");
+  machines.start("shop", record.id);
+  await reach("running");
+  machines.suspend("shop", record.id);
+  await reach("suspended");
+  await machines.update("shop", record.id, SMALL);
+  await reach("suspended");
+  machines.destroy("shop", record.id);
+  await reach("destroyed");
+}
+
+async function liveUntilDeath(mortality: Mortality): Promise<{ id?: string; nonce?: string; updated?: boolean }> {
+  world = await newWorld();
+  const seen: { id?: string; nonce?: string; updated?: boolean } = {};
+  const machines = await startPlatform(world, { wrap: (deps) => mortality.wrap(deps) });
+  const end = life(machines, world.host, seen).catch((error: unknown) => {
+    if (!mortality.dead) throw error;
+  });
+  await Promise.race([end, mortality.death.promise]);
+  return seen;
+}
+
+const rehearsal = new Mortality();
+await liveUntilDeath(rehearsal);
+await world?.dispose();
+const steps = rehearsal.steps.map((name, step) => ({ name, step }));
+
+test("the rehearsal passes through the whole life", () => {
+  expect(steps.length).toBeGreaterThan(50);
+  expect(steps.map(({ name }) => name)).toEqual(expect.arrayContaining(["hypervisor.restore", "vmm.capture", "snapshots.publish", "files.remove"]));
+});
+
+describe.each(["before", "after"] as const)("killed %s", (when) => {
+  test.each(steps)("step $step, $name", async ({ step }) => {
+    const seen = await liveUntilDeath(new Mortality(step, when));
+    if (world === undefined) throw new Error("no world");
+    const { host, store } = world;
+    const machines = await startPlatform(world);
+    try {
+      for (const { id, name, state } of store.machines.list()) {
+        const state2 = await machines.wait("shop", id, ["settled", "destroyed"], TIMEOUT);
+        if (state2 === "destroyed") continue;
+        expect(isResting(machines.get("shop", id).record.state), `${name} was ${state}`).toBe(true);
+        const { record } = machines.get("shop", id);
+        expect(record.state, record.stateReason ?? "").not.toBe("failed");
+        // Usable: whatever it rests in, it starts and answers.
+        machines.start("shop", id);
+        await machines.wait("shop", id, ["running"], TIMEOUT);
+        const answer = host.guest(id)?.request();
+        expect(answer).toBeDefined();
+        // Before anything was asked that gives it up, its memory is never lost.
+        if (seen.nonce !== undefined && seen.updated !== true) expect(answer?.nonce).toBe(seen.nonce);
+        machines.suspend("shop", id);
+        await machines.wait("shop", id, ["suspended"], TIMEOUT);
+        machines.destroy("shop", id);
+        await machines.wait("shop", id, ["destroyed"], TIMEOUT);
+      }
+      expect(host.mostPerMachine).toBeLessThanOrEqual(1);
+      expect(new Set(host.restored).size).toBe(host.restored.length);
+      expect(host.processes.size).toBe(0);
+    } finally {
+      await machines.close();
+    }
+  });
+});

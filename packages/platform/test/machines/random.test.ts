@@ -1,0 +1,89 @@
+/** Random orders of everything that can happen to a machine, against the table and the invariants. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { COMMANDS, listedMoves } from "../../src/machines/lifecycle.ts";
+import type { MachineManager } from "../../src/machines/manager.ts";
+import { isResting } from "../../src/machines/types.ts";
+import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
+
+const SEQUENCES = 2000;
+const EVENTS = [...COMMANDS, "exit", "fail", "lose", "fault", "kill"] as const;
+type RandomEvent = (typeof EVENTS)[number];
+
+interface Step {
+  event: RandomEvent;
+  /** Turns of the event loop before the next step: 0 hits the machine in the middle of something. */
+  pause: number;
+}
+
+const step: fc.Arbitrary<Step> = fc.record({ event: fc.constantFrom(...EVENTS), pause: fc.constantFrom(0, 0, 1, 2, 5, 20, 60) });
+const moves = listedMoves();
+
+async function act(event: RandomEvent, id: string, machines: MachineManager, world: World): Promise<MachineManager> {
+  const process = world.host.of(id)[0];
+  switch (event) {
+    case "exit":
+      process?.guest.exit(0);
+      return machines;
+    case "fail":
+      process?.guest.exit(1);
+      return machines;
+    case "lose":
+      if (process !== undefined) world.host.end(process.ref);
+      return machines;
+    case "fault":
+      world.host.faults = { capture: new Error("disk"), restore: new Error("state") };
+      return machines;
+    case "kill":
+      // A platform that ends gracefully in the middle of things; `kill.test.ts` does the other kind.
+      await machines.close();
+      return startPlatform(world);
+    case "update":
+      await machines.update("shop", id, SMALL);
+      return machines;
+    case "destroy":
+      machines.destroy("shop", id, { force: false });
+      return machines;
+    default:
+      machines[event]("shop", id);
+      return machines;
+  }
+}
+
+async function play(steps: Step[]): Promise<void> {
+  const world = await newWorld();
+  let machines = await startPlatform(world);
+  try {
+    machines.createApp("shop");
+    const { record } = await machines.create("shop", { config: { ...SMALL, restart: { policy: "on-failure", max_retries: 1 } }, skipLaunch: true });
+    for (const { event, pause } of steps) {
+      try {
+        machines = await act(event, record.id, machines, world);
+      } catch (error) {
+        expect(error).toMatchObject({ code: expect.stringMatching(/^(failed_precondition|aborted|not_found)$/) });
+      }
+      for (let turn = 0; turn < pause; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    }
+    const state = await machines.wait("shop", record.id, ["settled", "destroyed"], { timeoutMs: 5000 });
+    await machines.close();
+    const final = machines.get("shop", record.id).record;
+    expect(isResting(final.state) || final.state === "destroyed", `${state} then ${final.state}`).toBe(true);
+    for (const { from, to } of machines.events("shop", record.id, 1000)) {
+      if (from !== null && from !== to) expect(moves).toContain(`${from}>${to}`);
+    }
+    expect(world.host.mostPerMachine).toBeLessThanOrEqual(1);
+    expect(new Set(world.host.restored).size).toBe(world.host.restored.length);
+    expect(world.host.of(record.id).length).toBe(final.state === "running" ? 1 : 0);
+    expect(final.snapshot !== null && final.state !== "suspended", "a snapshot outside of suspended").toBe(false);
+  } finally {
+    await machines.close();
+    await world.dispose();
+  }
+}
+
+describe("random orders", () => {
+  test(`${SEQUENCES} sequences keep to the table and to the invariants`, { timeout: 300_000 }, async () => {
+    const sequences = fc.array(step, { minLength: 3, maxLength: 14 });
+    await fc.assert(fc.asyncProperty(sequences, play), { numRuns: SEQUENCES, interruptAfterTimeLimit: 280_000, markInterruptAsFailure: true });
+  });
+});

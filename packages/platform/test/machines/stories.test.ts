@@ -1,0 +1,268 @@
+import { readdir, rm, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { MachineManager } from "../../src/machines/manager.ts";
+import type { WaitTarget } from "../../src/machines/service.ts";
+import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
+
+let world: World;
+let machines: MachineManager;
+
+beforeEach(async () => {
+  world = await newWorld();
+  machines = await startPlatform(world);
+});
+afterEach(async () => {
+  await machines.close();
+  await world.dispose();
+});
+
+const reach = (id: string, ...targets: WaitTarget[]) => machines.wait("shop", id, targets, { timeoutMs: 5000 });
+const record = (id: string) => machines.get("shop", id).record;
+const request = (id: string) => world.host.guest(id)?.request();
+const suspended = async (id: string) => {
+  machines.suspend("shop", id);
+  await reach(id, "suspended");
+};
+const started = async (id: string) => {
+  machines.start("shop", id);
+  await reach(id, "running");
+};
+
+describe("suspend and resume", () => {
+  test("a machine goes on exactly where it stopped", async () => {
+    const id = await runningMachine(machines);
+    const before = request(id);
+    await suspended(id);
+    expect(world.host.guest(id)).toBeUndefined();
+    expect(record(id).snapshot?.size_bytes).toBeGreaterThan(0);
+    await started(id);
+    expect(request(id)).toEqual({ nonce: before?.nonce, count: 2 });
+    expect(record(id).lastBoot).toMatchObject({ kind: "resume", reason: "snapshot" });
+    expect(record(id).snapshot).toBeNull();
+  });
+
+  test("fifty starts at once are one start", async () => {
+    const id = await runningMachine(machines);
+    await suspended(id);
+    for (let i = 0; i < 50; i += 1) machines.start("shop", id);
+    await reach(id, "running");
+    expect(world.host.restored).toHaveLength(1);
+    expect(world.host.mostPerMachine).toBe(1);
+  });
+
+  test("a start while suspending cancels the capture and the same guest goes on", async () => {
+    const id = await runningMachine(machines);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    world.host.hold.capture = promise;
+    const before = request(id);
+    machines.suspend("shop", id);
+    await expect.poll(() => world.host.of(id)[0]?.running).toBe(false);
+    machines.start("shop", id);
+    resolve();
+    await reach(id, "running");
+    expect(request(id)).toEqual({ nonce: before?.nonce, count: 2 });
+    expect(world.host.restored).toEqual([]);
+    expect(record(id)).toMatchObject({ snapshot: null, capturing: null });
+    expect(await readdir(join(world.folder, "machines", id, "snapshots"))).toEqual([]);
+  });
+
+  test("a disk that is full while suspending leaves the machine running, with the reason", async () => {
+    const id = await runningMachine(machines);
+    const before = request(id);
+    world.host.faults.capture = Object.assign(new Error("write ENOSPC: no space left on device"), { code: "ENOSPC" });
+    machines.suspend("shop", id);
+    await reach(id, "running");
+    await expect.poll(() => record(id).stateReason).toBe("the last suspend failed: write ENOSPC: no space left on device");
+    expect(request(id)).toEqual({ nonce: before?.nonce, count: 2 });
+    await suspended(id);
+    expect(record(id).stateReason).toBeNull();
+  });
+
+  test("a suspended machine that is updated sleeps on without its snapshot, and starts cold with the new code", async () => {
+    const id = await runningMachine(machines);
+    const before = request(id);
+    const { version } = record(id);
+    await suspended(id);
+    await machines.update("shop", id, { ...SMALL, image: "app:2" });
+    await reach(id, "suspended");
+    expect(record(id)).toMatchObject({ state: "suspended", snapshot: null });
+    expect(record(id).version).not.toBe(version);
+    await started(id);
+    expect(record(id).lastBoot).toMatchObject({ kind: "cold", reason: "updated" });
+    expect(request(id)?.nonce).not.toBe(before?.nonce);
+  });
+
+  test("stop discards the snapshot", async () => {
+    const id = await runningMachine(machines);
+    await suspended(id);
+    machines.stop("shop", id);
+    await reach(id, "stopped");
+    expect(record(id).snapshot).toBeNull();
+    await started(id);
+    expect(record(id).lastBoot).toMatchObject({ kind: "cold", reason: "stopped" });
+  });
+});
+
+describe("a snapshot that does not fit is refused with its reason, and the start is cold", () => {
+  const generation = (id: string, file: string) =>
+    join(world.folder, "machines", id, "snapshots", record(id).snapshot?.generation ?? "", file);
+
+  async function coldReason(spoil: (id: string) => Promise<unknown>): Promise<string> {
+    const id = await runningMachine(machines);
+    await suspended(id);
+    await spoil(id);
+    await started(id);
+    expect(record(id).lastBoot?.kind).toBe("cold");
+    expect(world.host.restored).toEqual([]);
+    return record(id).lastBoot?.reason ?? "";
+  }
+
+  test.each([
+    ["version", { version: "2" }, "hypervisor_version_changed: hypervisor version was 1, is 2"],
+    ["CPU model", { cpu_model: "other" }, "cpu_model_changed: CPU model was none, is other"],
+    ["accelerator", { accelerator: "kvm" }, "accelerator_changed: accelerator was fake, is kvm"],
+    ["machine type", { machine_type: "pc" }, "machine_type_changed: machine type was none, is pc"],
+  ] as const)("another %s of the hypervisor", async (_what, identity, reason) => {
+    const found = await coldReason(async () => {
+      await machines.close();
+      world.identity = identity;
+      machines = await startPlatform(world);
+    });
+    expect(found).toBe(reason);
+  });
+
+  test("a missing memory file", async () => {
+    expect(await coldReason((id) => rm(generation(id, "memory")))).toBe("snapshot_missing: there is no memory file");
+  });
+
+  test("a short memory file", async () => {
+    expect(await coldReason((id) => truncate(generation(id, "memory"), 4096))).toMatch(/^snapshot_corrupt: the memory file has 4096 bytes/);
+  });
+
+  test("a changed device state", async () => {
+    const spoil = async (id: string) => writeFile(generation(id, "devices"), `devices of ${"x".repeat(id.length)}`);
+    expect(await coldReason(spoil)).toBe("snapshot_corrupt: the devices file has changed");
+  });
+
+  test("a manifest that is none", async () => {
+    expect(await coldReason((id) => writeFile(generation(id, "manifest.json"), "{"))).toMatch(/^snapshot_corrupt/);
+  });
+
+  test("a snapshot folder that is gone", async () => {
+    const spoil = (id: string) => rm(join(world.folder, "machines", id, "snapshots"), { recursive: true });
+    expect(await coldReason(spoil)).toMatch(/^snapshot_missing/);
+  });
+
+  test("a hypervisor that fails to load it", async () => {
+    const found = await coldReason(async () => {
+      world.host.faults.restore = new Error("bad state");
+    });
+    expect(found).toBe("resume_failed: bad state");
+  });
+});
+
+describe("what cannot be suspended says why, everything at once", () => {
+  test("memory, swap and schedule together", async () => {
+    const config = { guest: { memory_mb: 4096 }, init: { swap_size_mb: 512 }, schedule: "daily" } as const;
+    const id = await runningMachine(machines, config);
+    const view = machines.get("shop", id);
+    expect(view.suspend.eligible).toBe(false);
+    expect(view.suspend.reasons).toHaveLength(3);
+    expect(() => machines.suspend("shop", id)).toThrowError(/memory is 4096 MB.*swap is 512 MB.*schedule/);
+    expect(record(id).state).toBe("running");
+  });
+
+  test("an old guest bundle, until the machine is updated to the current one", async () => {
+    const id = await runningMachine(machines);
+    const { imageDigest, config } = record(id);
+    await machines.close();
+    world.bundleVersion = "bundle-2";
+    machines = await startPlatform(world);
+    expect(() => machines.suspend("shop", id)).toThrowError(/machine update/);
+    await machines.update("shop", id);
+    await reach(id, "running");
+    expect(record(id)).toMatchObject({ bundleVersion: "bundle-2", imageDigest, config });
+    await suspended(id);
+  });
+});
+
+describe("wrong states and wrong names", () => {
+  test("each is refused with a code and a sentence", async () => {
+    machines.createApp("shop");
+    const { record: created } = await machines.create("shop", { config: SMALL, skipLaunch: true });
+    expect(created.state).toBe("created");
+    const id = created.id;
+    expect(() => machines.suspend("shop", id)).toThrowError(expect.objectContaining({ code: "failed_precondition" }));
+    expect(() => machines.stop("shop", id)).toThrowError(expect.objectContaining({ code: "failed_precondition" }));
+    expect(() => machines.get("nowhere", id)).toThrowError(expect.objectContaining({ code: "not_found" }));
+    expect(() => machines.get("shop", "0".repeat(14))).toThrowError(expect.objectContaining({ code: "not_found" }));
+    expect(() => machines.createApp("shop")).toThrowError(expect.objectContaining({ code: "already_exists" }));
+    expect(() => machines.createApp("Not A Name")).toThrowError(expect.objectContaining({ code: "invalid_argument" }));
+    const again = machines.create("shop", { name: created.name, config: SMALL });
+    await expect(again).rejects.toMatchObject({ code: "already_exists" });
+    await expect(machines.deleteApp("shop")).rejects.toMatchObject({ code: "failed_precondition" });
+    await expect(machines.wait("shop", id, ["running"], { timeoutMs: 10 })).rejects.toMatchObject({
+      code: "deadline_exceeded",
+      message: "machine failed to reach desired state, running, currently created",
+    });
+    await machines.deleteApp("shop", { force: true });
+    expect(machines.listApps()).toEqual([]);
+  });
+});
+
+describe("when the app or its virtual machine ends", () => {
+  test("an app that exits with 0 rests as stopped, with its exit as the reason", async () => {
+    const id = await runningMachine(machines);
+    world.host.guest(id)?.exit(0);
+    await reach(id, "stopped");
+    expect(record(id).stateReason).toBe("the app exited with code 0");
+    expect(world.host.guest(id)).toBeUndefined();
+  });
+
+  test("an app that fails is started again, cold", async () => {
+    const id = await runningMachine(machines);
+    const first = request(id);
+    world.host.guest(id)?.exit(3);
+    await reach(id, "starting");
+    await reach(id, "running");
+    expect(request(id)?.nonce).not.toBe(first?.nonce);
+    expect(record(id).restarts).toBe(1);
+  });
+
+  test("with restart policy no it is not", async () => {
+    const id = await runningMachine(machines, { restart: { policy: "no" } });
+    world.host.guest(id)?.exit(3);
+    await reach(id, "stopped");
+    expect(record(id).stateReason).toBe("the app exited with code 3");
+  });
+
+  test("a virtual machine that vanishes is started again, its writable layer kept", async () => {
+    const id = await runningMachine(machines);
+    const process = world.host.of(id)[0];
+    if (process !== undefined) world.host.end(process.ref);
+    await reach(id, "starting");
+    await reach(id, "running");
+    expect(record(id).lastBoot).toMatchObject({ kind: "cold", reason: "vmm_lost" });
+  });
+
+  test("a start that fails says why, and the next one works", async () => {
+    machines.createApp("shop");
+    world.host.faults.boot = new Error("no kernel");
+    const { record: machine } = await machines.create("shop", { config: SMALL });
+    await reach(machine.id, "failed");
+    expect(record(machine.id).stateReason).toBe("no kernel");
+    await started(machine.id);
+  });
+
+  test("destroy with force ends a running machine and leaves no file", async () => {
+    const id = await runningMachine(machines);
+    expect(() => machines.destroy("shop", id)).toThrowError(/force/);
+    machines.destroy("shop", id, { force: true });
+    await reach(id, "destroyed");
+    expect(world.host.processes.size).toBe(0);
+    expect(await readdir(join(world.folder, "machines"))).toEqual([]);
+    expect(await readdir(join(world.folder, "run"))).toEqual([]);
+    expect(() => machines.start("shop", id)).toThrowError(/destroyed/);
+  });
+});
