@@ -54,6 +54,7 @@ export async function buildBundle(options = {}) {
     return { ...published, out, built: false };
   }
   await mkdir(BUILD, { recursive: true });
+  await removeAbandoned();
   const work = await mkdtemp(join(BUILD, "work-"));
   try {
     onStep("compiling the agent");
@@ -82,6 +83,15 @@ export async function buildBundle(options = {}) {
   }
 }
 
+/** Work folders of builds that were killed. One that is in use is younger than this. */
+async function removeAbandoned() {
+  for (const name of readdirSync(BUILD)) {
+    const folder = join(BUILD, name);
+    const age = Date.now() - (statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+    if (name.startsWith("work-") && age > 3_600_000) await rm(folder, { recursive: true, force: true });
+  }
+}
+
 /** @param {...(Buffer | string)} parts */
 function sha256(...parts) {
   const hash = createHash("sha256");
@@ -95,7 +105,7 @@ function agentSources() {
     .filter((name) => /\.[ch]$/.test(name))
     .sort();
   const hash = sha256(...names.flatMap((name) => [`${name}\n`, readFileSync(join(AGENT, name))]));
-  const { version } = JSON.parse(readFileSync(join(HERE, "package.json"), "utf8"));
+  const { version } = /** @type {{version: string}} */ (JSON.parse(readFileSync(join(HERE, "package.json"), "utf8")));
   return { c: names.filter((name) => name.endsWith(".c")), hash, version: `${version}+${hash.slice(0, 8)}` };
 }
 
@@ -112,15 +122,20 @@ function inputsOf(options, agent) {
     const found = statSync(path, { throwIfNoEntry: false });
     return `${given.length > 0 ? path : basename(path)} ${found?.size} ${given.length > 0 ? found?.mtimeMs : ""}`;
   });
-  return sha256(agent, readFileSync(join(HERE, "package.json")), readFileSync(fileURLToPath(import.meta.url)), seen.join("\n"));
+  return sha256(
+    agent,
+    readFileSync(join(HERE, "package.json")),
+    readFileSync(fileURLToPath(import.meta.url)),
+    seen.join("\n"),
+  );
 }
 
 /** @param {string} out @returns {Bundle | undefined} */
 function readBundle(out) {
   try {
     if (!existsSync(join(out, "vmlinuz")) || !existsSync(join(out, "initrd"))) return undefined;
-    const bundle = JSON.parse(readFileSync(join(out, "bundle.json"), "utf8"));
-    return typeof bundle?.built_from?.inputs === "string" ? bundle : undefined;
+    const bundle = /** @type {Partial<Bundle>} */ (JSON.parse(readFileSync(join(out, "bundle.json"), "utf8")));
+    return typeof bundle.built_from?.inputs === "string" ? /** @type {Bundle} */ (bundle) : undefined;
   } catch {
     return undefined; // absent, or cut by a full disk: either way it is built again
   }
@@ -151,11 +166,16 @@ async function run(command, args, files = {}) {
       child.stderr?.setEncoding("utf8").on("data", (chunk) => (errors += chunk));
       child.on("error", (error) => {
         const missing = "code" in error && error.code === "ENOENT";
-        failed(new Error(missing ? `${command} is not installed; it is needed to build the guest bundle` : error.message));
+        failed(
+          new Error(missing ? `${command} is not installed; it is needed to build the guest bundle` : error.message),
+        );
       });
       child.on("close", (code, signal) => {
         if (code === 0) done(text);
-        else failed(new Error(`${[command, ...args].join(" ")} failed (${signal ?? `exit code ${code}`}):\n${errors.trim()}`));
+        else
+          failed(
+            new Error(`${[command, ...args].join(" ")} failed (${signal ?? `exit code ${code}`}):\n${errors.trim()}`),
+          );
       });
     });
   } finally {
@@ -167,7 +187,9 @@ async function run(command, args, files = {}) {
 /** @param {string} work @param {{c: string[], version: string}} sources */
 async function compileAgent(work, sources) {
   const binary = join(work, "agent");
-  await run(process.env.CC ?? "cc", [...CFLAGS, `-DAGENT_VERSION="${sources.version}"`, "-o", binary, ...sources.c], { cwd: AGENT });
+  await run(process.env.CC ?? "cc", [...CFLAGS, `-DAGENT_VERSION="${sources.version}"`, "-o", binary, ...sources.c], {
+    cwd: AGENT,
+  });
   await run("strip", [binary]);
   return binary;
 }
@@ -212,7 +234,10 @@ async function givenKernel(work, image, modules) {
   }
   // A copy, because depmod writes beside the modules, and those may be the running system's.
   const root = join(work, "kernel");
-  await cp(folder, join(root, "lib/modules", version), { recursive: true, filter: (path) => !/\/(build|source)$/.test(path) });
+  await cp(folder, join(root, "lib/modules", version), {
+    recursive: true,
+    filter: (path) => !/\/(build|source)$/.test(path),
+  });
   return { image, version, root, from };
 }
 
@@ -252,18 +277,18 @@ async function downloadKernel(work, onStep) {
   } catch (error) {
     // Nothing is known yet, or what is known has left the mirror: both are mended by an update.
     if (asRoot.length === 0) {
-      throw new Error(`${messageOf(error)}\nRun \`sudo apt-get update\` and try again, or name a kernel with --kernel and --modules.`);
+      const advice = "Run `sudo apt-get update` and try again, or name a kernel with --kernel and --modules.";
+      throw new Error(`${messageOf(error)}\n${advice}`, { cause: error });
     }
     onStep("updating apt's package lists");
     await run("apt-get", ["-q", "update"]);
     try {
       await attempt();
     } catch (again) {
-      throw new Error(`${messageOf(again)}\nName a kernel with --kernel and --modules instead.`);
+      throw new Error(`${messageOf(again)}\nName a kernel with --kernel and --modules instead.`, { cause: again });
     }
   }
-  await rm(CACHE, { recursive: true, force: true });
-  await rename(folder, CACHE);
+  await replaceFolder(folder, CACHE, join(work, "old-cache"));
   return cachedPackages();
 }
 
@@ -345,8 +370,26 @@ async function publish(next, out, bundle, aside) {
     return;
   }
   await mkdir(dirname(out), { recursive: true });
-  if (existsSync(out)) await rename(out, aside);
-  await rename(next, out);
+  await replaceFolder(next, out, aside);
+}
+
+/**
+ * Another build may do the same at the same time: then the one that comes second stays.
+ *
+ * @param {string} next @param {string} out @param {string} aside
+ */
+async function replaceFolder(next, out, aside) {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      if (existsSync(out)) await rename(out, `${aside}-${tries}`);
+      await rename(next, out);
+      return;
+    } catch (error) {
+      const lost =
+        error instanceof Error && "code" in error && ["ENOENT", "ENOTEMPTY", "EEXIST"].includes(String(error.code));
+      if (!lost || tries > 10) throw error;
+    }
+  }
 }
 
 /** @param {string[]} args @returns {Options} */
@@ -367,7 +410,10 @@ function parseArguments(args) {
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   try {
-    await buildBundle({ ...parseArguments(process.argv.slice(2)), onStep: (step) => console.error(`guest bundle: ${step}`) });
+    await buildBundle({
+      ...parseArguments(process.argv.slice(2)),
+      onStep: (step) => console.error(`guest bundle: ${step}`),
+    });
   } catch (error) {
     console.error(`guest bundle: ${messageOf(error)}`);
     process.exitCode = 1;

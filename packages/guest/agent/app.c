@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "system.h"
 #include "user.h"
 
+#define OPEN_FILES 524288 /* as container runtimes allow; the kernel's own 4096 is too few for a server */
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 /* Runs in the child. Returns only when exec failed, with errno set. */
@@ -24,13 +26,13 @@ static void become_app(const struct config *config, const struct user *user) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
   setsid();
-  int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (fd >= 0) {
-    if (write(fd, "0", 1) < 0) system_note("oom_score_adj", errno);
-    close(fd);
-  }
+  system_set_oom_score("0");
   const char *workdir = config->workdir != NULL && config->workdir[0] != '\0' ? config->workdir : "/";
   mkdir(workdir, 0755); /* as container runtimes do; chdir tells when it is not there */
+  struct rlimit files = {.rlim_cur = 1024, .rlim_max = OPEN_FILES}; /* few at first: some programs close every possible one */
+  setrlimit(RLIMIT_NOFILE, &files);
+  /* So that the app may open /dev/stdout and /dev/stderr, which are pipes of root's. */
+  if (fchown(1, user->uid, user->gid) < 0 || fchown(2, user->uid, user->gid) < 0) return;
   if (setgroups(user->group_count, user->groups) < 0 || setgid(user->gid) < 0 || setuid(user->uid) < 0) return;
   if (chdir(workdir) < 0) return;
   environ = (char **)config->env;
@@ -59,7 +61,7 @@ const char *app_start(struct app *app, const struct config *config, int *error) 
   app->oom_kills_before = system_oom_kills();
   pid_t pid = fork();
   if (pid == 0) {
-    int null = open("/dev/null", O_RDONLY);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC); /* never 0 itself, see system_open_standard_files */
     dup2(null, 0), dup2(out[1], 1), dup2(err[1], 2);
     become_app(config, &user);
     int failed = errno;

@@ -39,53 +39,37 @@ size_t frame_write(uint8_t *out, uint8_t type, uint32_t stream, const void *payl
   return FRAME_HEADER + length;
 }
 
-static void drop(struct frame_reader *reader, size_t bytes) {
-  reader->used -= bytes;
-  memmove(reader->buffer, reader->buffer + bytes, reader->used);
-}
-
-static void drop_taken(struct frame_reader *reader) {
-  if (reader->taken == 0) return;
-  drop(reader, reader->taken);
-  reader->taken = 0;
-}
-
 uint8_t *frame_room(struct frame_reader *reader, size_t *room) {
-  drop_taken(reader);
-  *room = sizeof reader->buffer - reader->used;
-  return reader->buffer + reader->used;
+  reader->end -= reader->begin;
+  memmove(reader->buffer, reader->buffer + reader->begin, reader->end);
+  reader->begin = 0;
+  *room = sizeof reader->buffer - reader->end;
+  return reader->buffer + reader->end;
 }
 
-void frame_fed(struct frame_reader *reader, size_t bytes) { reader->used += bytes; }
+void frame_fed(struct frame_reader *reader, size_t bytes) { reader->end += bytes; }
 
-/* Bytes before the next place where a frame could begin, looking from `from`. */
-static size_t garbage(const struct frame_reader *reader, size_t from) {
-  for (size_t at = from; at < reader->used; at++) {
-    size_t visible = reader->used - at < 4 ? reader->used - at : 4;
-    if (memcmp(reader->buffer + at, MAGIC, visible) == 0) return at;
+/* Moves on to the next place where a frame could begin, at least `least` bytes further. */
+static void skip_garbage(struct frame_reader *reader, size_t least) {
+  size_t at = reader->begin + least;
+  for (; at < reader->end; at++) {
+    size_t visible = reader->end - at < sizeof MAGIC ? reader->end - at : sizeof MAGIC;
+    if (memcmp(reader->buffer + at, MAGIC, visible) == 0) break;
   }
-  return reader->used;
+  reader->skipped += at - reader->begin;
+  reader->begin = at;
 }
 
 bool frame_next(struct frame_reader *reader, struct frame *frame) {
-  drop_taken(reader);
-  size_t skip = garbage(reader, 0);
-  for (;;) {
-    reader->skipped += skip;
-    drop(reader, skip);
-    if (reader->used < FRAME_HEADER) return false;
-    const uint8_t *head = reader->buffer;
+  for (skip_garbage(reader, 0); reader->end - reader->begin >= FRAME_HEADER; skip_garbage(reader, 1)) {
+    const uint8_t *head = reader->buffer + reader->begin;
     uint32_t length = get_u32(head + 12);
-    bool plausible = head[5] == 0 && head[6] == 0 && head[7] == 0 && length <= FRAME_MAX_PAYLOAD;
-    if (plausible) {
-      if (reader->used < FRAME_HEADER + length) return false;
-      uint32_t crc = frame_crc(frame_crc(0, head + 4, 12), head + FRAME_HEADER, length);
-      if (crc == get_u32(head + 16)) {
-        *frame = (struct frame){.type = head[4], .stream = get_u32(head + 8), .length = length, .payload = head + FRAME_HEADER};
-        reader->taken = FRAME_HEADER + length;
-        return true;
-      }
-    }
-    skip = garbage(reader, 1);
+    if (head[5] != 0 || head[6] != 0 || head[7] != 0 || length > FRAME_MAX_PAYLOAD) continue;
+    if (reader->end - reader->begin < FRAME_HEADER + length) return false;
+    if (frame_crc(frame_crc(0, head + 4, 12), head + FRAME_HEADER, length) != get_u32(head + 16)) continue;
+    *frame = (struct frame){.type = head[4], .stream = get_u32(head + 8), .length = length, .payload = head + FRAME_HEADER};
+    reader->begin += FRAME_HEADER + length;
+    return true;
   }
+  return false;
 }

@@ -31,7 +31,8 @@ enum frame_type {
   F_SET = 0x10,       /* configuration records, see config.h */
   F_RUN = 0x11,       /* configuration complete: start the app */
   F_STOP = 0x12,      /* u32 signal, u32 grace in ms: end the app, then power off */
-  F_QUIESCE = 0x13,   /* flush file systems, answer F_QUIESCED, then send nothing */
+  F_QUIESCE = 0x13,   /* flush file systems, answer F_QUIESCED, then send nothing unasked until F_AWAKE,
+                       * F_HELLO_REQ or F_STOP, or until QUIET_MS of the machine's own time have passed */
   F_AWAKE = 0x14,     /* u64 wall clock in ns, then entropy; answer F_AWOKEN */
   F_PING = 0x15,      /* answered with F_PONG and the same payload */
   /* agent to platform */
@@ -51,12 +52,11 @@ struct frame {
   uint8_t type;
   uint32_t stream;
   uint32_t length;
-  const uint8_t *payload; /* inside the reader, valid until the next reader call */
+  const uint8_t *payload; /* inside the reader, valid until the next frame_room */
 };
 
 struct frame_reader {
-  size_t used;
-  size_t taken;   /* bytes of the frame handed out last, dropped on the next call */
+  size_t begin, end; /* the bytes of buffer that are still to be looked at */
   uint64_t skipped; /* bytes that belonged to no valid frame */
   uint8_t buffer[2 * FRAME_MAX];
 };

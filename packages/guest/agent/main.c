@@ -4,11 +4,11 @@
  * holds up the app: output that nobody reads is dropped, oldest frames kept. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,11 +25,13 @@
 #define PORT_NAME "hibernaut.agent"
 #define PORT_DEADLINE_MS 10000  /* the driver finds the port in milliseconds; minutes would only hide a fault */
 #define QUEUE_SIZE (4u * FRAME_MAX)
-#define QUEUE_RESERVE FRAME_MAX /* room that only control frames may use */
+#define QUEUE_RESERVE FRAME_MAX /* room that only control frames may use ... */
+#define QUEUE_LAST 4096u        /* ... and of that, room that answers anyone can ask for may not use */
 #define LOG_CHUNK 16384u
 #define READY_FAST_MS 10        /* how often listening ports are looked for, at first ... */
 #define READY_SLOW_MS 100       /* ... and after READY_FAST_FOR_MS */
 #define READY_FAST_FOR_MS 10000
+#define QUIET_MS 10000          /* a platform that vanished after F_QUIESCE must not block the app's output for ever */
 #define DISCONNECTED_MS 20      /* a port without a peer is always "hung up": look again after this */
 
 enum phase { WAITING, RUNNING, ENDED };
@@ -38,7 +40,8 @@ static struct {
   int port, signals;
   enum phase phase;
   bool peer, quiet, ready, stopping;
-  uint64_t kill_at, started_at, dropped;
+  uint64_t kill_at, quiet_until, started_at, dropped;
+  const char *refused; /* the first fault in the configuration: it is never run in part */
   struct frame_reader reader;
   struct config config;
   struct app app;
@@ -46,19 +49,20 @@ static struct {
   size_t queued;
 } agent;
 
-static bool send_frame(uint8_t type, uint32_t stream, const void *payload, uint32_t length) {
-  size_t limit = type == F_LOG ? QUEUE_SIZE - QUEUE_RESERVE : QUEUE_SIZE;
-  if (agent.queued + FRAME_HEADER + length > limit) {
-    agent.dropped++;
-    return false;
-  }
-  agent.queued += frame_write(agent.queue + agent.queued, type, stream, payload, length);
-  return true;
+static size_t queue_limit(uint8_t type) {
+  if (type == F_LOG) return QUEUE_SIZE - QUEUE_RESERVE;
+  return type == F_PONG || type == F_ERROR ? QUEUE_SIZE - QUEUE_LAST : QUEUE_SIZE;
+}
+
+static void send_frame(uint8_t type, uint32_t stream, const void *payload, uint32_t length) {
+  if (agent.queued + FRAME_HEADER + length > queue_limit(type)) agent.dropped++;
+  else agent.queued += frame_write(agent.queue + agent.queued, type, stream, payload, length);
 }
 
 static void send_text(uint8_t type, const char *text) { send_frame(type, 0, text, (uint32_t)strlen(text)); }
 
-/* u32 protocol, u8 phase, u8 ready, u8 zero, u8 zero, u32 pid, then F_EXIT's payload, u32 frames dropped, version. */
+/* u32 protocol, u8 phase, u8 ready, u8 zero, u8 zero, u32 pid, F_EXIT's payload, three u8 zero,
+ * u32 frames dropped, version. */
 static void send_hello(void) {
   uint8_t payload[29 + 64] = {0};
   put_u32(payload, PROTOCOL);
@@ -94,9 +98,9 @@ static void run(void) {
     send_text(F_ERROR, "the app was already started");
     return;
   }
-  int error = system_configure(&agent.config);
-  if (error < 0) system_note("configure", error);
-  const char *fault = app_start(&agent.app, &agent.config, &error);
+  int error = agent.refused == NULL ? -system_configure(&agent.config) : 0;
+  const char *fault = error != 0 ? "the network could not be set up" : agent.refused;
+  if (fault == NULL) fault = app_start(&agent.app, &agent.config, &error);
   if (fault != NULL) {
     agent.phase = ENDED;
     agent.app.code = 127;
@@ -116,15 +120,16 @@ static void stop(const struct frame *frame) {
     return;
   }
   agent.stopping = true;
+  agent.quiet = false; /* or the app's end would never be noticed */
   agent.kill_at = system_monotonic_ms() + get_u32(frame->payload + 4);
   app_signal(&agent.app, (int)get_u32(frame->payload));
 }
 
 static void quiesce(void) {
   system_sync(); /* so that the disks alone are whole, should the memory ever be lost */
-  if (agent.queued + FRAME_HEADER > QUEUE_SIZE) agent.queued = 0;
   send_frame(F_QUIESCED, 0, NULL, 0);
   agent.quiet = true;
+  agent.quiet_until = system_monotonic_ms() + QUIET_MS; /* this clock stands while the machine does */
 }
 
 static void awake(const struct frame *frame) {
@@ -139,15 +144,18 @@ static void awake(const struct frame *frame) {
   send_frame(F_AWOKEN, 0, NULL, 0);
 }
 
+static void configure(const struct frame *frame) {
+  const char *fault = agent.phase == WAITING ? config_set(&agent.config, frame->payload, frame->length) : "the app was already started";
+  if (fault == NULL) return;
+  if (agent.refused == NULL) agent.refused = fault;
+  send_text(F_ERROR, fault);
+}
+
 static void handle(const struct frame *frame) {
-  const char *fault;
   switch (frame->type) {
     case F_PAD: return;
     case F_HELLO_REQ: agent.quiet = false, send_hello(); return;
-    case F_SET:
-      fault = agent.phase == WAITING ? config_set(&agent.config, frame->payload, frame->length) : "the app was already started";
-      if (fault != NULL) send_text(F_ERROR, fault);
-      return;
+    case F_SET: configure(frame); return;
     case F_RUN: run(); return;
     case F_STOP: stop(frame); return;
     case F_QUIESCE: quiesce(); return;
@@ -188,18 +196,21 @@ static void read_output(int *fd, uint32_t stream) {
   }
 }
 
+/* What the app wrote before it ended. No more than that: what it left running may go on writing for ever. */
+static void read_last_words(int *fd, uint32_t stream) {
+  int left = 0;
+  if (*fd < 0 || ioctl(*fd, FIONREAD, &left) < 0) return;
+  for (; left > 0 && *fd >= 0; left -= (int)LOG_CHUNK) read_output(fd, stream);
+}
+
 static void reap(void) {
   struct signalfd_siginfo info;
   int status;
   while (read(agent.signals, &info, sizeof info) == sizeof info) {}
   for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
     if (!app_reaped(&agent.app, pid, status)) continue;
-    while (agent.app.out >= 0 && agent.app.err >= 0) { /* last words first, but only what is there */
-      struct pollfd left[2] = {{agent.app.out, POLLIN, 0}, {agent.app.err, POLLIN, 0}};
-      if (poll(left, 2, 0) <= 0 || ((left[0].revents | left[1].revents) & POLLIN) == 0) break;
-      if (left[0].revents & POLLIN) read_output(&agent.app.out, 1);
-      if (left[1].revents & POLLIN) read_output(&agent.app.err, 2);
-    }
+    read_last_words(&agent.app.out, 1);
+    read_last_words(&agent.app.err, 2);
     agent.phase = ENDED;
     send_exit();
   }
@@ -220,7 +231,8 @@ static void look_for_ports(void) {
 static int wait_ms(void) {
   int wait = -1;
   uint64_t now = system_monotonic_ms();
-  if (agent.phase == RUNNING && !agent.ready) wait = now - agent.started_at < READY_FAST_FOR_MS ? READY_FAST_MS : READY_SLOW_MS;
+  if (agent.quiet) wait = agent.quiet_until > now ? (int)(agent.quiet_until - now) : 0;
+  else if (agent.phase == RUNNING && !agent.ready) wait = now - agent.started_at < READY_FAST_FOR_MS ? READY_FAST_MS : READY_SLOW_MS;
   if (agent.stopping) wait = READY_FAST_MS;
   if (!agent.peer && (wait < 0 || wait > DISCONNECTED_MS)) wait = DISCONNECTED_MS;
   return wait;
@@ -248,14 +260,15 @@ static void serve(void) {
   };
   /* Quiesced: all that was queued still goes out, F_QUIESCED last, and nothing new is read in. */
   if (agent.queued > 0) fds[1].events |= POLLOUT;
+  if (agent.quiet && system_monotonic_ms() >= agent.quiet_until) agent.quiet = false;
   if (agent.quiet) fds[0].fd = fds[2].fd = fds[3].fd = -1;
   poll(fds, 4, wait_ms());
   if (!agent.peer) agent.peer = true; /* found out by trying */
   else if (fds[1].revents & POLLHUP) agent.peer = false;
   if (fds[0].revents & POLLIN) reap();
-  if (agent.peer) read_port();
-  if (fds[2].revents) read_output(&agent.app.out, 1);
-  if (fds[3].revents) read_output(&agent.app.err, 2);
+  if (fds[2].revents != 0 && agent.app.out >= 0) read_output(&agent.app.out, 1);
+  if (fds[3].revents != 0 && agent.app.err >= 0) read_output(&agent.app.err, 2);
+  if (agent.peer) read_port(); /* after the output: nothing may follow an F_QUIESCED */
   if (!agent.quiet) look_for_ports();
   if (agent.peer && agent.queued > 0) write_port();
   end_when_due();
@@ -265,8 +278,9 @@ int main(void) {
   sigset_t children;
   agent.app.out = agent.app.err = -1;
   system_mount_early();
+  system_open_standard_files();
   system_load_modules("/modules.list");
-  if (write(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC), "-1000", 5) < 0) system_note("oom_score_adj", errno);
+  system_set_oom_score("-1000");
   sigemptyset(&children);
   sigaddset(&children, SIGCHLD);
   sigprocmask(SIG_BLOCK, &children, NULL);

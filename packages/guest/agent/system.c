@@ -47,6 +47,19 @@ void system_mount_early(void) {
   if (symlink("/proc/self/fd/2", "/dev/stderr") < 0 && errno != EEXIST) system_note("/dev/stderr", errno);
 }
 
+void system_open_standard_files(void) {
+  int fd;
+  do fd = open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= 2);
+  if (fd > 2) close(fd);
+}
+
+void system_set_oom_score(const char *score) {
+  int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (fd < 0 || write(fd, score, strlen(score)) < 0) system_note("oom_score_adj", errno);
+  if (fd >= 0) close(fd);
+}
+
 void system_load_modules(const char *list) {
   char path[256];
   FILE *file = fopen(list, "re");
@@ -145,8 +158,8 @@ static int network_up(const struct config *config) {
   int error = interface_up(fd, "lo", 0, 0);
   char text[64];
   struct in_addr address, gateway;
-  if (config->address != NULL && strlen(config->address) < sizeof text) {
-    strcpy(text, config->address);
+  if (config->address != NULL) {
+    snprintf(text, sizeof text, "%s", config->address); /* what is cut is no address either */
     char *slash = strchr(text, '/');
     int prefix = slash != NULL ? atoi(slash + 1) : 32;
     if (slash != NULL) *slash = '\0';
@@ -158,25 +171,33 @@ static int network_up(const struct config *config) {
     set_address(&route.rt_dst, 0);
     set_address(&route.rt_genmask, 0);
     if (inet_aton(config->gateway, &gateway) == 0) error = -EINVAL;
-    set_address(&route.rt_gateway, gateway.s_addr);
+    else set_address(&route.rt_gateway, gateway.s_addr);
     if (error == 0 && ioctl(fd, SIOCADDRT, &route) < 0 && errno != EEXIST) error = -errno;
   }
   close(fd);
   return error;
 }
 
+static void write_hosts(const struct config *config, const char *name) {
+  FILE *file = fopen("/etc/hosts", "we");
+  if (file == NULL) {
+    system_note("/etc/hosts", errno);
+    return;
+  }
+  fprintf(file, "127.0.0.1 localhost\n::1 localhost ip6-localhost\n127.0.1.1 %s\n", name);
+  for (size_t i = 0; i < config->host_count; i++) fprintf(file, "%s\n", config->hosts[i]);
+  if (fclose(file) != 0) system_note("/etc/hosts", errno);
+}
+
 int system_configure(const struct config *config) {
-  char text[2048];
+  char text[512];
   if (config->clock_ns != 0) system_set_clock(config->clock_ns);
   const char *name = config->hostname != NULL ? config->hostname : "machine";
-  if (sethostname(name, strlen(name)) < 0) return -errno;
+  if (sethostname(name, strlen(name)) < 0) system_note("the host name", errno);
   mkdir("/etc", 0755);
   snprintf(text, sizeof text, "%s\n", name);
   write_file("/etc/hostname", text);
-  size_t used = (size_t)snprintf(text, sizeof text, "127.0.0.1 localhost\n::1 localhost ip6-localhost\n127.0.1.1 %s\n", name);
-  for (size_t i = 0; i < config->host_count && used + strlen(config->hosts[i]) + 2 < sizeof text; i++)
-    used += (size_t)snprintf(text + used, sizeof text - used, "%s\n", config->hosts[i]);
-  write_file("/etc/hosts", text);
+  write_hosts(config, name);
   if (config->dns != NULL) {
     snprintf(text, sizeof text, "nameserver %s\n", config->dns);
     unlink("/etc/resolv.conf"); /* often a link to a resolver that is not here */

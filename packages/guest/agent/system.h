@@ -11,6 +11,13 @@
 
 void system_note(const char *what, int error); /* a line on the console */
 void system_mount_early(void);
+
+/* Opens what of 0, 1 and 2 is not open (a kernel without a console leaves PID 1 with none), so
+ * that no other file gets such a number. */
+void system_open_standard_files(void);
+
+/* How readily the kernel ends this process when memory runs out: "-1000" (never) to "1000". */
+void system_set_oom_score(const char *score);
 void system_load_modules(const char *list);
 int system_open_port(const char *name, int deadline_ms);
 

@@ -49,13 +49,18 @@ export function ensureAdminToken({ tokens, dataDir, configFile, apiUrl }: AdminT
 
   const foreign = users !== undefined && usersToken === undefined;
   if (users === undefined) keep(configFile, text(current));
-  else if (usersToken !== undefined && users.api_url === own?.api_url) keep(configFile, text({ ...users, api_url: apiUrl }));
+  else if (usersToken !== undefined && users.api_url === own?.api_url)
+    keep(configFile, text({ ...users, api_url: apiUrl }));
   // Last, because it is what tells the next start which address this one wrote elsewhere.
   keep(ownFile, text(current));
   if (!foreign) return { token, written };
   const tokenFile = join(dataDir, "admin-token");
   keep(tokenFile, `${token}\n`);
-  return { token, written, note: `${configFile} belongs to another platform and was left alone; the admin token of this one is in ${tokenFile}.` };
+  return {
+    token,
+    written,
+    note: `${configFile} belongs to another platform and was left alone; the admin token of this one is in ${tokenFile}.`,
+  };
 }
 
 function liveToken(tokens: TokenStore, config: Partial<ClientConfig> | undefined): string | undefined {

@@ -12,7 +12,10 @@ export function requireToken(tokens: TokenStore) {
       throw new HibernautError("unauthenticated", "A token is needed. Send it as `Authorization: Bearer <token>`.");
     }
     if (!verifyToken(tokens, token)) {
-      throw new HibernautError("unauthenticated", "The token is unknown or revoked. Make one with `hibernaut tokens create`.");
+      throw new HibernautError(
+        "unauthenticated",
+        "The token is unknown or revoked. Make one with `hibernaut tokens create`.",
+      );
     }
   };
 }

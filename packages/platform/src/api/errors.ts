@@ -27,7 +27,8 @@ const FRAMEWORK_MESSAGES: Record<string, string> = {
 /** Answers a request with an error; a fault of ours is logged with its stack and not shown. */
 export function sendError(thrown: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const error = toHibernautError(thrown, request);
-  if (error.code === "internal") request.log.error({ err: thrown, method: request.method, url: request.url }, "a request failed");
+  if (error.code === "internal")
+    request.log.error({ err: thrown, method: request.method, url: request.url }, "a request failed");
   if (error.status === 401) reply.header("www-authenticate", 'Bearer realm="hibernaut"');
   if (error.status === 429 || error.status === 503) reply.header("retry-after", retryAfter(error));
   // Also set at the start of a request; those that the framework itself refuses never get there.
@@ -45,7 +46,10 @@ export function sendNotFound(request: FastifyRequest, reply: FastifyReply): void
 /** Answers bytes that are not HTTP, or not acceptable as such: no request exists yet. */
 export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-  const refusal = new HibernautError("invalid_argument", `The request is not acceptable HTTP (${error.code ?? "unknown fault"}).`);
+  const refusal = new HibernautError(
+    "invalid_argument",
+    `The request is not acceptable HTTP (${error.code ?? "unknown fault"}).`,
+  );
   const body = JSON.stringify(errorWire(refusal, "none"));
   const head = [
     `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,

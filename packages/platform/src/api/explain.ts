@@ -29,7 +29,12 @@ interface Problem {
   known?: string[];
 }
 
-const ROOT: Record<RequestPart, string> = { body: "The request body", querystring: "The query", params: "The path", headers: "The headers" };
+const ROOT: Record<RequestPart, string> = {
+  body: "The request body",
+  querystring: "The query",
+  params: "The path",
+  headers: "The headers",
+};
 
 /** Enough to repair a request; more would only repeat what one wrong brace broke. */
 const MAX_PROBLEMS = 5;
@@ -62,7 +67,9 @@ function explain(refusal: Refusal, schema: Schema, part: RequestPart): Problem |
       return missing(refusal, keys, subject);
     case "type":
       // The alternatives of a choice refuse one by one; "anyOf" says it once.
-      return refusal.schemaPath.includes("/anyOf/") ? undefined : { path, message: `${subject} must be ${typeText(refusal.params.type)}.` };
+      return refusal.schemaPath.includes("/anyOf/")
+        ? undefined
+        : { path, message: `${subject} must be ${typeText(refusal.params.type)}.` };
     default:
       return { path, message: `${subject} ${refusal.message ?? "is not valid"}.` };
   }
@@ -76,11 +83,17 @@ function unknownKey(keys: string[], schema: Schema): Problem {
   if (pattern !== undefined) return { path, message: `\`${path}\` is not a valid key: it must match ${pattern}.` };
   const known = Object.keys(parent?.properties ?? {});
   const near = nearest(key, known);
-  if (near !== undefined) return { path, nearest: near, known, message: `Unknown key \`${path}\`; did you mean \`${near}\`?` };
+  if (near !== undefined)
+    return { path, nearest: near, known, message: `Unknown key \`${path}\`; did you mean \`${near}\`?` };
   const home = elsewhere(schema, key);
-  if (home !== undefined) return { path, nearest: home, known, message: `Unknown key \`${path}\`; did you mean \`${home}\`?` };
+  if (home !== undefined)
+    return { path, nearest: home, known, message: `Unknown key \`${path}\`; did you mean \`${home}\`?` };
   const list = known.map((name) => `\`${name}\``).join(", ");
-  return { path, known, message: `Unknown key \`${path}\`; ${list ? `known here: ${list}` : "nothing is expected here"}.` };
+  return {
+    path,
+    known,
+    message: `Unknown key \`${path}\`; ${list ? `known here: ${list}` : "nothing is expected here"}.`,
+  };
 }
 
 /** The place of a key that is right in another place, e.g. `config.guest.memory_mb`. */
@@ -101,11 +114,16 @@ function missing(refusal: Refusal, keys: string[], subject: string): Problem {
   const names = refusal.params.requiredProperties;
   const paths = (Array.isArray(names) ? names : []).map((name) => pathText([...keys, String(name)]));
   if (paths.length === 0) return { path: pathText(keys), message: `${subject} ${refusal.message}.` };
-  return { path: paths[0] ?? "", message: `${paths.map((path) => `\`${path}\``).join(", ")} ${paths.length === 1 ? "is" : "are"} missing.` };
+  return {
+    path: paths[0] ?? "",
+    message: `${paths.map((path) => `\`${path}\``).join(", ")} ${paths.length === 1 ? "is" : "are"} missing.`,
+  };
 }
 
 function choices(schema: Schema | undefined): string {
-  const words = (schema?.anyOf ?? []).map((choice) => (choice.const === undefined ? typeText(choice.type) : `\`${String(choice.const)}\``));
+  const words = (schema?.anyOf ?? []).map((choice) =>
+    choice.const === undefined ? typeText(choice.type) : `\`${String(choice.const)}\``,
+  );
   return words.length > 1 ? `one of ${words.join(", ")}` : (words[0] ?? "another value");
 }
 
@@ -125,7 +143,9 @@ function schemaAt(schema: Schema, keys: readonly string[]): Schema | undefined {
 /** The keys of a JSON pointer; a sender's absurdly long key is cut, so that the reply stays readable. */
 function pointerKeys(pointer: string): string[] {
   const keys = pointer.split("/").slice(1);
-  return keys.map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~")).map((key) => (key.length > 100 ? `${key.slice(0, 100)}…` : key));
+  return keys
+    .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"))
+    .map((key) => (key.length > 100 ? `${key.slice(0, 100)}…` : key));
 }
 
 /** `config.services[0].internal_port` */

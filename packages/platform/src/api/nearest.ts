@@ -16,7 +16,9 @@ export function nearest(word: string, candidates: readonly string[]): string | u
     .filter((candidate) => candidate.length <= MAX_LENGTH)
     .map((candidate) => ({ candidate, edits: distance(word.toLowerCase(), candidate) }))
     .sort((a, b) => a.edits - b.edits);
-  const close = ranked.find(({ candidate, edits }) => edits <= Math.max(2, Math.ceil(candidate.length / 3)) && edits < candidate.length);
+  const close = ranked.find(
+    ({ candidate, edits }) => edits <= Math.max(2, Math.ceil(candidate.length / 3)) && edits < candidate.length,
+  );
   return (close ?? ranked.find(({ candidate }) => contains(word, candidate)))?.candidate;
 }
 

@@ -80,7 +80,14 @@ const Failure = Type.Object(
 );
 
 /** The schemas that have a name in the document. */
-export const COMPONENTS: Readonly<Record<string, TSchema>> = { MachineConfig, Machine, MachineEvent, App, Token, Error: Failure };
+export const COMPONENTS: Readonly<Record<string, TSchema>> = {
+  MachineConfig,
+  Machine,
+  MachineEvent,
+  App,
+  Token,
+  Error: Failure,
+};
 
 export type MachineWire = Static<typeof Machine>;
 export type MachineEventWire = Static<typeof MachineEvent>;
@@ -128,7 +135,10 @@ export const MachineParams = Type.Object({ app_name: Type.String(), machine_id: 
 export const TokenParams = Type.Object({ token_id: Type.String() }, closed);
 export const NoQuery = Type.Object({}, closed);
 export const NoBody = Type.Object({}, closed);
-export const ForceQuery = Type.Object({ force: Type.Optional(Type.Boolean({ description: "default: false" })) }, closed);
+export const ForceQuery = Type.Object(
+  { force: Type.Optional(Type.Boolean({ description: "default: false" })) },
+  closed,
+);
 export const EventsQuery = Type.Object(
   { limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "default: 100" })) },
   closed,

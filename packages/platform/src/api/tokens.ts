@@ -39,7 +39,9 @@ export function verifyToken(store: TokenStore, token: string): TokenRecord | und
 export function revokeToken(store: TokenStore, id: string): void {
   const live = store.list().filter((token) => token.revokedAt === null);
   if (!live.some((token) => token.id === id)) {
-    throw new HibernautError("not_found", `There is no live token ${id}. \`hibernaut tokens list\` shows all.`, { token_id: id });
+    throw new HibernautError("not_found", `There is no live token ${id}. \`hibernaut tokens list\` shows all.`, {
+      token_id: id,
+    });
   }
   if (live.length === 1) {
     const message = `Token ${id} is the only one left. Make another with \`hibernaut tokens create\` before you revoke it.`;

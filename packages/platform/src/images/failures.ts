@@ -1,6 +1,6 @@
 /** Turns what went wrong in a tool or on the disk into a sentence with a code. Pure. */
+import { basename } from "node:path";
 import { HibernautError, isHibernautError } from "../errors.ts";
-import { messageOf } from "../text.ts";
 import type { Reference } from "./reference.ts";
 import { ToolFailure } from "./tools.ts";
 
@@ -21,14 +21,20 @@ export function explain(error: unknown, ref: string, reference: Reference): unkn
     });
   }
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
-  if (code === "ENOSPC" || code === "EDQUOT" || DISK_FULL.test(messageOf(error))) return diskFull(ref);
+  if (code === "ENOSPC" || code === "EDQUOT") return diskFull(ref);
   if (!(error instanceof ToolFailure)) return error;
+  if (DISK_FULL.test(error.stderr)) return diskFull(ref);
   if (error.problem === "missing") {
     return new HibernautError(
       "unavailable",
       `The image ${ref} cannot be imported: ${error.message}. Install skopeo, umoci and squashfs-tools (npm run setup does).`,
       { image: ref, tool: error.tool },
     );
+  }
+  if (basename(error.tool) === "mksquashfs") {
+    // What is packed was unpacked here a moment ago: the image is not at fault.
+    const message = `The image ${ref} could not be packed on this server: ${error.message}. Check the disk of the data folder, then try again.`;
+    return new HibernautError("unavailable", message, { image: ref, tool: error.tool, reason: error.message });
   }
   return reference.kind === "registry" ? registryFailure(error, ref, reference.host) : localFailure(error, ref);
 }
@@ -61,7 +67,7 @@ function registryFailure(error: ToolFailure, ref: string, host: string): Hiberna
     const message = `The registry ${host} has no image ${ref}. Check its name and tag.`;
     return new HibernautError("not_found", message, details);
   }
-  if (error.tool !== "skopeo" || CORRUPT.test(error.message)) {
+  if (basename(error.tool) !== "skopeo" || CORRUPT.test(error.message)) {
     const message = `The image ${ref} is damaged or of a kind that cannot be used: ${error.message}. Push it again.`;
     return new HibernautError("invalid_argument", message, details);
   }

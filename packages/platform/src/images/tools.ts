@@ -17,11 +17,14 @@ export class ToolFailure extends Error {
   override name = "ToolFailure";
   readonly tool: string;
   readonly problem: ToolProblem;
+  /** The end of all it complained about; the cause is not always in the last line. */
+  readonly stderr: string;
 
-  constructor(tool: string, problem: ToolProblem, reason: string) {
+  constructor(tool: string, problem: ToolProblem, reason: string, stderr = "") {
     super(reason);
     this.tool = tool;
     this.problem = problem;
+    this.stderr = stderr;
   }
 }
 
@@ -101,7 +104,7 @@ function failure(
   if (problem === "timeout") return new ToolFailure(tool, problem, `it took longer than ${timeoutMs / 1000} s`);
   if (problem === "output") return new ToolFailure(tool, problem, "it wrote more than 4 MiB");
   if (NOT_STARTED.has(code ?? 0)) return new ToolFailure(tool, "missing", `${tool} is not installed`);
-  return new ToolFailure(tool, "failed", lastLine(stderr) || `it ended with code ${code ?? "(killed)"}`);
+  return new ToolFailure(tool, "failed", lastLine(stderr) || `it ended with code ${code ?? "(killed)"}`, stderr);
 }
 
 /**

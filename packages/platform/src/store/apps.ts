@@ -5,7 +5,9 @@ import type { AppStore } from "./contract.ts";
 
 /** The app repository over an open, migrated database. */
 export function appStore(db: Database): AppStore {
-  const insert = db.prepare<AppRecord>("INSERT INTO apps (name, created_at) VALUES (@name, @createdAt) ON CONFLICT DO NOTHING");
+  const insert = db.prepare<AppRecord>(
+    "INSERT INTO apps (name, created_at) VALUES (@name, @createdAt) ON CONFLICT DO NOTHING",
+  );
   const get = db.prepare<[string], AppRecord>("SELECT name, created_at AS createdAt FROM apps WHERE name = ?");
   const list = db.prepare<[], AppRecord>("SELECT name, created_at AS createdAt FROM apps ORDER BY name");
   // One statement, so that no machine can slip in between the look and the deletion.

@@ -59,7 +59,9 @@ export function machineStore(db: Database): MachineStore {
         return insertBoth.immediate(machine, event);
       } catch (error) {
         if ((error as { code?: string }).code !== "SQLITE_CONSTRAINT_FOREIGNKEY") throw error;
-        throw new HibernautError("not_found", `There is no app ${machine.app}. It was deleted in the meantime.`, { app: machine.app });
+        throw new HibernautError("not_found", `There is no app ${machine.app}. It was deleted in the meantime.`, {
+          app: machine.app,
+        });
       }
     },
     update: (machine, event) => updateBoth.immediate(machine, event),
@@ -89,7 +91,14 @@ function eventStore(db: Database) {
   return {
     add(machineId: string, event: MachineEvent): void {
       const { at, type, from: fromState, to: toState } = event;
-      const { lastInsertRowid } = add.run({ machineId, at, type, fromState, toState, details: JSON.stringify(event.details) });
+      const { lastInsertRowid } = add.run({
+        machineId,
+        at,
+        type,
+        fromState,
+        toState,
+        details: JSON.stringify(event.details),
+      });
       if (Number(lastInsertRowid) % TRIM_EVERY === 0) trim.run({ machineId });
     },
     newest: (machineId: string, limit: number): MachineEvent[] => newest.all(machineId, limit).map(toEvent),

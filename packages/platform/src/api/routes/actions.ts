@@ -10,7 +10,10 @@ export function actionRoutes(app: Api, { machines }: ApiDeps): void {
 
   app.post(
     `${path}/start`,
-    { preValidation: allowNoBody, schema: { ...schema, summary: "Resume or cold start a machine", response: replies(200, StartReply) } },
+    {
+      preValidation: allowNoBody,
+      schema: { ...schema, summary: "Resume or cold start a machine", response: replies(200, StartReply) },
+    },
     async ({ params }) => {
       const { previousState } = machines.start(params.app_name, params.machine_id);
       return { ok: true as const, previous_state: previousState };

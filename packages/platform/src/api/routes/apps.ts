@@ -21,7 +21,15 @@ export function appRoutes(app: Api, { machines }: ApiDeps): void {
 
   app.post(
     "/v1/apps",
-    { schema: { tags, summary: "Create an app", querystring: NoQuery, body: CreateAppBody, response: replies(201, AppReply) } },
+    {
+      schema: {
+        tags,
+        summary: "Create an app",
+        querystring: NoQuery,
+        body: CreateAppBody,
+        response: replies(201, AppReply),
+      },
+    },
     async (request, reply) => {
       const { app_name, name } = request.body;
       if (app_name !== undefined && name !== undefined && app_name !== name) {
@@ -35,7 +43,15 @@ export function appRoutes(app: Api, { machines }: ApiDeps): void {
 
   app.get(
     "/v1/apps/:app_name",
-    { schema: { tags, summary: "Show an app", params: AppParams, querystring: NoQuery, response: replies(200, AppReply) } },
+    {
+      schema: {
+        tags,
+        summary: "Show an app",
+        params: AppParams,
+        querystring: NoQuery,
+        response: replies(200, AppReply),
+      },
+    },
     async (request) => wire(machines.getApp(request.params.app_name)),
   );
 

@@ -27,7 +27,15 @@ export function machineRoutes(app: Api, { machines }: ApiDeps): void {
 
   app.get(
     COLLECTION,
-    { schema: { tags, summary: "List the machines of an app", params: AppParams, querystring: NoQuery, response: replies(200, MachineList) } },
+    {
+      schema: {
+        tags,
+        summary: "List the machines of an app",
+        params: AppParams,
+        querystring: NoQuery,
+        response: replies(200, MachineList),
+      },
+    },
     async (request) => machines.list(request.params.app_name).map(machineWire),
   );
 
@@ -69,7 +77,14 @@ export function machineRoutes(app: Api, { machines }: ApiDeps): void {
 
   app.delete(
     ITEM,
-    { schema: { ...one, summary: "Destroy a machine; a running one with `force`", querystring: ForceQuery, response: replies(200, Ok) } },
+    {
+      schema: {
+        ...one,
+        summary: "Destroy a machine; a running one with `force`",
+        querystring: ForceQuery,
+        response: replies(200, Ok),
+      },
+    },
     async ({ params, query }) => {
       machines.destroy(params.app_name, params.machine_id, { force: query.force ?? false });
       return { ok: true as const };
@@ -78,7 +93,14 @@ export function machineRoutes(app: Api, { machines }: ApiDeps): void {
 
   app.get(
     `${ITEM}/events`,
-    { schema: { ...one, summary: "A machine's history, newest first", querystring: EventsQuery, response: replies(200, MachineEventList) } },
+    {
+      schema: {
+        ...one,
+        summary: "A machine's history, newest first",
+        querystring: EventsQuery,
+        response: replies(200, MachineEventList),
+      },
+    },
     async ({ params, query }) =>
       machines.events(params.app_name, params.machine_id, query.limit ?? EVENTS_LIMIT).map(eventWire),
   );

@@ -16,12 +16,24 @@ export function healthRoute(app: Api, { platform, check }: ApiDeps): void {
   const checkSometimes = atMostEvery(CHECK_INTERVAL_MS, check);
   app.get(
     "/v1/health",
-    { schema: { tags, ...PUBLIC, summary: "Whether the platform works, and what it is", response: replies(200, Health) } },
+    {
+      schema: {
+        tags,
+        ...PUBLIC,
+        summary: "Whether the platform works, and what it is",
+        response: replies(200, Health),
+      },
+    },
     async () => {
       try {
         checkSometimes();
       } catch (error) {
-        throw new HibernautError("unavailable", `The platform cannot write to its database: ${messageOf(error)}.`, {}, { cause: error });
+        throw new HibernautError(
+          "unavailable",
+          `The platform cannot write to its database: ${messageOf(error)}.`,
+          {},
+          { cause: error },
+        );
       }
       return {
         status: "ok" as const,

@@ -33,7 +33,15 @@ export function waitRoute(app: Api, { machines }: ApiDeps): void {
 
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/wait",
-    { schema: { tags: ["machines"], summary: "Wait for a state", params: MachineParams, querystring: WaitQuery, response: replies(200, WaitReply) } },
+    {
+      schema: {
+        tags: ["machines"],
+        summary: "Wait for a state",
+        params: MachineParams,
+        querystring: WaitQuery,
+        response: replies(200, WaitReply),
+      },
+    },
     async (request) => {
       const { app_name, machine_id } = request.params;
       const targets = waitTargets(request.query.state);
@@ -44,7 +52,8 @@ export function waitRoute(app: Api, { machines }: ApiDeps): void {
       try {
         return { ok: true as const, state: await waiting };
       } catch (error) {
-        if (closing.signal.aborted) throw new HibernautError("unavailable", "The platform is shutting down. Wait again when it is back.");
+        if (closing.signal.aborted)
+          throw new HibernautError("unavailable", "The platform is shutting down. Wait again when it is back.");
         // Nobody is there to read it; only our own faults are worth a line in the log.
         if (signal.aborted && !isHibernautError(error)) throw new HibernautError("aborted", "The client went away.");
         throw error;
@@ -57,7 +66,10 @@ export function waitRoute(app: Api, { machines }: ApiDeps): void {
 
 /** The states that a query names: repeated, comma separated or both; running when it names none. */
 export function waitTargets(query: string | string[] | undefined): WaitTarget[] {
-  const words = [query ?? []].flat().flatMap((part) => part.split(",")).map((word) => word.trim());
+  const words = [query ?? []]
+    .flat()
+    .flatMap((part) => part.split(","))
+    .map((word) => word.trim());
   const targets = words.filter((word) => word !== "").map(waitTarget);
   return targets.length === 0 ? ["running"] : [...new Set(targets)];
 }

@@ -1,0 +1,56 @@
+/** A command is data: help, tests and the parser are made from it. */
+import type { Context } from "./context.ts";
+
+export interface Argument {
+  /** `<name>` is needed, `[name]` may be left out, `...` repeats. */
+  usage: string;
+  description: string;
+}
+
+export interface Option {
+  /** e.g. `--memory <mb>`; a `--no-` option is true until it is given. */
+  flags: string;
+  description: string;
+  /** May be given several times; the value is a list. */
+  repeats?: boolean;
+  choices?: readonly string[];
+  /** A whole number of at least this. */
+  minimum?: number;
+}
+
+/** What a command has to say when it is done. */
+export interface Result {
+  /** For `--json`. */
+  document: unknown;
+  /** For people. */
+  text: string;
+  /** What failed of several things, in order; the first one decides the exit code. */
+  failures?: unknown[];
+}
+
+/** One command. `Options` are its options as the parser names them (`--wait-timeout` is `waitTimeout`). */
+export interface Command<Options = object> {
+  name: string;
+  summary: string;
+  /** What `--help` says beyond the summary. */
+  description?: string;
+  arguments?: readonly Argument[];
+  options?: readonly Option[];
+  /** Whether it takes `--app`. */
+  ofApp?: boolean;
+  /** Whole lines, as a user would type them. At least one. */
+  examples: readonly string[];
+  run(context: Context, args: string[], options: Options): Promise<Result>;
+}
+
+/** Commands of one noun, e.g. `machine`; those of the noun "" stand at the top. */
+export interface Noun {
+  name: string;
+  summary: string;
+  commands: readonly Command[];
+}
+
+/** Keeps the type of a command's options inside its own file. */
+export function command<Options>(definition: Command<Options>): Command {
+  return definition as Command<unknown> as Command;
+}

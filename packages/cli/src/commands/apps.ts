@@ -1,0 +1,49 @@
+/** `hibernaut apps` */
+import { command, type Noun } from "../command.ts";
+import { ago, table } from "../terminal.ts";
+
+const create = command({
+  name: "create",
+  summary: "Create an app",
+  description: "An app is a name that owns machines and the address under which they answer.",
+  arguments: [{ usage: "<name>", description: "lower case letters, digits and dashes" }],
+  examples: ["hibernaut apps create shop"],
+  async run(context, [name = ""]) {
+    const app = await (await context.client()).createApp(name);
+    return {
+      document: app,
+      text: `App ${app.name} is created. Give it a machine: hibernaut machine run <image> --app ${app.name}`,
+    };
+  },
+});
+
+const list = command({
+  name: "list",
+  summary: "List apps",
+  examples: ["hibernaut apps list", "hibernaut apps list --json"],
+  async run(context) {
+    const apps = await (await context.client()).listApps();
+    const rows = apps.map((app) => [app.name, String(app.machine_count), ago(app.created_at)]);
+    const text =
+      apps.length === 0
+        ? "There is no app yet. Make one: hibernaut apps create <name>"
+        : table([["NAME", "MACHINES", "CREATED"], ...rows]);
+    return { document: apps, text };
+  },
+});
+
+const destroy = command<{ force?: boolean }>({
+  name: "destroy",
+  summary: "Delete an app",
+  description: "An app with machines is deleted with --force only, and they with it.",
+  arguments: [{ usage: "<name>", description: "name of the app" }],
+  options: [{ flags: "-f, --force", description: "destroy its machines first, also running ones" }],
+  examples: ["hibernaut apps destroy shop", "hibernaut apps destroy shop --force"],
+  async run(context, [name = ""], { force = false }) {
+    await (await context.client()).deleteApp(name, { force });
+    return { document: { name, ok: true }, text: `App ${name} is gone.` };
+  },
+});
+
+/** The commands about apps. */
+export const apps: Noun = { name: "apps", summary: "Create, list and destroy apps", commands: [create, list, destroy] };

@@ -1,0 +1,52 @@
+/** `hibernaut doctor`: whether the platform can run on this host. */
+import { command } from "../command.ts";
+import { CliError } from "../failure.ts";
+import { requireNode } from "../node-version.ts";
+import { style } from "../terminal.ts";
+
+/** Shows each check as it ends: the proof of KVM takes seconds. */
+export const doctor = command({
+  name: "doctor",
+  summary: "Check whether this host can run the platform",
+  description: "Every fault comes with the command that repairs it. Ends with code 1 when something is missing.",
+  examples: ["hibernaut doctor", "hibernaut doctor --json"],
+  async run(context) {
+    requireNode();
+    const [{ diagnose }, { readSettings }] = await Promise.all([
+      import("@hibernaut/platform/doctor.ts"),
+      import("@hibernaut/platform/settings.ts"),
+    ]);
+    const checks = [];
+    for await (const check of diagnose(readSettings(process.env))) {
+      checks.push(check);
+      if (!context.json) process.stdout.write(`${checkText(check)}\n`);
+    }
+    const failed = checks.filter(({ status }) => status === "fail");
+    const ok = failed.length === 0;
+    const failures = ok
+      ? []
+      : [
+          new CliError(
+            "failed_precondition",
+            `This host lacks ${failed.map(({ name }) => name).join(", ")}. The lines above say how to repair it.`,
+          ),
+        ];
+    return { document: { ok, checks }, text: "", failures };
+  },
+});
+
+function checkText({
+  name,
+  status,
+  found,
+  fix,
+}: {
+  name: string;
+  status: "ok" | "warn" | "fail";
+  found: string;
+  fix?: string;
+}): string {
+  const colour = { ok: "green", warn: "yellow", fail: "red" } as const;
+  const line = `${style(colour[status], status.padEnd(4), process.stdout)}  ${name.padEnd(14)}  ${found}`;
+  return fix === undefined ? line : `${line}\n      ${style("dim", `fix: ${fix}`, process.stdout)}`;
+}

@@ -1,0 +1,132 @@
+/** `hibernaut machine start`, `stop`, `suspend`, `restart`, `destroy` and `wait`: what changes a state. */
+import type { HibernautClient, Machine, WaitState } from "@hibernaut/client";
+import { type Argument, type Command, command } from "../command.ts";
+import { UsageError } from "../failure.ts";
+import { forEach, settle, WAIT_TIMEOUT, WAITING, type WaitingOptions, waitFor } from "../waiting.ts";
+
+const IDS: readonly Argument[] = [{ usage: "<id...>", description: "ids of the machines" }];
+const STATES = ["running", "stopped", "suspended", "destroyed", "failed", "created", "settled"] as const;
+
+interface Verb {
+  name: string;
+  summary: string;
+  description: string;
+  doing: string;
+  wanted: WaitState;
+  act(client: HibernautClient, app: string, id: string): Promise<unknown>;
+}
+
+const VERBS: readonly Verb[] = [
+  {
+    name: "start",
+    summary: "Start machines",
+    description: "A suspended machine resumes where it stopped; any other starts from scratch.",
+    doing: "Starting",
+    wanted: "running",
+    act: (client, app, id) => client.startMachine(app, id),
+  },
+  {
+    name: "suspend",
+    summary: "Suspend machines to snapshots",
+    description:
+      "The complete state goes to disk and the machine costs storage only. `machine status` shows whether one can be suspended.",
+    doing: "Suspending",
+    wanted: "suspended",
+    act: (client, app, id) => client.suspendMachine(app, id),
+  },
+  {
+    name: "stop",
+    summary: "Stop machines",
+    description: "The app is asked to end, then the machine is shut down. A snapshot is discarded.",
+    doing: "Stopping",
+    wanted: "stopped",
+    act: (client, app, id) => client.stopMachine(app, id),
+  },
+  {
+    name: "restart",
+    summary: "Stop machines and start them from scratch",
+    description: "A snapshot is discarded.",
+    doing: "Restarting",
+    wanted: "running",
+    act: (client, app, id) => client.restartMachine(app, id),
+  },
+];
+
+function verbCommand({ name, summary, description, doing, wanted, act }: Verb): Command {
+  return command<WaitingOptions>({
+    name,
+    summary,
+    description,
+    arguments: IDS,
+    options: WAITING,
+    ofApp: true,
+    examples: [
+      `hibernaut machine ${name} 3f9c01ab22de41 --app shop`,
+      `hibernaut machine ${name} 3f9c01ab22de41 77aa01ab22de42 --wait-timeout 30`,
+    ],
+    async run(context, ids, options) {
+      const client = await context.client();
+      const work = forEach(ids, async (id) => {
+        await act(client, context.app, id);
+        const machine = await settle(context, id, wanted, options);
+        return { text: stateText(machine), data: { state: machine.state } };
+      });
+      return context.progress(`${doing} ${ids.join(", ")}`, work);
+    },
+  });
+}
+
+const destroy = command<WaitingOptions & { force?: boolean }>({
+  name: "destroy",
+  summary: "Destroy machines for good",
+  description: "Their snapshots and disks go too. A running one is destroyed with --force only.",
+  arguments: IDS,
+  options: [{ flags: "-f, --force", description: "also when it runs" }, ...WAITING],
+  ofApp: true,
+  examples: ["hibernaut machine destroy 3f9c01ab22de41 --force --app shop"],
+  async run(context, ids, { force = false, ...options }) {
+    const client = await context.client();
+    const work = forEach(ids, async (id) => {
+      await client.destroyMachine(context.app, id, { force });
+      if (options.wait !== false) await waitFor(context, id, ["destroyed"], options);
+      return { text: options.wait === false ? `Machine ${id} is being destroyed.` : `Machine ${id} is gone.` };
+    });
+    return context.progress(`Destroying ${ids.join(", ")}`, work);
+  },
+});
+
+const wait = command<{ state?: string; waitTimeout?: number }>({
+  name: "wait",
+  summary: "Wait until machines reach a state",
+  description: "Ends with code 124 when one does not get there in time.",
+  arguments: IDS,
+  options: [{ flags: "--state <state>", description: "running (default), or several, comma separated" }, WAIT_TIMEOUT],
+  ofApp: true,
+  examples: [
+    "hibernaut machine wait 3f9c01ab22de41 --state suspended --wait-timeout 60",
+    "hibernaut machine wait 3f9c01ab22de41 --state stopped,failed",
+  ],
+  async run(context, ids, { state = "running", ...options }) {
+    const states = state.split(",").map(waitState);
+    const work = forEach(ids, async (id) => {
+      const reached = await waitFor(context, id, states, options);
+      return { text: `Machine ${id} is ${reached}.`, data: { state: reached } };
+    });
+    return context.progress(`Waiting for ${ids.join(", ")} to be ${states.join(" or ")}`, work);
+  },
+});
+
+function waitState(word: string): WaitState {
+  const found = STATES.find((state) => state === (word === "started" ? "running" : word));
+  if (found === undefined) throw new UsageError(`--state knows no \`${word}\`. It takes ${STATES.join(", ")}.`);
+  return found;
+}
+
+function stateText({ id, state, last_boot }: Machine): string {
+  if (state !== "running" || !last_boot) return `Machine ${id} is ${state}.`;
+  const how = last_boot.kind === "resume" ? "resumed" : "cold started";
+  return `Machine ${id} is running (${how} in ${Math.round(last_boot.duration_ms)} ms).`;
+}
+
+/** The commands that change a state. */
+export const actCommands: readonly Command[] = [...VERBS.map(verbCommand), wait, destroy];

@@ -1,0 +1,114 @@
+/** `hibernaut machine create`, `run` and `update`: what sets a configuration. */
+import type { CreateMachine, Machine } from "@hibernaut/client";
+import { type Argument, type Command, command, type Option } from "../command.ts";
+import type { Context } from "../context.ts";
+import { UsageError } from "../failure.ts";
+import { CONFIG_OPTIONS, type ConfigOptions, changesConfig, withOptions } from "../machine-config.ts";
+import { settle, WAITING, type WaitingOptions } from "../waiting.ts";
+
+interface MakeOptions extends ConfigOptions, WaitingOptions {
+  name?: string;
+  region?: string;
+}
+
+const IMAGE: readonly Argument[] = [
+  { usage: "[image]", description: "image to run, e.g. oci:/srv/app:latest" },
+  { usage: "[command...]", description: "instead of the image's own command; put it after --" },
+];
+const NAME: readonly Option[] = [
+  { flags: "-n, --name <name>", description: "name of the machine, once per app" },
+  { flags: "--region <region>", description: "where to run it" },
+];
+
+const create = command<MakeOptions>({
+  name: "create",
+  summary: "Create a machine without starting it",
+  arguments: IMAGE,
+  options: [...NAME, ...CONFIG_OPTIONS],
+  ofApp: true,
+  examples: [
+    "hibernaut machine create oci:/srv/shop:latest --app shop --port 8080",
+    "hibernaut machine create --app shop --image oci:/srv/shop --name web-1",
+  ],
+  async run(context, args, options) {
+    const machine = await make(context, { ...request(args, options), skip_launch: true });
+    return {
+      document: machine,
+      text: `Machine ${machine.id} is created. Start it: hibernaut machine start ${machine.id}`,
+    };
+  },
+});
+
+const run = command<MakeOptions>({
+  name: "run",
+  summary: "Create a machine and wait until it runs",
+  arguments: IMAGE,
+  options: [...NAME, ...CONFIG_OPTIONS, ...WAITING],
+  ofApp: true,
+  examples: [
+    "hibernaut machine run oci:/srv/shop:latest --app shop --port 8080 --autostop suspend",
+    "hibernaut machine run oci:/srv/tools --app jobs --restart no --memory 512 -- node report.js",
+  ],
+  async run(context, args, options) {
+    const made = await make(context, request(args, options));
+    const machine = await context.progress(`Starting machine ${made.id}`, settle(context, made.id, "running", options));
+    return { document: machine, text: `Machine ${machine.id} is ${machine.state}.` };
+  },
+});
+
+const update = command<ConfigOptions & WaitingOptions & { yes?: boolean }>({
+  name: "update",
+  summary: "Change a machine, or move it to the current guest bundle",
+  description:
+    "A running machine is replaced and cold starts; a suspended one loses its snapshot and stays asleep. Options change what they name and nothing else. Without any, the machine moves to the current guest bundle; image and configuration stay.",
+  arguments: [{ usage: "<id>", description: "id of the machine" }],
+  options: [...CONFIG_OPTIONS, ...WAITING, { flags: "-y, --yes", description: "do not ask" }],
+  ofApp: true,
+  examples: [
+    "hibernaut machine update 3f9c01ab22de41 --memory 512 --env LOG=debug",
+    "hibernaut machine update 3f9c01ab22de41 --yes",
+  ],
+  async run(context, [id = ""], options) {
+    const client = await context.client();
+    const changes = changesConfig(options);
+    if (!changes && !options.yes) await confirmMove(id);
+    const before = await client.getMachine(context.app, id);
+    await client.updateMachine(context.app, id, changes ? withOptions(before.config, options) : undefined);
+    const wanted = before.state === "running" ? "running" : "settled";
+    const machine = await context.progress(`Updating machine ${id}`, settle(context, id, wanted, options));
+    return { document: machine, text: `Machine ${id} is ${machine.state}, version ${machine.version}.` };
+  },
+});
+
+/** What the options and arguments of `create` and `run` ask for. */
+function request(args: readonly string[], options: MakeOptions): CreateMachine {
+  // With --image every argument belongs to the command.
+  const [image, ...words] = options.image === undefined ? args : [options.image, ...args];
+  if (image === undefined)
+    throw new UsageError("No image is named. Add it, e.g. `hibernaut machine run oci:/srv/app:latest`.");
+  const config = withOptions({ image }, options);
+  return {
+    ...(options.name !== undefined && { name: options.name }),
+    ...(options.region !== undefined && { region: options.region }),
+    config: words.length === 0 ? config : { ...config, init: { cmd: words } },
+  };
+}
+
+async function make(context: Context, body: CreateMachine): Promise<Machine> {
+  const client = await context.client();
+  return context.progress(`Preparing ${body.config.image}`, client.createMachine(context.app, body));
+}
+
+async function confirmMove(id: string): Promise<void> {
+  if (!process.stdin.isTTY)
+    throw new UsageError("Nothing is to be changed. Name an option, or add --yes to move to the current guest bundle.");
+  const { createInterface } = await import("node:readline/promises");
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal
+    .question(`Move machine ${id} to the current guest bundle? It loses its snapshot. [y/N] `)
+    .finally(() => terminal.close());
+  if (!/^y(es)?$/i.test(answer.trim())) throw new UsageError("Nothing was changed.");
+}
+
+/** The commands that set a configuration. */
+export const makeCommands: readonly Command[] = [create, run, update];

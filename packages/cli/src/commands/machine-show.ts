@@ -1,0 +1,91 @@
+/** `hibernaut machine list`, `status` and `events`: what only looks. */
+import type { Machine } from "@hibernaut/client";
+import { type Command, command } from "../command.ts";
+import { ago, megabytes, table } from "../terminal.ts";
+
+const list = command({
+  name: "list",
+  summary: "List the machines of an app",
+  ofApp: true,
+  examples: ["hibernaut machine list --app shop", "HIBERNAUT_APP=shop hibernaut machine list --json"],
+  async run(context) {
+    const machines = await (await context.client()).listMachines(context.app);
+    const rows = machines.map((machine) => [
+      machine.id,
+      machine.name,
+      machine.state,
+      machine.region,
+      machine.image.ref,
+      ago(machine.updated_at),
+    ]);
+    const text =
+      machines.length === 0
+        ? `App ${context.app} has no machines.`
+        : table([["ID", "NAME", "STATE", "REGION", "IMAGE", "UPDATED"], ...rows]);
+    return { document: machines, text };
+  },
+});
+
+const status = command({
+  name: "status",
+  summary: "Show a machine",
+  description: "Also says whether it can be suspended, and if not, every reason why.",
+  arguments: [{ usage: "<id>", description: "id of the machine" }],
+  ofApp: true,
+  examples: [
+    "hibernaut machine status 3f9c01ab22de41 --app shop",
+    "hibernaut machine status 3f9c01ab22de41 --json | jq .state",
+  ],
+  async run(context, [id = ""]) {
+    const machine = await (await context.client()).getMachine(context.app, id);
+    return { document: machine, text: statusText(machine) };
+  },
+});
+
+const events = command<{ limit?: number }>({
+  name: "events",
+  summary: "Show a machine's history, newest first",
+  arguments: [{ usage: "<id>", description: "id of the machine" }],
+  options: [{ flags: "--limit <count>", description: "how many (default: 20)", minimum: 1 }],
+  ofApp: true,
+  examples: ["hibernaut machine events 3f9c01ab22de41 --app shop --limit 5"],
+  async run(context, [id = ""], { limit = 20 }) {
+    const history = await (await context.client()).machineEvents(context.app, id, { limit });
+    const rows = history.map(({ at, type, from, to, details }) => [
+      at,
+      type,
+      from === null ? to : `${from} -> ${to}`,
+      Object.keys(details).length === 0 ? "" : JSON.stringify(details),
+    ]);
+    return { document: history, text: table([["AT", "EVENT", "STATE", "DETAILS"], ...rows]) };
+  },
+});
+
+function statusText(machine: Machine): string {
+  const { suspend, snapshot, last_boot: boot, config } = machine;
+  const lines: [string, string][] = [
+    ["id", machine.id],
+    ["name", machine.name],
+    ["app", machine.app_name],
+    ["state", machine.state_reason === null ? machine.state : `${machine.state}: ${machine.state_reason}`],
+    ["image", `${machine.image.ref} (${machine.image.digest})`],
+    ["size", `${config.guest?.cpus ?? 1} CPU, ${config.guest?.memory_mb ?? 256} MB`],
+    ["can suspend", suspend.eligible ? "yes" : `no: ${suspend.reasons.join(" ")}`],
+    ["snapshot", snapshot ? `${megabytes(snapshot.size_bytes)}, ${ago(snapshot.created_at)}` : "none"],
+    [
+      "last start",
+      boot
+        ? `${boot.kind === "resume" ? "resumed" : "cold"} in ${Math.round(boot.duration_ms)} ms, ${ago(boot.at)} (${boot.reason})`
+        : "never",
+    ],
+    ["address", machine.private_address],
+    ["region", machine.region],
+    ["version", machine.version],
+    ["created", machine.created_at],
+    ["updated", machine.updated_at],
+  ];
+  return table(lines);
+}
+
+/** The commands that only look. */
+export const showCommands: readonly Command[] = [list, status, events];

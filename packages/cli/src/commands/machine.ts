@@ -1,0 +1,12 @@
+/** `hibernaut machine` */
+import type { Noun } from "../command.ts";
+import { actCommands } from "./machine-act.ts";
+import { makeCommands } from "./machine-make.ts";
+import { showCommands } from "./machine-show.ts";
+
+/** The commands about machines. */
+export const machine: Noun = {
+  name: "machine",
+  summary: "Create, run, suspend, resume and destroy machines",
+  commands: [...makeCommands, ...showCommands, ...actCommands],
+};

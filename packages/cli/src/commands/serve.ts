@@ -1,0 +1,32 @@
+/** `hibernaut serve`: the platform on this host. */
+import { command } from "../command.ts";
+import { requireNode } from "../node-version.ts";
+
+/** Runs the platform until it is interrupted. */
+export const serve = command({
+  name: "serve",
+  summary: "Run the platform on this host",
+  description:
+    "Runs until it is interrupted. The first start makes an admin token and writes it where this command line finds it. Settings are environment variables: HIBERNAUT_DATA_DIR, HIBERNAUT_API_LISTEN, HIBERNAUT_PROXY_LISTEN and more.",
+  examples: [
+    "hibernaut serve",
+    "HIBERNAUT_DATA_DIR=/srv/hibernaut HIBERNAUT_API_LISTEN=127.0.0.1:4281 hibernaut serve",
+  ],
+  async run(context) {
+    requireNode();
+    const [{ serve }, { readSettings }] = await Promise.all([
+      import("@hibernaut/platform"),
+      import("@hibernaut/platform/settings.ts"),
+    ]);
+    const settings = readSettings(process.env);
+    const stopping = new AbortController();
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
+    const onReady = ({ apiUrl, proxyUrl }: { apiUrl: string; proxyUrl?: string }) => {
+      const document = { api_url: apiUrl, proxy_url: proxyUrl ?? null };
+      const text = `Hibernaut answers at ${apiUrl}${proxyUrl ? `, apps at ${proxyUrl}` : ""}. Stop it with Ctrl-C.`;
+      process.stdout.write(`${context.json ? JSON.stringify(document) : text}\n`);
+    };
+    await serve({ settings, onReady, signal: stopping.signal });
+    return { document: undefined, text: "" };
+  },
+});

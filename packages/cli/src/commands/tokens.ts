@@ -1,0 +1,49 @@
+/** `hibernaut tokens` */
+import { command, type Noun } from "../command.ts";
+import { ago, table } from "../terminal.ts";
+
+const create = command({
+  name: "create",
+  summary: "Create a token",
+  description: "The token is shown once: only its hash is kept. It may do everything that the API can.",
+  arguments: [{ usage: "<name>", description: "who or what it is for" }],
+  examples: ["hibernaut tokens create ci", "HIBERNAUT_API_TOKEN=$(hibernaut tokens create ci --json | jq -r .token)"],
+  async run(context, [name = ""]) {
+    const token = await (await context.client()).createToken(name);
+    return { document: token, text: token.token };
+  },
+});
+
+const list = command({
+  name: "list",
+  summary: "List tokens",
+  examples: ["hibernaut tokens list"],
+  async run(context) {
+    const tokens = await (await context.client()).listTokens();
+    const rows = tokens.map(({ id, name, created_at, revoked_at }) => [
+      id,
+      name,
+      ago(created_at),
+      revoked_at ? `revoked ${ago(revoked_at)}` : "live",
+    ]);
+    return { document: tokens, text: table([["ID", "NAME", "CREATED", "STATE"], ...rows]) };
+  },
+});
+
+const revoke = command({
+  name: "revoke",
+  summary: "End a token",
+  arguments: [{ usage: "<id>", description: "the token's id, from `tokens list`" }],
+  examples: ["hibernaut tokens revoke 3f9c01ab22de"],
+  async run(context, [id = ""]) {
+    await (await context.client()).revokeToken(id);
+    return { document: { id, ok: true }, text: `Token ${id} is revoked.` };
+  },
+});
+
+/** The commands about tokens. */
+export const tokens: Noun = {
+  name: "tokens",
+  summary: "Create, list and revoke API tokens",
+  commands: [create, list, revoke],
+};

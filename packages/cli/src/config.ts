@@ -1,0 +1,91 @@
+/** Where the platform is, who we are, and which app is meant. */
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { CliError, UsageError } from "./failure.ts";
+
+export interface Connection {
+  apiUrl: string;
+  token: string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The environment first, then the file that `hibernaut serve` wrote. A file's token goes to the
+ * file's own address only: another address is another platform, and none of its business.
+ */
+export function findConnection(environment: Environment): Connection {
+  const { HIBERNAUT_API_URL: url, HIBERNAUT_API_TOKEN: token } = environment;
+  if (url && token) return { apiUrl: url, token };
+  const file = configFile(environment);
+  const saved = readConfig(file);
+  const apiUrl = url || saved?.api_url;
+  if (!apiUrl) throw unknownPlatform(file);
+  const known =
+    saved?.api_url !== undefined && trimmed(saved.api_url) === trimmed(apiUrl) ? saved.api_token : undefined;
+  const found = token || known;
+  if (!found)
+    throw new CliError(
+      "unauthenticated",
+      `There is no token for ${apiUrl}. Set HIBERNAUT_API_TOKEN; ${file} has none for this address.`,
+    );
+  return { apiUrl, token: found };
+}
+
+/** `--app`, else `HIBERNAUT_APP`, else the `app` of ./hibernaut.toml. */
+export function findApp(option: string | undefined, environment: Environment, folder: string): string {
+  const app = option || environment.HIBERNAUT_APP || appOfProject(folder);
+  if (app) return app;
+  throw new UsageError(
+    'No app is named. Add --app <name>, set HIBERNAUT_APP, or write `app = "<name>"` into ./hibernaut.toml.',
+  );
+}
+
+/** A folder of its own may hold one of several platforms on this host, and its file says how to reach it. */
+function configFile(environment: Environment): string {
+  if (environment.HIBERNAUT_DATA_DIR) return join(environment.HIBERNAUT_DATA_DIR, "config.json");
+  const home = environment.XDG_CONFIG_HOME || join(environment.HOME ?? homedir(), ".config");
+  return join(home, "hibernaut/config.json");
+}
+
+function readConfig(file: string): { api_url?: string; api_token?: string } | undefined {
+  const content = read(file);
+  if (content === undefined) return undefined;
+  try {
+    return JSON.parse(content) as { api_url?: string; api_token?: string };
+  } catch {
+    throw new CliError(
+      "invalid_argument",
+      `${file} is not valid JSON. Repair it, or delete it and start the platform again.`,
+    );
+  }
+}
+
+function read(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new CliError(
+      "permission_denied",
+      `${file} cannot be read (${code}). It belongs to the user who runs the platform.`,
+    );
+  }
+}
+
+/** The `app` key before the first table; nothing else of the file matters here. */
+function appOfProject(folder: string): string | undefined {
+  const [top = ""] = (read(join(folder, "hibernaut.toml")) ?? "").split(/^\s*\[/m, 1);
+  return /^\s*app\s*=\s*(["'])([^"'\n]+)\1\s*(?:#.*)?$/m.exec(top)?.[2];
+}
+
+function unknownPlatform(file: string): CliError {
+  const message = `No platform is known: ${file} does not exist. Start one with \`hibernaut serve\`, or set HIBERNAUT_API_URL and HIBERNAUT_API_TOKEN.`;
+  return new CliError("unavailable", message);
+}
+
+function trimmed(url: string): string {
+  return url.replace(/\/+$/, "");
+}

@@ -1,0 +1,40 @@
+/** What a command works with. */
+import type { HibernautClient } from "@hibernaut/client";
+import { findApp, findConnection } from "./config.ts";
+import { showProgress } from "./terminal.ts";
+
+/** Options that every command has, or every one of an app. */
+export interface GlobalOptions {
+  json?: boolean;
+  app?: string;
+}
+
+export class Context {
+  readonly json: boolean;
+  readonly #app: string | undefined;
+  #client: HibernautClient | undefined;
+
+  constructor(options: GlobalOptions) {
+    this.json = options.json ?? false;
+    this.#app = options.app;
+  }
+
+  /** The app that is meant; a usage error when nothing names one. */
+  get app(): string {
+    return findApp(this.#app, process.env, process.cwd());
+  }
+
+  /** The platform. Loaded here, so that `--help` does without it. */
+  async client(): Promise<HibernautClient> {
+    if (this.#client) return this.#client;
+    const connection = findConnection(process.env);
+    const { HibernautClient } = await import("@hibernaut/client");
+    this.#client = new HibernautClient(connection);
+    return this.#client;
+  }
+
+  /** Shows that work goes on. */
+  progress<T>(label: string, work: Promise<T>): Promise<T> {
+    return showProgress(label, work);
+  }
+}

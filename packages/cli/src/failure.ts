@@ -1,0 +1,60 @@
+/** What went wrong, for people and for scripts. */
+
+/** The exit codes. 124 is what `timeout` uses. */
+export const EXIT = { ok: 0, failed: 1, usage: 2, timedOut: 124 } as const;
+
+/** The command line itself is wrong. */
+export class UsageError extends Error {
+  override name = "UsageError";
+  readonly code = "usage";
+}
+
+/** A failure that the CLI itself finds. */
+export class CliError extends Error {
+  override name = "CliError";
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** A failure in the shape of the API's errors. */
+export interface Failure {
+  error: string;
+  message: string;
+  details: Record<string, unknown>;
+  request_id: string | null;
+}
+
+/** What to try after a failure whose message does not say it. */
+const NEXT_STEP: Record<string, string> = {
+  deadline_exceeded: "See `hibernaut machine status <id>`, or give it longer with --wait-timeout.",
+};
+
+/** Anything that was thrown, as data. */
+export function toFailure(error: unknown): Failure {
+  const { code, message, details, requestId } = (error ?? {}) as Record<string, unknown>;
+  return {
+    error: typeof code === "string" ? code : "internal",
+    message: typeof message === "string" ? message : String(error),
+    details: typeof details === "object" && details !== null ? (details as Record<string, unknown>) : {},
+    request_id: typeof requestId === "string" && requestId !== "" ? requestId : null,
+  };
+}
+
+/** The line for a terminal, without `Error: `. */
+export function failureText({ error, message, request_id }: Failure): string {
+  const sentence = /[.!?]$/.test(message) ? message : `${message}.`;
+  const next = NEXT_STEP[error];
+  const trace =
+    error === "internal" && request_id !== null && !message.includes(request_id) ? ` (request ${request_id})` : "";
+  return `${sentence}${next ? ` ${next}` : ""}${trace}`;
+}
+
+/** The exit code that stands for a failure. */
+export function exitCodeOf({ error }: Failure): number {
+  if (error === "usage") return EXIT.usage;
+  return error === "deadline_exceeded" ? EXIT.timedOut : EXIT.failed;
+}

@@ -1,0 +1,112 @@
+/** Options of `machine create`, `run` and `update` as a configuration. */
+import type { MachineConfig, ServiceConfig } from "@hibernaut/client";
+import type { Option } from "./command.ts";
+import { UsageError } from "./failure.ts";
+
+export interface ConfigOptions {
+  image?: string;
+  env?: string[];
+  memory?: number;
+  cpus?: number;
+  port?: number;
+  autostop?: "suspend" | "stop" | "off";
+  autostart?: "on" | "off";
+  idleTimeout?: number;
+  minRunning?: number;
+  restart?: "no" | "on-failure" | "always";
+  maxRetries?: number;
+  stopSignal?: string;
+  stopTimeout?: number;
+  metadata?: string[];
+  schedule?: "hourly" | "daily" | "weekly" | "monthly";
+}
+
+/** The options themselves, one for each key above. */
+export const CONFIG_OPTIONS: readonly Option[] = [
+  { flags: "--image <reference>", description: "image to run, e.g. oci:/srv/app:latest" },
+  { flags: "-e, --env <NAME=value>", description: "environment variable; may repeat", repeats: true },
+  { flags: "--memory <mb>", description: "memory in MB", minimum: 1 },
+  { flags: "--cpus <count>", description: "virtual CPUs", minimum: 1 },
+  { flags: "-p, --port <port>", description: "port that the app listens on", minimum: 1 },
+  { flags: "--autostop <what>", description: "what to do with an idle machine", choices: ["suspend", "stop", "off"] },
+  { flags: "--autostart <on|off>", description: "whether a request starts it", choices: ["on", "off"] },
+  { flags: "--idle-timeout <seconds>", description: "how long without a request is idle", minimum: 1 },
+  {
+    flags: "--min-running <count>",
+    description: "machines of the app that are never stopped for idleness",
+    minimum: 0,
+  },
+  {
+    flags: "--restart <policy>",
+    description: "what to do when the app exits",
+    choices: ["no", "on-failure", "always"],
+  },
+  { flags: "--max-retries <count>", description: "starts in a row by the restart policy", minimum: 0 },
+  { flags: "--stop-signal <name>", description: "signal that asks the app to end, e.g. SIGINT" },
+  { flags: "--stop-timeout <seconds>", description: "how long it may take before it is killed", minimum: 0 },
+  { flags: "--metadata <NAME=value>", description: "note for programs; may repeat", repeats: true },
+  {
+    flags: "--schedule <interval>",
+    description: "start it regularly",
+    choices: ["hourly", "daily", "weekly", "monthly"],
+  },
+];
+
+/** The configuration with what the options change; the rest stays as it is. */
+export function withOptions(config: MachineConfig, options: ConfigOptions): MachineConfig {
+  const { image, env, memory, cpus, restart, maxRetries, stopSignal, stopTimeout, metadata, schedule } = options;
+  const services = withServiceOptions(config.services, options);
+  return {
+    ...config,
+    ...(image !== undefined && { image }),
+    ...merged("guest", config.guest, { memory_mb: memory, cpus }),
+    ...merged("env", config.env, pairs("--env", env)),
+    ...merged("restart", config.restart, { policy: restart, max_retries: maxRetries }),
+    ...merged("stop_config", config.stop_config, { signal: stopSignal, timeout: stopTimeout }),
+    ...merged("metadata", config.metadata, pairs("--metadata", metadata)),
+    ...(schedule !== undefined && { schedule }),
+    ...(services !== undefined && { services }),
+  };
+}
+
+/** Whether any option asks for a change. */
+export function changesConfig(options: ConfigOptions): boolean {
+  return (
+    JSON.stringify(withOptions({ image: "", services: [{ internal_port: 0 }] }, options)) !==
+    JSON.stringify({ image: "", services: [{ internal_port: 0 }] })
+  );
+}
+
+/** Nothing when nothing is to be changed, so that an absent part stays absent. */
+function merged<K extends string>(key: K, before: object | undefined, changes: object): Record<string, unknown> {
+  const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+  return Object.keys(given).length === 0 ? {} : { [key]: { ...before, ...given } };
+}
+
+function withServiceOptions(before: ServiceConfig[] | undefined, options: ConfigOptions): ServiceConfig[] | undefined {
+  const { port, autostop, autostart, idleTimeout, minRunning } = options;
+  const changes = {
+    ...(autostop !== undefined && { autostop }),
+    ...(autostart !== undefined && { autostart: autostart === "on" }),
+    ...(idleTimeout !== undefined && { idle_timeout: idleTimeout }),
+    ...(minRunning !== undefined && { min_machines_running: minRunning }),
+  };
+  if (port !== undefined) {
+    const [first = { protocol: "http" as const, internal_port: port }, ...others] = before ?? [];
+    return [{ ...first, ...changes, internal_port: port }, ...others];
+  }
+  if (Object.keys(changes).length === 0) return before;
+  if (!before?.length)
+    throw new UsageError("--autostop, --autostart, --idle-timeout and --min-running are about a port. Add --port.");
+  return before.map((service) => ({ ...service, ...changes }));
+}
+
+function pairs(flag: string, texts: readonly string[] = []): Record<string, string> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const at = text.indexOf("=");
+      if (at < 1) throw new UsageError(`${flag} takes NAME=value, not \`${text}\`.`);
+      return [text.slice(0, at), text.slice(at + 1)];
+    }),
+  );
+}

@@ -1,0 +1,61 @@
+/** The `hibernaut` command: reads the command line, runs one command, prints once, and says by its exit code how it went. */
+import { CommanderError } from "commander";
+import { Context } from "./context.ts";
+import type { Result } from "./command.ts";
+import { EXIT, exitCodeOf, type Failure, failureText, toFailure, UsageError } from "./failure.ts";
+import { buildProgram } from "./program.ts";
+import { NOUNS } from "./registry.ts";
+import { style } from "./terminal.ts";
+
+declare const HIBERNAUT_VERSION: string;
+
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(args: string[]): Promise<number> {
+  // Asked of the raw words, because a command line that cannot be parsed should answer in JSON too.
+  const json = args.includes("--json");
+  let code: number = EXIT.ok;
+  const program = buildProgram(NOUNS, HIBERNAUT_VERSION, async (command, given, options, globals) => {
+    code = report(await command.run(new Context(globals), given, options), json);
+  });
+  if (args.length === 0) {
+    program.outputHelp({ error: false });
+    return EXIT.ok;
+  }
+  try {
+    await program.parseAsync(args, { from: "user" });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return EXIT.ok;
+      return error.code === "commander.help" ? EXIT.usage : fail(toFailure(usageError(error)), json);
+    }
+    return fail(toFailure(error), json);
+  }
+}
+
+function report({ document, text, failures = [] }: Result, json: boolean): number {
+  if (json && document !== undefined) process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
+  if (!json && text !== "") process.stdout.write(`${text}\n`);
+  const all = failures.map(toFailure);
+  for (const failure of all) complain(failure);
+  return all[0] === undefined ? EXIT.ok : exitCodeOf(all[0]);
+}
+
+function fail(failure: Failure, json: boolean): number {
+  if (json) process.stdout.write(`${JSON.stringify(failure, null, 2)}\n`);
+  complain(failure);
+  return exitCodeOf(failure);
+}
+
+function complain(failure: Failure): void {
+  process.stderr.write(`${style("red", "Error:", process.stderr)} ${failureText(failure)}\n`);
+}
+
+/** The parser's words (`error: unknown command 'x'`, a newline, `(Did you mean y?)`) as sentences. */
+function usageError({ message }: CommanderError): UsageError {
+  const [what = "", ...hints] = message.replace(/^error: /, "").split("\n");
+  const hint = hints.map((line) => line.replace(/^\((.*)\)$/, "$1")).join(" ");
+  const sentence = what.charAt(0).toUpperCase() + what.slice(1);
+  return new UsageError(`${sentence}${/[.!?]$/.test(sentence) ? "" : "."} ${hint || "See `hibernaut --help`."}`);
+}

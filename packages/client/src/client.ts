@@ -1,0 +1,175 @@
+/** The HTTP API as methods. */
+import { type Call, type CallOptions, type ClientOptions, send } from "./transport.ts";
+import type {
+  App,
+  CreateMachine,
+  Health,
+  Machine,
+  MachineConfig,
+  MachineEvent,
+  MachineState,
+  NewToken,
+  Region,
+  Token,
+  WaitState,
+} from "./types.ts";
+
+/** Whether to destroy what still runs. */
+export interface DestroyOptions extends CallOptions {
+  force?: boolean;
+}
+
+/** What to wait for, and for how long. */
+export interface WaitOptions extends CallOptions {
+  /** Any of these; `running` when absent. */
+  states?: WaitState[];
+  /** 1 to 300; 60 when absent. */
+  timeoutS?: number;
+}
+
+/**
+ * A platform. Every method rejects with an `ApiError`, or with the signal's reason when aborted.
+ *
+ * @example
+ * const client = new HibernautClient({ apiUrl: "http://127.0.0.1:4280", token });
+ * const machine = await client.createMachine("shop", { config: { image: "oci:/srv/shop" } });
+ * await client.waitMachine("shop", machine.id);
+ */
+export class HibernautClient {
+  readonly #options: ClientOptions;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+  }
+
+  /** The address that was given. */
+  get apiUrl(): string {
+    return this.#options.apiUrl;
+  }
+
+  health(options?: CallOptions): Promise<Health> {
+    return this.#send({ ...options, method: "GET", path: ["v1", "health"] });
+  }
+
+  async listRegions(options?: CallOptions): Promise<Region[]> {
+    return (await this.#send<{ regions: Region[] }>({ ...options, method: "GET", path: ["v1", "platform", "regions"] }))
+      .regions;
+  }
+
+  async listApps(options?: CallOptions): Promise<App[]> {
+    return (await this.#send<{ apps: App[] }>({ ...options, method: "GET", path: ["v1", "apps"] })).apps;
+  }
+
+  createApp(name: string, options?: CallOptions): Promise<App> {
+    return this.#send({ ...options, method: "POST", path: ["v1", "apps"], body: { app_name: name } });
+  }
+
+  getApp(name: string, options?: CallOptions): Promise<App> {
+    return this.#send({ ...options, method: "GET", path: ["v1", "apps", name] });
+  }
+
+  /** With `force` its machines are destroyed too. */
+  async deleteApp(name: string, { force, ...options }: DestroyOptions = {}): Promise<void> {
+    await this.#send({
+      ...options,
+      method: "DELETE",
+      path: ["v1", "apps", name],
+      query: { force: force ? "true" : undefined },
+    });
+  }
+
+  listMachines(app: string, options?: CallOptions): Promise<Machine[]> {
+    return this.#send({ ...options, method: "GET", path: machines(app) });
+  }
+
+  createMachine(app: string, machine: CreateMachine, options?: CallOptions): Promise<Machine> {
+    return this.#send({ ...options, method: "POST", path: machines(app), body: machine });
+  }
+
+  getMachine(app: string, id: string, options?: CallOptions): Promise<Machine> {
+    return this.#send({ ...options, method: "GET", path: machines(app, id) });
+  }
+
+  /** A full new configuration; without one the machine moves to the current guest bundle and nothing else changes. */
+  updateMachine(app: string, id: string, config?: MachineConfig, options?: CallOptions): Promise<Machine> {
+    return this.#send({ ...options, method: "POST", path: machines(app, id), body: config ? { config } : {} });
+  }
+
+  /** A running machine is destroyed with `force` only. */
+  async destroyMachine(app: string, id: string, { force, ...options }: DestroyOptions = {}): Promise<void> {
+    await this.#send({
+      ...options,
+      method: "DELETE",
+      path: machines(app, id),
+      query: { force: force ? "true" : undefined },
+    });
+  }
+
+  /** Actions are accepted at once and carried out after: `waitMachine` observes them. */
+  async startMachine(app: string, id: string, options?: CallOptions): Promise<{ previousState: MachineState }> {
+    const reply = await this.#send<{ previous_state: MachineState }>({
+      ...options,
+      method: "POST",
+      path: machines(app, id, "start"),
+    });
+    return { previousState: reply.previous_state };
+  }
+
+  async suspendMachine(app: string, id: string, options?: CallOptions): Promise<void> {
+    await this.#send({ ...options, method: "POST", path: machines(app, id, "suspend") });
+  }
+
+  async stopMachine(app: string, id: string, options?: CallOptions): Promise<void> {
+    await this.#send({ ...options, method: "POST", path: machines(app, id, "stop") });
+  }
+
+  async restartMachine(app: string, id: string, options?: CallOptions): Promise<void> {
+    await this.#send({ ...options, method: "POST", path: machines(app, id, "restart") });
+  }
+
+  /** The state that was reached; rejects with `deadline_exceeded` when none was in time. */
+  async waitMachine(
+    app: string,
+    id: string,
+    { states, timeoutS, ...options }: WaitOptions = {},
+  ): Promise<MachineState> {
+    const query = { state: states?.join(","), timeout: timeoutS?.toString() };
+    return (
+      await this.#send<{ state: MachineState }>({ ...options, method: "GET", path: machines(app, id, "wait"), query })
+    ).state;
+  }
+
+  /** Newest first; 100 when `limit` is absent. */
+  machineEvents(
+    app: string,
+    id: string,
+    { limit, ...options }: CallOptions & { limit?: number } = {},
+  ): Promise<MachineEvent[]> {
+    return this.#send({
+      ...options,
+      method: "GET",
+      path: machines(app, id, "events"),
+      query: { limit: limit?.toString() },
+    });
+  }
+
+  async listTokens(options?: CallOptions): Promise<Token[]> {
+    return (await this.#send<{ tokens: Token[] }>({ ...options, method: "GET", path: ["v1", "tokens"] })).tokens;
+  }
+
+  createToken(name: string, options?: CallOptions): Promise<NewToken> {
+    return this.#send({ ...options, method: "POST", path: ["v1", "tokens"], body: { name } });
+  }
+
+  async revokeToken(id: string, options?: CallOptions): Promise<void> {
+    await this.#send({ ...options, method: "DELETE", path: ["v1", "tokens", id] });
+  }
+
+  #send<T>(call: Call): Promise<T> {
+    return send<T>(this.#options, call);
+  }
+}
+
+function machines(app: string, ...rest: string[]): string[] {
+  return ["v1", "apps", app, "machines", ...rest];
+}

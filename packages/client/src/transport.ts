@@ -1,0 +1,109 @@
+/** One request over HTTP, and what can go wrong with it. */
+import { ApiError } from "./error.ts";
+
+/** How to reach a platform. */
+export interface ClientOptions {
+  /** e.g. `http://127.0.0.1:4280` */
+  apiUrl: string;
+  token: string;
+  /** Instead of the global `fetch`, e.g. in tests. */
+  fetch?: typeof fetch;
+}
+
+/** What every method takes last. */
+export interface CallOptions {
+  signal?: AbortSignal;
+}
+
+/** One request. */
+export interface Call extends CallOptions {
+  method: "GET" | "POST" | "DELETE";
+  /** The parts of the path, not yet encoded. */
+  path: string[];
+  query?: Record<string, string | undefined>;
+  body?: unknown;
+}
+
+/** Sends a request and gives back the reply's JSON; everything but success is an {@link ApiError}, an abort rejects with its reason. */
+export async function send<T>(options: ClientOptions, call: Call): Promise<T> {
+  const response = await request(options, call);
+  const text = await readText(options, call, response);
+  const parsed = parse(text);
+  if (!response.ok) throw refusal(response, parsed);
+  if (parsed === undefined) throw notOurs(options, response);
+  return parsed as T;
+}
+
+async function request(options: ClientOptions, { method, path, query = {}, body, signal }: Call): Promise<Response> {
+  const url = address(options.apiUrl, path, query);
+  const headers = {
+    authorization: `Bearer ${options.token}`,
+    ...(body !== undefined && { "content-type": "application/json" }),
+  };
+  try {
+    const send = options.fetch ?? fetch;
+    return await send(url, {
+      method,
+      headers,
+      body: body === undefined ? null : JSON.stringify(body),
+      signal: signal ?? null,
+    });
+  } catch (error) {
+    throw signal?.aborted ? signal.reason : unanswered(options, error);
+  }
+}
+
+async function readText(options: ClientOptions, { signal }: Call, response: Response): Promise<string> {
+  try {
+    return await response.text();
+  } catch (error) {
+    throw signal?.aborted ? signal.reason : unanswered(options, error);
+  }
+}
+
+function address(apiUrl: string, path: string[], query: Record<string, string | undefined>): URL {
+  // "a/.." is another address altogether, and encoding dots does not change that.
+  const dots = path.find((part) => part === "." || part === "..");
+  if (dots !== undefined) throw new ApiError({ code: "invalid_argument", message: `\`${dots}\` is no name.` });
+  let url: URL;
+  try {
+    url = new URL(`${apiUrl.replace(/\/+$/, "")}/${path.map(encodeURIComponent).join("/")}`);
+  } catch (cause) {
+    throw new ApiError({
+      code: "invalid_argument",
+      message: `\`${apiUrl}\` is not the address of a platform. It looks like http://127.0.0.1:4280.`,
+      cause,
+    });
+  }
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
+  return url;
+}
+
+function unanswered({ apiUrl }: ClientOptions, cause: unknown): ApiError {
+  const message = `The platform does not answer at ${apiUrl}. Start it with \`hibernaut serve\`, or name another one with HIBERNAUT_API_URL.`;
+  return new ApiError({ code: "unavailable", message, cause });
+}
+
+function notOurs({ apiUrl }: ClientOptions, response: Response): ApiError {
+  const message = `What answers at ${apiUrl} is not Hibernaut: its reply is no JSON. Check HIBERNAUT_API_URL.`;
+  return new ApiError({ code: "unavailable", message, status: response.status });
+}
+
+function refusal(response: Response, parsed: unknown): ApiError {
+  const { error, message, details, request_id } = (parsed ?? {}) as Record<string, unknown>;
+  return new ApiError({
+    code: typeof error === "string" ? error : "internal",
+    message: typeof message === "string" ? message : `The platform answered with status ${response.status}.`,
+    status: response.status,
+    details: typeof details === "object" && details !== null ? (details as Record<string, unknown>) : {},
+    requestId: typeof request_id === "string" ? request_id : (response.headers.get("x-request-id") ?? ""),
+  });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,116 @@
+/** What goes over the wire, as `GET /openapi.json` says it. Times are RFC 3339. */
+
+export type MachineState =
+  | "created"
+  | "running"
+  | "suspended"
+  | "stopped"
+  | "failed"
+  | "starting"
+  | "suspending"
+  | "stopping"
+  | "updating"
+  | "destroying"
+  | "destroyed";
+
+/** What `wait` waits for; `settled` is any state in which a machine rests. */
+export type WaitState = "running" | "stopped" | "suspended" | "destroyed" | "failed" | "created" | "settled";
+
+export interface ServiceConfig {
+  protocol?: "tcp" | "http";
+  internal_port: number;
+  autostop?: "suspend" | "stop" | "off";
+  autostart?: boolean;
+  min_machines_running?: number;
+  /** Seconds. */
+  idle_timeout?: number;
+  concurrency?: { type?: "requests" | "connections"; soft_limit?: number; hard_limit?: number };
+}
+
+export interface MachineConfig {
+  image: string;
+  guest?: { cpus?: number; memory_mb?: number };
+  env?: Record<string, string>;
+  init?: { entrypoint?: string[]; cmd?: string[]; exec?: string[]; swap_size_mb?: number };
+  services?: ServiceConfig[];
+  checks?: Record<string, Record<string, unknown>>;
+  restart?: { policy?: "no" | "on-failure" | "always"; max_retries?: number };
+  /** `timeout` in seconds. */
+  stop_config?: { signal?: string; timeout?: number };
+  mounts?: Record<string, unknown>[];
+  metadata?: Record<string, string>;
+  schedule?: "hourly" | "daily" | "weekly" | "monthly";
+}
+
+export interface Machine {
+  machine_id: string;
+  /** The same as `machine_id`. */
+  id: string;
+  app_name: string;
+  name: string;
+  state: MachineState;
+  /** The fault of `failed`, the exit of `stopped`. */
+  state_reason: string | null;
+  region: string;
+  version: string;
+  config: MachineConfig;
+  image: { ref: string; digest: string };
+  suspend: { eligible: boolean; reasons: string[] };
+  snapshot: { created_at: string; size_bytes: number } | null;
+  last_boot: { kind: "resume" | "cold"; reason: string; at: string; duration_ms: number } | null;
+  private_address: string;
+  created_at: string;
+  updated_at: string;
+}
+
+export interface MachineEvent {
+  at: string;
+  type: string;
+  from: MachineState | null;
+  to: MachineState;
+  details: Record<string, unknown>;
+}
+
+export interface App {
+  name: string;
+  created_at: string;
+  machine_count: number;
+}
+
+export interface Token {
+  id: string;
+  name: string;
+  created_at: string;
+  revoked_at: string | null;
+}
+
+/** A token just made: the only moment at which `token` is readable. */
+export interface NewToken {
+  id: string;
+  name: string;
+  token: string;
+  created_at: string;
+}
+
+export interface Region {
+  code: string;
+  name: string;
+}
+
+export interface Health {
+  status: "ok";
+  version: string;
+  region: string;
+  hypervisor: string;
+  hypervisor_version: string;
+  accelerator: string;
+  accelerator_reason: string;
+  guest_bundle: string;
+}
+
+export interface CreateMachine {
+  name?: string;
+  region?: string;
+  config: MachineConfig;
+  skip_launch?: boolean;
+}

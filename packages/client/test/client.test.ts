@@ -1,0 +1,108 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
+import type { AppWire, MachineEventWire, MachineWire, TokenWire } from "../../platform/src/api/schemas.ts";
+import { startApi, type TestApi } from "../../platform/test/api/helpers.ts";
+import { type App, type Machine, type MachineEvent, HibernautClient, type Token } from "../src/index.ts";
+
+let server: TestApi;
+let client: HibernautClient;
+
+beforeEach(async () => {
+  server = await startApi();
+  client = new HibernautClient({ apiUrl: `${server.url}/`, token: server.token });
+});
+afterEach(() => server.close());
+
+test("the types are those of the platform's schemas", () => {
+  expectTypeOf<MachineWire>().toExtend<Machine>();
+  expectTypeOf<Machine>().toExtend<MachineWire>();
+  expectTypeOf<MachineEventWire>().toEqualTypeOf<MachineEvent>();
+  expectTypeOf<AppWire>().toEqualTypeOf<App>();
+  expectTypeOf<TokenWire>().toEqualTypeOf<Token>();
+});
+
+test("every route has a method", async () => {
+  expect(await client.health()).toMatchObject({ status: "ok" });
+  expect(await client.listRegions()).toEqual([{ code: "local", name: "local" }]);
+  expect(await client.createApp("shop")).toMatchObject({ name: "shop" });
+  expect(await client.getApp("shop")).toMatchObject({ machine_count: 0 });
+  expect(await client.listApps()).toHaveLength(1);
+
+  const { id } = await client.createMachine("shop", { name: "web", config: { image: "x" } });
+  expect(await client.waitMachine("shop", id)).toBe("running");
+  expect(await client.listMachines("shop")).toMatchObject([{ id, name: "web" }]);
+  await client.suspendMachine("shop", id);
+  expect(await client.waitMachine("shop", id, { states: ["suspended", "failed"], timeoutS: 5 })).toBe("suspended");
+  expect(await client.startMachine("shop", id)).toEqual({ previousState: "suspended" });
+  await client.waitMachine("shop", id);
+  await client.restartMachine("shop", id);
+  await client.waitMachine("shop", id);
+  await client.stopMachine("shop", id);
+  await client.waitMachine("shop", id, { states: ["stopped"] });
+  expect(await client.updateMachine("shop", id, { image: "y" })).toMatchObject({ config: { image: "y" } });
+  await client.waitMachine("shop", id, { states: ["settled"] });
+  expect(await client.updateMachine("shop", id)).toMatchObject({ config: { image: "y" } });
+  expect(await client.getMachine("shop", id)).toMatchObject({ id });
+  expect(await client.machineEvents("shop", id, { limit: 3 })).toHaveLength(3);
+  await client.destroyMachine("shop", id, { force: true });
+  await client.deleteApp("shop", { force: true });
+
+  const { token, id: tokenId } = await client.createToken("ci");
+  expect(await new HibernautClient({ apiUrl: server.url, token }).listTokens()).toHaveLength(2);
+  await client.revokeToken(tokenId);
+});
+
+describe("a failure", () => {
+  test("has the platform's code, sentence, details and request id", async () => {
+    const failure = client.createMachine("shop", { config: { image: "x" } });
+    await expect(failure).rejects.toMatchObject({
+      name: "ApiError",
+      code: "not_found",
+      status: 404,
+      message: "There is no app shop.",
+    });
+    await expect(failure).rejects.toMatchObject({ requestId: expect.stringMatching(/./), details: {} });
+  });
+
+  test("to connect says how to start the platform", async () => {
+    const nobody = new HibernautClient({ apiUrl: "http://127.0.0.1:1", token: "x" });
+    await expect(nobody.listApps()).rejects.toMatchObject({
+      code: "unavailable",
+      status: 0,
+      message: expect.stringContaining(
+        "The platform does not answer at http://127.0.0.1:1. Start it with `hibernaut serve`",
+      ),
+    });
+  });
+
+  test("of an address that is none says so", async () => {
+    const nowhere = new HibernautClient({ apiUrl: "nonsense", token: "x" });
+    await expect(nowhere.listApps()).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("nonsense"),
+    });
+  });
+
+  test.each([200, 502])("of something else that answers with %s is no crash", async (status) => {
+    const other = createServer((_request, response) => response.writeHead(status).end("<html>"));
+    onTestFinished(() => void other.close());
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const { port } = other.address() as AddressInfo;
+    const stranger = new HibernautClient({ apiUrl: `http://127.0.0.1:${port}`, token: "x" });
+    await expect(stranger.listApps()).rejects.toMatchObject({ name: "ApiError", status });
+  });
+
+  test("by abort is the signal's reason, also while waiting", async () => {
+    await expect(client.listApps({ signal: AbortSignal.abort(new Error("enough")) })).rejects.toThrow("enough");
+    await client.createApp("shop");
+    const { id } = await client.createMachine("shop", { config: { image: "slow" } });
+    await expect(client.waitMachine("shop", id, { signal: AbortSignal.timeout(50) })).rejects.toThrow(/timeout/);
+  });
+});
+
+test("names are encoded, never part of another path", async () => {
+  await expect(client.getApp("../tokens")).rejects.toMatchObject({ code: "not_found" });
+  await expect(client.deleteApp("..")).rejects.toMatchObject({ code: "invalid_argument" });
+  await expect(client.getApp("a?b#c")).rejects.toMatchObject({ code: "not_found" });
+});

@@ -1,0 +1,123 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { encodeFrame, FrameReader, FrameType, MAX_PAYLOAD } from "../../platform/src/guest/frame.ts";
+import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
+
+const run = promisify(execFile);
+const GUEST = join(import.meta.dirname, "..");
+const WARNINGS = "-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-align -Werror".split(" ");
+const SANITIZERS = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all".split(" ");
+
+let folder: TempFolder;
+beforeAll(async () => {
+  folder = await openTempFolder("agent");
+});
+afterAll(() => folder.dispose());
+
+/** Compiles files of packages/guest and returns the program. A warning fails it. */
+async function compile(name: string, flags: string[], files: string[]): Promise<string> {
+  const program = join(folder.path, name);
+  await run("cc", [...WARNINGS, ...flags, "-Iagent", "-o", program, ...files], { cwd: GUEST });
+  return program;
+}
+
+test("the agent compiles without a warning", async () => {
+  const sources = (await readdir(join(GUEST, "agent"))).filter((name) => name.endsWith(".c"));
+  expect(sources).toContain("main.c");
+  await compile(
+    "agent",
+    ["-O2"],
+    sources.map((name) => join("agent", name)),
+  );
+}, 60_000);
+
+test("the agent's own tests pass under the sanitizers", async () => {
+  const files = ["test/agent_test.c", "agent/frame.c", "agent/config.c", "agent/user.c", "agent/system.c"];
+  const program = await compile("agent_test", SANITIZERS, files);
+  const result = await run(program, { timeout: 50_000 }).catch(
+    (error: unknown) => error as { stdout: string; stderr: string },
+  );
+  const output = result.stdout + result.stderr;
+  expect(output).not.toMatch(/^FAIL/m);
+  expect(output).toMatch(/\nall passed\n$/);
+}, 60_000);
+
+/** What the C side finds in a stream of bytes, as the bytes of the frames one after another. */
+async function echo(program: string, chunks: Buffer[], most: number): Promise<Buffer> {
+  const child = spawn(program, [String(most)], { stdio: ["pipe", "pipe", "pipe"], timeout: 20_000 });
+  const out: Buffer[] = [];
+  let errors = "";
+  child.stdout.on("data", (bytes: Buffer) => out.push(bytes));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    errors += text;
+  });
+  for (const chunk of chunks) child.stdin.write(chunk);
+  child.stdin.end();
+  const [code] = (await once(child, "close")) as [number | null];
+  if (code !== 0) throw new Error(`frame_echo ended with ${code}: ${errors}`);
+  return Buffer.concat(out);
+}
+
+const frame = fc
+  .tuple(
+    fc.integer({ min: 0, max: 255 }),
+    fc.oneof(
+      { weight: 9, arbitrary: fc.uint8Array({ maxLength: 400 }) },
+      { weight: 1, arbitrary: fc.constant(Buffer.alloc(MAX_PAYLOAD, "HBN1")) },
+    ),
+    fc.integer({ min: 0, max: 0xffffffff }),
+  )
+  .map(([type, payload, stream]) => encodeFrame(type, payload, stream));
+const noise = fc.oneof(
+  fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
+  fc.constantFrom("H", "HB", "HBN", "HBN1", "HBNHBN1", "HBN1\0\0\0\0", "HBN1HBN1").map((text) => Buffer.from(text)),
+);
+const cutFrame = fc.tuple(frame, fc.nat(500)).map(([bytes, cut]) => bytes.subarray(0, cut));
+const brokenFrame = fc.tuple(frame, fc.nat(500), fc.integer({ min: 1, max: 255 })).map(([bytes, at, change]) => {
+  const broken = Buffer.from(bytes);
+  const place = at % broken.length;
+  broken[place] = (broken[place] ?? 0) ^ change;
+  return broken;
+});
+
+test("both sides find the same frames, whatever lies between them and however it is cut", async () => {
+  const program = await compile("frame_echo", SANITIZERS, ["test/frame_echo.c", "agent/frame.c"]);
+  const parts = fc.array(fc.oneof({ weight: 4, arbitrary: frame }, noise, cutFrame, brokenFrame), { maxLength: 15 });
+  const sizes = fc.array(fc.integer({ min: 1, max: 70_000 }), { minLength: 1, maxLength: 10 });
+  const most = fc.constantFrom(1, 7, 4096, 32_768, 1_000_000);
+  await fc.assert(
+    fc.asyncProperty(parts, sizes, most, async (sent, pieces, mostAtOnce) => {
+      const bytes = Buffer.concat([...sent, encodeFrame(FrameType.pad, Buffer.alloc(MAX_PAYLOAD))]);
+      const chunks: Buffer[] = [];
+      for (let at = 0; at < bytes.length; at += chunks.at(-1)?.length ?? 1) {
+        chunks.push(bytes.subarray(at, at + (pieces[chunks.length % pieces.length] ?? 1)));
+      }
+      const reader = new FrameReader();
+      const here = chunks
+        .flatMap((chunk) => reader.push(chunk))
+        .map((found) => encodeFrame(found.type, found.payload, found.stream));
+      const there = await echo(program, chunks, mostAtOnce);
+      expect(there.equals(Buffer.concat(here))).toBe(true);
+    }),
+    { numRuns: 150 },
+  );
+}, 60_000);
+
+test("a frame of either side is read by the other", async () => {
+  const program = await compile("frame_echo_plain", ["-O2"], ["test/frame_echo.c", "agent/frame.c"]);
+  await fc.assert(
+    fc.asyncProperty(fc.array(frame, { minLength: 1, maxLength: 20 }), async (frames) => {
+      const back = await echo(program, frames, 1_000_000);
+      expect(back.equals(Buffer.concat(frames))).toBe(true); // the C writer writes what the TypeScript writer wrote
+      const reader = new FrameReader();
+      expect(reader.push(back)).toHaveLength(frames.length);
+      expect(reader.skipped).toBe(0);
+    }),
+    { numRuns: 100 },
+  );
+}, 60_000);

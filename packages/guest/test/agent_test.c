@@ -1,0 +1,526 @@
+/* Tests of the agent's parts that need no machine: frames, configuration, users, ports.
+ * One line per test; exit code 1 when any failed. Meant to run with the sanitizers. */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "frame.h"
+#include "system.h"
+#include "user.h"
+
+static bool failed;
+static int failures;
+
+static void expect_at(bool holds, const char *what, int line) {
+  if (holds) return;
+  printf("  line %d: expected %s\n", line, what);
+  failed = true;
+}
+#define EXPECT(condition) expect_at((condition), #condition, __LINE__)
+#define EXPECT_TEXT(a, b) expect_text_at((a), (b), __LINE__)
+
+static void expect_text_at(const char *got, const char *wanted, int line) {
+  if (got != NULL && wanted != NULL ? strcmp(got, wanted) == 0 : got == wanted) return;
+  printf("  line %d: expected \"%s\", got \"%s\"\n", line, wanted != NULL ? wanted : "(null)", got != NULL ? got : "(null)");
+  failed = true;
+}
+
+/* ---- frames ---- */
+
+/* Fixed, so that a failure comes back; xorshift64 */
+#define SEED 0x4849424552ull
+static uint64_t random_state = SEED;
+static uint32_t random_below(uint32_t limit) {
+  random_state ^= random_state << 13;
+  random_state ^= random_state >> 7;
+  random_state ^= random_state << 17;
+  return (uint32_t)((random_state >> 16) % limit);
+}
+
+static struct frame_reader *new_reader(void) { return calloc(1, sizeof(struct frame_reader)); }
+
+/* Feeds bytes in pieces of at most `step` (0: all that fits) and counts the frames; the last is copied to *last. */
+static int feed(struct frame_reader *reader, const uint8_t *bytes, size_t length, size_t step, struct frame *last) {
+  int found = 0;
+  struct frame frame;
+  while (length > 0) {
+    size_t room;
+    uint8_t *into = frame_room(reader, &room);
+    EXPECT(room >= FRAME_MAX);
+    if (room == 0) return found;
+    size_t piece = step > 0 && step < room ? step : room;
+    if (piece > length) piece = length;
+    memcpy(into, bytes, piece);
+    frame_fed(reader, piece);
+    bytes += piece, length -= piece;
+    for (; frame_next(reader, &frame); found++) if (last != NULL) *last = frame;
+  }
+  return found;
+}
+
+static void frames_round_trip(void) {
+  static const uint32_t lengths[] = {0, 1, 2, 19, 20, 21, 4096, FRAME_MAX_PAYLOAD - 1, FRAME_MAX_PAYLOAD};
+  uint8_t *payload = malloc(FRAME_MAX_PAYLOAD), *bytes = malloc(FRAME_MAX);
+  for (size_t i = 0; i < FRAME_MAX_PAYLOAD; i++) payload[i] = (uint8_t)(i * 7);
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+    struct frame_reader *reader = new_reader();
+    struct frame frame = {0};
+    size_t size = frame_write(bytes, 0x86, 0x01020304, payload, lengths[i]);
+    EXPECT(size == FRAME_HEADER + lengths[i]);
+    EXPECT(feed(reader, bytes, size, 0, &frame) == 1);
+    EXPECT(frame.type == 0x86 && frame.stream == 0x01020304 && frame.length == lengths[i]);
+    EXPECT(memcmp(frame.payload, payload, lengths[i]) == 0);
+    EXPECT(reader->skipped == 0);
+    free(reader);
+  }
+  free(payload), free(bytes);
+}
+
+static void frames_known_bytes(void) {
+  static const uint8_t known[] = {'H', 'B', 'N', '1', 0x86, 0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 0xc2, 0x2c, 0xae, 0x0e, 'h', 'e', 'l', 'l', 'o'};
+  uint8_t bytes[sizeof known];
+  EXPECT(frame_write(bytes, 0x86, 2, "hello", 5) == sizeof known);
+  EXPECT(memcmp(bytes, known, sizeof known) == 0);
+  EXPECT(frame_crc(0, (const uint8_t *)"123456789", 9) == 0xcbf43926u);
+}
+
+static void frames_byte_by_byte(void) {
+  uint8_t bytes[200];
+  size_t size = 0;
+  for (int i = 0; i < 3; i++) size += frame_write(bytes + size, (uint8_t)i, 0, "HBN1 inside", 11);
+  for (size_t step = 1; step <= size; step++) {
+    struct frame_reader *reader = new_reader();
+    EXPECT(feed(reader, bytes, size, step, NULL) == 3);
+    EXPECT(reader->skipped == 0);
+    free(reader);
+  }
+}
+
+static void frames_between_noise(void) {
+  static const char *const noises[] = {"", "x", "H", "HB", "HBN", "HBHBNHBN", "HBN1", "HBN1HBN1", "garbage of some length, longer than a header"};
+  size_t count = sizeof noises / sizeof *noises;
+  for (size_t before = 0; before < count; before++) {
+    for (size_t after = 0; after < count; after++) {
+      uint8_t bytes[400];
+      size_t size = strlen(noises[before]), noise = size + strlen(noises[after]);
+      memcpy(bytes, noises[before], size);
+      size += frame_write(bytes + size, 1, 0, "one", 3);
+      memcpy(bytes + size, noises[after], strlen(noises[after]));
+      size += strlen(noises[after]);
+      size += frame_write(bytes + size, 2, 0, "two", 3);
+      for (size_t step = 0; step < 9; step++) {
+        struct frame_reader *reader = new_reader();
+        struct frame frame = {0};
+        EXPECT(feed(reader, bytes, size, step, &frame) == 2);
+        EXPECT(frame.type == 2 && frame.length == 3);
+        EXPECT(reader->skipped == noise);
+        free(reader);
+      }
+    }
+  }
+}
+
+static void frames_cut_short(void) {
+  uint8_t *bytes = calloc(4, FRAME_MAX), *payload = calloc(1, FRAME_MAX_PAYLOAD);
+  for (size_t cut = 0; cut < 60; cut++) {
+    struct frame_reader *reader = new_reader();
+    frame_write(bytes, F_SET, 0, payload, 40);
+    size_t size = cut;
+    size += frame_write(bytes + size, F_PING, 0, "a", 1);
+    size += frame_write(bytes + size, F_PING, 0, "b", 1);
+    size += frame_write(bytes + size, F_PAD, 0, payload, FRAME_MAX_PAYLOAD);
+    EXPECT(feed(reader, bytes, size, 0, NULL) == 3);
+    EXPECT(reader->skipped == cut);
+    free(reader);
+  }
+  free(bytes), free(payload);
+}
+
+static void frames_damaged(void) {
+  uint8_t bytes[200], original[64];
+  size_t size = frame_write(original, F_SET, 7, "some payload", 12);
+  for (size_t at = 0; at < size; at++) {
+    for (int bit = 0; bit < 8; bit++) {
+      struct frame_reader *reader = new_reader();
+      memcpy(bytes, original, size);
+      bytes[at] ^= (uint8_t)(1 << bit);
+      size_t total = size + frame_write(bytes + size, F_PING, 0, "ok", 2);
+      struct frame frame = {0};
+      int found = feed(reader, bytes, total, 0, &frame);
+      /* A damaged length may make the reader wait for more, but never take the damaged frame. */
+      EXPECT(found == 0 || (found == 1 && frame.type == F_PING));
+      EXPECT(found == 1 || (at >= 12 && at < 15));
+      free(reader);
+    }
+  }
+}
+
+static void frames_oversized(void) {
+  static const uint32_t lengths[] = {FRAME_MAX_PAYLOAD + 1, 0x7fffffff, 0x80000000, 0xffffffec, 0xffffffff};
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+    uint8_t bytes[100];
+    struct frame_reader *reader = new_reader();
+    size_t size = frame_write(bytes, F_SET, 0, NULL, 0);
+    put_u32(bytes + 12, lengths[i]);
+    size += frame_write(bytes + size, F_PING, 0, NULL, 0);
+    EXPECT(feed(reader, bytes, size, 0, NULL) == 1);
+    EXPECT(reader->skipped == FRAME_HEADER);
+    free(reader);
+  }
+}
+
+static void frames_never_fill_the_reader(void) {
+  /* The worst noise: headers that promise the most, so that as much as possible is kept. */
+  uint8_t header[FRAME_HEADER];
+  struct frame_reader *reader = new_reader();
+  frame_write(header, F_SET, 0, NULL, 0);
+  put_u32(header + 12, FRAME_MAX_PAYLOAD);
+  for (int i = 0; i < 4000; i++) feed(reader, header, sizeof header, 0, NULL); /* checks the room itself */
+  EXPECT(reader->end - reader->begin < FRAME_MAX);
+  free(reader);
+}
+
+static void frames_fuzz(void) {
+  uint8_t bytes[600], payload[200];
+  uint64_t taken = 0;
+  struct frame_reader *reader = new_reader();
+  for (int round = 0; round < 200000 && !failed; round++) {
+    size_t size = 0;
+    while (size < 300) {
+      uint32_t length = random_below(sizeof payload);
+      for (uint32_t i = 0; i < length; i++) payload[i] = (uint8_t)random_below(256);
+      size += frame_write(bytes + size, (uint8_t)random_below(256), random_below(4), payload, length);
+    }
+    for (uint32_t changes = random_below(6); changes > 0; changes--) bytes[random_below((uint32_t)size)] = (uint8_t)random_below(256);
+    if (random_below(4) == 0) size = random_below((uint32_t)size + 1);
+    if (random_below(50) == 0) reader->begin = reader->end = 0;
+    size_t kept = reader->end - reader->begin, skipped = (size_t)reader->skipped;
+    struct frame frame = {0};
+    taken += (uint64_t)feed(reader, bytes, size, random_below(3) == 0 ? 1 + random_below(40) : 0, &frame);
+    EXPECT(reader->end - reader->begin < FRAME_MAX);
+    EXPECT(reader->skipped - skipped <= kept + size);
+    EXPECT(frame.length <= FRAME_MAX_PAYLOAD);
+  }
+  printf("  seed %#llx: 200000 buffers, %llu frames survived\n", (unsigned long long)SEED, (unsigned long long)taken);
+  EXPECT(taken > 100000); /* or the fuzz would hardly test anything */
+  free(reader);
+}
+
+/* ---- configuration ---- */
+
+static struct config *new_config(void) { return calloc(1, sizeof(struct config)); }
+
+static void end_config(struct config *config) {
+  config_free(config);
+  EXPECT(config->hostname == NULL && config->arg_count == 0 && config->args[0] == NULL);
+  free(config);
+}
+
+/* One record, from a block of exactly its size so that the sanitizer sees a read beyond it. */
+static const char *set_bytes(struct config *config, uint8_t key, const void *value, size_t length) {
+  uint8_t *record = malloc(5 + length);
+  record[0] = key;
+  put_u32(record + 1, (uint32_t)length);
+  if (length > 0) memcpy(record + 5, value, length);
+  const char *fault = config_set(config, record, 5 + length);
+  free(record);
+  return fault;
+}
+
+static const char *set(struct config *config, uint8_t key, const char *value) { return set_bytes(config, key, value, strlen(value)); }
+
+static void config_every_key(void) {
+  static const uint8_t clock[] = {1, 2, 3, 4, 5, 6, 7, 8};
+  struct config *config = new_config();
+  EXPECT(config_set(config, NULL, 0) == NULL);
+  EXPECT(set(config, C_HOSTNAME, "first") == NULL);
+  EXPECT(set(config, C_HOSTNAME, "second") == NULL);
+  EXPECT(set(config, C_USER, "") == NULL);
+  EXPECT(set(config, C_WORKDIR, "/app") == NULL);
+  EXPECT(set(config, C_ADDRESS, "10.0.2.15/24") == NULL);
+  EXPECT(set(config, C_GATEWAY, "10.0.2.2") == NULL);
+  EXPECT(set(config, C_DNS, "10.0.2.3") == NULL);
+  EXPECT(set(config, C_ARG, "/bin/app") == NULL && set(config, C_ARG, "") == NULL && set(config, C_ARG, "-v") == NULL);
+  EXPECT(set(config, C_ENV, "PATHS=no") == NULL && set(config, C_ENV, "PATH=/bin") == NULL && set(config, C_ENV, "EMPTY=") == NULL);
+  EXPECT(set(config, C_HOSTS, "10.0.0.1 db") == NULL);
+  EXPECT(set(config, C_PORT, "8080") == NULL && set(config, C_PORT, "1") == NULL && set(config, C_PORT, "65535") == NULL);
+  EXPECT(set_bytes(config, C_CLOCK, clock, 8) == NULL);
+  EXPECT_TEXT(config->hostname, "second");
+  EXPECT_TEXT(config->user, "");
+  EXPECT_TEXT(config->workdir, "/app");
+  EXPECT_TEXT(config->address, "10.0.2.15/24");
+  EXPECT_TEXT(config->gateway, "10.0.2.2");
+  EXPECT_TEXT(config->dns, "10.0.2.3");
+  EXPECT(config->arg_count == 3 && config->args[3] == NULL);
+  EXPECT_TEXT(config->args[1], "");
+  EXPECT_TEXT(config_env(config, "PATH"), "/bin");
+  EXPECT_TEXT(config_env(config, "EMPTY"), "");
+  EXPECT_TEXT(config_env(config, "PAT"), NULL);
+  EXPECT_TEXT(config->hosts[0], "10.0.0.1 db");
+  EXPECT(config->port_count == 3 && config->ports[0] == 8080 && config->ports[1] == 1 && config->ports[2] == 65535);
+  EXPECT(config->clock_ns == 0x0807060504030201ull);
+  end_config(config);
+}
+
+static void config_many_records_in_one_frame(void) {
+  uint8_t records[12] = {C_ARG, 1, 0, 0, 0, 'a', C_ARG, 1, 0, 0, 0, 'b'};
+  struct config *config = new_config();
+  EXPECT(config_set(config, records, 12) == NULL);
+  EXPECT(config->arg_count == 2);
+  EXPECT_TEXT(config_set(config, records, 11), "a record is longer than its frame");
+  EXPECT_TEXT(config_set(config, records, 10), "a record is cut short");
+  EXPECT(config->arg_count == 4); /* the whole one before each faulty one stands */
+  end_config(config);
+}
+
+static void config_cut_and_too_long(void) {
+  struct config *config = new_config();
+  for (size_t length = 1; length < 5; length++) {
+    uint8_t *cut = calloc(1, length);
+    EXPECT_TEXT(config_set(config, cut, length), "a record is cut short");
+    free(cut);
+  }
+  static const uint32_t sizes[] = {1, 0x7fffffff, 0xfffffffb, 0xffffffff};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    uint8_t *record = calloc(1, 5);
+    record[0] = C_ARG;
+    put_u32(record + 1, sizes[i]);
+    EXPECT_TEXT(config_set(config, record, 5), "a record is longer than its frame");
+    free(record);
+  }
+  end_config(config);
+}
+
+static void config_bad_values(void) {
+  struct config *config = new_config();
+  EXPECT_TEXT(set(config, 0, "x"), "a record has an unknown key");
+  EXPECT_TEXT(set(config, 12, "x"), "a record has an unknown key");
+  EXPECT_TEXT(set(config, 255, ""), "a record has an unknown key");
+  EXPECT_TEXT(set_bytes(config, C_ARG, "a\0b", 3), "a value holds a zero byte");
+  EXPECT_TEXT(set_bytes(config, C_HOSTNAME, "\0", 1), "a value holds a zero byte");
+  EXPECT_TEXT(set_bytes(config, C_CLOCK, "1234567", 7), "the clock is not 8 bytes");
+  EXPECT_TEXT(set_bytes(config, C_CLOCK, "123456789", 9), "the clock is not 8 bytes");
+  static const char *const ports[] = {"", "0", "65536", "-1", "+1", " 1", "1 ", "1x", "0x10", "99999999999999999999999"};
+  for (size_t i = 0; i < sizeof ports / sizeof *ports; i++) EXPECT_TEXT(set(config, C_PORT, ports[i]), "a port is not a number from 1 to 65535");
+  EXPECT(config->arg_count == 0 && config->port_count == 0 && config->hostname == NULL);
+  end_config(config);
+}
+
+static void config_too_many(void) {
+  struct config *config = new_config();
+  for (int i = 0; i < CONFIG_MAX_WORDS; i++) EXPECT(set(config, C_ARG, "a") == NULL && set(config, C_ENV, "A=b") == NULL);
+  EXPECT(set(config, C_ARG, "a") != NULL && set(config, C_ENV, "A=b") != NULL);
+  EXPECT(config->args[CONFIG_MAX_WORDS] == NULL && config->env[CONFIG_MAX_WORDS] == NULL);
+  int hosts = 0;
+  while (hosts < 100 && set(config, C_HOSTS, "h") == NULL) hosts++;
+  EXPECT(hosts == CONFIG_MAX_HOSTS - 1 && config->hosts[hosts] == NULL);
+  for (int i = 0; i < CONFIG_MAX_PORTS; i++) EXPECT(set(config, C_PORT, "80") == NULL);
+  EXPECT_TEXT(set(config, C_PORT, "80"), "too many ports");
+  end_config(config);
+}
+
+/* ---- users ---- */
+
+static const char PASSWD[] =
+    "root:x:0:0:root:/root:/bin/sh\n"
+    "\n"
+    "short\n"
+    "noid:x::0::/noid:/bin/sh\n"
+    "words:x:abc:0::/words:/bin/sh\n"
+    "huge:x:4294967295:0::/huge:/bin/sh\n"
+    "nohome:x:50:51\n"
+    "relative:x:60:61::home:/bin/sh\n"
+    "app:x:1000:1001:The App:/home/app:/bin/sh\n"
+    "42:x:4242:4243::/home/42:/bin/sh\n"
+    "last:x:70:71::/last:/bin/sh";
+static const char GROUP[] =
+    "root:x:0:root\n"
+    "app:x:1001:\n"
+    "audio:x:29:app,pulse\n"
+    "badid:x:zz:app\n"
+    "video:x:44:pulse,app\n"
+    "almost:x:45:apple,anapp\n"
+    "short:x\n"
+    "wheel:x:10:last";
+
+static void user_names(void) {
+  struct user user;
+  EXPECT(user_find(&user, "", PASSWD, GROUP) == NULL);
+  EXPECT(user.uid == 0 && user.gid == 0 && user.group_count == 1 && user.groups[0] == 0);
+  EXPECT_TEXT(user.home, "/root");
+  EXPECT(user_find(&user, "app", PASSWD, GROUP) == NULL);
+  EXPECT(user.uid == 1000 && user.gid == 1001);
+  EXPECT_TEXT(user.home, "/home/app");
+  EXPECT(user.group_count == 2 && user.groups[0] == 29 && user.groups[1] == 44);
+  EXPECT(user_find(&user, "last", PASSWD, GROUP) == NULL);
+  EXPECT(user.uid == 70 && user.gid == 71 && user.group_count == 1 && user.groups[0] == 10);
+  EXPECT_TEXT(user.home, "/last");
+  EXPECT(user_find(&user, "nohome", PASSWD, GROUP) == NULL);
+  EXPECT(user.uid == 50 && user.gid == 51);
+  EXPECT_TEXT(user.home, "/");
+  EXPECT(user_find(&user, "relative", PASSWD, GROUP) == NULL);
+  EXPECT_TEXT(user.home, "/");
+}
+
+static void user_numbers(void) {
+  struct user user;
+  EXPECT(user_find(&user, "1000", PASSWD, GROUP) == NULL);
+  EXPECT(user.uid == 1000 && user.gid == 1001 && user.group_count == 2);
+  EXPECT_TEXT(user.home, "/home/app");
+  EXPECT(user_find(&user, "12345", PASSWD, GROUP) == NULL);
+  EXPECT(user.uid == 12345 && user.gid == 0 && user.group_count == 0);
+  EXPECT_TEXT(user.home, "/");
+  EXPECT(user_find(&user, "42", PASSWD, GROUP) == NULL); /* a number is never a name */
+  EXPECT(user.uid == 42);
+  EXPECT(user_find(&user, "0", "", "") == NULL);
+  EXPECT(user.uid == 0 && user.gid == 0);
+  EXPECT(user_find(&user, "4294967294", "", "") == NULL);
+  EXPECT(user_find(&user, "4294967295", "", "") != NULL); /* -1: "leave it as it is" to setuid */
+  EXPECT(user_find(&user, "99999999999999999999999", "", "") != NULL);
+}
+
+static void user_and_group(void) {
+  struct user user;
+  EXPECT(user_find(&user, "app:video", PASSWD, GROUP) == NULL);
+  EXPECT(user.uid == 1000 && user.gid == 44 && user.group_count == 0);
+  EXPECT(user_find(&user, "app:777", PASSWD, GROUP) == NULL);
+  EXPECT(user.gid == 777);
+  EXPECT(user_find(&user, "5:6", "", "") == NULL);
+  EXPECT(user.uid == 5 && user.gid == 6);
+  EXPECT(user_find(&user, "app:", PASSWD, GROUP) == NULL);
+  EXPECT(user.gid == 1001 && user.group_count == 2);
+  EXPECT(user_find(&user, ":video", PASSWD, GROUP) == NULL);
+  EXPECT(user.uid == 0 && user.gid == 44);
+}
+
+static void user_missing(void) {
+  struct user user;
+  static const char *const missing[] = {"nobody", "ap", "appl", "App", "-1", "1x", " app", "short", "noid", "words", "huge"};
+  for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) EXPECT(user_find(&user, missing[i], PASSWD, GROUP) != NULL);
+  EXPECT_TEXT(user_find(&user, "nobody", "", ""), "the image's user is not in its /etc/passwd");
+  EXPECT_TEXT(user_find(&user, "app:nobody", PASSWD, GROUP), "the image's group is not in its /etc/group");
+  EXPECT_TEXT(user_find(&user, "app:short", PASSWD, GROUP), "the image's group is not in its /etc/group");
+  EXPECT_TEXT(user_find(&user, "app:badid", PASSWD, GROUP), "the image's group is not in its /etc/group");
+}
+
+static void user_long_lines(void) {
+  struct user user;
+  char *spec = malloc(1001), *passwd = malloc(9000), *group = malloc(20000);
+  memset(spec, 'u', 1000), spec[1000] = '\0';
+  EXPECT_TEXT(user_find(&user, spec, PASSWD, GROUP), "the image's user name is too long");
+  sprintf(passwd, "%s:x:1:1::/one:/bin/sh\nlonghome:x:2:2::/%s:/bin/sh\ngecos:x:3:3:%s:/three:/bin/sh\n", spec, spec, spec);
+  EXPECT(user_find(&user, "gecos", passwd, "") == NULL);
+  EXPECT_TEXT(user.home, "/three");
+  EXPECT(user_find(&user, "longhome", passwd, "") == NULL);
+  EXPECT(user.uid == 2);
+  EXPECT_TEXT(user.home, "/");
+  char *at = group + sprintf(group, "many:x:5:%s", spec);
+  for (int i = 0; i < 300; i++) at += sprintf(at, ",member%d", i);
+  at += sprintf(at, ",gecos\n");
+  for (int i = 0; i < USER_MAX_GROUPS + 10; i++) at += sprintf(at, "g%d:x:%d:gecos\n", i, 100 + i);
+  EXPECT(user_find(&user, "gecos", passwd, group) == NULL);
+  EXPECT(user.group_count == USER_MAX_GROUPS && user.groups[0] == 5 && user.groups[1] == 100);
+  free(spec), free(passwd), free(group);
+}
+
+static void user_fuzz(void) {
+  static const char letters[] = "ab:,\n0149x/\xff";
+  struct user user;
+  for (int round = 0; round < 50000; round++) {
+    char *texts[3];
+    for (int i = 0; i < 3; i++) {
+      uint32_t length = random_below(i == 0 ? 8 : 120);
+      texts[i] = malloc(length + 1);
+      for (uint32_t at = 0; at < length; at++) texts[i][at] = letters[random_below(sizeof letters - 1)];
+      texts[i][length] = '\0';
+    }
+    const char *fault = user_find(&user, texts[0], texts[1], texts[2]);
+    EXPECT(fault != NULL || (user.home[0] == '/' && user.uid != (uid_t)-1 && user.gid != (gid_t)-1 && user.group_count <= USER_MAX_GROUPS));
+    for (int i = 0; i < 3; i++) free(texts[i]);
+  }
+}
+
+/* ---- listening ports ---- */
+
+static const char TCP[] =
+    "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode                                                     \n"
+    "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 22187 1 0000000000000000 100 0 0 10 0                     \n"
+    "   1: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 19234 1 0000000000000000 100 0 0 10 5                     \n"
+    "   2: 0F02000A:C350 0202000A:01BB 01 00000000:00000000 02:000006F9 00000000     0        0 24111 2 0000000000000000 20 4 30 10 -1                    \n";
+static const char TCP6[] =
+    "  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+    "   0: 00000000000000000000000000000000:0BB8 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 23999 1 0000000000000000 100 0 0 10 0\n"
+    "   1: 0000000000000000FFFF00000F02000A:0BB8 0000000000000000FFFF00000202000A:D431 01 00000000:00000000 00:00000000 00000000  1000        0 24000 1 0000000000000000 20 4 30 10 -1\n";
+
+static void listening_ports(void) {
+  EXPECT(system_listening(TCP, 8080));
+  EXPECT(system_listening(TCP, 22));
+  EXPECT(!system_listening(TCP, 50000)); /* a connection, not a listener */
+  EXPECT(!system_listening(TCP, 443));   /* the other end's port */
+  EXPECT(!system_listening(TCP, 0));
+  EXPECT(system_listening(TCP6, 3000));
+  EXPECT(!system_listening(TCP6, 54321));
+  EXPECT(!system_listening("", 80));
+  EXPECT(!system_listening("only a headline", 80));
+  EXPECT(!system_listening("only a headline\n", 80));
+}
+
+static void listening_ports_cut(void) {
+  for (size_t length = 0; length < sizeof TCP; length++) {
+    char *cut = strndup(TCP, length);
+    EXPECT(!system_listening(cut, 80));
+    free(cut);
+  }
+}
+
+static void read_file(void) {
+  char text[8], path[] = "/tmp/hibernaut-agent-test-XXXXXX";
+  EXPECT_TEXT(system_read_file("/nonexistent", text, sizeof text), "");
+  int fd = mkstemp(path);
+  FILE *file = fdopen(fd, "w");
+  fputs("0123456789", file);
+  fclose(file);
+  EXPECT_TEXT(system_read_file(path, text, sizeof text), "0123456");
+  EXPECT_TEXT(system_read_file(path, text, 1), "");
+  remove(path);
+}
+
+static void run(const char *name, void (*test)(void)) {
+  failed = false;
+  test();
+  printf("%s %s\n", failed ? "FAIL" : "ok  ", name);
+  failures += failed;
+}
+#define RUN(test) run(#test, test)
+
+int main(void) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  RUN(frames_round_trip);
+  RUN(frames_known_bytes);
+  RUN(frames_byte_by_byte);
+  RUN(frames_between_noise);
+  RUN(frames_cut_short);
+  RUN(frames_damaged);
+  RUN(frames_oversized);
+  RUN(frames_never_fill_the_reader);
+  RUN(frames_fuzz);
+  RUN(config_every_key);
+  RUN(config_many_records_in_one_frame);
+  RUN(config_cut_and_too_long);
+  RUN(config_bad_values);
+  RUN(config_too_many);
+  RUN(user_names);
+  RUN(user_numbers);
+  RUN(user_and_group);
+  RUN(user_missing);
+  RUN(user_long_lines);
+  RUN(user_fuzz);
+  RUN(listening_ports);
+  RUN(listening_ports_cut);
+  RUN(read_file);
+  printf("%s\n", failures == 0 ? "all passed" : "some failed");
+  return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,199 @@
+/** What the platform needs of its host, checked one by one, each fault with the command that repairs it. */
+import { execFile } from "node:child_process";
+import { constants } from "node:fs";
+import { access, mkdtemp, readFile, rm, statfs, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import type { GuestBundle } from "./hypervisor/contract.ts";
+import type { Settings } from "./settings.ts";
+import { messageOf } from "./text.ts";
+
+/** The outcome of one check. */
+export interface Diagnosis {
+  name: string;
+  /** `warn` works, but worse than it could. */
+  status: "ok" | "warn" | "fail";
+  /** What is there. */
+  found: string;
+  /** A command that repairs it. */
+  fix?: string;
+}
+
+const run = promisify(execFile);
+const TOOL_TIMEOUT_MS = 10_000;
+const PROOF_TIMEOUT_MS = 60_000;
+const NODE_MAJOR = 24;
+/** An image, a writable layer and a snapshot of a small machine. */
+const COMFORTABLE_BYTES = 4 * 1024 ** 3;
+/** What the kernel takes as the path of a Unix socket; the longest of ours is below. */
+const MAX_SOCKET_PATH = 107;
+const LONGEST_SOCKET = "/run/00000000000000/capture.sock";
+
+/** Programs that are run, how they tell their version, and the Debian package that has them. */
+const TOOLS = [
+  { name: "skopeo", args: ["--version"], package: "skopeo", for: "copies images" },
+  { name: "umoci", args: ["--version"], package: "umoci", for: "unpacks images" },
+  { name: "mksquashfs", args: ["-version"], package: "squashfs-tools", for: "packs root file systems" },
+  { name: "mkfs.ext4", args: ["-V"], package: "e2fsprogs", for: "makes writable layers" },
+  { name: "setpriv", args: ["--version"], package: "util-linux", for: "ends imports with the platform" },
+] as const;
+
+/**
+ * Checks the host, in the order in which a repair makes sense. Never rejects: what cannot be checked is a fault found.
+ *
+ * @example
+ * for await (const check of diagnose(settings)) console.log(check.status, check.name, check.found);
+ */
+export async function* diagnose(settings: Settings): AsyncIterable<Diagnosis> {
+  yield checkNode(process.versions.node);
+  yield await checkQemu(settings.qemu);
+  for (const tool of TOOLS) yield await checkTool(tool);
+  yield checkSocketPath(settings.dataDir);
+  yield await checkDataDir(settings.dataDir);
+  yield await checkDisk(settings.dataDir);
+  const bundle = await readBundle(settings.guestBundle);
+  yield typeof bundle === "string"
+    ? { name: "guest bundle", status: "fail", found: bundle, fix: "npm run setup" }
+    : { name: "guest bundle", status: "ok", found: `version ${bundle.version} in ${settings.guestBundle}` };
+  yield await checkKvmDevice();
+  if (typeof bundle !== "string") yield await checkAccelerator(settings, bundle);
+}
+
+/** Whether this Node strips types by itself and has what the platform uses. */
+export function checkNode(version: string): Diagnosis {
+  const ok = Number(version.split(".")[0]) >= NODE_MAJOR;
+  return ok
+    ? { name: "node", status: "ok", found: version }
+    : { name: "node", status: "fail", found: `${version}, older than ${NODE_MAJOR}`, fix: "npm run setup" };
+}
+
+/** Whether sockets of machines fit into the data folder's path. */
+export function checkSocketPath(dataDir: string): Diagnosis {
+  const name = "socket path";
+  const length = Buffer.byteLength(dataDir + LONGEST_SOCKET);
+  const found = `${length} of ${MAX_SOCKET_PATH} bytes`;
+  if (length <= MAX_SOCKET_PATH) return { name, status: "ok", found };
+  return {
+    name,
+    status: "fail",
+    found: `${found}: ${dataDir} is too long for sockets`,
+    fix: "export HIBERNAUT_DATA_DIR=/var/lib/hibernaut",
+  };
+}
+
+async function checkQemu(program: string): Promise<Diagnosis> {
+  // Loaded late, here and below: one broken part must not keep the others from being checked.
+  try {
+    const { qemuVersion } = await import("./hypervisor/qemu/accelerator.ts");
+    return { name: "qemu", status: "ok", found: await qemuVersion(program) };
+  } catch (error) {
+    return { name: "qemu", status: "fail", found: messageOf(error), fix: "apt-get install -y qemu-system-x86" };
+  }
+}
+
+async function checkTool(tool: (typeof TOOLS)[number]): Promise<Diagnosis> {
+  const { name } = tool;
+  try {
+    const { stdout, stderr } = await run(name, tool.args, { timeout: TOOL_TIMEOUT_MS });
+    const [line = ""] = `${stdout}\n${stderr}`.trim().split("\n");
+    return { name, status: "ok", found: line.trim() };
+  } catch (error) {
+    const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
+    const found = missing ? `not installed; it ${tool.for}` : messageOf(error);
+    return { name, status: "fail", found, fix: `apt-get install -y ${tool.package}` };
+  }
+}
+
+async function checkDataDir(dataDir: string): Promise<Diagnosis> {
+  const name = "data folder";
+  const probe = join(dataDir, `.doctor-${process.pid}`);
+  try {
+    const folder = await existing(dataDir);
+    // A folder that is not there yet is made by the first start; a check makes nothing.
+    if (folder === dataDir) await writeFile(probe, "");
+    else await access(folder, constants.W_OK);
+    return { name, status: "ok", found: folder === dataDir ? dataDir : `${dataDir} (will be made)` };
+  } catch (error) {
+    return { name, status: "fail", found: messageOf(error), fix: `install -d -m 700 -o "$(id -un)" ${dataDir}` };
+  } finally {
+    await rm(probe, { force: true }).catch(() => {});
+  }
+}
+
+async function checkDisk(dataDir: string): Promise<Diagnosis> {
+  const name = "disk";
+  try {
+    const { bavail, bsize } = await statfs(await existing(dataDir));
+    const found = `${((bavail * bsize) / 1024 ** 3).toFixed(1)} GB free`;
+    if (bavail * bsize >= COMFORTABLE_BYTES) return { name, status: "ok", found };
+    return {
+      name,
+      status: "warn",
+      found: `${found}; a snapshot needs as much as its machine has memory`,
+      fix: `du -xh --max-depth=2 ${dataDir} | sort -h | tail`,
+    };
+  } catch (error) {
+    return { name, status: "fail", found: messageOf(error), fix: `df -h ${dataDir}` };
+  }
+}
+
+async function checkKvmDevice(): Promise<Diagnosis> {
+  const name = "/dev/kvm";
+  try {
+    await access("/dev/kvm", constants.R_OK | constants.W_OK);
+    return { name, status: "ok", found: "may be opened" };
+  } catch (error) {
+    const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
+    const found = missing
+      ? "not there; machines run in software, about ten times slower"
+      : "may not be opened by this user";
+    return {
+      name,
+      status: "warn",
+      found,
+      fix: missing ? "modprobe kvm_intel || modprobe kvm_amd" : 'usermod -aG kvm "$(id -un)"',
+    };
+  }
+}
+
+async function checkAccelerator(settings: Settings, bundle: GuestBundle): Promise<Diagnosis> {
+  const name = "accelerator";
+  const folder = await mkdtemp(join(tmpdir(), "hibernaut-doctor-"));
+  try {
+    const { proveAccelerator } = await import("./hypervisor/qemu/accelerator.ts");
+    // The verdict is kept for the platform when it has a folder already; a check makes none.
+    const dataDir = (await existing(settings.dataDir)) === settings.dataDir ? settings.dataDir : folder;
+    const signal = AbortSignal.timeout(PROOF_TIMEOUT_MS);
+    const { accelerator, reason } = await proveAccelerator({ ...settings, dataDir }, bundle, signal);
+    const chosen = settings.accelerator === accelerator;
+    return { name, status: accelerator === "kvm" || chosen ? "ok" : "warn", found: `${accelerator}: ${reason}` };
+  } catch (error) {
+    return { name, status: "fail", found: messageOf(error), fix: "export HIBERNAUT_ACCELERATOR=tcg" };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The bundle that the set-up built, or what is wrong with it. */
+async function readBundle(folder: string): Promise<GuestBundle | string> {
+  const bundle = { kernel: join(folder, "vmlinuz"), initrd: join(folder, "initrd") };
+  try {
+    const { version } = JSON.parse(await readFile(join(folder, "bundle.json"), "utf8")) as { version?: string };
+    await Promise.all(Object.values(bundle).map((file) => access(file, constants.R_OK)));
+    return version ? { version, ...bundle } : `${folder}/bundle.json names no version`;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/** The folder itself, or the nearest one above it that is there. */
+async function existing(folder: string): Promise<string> {
+  for (let at = folder; ; at = dirname(at)) {
+    const there = await access(at).then(
+      () => true,
+      (error: NodeJS.ErrnoException) => error.code !== "ENOENT",
+    );
+    if (there || at === dirname(at)) return at;
+  }
+}

@@ -1,0 +1,14 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { ERROR_STATUS } from "../../src/errors.ts";
+
+const text = readFileSync(new URL("../../../../docs/errors.md", import.meta.url), "utf8");
+
+test("the page on errors has exactly the registry's codes, each with its status", () => {
+  const sections = [...text.matchAll(/^## (\w+)\n\nStatus (\d+)\. \S/gm)].map(([, code, status]) => [
+    code,
+    Number(status),
+  ]);
+  expect(sections.toSorted()).toEqual(Object.entries(ERROR_STATUS).toSorted());
+  expect(text.match(/^## /gm)).toHaveLength(sections.length);
+});

@@ -1,0 +1,242 @@
+/**
+ * Machines without machines: a MachineService in memory, for tests of what stands before it. It
+ * accepts an action, passes through the passing state and rests after a moment.
+ *
+ * An image that contains `broken` fails to start; one that contains `slow` takes its time.
+ */
+import { randomBytes } from "node:crypto";
+import { HibernautError } from "../../src/errors.ts";
+import { guestSize, type MachineConfig } from "../../src/machines/config.ts";
+import type { MachineService, MachineView, WaitTarget } from "../../src/machines/service.ts";
+import {
+  type AppRecord,
+  type CreateMachine,
+  isResting,
+  type MachineEvent,
+  type MachineRecord,
+  type MachineState,
+} from "../../src/machines/types.ts";
+
+const MOMENT_MS = 5;
+const SLOW_MS = 60_000;
+
+interface Waiter {
+  id: string;
+  reached(state: MachineState): boolean;
+}
+
+export class FakeMachineService implements MachineService {
+  readonly apps = new Map<string, AppRecord>();
+  readonly machines = new Map<string, MachineRecord>();
+  readonly history = new Map<string, MachineEvent[]>();
+  readonly waiters = new Set<Waiter>();
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+
+  createApp(name: string): AppRecord {
+    if (!/^[a-z][a-z0-9-]{0,62}$/.test(name))
+      throw new HibernautError("invalid_argument", "An app's name must be lower case.");
+    if (this.apps.has(name))
+      throw new HibernautError("already_exists", `There is an app ${name} already.`, { app: name });
+    const app = { name, createdAt: new Date().toISOString() };
+    this.apps.set(name, app);
+    return app;
+  }
+
+  listApps(): AppRecord[] {
+    return [...this.apps.values()];
+  }
+
+  getApp(name: string): AppRecord {
+    const app = this.apps.get(name);
+    if (!app) throw new HibernautError("not_found", `There is no app ${name.slice(0, 80)}.`);
+    return app;
+  }
+
+  async deleteApp(name: string, options: { force?: boolean } = {}): Promise<void> {
+    const live = this.list(name);
+    if (live.length > 0 && !options.force) throw new HibernautError("failed_precondition", `App ${name} has machines.`);
+    for (const { record } of live) this.destroy(name, record.id, { force: true });
+    this.apps.delete(name);
+  }
+
+  async create(app: string, input: CreateMachine): Promise<MachineView> {
+    this.getApp(app);
+    const id = randomBytes(7).toString("hex");
+    const name = input.name ?? `m-${id.slice(0, 6)}`;
+    if (this.list(app).some(({ record }) => record.name === name)) {
+      throw new HibernautError("already_exists", `App ${app} has a machine ${name} already.`);
+    }
+    this.machines.set(id, newRecord(app, id, name, input));
+    this.#move(id, "created", "create");
+    if (!input.skipLaunch) this.start(app, id);
+    return this.get(app, id);
+  }
+
+  list(app: string): MachineView[] {
+    this.getApp(app);
+    return [...this.machines.values()].filter((record) => record.app === app && record.state !== "destroyed").map(view);
+  }
+
+  get(app: string, id: string): MachineView {
+    return view(this.#record(app, id));
+  }
+
+  events(app: string, id: string, limit: number): MachineEvent[] {
+    this.#record(app, id);
+    return (this.history.get(id) ?? []).slice(-limit).reverse();
+  }
+
+  async update(app: string, id: string, config?: MachineConfig): Promise<MachineView> {
+    const record = this.#record(app, id);
+    const back = record.state === "running" ? "running" : record.state;
+    if (!isResting(back)) throw new HibernautError("aborted", `Machine ${id} is ${record.state}.`);
+    record.config = config ?? record.config;
+    record.version = version();
+    record.snapshot = null;
+    this.#pass(id, "updating", back, "update");
+    return this.get(app, id);
+  }
+
+  start(app: string, id: string): { previousState: MachineState } {
+    const record = this.#record(app, id);
+    const previousState = record.state;
+    if (previousState === "running" || previousState === "starting") return { previousState };
+    const broken = record.config.image.includes("broken");
+    const kind = record.snapshot ? ("resume" as const) : ("cold" as const);
+    record.snapshot = null;
+    record.lastBoot = { kind, reason: "start", at: new Date().toISOString(), duration_ms: 182 };
+    this.#pass(id, "starting", broken ? "failed" : "running", "start");
+    return { previousState };
+  }
+
+  suspend(app: string, id: string): void {
+    const { suspend, record } = this.get(app, id);
+    if (record.state === "suspended") return;
+    if (!suspend.eligible)
+      throw new HibernautError("failed_precondition", `Machine ${id} cannot suspend.`, { reasons: suspend.reasons });
+    this.#pass(id, "suspending", "suspended", "suspend");
+  }
+
+  stop(app: string, id: string): void {
+    if (this.#record(app, id).state !== "stopped") this.#pass(id, "stopping", "stopped", "stop");
+  }
+
+  restart(app: string, id: string): void {
+    this.#record(app, id);
+    this.#pass(id, "stopping", "running", "restart");
+  }
+
+  destroy(app: string, id: string, options: { force?: boolean } = {}): void {
+    const record = this.#record(app, id);
+    if (record.state === "running" && !options.force) {
+      throw new HibernautError(
+        "failed_precondition",
+        `Machine ${id} is running. Stop it first, or destroy it with force.`,
+      );
+    }
+    this.#pass(id, "destroying", "destroyed", "destroy");
+  }
+
+  wait(
+    app: string,
+    id: string,
+    targets: WaitTarget[],
+    options: { timeoutMs: number; signal?: AbortSignal },
+  ): Promise<MachineState> {
+    const record = this.#record(app, id);
+    const there = (state: MachineState) =>
+      targets.some((target) => (target === "settled" ? isResting(state) : target === state));
+    if (there(record.state)) return Promise.resolve(record.state);
+    const { promise, resolve, reject } = Promise.withResolvers<MachineState>();
+    const waiter: Waiter = {
+      id,
+      reached(state) {
+        if (there(state)) resolve(state);
+        return there(state);
+      },
+    };
+    this.waiters.add(waiter);
+    const timer = setTimeout(() => {
+      const message = `machine failed to reach desired state, ${targets.join(", ")}, currently ${record.state}`;
+      reject(new HibernautError("deadline_exceeded", message));
+    }, options.timeoutMs);
+    options.signal?.addEventListener("abort", () => reject(options.signal?.reason));
+    return promise.finally(() => {
+      clearTimeout(timer);
+      this.waiters.delete(waiter);
+    });
+  }
+
+  /** Ends what is still under way. */
+  close(): void {
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+  }
+
+  #record(app: string, id: string): MachineRecord {
+    this.getApp(app);
+    const record = this.machines.get(id);
+    if (!record || record.app !== app)
+      throw new HibernautError("not_found", `App ${app} has no machine ${id.slice(0, 80)}.`);
+    return record;
+  }
+
+  #pass(id: string, passing: MachineState, end: MachineState, type: string): void {
+    clearTimeout(this.#timers.get(id));
+    this.#move(id, passing, type);
+    const delay = this.machines.get(id)?.config.image.includes("slow") ? SLOW_MS : MOMENT_MS;
+    const finish = () => this.#move(id, end, type);
+    this.#timers.set(id, setTimeout(finish, delay));
+  }
+
+  #move(id: string, to: MachineState, type: string): void {
+    const record = this.machines.get(id);
+    if (!record) return;
+    const at = new Date().toISOString();
+    const from = this.history.has(id) ? record.state : null;
+    Object.assign(record, { state: to, updatedAt: at, stateReason: to === "failed" ? "the app did not start" : null });
+    if (to === "suspended") record.snapshot = { generation: "1", created_at: at, size_bytes: 268_500_000 };
+    this.history.set(id, [...(this.history.get(id) ?? []), { at, type, from, to, details: {} }]);
+    for (const waiter of this.waiters) if (waiter.id === id) waiter.reached(to);
+  }
+}
+
+function newRecord(app: string, id: string, name: string, input: CreateMachine): MachineRecord {
+  const now = new Date().toISOString();
+  return {
+    id,
+    app,
+    name,
+    state: "created",
+    goal: null,
+    region: input.region ?? "local",
+    version: version(),
+    config: input.config,
+    imageDigest: `sha256:${"0".repeat(64)}`,
+    bundleVersion: "1",
+    address: "10.0.0.2",
+    snapshot: null,
+    capturing: null,
+    coldReason: "first start",
+    resetLayer: true,
+    pending: null,
+    lastBoot: null,
+    stateReason: null,
+    restarts: 0,
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
+function version(): string {
+  return `01${randomBytes(12).toString("hex").toUpperCase()}`;
+}
+
+function view(record: MachineRecord): MachineView {
+  const { memoryMb } = guestSize(record.config);
+  const reasons = memoryMb > 2048 ? [`It has ${memoryMb} MB of memory; at most 2048 MB can be suspended.`] : [];
+  return {
+    record,
+    suspend: { eligible: reasons.length === 0, reasons },
+    image: { ref: record.config.image, digest: record.imageDigest },
+  };
+}

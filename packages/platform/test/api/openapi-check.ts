@@ -1,0 +1,62 @@
+/** Holds every real reply against the document that the API serves. */
+import Schema from "typebox/schema";
+import { expect } from "vitest";
+import type { TestApi } from "./helpers.ts";
+
+interface Operation {
+  responses: Record<string, { content?: Record<string, { schema: object }> }>;
+}
+
+export interface ApiDocument {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, object> };
+}
+
+export interface Reply {
+  status: number;
+  headers: Headers;
+  // biome-ignore lint: what a test expects of it differs from test to test
+  body: any;
+}
+
+export type Call = (method: string, path: string, body?: unknown, init?: RequestInit) => Promise<Reply>;
+
+/** A fetch that fails the test when the reply is not what the document says. */
+export async function checkedCalls({ url, token }: TestApi): Promise<Call> {
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as ApiDocument;
+  return async (method, path, body, init = {}) => {
+    const headers = new Headers(init.headers);
+    if (!headers.has("authorization")) headers.set("authorization", `Bearer ${token}`);
+    if (body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
+    const content = body === undefined ? null : typeof body === "string" ? body : JSON.stringify(body);
+    const response = await fetch(url + path, { ...init, method, headers, body: content });
+    const reply = { status: response.status, headers: response.headers, body: await response.json() };
+    checkReply(document, method, path, reply);
+    return reply;
+  };
+}
+
+/** Fails the test unless the document allows the reply. */
+export function checkReply(document: ApiDocument, method: string, path: string, reply: Reply): void {
+  const schema = replySchema(document, method, path.split("?", 1)[0] ?? "", reply.status);
+  const [, errors] = Schema.Errors({ ...schema, components: document.components }, reply.body);
+  expect(errors, `${method} ${path} -> ${reply.status} ${JSON.stringify(reply.body)}`).toEqual([]);
+  expect(reply.headers.get("x-request-id")).toBeTruthy();
+  if (reply.status >= 400) expect(reply.body.request_id).toBe(reply.headers.get("x-request-id"));
+}
+
+function replySchema(document: ApiDocument, method: string, path: string, status: number): object {
+  const item = Object.entries(document.paths).find(([template]) => matches(template, path))?.[1];
+  const operation = item?.[method.toLowerCase()];
+  // What is in no document still answers in the one shape of errors.
+  if (!operation) return { $ref: "#/components/schemas/Error" };
+  const response = operation.responses[status] ?? (status >= 400 ? operation.responses.default : undefined);
+  const schema = response?.content?.["application/json"]?.schema;
+  if (!schema) throw new Error(`the document knows no ${status} of ${method} ${path}`);
+  return schema;
+}
+
+function matches(template: string, path: string): boolean {
+  return new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(path);
+}

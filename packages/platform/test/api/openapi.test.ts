@@ -1,0 +1,154 @@
+import fc from "fast-check";
+import { Compile } from "typebox/schema";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startApi, type TestApi } from "./helpers.ts";
+import { type ApiDocument, type Call, checkedCalls } from "./openapi-check.ts";
+
+let server: TestApi;
+let call: Call;
+let document: ApiDocument;
+const ids: string[] = [];
+
+beforeAll(async () => {
+  server = await startApi();
+  call = await checkedCalls(server);
+  document = (await (await fetch(`${server.url}/openapi.json`)).json()) as ApiDocument;
+  await call("POST", "/v1/apps", { app_name: "shop" });
+  const { body } = await call("POST", "/v1/apps/shop/machines", { config: { image: "x" } });
+  ids.push(body.machine_id as string);
+});
+afterAll(() => server.close());
+
+test("the document is OpenAPI 3.1 with every route of the design", () => {
+  expect(document.openapi).toBe("3.1.0");
+  const routes = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  const machine = "/v1/apps/{app_name}/machines/{machine_id}";
+  expect(routes.toSorted()).toEqual(
+    [
+      "GET /v1/apps",
+      "POST /v1/apps",
+      "GET /v1/apps/{app_name}",
+      "DELETE /v1/apps/{app_name}",
+      "GET /v1/apps/{app_name}/machines",
+      "POST /v1/apps/{app_name}/machines",
+      `GET ${machine}`,
+      `POST ${machine}`,
+      `DELETE ${machine}`,
+      `POST ${machine}/start`,
+      `POST ${machine}/stop`,
+      `POST ${machine}/suspend`,
+      `POST ${machine}/restart`,
+      `GET ${machine}/wait`,
+      `GET ${machine}/events`,
+      "GET /v1/platform/regions",
+      "GET /v1/health",
+      "GET /v1/tokens",
+      "POST /v1/tokens",
+      "DELETE /v1/tokens/{token_id}",
+    ].toSorted(),
+  );
+});
+
+test("every reference in the document leads somewhere, and every schema compiles", () => {
+  const names = new Set(Object.keys(document.components.schemas));
+  for (const [, name] of JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g))
+    expect(names).toContain(name);
+  expect(JSON.stringify(document)).not.toMatch(/"\$ref":"(?!#\/components\/schemas\/)/);
+  for (const schema of names) Compile({ $ref: `#/components/schemas/${schema}`, components: document.components });
+});
+
+const junk = fc.oneof(
+  { weight: 3, arbitrary: fc.constant("shop") },
+  fc.constantFrom("", "..", "%00", "%2e%2e", "null", "0", "ÿ", "a".repeat(200)),
+  fc.string({ unit: "binary", maxLength: 40 }),
+);
+const id = fc.oneof(fc.constant("known"), junk);
+const body = fc.oneof(
+  fc.constant(undefined),
+  fc.string({ maxLength: 50 }),
+  fc.json(),
+  fc.jsonValue({ maxDepth: 4 }).map((value) => JSON.stringify({ config: value })),
+  fc
+    .jsonValue({ maxDepth: 3 })
+    .map((config) => JSON.stringify({ config: { image: "x", services: [config], env: config } })),
+  fc.integer({ min: 0 }).map((number) => JSON.stringify({ app_name: `app-${number}` })),
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom(
+      '{"app_name":"shop"}',
+      '{"config":{"image":"x"}}',
+      '{"config":{"image":"broken"},"skip_launch":true}',
+      '{"name":"t"}',
+      "{}",
+    ),
+  },
+);
+const query = fc.oneof(
+  { weight: 3, arbitrary: fc.constant("") },
+  fc.constantFrom(
+    "?force=true",
+    "?state=stopped&timeout=1",
+    "?state=settled",
+    "?limit=1",
+    "?state=&timeout=",
+    "?limit=1e9",
+  ),
+  fc
+    .string({ unit: "binary", maxLength: 30 })
+    .map((text) => `?${encodeURIComponent(text)}=${encodeURIComponent(text)}`),
+);
+const contentType = fc.oneof(
+  { weight: 9, arbitrary: fc.constant("application/json") },
+  { weight: 1, arbitrary: fc.constantFrom("text/plain", "a/b;c") },
+);
+
+test("no junk makes a 5xx, and every reply is what the document says", { timeout: 120_000 }, async () => {
+  const templates = [...Object.keys(document.paths), "/openapi.json", "/no/such/{app_name}"];
+  const methods = ["GET", "POST", "POST", "POST", "DELETE", "PUT"];
+  const seen = new Map<number, number>();
+  await fc.assert(
+    fc.asyncProperty(
+      fc.record({
+        template: fc.constantFrom(...templates),
+        method: fc.constantFrom(...methods),
+        app: junk,
+        id,
+        body,
+        query,
+        contentType,
+      }),
+      async ({ template, method, ...given }) => {
+        // A wait on a state that never comes is not junk, only slow.
+        const search =
+          template.endsWith("/wait") && !given.query.includes("timeout") ? "?timeout=1&state=settled" : given.query;
+        const machine = given.id === "known" ? (ids[0] ?? "") : encodeURIComponent(given.id);
+        const path = template
+          .replace("{app_name}", encodeURIComponent(given.app).replace(/^\.+$/, "%2e"))
+          .replace("{machine_id}", machine)
+          .replace("{token_id}", encodeURIComponent(given.id));
+        if (template === "/openapi.json" && method === "GET") return;
+        const sends = method !== "GET" && given.body !== undefined;
+        const headers = sends ? { "content-type": given.contentType } : {};
+        const { status } = await call(method, path + search, sends ? given.body : undefined, { headers });
+        expect(status).toBeLessThan(500);
+        seen.set(status, (seen.get(status) ?? 0) + 1);
+        await reviveApp();
+      },
+    ),
+    { numRuns: 3000 },
+  );
+  expect(server.logged).toEqual([]);
+  // Junk that never gets past the door would prove nothing.
+  for (const status of [200, 201, 400, 404]) expect(seen.get(status) ?? 0, `replies with ${status}`).toBeGreaterThan(5);
+});
+
+/** Junk deletes the app now and then; the next one should meet a machine again. */
+async function reviveApp(): Promise<void> {
+  if (!server.machines.apps.has("shop")) server.machines.createApp("shop");
+  const known = server.machines.machines.get(ids[0] ?? "");
+  if (known?.app === "shop" && known.state !== "destroyed" && known.state !== "destroying") return;
+  const { record } = await server.machines.create("shop", { config: { image: "x" } });
+  ids[0] = record.id;
+}

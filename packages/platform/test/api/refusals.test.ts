@@ -1,0 +1,145 @@
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { HibernautError } from "../../src/errors.ts";
+import { startApi, type TestApi } from "./helpers.ts";
+import { type ApiDocument, type Call, checkedCalls } from "./openapi-check.ts";
+
+let server: TestApi;
+let call: Call;
+
+beforeEach(async () => {
+  server = await startApi();
+  call = await checkedCalls(server);
+  await call("POST", "/v1/apps", { app_name: "shop" });
+});
+afterEach(() => server.close());
+
+const MACHINES = "/v1/apps/shop/machines";
+
+describe("without a live token", () => {
+  test.each(["", "Bearer", "Bearer ", "Bearer wrong", "Basic abc", "hib_x"])("%j is 401", async (authorization) => {
+    const reply = await call("GET", "/v1/apps", undefined, { headers: { authorization } });
+    expect(reply).toMatchObject({ status: 401, body: { error: "unauthenticated" } });
+    expect(reply.headers.get("www-authenticate")).toContain("Bearer");
+  });
+
+  test("every route of the document but health is closed, before its body is read", async () => {
+    const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as ApiDocument;
+    for (const [path, item] of Object.entries(document.paths)) {
+      for (const method of Object.keys(item)) {
+        const body = method === "post" ? "{ not json" : undefined;
+        const reply = await call(method.toUpperCase(), path.replaceAll(/[{}]/g, ""), body, {
+          headers: { authorization: "none" },
+        });
+        expect(reply.status, `${method} ${path}`).toBe(path === "/v1/health" ? 200 : 401);
+      }
+    }
+  });
+
+  test("the scheme's case does not matter", async () => {
+    expect(
+      await call("GET", "/v1/apps", undefined, { headers: { authorization: `bearer ${server.token}` } }),
+    ).toMatchObject({ status: 200 });
+  });
+});
+
+describe("a bad request", () => {
+  test.each([
+    ["not JSON", '{"config":', 400],
+    ["another type", "[]", 400],
+    ["null", "null", 400],
+    ["null for a value", '{"config":{"image":null}}', 400],
+    ["text for a number", '{"config":{"image":"x","guest":{"cpus":"2"}}}', 400],
+    ["number for text", '{"config":{"image":1}}', 400],
+    ["text for a truth", '{"config":{"image":"x"},"skip_launch":"true"}', 400],
+    ["an unknown key", '{"config":{"image":"x"},"nam":"y"}', 400],
+    ["a poisoned key", '{"__proto__":{"x":1},"config":{"image":"x"}}', 400],
+    ["none", "", 400],
+    ["too much", JSON.stringify({ config: { image: "x".repeat(1024 * 1024) } }), 413],
+    ["far too much", JSON.stringify({ config: { image: "x".repeat(8 * 1024 * 1024) } }), 413],
+  ])("body: %s", async (_name, body, status) => {
+    const reply = await call("POST", MACHINES, body);
+    expect(reply.status).toBe(status);
+    expect(reply.body.error).toBe(status === 413 ? "payload_too_large" : "invalid_argument");
+    expect(server.machines.machines.size).toBe(0);
+  });
+
+  test("another content type is 415", async () => {
+    for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/xml", "nonsense"]) {
+      const reply = await call("POST", MACHINES, "a=b", { headers: { "content-type": type } });
+      expect(reply, type).toMatchObject({ status: 415, body: { error: "unsupported_media_type" } });
+    }
+  });
+
+  test("the nearest known key is named", async () => {
+    const config = { image: "x", services: [{ internal_prot: 80 }] };
+    const { body } = await call("POST", MACHINES, { config });
+    expect(body.message).toContain("did you mean `internal_port`?");
+  });
+
+  test("unknown routes, methods and ids are 404 in the same shape", async () => {
+    for (const [method, path] of [
+      ["GET", "/"],
+      ["GET", "/v2/apps"],
+      ["PUT", "/v1/apps"],
+      ["PATCH", MACHINES],
+      ["DELETE", "/v1/health"],
+      ["GET", `${MACHINES}/nope`],
+      ["GET", `${MACHINES}/${"0".repeat(14)}`],
+      ["POST", `${MACHINES}/..%2f..%2fetc/start`],
+      ["GET", "/v1/apps/%00"],
+      ["DELETE", "/v1/tokens/nope"],
+    ] as const) {
+      const reply = await call(method, path);
+      expect(reply, `${method} ${path}`).toMatchObject({ status: 404, body: { error: "not_found" } });
+    }
+    for (const name of ["%zz", "a".repeat(5000)]) {
+      const { status, body } = await call("GET", `/v1/apps/${name}`);
+      expect(status).toBe(400);
+      expect(body.message.length).toBeLessThan(200);
+    }
+  });
+
+  test("bytes that are not HTTP get an answer that is", async () => {
+    const socket = connect({ host: "127.0.0.1", port: Number(new URL(server.url).port) });
+    socket.write("NONSENSE\r\n\r\n");
+    const answer = await text(socket);
+    expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
+    expect(JSON.parse(answer.split("\r\n\r\n")[1] ?? "")).toMatchObject({ error: "invalid_argument" });
+  });
+});
+
+describe("a fault", () => {
+  test("of ours is 500, logged with its stack and not shown", async () => {
+    server.machines.listApps = () => {
+      throw new Error("secret detail");
+    };
+    const { status, body } = await call("GET", "/v1/apps");
+    expect(status).toBe(500);
+    expect(JSON.stringify(body)).not.toContain("secret");
+    expect(body).toMatchObject({ error: "internal" });
+    expect(server.logged).toMatchObject([
+      { reqId: body.request_id, err: { message: "secret detail", stack: expect.stringContaining("at ") } },
+    ]);
+  });
+
+  test.each([
+    ["resource_exhausted", 429, { retry_after_s: 2.5 }, "3"],
+    ["unavailable", 503, {}, "1"],
+  ] as const)("%s says when to come back", async (code, status, details, after) => {
+    server.machines.listApps = () => {
+      throw new HibernautError(code, "Later.", details);
+    };
+    const reply = await call("GET", "/v1/apps");
+    expect(reply.status).toBe(status);
+    expect(reply.headers.get("retry-after")).toBe(after);
+  });
+
+  test("has the client's request id when that is harmless", async () => {
+    const id = async (wanted: string) =>
+      (await call("GET", "/v1/apps/x", undefined, { headers: { "x-request-id": wanted } })).body.request_id;
+    expect(await id("my-id_1")).toBe("my-id_1");
+    expect(await id("bad id <script>")).toMatch(/^[0-9a-f-]{36}$/);
+  });
+});

@@ -1,0 +1,248 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { startApi, type TestApi } from "./helpers.ts";
+import { type Call, checkedCalls } from "./openapi-check.ts";
+
+let server: TestApi;
+let call: Call;
+
+beforeEach(async () => {
+  server = await startApi();
+  call = await checkedCalls(server);
+});
+afterEach(() => server.close());
+
+const MACHINES = "/v1/apps/shop/machines";
+
+async function createMachine(body: Record<string, unknown> = {}): Promise<string> {
+  await call("POST", "/v1/apps", { app_name: "shop" });
+  const { body: machine } = await call("POST", MACHINES, { config: { image: "oci:/srv/app" }, ...body });
+  return machine.machine_id as string;
+}
+
+describe("apps", () => {
+  test("are created, shown, listed and deleted", async () => {
+    expect(await call("POST", "/v1/apps", { app_name: "shop" })).toMatchObject({
+      status: 201,
+      body: { name: "shop", machine_count: 0 },
+    });
+    expect(await call("POST", "/v1/apps", { name: "blog" })).toMatchObject({ status: 201 });
+    expect(await call("GET", "/v1/apps")).toMatchObject({
+      status: 200,
+      body: { total_apps: 2, apps: [{ name: "shop" }, { name: "blog" }] },
+    });
+    expect(await call("GET", "/v1/apps/shop")).toMatchObject({ status: 200, body: { name: "shop" } });
+    expect(await call("DELETE", "/v1/apps/shop")).toMatchObject({ status: 200, body: { ok: true } });
+    expect(await call("GET", "/v1/apps/shop")).toMatchObject({ status: 404, body: { error: "not_found" } });
+  });
+
+  test("a taken name is 409, a missing or contradicting one 400", async () => {
+    await call("POST", "/v1/apps", { app_name: "shop" });
+    expect(await call("POST", "/v1/apps", { app_name: "shop" })).toMatchObject({
+      status: 409,
+      body: { error: "already_exists" },
+    });
+    expect(await call("POST", "/v1/apps", {})).toMatchObject({ status: 400 });
+    expect(await call("POST", "/v1/apps", { app_name: "a", name: "b" })).toMatchObject({ status: 400 });
+  });
+
+  test("one with machines needs force", async () => {
+    await createMachine();
+    expect(await call("DELETE", "/v1/apps/shop")).toMatchObject({
+      status: 412,
+      body: { error: "failed_precondition" },
+    });
+    expect(await call("DELETE", "/v1/apps/shop?force=true")).toMatchObject({ status: 200 });
+  });
+});
+
+describe("machines", () => {
+  test("go through their life", async () => {
+    const id = await createMachine({ name: "web-1" });
+    const at = `${MACHINES}/${id}`;
+    expect(await call("GET", `${at}/wait`)).toMatchObject({ status: 200, body: { ok: true, state: "running" } });
+    expect(await call("GET", at)).toMatchObject({
+      body: { id, machine_id: id, name: "web-1", state: "running", snapshot: null },
+    });
+    expect(await call("POST", `${at}/suspend`)).toMatchObject({ status: 200, body: { ok: true } });
+    expect(await call("GET", `${at}/wait?state=suspended&timeout=5`)).toMatchObject({ body: { state: "suspended" } });
+    expect(await call("GET", at)).toMatchObject({
+      body: { state: "suspended", snapshot: { size_bytes: 268_500_000 } },
+    });
+    expect(await call("POST", `${at}/start`, {})).toMatchObject({
+      status: 200,
+      body: { ok: true, previous_state: "suspended" },
+    });
+    expect(await call("GET", `${at}/wait?state=started`)).toMatchObject({ body: { state: "running" } });
+    expect(await call("GET", at)).toMatchObject({ body: { last_boot: { kind: "resume" } } });
+    expect(await call("POST", `${at}/restart`)).toMatchObject({ status: 200 });
+    expect(await call("GET", `${at}/wait?state=settled`)).toMatchObject({ status: 200 });
+    expect(await call("POST", `${at}/stop`)).toMatchObject({ status: 200 });
+    expect(await call("GET", `${at}/wait?state=stopped,failed`)).toMatchObject({ body: { state: "stopped" } });
+    expect(await call("DELETE", at)).toMatchObject({ status: 200, body: { ok: true } });
+    expect(await call("GET", `${at}/wait?state=destroyed`)).toMatchObject({ body: { state: "destroyed" } });
+    const { body: events } = await call("GET", `${at}/events`);
+    expect(events[0]).toMatchObject({ type: "destroy", to: "destroyed" });
+    expect(events.at(-1)).toMatchObject({ type: "create", from: null, to: "created" });
+    expect((await call("GET", `${at}/events?limit=2`)).body).toHaveLength(2);
+  });
+
+  test("rest in created with skip_launch", async () => {
+    const id = await createMachine({ skip_launch: true, region: "local" });
+    expect(await call("GET", `${MACHINES}/${id}`)).toMatchObject({ body: { state: "created", last_boot: null } });
+    expect((await call("GET", MACHINES)).body).toMatchObject([{ id }]);
+  });
+
+  test("an update takes a full configuration; without one it moves to the current guest bundle", async () => {
+    const id = await createMachine({ skip_launch: true });
+    const before = (await call("GET", `${MACHINES}/${id}`)).body;
+    const config = { image: "oci:/srv/app", env: { A: "1" } };
+    expect(await call("POST", `${MACHINES}/${id}`, { config })).toMatchObject({ status: 200, body: { config } });
+    await call("GET", `${MACHINES}/${id}/wait?state=settled`);
+    const moved = await call("POST", `${MACHINES}/${id}`, {});
+    expect(moved).toMatchObject({ status: 200, body: { config } });
+    expect(moved.body.version).not.toBe(before.version);
+    expect(await call("POST", `${MACHINES}/${id}`)).toMatchObject({ status: 400 });
+  });
+
+  test("a running one is destroyed with force only", async () => {
+    const id = await createMachine();
+    await call("GET", `${MACHINES}/${id}/wait`);
+    expect(await call("DELETE", `${MACHINES}/${id}`)).toMatchObject({ status: 412 });
+    expect(await call("DELETE", `${MACHINES}/${id}?force=true`)).toMatchObject({ status: 200 });
+  });
+
+  test("one that cannot suspend says why, before and when it is asked to", async () => {
+    const id = await createMachine({ config: { image: "x", guest: { memory_mb: 4096 } } });
+    await call("GET", `${MACHINES}/${id}/wait`);
+    expect(await call("GET", `${MACHINES}/${id}`)).toMatchObject({
+      body: { suspend: { eligible: false, reasons: [expect.stringContaining("4096")] } },
+    });
+    expect(await call("POST", `${MACHINES}/${id}/suspend`)).toMatchObject({ status: 412 });
+  });
+
+  test("one that fails shows the reason", async () => {
+    const id = await createMachine({ config: { image: "broken" } });
+    expect(await call("GET", `${MACHINES}/${id}/wait?state=running&state=failed`)).toMatchObject({
+      body: { state: "failed" },
+    });
+    expect(await call("GET", `${MACHINES}/${id}`)).toMatchObject({ body: { state_reason: "the app did not start" } });
+  });
+});
+
+describe("waiting", () => {
+  test("is refused with the states there are", async () => {
+    const id = await createMachine();
+    expect(await call("GET", `${MACHINES}/${id}/wait?state=suspendd`)).toMatchObject({
+      status: 400,
+      body: { message: "`state` knows no `suspendd`. Did you mean `suspended`?" },
+    });
+    for (const query of [
+      "timeout=0",
+      "timeout=301",
+      "timeout=1.5",
+      "timeout=x",
+      "timeout=",
+      "timeout=1&timeout=2",
+      "time=1",
+    ]) {
+      expect(await call("GET", `${MACHINES}/${id}/wait?${query}`)).toMatchObject({ status: 400 });
+    }
+  });
+
+  test("ends at its deadline, in these words", async () => {
+    const id = await createMachine();
+    await call("GET", `${MACHINES}/${id}/wait`);
+    expect(await call("GET", `${MACHINES}/${id}/wait?state=suspended&timeout=1`)).toMatchObject({
+      status: 408,
+      body: {
+        error: "deadline_exceeded",
+        message: "machine failed to reach desired state, suspended, currently running",
+      },
+    });
+  });
+
+  test("ends when the client goes away", async () => {
+    const id = await createMachine({ config: { image: "slow" } });
+    const gone = new AbortController();
+    const waiting = call("GET", `${MACHINES}/${id}/wait?timeout=300`, undefined, { signal: gone.signal });
+    await expect.poll(() => server.machines.waiters.size).toBe(1);
+    gone.abort();
+    await expect(waiting).rejects.toThrow();
+    await expect.poll(() => server.machines.waiters.size).toBe(0);
+    expect(server.logged).toEqual([]);
+  });
+
+  test("is answered when the platform ends", async () => {
+    const id = await createMachine({ config: { image: "slow" } });
+    const waiting = call("GET", `${MACHINES}/${id}/wait?timeout=300`);
+    await expect.poll(() => server.machines.waiters.size).toBe(1);
+    await server.api.close();
+    const reply = await waiting;
+    expect(reply).toMatchObject({ status: 503, body: { error: "unavailable" } });
+    expect(reply.headers.get("retry-after")).toBe("1");
+  });
+});
+
+describe("tokens", () => {
+  test("are created, listed without their secret, and revoked", async () => {
+    const { status, body: made } = await call("POST", "/v1/tokens", { name: "ci" });
+    expect(status).toBe(201);
+    const { body } = await call("GET", "/v1/tokens");
+    expect(body.tokens).toMatchObject([{ name: "test" }, { id: made.id, name: "ci", revoked_at: null }]);
+    expect(JSON.stringify(body)).not.toContain(made.token);
+    const headers = { authorization: `Bearer ${made.token}` };
+    expect(await call("GET", "/v1/apps", undefined, { headers })).toMatchObject({ status: 200 });
+    expect(await call("DELETE", `/v1/tokens/${made.id}`)).toMatchObject({ status: 200, body: { ok: true } });
+    expect(await call("GET", "/v1/apps", undefined, { headers })).toMatchObject({ status: 401 });
+    expect(await call("DELETE", `/v1/tokens/${made.id}`)).toMatchObject({ status: 404 });
+  });
+});
+
+describe("the platform", () => {
+  test("says what it is, without a token", async () => {
+    const headers = { authorization: "" };
+    expect(await call("GET", "/v1/health", undefined, { headers })).toMatchObject({
+      status: 200,
+      body: { status: "ok", accelerator: "fake" },
+    });
+    expect(await call("GET", "/v1/platform/regions")).toMatchObject({
+      body: { regions: [{ code: "local", name: "local" }] },
+    });
+  });
+
+  test("says when its database does not work, and asks it once a second at most", async () => {
+    let asked = 0;
+    const ill = await startApi({
+      check() {
+        asked++;
+        throw new Error("disk full");
+      },
+    });
+    try {
+      const callIll = await checkedCalls(ill);
+      for (let i = 0; i < 5; i++) {
+        expect(await callIll("GET", "/v1/health")).toMatchObject({
+          status: 503,
+          body: { error: "unavailable", message: expect.stringContaining("disk full") },
+        });
+      }
+      expect(asked).toBe(1);
+    } finally {
+      await ill.close();
+    }
+  });
+
+  test("counts machines and requests, by route and not by address", async () => {
+    const id = await createMachine();
+    await call("GET", `${MACHINES}/${id}/wait`);
+    await call("GET", "/nowhere");
+    const headers = { authorization: `Bearer ${server.token}` };
+    const response = await fetch(`${server.url}/metrics`, { headers });
+    const text = await response.text();
+    expect(response.headers.get("content-type")).toContain("text/plain");
+    expect(text).toContain('hibernaut_machines{state="running"} 1');
+    expect(text).toContain('route="/v1/apps/:app_name/machines/:machine_id/wait",status="200"} 1');
+    expect(text).not.toContain(id);
+    expect((await fetch(`${server.url}/metrics`)).status).toBe(401);
+  });
+});

@@ -1,0 +1,101 @@
+/** Small images made with the real tools, for the tests of the image store. */
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** Tests run as root and as anybody; ownership is kept for root only. */
+export const isRoot = process.getuid?.() === 0;
+
+/** A folder that the test's end deletes. */
+export async function temporaryFolder(): Promise<{ path: string; [Symbol.asyncDispose](): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), "hibernaut-images-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+export async function skopeo(...args: string[]): Promise<string> {
+  return (await run("skopeo", ["--insecure-policy", ...args])).stdout;
+}
+
+/**
+ * Makes an OCI layout `<folder>/<name>` with the image `latest`: a few files of several owners and
+ * modes. `content` makes one image differ from another.
+ */
+export async function makeLayout(
+  folder: string,
+  name: string,
+  { architecture = "amd64", content = name } = {},
+): Promise<string> {
+  const root = join(folder, `${name}-root`);
+  const layout = join(folder, name);
+  await mkdir(join(root, "app"), { recursive: true });
+  await mkdir(join(root, "locked"));
+  await writeFile(join(root, "app/content"), content);
+  await writeFile(join(root, "app/program"), "#!/bin/sh\n");
+  await chmod(join(root, "app/program"), 0o4111);
+  await writeFile(join(root, "locked/file"), "");
+  await chmod(join(root, "locked"), 0o555);
+  await symlink("/app/content", join(root, "link"));
+  if (isRoot) await chown(join(root, "app/content"), 1000, 1000);
+  const image = ["--image", `${layout}:latest`];
+  await run("umoci", ["init", "--layout", layout]);
+  await run("umoci", ["new", ...image]);
+  await run("umoci", ["insert", ...(isRoot ? [] : ["--rootless"]), ...image, root, "/"]);
+  const config = ["--config.user=app", "--config.entrypoint=/app/program", "--config.cmd=serve", "--config.env=A=b c"];
+  const more = [
+    "--config.workingdir=/app",
+    "--config.stopsignal=SIGINT",
+    "--os=linux",
+    `--architecture=${architecture}`,
+  ];
+  await run("umoci", ["config", ...image, ...config, ...more]);
+  await chmod(join(root, "locked"), 0o755);
+  await rm(root, { recursive: true });
+  return layout;
+}
+
+/** Puts several layouts' images into one list of manifests, as a multi-platform build does. */
+export async function makeList(folder: string, name: string, layouts: Record<string, string>): Promise<string> {
+  const list = join(folder, name);
+  const manifests = [];
+  for (const [architecture, layout] of Object.entries(layouts)) {
+    await cp(layout, list, { recursive: true });
+    const [descriptor] = JSON.parse(await readFile(join(layout, "index.json"), "utf8")).manifests;
+    manifests.push({ ...descriptor, annotations: undefined, platform: { os: "linux", architecture } });
+  }
+  const mediaType = "application/vnd.oci.image.index.v1+json";
+  const text = JSON.stringify({ schemaVersion: 2, mediaType, manifests });
+  const hex = createHash("sha256").update(text).digest("hex");
+  await writeFile(join(list, "blobs/sha256", hex), text);
+  const entry = { mediaType, digest: `sha256:${hex}`, size: text.length };
+  await writeFile(join(list, "index.json"), JSON.stringify({ schemaVersion: 2, manifests: [entry] }));
+  return list;
+}
+
+/** The lines of `unsquashfs -lln`: mode, owner, size, date, path. */
+export async function listRootfs(rootfs: string): Promise<string[]> {
+  return (await run("unsquashfs", ["-lln", rootfs])).stdout
+    .split("\n")
+    .filter((line) => line.includes("squashfs-root"));
+}
+
+/** A file of a root file system. */
+export async function readRootfs(rootfs: string, path: string): Promise<string> {
+  return (await run("unsquashfs", ["-cat", rootfs, path])).stdout;
+}
+
+/** The names in the store's folder that are not images. */
+export async function leftovers(dataDir: string): Promise<string[]> {
+  return (await readdir(join(dataDir, "images"))).filter((name) => !/^[0-9a-f]{64}$/.test(name));
+}
+
+/** A program in place of one of the tools: a shell script. */
+export async function makeTool(folder: string, name: string, script: string): Promise<string> {
+  const file = join(folder, name);
+  await writeFile(file, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  return file;
+}

@@ -1,0 +1,123 @@
+// Against Debian's docker-registry, which `npm test` unpacks (without installing it) when it is not there.
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import type { ImageStore } from "../../src/images/contract.ts";
+import { openImageStore } from "../../src/images/index.ts";
+import { makeLayout, makeList, readRootfs, skopeo, temporaryFolder } from "./fixtures.ts";
+
+const UNPACKED = join(import.meta.dirname, "../../../../.build/test-tools/usr/bin/docker-registry");
+const PROGRAM = existsSync(UNPACKED) ? UNPACKED : "docker-registry";
+
+let folder: string;
+let host: string;
+let registry: ChildProcess;
+let store: ImageStore;
+let cleanUp: () => Promise<void>;
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address ? address.port : 0;
+}
+
+beforeAll(async () => {
+  const temporary = await temporaryFolder();
+  folder = temporary.path;
+  cleanUp = () => temporary[Symbol.asyncDispose]();
+  host = `127.0.0.1:${await freePort()}`;
+  const config = {
+    version: 0.1,
+    storage: { filesystem: { rootdirectory: join(folder, "registry") } },
+    http: { addr: host },
+  };
+  await writeFile(join(folder, "registry.yml"), JSON.stringify(config));
+  registry = spawn(PROGRAM, ["serve", join(folder, "registry.yml")], { stdio: "ignore" });
+  registry.on("error", (error) =>
+    console.error(`docker-registry does not start: ${error.message} (npm run setup -- --tests gets it)`),
+  );
+  await vi.waitFor(async () => expect((await fetch(`http://${host}/v2/`)).status).toBe(200), { timeout: 10_000 });
+  store = await openImageStore({ dataDir: join(folder, "data") });
+});
+
+afterAll(async () => {
+  if (registry?.exitCode === null && registry.kill()) await new Promise((resolve) => registry.once("exit", resolve));
+  await cleanUp?.();
+});
+
+async function push(layout: string, name: string, ...options: string[]): Promise<void> {
+  await skopeo("copy", "-q", "--dest-tls-verify=false", ...options, `oci:${layout}`, `docker://${host}/${name}`);
+}
+
+/** The digest the registry itself gives. */
+async function digestAt(name: string, tag: string): Promise<string | null> {
+  const accept = "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json";
+  const reply = await fetch(`http://${host}/v2/${name}/manifests/${tag}`, { headers: { accept } });
+  return reply.headers.get("docker-content-digest");
+}
+
+it("imports by tag and by digest, under the registry's own digest", async () => {
+  await push(await makeLayout(folder, "one"), "me/one:1");
+  const image = await store.ensure(`${host}/me/one:1`);
+  expect(image.digest).toBe(await digestAt("me/one", "1"));
+  expect(await readRootfs(image.rootfs, "app/content")).toBe("one");
+  const ref = `docker://${host}/me/one:ignored@${image.digest}`;
+  expect(await store.ensure(ref)).toEqual({ ...image, ref });
+});
+
+it("follows a tag that moved, and keeps the old image", async () => {
+  await push(await makeLayout(folder, "old"), "moving:1");
+  const old = await store.ensure(`${host}/moving:1`);
+  await push(await makeLayout(folder, "new"), "moving:1");
+  const moved = await store.ensure(`${host}/moving:1`);
+  expect(await readRootfs(moved.rootfs, "app/content")).toBe("new");
+  expect(await store.get(old.digest)).toMatchObject({ rootfs: old.rootfs });
+});
+
+it("imports docker's manifest format and zstd layers", async () => {
+  const layout = await makeLayout(folder, "formats");
+  await push(layout, "formats:docker", "--format", "v2s2");
+  await push(layout, "formats:zstd", "--dest-compress-format", "zstd");
+  for (const tag of ["docker", "zstd"]) {
+    const image = await store.ensure(`${host}/formats:${tag}`);
+    expect(image.digest).toBe(await digestAt("formats", tag));
+    expect(await readRootfs(image.rootfs, "app/content")).toBe("formats");
+  }
+});
+
+it("picks linux/amd64 from a list", async () => {
+  const amd64 = await makeLayout(folder, "list-amd64");
+  const arm64 = await makeLayout(folder, "list-arm64", { architecture: "arm64" });
+  await push(await makeList(folder, "list", { arm64, amd64 }), "list:1", "--all");
+  const image = await store.ensure(`${host}/list:1`);
+  expect(await readRootfs(image.rootfs, "app/content")).toBe("list-amd64");
+  await push(arm64, "list:arm64");
+  await expect(store.ensure(`${host}/list:arm64`)).rejects.toMatchObject({ code: "invalid_argument" });
+});
+
+it("says not_found for an unknown name or tag", async () => {
+  for (const name of ["nobody/nothing:1", "me/one:2", `me/one@sha256:${"0".repeat(64)}`]) {
+    await expect(store.ensure(`${host}/${name}`)).rejects.toMatchObject({
+      code: "not_found",
+      details: { registry: host },
+    });
+  }
+});
+
+it("needs the registry for a tag, and not for a cached digest, when it is gone", async () => {
+  await push(await makeLayout(folder, "gone"), "gone:1");
+  const { digest } = await store.ensure(`${host}/gone:1`);
+  execFileSync("kill", ["-STOP", String(registry.pid)]);
+  try {
+    const impatient = AbortSignal.timeout(300);
+    await expect(store.ensure(`${host}/gone:1`, { signal: impatient })).rejects.toMatchObject({ code: "aborted" });
+    expect(await store.ensure(`${host}/gone@${digest}`)).toMatchObject({ digest });
+  } finally {
+    execFileSync("kill", ["-CONT", String(registry.pid)]);
+  }
+});

@@ -1,0 +1,376 @@
+import { execFileSync, spawn } from "node:child_process";
+import { chmodSync, chownSync, existsSync, readFileSync } from "node:fs";
+import { cp, mkdir, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { isHibernautError } from "../../src/errors.ts";
+import type { ImageProgress, ImageStore } from "../../src/images/contract.ts";
+import { openImageStore } from "../../src/images/index.ts";
+import {
+  isRoot,
+  leftovers,
+  listRootfs,
+  makeLayout,
+  makeList,
+  makeTool,
+  readRootfs,
+  skopeo,
+  temporaryFolder,
+} from "./fixtures.ts";
+
+let folder: string;
+let dataDir: string;
+let store: ImageStore;
+let cleanUp: () => Promise<void>;
+
+beforeEach(async () => {
+  const temporary = await temporaryFolder();
+  folder = temporary.path;
+  cleanUp = () => temporary[Symbol.asyncDispose]();
+  // With a colon, which ends a path for the image tools.
+  dataDir = join(folder, "data:dir");
+  store = await openImageStore({ dataDir });
+});
+
+afterEach(async () => {
+  expect(await leftovers(dataDir)).toEqual([]);
+  await cleanUp();
+});
+
+/** The error of a promise that must reject. */
+async function errorOf(promise: Promise<unknown>) {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!isHibernautError(error)) throw new Error(`expected a HibernautError, got ${error}`);
+  return error;
+}
+
+async function archive(layout: string, name: string, kind = "oci-archive"): Promise<string> {
+  const file = join(folder, name);
+  await skopeo("copy", "-q", `oci:${layout}:latest`, `${kind}:${file}:me/app:1`);
+  return file;
+}
+
+describe("what can be imported", () => {
+  it("a folder with an OCI layout, with files and configuration as they were", async () => {
+    const layout = await makeLayout(folder, "app");
+    const steps: ImageProgress["step"][] = [];
+    const ref = `oci:${layout}:latest`;
+    const image = await store.ensure(ref, { onProgress: ({ step }) => steps.push(step) });
+    const [descriptor] = JSON.parse(await readFile(join(layout, "index.json"), "utf8")).manifests;
+    expect(image).toMatchObject({ ref, digest: descriptor.digest });
+    expect(image.config).toEqual({
+      entrypoint: ["/app/program"],
+      cmd: ["serve"],
+      env: ["A=b c"],
+      user: "app",
+      workingDir: "/app",
+      stopSignal: "SIGINT",
+    });
+    expect(steps).toEqual(["resolve", "copy", "unpack", "pack"]);
+    expect(await readRootfs(image.rootfs, "app/content")).toBe("app");
+    expect(image.sizeBytes).toBe((await readFile(image.rootfs)).length);
+    const files = (await listRootfs(image.rootfs)).join("\n");
+    expect(files).toMatch(isRoot ? /^-rw-r--r-- 1000\/1000 .*app\/content$/m : /^-rw-r--r-- 0\/0 .*app\/content$/m);
+    expect(files).toMatch(isRoot ? /^---s--x--x .*program$/m : /^-r-s--x--x .*program$/m);
+    expect(files).toMatch(/link -> \/app\/content$/m);
+  });
+
+  it("an OCI archive and a docker archive, with and without a name", async () => {
+    const layout = await makeLayout(folder, "app");
+    const oci = await archive(layout, "oci.tar");
+    const docker = await archive(layout, "docker.tar", "docker-archive");
+    const first = await store.ensure(`oci-archive:${oci}`);
+    expect(await store.ensure(`oci-archive:${oci}:me/app:1`)).toMatchObject({ digest: first.digest });
+    const second = await store.ensure(`docker-archive:${docker}:me/app:1`);
+    expect(await store.ensure(`docker-archive:${docker}`)).toMatchObject({ digest: second.digest });
+    expect(await readRootfs(second.rootfs, "app/content")).toBe("app");
+    expect(second.config).toEqual(first.config);
+  });
+
+  it("an image with zstd layers", async () => {
+    const layout = await makeLayout(folder, "app");
+    await skopeo(
+      "copy",
+      "-q",
+      "--dest-compress",
+      "--dest-compress-format",
+      "zstd",
+      `oci:${layout}:latest`,
+      `oci:${folder}/zstd:1`,
+    );
+    const manifest = await skopeo("inspect", "--raw", `oci:${folder}/zstd:1`);
+    expect(manifest).toContain("tar+zstd");
+    const image = await store.ensure(`oci:${folder}/zstd:1`);
+    expect(await readRootfs(image.rootfs, "app/content")).toBe("app");
+  });
+
+  it("the linux/amd64 part of a list of several platforms", async () => {
+    const amd64 = await makeLayout(folder, "amd64");
+    const arm64 = await makeLayout(folder, "arm64", { architecture: "arm64" });
+    const list = await makeList(folder, "list", { arm64, amd64 });
+    const image = await store.ensure(`oci:${list}`);
+    expect(await readRootfs(image.rootfs, "app/content")).toBe("amd64");
+    expect(image.digest).toBe((await store.ensure(`oci:${amd64}:latest`)).digest);
+  });
+
+  it.runIf(isRoot)("images whose files nobody may read, without root", async () => {
+    const layout = await makeLayout(folder, "app");
+    const own = join(folder, "own");
+    await mkdir(own);
+    chmodSync(folder, 0o755);
+    execFileSync("chmod", ["-R", "a+rX", layout]);
+    chownSync(own, 65534, 65534);
+    const index = join(import.meta.dirname, "../../src/images/index.ts");
+    const script = `const { openImageStore } = await import(${JSON.stringify(index)});
+      const store = await openImageStore({ dataDir: ${JSON.stringify(own)} });
+      const image = await store.ensure(${JSON.stringify(`oci:${layout}:latest`)});
+      console.log(image.rootfs);`;
+    const user = [
+      "--reuid",
+      "65534",
+      "--regid",
+      "65534",
+      "--clear-groups",
+      process.execPath,
+      "--input-type=module",
+      "-e",
+      script,
+    ];
+    const rootfs = execFileSync("setpriv", user, {
+      encoding: "utf8",
+      cwd: own,
+      env: { ...process.env, HOME: own },
+    }).trim();
+    expect((await listRootfs(rootfs)).join("\n")).toMatch(/^-r-s--x--x 0\/0 .*program$/m);
+    expect(await readRootfs(rootfs, "app/program")).toBe("#!/bin/sh\n");
+    expect(await leftovers(own)).toEqual([]);
+  });
+});
+
+describe("the cache", () => {
+  it("imports once, finds by digest, and survives a restart", async () => {
+    const layout = await makeLayout(folder, "app");
+    const image = await store.ensure(`oci:${layout}:latest`);
+    const file = await archive(layout, "same.tar");
+    const again = await openImageStore({ dataDir, tools: { umoci: "/nowhere" } });
+    expect(await again.ensure(`oci-archive:${file}`)).toEqual({ ...image, ref: `oci-archive:${file}` });
+    expect(await again.get(image.digest)).toEqual({ ...image, ref: image.digest });
+    expect(await again.get(`sha256:${"0".repeat(64)}`)).toBeUndefined();
+    expect(await again.get("../../etc/passwd")).toBeUndefined();
+  });
+
+  it("builds once for many who ask at the same time", async () => {
+    const layout = await makeLayout(folder, "app");
+    const count = join(folder, "count");
+    const umoci = await makeTool(folder, "umoci", `echo run >> ${count}; exec umoci "$@"`);
+    const counting = await openImageStore({ dataDir, tools: { umoci } });
+    const copy = join(folder, "copy");
+    await cp(layout, copy, { recursive: true });
+    const refs = [...Array(5).fill(`oci:${layout}:latest`), ...Array(5).fill(`oci:${copy}:latest`)];
+    const images = await Promise.all(refs.map((ref) => counting.ensure(ref)));
+    expect(new Set(images.map(({ digest }) => digest)).size).toBe(1);
+    expect(images.map(({ ref }) => ref)).toEqual(refs);
+    expect(await readFile(count, "utf8")).toBe("run\n");
+  });
+
+  it("builds a damaged image again", async () => {
+    const ref = `oci:${await makeLayout(folder, "app")}:latest`;
+    const image = await store.ensure(ref);
+    await truncate(image.rootfs, 10);
+    expect(await store.get(image.digest)).toBeUndefined();
+    expect(await store.ensure(ref)).toEqual(image);
+    await writeFile(join(image.rootfs, "../image.json"), "null");
+    expect(await store.ensure(ref)).toEqual(image);
+    expect(await readRootfs(image.rootfs, "app/content")).toBe("app");
+  });
+
+  it("collects what is not in use", async () => {
+    const one = await store.ensure(`oci:${await makeLayout(folder, "one")}`);
+    const two = await store.ensure(`oci:${await makeLayout(folder, "two")}`);
+    expect(await store.collect(new Set([one.digest, two.digest]))).toEqual([]);
+    expect(await store.collect(new Set([one.digest]))).toEqual([two.digest]);
+    expect(await store.get(two.digest)).toBeUndefined();
+    expect(await store.get(one.digest)).toEqual({ ...one, ref: one.digest });
+  });
+
+  it("collects what a killed import left, and nothing of one under way", async () => {
+    const layout = await makeLayout(folder, "app");
+    const left = join(dataDir, "images/tmp-left");
+    await mkdir(join(left, "rootfs/locked"), { recursive: true });
+    // The clocks of file system and process differ by a tick.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const umoci = await makeTool(folder, "umoci", `touch ${folder}/unpacking; sleep 0.3; exec umoci "$@"`);
+    const slow = await openImageStore({ dataDir, tools: { umoci } });
+    const ensured = slow.ensure(`oci:${layout}`);
+    await expect.poll(() => readdir(folder), { timeout: 5000 }).toContain("unpacking");
+    expect(await leftovers(dataDir)).toHaveLength(2);
+    expect(await slow.collect(new Set())).toEqual([]);
+    expect(await leftovers(dataDir)).toHaveLength(1);
+    expect(await readRootfs((await ensured).rootfs, "app/content")).toBe("app");
+  });
+});
+
+describe("kill -9 of the platform in the middle", () => {
+  it("ends the tools, publishes nothing, and leaves only what the next start collects", async () => {
+    const layout = await makeLayout(folder, "app");
+    const umoci = await makeTool(folder, "umoci", `echo $$ > ${folder}/pid; exec sleep 60`);
+    const index = join(import.meta.dirname, "../../src/images/index.ts");
+    const script = `const { openImageStore } = await import(${JSON.stringify(index)});
+      const store = await openImageStore(${JSON.stringify({ dataDir, tools: { umoci } })});
+      await store.ensure(${JSON.stringify(`oci:${layout}`)});`;
+    const platform = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: "ignore" });
+    await expect.poll(() => readFile(join(folder, "pid"), "utf8").catch(() => ""), { timeout: 10_000 }).toMatch(/\d\n/);
+    platform.kill("SIGKILL");
+    const pid = Number(await readFile(join(folder, "pid"), "utf8"));
+    await expect
+      .poll(() => existsSync(`/proc/${pid}/cmdline`) && readFileSync(`/proc/${pid}/cmdline`, "utf8"))
+      .toBeFalsy();
+    expect(await leftovers(dataDir)).toHaveLength(1);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const next = await openImageStore({ dataDir });
+    expect(await next.collect(new Set())).toEqual([]);
+    expect(await readdir(join(dataDir, "images"))).toEqual([]);
+  });
+});
+
+describe("what goes wrong", () => {
+  it("a missing file or folder is not_found and named", async () => {
+    for (const ref of [`oci-archive:${folder}/no.tar`, `docker-archive:${folder}/no.tar`, `oci:${folder}/no`]) {
+      const error = await errorOf(store.ensure(ref));
+      expect(error.code).toBe("not_found");
+      expect(error.message).toContain(`${folder}/no`);
+    }
+    expect(await errorOf(store.ensure("oci-archive:no-such.tar"))).toMatchObject({
+      details: { path: join(process.cwd(), "no-such.tar") },
+    });
+  });
+
+  it("a name that is not in the file is not_found", async () => {
+    const layout = await makeLayout(folder, "app");
+    const docker = await archive(layout, "docker.tar", "docker-archive");
+    for (const ref of [`oci:${layout}:other`, `docker-archive:${docker}:other:1`, `docker-archive:${docker}:@7`]) {
+      expect(await errorOf(store.ensure(ref))).toMatchObject({ code: "not_found" });
+    }
+  });
+
+  it("several images and no name is invalid_argument that asks for one", async () => {
+    const layout = await makeLayout(folder, "app");
+    await skopeo("copy", "-q", `oci:${layout}:latest`, `oci:${layout}:second`);
+    const error = await errorOf(store.ensure(`oci:${layout}`));
+    expect(error.code).toBe("invalid_argument");
+    expect(error.message).toContain("adding :NAME");
+  });
+
+  it("a corrupt or truncated archive is invalid_argument with the tool's reason", async () => {
+    const layout = await makeLayout(folder, "app");
+    const oci = await archive(layout, "oci.tar");
+    await truncate(oci, 1000);
+    await writeFile(join(folder, "noise.tar"), "noise".repeat(1000));
+    for (const ref of [`oci-archive:${oci}`, `oci-archive:${folder}/noise.tar`, `docker-archive:${folder}/noise.tar`]) {
+      const error = await errorOf(store.ensure(ref));
+      expect(error).toMatchObject({ code: "invalid_argument" });
+      expect(error.message).toMatch(/cannot be read: .*EOF|cannot be read: .*tar/);
+      expect(error.message).not.toMatch(/level=fatal|\n|tmp-/);
+    }
+  });
+
+  it("a layer that is not what its digest says is invalid_argument", async () => {
+    const layout = await makeLayout(folder, "app");
+    const manifest = JSON.parse(await skopeo("inspect", "--raw", `oci:${layout}:latest`));
+    await writeFile(join(layout, "blobs", manifest.layers[0].digest.replace(":", "/")), "something else");
+    expect(await errorOf(store.ensure(`oci:${layout}`))).toMatchObject({ code: "invalid_argument" });
+  });
+
+  it("another architecture is refused by name, alone and in a list", async () => {
+    const arm64 = await makeLayout(folder, "arm64", { architecture: "arm64" });
+    const list = await makeList(folder, "list", { arm64 });
+    for (const ref of [`oci:${arm64}`, `oci:${list}`]) {
+      const error = await errorOf(store.ensure(ref));
+      expect(error.code).toBe("invalid_argument");
+      expect(error.message).toContain("is for linux/arm64; machines run linux/amd64");
+    }
+  });
+
+  it("a folder for an archive and a file for a layout are told apart", async () => {
+    const layout = await makeLayout(folder, "app");
+    const file = await archive(layout, "oci.tar");
+    expect((await errorOf(store.ensure(`oci-archive:${layout}`))).message).toContain("write oci:");
+    expect((await errorOf(store.ensure(`oci:${file}`))).message).toContain("write oci-archive:");
+    expect((await errorOf(store.ensure("oci-archive:/dev/zero"))).message).toContain("not a regular file");
+  });
+
+  it("a missing tool, a full disk and a registry that is down are unavailable", async () => {
+    const ref = `oci:${await makeLayout(folder, "app")}`;
+    const missing = await openImageStore({ dataDir, tools: { umoci: "/nowhere/umoci" } });
+    expect(await errorOf(missing.ensure(ref))).toMatchObject({
+      code: "unavailable",
+      details: { tool: "/nowhere/umoci" },
+    });
+    const mksquashfs = await makeTool(
+      folder,
+      "mksquashfs",
+      "echo Write failed because No space left on device >&2; echo FATAL ERROR >&2; exit 1",
+    );
+    const full = await openImageStore({ dataDir, tools: { mksquashfs } });
+    expect((await errorOf(full.ensure(ref))).message).toContain("disk of the data folder is full");
+    expect(await errorOf(store.ensure("127.0.0.1:1/app:1"))).toMatchObject({
+      code: "unavailable",
+      details: { registry: "127.0.0.1:1" },
+    });
+  });
+
+  it("a tool that floods its output is stopped", async () => {
+    const skopeo = await makeTool(folder, "skopeo", "exec yes");
+    const flooded = await openImageStore({ dataDir, tools: { skopeo } });
+    const error = await errorOf(flooded.ensure(`oci:${await makeLayout(folder, "app")}`));
+    expect(error.message).toContain("more than 4 MiB");
+  });
+
+  it("an archive that is replaced while it is read is not stored under the old digest", async () => {
+    const layout = await makeLayout(folder, "app");
+    const other = await makeLayout(folder, "other");
+    const swap = `case "$*" in *" copy "*) cp ${other}/index.json ${layout}/index.json; cp -r ${other}/blobs ${layout};; esac`;
+    const tool = await makeTool(folder, "skopeo", `${swap}; exec skopeo "$@"`);
+    const swapping = await openImageStore({ dataDir, tools: { skopeo: tool } });
+    expect(await errorOf(swapping.ensure(`oci:${layout}`))).toMatchObject({ code: "aborted" });
+  });
+});
+
+describe("giving up", () => {
+  it("stops the tools and leaves nothing", async () => {
+    const layout = await makeLayout(folder, "app");
+    const umoci = await makeTool(folder, "umoci", `echo $$ > ${folder}/pid; exec sleep 60`);
+    const slow = await openImageStore({ dataDir, tools: { umoci } });
+    const abort = new AbortController();
+    const ensured = slow.ensure(`oci:${layout}`, { signal: abort.signal });
+    await expect.poll(() => readdir(folder), { timeout: 5000 }).toContain("pid");
+    abort.abort();
+    expect(await errorOf(ensured)).toMatchObject({ code: "aborted" });
+    const pid = Number(await readFile(join(folder, "pid"), "utf8"));
+    expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  });
+
+  it("alone does not disturb the others", async () => {
+    const layout = await makeLayout(folder, "app");
+    const umoci = await makeTool(folder, "umoci", `touch ${folder}/started; sleep 0.3; exec umoci "$@"`);
+    const slow = await openImageStore({ dataDir, tools: { umoci } });
+    const abort = new AbortController();
+    const leaving = slow.ensure(`oci:${layout}`, { signal: abort.signal });
+    const staying = slow.ensure(`oci:${layout}`);
+    await expect.poll(() => readdir(folder), { timeout: 5000 }).toContain("started");
+    abort.abort();
+    expect(await errorOf(leaving)).toMatchObject({ code: "aborted" });
+    expect((await staying).config.user).toBe("app");
+  });
+
+  it("before it began does nothing", async () => {
+    const layout = await makeLayout(folder, "app");
+    expect(await errorOf(store.ensure(`oci:${layout}`, { signal: AbortSignal.abort() }))).toMatchObject({
+      code: "aborted",
+    });
+    await rm(layout, { recursive: true });
+  });
+});

@@ -1,0 +1,71 @@
+import { statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import Sqlite, { type Database } from "better-sqlite3";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { openDatabase } from "../../src/store/database.ts";
+import { MIGRATIONS, migrate, schemaVersion } from "../../src/store/migrations.ts";
+import { openStore } from "../../src/store/store.ts";
+import { temporaryFolder } from "./helpers.ts";
+
+let file: string;
+
+function closedAfter(db: Database): Database {
+  onTestFinished(() => void db.close());
+  return db;
+}
+
+beforeEach(() => {
+  file = join(temporaryFolder(), "hibernaut.db");
+});
+
+test("what durability rests on is set", () => {
+  const db = closedAfter(openDatabase(file));
+  const pragma = (name: string): unknown => db.pragma(name, { simple: true });
+  expect(pragma("journal_mode")).toBe("wal");
+  expect(pragma("synchronous")).toBe(2); // FULL
+  expect(pragma("foreign_keys")).toBe(1);
+  expect(pragma("busy_timeout")).toBe(5000);
+});
+
+test("only the owner reads the files", () => {
+  const db = closedAfter(openDatabase(file));
+  db.exec("INSERT INTO apps VALUES ('shop', 'now')");
+  for (const suffix of ["", "-wal", "-shm"]) expect(statSync(file + suffix).mode & 0o777).toBe(0o600);
+});
+
+test("an empty database is migrated, and a migrated one left alone", () => {
+  const db = closedAfter(new Sqlite(file));
+  expect(schemaVersion(db)).toBe(0);
+  migrate(db);
+  expect(schemaVersion(db)).toBe(MIGRATIONS.length);
+  const schema = () => db.prepare("SELECT sql FROM sqlite_schema ORDER BY name").all();
+  const before = schema();
+  migrate(db);
+  expect(schema()).toEqual(before);
+  expect(db.pragma("integrity_check", { simple: true })).toBe("ok");
+});
+
+test("a database of a newer program is refused and left as it is", () => {
+  const db = closedAfter(new Sqlite(file));
+  db.pragma("user_version = 999");
+  expect(() => openStore(file)).toThrow(
+    expect.objectContaining({
+      code: "failed_precondition",
+      message: expect.stringMatching(/version 999.*newer Hibernaut.*HIBERNAUT_DATA_DIR/),
+    }),
+  );
+  expect(schemaVersion(db)).toBe(999);
+});
+
+test("a file that is no database is refused", () => {
+  writeFileSync(file, "a".repeat(8192));
+  expect(() => openStore(file)).toThrow("not a database");
+});
+
+test("the check writes, and fails when it cannot", () => {
+  const store = openStore(file);
+  store.check();
+  store.check();
+  store.close();
+  expect(() => store.check()).toThrow();
+});

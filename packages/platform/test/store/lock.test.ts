@@ -1,0 +1,62 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { expect, onTestFinished, test } from "vitest";
+import { lockDataDir } from "../../src/store/lock.ts";
+import { temporaryFolder } from "./helpers.ts";
+
+const module = JSON.stringify(new URL("../../src/store/lock.ts", import.meta.url).href);
+
+/** Another process that takes the folder and keeps it. */
+async function holder(dataDir: string) {
+  const program = `
+    const { lockDataDir } = await import(${module});
+    lockDataDir(${JSON.stringify(dataDir)});
+    gc(); // a lock that nobody points at must hold all the same
+    console.log("held");
+    setInterval(() => {}, 1000);
+  `;
+  const child = spawn(process.execPath, ["--expose-gc", "--input-type=module", "--eval", program], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await once(child.stdout, "data");
+  return child;
+}
+
+const refusal = (dataDir: string) =>
+  expect.objectContaining({
+    code: "failed_precondition",
+    message: `Another platform runs on the data folder ${dataDir}. Stop it, or name another folder with HIBERNAUT_DATA_DIR.`,
+  });
+
+test("a folder has one platform, until it lets go", () => {
+  const dataDir = temporaryFolder();
+  const lock = lockDataDir(dataDir);
+  expect(() => lockDataDir(dataDir)).toThrow(refusal(dataDir));
+  lock.release();
+  lock.release();
+  lockDataDir(dataDir).release();
+});
+
+test("a folder that does not exist is made", () => {
+  lockDataDir(`${temporaryFolder()}/a/b`).release();
+});
+
+test("another process is kept out, and kill -9 of the holder frees the folder", async () => {
+  const dataDir = temporaryFolder();
+  const child = await holder(dataDir);
+  expect(() => lockDataDir(dataDir)).toThrow(refusal(dataDir));
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  lockDataDir(dataDir).release();
+});
+
+test("a child of the holder does not keep the folder", async () => {
+  const dataDir = temporaryFolder();
+  const lock = lockDataDir(dataDir);
+  const child = spawn("sleep", ["30"], { stdio: "ignore" });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await once(child, "spawn");
+  lock.release();
+  lockDataDir(dataDir).release();
+});

@@ -1,0 +1,152 @@
+import { join } from "node:path";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import type { Store, TokenRecord } from "../../src/store/contract.ts";
+import { KEPT_EVENTS } from "../../src/store/machines.ts";
+import { openStore } from "../../src/store/store.ts";
+import { machineEvent, machineRecord, temporaryFolder } from "./helpers.ts";
+
+let file: string;
+let store: Store;
+
+function open(): Store {
+  const opened = openStore(file);
+  onTestFinished(() => opened.close());
+  return opened;
+}
+
+beforeEach(() => {
+  file = join(temporaryFolder(), "data/hibernaut.db");
+  store = open();
+});
+
+const app = { name: "shop", createdAt: "2026-01-01T00:00:00.000Z" };
+
+describe("apps", () => {
+  test("a name is given once", () => {
+    expect(store.apps.insert(app)).toBe(true);
+    expect(store.apps.insert({ ...app, createdAt: "later" })).toBe(false);
+    expect(store.apps.get("shop")).toEqual(app);
+    expect(store.apps.get("other")).toBeUndefined();
+  });
+
+  test("are listed by name", () => {
+    store.apps.insert(app);
+    store.apps.insert({ ...app, name: "blog" });
+    expect(store.apps.list().map(({ name }) => name)).toEqual(["blog", "shop"]);
+  });
+
+  test("one with a live machine is not deleted; with destroyed ones, they go too", () => {
+    store.apps.insert(app);
+    store.machines.insert(machineRecord(), machineEvent());
+    expect(store.apps.delete("shop")).toBe(false);
+    store.machines.update(machineRecord({ state: "destroyed" }));
+    expect(store.apps.delete("shop")).toBe(true);
+    expect(store.apps.delete("shop")).toBe(false);
+    expect(store.machines.get("0123456789abcd")).toBeUndefined();
+    expect(store.machines.events("0123456789abcd", 10)).toEqual([]);
+  });
+});
+
+describe("machines", () => {
+  beforeEach(() => void store.apps.insert(app));
+
+  test("come back whole after a restart", () => {
+    const machine = machineRecord({
+      snapshot: { generation: "g1", created_at: app.createdAt, size_bytes: 7 },
+      lastBoot: { kind: "resume", reason: "request", at: app.createdAt, duration_ms: 182 },
+      pending: {
+        config: { image: "other" },
+        version: "v2",
+        imageDigest: "d",
+        bundleVersion: "2",
+        from: "suspended",
+      },
+    });
+    store.machines.insert(machine, machineEvent());
+    store.close();
+    expect(open().machines.get(machine.id)).toEqual(machine);
+  });
+
+  test("an id and a live name are given once; a destroyed machine gives its name free", () => {
+    const { insert, update } = store.machines;
+    expect(insert(machineRecord(), machineEvent())).toBe(true);
+    expect(insert(machineRecord({ name: "web-2" }), machineEvent())).toBe(false);
+    expect(insert(machineRecord({ id: "00000000000002" }), machineEvent())).toBe(false);
+    update(machineRecord({ state: "destroyed" }));
+    expect(insert(machineRecord({ id: "00000000000002" }), machineEvent())).toBe(true);
+    expect(store.machines.events("0123456789abcd", 10)).toHaveLength(1);
+  });
+
+  test("one name in two apps is two names", () => {
+    store.apps.insert({ ...app, name: "blog" });
+    store.machines.insert(machineRecord(), machineEvent());
+    expect(store.machines.insert(machineRecord({ id: "00000000000002", app: "blog" }), machineEvent())).toBe(true);
+  });
+
+  test("of an app that is gone are refused in words", () => {
+    expect(() => store.machines.insert(machineRecord({ app: "gone" }), machineEvent())).toThrow(
+      expect.objectContaining({ code: "not_found" }),
+    );
+  });
+
+  test("live ones are listed oldest first", () => {
+    store.apps.insert({ ...app, name: "blog" });
+    store.machines.insert(machineRecord({ id: "ffffffffffffff", name: "a" }), machineEvent());
+    store.machines.insert(machineRecord({ id: "00000000000001", name: "b" }), machineEvent());
+    store.machines.insert(machineRecord({ id: "00000000000002", app: "blog" }), machineEvent());
+    store.machines.insert(machineRecord({ id: "00000000000003", name: "c", state: "destroyed" }), machineEvent());
+    const ids = (name?: string) => store.machines.list(name).map(({ id }) => id);
+    expect(ids()).toEqual(["ffffffffffffff", "00000000000001", "00000000000002"]);
+    expect(ids("shop")).toEqual(["ffffffffffffff", "00000000000001"]);
+    expect(ids("nothing")).toEqual([]);
+  });
+
+  test("an update replaces the record and adds its event, both or none", () => {
+    store.machines.insert(machineRecord(), machineEvent());
+    store.machines.update(
+      machineRecord({ state: "starting", goal: "running" }),
+      machineEvent({ type: "start", from: "created", to: "starting", details: { by: "api" } }),
+    );
+    expect(store.machines.get("0123456789abcd")).toMatchObject({ state: "starting", goal: "running" });
+    expect(store.machines.events("0123456789abcd", 1)).toEqual([
+      { at: app.createdAt, type: "start", from: "created", to: "starting", details: { by: "api" } },
+    ]);
+    const broken = machineEvent({ at: null as unknown as string });
+    expect(() => store.machines.update(machineRecord({ state: "failed" }), broken)).toThrow("NOT NULL");
+    expect(store.machines.get("0123456789abcd")).toMatchObject({ state: "starting" });
+  });
+
+  test("an update of no machine is a fault", () => {
+    expect(() => store.machines.update(machineRecord())).toThrow("is not in the database");
+  });
+
+  test("the newest events come first and old ones are let go", () => {
+    store.machines.insert(machineRecord(), machineEvent());
+    for (let count = 0; count < KEPT_EVENTS + 250; count++) {
+      store.machines.update(machineRecord(), machineEvent({ details: { count } }));
+    }
+    const kept = store.machines.events("0123456789abcd", 10_000);
+    expect(kept[0]?.details).toEqual({ count: KEPT_EVENTS + 249 });
+    expect(kept.length).toBeGreaterThanOrEqual(KEPT_EVENTS);
+    expect(kept.length).toBeLessThan(KEPT_EVENTS + 100);
+  });
+});
+
+describe("tokens", () => {
+  const token: TokenRecord = { id: "t1", name: "ci", hash: "ab".repeat(32), createdAt: app.createdAt, revokedAt: null };
+
+  test("are found by their hash", () => {
+    store.tokens.insert(token);
+    expect(store.tokens.findByHash(token.hash)).toEqual(token);
+    expect(store.tokens.findByHash("cd".repeat(32))).toBeUndefined();
+    expect(store.tokens.list()).toEqual([token]);
+  });
+
+  test("are revoked once", () => {
+    store.tokens.insert(token);
+    expect(store.tokens.revoke("t1", "2026-02-01T00:00:00.000Z")).toBe(true);
+    expect(store.tokens.revoke("t1", "2026-03-01T00:00:00.000Z")).toBe(false);
+    expect(store.tokens.revoke("t2", "2026-03-01T00:00:00.000Z")).toBe(false);
+    expect(store.tokens.findByHash(token.hash)?.revokedAt).toBe("2026-02-01T00:00:00.000Z");
+  });
+});

@@ -1,0 +1,50 @@
+/**
+ * Builds what does not run as it is: the command line, as one small bundle, because `hibernaut --help`
+ * should not load a hundred files. Does nothing when the bundle is newer than all it is made of.
+ */
+import { globSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join, relative } from "node:path";
+import { build } from "esbuild";
+
+const root = join(import.meta.dirname, "..");
+const output = join(root, "packages/cli/dist/hibernaut.js");
+const sources = [
+  ...globSync("packages/{cli,client}/src/**/*.ts", { cwd: root }),
+  "packages/cli/package.json",
+  "package-lock.json",
+  "scripts/build.mjs",
+].map((file) => join(root, file));
+
+if (isCurrent()) {
+  console.log(`${relative(root, output)} is up to date`);
+} else {
+  await bundle();
+  console.log(`built ${relative(root, output)} (${Math.round(statSync(output).size / 1024)} KB)`);
+}
+
+function isCurrent() {
+  const built = statSync(output, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return built > Math.max(...sources.map((file) => statSync(file).mtimeMs));
+}
+
+async function bundle() {
+  const { version } = JSON.parse(readFileSync(join(root, "packages/cli/package.json"), "utf8"));
+  rmSync(join(root, "packages/cli/dist"), { recursive: true, force: true });
+  await build({
+    entryPoints: { hibernaut: join(root, "packages/cli/src/main.ts") },
+    outdir: join(root, "packages/cli/dist"),
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node24",
+    minify: true,
+    // The platform runs as it is, from its own folder.
+    external: ["@hibernaut/platform", "@hibernaut/platform/*"],
+    define: { HIBERNAUT_VERSION: JSON.stringify(version) },
+    // commander is CommonJS inside and asks for node:events and the like by `require`.
+    banner: { js: 'import{createRequire}from"node:module";const require=createRequire(import.meta.url);' },
+    legalComments: "none",
+    logLevel: "warning",
+  });
+}

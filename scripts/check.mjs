@@ -1,0 +1,89 @@
+/**
+ * The house's checks: types, lint, format, imports. `npm run check`.
+ *
+ * Prints a line for each, with what it found when it failed, and exits 1 when any did.
+ * `--json FILE` writes the outcomes for test.mjs, which counts them as tests.
+ */
+import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { delimiter, dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..");
+const DEADLINE_MS = 180_000;
+
+/**
+ * @typedef {object} Step
+ * @property {string} name
+ * @property {string[]} command
+ * @property {RegExp} [read] where the output says how many files were read: a check of nothing is no check
+ */
+
+/** @type {Step[]} */
+const STEPS = [
+  { name: "types", command: ["tsc", "--noEmit", "--pretty", "false"] },
+  { name: "lint", command: ["oxlint", "--type-aware", "--deny-warnings"], read: / on (\d+) files? / },
+  {
+    name: "format",
+    command: [
+      "biome",
+      "ci",
+      "--linter-enabled=false",
+      "--assist-enabled=false",
+      "--reporter=concise",
+      "--colors=off",
+      ".",
+    ],
+    read: /Checked (\d+) files?/,
+  },
+  { name: "imports", command: [process.execPath, "scripts/check-imports.mjs"] },
+];
+const LEAST_FILES = 30;
+
+/**
+ * @param {Step} step
+ * @returns {Promise<{name: string, ok: boolean, seconds: number, output: string}>}
+ */
+function check(step) {
+  const [command = "", ...args] = step.command;
+  const begun = performance.now();
+  return new Promise((done) => {
+    const child = spawn(command, args, {
+      cwd: ROOT,
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: DEADLINE_MS,
+      // node_modules/.bin holds the tools and, where the machine's is older, the right Node.
+      env: {
+        ...process.env,
+        NO_COLOR: "1",
+        PATH: [dirname(process.execPath), join(ROOT, "node_modules/.bin"), process.env.PATH].join(delimiter),
+      },
+    });
+    let output = "";
+    child.stdout.setEncoding("utf8").on("data", (/** @type {string} */ text) => (output += text));
+    child.stderr.setEncoding("utf8").on("data", (/** @type {string} */ text) => (output += text));
+    /** @param {boolean} ok */
+    const end = (ok) =>
+      done({ name: step.name, ok, seconds: (performance.now() - begun) / 1000, output: output.trim() });
+    child.on("error", (error) => {
+      output += error.message;
+      end(false);
+    });
+    child.on("close", (code, signal) => {
+      if (signal !== null) output += `\nended by ${signal}; the limit is ${DEADLINE_MS / 1000} s`;
+      const read = step.read === undefined ? LEAST_FILES : Number(step.read.exec(output)?.[1] ?? 0);
+      if (read < LEAST_FILES) output += `\nread ${read} files only`;
+      end(code === 0 && read >= LEAST_FILES);
+    });
+  });
+}
+
+const results = await Promise.all(STEPS.map(check));
+for (const { name, ok, seconds, output } of results) {
+  console.log(`${ok ? "ok  " : "FAIL"} ${name} (${seconds.toFixed(1)} s)`);
+  if (!ok) console.log(output.replace(/^/gm, "  "));
+}
+const json = process.argv.indexOf("--json");
+const file = json === -1 ? undefined : process.argv[json + 1];
+if (file !== undefined) writeFileSync(file, JSON.stringify(results.map(({ name, ok }) => ({ name, ok }))));
+process.exitCode = results.every((result) => result.ok) ? 0 : 1;

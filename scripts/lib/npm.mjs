@@ -1,0 +1,63 @@
+/** npm dependencies, installed when the lock file says something else than what is there. */
+import { createHash } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { ROOT } from "./node.mjs";
+import { run } from "./run.mjs";
+
+const MODULES = join(ROOT, "node_modules");
+const STAMP = join(MODULES, ".hibernaut-stamp");
+
+/**
+ * Runs `npm ci` unless node_modules already is what package-lock.json says. No package's install
+ * script runs: none of ours needs one, and one of them would try to compile.
+ *
+ * @param {import("./progress.mjs").Step} step
+ */
+export async function installDependencies(step) {
+  const lock = await readFile(join(ROOT, "package-lock.json"), "utf8");
+  const stamp = `${createHash("sha256").update(lock).digest("hex")}\n`;
+  if ((await readFile(STAMP, "utf8").catch(() => "")) === stamp) return;
+  if (!matches(lock, await readFile(join(MODULES, ".package-lock.json"), "utf8").catch(() => "{}"))) {
+    step.show();
+    const args = [
+      "ci",
+      "--ignore-scripts",
+      "--include=dev",
+      "--include=optional",
+      "--no-audit",
+      "--no-fund",
+      "--loglevel=error",
+    ];
+    await run("npm", args, {
+      cwd: ROOT,
+      env: environment(),
+      onLine: step.detail,
+      what: "npm ci",
+      next: "Check the network, then run npm run setup again.",
+    });
+  }
+  await writeFile(STAMP, stamp);
+}
+
+/**
+ * Whether npm's own record of what it installed has every package of the lock file, in that version.
+ * Packages for other machines are optional and may be absent.
+ *
+ * @param {string} lock
+ * @param {string} installed
+ */
+export function matches(lock, installed) {
+  const wanted = Object.entries(JSON.parse(lock).packages ?? {});
+  const found = JSON.parse(installed).packages ?? {};
+  return wanted.every(([path, entry]) => {
+    if (!path.includes("node_modules/")) return true;
+    return found[path] ? found[path].version === entry.version : entry.optional === true;
+  });
+}
+
+/** npm runs under the machine's own Node: the one in node_modules is deleted by `npm ci` under its feet. */
+function environment() {
+  const path = (process.env.PATH ?? "").split(delimiter).filter((folder) => !folder.startsWith(MODULES));
+  return { ...process.env, PATH: path.join(delimiter), NODE_ENV: "development" };
+}

@@ -1,0 +1,92 @@
+/**
+ * Progress of the set-up, for people: on a terminal one live line with a spinner and the time so far,
+ * in a pipe or a log one plain line per step. All to stderr: stdout belongs to what a command answers.
+ */
+
+const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const FRAME_MS = 100;
+/** Steps that find nothing to do are done before this, and stay unseen. */
+const QUIET_MS = 400;
+
+/**
+ * @typedef {object} Step
+ * @property {(text: string) => void} detail Shows what the step is doing right now (terminals only).
+ * @property {() => void} show Shows the step at once: it is known to have work.
+ * @property {(text: string) => void} say Prints a line of its own that stays.
+ *
+ * @typedef {object} Progress
+ * @property {<T>(name: string, work: (step: Step) => Promise<T>) => Promise<T>} step Runs one step; a step that is done in less than 0.4 s is not shown.
+ * @property {(text: string) => void} say Prints a line that stays.
+ * @property {() => boolean} shown Whether any step had something to do.
+ * @property {() => void} pause Clears the live line, for a program that asks something on the terminal.
+ */
+
+/**
+ * @param {number} total How many steps there will be.
+ * @param {NodeJS.WriteStream} [stream]
+ * @returns {Progress}
+ */
+export function createProgress(total, stream = process.stderr) {
+  const live = stream.isTTY === true && process.env.TERM !== "dumb" && !process.env.CI;
+  let number = 0;
+  let anyShown = false;
+  let clear = () => {};
+  const say = (/** @type {string} */ text) => {
+    clear();
+    stream.write(`${text}\n`);
+  };
+
+  /** @type {Progress["step"]} */
+  async function step(name, work) {
+    number += 1;
+    const title = `[${number}/${total}] ${name}`;
+    const start = performance.now();
+    const seconds = () => `${((performance.now() - start) / 1000).toFixed(1)} s`;
+    let detail = "";
+    let frame = 0;
+    /** @type {NodeJS.Timeout | undefined} */
+    let spinner;
+    const draw = () => {
+      const text = `${FRAMES[frame % FRAMES.length]} ${title}  ${seconds()}${detail && `  ${detail}`}`;
+      frame += 1;
+      stream.write(`\r\u001b[2K${text.slice(0, Math.max(20, (stream.columns || 80) - 1))}`);
+    };
+    let visible = false;
+    const show = () => {
+      clearTimeout(late);
+      if (visible) return;
+      visible = true;
+      anyShown = true;
+      if (!live) return void stream.write(`${title} ...\n`);
+      draw();
+      spinner = setInterval(draw, FRAME_MS);
+      clear = () => stream.write("\r\u001b[2K");
+    };
+    const late = setTimeout(show, QUIET_MS);
+    const end = (/** @type {string} */ mark, /** @type {string} */ plain) => {
+      clearTimeout(late);
+      clearInterval(spinner);
+      clear();
+      clear = () => {};
+      if (visible) stream.write(live ? `${mark} ${title}  ${seconds()}\n` : `${plain} ${seconds()}\n`);
+    };
+    try {
+      const result = await work({
+        show,
+        say,
+        detail: (text) => {
+          // biome-ignore lint/suspicious/noControlCharactersInRegex: colours start with the escape character
+          detail = text.replace(/\u001b\[[0-9;]*m|\s+/g, " ").trim();
+        },
+      });
+      end("✓", "done in");
+      return result;
+    } catch (error) {
+      show();
+      end("✗", "failed after");
+      throw error;
+    }
+  }
+
+  return { step, say, shown: () => anyShown, pause: () => clear() };
+}

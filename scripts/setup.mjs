@@ -1,0 +1,113 @@
+#!/usr/bin/env node
+/**
+ * Makes a bare Debian or Ubuntu machine ready: packages, npm dependencies, Node 24, the built command
+ * line, the guest bundle and the demo image. Needs Node 18 or later and npm. Does only what is missing;
+ * with nothing missing it takes less than a second.
+ *
+ * `npm run setup` or `node scripts/setup.mjs [--tests] [--quiet]`.
+ */
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { installPackages, unpackTestPackages } from "./lib/debian.mjs";
+import { nodeBinary, ROOT } from "./lib/node.mjs";
+import { installDependencies } from "./lib/npm.mjs";
+import { createProgress } from "./lib/progress.mjs";
+import { interrupted, run, SetupError } from "./lib/run.mjs";
+import { packCounter } from "./pack-counter.mjs";
+
+export { nodeBinary } from "./lib/node.mjs";
+export { SetupError } from "./lib/run.mjs";
+
+const USAGE = `Usage: npm run setup [-- --tests] [-- --quiet]
+
+Prepares this machine (Debian or Ubuntu on x86-64): installs what is missing, builds what changed.
+
+  --tests   also what only npm test needs
+  --quiet   say nothing when there was nothing to do
+`;
+
+/**
+ * @typedef {object} SetupOptions
+ * @property {boolean} [quiet] Print nothing when there was nothing to do; otherwise one line says so.
+ * @property {boolean} [tests] Also bring what only `npm test` needs.
+ */
+
+/**
+ * Prepares the machine. Rejects with a SetupError whose message is for people. While it runs, Ctrl-C
+ * ends its programs and the process (code 130).
+ *
+ * @param {SetupOptions} [options]
+ * @returns {Promise<void>}
+ */
+export async function setup({ quiet = false, tests = false } = {}) {
+  checkMachine();
+  const start = performance.now();
+  const progress = createProgress(tests ? 6 : 5);
+  const onSignal = (/** @type {NodeJS.Signals} */ signal) => {
+    progress.pause();
+    void interrupted(signal);
+  };
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+  try {
+    await progress.step("Debian packages", (step) => installPackages(progress, step));
+    if (tests) await progress.step("tools for the tests", unpackTestPackages);
+    await progress.step("npm dependencies", installDependencies);
+    const node = nodeBinary();
+    await progress.step("command line", (step) => runScript(node, "scripts/build.mjs", step));
+    await progress.step("guest bundle", (step) => runScript(node, "packages/guest/build.mjs", step));
+    await progress.step("demo image", async (step) => {
+      await packCounter({ onStep: (text) => (step.show(), step.detail(text)) });
+    });
+  } finally {
+    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+  }
+  const seconds = ((performance.now() - start) / 1000).toFixed(1);
+  if (progress.shown()) progress.say(`This machine is ready (${seconds} s).`);
+  else if (!quiet) progress.say("This machine is ready; there was nothing to do.");
+}
+
+/** Says plainly what this machine lacks, all at once. */
+function checkMachine() {
+  const lacks = [];
+  if (process.platform !== "linux" || process.arch !== "x64") {
+    lacks.push(`Linux on x86-64 is needed; this is ${process.platform} on ${process.arch}.`);
+  } else if (!existsSync("/usr/bin/apt-get")) {
+    lacks.push("Debian or Ubuntu is needed: there is no apt-get here.");
+  }
+  if (Number(process.versions.node.split(".")[0]) < 18) {
+    lacks.push(
+      `Node 18 or later is needed to start with; this is ${process.version}. Install nodejs from a current Debian.`,
+    );
+  }
+  if (lacks.length > 0) throw new SetupError(lacks.join("\n"));
+}
+
+/**
+ * Runs one of our build scripts, if the repository has it; the script decides what there is to do.
+ *
+ * @param {string} node
+ * @param {string} script
+ * @param {import("./lib/progress.mjs").Step} step
+ */
+async function runScript(node, script, step) {
+  if (!existsSync(join(ROOT, script))) return;
+  await run(node, [script], { cwd: ROOT, onLine: step.detail, what: `node ${script}` });
+}
+
+if (process.argv[1] && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  try {
+    const options = /** @type {const} */ ({
+      tests: { type: "boolean" },
+      quiet: { type: "boolean" },
+      help: { type: "boolean" },
+    });
+    const { values } = parseArgs({ options });
+    if (values.help) process.stdout.write(USAGE);
+    else await setup(values);
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,27 @@
+import { defineConfig } from "vitest/config";
+
+const QEMU = "packages/*/test/**/*.qemu.test.ts";
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: "unit",
+          include: ["packages/*/test/**/*.test.ts", "examples/**/*.test.ts"],
+          exclude: [QEMU, "**/node_modules/**"],
+        },
+      },
+      {
+        test: {
+          name: "qemu",
+          include: [QEMU],
+          // Real machines: software emulation needs a core to itself, or what is measured is the queue for it.
+          fileParallelism: false,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
+  },
+});
