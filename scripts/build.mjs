@@ -2,8 +2,8 @@
  * Builds what does not run as it is: the command line, as one small bundle, because `hibernaut --help`
  * should not load a hundred files. Does nothing when the bundle is newer than all it is made of.
  */
-import { globSync, readFileSync, rmSync, statSync } from "node:fs";
-import { join, relative } from "node:path";
+import { globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
 import { build } from "esbuild";
 
 const root = join(import.meta.dirname, "..");
@@ -29,10 +29,10 @@ function isCurrent() {
 
 async function bundle() {
   const { version } = JSON.parse(readFileSync(join(root, "packages/cli/package.json"), "utf8"));
-  rmSync(join(root, "packages/cli/dist"), { recursive: true, force: true });
-  await build({
+  const { outputFiles } = await build({
     entryPoints: { hibernaut: join(root, "packages/cli/src/main.ts") },
-    outdir: join(root, "packages/cli/dist"),
+    outdir: dirname(output),
+    write: false,
     bundle: true,
     splitting: true,
     format: "esm",
@@ -47,4 +47,25 @@ async function bundle() {
     legalComments: "none",
     logLevel: "warning",
   });
+  publish(outputFiles);
+}
+
+/**
+ * File by file, each whole or not at all, the program itself last: it may be started, or built a
+ * second time, while this goes on.
+ *
+ * @param {import("esbuild").OutputFile[]} files
+ */
+function publish(files) {
+  const folder = dirname(output);
+  mkdirSync(folder, { recursive: true });
+  for (const { path, contents } of files.toSorted((a, b) => Number(a.path === output) - Number(b.path === output))) {
+    const draft = `${path}.${process.pid}.tmp`;
+    writeFileSync(draft, contents);
+    renameSync(draft, path);
+  }
+  const current = new Set(files.map(({ path }) => basename(path)));
+  const old = readdirSync(folder).filter((name) => name.endsWith(".js") && !current.has(name));
+  // The cache holds what Node compiled of the old ones.
+  for (const name of [...old, "cache"]) rmSync(join(folder, name), { recursive: true, force: true });
 }

@@ -119,7 +119,7 @@ export async function unpackTestPackages(step) {
 async function rootPrefix(progress, commands) {
   if (process.getuid?.() === 0) return [];
   progress.pause();
-  const mayAsk = process.stdin.isTTY === true && process.stderr.isTTY === true;
+  const mayAsk = process.stdin.isTTY && process.stderr.isTTY;
   if (await ask("sudo", mayAsk ? ["-v"] : ["-n", "true"])) return ["sudo", "-n"];
   const sudo = existsSync("/usr/bin/sudo");
   const why = sudo ? "sudo refused. Run this" : "there is no sudo. Run this as root";

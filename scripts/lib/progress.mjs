@@ -27,7 +27,7 @@ const QUIET_MS = 400;
  * @returns {Progress}
  */
 export function createProgress(total, stream = process.stderr) {
-  const live = stream.isTTY === true && process.env.TERM !== "dumb" && !process.env.CI;
+  const live = stream.isTTY && process.env.TERM !== "dumb" && !process.env.CI;
   let number = 0;
   let anyShown = false;
   let clear = () => {};

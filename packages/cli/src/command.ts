@@ -51,6 +51,6 @@ export interface Noun {
 }
 
 /** Keeps the type of a command's options inside its own file. */
-export function command<Options>(definition: Command<Options>): Command {
-  return definition as Command<unknown> as Command;
+export function command<Options extends object>(definition: Command<Options>): Command {
+  return definition;
 }

@@ -78,7 +78,7 @@ export function changesConfig(options: ConfigOptions): boolean {
 }
 
 /** Nothing when nothing is to be changed, so that an absent part stays absent. */
-function merged<K extends string>(key: K, before: object | undefined, changes: object): Record<string, unknown> {
+function merged(key: keyof MachineConfig, before: object | undefined, changes: object): Record<string, unknown> {
   const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
   return Object.keys(given).length === 0 ? {} : { [key]: { ...before, ...given } };
 }

@@ -1,7 +1,7 @@
 /** The `hibernaut` command: reads the command line, runs one command, prints once, and says by its exit code how it went. */
 import { CommanderError } from "commander";
-import { Context } from "./context.ts";
 import type { Result } from "./command.ts";
+import { Context } from "./context.ts";
 import { EXIT, exitCodeOf, type Failure, failureText, toFailure, UsageError } from "./failure.ts";
 import { buildProgram } from "./program.ts";
 import { NOUNS } from "./registry.ts";
@@ -13,7 +13,8 @@ process.exitCode = await main(process.argv.slice(2));
 
 async function main(args: string[]): Promise<number> {
   // Asked of the raw words, because a command line that cannot be parsed should answer in JSON too.
-  const json = args.includes("--json");
+  const end = args.indexOf("--");
+  const json = args.slice(0, end === -1 ? args.length : end).includes("--json");
   let code: number = EXIT.ok;
   const program = buildProgram(NOUNS, HIBERNAUT_VERSION, async (command, given, options, globals) => {
     code = report(await command.run(new Context(globals), given, options), json);

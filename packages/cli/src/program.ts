@@ -1,5 +1,5 @@
 /** Turns the commands into a parser. */
-import { Argument, Command as Parser, InvalidArgumentError, Option as ParserOption } from "commander";
+import { Argument, InvalidArgumentError, Command as Parser, Option as ParserOption } from "commander";
 import type { Command, Noun, Option } from "./command.ts";
 import type { GlobalOptions } from "./context.ts";
 

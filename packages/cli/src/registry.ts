@@ -1,10 +1,11 @@
 /** All commands there are. */
+
+import type { Noun } from "./command.ts";
 import { apps } from "./commands/apps.ts";
 import { doctor } from "./commands/doctor.ts";
 import { machine } from "./commands/machine.ts";
 import { serve } from "./commands/serve.ts";
 import { tokens } from "./commands/tokens.ts";
-import type { Noun } from "./command.ts";
 
 /** The commands about this host, at the top. */
 const platform: Noun = { name: "", summary: "", commands: [serve, doctor] };

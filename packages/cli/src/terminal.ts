@@ -9,11 +9,15 @@ const FRAME_MS = 100;
 /** Colours text for a stream that shows colours, unless NO_COLOR is set. */
 export function style(format: Style, text: string, stream: NodeJS.WriteStream): string {
   const plain = !stream.isTTY || Boolean(process.env.NO_COLOR) || process.env.TERM === "dumb";
-  return plain ? text : styleText(format, text);
+  return plain ? text : styleText(format, text, { validateStream: false });
 }
 
 /** Shows on stderr that work goes on: a spinner with the seconds on a terminal, else one line. */
-export async function showProgress<T>(label: string, work: Promise<T>, stream = process.stderr): Promise<T> {
+export async function showProgress<T>(
+  label: string,
+  work: Promise<T>,
+  stream: NodeJS.WriteStream = process.stderr,
+): Promise<T> {
   if (!stream.isTTY) {
     stream.write(`${label}...\n`);
     return work;

@@ -12,8 +12,8 @@ export interface WaitingOptions {
 /** A cold start under software emulation takes seconds, an import of a large image minutes. */
 const TIMEOUT_S = 120;
 
-/** The most that one request may wait; longer ones are several. */
-const REQUEST_S = 300;
+/** Longer waits are several requests: what stands between us and the platform may cut a silent one. */
+const REQUEST_S = 60;
 
 export const WAIT_TIMEOUT: Option = {
   flags: "--wait-timeout <seconds>",

@@ -41,8 +41,8 @@ async function request(options: ClientOptions, { method, path, query = {}, body,
     ...(body !== undefined && { "content-type": "application/json" }),
   };
   try {
-    const send = options.fetch ?? fetch;
-    return await send(url, {
+    const fetcher = options.fetch ?? fetch;
+    return await fetcher(url, {
       method,
       headers,
       body: body === undefined ? null : JSON.stringify(body),
@@ -80,8 +80,18 @@ function address(apiUrl: string, path: string[], query: Record<string, string | 
 }
 
 function unanswered({ apiUrl }: ClientOptions, cause: unknown): ApiError {
+  if (isSilence(cause)) {
+    const message = `The platform at ${apiUrl} took the request and did not answer in time. It may still carry it out: look before you repeat it.`;
+    return new ApiError({ code: "deadline_exceeded", message, cause });
+  }
   const message = `The platform does not answer at ${apiUrl}. Start it with \`hibernaut serve\`, or name another one with HIBERNAUT_API_URL.`;
   return new ApiError({ code: "unavailable", message, cause });
+}
+
+/** Node's fetch gives up after five minutes without a reply, hidden in the cause of its error. */
+function isSilence(error: unknown): boolean {
+  const { code } = ((error as Error).cause ?? error) as { code?: unknown };
+  return code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT";
 }
 
 function notOurs({ apiUrl }: ClientOptions, response: Response): ApiError {

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
 import type { AppWire, MachineEventWire, MachineWire, TokenWire } from "../../platform/src/api/schemas.ts";
 import { startApi, type TestApi } from "../../platform/test/api/helpers.ts";
-import { type App, type Machine, type MachineEvent, HibernautClient, type Token } from "../src/index.ts";
+import { type App, HibernautClient, type Machine, type MachineEvent, type Token } from "../src/index.ts";
 
 let server: TestApi;
 let client: HibernautClient;
@@ -91,6 +91,12 @@ describe("a failure", () => {
     const { port } = other.address() as AddressInfo;
     const stranger = new HibernautClient({ apiUrl: `http://127.0.0.1:${port}`, token: "x" });
     await expect(stranger.listApps()).rejects.toMatchObject({ name: "ApiError", status });
+  });
+
+  test("of a platform that stays silent is no reason to start another", async () => {
+    const silent = () => Promise.reject(new TypeError("fetch failed", { cause: { code: "UND_ERR_HEADERS_TIMEOUT" } }));
+    const slow = new HibernautClient({ apiUrl: server.url, token: "x", fetch: silent });
+    await expect(slow.listApps()).rejects.toMatchObject({ code: "deadline_exceeded", status: 0 });
   });
 
   test("by abort is the signal's reason, also while waiting", async () => {

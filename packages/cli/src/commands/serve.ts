@@ -14,7 +14,7 @@ export const serve = command({
   ],
   async run(context) {
     requireNode();
-    const [{ serve }, { readSettings }] = await Promise.all([
+    const [server, { readSettings }] = await Promise.all([
       import("@hibernaut/platform"),
       import("@hibernaut/platform/settings.ts"),
     ]);
@@ -22,11 +22,11 @@ export const serve = command({
     const stopping = new AbortController();
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
     const onReady = ({ apiUrl, proxyUrl }: { apiUrl: string; proxyUrl?: string }) => {
-      const document = { api_url: apiUrl, proxy_url: proxyUrl ?? null };
+      const document = { api_url: apiUrl, proxy_url: proxyUrl ?? null, data_dir: settings.dataDir };
       const text = `Hibernaut answers at ${apiUrl}${proxyUrl ? `, apps at ${proxyUrl}` : ""}. Stop it with Ctrl-C.`;
       process.stdout.write(`${context.json ? JSON.stringify(document) : text}\n`);
     };
-    await serve({ settings, onReady, signal: stopping.signal });
+    await server.serve({ settings, onReady, signal: stopping.signal });
     return { document: undefined, text: "" };
   },
 });

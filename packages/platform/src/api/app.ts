@@ -87,6 +87,6 @@ function acceptOnlyJson(app: Api): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, done) => {
     if (body === "") done(null, undefined);
-    else parse(request, body, done);
+    else void parse(request, body, done);
   });
 }

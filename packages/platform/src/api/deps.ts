@@ -1,4 +1,6 @@
 /** What the API is given. */
+
+import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type {
   FastifyBaseLogger,
   FastifyInstance,
@@ -6,7 +8,6 @@ import type {
   RawRequestDefaultExpression,
   RawServerDefault,
 } from "fastify";
-import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type { Registry } from "prom-client";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { MachineService } from "../machines/service.ts";

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { type ErrorCode, HibernautError } from "../errors.ts";
 import { messageOf } from "../text.ts";
-import { explainRefusals, type Refusal, type RequestPart } from "./explain.ts";
+import { explainRefusals } from "./explain.ts";
 import type { ErrorWire } from "./schemas.ts";
 
 /** Seconds after which a client may try again when the fault itself does not say. */
@@ -40,7 +40,7 @@ export function sendError(thrown: FastifyError, request: FastifyRequest, reply: 
 export function sendNotFound(request: FastifyRequest, reply: FastifyReply): void {
   const path = request.url.split("?", 1)[0] ?? "";
   const message = `There is no ${request.method} ${path.slice(0, 200)}. /openapi.json lists what there is.`;
-  sendError(new HibernautError("not_found", message) as unknown as FastifyError, request, reply);
+  sendError(new HibernautError("not_found", message), request, reply);
 }
 
 /** Answers bytes that are not HTTP, or not acceptable as such: no request exists yet. */
@@ -67,8 +67,8 @@ function errorWire(error: HibernautError, requestId: string): ErrorWire {
 function toHibernautError(thrown: FastifyError, request: FastifyRequest): HibernautError {
   if (thrown instanceof HibernautError) return thrown;
   if (thrown.validation) {
-    const part = (thrown.validationContext ?? "body") as RequestPart;
-    return explainRefusals(thrown.validation as unknown as Refusal[], request.routeOptions.schema?.[part], part);
+    const part = thrown.validationContext ?? "body";
+    return explainRefusals(thrown.validation, request.routeOptions.schema?.[part], part);
   }
   const status = thrown.statusCode ?? 500;
   if (status >= 400 && status < 500) return frameworkRefusal(thrown);

@@ -57,7 +57,7 @@ export class GuestAgent {
   readonly #reader = new FrameReader();
   readonly #waiting = new Map<number, Set<PromiseWithResolvers<Frame>>>();
   #ready = Promise.withResolvers<void>();
-  #started = false;
+  #startFailure: string | undefined;
 
   constructor(channel: Duplex) {
     this.#channel = channel;
@@ -90,6 +90,11 @@ export class GuestAgent {
     return hello;
   }
 
+  /** Why the app cannot run; an image that cannot be mounted is reported before anyone asked for the app. */
+  get startFailure(): string | undefined {
+    return this.#startFailure;
+  }
+
   /** Configures the guest and starts the app; settles when its program was executed. */
   async run(config: GuestConfig, signal: AbortSignal): Promise<void> {
     for (const chunk of encodeRecords(config)) this.#send(FrameType.set, chunk);
@@ -97,7 +102,6 @@ export class GuestAgent {
     this.#send(FrameType.run);
     const frame = await answer;
     if (frame.type === FrameType.startFailed) throw new GuestError(frame.payload.toString("utf8", 4));
-    this.#started = true;
   }
 
   /** Settles once every port asked for listens. */
@@ -169,8 +173,7 @@ export class GuestAgent {
       const { payload } = frame;
       this.onExit({ code: payload.readUInt32LE(0), signal: payload.readUInt32LE(4), oom: payload[8] === 1 });
     }
-    // A mount that failed is reported before anyone asked for the app.
-    if (frame.type === FrameType.startFailed && !this.#started) this.onError(frame.payload.toString("utf8", 4));
+    if (frame.type === FrameType.startFailed) this.#startFailure = frame.payload.toString("utf8", 4);
   }
 
   #end(why: string): void {

@@ -1,6 +1,6 @@
 /**
  * What the platform asks of a thing that runs guests. Implementations: `qemu/` and, for fast
- * tests, `fake/`; `conformance.ts` is the suite that each of them passes.
+ * tests, `fake/`; `test/hypervisor/conformance.ts` is the suite that each of them passes.
  */
 import type { Duplex } from "node:stream";
 import type { NetworkAttachment } from "../network/contract.ts";

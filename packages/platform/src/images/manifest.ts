@@ -35,8 +35,8 @@ export function resolveManifest(raw: string, ref: string): string {
 }
 
 /** Digest of a text, as registries name it. */
-export function digestOf(text: string): string {
-  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
+export function digestOf(content: string): string {
+  return `sha256:${createHash("sha256").update(content).digest("hex")}`;
 }
 
 /**

@@ -1,4 +1,5 @@
 /** One job for everybody who asks for the same thing at the same time. */
+import { cancelled } from "./tools.ts";
 
 /** What a job is given: cancelled when nobody waits any more, and a way to report progress to all who do. */
 export interface Job<Progress> {
@@ -42,11 +43,14 @@ export class SharedJobs<Result, Progress> {
     const left = new Promise<never>((_, reject) => {
       leave = () => {
         running.waiters.delete(waiter);
-        if (running.waiters.size > 0) return reject(cancelled());
+        if (running.waiters.size > 0) {
+          reject(cancelled());
+          return;
+        }
         // A job that is ending may not be joined by the next caller: it would be told of a cancellation it did not ask for.
         this.#forget(key, running);
         running.abort.abort(cancelled());
-        return running.promise.then(() => reject(cancelled()), reject);
+        running.promise.then(() => reject(cancelled()), reject);
       };
       waiter.signal?.addEventListener("abort", leave);
     });
@@ -77,8 +81,4 @@ export class SharedJobs<Result, Progress> {
   #forget(key: string, running: Running<Result, Progress>): void {
     if (this.#running.get(key) === running) this.#running.delete(key);
   }
-}
-
-function cancelled(): DOMException {
-  return new DOMException("The operation was cancelled", "AbortError");
 }

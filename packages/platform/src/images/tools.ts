@@ -6,7 +6,7 @@ export interface ToolOptions {
   cwd: string;
   /** After this long it is killed, in milliseconds. */
   timeoutMs: number;
-  /** Kills it; the call then rejects with the signal's reason. */
+  /** Kills it; the call then rejects with `cancelled()`. */
   signal: AbortSignal;
 }
 
@@ -28,13 +28,18 @@ export class ToolFailure extends Error {
   }
 }
 
+/** What rejects when somebody gave up: an `AbortError`, as everywhere in Node. */
+export function cancelled(): DOMException {
+  return new DOMException("The operation was cancelled", "AbortError");
+}
+
 /** The largest manifest or image configuration a registry has to accept is 4 MiB. */
 const MAX_STDOUT_BYTES = 4 * 1024 * 1024;
 /** The reason is at the end of what a tool complains about. */
 const STDERR_TAIL_BYTES = 8 * 1024;
 
 /**
- * Runs a program and returns its standard output. Rejects with a ToolFailure, or with the signal's reason.
+ * Runs a program and returns its standard output. Rejects with a ToolFailure, or with `cancelled()`.
  *
  * The program dies with this process, even if that is killed: `setpriv` (util-linux, always installed)
  * asks the kernel for it. Otherwise a killed platform would leave an import running behind it.
@@ -42,7 +47,7 @@ const STDERR_TAIL_BYTES = 8 * 1024;
 export function runTool(tool: string, args: readonly string[], options: ToolOptions): Promise<string> {
   const { cwd, timeoutMs, signal } = options;
   return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
+    if (signal.aborted) return reject(cancelled());
     const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", tool, ...args], {
       cwd,
       // Big temporary files belong beside the import, where they are removed with it, not in /tmp or /var/tmp.
@@ -83,7 +88,7 @@ export function runTool(tool: string, args: readonly string[], options: ToolOpti
     child.on("error", (error) => settle(() => reject(new ToolFailure(tool, "missing", error.message))));
     child.on("close", (code) => {
       settle(() => {
-        if (signal.aborted) reject(signal.reason);
+        if (signal.aborted) reject(cancelled());
         else if (code === 0 && problem === "failed") resolve(Buffer.concat(stdout).toString("utf8"));
         else reject(failure(tool, problem, code, stderr, timeoutMs));
       });

@@ -1,13 +1,13 @@
 import { Compile } from "typebox/compile";
 import { describe, expect, test } from "vitest";
-import { explainRefusals, type Refusal } from "../../src/api/explain.ts";
+import { explainRefusals } from "../../src/api/explain.ts";
 import { nearest } from "../../src/api/nearest.ts";
 import { CreateMachineBody } from "../../src/api/schemas.ts";
 
 const validator = Compile(CreateMachineBody);
 
 function explain(body: unknown) {
-  return explainRefusals(validator.Errors(body) as unknown as Refusal[], CreateMachineBody, "body");
+  return explainRefusals(validator.Errors(body), CreateMachineBody, "body");
 }
 
 function config(changes: Record<string, unknown>) {

@@ -16,7 +16,7 @@ export interface ApiDocument {
 export interface Reply {
   status: number;
   headers: Headers;
-  // biome-ignore lint: what a test expects of it differs from test to test
+  // oxlint-disable-next-line typescript/no-explicit-any -- what a test expects of it differs from test to test
   body: any;
 }
 

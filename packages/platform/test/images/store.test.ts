@@ -43,7 +43,7 @@ async function errorOf(promise: Promise<unknown>) {
     () => undefined,
     (reason: unknown) => reason,
   );
-  if (!isHibernautError(error)) throw new Error(`expected a HibernautError, got ${error}`);
+  if (!isHibernautError(error)) throw new Error(`expected a HibernautError, got ${String(error)}`);
   return error;
 }
 
@@ -323,8 +323,8 @@ describe("what goes wrong", () => {
   });
 
   it("a tool that floods its output is stopped", async () => {
-    const skopeo = await makeTool(folder, "skopeo", "exec yes");
-    const flooded = await openImageStore({ dataDir, tools: { skopeo } });
+    const flood = await makeTool(folder, "skopeo", "exec yes");
+    const flooded = await openImageStore({ dataDir, tools: { skopeo: flood } });
     const error = await errorOf(flooded.ensure(`oci:${await makeLayout(folder, "app")}`));
     expect(error.message).toContain("more than 4 MiB");
   });

@@ -224,10 +224,9 @@ describe("when the app or its virtual machine ends", () => {
     const id = await runningMachine(machines);
     const first = request(id);
     world.host.guest(id)?.exit(3);
-    await reach(id, "starting");
+    await expect.poll(() => record(id).restarts).toBe(1);
     await reach(id, "running");
     expect(request(id)?.nonce).not.toBe(first?.nonce);
-    expect(record(id).restarts).toBe(1);
   });
 
   test("with restart policy no it is not", async () => {
@@ -241,7 +240,7 @@ describe("when the app or its virtual machine ends", () => {
     const id = await runningMachine(machines);
     const process = world.host.of(id)[0];
     if (process !== undefined) world.host.end(process.ref);
-    await reach(id, "starting");
+    await expect.poll(() => record(id).restarts).toBe(1);
     await reach(id, "running");
     expect(record(id).lastBoot).toMatchObject({ kind: "cold", reason: "vmm_lost" });
   });

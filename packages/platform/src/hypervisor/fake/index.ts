@@ -60,6 +60,7 @@ export class FakeHost {
 
   end(ref: VmmRef): void {
     const process = this.processes.get(ref.pid);
+    if (process?.ref.startTicks !== ref.startTicks) return;
     this.processes.delete(ref.pid);
     process?.guest.disconnect();
     process?.gone.resolve();

@@ -1,6 +1,8 @@
 /** The hypervisor contract on QEMU. */
+import { execFile } from "node:child_process";
 import { rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { messageOf } from "../../text.ts";
 import { HibernautError } from "../../errors.ts";
 import type { Hypervisor, HypervisorIdentity, Vmm, VmmRef, VmmSpec } from "../contract.ts";
@@ -12,6 +14,9 @@ import { QemuVmm } from "./vmm.ts";
 /** QEMU listens within 50 ms; a loaded host takes much longer, a hang takes for ever. */
 const START_DEADLINE_MS = 30_000;
 const ADOPT_DEADLINE_MS = 10_000;
+/** Reserving space takes milliseconds; file systems that write zeros instead need longer. */
+const FALLOCATE_TIMEOUT_MS = 30_000;
+const run = promisify(execFile);
 
 export interface QemuSettings {
   program: string;
@@ -37,10 +42,7 @@ export class QemuHypervisor implements Hypervisor {
   }
 
   async boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm> {
-    // A new file, not the old one cut to size: a snapshot may still hold the old one.
-    await rm(spec.memory, { force: true });
-    await writeFile(spec.memory, "", { mode: 0o600 });
-    await truncate(spec.memory, spec.memoryMb * 1024 * 1024);
+    await makeMemoryFile(spec.memory, spec.memoryMb);
     return this.#start(spec, false, signal);
   }
 
@@ -92,6 +94,26 @@ export class QemuHypervisor implements Hypervisor {
     } finally {
       started.abort();
     }
+  }
+}
+
+/**
+ * A new memory file, not the old one cut to size: a snapshot may still hold the old one. Its disk
+ * space is reserved now, because a guest that touches memory which a full disk cannot take is killed
+ * by the kernel. Rejects with `unavailable` when there is not that much room.
+ */
+async function makeMemoryFile(path: string, megabytes: number): Promise<void> {
+  await rm(path, { force: true });
+  await writeFile(path, "", { mode: 0o600 });
+  await truncate(path, megabytes * 1024 * 1024);
+  try {
+    await run("fallocate", ["--length", `${megabytes}MiB`, "--", path], { timeout: FALLOCATE_TIMEOUT_MS });
+  } catch (error) {
+    const { stderr = "" } = error as { stderr?: string };
+    // A file system that cannot reserve (ZFS, some network ones) has no better answer than a sparse file.
+    if (/not supported/i.test(stderr)) return;
+    await rm(path, { force: true });
+    throw new HibernautError("unavailable", `There is no room for a memory of ${megabytes} MB at ${path}: ${stderr.trim() || messageOf(error)}. Free some disk space.`);
   }
 }
 

@@ -74,6 +74,7 @@ export class Qmp {
 
   /** Runs a command and returns its answer; rejects with a {@link QmpError} that names the command. */
   async execute<T = unknown>(command: string, args: Record<string, unknown> = {}): Promise<T> {
+    if (this.#socket.destroyed) throw new QmpError(`QEMU did not get ${command}: the connection to it ended`);
     const id = this.#nextId++;
     const answer = Promise.withResolvers<unknown>();
     this.#pending.set(id, answer);

@@ -59,13 +59,18 @@ export class QemuVmm implements Vmm {
     const server = createServer();
     server.listen(path);
     await once(server, "listening");
+    // Whichever end fails first knows the reason: a writer that cannot write, or QEMU that cannot send.
+    const failure = new AbortController();
+    const either = AbortSignal.any([signal, failure.signal]);
+    const fail = (error: unknown): never => {
+      failure.abort(error);
+      throw either.reason;
+    };
     try {
-      const written = once(server, "connection", { signal }).then(([socket]) =>
-        pipeline(socket as Socket, createWriteStream(deviceState, { mode: 0o600, flush: true }), { signal }),
+      const written = once(server, "connection", { signal: either }).then(([socket]) =>
+        pipeline(socket as Socket, createWriteStream(deviceState, { mode: 0o600, flush: true }), { signal: either }),
       );
-      written.catch(() => {}); // awaited below, after the migration's own verdict
-      await this.#migrate("migrate", `unix:${path}`, signal);
-      await written;
+      await Promise.all([written.catch(fail), this.#migrate("migrate", `unix:${path}`, either).catch(fail)]);
       await flushFile(this.#memory);
     } catch (error) {
       await this.#qmp.execute("migrate_cancel").catch(() => {});
@@ -122,7 +127,8 @@ export class QemuVmm implements Vmm {
     done.promise.catch(() => {});
     try {
       await this.#qmp.execute(command, { uri });
-      await abortable(Promise.race([done.promise, this.exited.then(() => Promise.reject(new QmpError("QEMU ended")))]), signal);
+      void this.exited.then(() => done.reject(new QmpError("QEMU ended")));
+      await abortable(done.promise, signal);
     } catch (error) {
       const info = await this.#qmp.execute<MigrationInfo>("query-migrate").catch((): MigrationInfo => ({}));
       throw info["error-desc"] === undefined ? error : new QmpError(info["error-desc"]);

@@ -84,7 +84,8 @@ async function coldStart(context: EffectContext, reason: string, booted: Booted)
   const { spec, image } = await specOf(context);
   const limit = within(signal, deps.settings.bootTimeoutMs, "the boot");
   const { agent } = await context.attach(await deps.hypervisor.boot(spec, limit));
-  await agent.hello(limit);
+  const hello = await agent.hello(limit);
+  if (hello.phase !== "waiting") throw new Error(agent.startFailure ?? "the guest ended before its app was started");
   return startApp(context, agent, image, () => booted("cold", reason));
 }
 

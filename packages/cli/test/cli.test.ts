@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startCli, type TestCli } from "./helpers.ts";
+
+let cli: TestCli;
+let hibernaut: TestCli["hibernaut"];
+let json: TestCli["json"];
+
+beforeAll(async () => {
+  cli = await startCli();
+  ({ hibernaut, json } = cli);
+}, 60_000);
+afterAll(() => cli.close());
+
+async function runMachine(...options: string[]): Promise<string> {
+  const { code, document } = await json(["machine", "run", "oci:/srv/app", ...options]);
+  expect(code).toBe(0);
+  return document.id as string;
+}
+
+describe("apps and tokens", () => {
+  test("apps live and go", async () => {
+    expect(await hibernaut(["apps", "create", "blog"])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("App blog is created."),
+    });
+    expect(await hibernaut(["apps", "create", "blog"])).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: "Error: There is an app blog already.\n",
+    });
+    expect(await json(["apps", "create", "blog"])).toMatchObject({
+      code: 1,
+      document: { error: "already_exists", request_id: expect.any(String) },
+    });
+    expect((await hibernaut(["apps", "list"])).stdout).toMatch(/^NAME +MACHINES +CREATED\n(.*\n)*blog +0 /);
+    expect((await json(["apps", "list"])).document).toContainEqual(
+      expect.objectContaining({ name: "blog", machine_count: 0 }),
+    );
+    expect(await hibernaut(["apps", "destroy", "blog"])).toMatchObject({ code: 0, stdout: "App blog is gone.\n" });
+  });
+
+  test("a token is made, used, listed and revoked", async () => {
+    const { stdout } = await hibernaut(["tokens", "create", "ci"]);
+    const token = stdout.trim();
+    expect(await hibernaut(["tokens", "list"], { HIBERNAUT_API_TOKEN: token })).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/ci .*live/),
+    });
+    const { id } = cli.server.tokens.list().find(({ name }) => name === "ci") ?? { id: "" };
+    expect(await hibernaut(["tokens", "revoke", id])).toMatchObject({ code: 0 });
+    expect(await hibernaut(["tokens", "list"], { HIBERNAUT_API_TOKEN: token })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^Error: The token is unknown or revoked\./),
+    });
+  });
+});
+
+describe("machines", () => {
+  test("go through their life", async () => {
+    const id = await runMachine(
+      "--name",
+      "web-1",
+      "--port",
+      "8080",
+      "--autostop",
+      "suspend",
+      "--memory",
+      "512",
+      "-e",
+      "A=1",
+      "-e",
+      "B=2",
+    );
+    const { document } = await json(["machine", "status", id]);
+    expect(document).toMatchObject({
+      id,
+      name: "web-1",
+      state: "running",
+      config: {
+        guest: { memory_mb: 512 },
+        env: { A: "1", B: "2" },
+        services: [{ internal_port: 8080, autostop: "suspend" }],
+      },
+    });
+    expect((await hibernaut(["machine", "status", id])).stdout).toMatch(/can suspend +yes\n/);
+    expect((await hibernaut(["machine", "list"])).stdout).toMatch(new RegExp(`${id} +web-1 +running`));
+    expect(await hibernaut(["machine", "suspend", id])).toMatchObject({
+      code: 0,
+      stdout: `Machine ${id} is suspended.\n`,
+      stderr: `Suspending ${id}...\n`,
+    });
+    expect(await json(["machine", "wait", id, "--state", "suspended"])).toMatchObject({
+      code: 0,
+      document: [{ machine_id: id, ok: true, state: "suspended" }],
+    });
+    expect(await hibernaut(["machine", "start", id])).toMatchObject({
+      code: 0,
+      stdout: `Machine ${id} is running (resumed in 182 ms).\n`,
+    });
+    expect(await hibernaut(["machine", "restart", id])).toMatchObject({ code: 0 });
+    expect(await hibernaut(["machine", "stop", id, "--no-wait"])).toMatchObject({ code: 0 });
+    expect(await hibernaut(["machine", "wait", id, "--state", "stopped"])).toMatchObject({ code: 0 });
+    expect((await hibernaut(["machine", "events", id, "--limit", "1"])).stdout).toMatch(/stop +stopping -> stopped/);
+    expect(await hibernaut(["machine", "destroy", id])).toMatchObject({ code: 0, stdout: `Machine ${id} is gone.\n` });
+  });
+
+  test("are made without being started, and get a command of their own", async () => {
+    const words = ["node", "report.js", "--json"];
+    const { stdout } = await hibernaut(["machine", "create", "--image", "x", "--json", "--", ...words]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      state: "created",
+      config: { image: "x", init: { cmd: words } },
+    });
+  });
+
+  test("are updated: what is named, or nothing but the guest bundle", async () => {
+    const id = await runMachine("--env", "A=1");
+    const { document: changed } = await json(["machine", "update", id, "--env", "B=2", "--cpus", "2"]);
+    expect(changed).toMatchObject({
+      state: "running",
+      config: { image: "oci:/srv/app", env: { A: "1", B: "2" }, guest: { cpus: 2 } },
+    });
+    const { code, document: moved } = await json(["machine", "update", id, "--yes"]);
+    expect(code).toBe(0);
+    expect(moved.config).toEqual(changed.config);
+    expect(moved.version).not.toBe(changed.version);
+  });
+
+  test("several at once: one that fails does not keep the others from it", async () => {
+    const ids = [await runMachine(), await runMachine()];
+    const { code, document } = await json(["machine", "suspend", ...ids, "00000000000000"]);
+    expect(code).toBe(1);
+    expect(document).toMatchObject([
+      { machine_id: ids[0], ok: true, state: "suspended" },
+      { machine_id: ids[1], ok: true, state: "suspended" },
+      { machine_id: "00000000000000", ok: false, error: "not_found" },
+    ]);
+  });
+
+  test("that fail to start say why", async () => {
+    const { code, stderr } = await hibernaut(["machine", "run", "broken"]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /Error: Machine \w+ is failed, not running: the app did not start\. See `hibernaut machine events \w+`\.\n$/,
+    );
+  });
+
+  test("that cannot be suspended are refused with the platform's words", async () => {
+    const id = await runMachine("--memory", "4096");
+    expect((await hibernaut(["machine", "status", id])).stdout).toMatch(/can suspend +no: It has 4096 MB/);
+    expect(await hibernaut(["machine", "suspend", id])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`Error: Machine ${id} cannot suspend.`),
+    });
+  });
+
+  test("that are not there in time end with 124", async () => {
+    const id = await runMachine();
+    const { code, stderr } = await hibernaut([
+      "machine",
+      "wait",
+      id,
+      "--state",
+      "stopped,suspended",
+      "--wait-timeout",
+      "1",
+    ]);
+    expect(code).toBe(124);
+    expect(stderr).toContain(
+      "Error: machine failed to reach desired state, stopped, suspended, currently running. See `hibernaut machine status <id>`",
+    );
+    expect((await json(["machine", "run", "slow", "--wait-timeout", "1"])).code).toBe(124);
+  });
+});
+
+describe("no platform", () => {
+  test("that answers: what to do", async () => {
+    const { code, stderr } = await hibernaut(["apps", "list"], { HIBERNAUT_API_URL: "http://127.0.0.1:1" });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^Error: The platform does not answer at http:\/\/127\.0\.0\.1:1\. Start it with `hibernaut serve`/,
+    );
+  });
+
+  test("that is known: what to do, also as JSON", async () => {
+    const none = { HIBERNAUT_API_URL: "", HIBERNAUT_API_TOKEN: "" };
+    expect(await hibernaut(["apps", "list"], none)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^Error: No platform is known/),
+    });
+    expect(await json(["apps", "list"], none)).toMatchObject({ code: 1, document: { error: "unavailable" } });
+  });
+});
+
+test("serve says in words what it cannot do", async () => {
+  const { code, stdout, stderr } = await hibernaut(["serve"], { HIBERNAUT_API_LISTEN: "nonsense" });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toBe("Error: HIBERNAUT_API_LISTEN must be host:port, with port 0 for any free one.\n");
+});

@@ -1,0 +1,81 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { findApp, findConnection } from "../src/config.ts";
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "hibernaut-cli-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function write(file: string, content: unknown): void {
+  mkdirSync(join(folder, file, ".."), { recursive: true });
+  writeFileSync(join(folder, file), typeof content === "string" ? content : JSON.stringify(content));
+}
+
+describe("the connection", () => {
+  const saved = { api_url: "http://127.0.0.1:4280", api_token: "hib_saved" };
+  const home = () => ({ XDG_CONFIG_HOME: folder });
+
+  test("is the environment's", () => {
+    write("hibernaut/config.json", saved);
+    expect(findConnection({ ...home(), HIBERNAUT_API_URL: "http://x", HIBERNAUT_API_TOKEN: "t" })).toEqual({
+      apiUrl: "http://x",
+      token: "t",
+    });
+  });
+
+  test("else the user's file's, or its with another token", () => {
+    write("hibernaut/config.json", saved);
+    expect(findConnection(home())).toEqual({ apiUrl: saved.api_url, token: "hib_saved" });
+    expect(findConnection({ ...home(), HIBERNAUT_API_TOKEN: "t" })).toEqual({ apiUrl: saved.api_url, token: "t" });
+    expect(findConnection({ HOME: folder, XDG_CONFIG_HOME: folder }).token).toBe("hib_saved");
+  });
+
+  test("is the data folder's when that is named", () => {
+    write("hibernaut/config.json", saved);
+    write("data/config.json", { api_url: "http://127.0.0.1:9", api_token: "hib_data" });
+    expect(findConnection({ ...home(), HIBERNAUT_DATA_DIR: join(folder, "data") })).toEqual({
+      apiUrl: "http://127.0.0.1:9",
+      token: "hib_data",
+    });
+  });
+
+  test("never takes a saved token to another address", () => {
+    write("hibernaut/config.json", saved);
+    expect(findConnection({ ...home(), HIBERNAUT_API_URL: `${saved.api_url}/` }).token).toBe("hib_saved");
+    expect(() => findConnection({ ...home(), HIBERNAUT_API_URL: "http://elsewhere" })).toThrow(
+      "There is no token for http://elsewhere.",
+    );
+  });
+
+  test("that is unknown or broken says what to do", () => {
+    expect(() => findConnection(home())).toThrow(/does not exist. Start one with `hibernaut serve`/);
+    write("hibernaut/config.json", "{ broken");
+    expect(() => findConnection(home())).toThrow(/is not valid JSON. Repair it/);
+  });
+});
+
+describe("the app", () => {
+  test("is the option's, else the environment's, else the project's", () => {
+    write("hibernaut.toml", 'app = "project"\n');
+    expect(findApp("option", { HIBERNAUT_APP: "environment" }, folder)).toBe("option");
+    expect(findApp(undefined, { HIBERNAUT_APP: "environment" }, folder)).toBe("environment");
+    expect(findApp(undefined, {}, folder)).toBe("project");
+  });
+
+  test.each([
+    ["# a comment\n\napp = 'shop' # mine\n[build]\nx = 1", "shop"],
+    ['  app="shop"', "shop"],
+    ['[build]\napp = "not this"', undefined],
+    ['# app = "not this"', undefined],
+    ['application = "not this"', undefined],
+  ])("%j names %s", (content, app) => {
+    write("hibernaut.toml", content);
+    if (app === undefined) expect(() => findApp(undefined, {}, folder)).toThrow("No app is named. Add --app <name>");
+    else expect(findApp(undefined, {}, folder)).toBe(app);
+  });
+});

@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { CONFIG_OPTIONS, changesConfig, withOptions } from "../src/machine-config.ts";
+
+describe("options change a configuration", () => {
+  test.each([
+    [{}, {}],
+    [{ image: "y" }, { image: "y" }],
+    [{ memory: 512 }, { guest: { memory_mb: 512 } }],
+    [{ env: ["A=1", "B=x=y", "C="] }, { env: { A: "1", B: "x=y", C: "" } }],
+    [{ port: 80 }, { services: [{ protocol: "http", internal_port: 80 }] }],
+    [
+      { port: 80, autostop: "suspend" as const, autostart: "off" as const, idleTimeout: 5, minRunning: 1 },
+      {
+        services: [
+          {
+            protocol: "http",
+            internal_port: 80,
+            autostop: "suspend",
+            autostart: false,
+            idle_timeout: 5,
+            min_machines_running: 1,
+          },
+        ],
+      },
+    ],
+    [{ restart: "always" as const, maxRetries: 3 }, { restart: { policy: "always", max_retries: 3 } }],
+    [{ stopSignal: "SIGINT", stopTimeout: 9 }, { stop_config: { signal: "SIGINT", timeout: 9 } }],
+    [
+      { metadata: ["team=a"], schedule: "daily" as const },
+      { metadata: { team: "a" }, schedule: "daily" },
+    ],
+  ])("%j", (options, expected) => {
+    expect(withOptions({ image: "x" }, options)).toEqual({ image: "x", ...expected });
+  });
+
+  test("and leave alone what they do not name", () => {
+    const before = {
+      image: "x",
+      guest: { cpus: 2, memory_mb: 256 },
+      env: { A: "1", B: "2" },
+      init: { cmd: ["run"] },
+      services: [
+        { internal_port: 80, autostart: true },
+        { internal_port: 81, protocol: "tcp" as const },
+      ],
+    };
+    expect(withOptions(before, { memory: 512, env: ["B=3"], port: 8080 })).toEqual({
+      ...before,
+      guest: { cpus: 2, memory_mb: 512 },
+      env: { A: "1", B: "3" },
+      services: [
+        { internal_port: 8080, autostart: true },
+        { internal_port: 81, protocol: "tcp" },
+      ],
+    });
+    expect(withOptions(before, { autostop: "stop" }).services).toMatchObject([
+      { autostop: "stop" },
+      { autostop: "stop" },
+    ]);
+  });
+
+  test("wrong ones are usage errors", () => {
+    expect(() => withOptions({ image: "x" }, { env: ["A"] })).toThrow("--env takes NAME=value, not `A`.");
+    expect(() => withOptions({ image: "x" }, { autostop: "stop" })).toThrow("Add --port.");
+  });
+
+  test("and it is known whether any was given", () => {
+    expect(changesConfig({})).toBe(false);
+    for (const options of [
+      { image: "y" },
+      { env: ["A=1"] },
+      { port: 1 },
+      { autostop: "off" as const },
+      { maxRetries: 0 },
+    ]) {
+      expect(changesConfig(options)).toBe(true);
+    }
+    // What the waiting options ask for is no change.
+    expect(changesConfig({ waitTimeout: 5, yes: true } as object)).toBe(false);
+  });
+});
+
+test("every option has words", () => {
+  for (const { flags, description } of CONFIG_OPTIONS)
+    expect(`${flags} ${description}`).toMatch(/^\S.*--[a-z-]+ <.*> \w|^--[a-z-]+ <.*> \w/);
+});

@@ -1,0 +1,64 @@
+import { PassThrough } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, expect, test, vi } from "vitest";
+import { requireNode } from "../src/node-version.ts";
+import { ago, megabytes, showProgress, style, table } from "../src/terminal.ts";
+
+afterEach(() => vi.unstubAllEnvs());
+
+function stream(isTTY: boolean) {
+  const output = new PassThrough();
+  return Object.assign(output, { isTTY, text: () => String(output.read() ?? "") }) as unknown as NodeJS.WriteStream & {
+    text(): string;
+  };
+}
+
+test("colour is for terminals, and not with NO_COLOR", () => {
+  vi.stubEnv("NO_COLOR", "");
+  vi.stubEnv("TERM", "xterm");
+  expect(style("red", "x", stream(true))).toContain("\x1b[31m");
+  expect(style("red", "x", stream(false))).toBe("x");
+  vi.stubEnv("NO_COLOR", "1");
+  expect(style("red", "x", stream(true))).toBe("x");
+});
+
+test("progress is a spinner with seconds on a terminal, cleared at the end", async () => {
+  const terminal = stream(true);
+  expect(await showProgress("Starting", delay(150, "done"), terminal)).toBe("done");
+  const text = terminal.text();
+  expect(text).toMatch(/\r\x1b\[2K⠋ Starting .*0\.0 s/);
+  expect(text).toMatch(/⠙ Starting .*0\.1 s/);
+  expect(text.endsWith("\r\x1b[2K")).toBe(true);
+});
+
+test("and one plain line elsewhere", async () => {
+  const log = stream(false);
+  await expect(showProgress("Starting", Promise.reject(new Error("no")), log)).rejects.toThrow("no");
+  expect(log.text()).toBe("Starting...\n");
+});
+
+test("a table is as wide as its cells", () => {
+  expect(
+    table([
+      ["ID", "NAME"],
+      ["123", "a"],
+      ["4", "bcd"],
+    ]),
+  ).toBe("ID   NAME\n123  a\n4    bcd");
+});
+
+test("times and sizes are for people", () => {
+  const now = Date.parse("2026-01-03T00:00:00Z");
+  expect(ago("2026-01-02T23:59:30Z", now)).toBe("30 s ago");
+  expect(ago("2026-01-02T23:30:00Z", now)).toBe("30 min ago");
+  expect(ago("2026-01-02T12:00:00Z", now)).toBe("12 h ago");
+  expect(ago("2025-12-20T00:00:00Z", now)).toBe("14 d ago");
+  expect(ago("2026-01-04T00:00:00Z", now)).toBe("0 s ago");
+  expect(megabytes(268_500_000)).toBe("256 MB");
+  expect(megabytes(1_500_000)).toBe("1.4 MB");
+});
+
+test("an old Node is told where the new one is", () => {
+  expect(() => requireNode("20.20.2")).toThrow(/needs Node 24; this is 20.20.2. Run it as `npx hibernaut`/);
+  requireNode("24.0.0");
+});

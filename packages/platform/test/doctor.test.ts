@@ -1,0 +1,68 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { checkNode, checkSocketPath, type Diagnosis, diagnose } from "../src/doctor.ts";
+import { readSettings } from "../src/settings.ts";
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "hibernaut-doctor-test-"));
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function diagnoses(environment: Record<string, string>): Promise<Map<string, Diagnosis>> {
+  const settings = readSettings({
+    HOME: folder,
+    HIBERNAUT_ACCELERATOR: "tcg",
+    HIBERNAUT_DATA_DIR: join(folder, "data"),
+    ...environment,
+  });
+  const found = new Map<string, Diagnosis>();
+  for await (const diagnosis of diagnose(settings)) found.set(diagnosis.name, diagnosis);
+  return found;
+}
+
+describe("a host that lacks everything", () => {
+  test("is told the command for each fault, and nothing is made", async () => {
+    vi.stubEnv("PATH", folder);
+    const found = await diagnoses({
+      HIBERNAUT_QEMU: join(folder, "no-qemu"),
+      HIBERNAUT_GUEST_BUNDLE: join(folder, "no-bundle"),
+    });
+    for (const name of ["qemu", "skopeo", "umoci", "mksquashfs", "mkfs.ext4", "guest bundle"]) {
+      expect(found.get(name), name).toMatchObject({
+        status: "fail",
+        fix: expect.stringMatching(/^(apt-get install -y [a-z0-9-]+|npm run setup)$/),
+      });
+    }
+    expect(found.get("skopeo")?.found).toBe("not installed; it copies images");
+    expect(found.get("data folder")).toMatchObject({ status: "ok", found: expect.stringContaining("will be made") });
+    expect(existsSync(join(folder, "data"))).toBe(false);
+  });
+
+  test("every fault and every warning has a fix or a reason", async () => {
+    for (const { status, fix, found } of (await diagnoses({})).values())
+      if (status !== "ok") expect(fix ?? found).not.toBe("");
+  });
+});
+
+test("Node 24 is needed", () => {
+  expect(checkNode("20.20.2")).toMatchObject({ status: "fail", fix: "npm run setup" });
+  expect(checkNode("24.0.0")).toMatchObject({ status: "ok" });
+  expect(checkNode("100.0.0")).toMatchObject({ status: "ok" });
+});
+
+test("a socket's path holds 107 bytes, and letters may be more than one", () => {
+  const longest = 107 - "/run/00000000000000/capture.sock".length;
+  expect(checkSocketPath(`/${"a".repeat(longest - 1)}`)).toMatchObject({ status: "ok", found: "107 of 107 bytes" });
+  expect(checkSocketPath(`/${"a".repeat(longest)}`)).toMatchObject({
+    status: "fail",
+    fix: expect.stringContaining("HIBERNAUT_DATA_DIR"),
+  });
+  expect(checkSocketPath(`/${"ä".repeat(longest - 1)}`)).toMatchObject({ status: "fail" });
+});

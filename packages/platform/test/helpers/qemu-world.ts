@@ -1,0 +1,57 @@
+/** What tests on real QEMU share: the counter image, a guest bundle, requests to a guest. */
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+const ROOT = join(import.meta.dirname, "../../../..");
+/** The demo image that the set-up packs. */
+export const COUNTER_IMAGE = `oci:${join(ROOT, ".build/counter")}:latest`;
+export const BUNDLE = join(ROOT, "packages/guest/.build/bundle");
+
+export interface CounterAnswer {
+  nonce: string;
+  count: number;
+  pid: number;
+  uptime_ms: number;
+  now: string;
+}
+
+/** One request on a connection of its own. Rejects when the guest does not answer within `timeoutMs`. */
+export function ask(address: string, port = 8080, timeoutMs = 10_000): Promise<CounterAnswer> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: address, port, agent: false, timeout: timeoutMs }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => {
+        text += chunk;
+      });
+      response.on("end", () => resolve(JSON.parse(text) as CounterAnswer));
+      response.on("error", reject);
+    });
+    sent.on("timeout", () => sent.destroy(new Error("the guest does not answer")));
+    sent.on("error", reject);
+    sent.end();
+  });
+}
+
+/** Asks until there is an answer. The emulated network accepts before the guest does, so the first tries may be reset. */
+export async function askUntilAnswered(address: string, port = 8080, deadlineMs = 30_000): Promise<CounterAnswer> {
+  const end = performance.now() + deadlineMs;
+  for (;;) {
+    try {
+      return await ask(address, port);
+    } catch (error) {
+      if (performance.now() > end) throw error;
+      await delay(10);
+    }
+  }
+}
+
+/** A data folder with a short path, because socket paths are bounded. */
+export async function dataFolder(): Promise<{ path: string; dispose(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), "hibernaut-"));
+  await mkdir(join(path, "cfg"));
+  return { path, dispose: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
+}

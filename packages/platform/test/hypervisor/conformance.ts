@@ -1,0 +1,191 @@
+/** What every hypervisor must do. The fake and QEMU pass the same suite. */
+import { createHash } from "node:crypto";
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { GuestAgent, type GuestConfig } from "../../src/guest/agent.ts";
+import type { Hypervisor, Vmm, VmmRef, VmmSpec } from "../../src/hypervisor/contract.ts";
+
+export interface Harness {
+  /** A hypervisor as a newly started platform makes it. All of them share one host. */
+  hypervisor(): Hypervisor;
+  /** A machine that does not exist yet. */
+  newSpec(): Promise<VmmSpec>;
+  guestConfig(spec: VmmSpec): GuestConfig;
+  /** One request to the app: its nonce, and how many requests it has seen. Rejects while the guest stands still. */
+  request(spec: VmmSpec): Promise<{ nonce: string; count: number; now: number }>;
+  /** Ends the process from outside, as the kernel might. */
+  murder(ref: VmmRef): void;
+  dispose(): Promise<void>;
+}
+
+const LIMIT_MS = 60_000;
+const limit = () => AbortSignal.timeout(LIMIT_MS);
+
+export function describeHypervisor(name: string, open: () => Promise<Harness>): void {
+  describe(`${name} as a hypervisor`, () => {
+    let harness: Harness;
+    const alive = new Set<Vmm>();
+
+    beforeAll(async () => {
+      harness = await open();
+    });
+    afterEach(async () => {
+      for (const vmm of alive) await vmm.kill();
+      alive.clear();
+      expect(await harness.hypervisor().find()).toEqual([]);
+    });
+    afterAll(() => harness?.dispose());
+
+    const keep = (vmm: Vmm): Vmm => {
+      alive.add(vmm);
+      return vmm;
+    };
+
+    async function running(): Promise<{ vmm: Vmm; agent: GuestAgent; spec: VmmSpec; nonce: string }> {
+      const spec = await harness.newSpec();
+      const vmm = keep(await harness.hypervisor().boot(spec, limit()));
+      const agent = new GuestAgent(await vmm.openChannel(limit()));
+      await agent.hello(limit());
+      await agent.run(harness.guestConfig(spec), limit());
+      await agent.ready(limit());
+      const { nonce } = await harness.request(spec);
+      return { vmm, agent, spec, nonce };
+    }
+
+    async function suspended() {
+      const guest = await running();
+      const devices = join(dirname(guest.spec.memory), "devices");
+      await guest.agent.quiesce(limit());
+      await guest.vmm.pause();
+      await guest.vmm.capture(devices, limit());
+      return { ...guest, devices };
+    }
+
+    test("a guest boots, says hello, runs its app and answers", async () => {
+      const { vmm, spec } = await running();
+      expect(await vmm.state()).toBe("running");
+      expect(await harness.request(spec)).toMatchObject({ count: 2 });
+      expect((await harness.hypervisor().find()).map((ref) => ref.machineId)).toEqual([spec.machineId]);
+    });
+
+    test("a captured guest is resumed by another process exactly where it stopped, at the right time of day", async () => {
+      const { vmm, spec, nonce, devices } = await suspended();
+      await vmm.kill();
+      const before = await digest(spec.memory);
+      const resumed = keep(await harness.hypervisor().restore(spec, devices, limit()));
+      expect(await resumed.state()).toBe("paused");
+      expect(await digest(spec.memory), "nothing is written before the guest runs").toBe(before);
+      const agent = new GuestAgent(await resumed.openChannel(limit()));
+      await resumed.run();
+      await agent.awake(limit());
+      const answer = await harness.request(spec);
+      expect(answer).toMatchObject({ nonce, count: 2 });
+      expect(Math.abs(answer.now - Date.now())).toBeLessThan(500);
+    });
+
+    test("a capture that is given up leaves the same guest running", async () => {
+      const { vmm, agent, spec, nonce } = await suspended();
+      expect(await vmm.state()).toBe("paused");
+      await vmm.run();
+      await agent.awake(limit());
+      expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
+    });
+
+    test("a guest can be captured again and again", async () => {
+      const { vmm, agent, spec, nonce, devices } = await suspended();
+      for (let round = 2; round < 5; round += 1) {
+        await vmm.run();
+        await agent.awake(limit());
+        expect(await harness.request(spec)).toMatchObject({ nonce, count: round });
+        await agent.quiesce(limit());
+        await vmm.pause();
+        await vmm.capture(`${devices}-${round}`, limit());
+      }
+    });
+
+    test("an aborted capture rejects, and the guest goes on", async () => {
+      const { vmm, agent, spec, nonce } = await running();
+      await agent.quiesce(limit());
+      await vmm.pause();
+      const gaveUp = new Error("never mind");
+      await expect(vmm.capture(join(dirname(spec.memory), "devices"), AbortSignal.abort(gaveUp))).rejects.toThrow();
+      await vmm.run();
+      await agent.awake(limit());
+      expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
+    });
+
+    test("a capture that cannot be written rejects with the reason, and the guest goes on", async () => {
+      const { vmm, agent, spec, nonce } = await running();
+      await agent.quiesce(limit());
+      await vmm.pause();
+      await expect(vmm.capture(join(dirname(spec.memory), "nowhere", "devices"), limit())).rejects.toThrow(/ENOENT/);
+      await vmm.run();
+      await agent.awake(limit());
+      expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
+    });
+
+    test("a new platform finds a guest that the old one left, and takes it over", async () => {
+      const { vmm, spec, nonce } = await running();
+      vmm.release();
+      const other = harness.hypervisor();
+      const [ref] = await other.find();
+      if (ref === undefined) throw new Error("nothing was found");
+      const adopted = keep(await other.adopt(ref, limit()));
+      expect(await adopted.state()).toBe("running");
+      const agent = new GuestAgent(await adopted.openChannel(limit()));
+      expect(await agent.hello(limit(), { resync: true })).toMatchObject({ phase: "running", ready: true });
+      expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
+      await adopted.kill();
+      alive.delete(vmm);
+    });
+
+    test("a recycled pid is neither adopted nor ended", async () => {
+      const { vmm, spec, nonce } = await running();
+      const stranger = { ...vmm.ref, startTicks: "1" };
+      await expect(harness.hypervisor().adopt(stranger, limit())).rejects.toThrow();
+      await harness.hypervisor().end(stranger);
+      expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
+    });
+
+    test("the end of the process is noticed, whoever ended it, and ending it again is fine", async () => {
+      const { vmm } = await running();
+      harness.murder(vmm.ref);
+      await vmm.exited;
+      await vmm.kill();
+      await vmm.kill();
+      await expect(vmm.state()).rejects.toThrow();
+    });
+
+    test("a guest that is asked to stop powers itself off", async () => {
+      const { vmm, agent } = await running();
+      const exit = new Promise((resolve) => {
+        agent.onExit = resolve;
+      });
+      agent.stop(15, 5000);
+      expect(await exit).toMatchObject({ code: 0, oom: false });
+      await vmm.exited;
+    });
+
+    test("a start that is aborted leaves nothing behind", async () => {
+      const spec = await harness.newSpec();
+      await expect(harness.hypervisor().boot(spec, AbortSignal.abort(new Error("stop")))).rejects.toThrow();
+      expect(await harness.hypervisor().find()).toEqual([]);
+    });
+
+    test("state that is none is refused, and nothing is left behind", async () => {
+      const { vmm, spec, devices } = await suspended();
+      await vmm.kill();
+      await writeFile(devices, "this is not the state of a machine");
+      await expect(harness.hypervisor().restore(spec, devices, limit())).rejects.toThrow();
+      expect(await harness.hypervisor().find()).toEqual([]);
+      expect((await stat(spec.memory)).size).toBe(spec.memoryMb * 1024 * 1024);
+    });
+  });
+}
+
+async function digest(path: string): Promise<string> {
+  return createHash("sha256")
+    .update(await readFile(path))
+    .digest("hex");
+}

@@ -1,0 +1,51 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { GuestConfig } from "../../src/guest/agent.ts";
+import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
+import { newMachineId } from "../../src/machines/identity.ts";
+import { UserNetwork } from "../../src/network/user.ts";
+import { describeHypervisor } from "./conformance.ts";
+
+describeHypervisor("the fake", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "hibernaut-fake-"));
+  const host = new FakeHost();
+  const network = new UserNetwork();
+  return {
+    hypervisor: () => new FakeHypervisor(host),
+    newSpec: async () => {
+      const machineId = newMachineId();
+      const runDir = join(folder, machineId);
+      await mkdir(runDir);
+      return {
+        machineId,
+        cpus: 1,
+        memoryMb: 16,
+        bundle: { version: "1", kernel: "", initrd: "" },
+        image: "",
+        layer: "",
+        memory: join(runDir, "memory"),
+        runDir,
+        consoleLog: "",
+        network: await network.attach(machineId, "127.20.0.1", [8080]),
+      };
+    },
+    guestConfig: (): GuestConfig => ({
+      hostname: "m",
+      args: ["app"],
+      env: {},
+      user: "",
+      workdir: "/",
+      network: { address: "10.0.2.15/24", gateway: "10.0.2.2", dns: "10.0.2.3" },
+      ports: [8080],
+    }),
+    request: async (spec) => {
+      const guest = host.guest(spec.machineId);
+      const answer = guest?.request();
+      if (guest === undefined || answer === undefined) throw new Error("no answer");
+      return { ...answer, now: Date.now() + guest.state.clockOffsetMs };
+    },
+    murder: (ref) => host.end(ref),
+    dispose: () => rm(folder, { recursive: true, force: true }),
+  };
+});

@@ -1,0 +1,89 @@
+#!/usr/bin/env node
+/**
+ * `npm run up`: sets up what is missing, starts the platform, and shows one real machine start, sleep
+ * and wake. Plain JavaScript for Node 18 and later; the platform itself runs on the Node that the set-up brings.
+ */
+import { parseArgs } from "node:util";
+import { startPlatform } from "./lib/platform.mjs";
+import { createProgress } from "./lib/progress.mjs";
+import { SetupError } from "./lib/run.mjs";
+import { endTour, tour } from "./lib/tour.mjs";
+import { setup } from "./setup.mjs";
+
+const USAGE = `Usage: npm run up [-- --exit] [-- --json]
+
+Sets up this machine, starts the platform, shows a machine start, suspend and resume, and stays
+in the foreground until Ctrl-C.
+
+  --exit   leave after the tour
+  --json   print the measurements as one JSON object, the last line of standard output
+`;
+const STEPS = 5;
+
+/** @param {import("./lib/tour.mjs").TourResult} result */
+function story(result) {
+  const times = Math.round(result.cold_start_ms / result.resume_ms);
+  return [
+    "",
+    `  accelerator  ${result.accelerator}`,
+    `  cold start   ${result.cold_start_ms} ms`,
+    `  suspend      ${result.suspend_ms} ms`,
+    `  resume       ${result.resume_ms} ms  (${times} times faster)`,
+    `  memory       ${result.resumed ? "kept" : "LOST"}: nonce ${result.nonce}, requests ${result.counts.join(", ")}`,
+    "",
+    "",
+  ].join("\n");
+}
+
+/** @param {import("./lib/tour.mjs").TourResult} result @param {string} apiUrl */
+function invitation({ app, machine_id: id, address }, apiUrl) {
+  return [
+    `The platform answers at ${apiUrl}. In another terminal:`,
+    `  curl ${address}`,
+    `  npx hibernaut machine suspend ${id} --app ${app}`,
+    `  npx hibernaut machine start ${id} --app ${app}`,
+    "Ctrl-C ends the tour's machine and the platform.",
+    "",
+  ].join("\n");
+}
+
+/** Settles at the first Ctrl-C or SIGTERM. */
+function interruption() {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => resolve(signal));
+  });
+}
+
+/** @param {{ exit?: boolean, json?: boolean }} options @returns {Promise<number>} The exit code. */
+async function up({ exit = false, json = false }) {
+  await setup({ quiet: true });
+  const interrupted = interruption();
+  const progress = createProgress(STEPS);
+  const platform = await progress.step("start the platform", startPlatform);
+  try {
+    const touring = tour(platform, progress).then((result) => ({ result }));
+    const first = await Promise.race([touring, interrupted.then(() => ({ result: undefined }))]);
+    if (first.result === undefined) return 130;
+    process.stderr.write(story(first.result));
+    if (json) process.stdout.write(`${JSON.stringify(first.result)}\n`);
+    if (!exit) {
+      process.stderr.write(invitation(first.result, platform.apiUrl));
+      await Promise.race([interrupted, platform.ended]);
+    }
+    return first.result.resumed ? 0 : 1;
+  } finally {
+    await endTour(platform).catch((error) => process.stderr.write(`${error.message}\n`));
+    await platform.stop();
+  }
+}
+
+try {
+  const { values } = parseArgs({ options: { exit: { type: "boolean" }, json: { type: "boolean" }, help: { type: "boolean" } } });
+  if (values.help) process.stdout.write(USAGE);
+  else process.exitCode = await up(values);
+} catch (error) {
+  const usage = error instanceof TypeError && "code" in error;
+  const expected = error instanceof SetupError || usage;
+  process.stderr.write(`${expected ? error.message : (error instanceof Error && error.stack) || error}\n${usage ? USAGE : ""}`);
+  process.exitCode = usage ? 2 : 1;
+}
