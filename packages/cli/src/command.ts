@@ -1,12 +1,14 @@
 /** A command is data: help, tests and the parser are made from it. */
 import type { Context } from "./context.ts";
 
+/** What stands after the name of a command. */
 export interface Argument {
   /** `<name>` is needed, `[name]` may be left out, `...` repeats. */
   usage: string;
   description: string;
 }
 
+/** What a command may be told with `--`. */
 export interface Option {
   /** e.g. `--memory <mb>`; a `--no-` option is true until it is given. */
   flags: string;

@@ -4,6 +4,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { CliError, UsageError } from "./failure.ts";
 
+/** How to reach a platform. */
 export interface Connection {
   apiUrl: string;
   token: string;

@@ -9,6 +9,7 @@ export interface GlobalOptions {
   app?: string;
 }
 
+/** The platform, the app and the terminal of one run of the command line. */
 export class Context {
   readonly json: boolean;
   readonly #app: string | undefined;

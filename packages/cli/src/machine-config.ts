@@ -3,6 +3,7 @@ import type { MachineConfig, ServiceConfig } from "@hibernaut/client";
 import type { Option } from "./command.ts";
 import { UsageError } from "./failure.ts";
 
+/** The values of {@link CONFIG_OPTIONS}, named as the parser names them. */
 export interface ConfigOptions {
   image?: string;
   env?: string[];

@@ -9,6 +9,14 @@ import { style } from "./terminal.ts";
 
 declare const HIBERNAUT_VERSION: string;
 
+// Whoever reads us may stop early (`hibernaut --help | head`): that is no failure.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit();
+    throw error;
+  });
+}
+
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(args: string[]): Promise<number> {

@@ -4,6 +4,7 @@ import type { Option, Result } from "./command.ts";
 import type { Context } from "./context.ts";
 import { CliError, failureText, toFailure } from "./failure.ts";
 
+/** The values of {@link WAITING}. */
 export interface WaitingOptions {
   waitTimeout?: number;
   wait?: boolean;
@@ -15,11 +16,13 @@ const TIMEOUT_S = 120;
 /** Longer waits are several requests: what stands between us and the platform may cut a silent one. */
 const REQUEST_S = 60;
 
+/** The option of a command that only waits. */
 export const WAIT_TIMEOUT: Option = {
   flags: "--wait-timeout <seconds>",
   description: `how long to wait (default: ${TIMEOUT_S})`,
   minimum: 1,
 };
+/** The options of a command that acts and then waits. */
 export const WAITING: readonly Option[] = [
   WAIT_TIMEOUT,
   { flags: "--no-wait", description: "return as soon as the platform has accepted it" },

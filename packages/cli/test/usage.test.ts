@@ -1,3 +1,6 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { NOUNS } from "../src/registry.ts";
 import { startCli, type TestCli } from "./helpers.ts";
@@ -33,6 +36,13 @@ describe("help", () => {
     }
     expect(await hibernaut(["--version"])).toMatchObject({ code: 0, stdout: "0.1.0\n" });
   });
+});
+
+test("a reader that stops early is no failure", async () => {
+  const program = join(import.meta.dirname, "../bin/hibernaut.js");
+  const script = `"$0" "$1" --help | true; "$0" "$1" --help | head -n 1`;
+  const { stdout, stderr } = await promisify(execFile)("sh", ["-c", script, process.execPath, program]);
+  expect({ stdout, stderr }).toEqual({ stdout: "Usage: hibernaut [options] [command]\n", stderr: "" });
 });
 
 describe("wrong usage ends with 2", () => {

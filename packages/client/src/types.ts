@@ -1,5 +1,6 @@
 /** What goes over the wire, as `GET /openapi.json` says it. Times are RFC 3339. */
 
+/** Where a machine is in its life. */
 export type MachineState =
   | "created"
   | "running"
@@ -16,6 +17,7 @@ export type MachineState =
 /** What `wait` waits for; `settled` is any state in which a machine rests. */
 export type WaitState = "running" | "stopped" | "suspended" | "destroyed" | "failed" | "created" | "settled";
 
+/** A port of the app, and what the proxy does about it. */
 export interface ServiceConfig {
   protocol?: "tcp" | "http";
   internal_port: number;
@@ -27,6 +29,7 @@ export interface ServiceConfig {
   concurrency?: { type?: "requests" | "connections"; soft_limit?: number; hard_limit?: number };
 }
 
+/** What a machine runs, and how. */
 export interface MachineConfig {
   image: string;
   guest?: { cpus?: number; memory_mb?: number };
@@ -42,6 +45,7 @@ export interface MachineConfig {
   schedule?: "hourly" | "daily" | "weekly" | "monthly";
 }
 
+/** A machine as the platform knows it. */
 export interface Machine {
   machine_id: string;
   /** The same as `machine_id`. */
@@ -63,6 +67,7 @@ export interface Machine {
   updated_at: string;
 }
 
+/** One entry of a machine's history. */
 export interface MachineEvent {
   at: string;
   type: string;
@@ -71,12 +76,14 @@ export interface MachineEvent {
   details: Record<string, unknown>;
 }
 
+/** A name that owns machines and routing. */
 export interface App {
   name: string;
   created_at: string;
   machine_count: number;
 }
 
+/** A token without its secret. */
 export interface Token {
   id: string;
   name: string;
@@ -92,11 +99,13 @@ export interface NewToken {
   created_at: string;
 }
 
+/** A place where machines run. */
 export interface Region {
   code: string;
   name: string;
 }
 
+/** What the platform is, and that it works. */
 export interface Health {
   status: "ok";
   version: string;
@@ -108,6 +117,7 @@ export interface Health {
   guest_bundle: string;
 }
 
+/** What a new machine is made from. */
 export interface CreateMachine {
   name?: string;
   region?: string;

@@ -46,9 +46,12 @@ export async function serve({ settings, signal, environment = process.env, onRea
   }
   await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDir(settings.dataDir);
+  // Waiting for guests uses timers that keep no process alive; this one does, until we are done.
+  const alive = setInterval(() => {}, 2 ** 30);
   try {
     await runLocked({ settings, signal, environment, ...(onReady && { onReady }) }, log);
   } finally {
+    clearInterval(alive);
     lock.release();
   }
 }

@@ -10,6 +10,7 @@ interface ClientConfig {
   api_token: string;
 }
 
+/** Whose token it is, and which files tell of it. */
 export interface AdminTokenOptions {
   tokens: TokenStore;
   dataDir: string;

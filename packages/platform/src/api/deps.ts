@@ -25,6 +25,7 @@ export interface PlatformInfo {
   guestBundle: string;
 }
 
+/** The parts of the platform that stand behind the API. */
 export interface ApiDeps {
   machines: MachineService;
   tokens: TokenStore;

@@ -89,12 +89,14 @@ export const COMPONENTS: Readonly<Record<string, TSchema>> = {
   Error: Failure,
 };
 
+/** A machine as it goes over the wire; the next ones likewise. */
 export type MachineWire = Static<typeof Machine>;
 export type MachineEventWire = Static<typeof MachineEvent>;
 export type AppWire = Static<typeof App>;
 export type TokenWire = Static<typeof Token>;
 export type ErrorWire = Static<typeof Failure>;
 
+/** Replies. */
 export const MachineReply = named("Machine", Machine);
 export const MachineList = Type.Array(MachineReply);
 export const MachineEventList = Type.Array(named("MachineEvent", MachineEvent));
@@ -111,11 +113,13 @@ export const NewToken = Type.Object(
   closed,
 );
 
+/** The regions there are, in the shape of Fly's. */
 export const Regions = Type.Object(
   { regions: Type.Array(Type.Object({ code: Type.String(), name: Type.String() }, closed)), nearest: Type.String() },
   closed,
 );
 
+/** What the platform is; only a working one answers so. */
 export const Health = Type.Object(
   {
     status: Type.Literal("ok"),
@@ -130,20 +134,25 @@ export const Health = Type.Object(
   closed,
 );
 
+/** Parts of the path. */
 export const AppParams = Type.Object({ app_name: Type.String() }, closed);
 export const MachineParams = Type.Object({ app_name: Type.String(), machine_id: Type.String() }, closed);
 export const TokenParams = Type.Object({ token_id: Type.String() }, closed);
+/** Nothing: a query or a body with any key is refused. */
 export const NoQuery = Type.Object({}, closed);
 export const NoBody = Type.Object({}, closed);
+/** `?force=true` */
 export const ForceQuery = Type.Object(
   { force: Type.Optional(Type.Boolean({ description: "default: false" })) },
   closed,
 );
+/** `?limit=20` */
 export const EventsQuery = Type.Object(
   { limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "default: 100" })) },
   closed,
 );
 
+/** `?state=suspended,failed&timeout=30` */
 export const WaitQuery = Type.Object(
   {
     state: Type.Optional(
@@ -157,6 +166,7 @@ export const WaitQuery = Type.Object(
   closed,
 );
 
+/** A new app. One of the two names is needed. */
 export const CreateAppBody = Type.Object(
   {
     app_name: Type.Optional(Type.String()),
@@ -165,6 +175,7 @@ export const CreateAppBody = Type.Object(
   closed,
 );
 
+/** A new machine. */
 export const CreateMachineBody = Type.Object(
   {
     name: Type.Optional(Type.String()),
@@ -175,6 +186,7 @@ export const CreateMachineBody = Type.Object(
   closed,
 );
 
+/** A changed machine. */
 export const UpdateMachineBody = Type.Object(
   { config: Type.Optional(MachineConfig) },
   {
@@ -184,6 +196,7 @@ export const UpdateMachineBody = Type.Object(
   },
 );
 
+/** A new token. */
 export const CreateTokenBody = Type.Object({ name: Type.String({ minLength: 1, maxLength: 100 }) }, closed);
 
 /** The replies of a route: the good one, and the errors that any route may give. */

@@ -28,6 +28,7 @@ export class QemuVmm implements Vmm {
   readonly #runDir: string;
   readonly #memory: string;
   readonly #watch = new AbortController();
+  readonly #gone = Promise.withResolvers<void>();
   #channel: Socket | undefined;
 
   constructor(ref: VmmRef, qmp: Qmp, runDir: string, memory: string) {
@@ -35,8 +36,9 @@ export class QemuVmm implements Vmm {
     this.#qmp = qmp;
     this.#runDir = runDir;
     this.#memory = memory;
+    this.exited = this.#gone.promise;
     // A released VMM has not exited: its promise stays open.
-    this.exited = watchExit(ref, this.#watch.signal).then(() => (this.#watch.signal.aborted ? new Promise<void>(() => {}) : undefined));
+    void watchExit(ref, this.#watch.signal).then(() => this.#watch.signal.aborted || this.#gone.resolve());
   }
 
   async state(): Promise<"running" | "paused"> {
@@ -106,9 +108,8 @@ export class QemuVmm implements Vmm {
 
   async kill(): Promise<void> {
     await killProcess(this.ref);
-    this.#channel?.destroy();
-    this.#qmp.close();
-    await this.exited;
+    this.release();
+    this.#gone.resolve();
   }
 
   release(): void {

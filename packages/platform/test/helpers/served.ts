@@ -1,0 +1,149 @@
+/** A platform as its users run it: `hibernaut serve` in a process of its own, spoken to over HTTP. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { HibernautClient, type Machine, type MachineConfig } from "@hibernaut/client";
+import { findProcesses } from "../../src/hypervisor/qemu/process.ts";
+import { COUNTER_IMAGE, dataFolder } from "./qemu-world.ts";
+
+const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
+const WAIT_S = 120;
+
+export class Served {
+  readonly #dataDir: string;
+  readonly #env: Record<string, string>;
+  #child: ChildProcess | undefined;
+  #client: HibernautClient | undefined;
+
+  constructor(dataDir: string, env: Record<string, string> = {}) {
+    this.#dataDir = dataDir;
+    this.#env = env;
+  }
+
+  get client(): HibernautClient {
+    if (this.#client === undefined) throw new Error("the platform is not started");
+    return this.#client;
+  }
+
+  /** Starts the platform; settles when it answers, so recovery is done. */
+  async start(env: Record<string, string> = {}): Promise<void> {
+    const child = spawn(process.execPath, [CLI, "serve", "--json"], {
+      stdio: ["ignore", "pipe", "inherit"],
+      env: {
+        ...process.env,
+        HIBERNAUT_DATA_DIR: this.#dataDir,
+        XDG_CONFIG_HOME: join(this.#dataDir, "cfg"),
+        HIBERNAUT_API_LISTEN: "127.0.0.1:0",
+        HIBERNAUT_ACCELERATOR: "tcg",
+        HIBERNAUT_LAYER_SIZE_MB: "256",
+        HIBERNAUT_LOG_LEVEL: "silent",
+        ...this.#env,
+        ...env,
+      },
+    });
+    this.#child = child;
+    const ended = once(child, "exit").then(([code]) => Promise.reject(new Error(`the platform ended with ${code}`)));
+    const [line] = await Promise.race([once(child.stdout as NodeJS.ReadableStream, "data"), ended]);
+    ended.catch(() => {});
+    const { api_url: apiUrl } = JSON.parse(String(line)) as { api_url: string };
+    const { api_token: token } = JSON.parse(await readFile(join(this.#dataDir, "config.json"), "utf8")) as { api_token: string };
+    this.#client = new HibernautClient({ apiUrl, token });
+  }
+
+  /** `kill -9`: no handler runs, nothing is flushed. */
+  async kill(): Promise<void> {
+    await this.#end("SIGKILL");
+  }
+
+  async stop(): Promise<void> {
+    await this.#end("SIGTERM");
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill(signal);
+    await ended;
+  }
+}
+
+/** A platform with a data folder of its own and an app, and the means to look at what it leaves. */
+export class Place {
+  readonly app = "shop";
+  readonly dataDir: string;
+  readonly served: Served;
+  readonly #dispose: () => Promise<void>;
+
+  private constructor(dataDir: string, served: Served, dispose: () => Promise<void>) {
+    this.dataDir = dataDir;
+    this.served = served;
+    this.#dispose = dispose;
+  }
+
+  static async open(env: Record<string, string> = {}, folder?: { path: string; dispose(): Promise<void> }): Promise<Place> {
+    const { path, dispose } = folder ?? (await dataFolder());
+    const place = new Place(path, new Served(path, env), dispose);
+    await place.served.start();
+    await place.client.createApp(place.app);
+    return place;
+  }
+
+  get client(): HibernautClient {
+    return this.served.client;
+  }
+
+  async machine(config: Partial<MachineConfig> = {}): Promise<Machine> {
+    const made = await this.client.createMachine(this.app, {
+      config: { image: COUNTER_IMAGE, services: [{ internal_port: 8080 }], ...config },
+    });
+    await this.reach(made.machine_id, "running", "stopped", "failed");
+    return this.get(made.machine_id);
+  }
+
+  get(id: string): Promise<Machine> {
+    return this.client.getMachine(this.app, id);
+  }
+
+  async reach(id: string, ...states: string[]): Promise<void> {
+    await this.client.waitMachine(this.app, id, { states: states as never, timeoutS: WAIT_S });
+  }
+
+  async suspend(id: string): Promise<void> {
+    await this.client.suspendMachine(this.app, id);
+    await this.reach(id, "suspended");
+  }
+
+  async start(id: string): Promise<void> {
+    await this.client.startMachine(this.app, id);
+    await this.reach(id, "running");
+  }
+
+  /** QEMU processes of this platform. */
+  processes() {
+    return findProcesses(join(this.dataDir, "run"));
+  }
+
+  /** What machines have left in the data folder. */
+  async leftovers(): Promise<string[]> {
+    const folders = await Promise.all(["machines", "run"].map((name) => readdir(join(this.dataDir, name))));
+    return folders.flat();
+  }
+
+  /** Destroys everything, ends the platform, and says what is still there. */
+  async close(): Promise<{ processes: number; files: string[] }> {
+    try {
+      await this.client.deleteApp(this.app, { force: true });
+      await this.served.stop();
+      return { processes: (await this.processes()).length, files: await this.leftovers() };
+    } finally {
+      await this.served.stop();
+      for (const { pid } of await this.processes()) process.kill(pid, "SIGKILL");
+      await this.#dispose();
+    }
+  }
+}
+
+export const NOTHING_LEFT = { processes: 0, files: [] };
