@@ -40,7 +40,7 @@ export const MachineConfig = Type.Object(
     guest: Type.Optional(
       Type.Object({ cpus: Type.Optional(Type.Integer(CPUS)), memory_mb: Type.Optional(Type.Integer(MEMORY_MB)) }, closed),
     ),
-    env: Type.Optional(Type.Record(Type.String({ pattern: "^[^=\\u0000]+$" }), Type.String({ maxLength: 32_768, pattern: "^[^\\u0000]*$" }))),
+    env: Type.Optional(Type.Record(Type.String({ pattern: "^[^=\\u0000]+$" }), Type.String({ maxLength: 32_768, pattern: "^[^\\u0000]*$" }), closed)),
     init: Type.Optional(
       Type.Object(
         {

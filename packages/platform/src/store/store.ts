@@ -3,6 +3,7 @@ import type { Database } from "better-sqlite3";
 import { appStore } from "./apps.ts";
 import type { Store } from "./contract.ts";
 import { openDatabase } from "./database.ts";
+import { tellingFaults } from "./faults.ts";
 import { machineStore } from "./machines.ts";
 import { tokenStore } from "./tokens.ts";
 
@@ -16,9 +17,9 @@ import { tokenStore } from "./tokens.ts";
 export function openStore(file: string): Store {
   const db = openDatabase(file);
   return {
-    apps: appStore(db),
-    machines: machineStore(db),
-    tokens: tokenStore(db),
+    apps: tellingFaults(appStore(db)),
+    machines: tellingFaults(machineStore(db)),
+    tokens: tellingFaults(tokenStore(db)),
     check: writeCheck(db),
     close: () => void db.close(),
   };

@@ -132,6 +132,15 @@ describe("a snapshot that does not fit is refused with its reason, and the start
     expect(found).toBe(reason);
   });
 
+  test("another guest bundle", async () => {
+    const found = await coldReason(async () => {
+      await machines.close();
+      world.bundleVersion = "bundle-2";
+      machines = await startPlatform(world);
+    });
+    expect(found).toBe("guest_bundle_changed: guest bundle was bundle-1, is bundle-2");
+  });
+
   test("a missing memory file", async () => {
     expect(await coldReason((id) => rm(generation(id, "memory")))).toBe("snapshot_missing: there is no memory file");
   });

@@ -49,7 +49,8 @@ export function originOf(record: MachineRecord, deps: MachineDependencies): Snap
     machineId: record.id,
     machineVersion: record.version,
     hypervisor: deps.hypervisor.identity(),
-    bundleVersion: record.bundleVersion,
+    // The current one, not the machine's: a guest is resumed only beside the agent it was suspended with.
+    bundleVersion: deps.bundles.current.version,
     imageDigest: record.imageDigest,
     cpus,
     memoryMb,

@@ -1,0 +1,68 @@
+/** A disk that is full while a machine is being suspended. Needs root, to mount a small disk. */
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { askUntilAnswered } from "../helpers/qemu-world.ts";
+import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+
+const run = promisify(execFile);
+/** Room for the image (130 MB), two memories of 256 MB and what they need beside. */
+const DISK_MB = 900;
+
+describe.runIf(process.getuid?.() === 0)("on a small disk", () => {
+  let place: Place;
+  let disk: string;
+
+  beforeAll(async () => {
+    disk = await mkdtemp(join(tmpdir(), "hibernaut-"));
+    await run("mount", ["-t", "tmpfs", "-o", `size=${DISK_MB}m,mode=0700`, "tmpfs", disk]);
+    const dispose = async () => {
+      await run("umount", [disk]);
+      await rm(disk, { recursive: true });
+    };
+    place = await Place.open({}, { path: disk, dispose });
+  });
+  afterAll(async () => {
+    expect(await place.close()).toEqual(NOTHING_LEFT);
+  });
+
+  const fill = async () => {
+    const { bavail, bsize } = await statfs(disk);
+    await run("fallocate", ["--length", String(bavail * bsize), join(disk, "filler")]);
+  };
+  const empty = () => rm(join(disk, "filler"));
+
+  test("the machine runs on, nothing is lost, and it says why; with room again it sleeps", async () => {
+    const { machine_id: id, private_address: address } = await place.machine();
+    const before = await askUntilAnswered(address);
+    await fill();
+    // Either the intent cannot even be stored, or the snapshot cannot be written: both are told.
+    const refusal = await place.client.suspendMachine(place.app, id).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (refusal !== undefined) expect(refusal).toMatchObject({ status: 503, code: "unavailable" });
+    else await place.client.waitMachine(place.app, id, { states: ["running"], timeoutS: 30 }).catch(() => {});
+    expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
+    await empty();
+    await place.reach(id, "running");
+    if (refusal === undefined) expect((await place.get(id)).state_reason).toMatch(/the last suspend failed: .*ENOSPC/);
+    await place.suspend(id);
+    await place.start(id);
+    expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 2 });
+  });
+
+  test("a machine for which there is no room is not started, and says how much is missing", async () => {
+    await fill();
+    await run("truncate", ["--size", "-30M", join(disk, "filler")]);
+    const refused = await place.machine({ env: { COPY: "2" } });
+    expect(refused).toMatchObject({ state: "failed", state_reason: expect.stringMatching(/MB free and machine .* needs 320 MB/) });
+    await empty();
+    await place.start(refused.machine_id);
+    await askUntilAnswered(refused.private_address);
+    await writeFile(join(disk, "room"), "left");
+  });
+});

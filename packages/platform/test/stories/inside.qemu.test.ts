@@ -1,0 +1,115 @@
+/** What an app finds inside its machine, and how its end is told. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+
+let place: Place;
+beforeAll(async () => {
+  place = await Place.open({ HIBERNAUT_REGION: "attic" });
+});
+afterAll(async () => {
+  expect(await place.close()).toEqual(NOTHING_LEFT);
+});
+
+/** Serves what a program inside the guest can see; runs as the image's user. */
+const LOOK = `
+const { readFileSync, writeFileSync, statSync } = require("fs");
+const { execFileSync, spawn } = require("child_process");
+const read = (path) => readFileSync(path, "utf8");
+// An orphan: its parent ends before it does, so that only PID 1 can reap it.
+spawn(process.execPath, ["-e", "require('child_process').spawn(process.execPath, ['-e', 'setTimeout(() => {}, 100)'], { detached: true, stdio: 'ignore' }).unref()"]);
+const look = () => ({
+  env: process.env, uid: process.getuid(), gid: process.getgid(), cwd: process.cwd(), argv: process.argv,
+  hostname: require("os").hostname(), mounts: read("/proc/mounts"), resolv: read("/etc/resolv.conf"), hosts: read("/etc/hosts"),
+  pid1: read("/proc/1/comm").trim(), memory: require("os").totalmem(), now: Date.now(),
+  tmp: (writeFileSync("/tmp/mine", "x"), statSync("/tmp/mine").uid),
+  shm: (writeFileSync("/dev/shm/mine", "x"), true), random: require("crypto").randomBytes(8).toString("hex"),
+  zombies: require("fs").readdirSync("/proc").filter((name) => /^[0-9]+$/.test(name))
+    .filter((pid) => { try { return / Z /.test(read("/proc/" + pid + "/stat")); } catch { return false; } }),
+});
+require("http").createServer((_, response) => response.end(JSON.stringify(look()))).listen(8080);
+`;
+
+interface Look {
+  env: Record<string, string>;
+  uid: number;
+  gid: number;
+  cwd: string;
+  argv: string[];
+  hostname: string;
+  mounts: string;
+  resolv: string;
+  hosts: string;
+  pid1: string;
+  memory: number;
+  now: number;
+  tmp: number;
+  zombies: string[];
+}
+
+test("the app runs as the image says, in a whole small system", async () => {
+  const machine = await place.machine({ init: { cmd: ["-e", LOOK, "--", "a b", "ü"] }, env: { GREETING: "hello, world" }, guest: { memory_mb: 320 } });
+  const { machine_id: id, private_address: address, version } = machine;
+  const look = async () => (await (await fetch(`http://${address}:8080/`)).json()) as Look;
+  const found = await look();
+  expect(found).toMatchObject({ uid: 1000, gid: 1000, cwd: "/app", hostname: id, pid1: "init", tmp: 1000 });
+  expect(found.argv.slice(-2)).toEqual(["a b", "ü"]);
+  expect(Math.abs(found.now - Date.now())).toBeLessThan(500);
+  expect(found.memory / 1024 / 1024).toBeGreaterThan(250);
+  for (const prefix of ["HIBERNAUT", "FLY"]) {
+    expect(found.env).toMatchObject({
+      [`${prefix}_APP_NAME`]: "shop",
+      [`${prefix}_MACHINE_ID`]: id,
+      [`${prefix}_MACHINE_VERSION`]: version,
+      [`${prefix}_REGION`]: "attic",
+      [`${prefix}_VM_MEMORY_MB`]: "320",
+      [`${prefix}_PRIVATE_IP`]: "10.0.2.15",
+      [`${prefix}_IMAGE_REF`]: machine.config.image,
+    });
+  }
+  expect(found.env).toMatchObject({ GREETING: "hello, world", PORT: "8080", HOME: expect.any(String) });
+  const mounts = found.mounts.split("\n").map((line) => line.split(" ").slice(1, 3).join(" "));
+  expect(mounts).toEqual(expect.arrayContaining(["/ overlay", "/proc proc", "/sys sysfs", "/dev devtmpfs", "/dev/pts devpts", "/dev/shm tmpfs", "/run tmpfs"]));
+  expect(found.resolv).toBe("nameserver 10.0.2.3\n");
+  expect(found.hosts).toContain(id);
+  await expect.poll(async () => (await look()).zombies, { timeout: 20_000 }).toEqual([]);
+  await place.client.destroyMachine(place.app, id, { force: true });
+  await place.reach(id, "destroyed");
+});
+
+test("an exit code is told", async () => {
+  const { machine_id: id } = await place.machine({ init: { cmd: ["-e", "process.exit(3)"] }, services: [], restart: { policy: "no" } });
+  await place.reach(id, "stopped");
+  expect((await place.get(id)).state_reason).toBe("the app exited with code 3");
+});
+
+test("an app that is killed for lack of memory is told as that", async () => {
+  // In one go: a slow hog would make the guest reread its programs from disk for minutes before the kernel gives up.
+  const hog = "setTimeout(() => Buffer.alloc(1 << 30, 1), 100)";
+  const machine = await place.machine({ init: { cmd: ["-e", hog] }, services: [], guest: { memory_mb: 160 }, restart: { policy: "no" } });
+  await place.reach(machine.machine_id, "stopped");
+  expect((await place.get(machine.machine_id)).state_reason).toBe("the app was killed: out of memory");
+});
+
+test("a command that is not there fails the start, with the reason", async () => {
+  const machine = await place.machine({ init: { exec: ["no-such-program"] } });
+  expect(machine).toMatchObject({ state: "failed", state_reason: expect.stringMatching(/could not be run: No such file or directory/) });
+});
+
+test("what an app writes is kept while it sleeps, and gone after a stop", async () => {
+  const notes = `require("http").createServer((request, response) => {
+    const fs = require("fs");
+    if (request.method === "POST") fs.writeFileSync("/tmp/note", "kept");
+    response.end(fs.existsSync("/tmp/note") ? fs.readFileSync("/tmp/note") : "nothing");
+  }).listen(8080)`;
+  const { machine_id: id, private_address: address } = await place.machine({ init: { cmd: ["-e", notes] } });
+  const read = async (method = "GET") => (await fetch(`http://${address}:8080/`, { method, headers: { connection: "close" } })).text();
+  expect(await read()).toBe("nothing");
+  expect(await read("POST")).toBe("kept");
+  await place.suspend(id);
+  await place.start(id);
+  expect(await read()).toBe("kept");
+  await place.client.stopMachine(place.app, id);
+  await place.reach(id, "stopped");
+  await place.start(id);
+  expect(await read()).toBe("nothing");
+});
