@@ -78,12 +78,16 @@ async function up({ exit = false, json = false }) {
 }
 
 try {
-  const { values } = parseArgs({ options: { exit: { type: "boolean" }, json: { type: "boolean" }, help: { type: "boolean" } } });
+  const { values } = parseArgs({
+    options: { exit: { type: "boolean" }, json: { type: "boolean" }, help: { type: "boolean" } },
+  });
   if (values.help) process.stdout.write(USAGE);
   else process.exitCode = await up(values);
 } catch (error) {
   const usage = error instanceof TypeError && "code" in error;
   const expected = error instanceof SetupError || usage;
-  process.stderr.write(`${expected ? error.message : (error instanceof Error && error.stack) || error}\n${usage ? USAGE : ""}`);
+  process.stderr.write(
+    `${expected ? error.message : (error instanceof Error && error.stack) || error}\n${usage ? USAGE : ""}`,
+  );
   process.exitCode = usage ? 2 : 1;
 }

@@ -91,7 +91,8 @@ async function call(url, token, method, body) {
   const response = await fetch(url, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
   const text = await response.text();
   const answer = text === "" ? undefined : JSON.parse(text);
-  if (!response.ok) throw Object.assign(new SetupError(answer?.message ?? `${response.status} from ${url}`), { code: answer?.error });
+  if (!response.ok)
+    throw Object.assign(new SetupError(answer?.message ?? `${response.status} from ${url}`), { code: answer?.error });
   return answer;
 }
 

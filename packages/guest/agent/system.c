@@ -33,6 +33,22 @@ static int mount_on(const char *source, const char *target, const char *type, un
   return error;
 }
 
+static int write_file(const char *path, const char *text) {
+  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return -errno;
+  size_t length = strlen(text);
+  int error = write(fd, text, length) == (ssize_t)length ? 0 : -EIO;
+  close(fd);
+  return error;
+}
+
+/* Without swap, an app that needs more memory than there is makes the kernel reread program pages
+ * from disk for minutes before it kills anything. The multi-generational LRU can promise that pages
+ * used within the last second stay, and kills the app when they cannot. Absent in kernels before 6.1. */
+static void end_thrashing_early(void) {
+  if (write_file("/sys/kernel/mm/lru_gen/enabled", "y") == 0) write_file("/sys/kernel/mm/lru_gen/min_ttl_ms", "1000");
+}
+
 void system_mount_early(void) {
   mount_on("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
   mount_on("sys", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
@@ -41,6 +57,7 @@ void system_mount_early(void) {
   mount_on("shm", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
   mount_on("run", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755");
   mount_on("cgroup", "/sys/fs/cgroup", "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+  end_thrashing_early();
   if (symlink("/proc/self/fd", "/dev/fd") < 0 && errno != EEXIST) system_note("/dev/fd", errno);
   if (symlink("/proc/self/fd/0", "/dev/stdin") < 0 && errno != EEXIST) system_note("/dev/stdin", errno);
   if (symlink("/proc/self/fd/1", "/dev/stdout") < 0 && errno != EEXIST) system_note("/dev/stdout", errno);
@@ -122,15 +139,6 @@ int system_enter_image(const char *image_device, const char *layer_device) {
   chmod("/root/tmp", 01777);
   if (chdir("/root") < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 || chdir("/") < 0) return -errno;
   return 0;
-}
-
-static int write_file(const char *path, const char *text) {
-  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return -errno;
-  size_t length = strlen(text);
-  int error = write(fd, text, length) == (ssize_t)length ? 0 : -EIO;
-  close(fd);
-  return error;
 }
 
 static void set_address(struct sockaddr *out, in_addr_t address) {

@@ -39,10 +39,16 @@ export interface ServeOptions {
 
 /** Runs the platform until the signal is aborted. Rejects with a HibernautError when it cannot start. */
 export async function serve({ settings, signal, environment = process.env, onReady }: ServeOptions): Promise<void> {
-  const log = pino({ level: settings.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination(2));
+  const log = pino(
+    { level: settings.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination(2),
+  );
   if (Buffer.byteLength(settings.dataDir + LONGEST_SOCKET) > MAX_SOCKET_PATH) {
     const most = MAX_SOCKET_PATH - LONGEST_SOCKET.length;
-    throw new HibernautError("invalid_argument", `The path ${settings.dataDir} is too long for sockets: HIBERNAUT_DATA_DIR may have ${most} bytes.`);
+    throw new HibernautError(
+      "invalid_argument",
+      `The path ${settings.dataDir} is too long for sockets: HIBERNAUT_DATA_DIR may have ${most} bytes.`,
+    );
   }
   await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDir(settings.dataDir);
@@ -56,9 +62,15 @@ export async function serve({ settings, signal, environment = process.env, onRea
   }
 }
 
-async function runLocked({ settings, signal, environment = process.env, onReady }: ServeOptions, log: Logger): Promise<void> {
+async function runLocked(
+  { settings, signal, environment = process.env, onReady }: ServeOptions,
+  log: Logger,
+): Promise<void> {
   const files = new MachineFiles(settings.dataDir, settings.layerSizeMb);
-  await Promise.all([mkdir(files.machineRoot, { recursive: true, mode: 0o700 }), mkdir(files.runRoot, { recursive: true, mode: 0o700 })]);
+  await Promise.all([
+    mkdir(files.machineRoot, { recursive: true, mode: 0o700 }),
+    mkdir(files.runRoot, { recursive: true, mode: 0o700 }),
+  ]);
   const bundles = await BundleStore.open(settings.dataDir, settings.guestBundle);
   const version = await qemuVersion(settings.qemu);
   const verdict = await proveAccelerator(settings, bundles.current, signal);
@@ -77,7 +89,13 @@ async function runLocked({ settings, signal, environment = process.env, onReady 
     acceleratorReason: verdict.reason,
     guestBundle: bundles.current.version,
   };
-  const api = await buildApi({ machines, tokens: store.tokens, platform: info, check: () => store.check(), logger: log });
+  const api = await buildApi({
+    machines,
+    tokens: store.tokens,
+    platform: info,
+    check: () => store.check(),
+    logger: log,
+  });
   try {
     await machines.recover();
     await images.collect(machines.imagesInUse());
@@ -102,7 +120,10 @@ async function listen(api: Api, { apiListen }: Settings): Promise<string> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const why = code === "EADDRINUSE" ? "another program listens there" : String(code ?? error);
-    throw new HibernautError("unavailable", `The API cannot listen on ${apiListen.host}:${apiListen.port}: ${why}. Set HIBERNAUT_API_LISTEN to another host:port.`);
+    throw new HibernautError(
+      "unavailable",
+      `The API cannot listen on ${apiListen.host}:${apiListen.port}: ${why}. Set HIBERNAUT_API_LISTEN to another host:port.`,
+    );
   }
   const { address, family, port } = api.server.address() as AddressInfo;
   return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;

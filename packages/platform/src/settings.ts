@@ -57,7 +57,11 @@ const SETTINGS: { [K in keyof Settings]: Setting<Settings[K]> } = {
   dataDir: { env: "HIBERNAUT_DATA_DIR", fallback: defaultDataDir, parse: path },
   apiListen: { env: "HIBERNAUT_API_LISTEN", fallback: () => ({ host: "127.0.0.1", port: 4280 }), parse: listen },
   proxyListen: { env: "HIBERNAUT_PROXY_LISTEN", fallback: () => ({ host: "127.0.0.1", port: 8080 }), parse: listen },
-  region: { env: "HIBERNAUT_REGION", fallback: () => "local", parse: matching(/^[a-z0-9-]{1,32}$/, "1 to 32 of a-z, 0-9 and -") },
+  region: {
+    env: "HIBERNAUT_REGION",
+    fallback: () => "local",
+    parse: matching(/^[a-z0-9-]{1,32}$/, "1 to 32 of a-z, 0-9 and -"),
+  },
   idleCheckIntervalS: { env: "HIBERNAUT_IDLE_CHECK_INTERVAL", fallback: () => 60, parse: integer(1, 3600) },
   suspendMaxMemoryMb: { env: "HIBERNAUT_SUSPEND_MAX_MEMORY_MB", fallback: () => 2048, parse: integer(128, 1_048_576) },
   layerSizeMb: { env: "HIBERNAUT_LAYER_SIZE_MB", fallback: () => 8192, parse: integer(64, 1_048_576) },
@@ -68,7 +72,11 @@ const SETTINGS: { [K in keyof Settings]: Setting<Settings[K]> } = {
   readyTimeoutMs: { env: "HIBERNAUT_READY_TIMEOUT_MS", fallback: () => 30_000, parse: integer(0, 600_000) },
   resumeTimeoutMs: { env: "HIBERNAUT_RESUME_TIMEOUT_MS", fallback: () => 15_000, parse: integer(500, 600_000) },
   suspendTimeoutMs: { env: "HIBERNAUT_SUSPEND_TIMEOUT_MS", fallback: () => 60_000, parse: integer(1000, 600_000) },
-  logLevel: { env: "HIBERNAUT_LOG_LEVEL", fallback: () => "info", parse: oneOf("debug", "info", "warn", "error", "silent") },
+  logLevel: {
+    env: "HIBERNAUT_LOG_LEVEL",
+    fallback: () => "info",
+    parse: oneOf("debug", "info", "warn", "error", "silent"),
+  },
 };
 
 /** The names of all settings, for documents and `doctor`. */
@@ -110,7 +118,8 @@ function readFile(file: string): Record<string, unknown> {
   }
   try {
     const parsed: unknown = JSON.parse(text);
-    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return parsed as Record<string, unknown>;
+    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed))
+      return parsed as Record<string, unknown>;
   } catch {
     // said below, in the same words as any other wrong content
   }
@@ -136,7 +145,8 @@ function listen(text: string, name: string): Listen {
 function integer(minimum: number, maximum: number): Parse<number> {
   return (text, name) => {
     const value = Number(text);
-    if (!/^\d+$/.test(text) || value < minimum || value > maximum) throw bad(name, `a whole number from ${minimum} to ${maximum}`);
+    if (!/^\d+$/.test(text) || value < minimum || value > maximum)
+      throw bad(name, `a whole number from ${minimum} to ${maximum}`);
     return value;
   };
 }

@@ -78,7 +78,8 @@ export class GuestAgent {
     this.#send(FrameType.helloRequest);
     if (resync) this.#send(FrameType.pad, Buffer.alloc(MAX_PAYLOAD));
     const { payload } = await answer;
-    if (payload.length < 28 || payload.readUInt32LE(0) !== PROTOCOL) throw new GuestError("the agent speaks another protocol");
+    if (payload.length < 28 || payload.readUInt32LE(0) !== PROTOCOL)
+      throw new GuestError("the agent speaks another protocol");
     const hello: Hello = {
       phase: PHASES[payload[4] ?? 0] ?? "ended",
       ready: payload[5] === 1,

@@ -53,7 +53,10 @@ export class BundleStore {
 /** The bundle in a folder: `vmlinuz`, `initrd` and `bundle.json` with its version. */
 export async function readBundle(folder: string): Promise<GuestBundle> {
   const text = await readFile(join(folder, "bundle.json"), "utf8").catch(() => {
-    throw new HibernautError("failed_precondition", `There is no guest bundle in ${folder}. Build it with \`npm run setup\`.`);
+    throw new HibernautError(
+      "failed_precondition",
+      `There is no guest bundle in ${folder}. Build it with \`npm run setup\`.`,
+    );
   });
   const { version } = JSON.parse(text) as { version: string };
   return { version, kernel: join(folder, "vmlinuz"), initrd: join(folder, "initrd") };

@@ -36,17 +36,32 @@ export const ServiceConfig = Type.Object(
 
 export const MachineConfig = Type.Object(
   {
-    image: Type.String({ minLength: 1, maxLength: 1024, description: "image reference or archive, e.g. `oci:/srv/app:latest`" }),
+    image: Type.String({
+      minLength: 1,
+      maxLength: 1024,
+      description: "image reference or archive, e.g. `oci:/srv/app:latest`",
+    }),
     guest: Type.Optional(
-      Type.Object({ cpus: Type.Optional(Type.Integer(CPUS)), memory_mb: Type.Optional(Type.Integer(MEMORY_MB)) }, closed),
+      Type.Object(
+        { cpus: Type.Optional(Type.Integer(CPUS)), memory_mb: Type.Optional(Type.Integer(MEMORY_MB)) },
+        closed,
+      ),
     ),
-    env: Type.Optional(Type.Record(Type.String({ pattern: "^[^=\\u0000]+$" }), Type.String({ maxLength: 32_768, pattern: "^[^\\u0000]*$" }), closed)),
+    env: Type.Optional(
+      Type.Record(
+        Type.String({ pattern: "^[^=\\u0000]+$" }),
+        Type.String({ maxLength: 32_768, pattern: "^[^\\u0000]*$" }),
+        closed,
+      ),
+    ),
     init: Type.Optional(
       Type.Object(
         {
           entrypoint: Type.Optional(Type.Array(Type.String({ maxLength: 8192 }), { maxItems: 256 })),
           cmd: Type.Optional(Type.Array(Type.String({ maxLength: 8192 }), { maxItems: 256 })),
-          exec: Type.Optional(Type.Array(Type.String({ maxLength: 8192 }), { maxItems: 256, description: "replaces entrypoint and cmd" })),
+          exec: Type.Optional(
+            Type.Array(Type.String({ maxLength: 8192 }), { maxItems: 256, description: "replaces entrypoint and cmd" }),
+          ),
           swap_size_mb: Type.Optional(Type.Integer({ minimum: 0, maximum: 32_768 })),
         },
         closed,
@@ -66,13 +81,22 @@ export const MachineConfig = Type.Object(
     stop_config: Type.Optional(
       Type.Object(
         {
-          signal: Type.Optional(Type.String({ pattern: "^SIG[A-Z0-9]+$", description: "default: the image's, else SIGTERM" })),
-          timeout: Type.Optional(Type.Integer({ minimum: 0, maximum: 300, description: "seconds before SIGKILL; default: 5" })),
+          signal: Type.Optional(
+            Type.String({ pattern: "^SIG[A-Z0-9]+$", description: "default: the image's, else SIGTERM" }),
+          ),
+          timeout: Type.Optional(
+            Type.Integer({ minimum: 0, maximum: 300, description: "seconds before SIGKILL; default: 5" }),
+          ),
         },
         closed,
       ),
     ),
-    mounts: Type.Optional(Type.Array(Type.Record(Type.String(), Type.Unknown()), { maxItems: 0, description: "not supported yet: must be empty" })),
+    mounts: Type.Optional(
+      Type.Array(Type.Record(Type.String(), Type.Unknown()), {
+        maxItems: 0,
+        description: "not supported yet: must be empty",
+      }),
+    ),
     metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
     schedule: Type.Optional(
       Type.Union([Type.Literal("hourly"), Type.Literal("daily"), Type.Literal("weekly"), Type.Literal("monthly")]),

@@ -13,7 +13,14 @@ import { capture } from "./effects/capture.ts";
 import { type EffectContext, type EffectResult, type LiveGuest, within } from "./effects/context.ts";
 import { applyUpdate, halt, remove } from "./effects/halt.ts";
 import { newUlid } from "./identity.ts";
-import { type Command, type Effect, type LifecycleEvent, type Outcome, type Transition, transition } from "./lifecycle.ts";
+import {
+  type Command,
+  type Effect,
+  type LifecycleEvent,
+  type Outcome,
+  type Transition,
+  transition,
+} from "./lifecycle.ts";
 import { AppLog } from "./log.ts";
 import { observe, takeOver } from "./recover.ts";
 import { planRecovery } from "./recovery.ts";
@@ -91,7 +98,8 @@ export class MachineController {
 
   /** Settles when nothing is under way. */
   async settled(): Promise<void> {
-    for (let task = this.#task; task !== undefined; task = this.#task === task ? undefined : this.#task) await task.done;
+    for (let task = this.#task; task !== undefined; task = this.#task === task ? undefined : this.#task)
+      await task.done;
   }
 
   /** Brings record and host together after a restart of the platform. `refs` are this machine's VMMs that are alive. */
@@ -99,7 +107,8 @@ export class MachineController {
     const limit = within(new AbortController().signal, this.#deps.settings.bootTimeoutMs, "adopting the guest");
     const { vmm, observed } = await observe(this.#deps, this.#record, refs, limit);
     const plan = planRecovery(this.#record, observed);
-    if (plan.reason !== "") this.#deps.log.info({ machine: this.#record.id, state: this.#record.state, plan }, `recovery: ${plan.reason}`);
+    if (plan.reason !== "")
+      this.#deps.log.info({ machine: this.#record.id, state: this.#record.state, plan }, `recovery: ${plan.reason}`);
     if (plan.vmm === "kill") await vmm?.kill();
     let next = plan.next;
     if (vmm !== undefined && (plan.vmm === "adopt" || plan.vmm === "wake")) {
@@ -112,7 +121,8 @@ export class MachineController {
       });
       if (exit !== undefined) this.#appEnded(exit);
     }
-    if (this.#record.state !== "destroyed") await this.#deps.snapshots.discardOthers(this.#record.id, plan.keep ?? undefined);
+    if (this.#record.state !== "destroyed")
+      await this.#deps.snapshots.discardOthers(this.#record.id, plan.keep ?? undefined);
     const captured = next.kind === "outcome" && next.outcome === "captured" && plan.keep !== null;
     const snapshot = captured ? await this.#deps.snapshots.describe(this.#record.id, plan.keep ?? "") : undefined;
     if (next.kind === "effect") this.#launch(next.effect as keyof typeof EFFECTS);
@@ -132,7 +142,12 @@ export class MachineController {
     this.#log?.close();
   }
 
-  #apply(event: LifecycleEvent, answer: Exclude<Transition, { kind: "refuse" }>, patch: Partial<MachineRecord>, details: Record<string, unknown>): void {
+  #apply(
+    event: LifecycleEvent,
+    answer: Exclude<Transition, { kind: "refuse" }>,
+    patch: Partial<MachineRecord>,
+    details: Record<string, unknown>,
+  ): void {
     const at = new Date().toISOString();
     const from = this.#record.state;
     const to = answer.kind === "move" ? answer.to : from;
@@ -143,7 +158,10 @@ export class MachineController {
       const next = { ...this.#record, ...changes, state: to, updatedAt: at };
       this.#deps.store.machines.update(next, entry);
       this.#record = next;
-      this.#deps.log.info({ machine: this.#record.id, app: this.#record.app, event, from, to, ...details }, `${from} -> ${to}`);
+      this.#deps.log.info(
+        { machine: this.#record.id, app: this.#record.app, event, from, to, ...details },
+        `${from} -> ${to}`,
+      );
     }
     if (answer.effect === "cancel_capture") this.#task?.abort.abort(new Error("a start was asked for"));
     else if (answer.effect !== undefined) this.#launch(answer.effect);
@@ -189,7 +207,10 @@ export class MachineController {
       try {
         return this.#finish(result);
       } catch (error) {
-        this.#deps.log.error({ machine: this.#record.id, outcome: result.outcome, err: error }, "an outcome cannot be stored; trying again");
+        this.#deps.log.error(
+          { machine: this.#record.id, outcome: result.outcome, err: error },
+          "an outcome cannot be stored; trying again",
+        );
         if (this.#closed) return;
         await delay(wait, undefined, { ref: false });
       }
@@ -202,7 +223,10 @@ export class MachineController {
     const ended = outcome === "app_ended" || outcome === "lost";
     if (ended) {
       const failed = outcome === "lost" || (this.#exitValue !== undefined && hasFailed(this.#exitValue));
-      const reason = this.#exitValue === undefined ? String(result.details?.reason ?? "the virtual machine ended") : describeExit(this.#exitValue);
+      const reason =
+        this.#exitValue === undefined
+          ? String(result.details?.reason ?? "the virtual machine ended")
+          : describeExit(this.#exitValue);
       patch = { ...patch, stateReason: reason, ...(outcome === "lost" && { coldReason: "vmm_lost" }) };
       if (!this.#closed && restartDelay(config, restarts, { failed }) !== null) {
         outcome = outcome === "lost" ? "lost_restarts" : "app_restarts";
@@ -252,7 +276,9 @@ export class MachineController {
     const { log, files, settings } = this.#deps;
     const id = this.#record.id;
     try {
-      const agent = new GuestAgent(await vmm.openChannel(within(new AbortController().signal, settings.bootTimeoutMs, "reaching the agent")));
+      const agent = new GuestAgent(
+        await vmm.openChannel(within(new AbortController().signal, settings.bootTimeoutMs, "reaching the agent")),
+      );
       this.#log ??= new AppLog(files.paths(id).appLog);
       agent.onLog = (_stream, data) => this.#log?.write(data);
       agent.onError = (message) => log.warn({ machine: id, message }, "the agent refused something");
@@ -278,7 +304,8 @@ export class MachineController {
   #appEnded(exit: GuestExit): void {
     this.#exitValue = exit;
     this.#exit.resolve(exit);
-    if (this.#record.state === "running") void this.#report({ outcome: "app_ended", details: { ...exit, reason: describeExit(exit) } });
+    if (this.#record.state === "running")
+      void this.#report({ outcome: "app_ended", details: { ...exit, reason: describeExit(exit) } });
   }
 
   /** Only a machine at rest notices here; effects see the end of the guests that they handle. */

@@ -17,7 +17,11 @@ export function commandOf(config: MachineConfig, image: ImageConfig): string[] {
 }
 
 /** The image's variables, the machine's over them, and the platform's over both, each also under the name that Fly gives it. */
-export function environmentOf(machine: MachineRecord, image: ImageConfig, network: GuestNetwork): Record<string, string> {
+export function environmentOf(
+  machine: MachineRecord,
+  image: ImageConfig,
+  network: GuestNetwork,
+): Record<string, string> {
   const fromImage = image.env.map((line): [string, string] => {
     const at = line.indexOf("=");
     return [line.slice(0, at), line.slice(at + 1)];
@@ -52,8 +56,14 @@ export function guestConfigOf(machine: MachineRecord, image: ImageConfig, networ
 }
 
 /** The signal that asks the app to end, by number, and how long it has until it is killed. */
-export function stopOf(config: MachineConfig, image: Pick<ImageConfig, "stopSignal"> | undefined): { signal: number; graceMs: number } {
+export function stopOf(
+  config: MachineConfig,
+  image: Pick<ImageConfig, "stopSignal"> | undefined,
+): { signal: number; graceMs: number } {
   const name = config.stop_config?.signal ?? image?.stopSignal ?? "SIGTERM";
   const number = /^\d+$/.test(name) ? Number(name) : constants.signals[name as NodeJS.Signals];
-  return { signal: number ?? constants.signals.SIGTERM, graceMs: (config.stop_config?.timeout ?? STOP_TIMEOUT_S) * 1000 };
+  return {
+    signal: number ?? constants.signals.SIGTERM,
+    graceMs: (config.stop_config?.timeout ?? STOP_TIMEOUT_S) * 1000,
+  };
 }

@@ -103,14 +103,21 @@ export class MachineFiles {
       await writeFile(draft, "", { mode: 0o600 });
       await truncate(draft, this.#layerSizeMb * 1024 * 1024);
       // A small journal makes the file system whole after a lost guest and costs little to make and copy.
-      await run("mkfs.ext4", ["-q", "-F", "-m", "0", "-J", "size=4", "-E", "lazy_itable_init=1,lazy_journal_init=1", draft], {
-        timeout: TOOL_TIMEOUT_MS,
-        env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` },
-      });
+      await run(
+        "mkfs.ext4",
+        ["-q", "-F", "-m", "0", "-J", "size=4", "-E", "lazy_itable_init=1,lazy_journal_init=1", draft],
+        {
+          timeout: TOOL_TIMEOUT_MS,
+          env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` },
+        },
+      );
       await rename(draft, template);
     } catch (error) {
       await rm(draft, { force: true });
-      throw new HibernautError("unavailable", `A writable layer cannot be made: ${messageOf(error)}. Run \`hibernaut doctor\`.`);
+      throw new HibernautError(
+        "unavailable",
+        `A writable layer cannot be made: ${messageOf(error)}. Run \`hibernaut doctor\`.`,
+      );
     }
   }
 }

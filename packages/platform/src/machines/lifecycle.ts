@@ -63,7 +63,10 @@ const refuse = (code: ErrorCode, reason: string): Rule => {
 };
 /** Work that ended in `rest`, unless a start was asked for meanwhile. */
 const restOrStart = (rest: MachineState): Rule => {
-  return ({ goal }) => (goal === "running" ? { kind: "move", to: "starting", goal: null, effect: "boot" } : { kind: "move", to: rest, goal: null });
+  return ({ goal }) =>
+    goal === "running"
+      ? { kind: "move", to: "starting", goal: null, effect: "boot" }
+      : { kind: "move", to: rest, goal: null };
 };
 const forced = (rule: Rule): Rule => {
   const refusal = refuse("failed_precondition", "it is not at rest; stop it first, or destroy it with force");
@@ -163,7 +166,8 @@ const TABLE: Record<MachineState, Row> = {
     stop: busy("updated"),
     update: busy("updated"),
     destroy: forced(remove),
-    updated: (context) => restOrStart(context.from ?? "stopped")(context.from === "running" ? { goal: "running" } : context),
+    updated: (context) =>
+      restOrStart(context.from ?? "stopped")(context.from === "running" ? { goal: "running" } : context),
     update_failed: move("failed"),
   },
   destroying: {

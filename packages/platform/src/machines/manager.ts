@@ -46,9 +46,16 @@ export class MachineManager implements MachineService {
   }
 
   createApp(name: string): AppRecord {
-    if (!NAME.test(name)) throw new HibernautError("invalid_argument", `An app's name is ${NAME_RULE}.`, { field: "app_name", value: name });
+    if (!NAME.test(name))
+      throw new HibernautError("invalid_argument", `An app's name is ${NAME_RULE}.`, {
+        field: "app_name",
+        value: name,
+      });
     const app = { name, createdAt: new Date().toISOString() };
-    if (!this.#deps.store.apps.insert(app)) throw new HibernautError("already_exists", `App ${name} exists already. Choose another name.`, { app_name: name });
+    if (!this.#deps.store.apps.insert(app))
+      throw new HibernautError("already_exists", `App ${name} exists already. Choose another name.`, {
+        app_name: name,
+      });
     return app;
   }
 
@@ -58,7 +65,12 @@ export class MachineManager implements MachineService {
 
   getApp(name: string): AppRecord {
     const app = this.#deps.store.apps.get(name);
-    if (app === undefined) throw new HibernautError("not_found", `There is no app ${name}. Create it with \`hibernaut apps create ${name}\`.`, { app_name: name });
+    if (app === undefined)
+      throw new HibernautError(
+        "not_found",
+        `There is no app ${name}. Create it with \`hibernaut apps create ${name}\`.`,
+        { app_name: name },
+      );
     return app;
   }
 
@@ -71,17 +83,23 @@ export class MachineManager implements MachineService {
     }
     for (const { id } of machines) this.destroy(name, id, { force: true });
     await Promise.all(machines.map(({ id }) => this.wait(name, id, ["destroyed"], { timeoutMs: DESTROY_TIMEOUT_MS })));
-    if (!this.#deps.store.apps.delete(name)) throw new HibernautError("aborted", `App ${name} got a new machine meanwhile. Try again.`);
+    if (!this.#deps.store.apps.delete(name))
+      throw new HibernautError("aborted", `App ${name} got a new machine meanwhile. Try again.`);
     for (const { id } of machines) this.#controllers.delete(id);
   }
 
   async create(app: string, input: CreateMachine): Promise<MachineView> {
     this.getApp(app);
     const name = input.name ?? newMachineName();
-    if (!NAME.test(name)) throw new HibernautError("invalid_argument", `A machine's name is ${NAME_RULE}.`, { field: "name", value: name });
+    if (!NAME.test(name))
+      throw new HibernautError("invalid_argument", `A machine's name is ${NAME_RULE}.`, { field: "name", value: name });
     const { region } = this.#deps.settings;
     if (input.region !== undefined && input.region !== region) {
-      throw new HibernautError("invalid_argument", `There is no region ${input.region} here; the only one is ${region}.`, { field: "region" });
+      throw new HibernautError(
+        "invalid_argument",
+        `There is no region ${input.region} here; the only one is ${region}.`,
+        { field: "region" },
+      );
     }
     this.#refuseTakenName(app, name);
     const image = await this.#deps.images.ensure(input.config.image);
@@ -108,7 +126,8 @@ export class MachineManager implements MachineService {
   async update(app: string, id: string, config?: MachineConfig): Promise<MachineView> {
     const controller = this.#find(app, id);
     const { record } = controller;
-    const imageDigest = config === undefined ? record.imageDigest : (await this.#deps.images.ensure(config.image)).digest;
+    const imageDigest =
+      config === undefined ? record.imageDigest : (await this.#deps.images.ensure(config.image)).digest;
     const pending = {
       config: config ?? record.config,
       version: newUlid(),
@@ -133,7 +152,10 @@ export class MachineManager implements MachineService {
       check: () => {
         const { eligible, reasons } = this.#view(controller.record).suspend;
         if (eligible) return;
-        throw new HibernautError("failed_precondition", `Machine ${id} cannot be suspended: ${reasons.join("; ")}.`, { machine_id: id, reasons });
+        throw new HibernautError("failed_precondition", `Machine ${id} cannot be suspended: ${reasons.join("; ")}.`, {
+          machine_id: id,
+          reasons,
+        });
       },
     });
   }
@@ -157,7 +179,9 @@ export class MachineManager implements MachineService {
   /** Digests of the images that machines need. */
   imagesInUse(): Set<string> {
     const machines = this.#deps.store.machines.list();
-    return new Set(machines.flatMap((machine) => [machine.imageDigest, ...(machine.pending ? [machine.pending.imageDigest] : [])]));
+    return new Set(
+      machines.flatMap((machine) => [machine.imageDigest, ...(machine.pending ? [machine.pending.imageDigest] : [])]),
+    );
   }
 
   /** Versions of the guest bundles that machines boot. */
@@ -192,14 +216,19 @@ export class MachineManager implements MachineService {
       createdAt: at,
       updatedAt: at,
     };
-    if (!store.machines.insert(record, { at, type: "create", from: null, to: "created", details: {} })) this.#refuseTakenName(app, name);
+    if (!store.machines.insert(record, { at, type: "create", from: null, to: "created", details: {} }))
+      this.#refuseTakenName(app, name);
     return record;
   }
 
   #refuseTakenName(app: string, name: string): void {
     const holder = this.#deps.store.machines.list(app).find((machine) => machine.name === name);
     if (holder === undefined) return;
-    throw new HibernautError("already_exists", `App ${app} has a machine named ${name} already (${holder.id}). Choose another name.`, { machine_id: holder.id });
+    throw new HibernautError(
+      "already_exists",
+      `App ${app} has a machine named ${name} already (${holder.id}). Choose another name.`,
+      { machine_id: holder.id },
+    );
   }
 
   #control(record: MachineRecord): MachineController {
@@ -212,7 +241,11 @@ export class MachineManager implements MachineService {
     this.getApp(app);
     const controller = this.#controllers.get(id) ?? this.#destroyedOne(id);
     if (controller === undefined || controller.record.app !== app) {
-      throw new HibernautError("not_found", `App ${app} has no machine ${id}. See \`hibernaut machine list --app ${app}\`.`, { app_name: app, machine_id: id });
+      throw new HibernautError(
+        "not_found",
+        `App ${app} has no machine ${id}. See \`hibernaut machine list --app ${app}\`.`,
+        { app_name: app, machine_id: id },
+      );
     }
     return controller;
   }
@@ -223,7 +256,14 @@ export class MachineManager implements MachineService {
   }
 
   #view(record: MachineRecord): MachineView {
-    const limits = { suspendMaxMemoryMb: this.#deps.settings.suspendMaxMemoryMb, currentBundle: this.#deps.bundles.current.version };
-    return { record, suspend: suspendEligibility(record, limits), image: { ref: record.config.image, digest: record.imageDigest } };
+    const limits = {
+      suspendMaxMemoryMb: this.#deps.settings.suspendMaxMemoryMb,
+      currentBundle: this.#deps.bundles.current.version,
+    };
+    return {
+      record,
+      suspend: suspendEligibility(record, limits),
+      image: { ref: record.config.image, digest: record.imageDigest },
+    };
   }
 }

@@ -79,5 +79,10 @@ function planSuspending(capturing: string | null, vmm: Observed["vmm"], publishe
     return { vmm, keep: null, next: { kind: "outcome", outcome: "lost" }, reason: "the VMM ended during a suspend" };
   }
   const next = { kind: "outcome", outcome: "capture_cancelled" } as const;
-  return { vmm: vmm === "paused" ? "wake" : "adopt", keep: null, next, reason: "the platform ended during the suspend" };
+  return {
+    vmm: vmm === "paused" ? "wake" : "adopt",
+    keep: null,
+    next,
+    reason: "the platform ended during the suspend",
+  };
 }

@@ -1,13 +1,6 @@
 /** What the API, the proxy and the command line may ask of machines: the only door to them. */
 import type { MachineConfig } from "./config.ts";
-import type {
-  AppRecord,
-  CreateMachine,
-  Eligibility,
-  MachineEvent,
-  MachineRecord,
-  MachineState,
-} from "./types.ts";
+import type { AppRecord, CreateMachine, Eligibility, MachineEvent, MachineRecord, MachineState } from "./types.ts";
 
 /** States that `wait` can wait for; `settled` is any resting state. */
 export type WaitTarget = "running" | "stopped" | "suspended" | "destroyed" | "failed" | "created" | "settled";

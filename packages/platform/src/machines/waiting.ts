@@ -15,7 +15,11 @@ export function reached(state: MachineState, targets: readonly WaitTarget[]): bo
 }
 
 /** See {@link import("./service.ts").MachineService.wait}. */
-export function waitFor(controller: MachineController, targets: readonly WaitTarget[], { timeoutMs, signal }: WaitOptions): Promise<MachineState> {
+export function waitFor(
+  controller: MachineController,
+  targets: readonly WaitTarget[],
+  { timeoutMs, signal }: WaitOptions,
+): Promise<MachineState> {
   return new Promise((resolve, reject) => {
     const end = (settle: () => void) => {
       unsubscribe();
@@ -42,5 +46,9 @@ function tooLate(targets: readonly WaitTarget[], state: MachineState): Hibernaut
 }
 
 function destroyed(id: string, targets: readonly WaitTarget[]): HibernautError {
-  return new HibernautError("failed_precondition", `Machine ${id} was destroyed and will never be ${targets.join(" or ")}.`, { machine_id: id });
+  return new HibernautError(
+    "failed_precondition",
+    `Machine ${id} was destroyed and will never be ${targets.join(" or ")}.`,
+    { machine_id: id },
+  );
 }

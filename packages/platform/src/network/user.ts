@@ -22,7 +22,10 @@ export class UserNetwork implements Network {
       const address = `127.${randomInt(SECOND_OCTET.from, SECOND_OCTET.to)}.${randomInt(0, 256)}.${randomInt(1, 255)}`;
       if (!taken.has(address)) return address;
     }
-    throw new HibernautError("resource_exhausted", "No loopback address is left for another machine. Destroy machines that you no longer need.");
+    throw new HibernautError(
+      "resource_exhausted",
+      "No loopback address is left for another machine. Destroy machines that you no longer need.",
+    );
   }
 
   async attach(machineId: string, address: string, ports: number[]): Promise<NetworkAttachment> {

@@ -50,7 +50,10 @@ export class SnapshotStore {
   async publish(draft: Draft, origin: SnapshotOrigin, createdAt: string): Promise<number> {
     const memory = join(draft.folder, "memory");
     await link(join(this.#machineFolder(origin.machineId), "memory"), memory);
-    const [memoryPrint, devicesPrint] = await Promise.all([fingerprint(memory, "sampled"), fingerprint(draft.devices, "whole")]);
+    const [memoryPrint, devicesPrint] = await Promise.all([
+      fingerprint(memory, "sampled"),
+      fingerprint(draft.devices, "whole"),
+    ]);
     const manifest: SnapshotManifest = {
       format: 1,
       machine_id: origin.machineId,
@@ -64,7 +67,10 @@ export class SnapshotStore {
       memory_mb: origin.memoryMb,
       files: { memory: memoryPrint, devices: devicesPrint },
     };
-    await writeFile(join(draft.folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true });
+    await writeFile(join(draft.folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`, {
+      mode: 0o600,
+      flush: true,
+    });
     await syncFolder(draft.folder);
     const { blocks } = await stat(memory);
     await rename(draft.folder, join(this.#folder(origin.machineId), draft.generation));
@@ -81,23 +87,34 @@ export class SnapshotStore {
     if (typeof manifest === "string") return manifest;
     const difference = misfit(manifest, now);
     if (difference !== undefined) return difference;
-    for (const [name, kind] of [["memory", "sampled"], ["devices", "whole"]] as const) {
+    for (const [name, kind] of [
+      ["memory", "sampled"],
+      ["devices", "whole"],
+    ] as const) {
       const wanted = manifest.files[name];
       const found = await fingerprint(join(folder, name), kind).catch(() => undefined);
       if (found === undefined) return `snapshot_missing: there is no ${name} file`;
-      if (found.size !== wanted.size) return `snapshot_corrupt: the ${name} file has ${found.size} bytes instead of ${wanted.size}`;
+      if (found.size !== wanted.size)
+        return `snapshot_corrupt: the ${name} file has ${found.size} bytes instead of ${wanted.size}`;
       if (found.sha256 !== wanted.sha256) return `snapshot_corrupt: the ${name} file has changed`;
     }
     return { generation, devices: join(folder, "devices") };
   }
 
   /** What is to be recorded about a published generation; undefined when its manifest cannot be read. */
-  async describe(machineId: string, generation: string): Promise<{ generation: string; created_at: string; size_bytes: number } | undefined> {
+  async describe(
+    machineId: string,
+    generation: string,
+  ): Promise<{ generation: string; created_at: string; size_bytes: number } | undefined> {
     const folder = join(this.#folder(machineId), generation);
     const manifest = parseManifest(await readFile(join(folder, "manifest.json"), "utf8").catch(() => ""));
     if (typeof manifest === "string") return undefined;
     const memory = await stat(join(folder, "memory")).catch(() => undefined);
-    return { generation, created_at: manifest.created_at, size_bytes: (memory?.blocks ?? 0) * 512 + manifest.files.devices.size };
+    return {
+      generation,
+      created_at: manifest.created_at,
+      size_bytes: (memory?.blocks ?? 0) * 512 + manifest.files.devices.size,
+    };
   }
 
   /** Puts the snapshot's memory where the machine's VMM will map it. */
@@ -131,7 +148,9 @@ export class SnapshotStore {
   async published(machineId: string): Promise<string[]> {
     const names = await readdir(this.#folder(machineId)).catch((): string[] => []);
     const whole = names.filter((name) => !name.startsWith(TEMPORARY));
-    const present = await Promise.all(whole.map((name) => exists(join(this.#folder(machineId), name, "manifest.json"))));
+    const present = await Promise.all(
+      whole.map((name) => exists(join(this.#folder(machineId), name, "manifest.json"))),
+    );
     return whole.filter((_, index) => present[index]).sort();
   }
 

@@ -28,9 +28,21 @@ export class Mortality {
     const { machines } = deps.store;
     return {
       ...deps,
-      store: { ...deps.store, apps: deps.store.apps, tokens: deps.store.tokens, machines: this.#sync(machines, "store", ["insert", "update"]) },
+      store: {
+        ...deps.store,
+        apps: deps.store.apps,
+        tokens: deps.store.tokens,
+        machines: this.#sync(machines, "store", ["insert", "update"]),
+      },
       hypervisor: this.#async(deps.hypervisor, "hypervisor", ["boot", "restore", "end", "adopt"]),
-      snapshots: this.#async(deps.snapshots, "snapshots", ["draft", "publish", "usable", "stage", "discard", "discardOthers"]),
+      snapshots: this.#async(deps.snapshots, "snapshots", [
+        "draft",
+        "publish",
+        "usable",
+        "stage",
+        "discard",
+        "discardOthers",
+      ]),
       files: this.#async(deps.files, "files", ["freshLayer", "remove", "forgetMemory"]),
     };
   }

@@ -47,7 +47,9 @@ export class Served {
     const [line] = await Promise.race([once(child.stdout as NodeJS.ReadableStream, "data"), ended]);
     ended.catch(() => {});
     const { api_url: apiUrl } = JSON.parse(String(line)) as { api_url: string };
-    const { api_token: token } = JSON.parse(await readFile(join(this.#dataDir, "config.json"), "utf8")) as { api_token: string };
+    const { api_token: token } = JSON.parse(await readFile(join(this.#dataDir, "config.json"), "utf8")) as {
+      api_token: string;
+    };
     this.#client = new HibernautClient({ apiUrl, token });
   }
 
@@ -83,7 +85,10 @@ export class Place {
     this.#dispose = dispose;
   }
 
-  static async open(env: Record<string, string> = {}, folder?: { path: string; dispose(): Promise<void> }): Promise<Place> {
+  static async open(
+    env: Record<string, string> = {},
+    folder?: { path: string; dispose(): Promise<void> },
+  ): Promise<Place> {
     const { path, dispose } = folder ?? (await dataFolder());
     const place = new Place(path, new Served(path, env), dispose);
     await place.served.start();

@@ -21,14 +21,31 @@ describeHypervisor("QEMU", async () => {
   const network = new UserNetwork();
   return {
     hypervisor: () =>
-      new QemuHypervisor({ program: "qemu-system-x86_64", version, accelerator: "tcg", runRoot: files.runRoot, machineRoot: files.machineRoot }),
+      new QemuHypervisor({
+        program: "qemu-system-x86_64",
+        version,
+        accelerator: "tcg",
+        runRoot: files.runRoot,
+        machineRoot: files.machineRoot,
+      }),
     newSpec: async () => {
       const machineId = newMachineId();
       await files.prepare(machineId);
       await files.freshLayer(machineId);
       const { layer, memory, run, console } = files.paths(machineId);
       const plug = await network.attach(machineId, network.allocate(new Set()), [8080]);
-      return { machineId, cpus: 1, memoryMb: 256, bundle, image: image.rootfs, layer, memory, runDir: run, consoleLog: console, network: plug };
+      return {
+        machineId,
+        cpus: 1,
+        memoryMb: 256,
+        bundle,
+        image: image.rootfs,
+        layer,
+        memory,
+        runDir: run,
+        consoleLog: console,
+        network: plug,
+      };
     },
     guestConfig: (spec): GuestConfig => ({
       hostname: spec.machineId,

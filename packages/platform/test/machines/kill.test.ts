@@ -14,11 +14,16 @@ afterEach(async () => {
 });
 
 /** One life with every kind of work in it. `seen` is what a user knows when the platform dies. */
-async function life(machines: MachineManager, host: World["host"], seen: { id?: string; nonce?: string; updated?: boolean }): Promise<void> {
+async function life(
+  machines: MachineManager,
+  host: World["host"],
+  seen: { id?: string; nonce?: string; updated?: boolean },
+): Promise<void> {
   machines.createApp("shop");
   const { record } = await machines.create("shop", { name: "one", config: SMALL });
   seen.id = record.id;
-  const reach = (state: "running" | "suspended" | "stopped" | "destroyed") => machines.wait("shop", record.id, [state], TIMEOUT);
+  const reach = (state: "running" | "suspended" | "stopped" | "destroyed") =>
+    machines.wait("shop", record.id, [state], TIMEOUT);
   const remember = () => {
     const nonce = host.guest(record.id)?.request()?.nonce;
     if (nonce !== undefined) seen.nonce = nonce;
@@ -63,7 +68,9 @@ const steps = rehearsal.steps.map((name, step) => ({ name, step }));
 
 test("the rehearsal passes through the whole life", () => {
   expect(steps.length).toBeGreaterThan(50);
-  expect(steps.map(({ name }) => name)).toEqual(expect.arrayContaining(["hypervisor.restore", "vmm.capture", "snapshots.publish", "files.remove"]));
+  expect(steps.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(["hypervisor.restore", "vmm.capture", "snapshots.publish", "files.remove"]),
+  );
 });
 
 describe.each(["before", "after"] as const)("killed %s", (when) => {

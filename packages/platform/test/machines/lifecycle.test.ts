@@ -40,8 +40,15 @@ describe("what people ask for", () => {
 
   test("a start while suspending cancels the capture, and is kept should the capture be done already", () => {
     expect(answerOf("suspending", "start")).toEqual({ kind: "stay", goal: "running", effect: "cancel_capture" });
-    expect(answerOf("suspending", "capture_cancelled", { goal: "running" })).toMatchObject({ kind: "move", to: "running" });
-    expect(answerOf("suspending", "captured", { goal: "running" })).toMatchObject({ kind: "move", to: "starting", effect: "boot" });
+    expect(answerOf("suspending", "capture_cancelled", { goal: "running" })).toMatchObject({
+      kind: "move",
+      to: "running",
+    });
+    expect(answerOf("suspending", "captured", { goal: "running" })).toMatchObject({
+      kind: "move",
+      to: "starting",
+      effect: "boot",
+    });
   });
 
   test("a start while stopping is kept until the stop is done", () => {
@@ -50,22 +57,31 @@ describe("what people ask for", () => {
     expect(answerOf("stopping", "halted")).toMatchObject({ kind: "move", to: "stopped" });
   });
 
-  test.each(["created", "suspended", "stopped", "failed"] as const)("an update of a %s machine ends where it began", (from) => {
-    expect(answerOf("updating", "updated", { from })).toMatchObject({ kind: "move", to: from });
-  });
+  test.each(["created", "suspended", "stopped", "failed"] as const)(
+    "an update of a %s machine ends where it began",
+    (from) => {
+      expect(answerOf("updating", "updated", { from })).toMatchObject({ kind: "move", to: from });
+    },
+  );
 
   test("an update of a running machine ends in a start", () => {
-    expect(answerOf("updating", "updated", { from: "running" })).toMatchObject({ kind: "move", to: "starting", effect: "boot" });
+    expect(answerOf("updating", "updated", { from: "running" })).toMatchObject({
+      kind: "move",
+      to: "starting",
+      effect: "boot",
+    });
   });
 });
 
 describe("the table as a whole", () => {
   test("every state answers every command", () => {
-    for (const state of STATES) for (const command of COMMANDS) expect(answerOf(state, command).kind).toMatch(/^(move|stay|refuse)$/);
+    for (const state of STATES)
+      for (const command of COMMANDS) expect(answerOf(state, command).kind).toMatch(/^(move|stay|refuse)$/);
   });
 
   test("an outcome that nobody waits for changes nothing", () => {
-    for (const outcome of OUTCOMES) expect(answerOf("stopped", outcome)).toMatchObject({ kind: "refuse", code: "aborted" });
+    for (const outcome of OUTCOMES)
+      expect(answerOf("stopped", outcome)).toMatchObject({ kind: "refuse", code: "aborted" });
   });
 
   test("nothing leaves destroyed, and every passing state can be left", () => {
@@ -73,7 +89,10 @@ describe("the table as a whole", () => {
     expect(moves.filter(([from]) => from === "destroyed")).toEqual([]);
     for (const state of STATES) {
       if (isResting(state) || state === "destroyed") continue;
-      expect(moves.some(([from, to]) => from === state && (isResting(to) || to === "destroyed")), state).toBe(true);
+      expect(
+        moves.some(([from, to]) => from === state && (isResting(to) || to === "destroyed")),
+        state,
+      ).toBe(true);
     }
   });
 

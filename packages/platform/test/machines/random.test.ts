@@ -32,7 +32,9 @@ interface Step {
   pause: number;
 }
 
-const event = fc.oneof(...Object.entries(WEIGHTS).map(([name, weight]) => ({ weight, arbitrary: fc.constant(name as RandomEvent) })));
+const event = fc.oneof(
+  ...Object.entries(WEIGHTS).map(([name, weight]) => ({ weight, arbitrary: fc.constant(name as RandomEvent) })),
+);
 const step: fc.Arbitrary<Step> = fc.record({ event, pause: fc.constantFrom(0, 0, 1, 2, 5, 20, 60) });
 const moves = listedMoves();
 const seen = new Set<string>();
@@ -74,7 +76,10 @@ async function play(launch: boolean, steps: Step[]): Promise<void> {
   let machines = await startPlatform(world);
   try {
     machines.createApp("shop");
-    const { record } = await machines.create("shop", { config: { ...SMALL, restart: { policy: "on-failure", max_retries: 1 } }, skipLaunch: !launch });
+    const { record } = await machines.create("shop", {
+      config: { ...SMALL, restart: { policy: "on-failure", max_retries: 1 } },
+      skipLaunch: !launch,
+    });
     for (const { event, pause } of steps) {
       try {
         machines = await act(event, record.id, machines, world);
@@ -105,7 +110,11 @@ async function play(launch: boolean, steps: Step[]): Promise<void> {
 describe("random orders", () => {
   test(`${SEQUENCES} sequences keep to the table and to the invariants`, { timeout: 300_000 }, async () => {
     const sequences = fc.array(step, { minLength: 3, maxLength: 20 });
-    await fc.assert(fc.asyncProperty(fc.boolean(), sequences, play), { numRuns: SEQUENCES, interruptAfterTimeLimit: 280_000, markInterruptAsFailure: true });
+    await fc.assert(fc.asyncProperty(fc.boolean(), sequences, play), {
+      numRuns: SEQUENCES,
+      interruptAfterTimeLimit: 280_000,
+      markInterruptAsFailure: true,
+    });
     // The sequences are worth something only if they went nearly everywhere.
     const unseen = [...moves].filter((move) => !seen.has(move));
     expect(unseen.filter((move) => !RARE.has(move)).join(" ")).toBe("");

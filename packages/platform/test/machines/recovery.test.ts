@@ -26,9 +26,17 @@ describe("after the platform was killed", () => {
 
     test("before the snapshot was whole, the guest goes on", () => {
       const paused = planRecovery(recorded, { vmm: "paused", published: [] });
-      expect(paused).toMatchObject({ vmm: "wake", keep: null, next: { kind: "outcome", outcome: "capture_cancelled" } });
+      expect(paused).toMatchObject({
+        vmm: "wake",
+        keep: null,
+        next: { kind: "outcome", outcome: "capture_cancelled" },
+      });
       const running = planRecovery(recorded, { vmm: "running", published: [] });
-      expect(running).toMatchObject({ vmm: "adopt", keep: null, next: { kind: "outcome", outcome: "capture_cancelled" } });
+      expect(running).toMatchObject({
+        vmm: "adopt",
+        keep: null,
+        next: { kind: "outcome", outcome: "capture_cancelled" },
+      });
     });
 
     test.each(["paused", "none"] as const)("once it was whole, the suspend is finished (VMM %s)", (vmm) => {
@@ -65,7 +73,10 @@ describe("after the platform was killed", () => {
     ["destroying", "remove"],
   ] as const)("%s is finished by %s", (state, effect) => {
     for (const vmm of ["running", "paused", "none"] as const) {
-      expect(planRecovery({ state, snapshot: null, capturing: null }, { vmm, published: [] }).next).toEqual({ kind: "effect", effect });
+      expect(planRecovery({ state, snapshot: null, capturing: null }, { vmm, published: [] }).next).toEqual({
+        kind: "effect",
+        effect,
+      });
     }
   });
 
@@ -74,8 +85,12 @@ describe("after the platform was killed", () => {
       for (const vmm of ["running", "paused"] as const) {
         for (const held of [snapshot, null]) {
           for (const published of [[], ["G1"], ["G2"]]) {
-            const plan = planRecovery({ state, snapshot: held, capturing: state === "suspending" ? "G2" : null }, { vmm, published });
-            if (plan.vmm === "adopt" || plan.vmm === "wake") expect(plan.keep, JSON.stringify({ state, vmm, held, published })).toBeNull();
+            const plan = planRecovery(
+              { state, snapshot: held, capturing: state === "suspending" ? "G2" : null },
+              { vmm, published },
+            );
+            if (plan.vmm === "adopt" || plan.vmm === "wake")
+              expect(plan.keep, JSON.stringify({ state, vmm, held, published })).toBeNull();
           }
         }
       }

@@ -73,7 +73,9 @@ describe("suspend and resume", () => {
     world.host.faults.capture = Object.assign(new Error("write ENOSPC: no space left on device"), { code: "ENOSPC" });
     machines.suspend("shop", id);
     await reach(id, "running");
-    await expect.poll(() => record(id).stateReason).toBe("the last suspend failed: write ENOSPC: no space left on device");
+    await expect
+      .poll(() => record(id).stateReason)
+      .toBe("the last suspend failed: write ENOSPC: no space left on device");
     expect(request(id)).toEqual({ nonce: before?.nonce, count: 2 });
     await suspended(id);
     expect(record(id).stateReason).toBeNull();
@@ -146,7 +148,9 @@ describe("a snapshot that does not fit is refused with its reason, and the start
   });
 
   test("a short memory file", async () => {
-    expect(await coldReason((id) => truncate(generation(id, "memory"), 4096))).toMatch(/^snapshot_corrupt: the memory file has 4096 bytes/);
+    expect(await coldReason((id) => truncate(generation(id, "memory"), 4096))).toMatch(
+      /^snapshot_corrupt: the memory file has 4096 bytes/,
+    );
   });
 
   test("a changed device state", async () => {

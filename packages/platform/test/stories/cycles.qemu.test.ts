@@ -13,7 +13,9 @@ afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);
 });
 
-test(`${CYCLES} times asleep and awake: the same process, the right time, nothing leaks`, { timeout: 300_000 }, async () => {
+test(`${CYCLES} times asleep and awake: the same process, the right time, nothing leaks`, {
+  timeout: 300_000,
+}, async () => {
   const { machine_id: id, private_address: address } = await place.machine();
   const first = await askUntilAnswered(address);
   for (let cycle = 1; cycle <= CYCLES; cycle += 1) {

@@ -59,7 +59,10 @@ describe.runIf(process.getuid?.() === 0)("on a small disk", () => {
     await fill();
     await run("truncate", ["--size", "-30M", join(disk, "filler")]);
     const refused = await place.machine({ env: { COPY: "2" } });
-    expect(refused).toMatchObject({ state: "failed", state_reason: expect.stringMatching(/MB free and machine .* needs 320 MB/) });
+    expect(refused).toMatchObject({
+      state: "failed",
+      state_reason: expect.stringMatching(/MB free and machine .* needs 320 MB/),
+    });
     await empty();
     await place.start(refused.machine_id);
     await askUntilAnswered(refused.private_address);

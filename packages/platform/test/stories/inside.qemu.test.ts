@@ -47,7 +47,11 @@ interface Look {
 }
 
 test("the app runs as the image says, in a whole small system", async () => {
-  const machine = await place.machine({ init: { cmd: ["-e", LOOK, "--", "a b", "ü"] }, env: { GREETING: "hello, world" }, guest: { memory_mb: 320 } });
+  const machine = await place.machine({
+    init: { cmd: ["-e", LOOK, "--", "a b", "ü"] },
+    env: { GREETING: "hello, world" },
+    guest: { memory_mb: 320 },
+  });
   const { machine_id: id, private_address: address, version } = machine;
   const look = async () => (await (await fetch(`http://${address}:8080/`)).json()) as Look;
   const found = await look();
@@ -68,7 +72,17 @@ test("the app runs as the image says, in a whole small system", async () => {
   }
   expect(found.env).toMatchObject({ GREETING: "hello, world", PORT: "8080", HOME: expect.any(String) });
   const mounts = found.mounts.split("\n").map((line) => line.split(" ").slice(1, 3).join(" "));
-  expect(mounts).toEqual(expect.arrayContaining(["/ overlay", "/proc proc", "/sys sysfs", "/dev devtmpfs", "/dev/pts devpts", "/dev/shm tmpfs", "/run tmpfs"]));
+  expect(mounts).toEqual(
+    expect.arrayContaining([
+      "/ overlay",
+      "/proc proc",
+      "/sys sysfs",
+      "/dev devtmpfs",
+      "/dev/pts devpts",
+      "/dev/shm tmpfs",
+      "/run tmpfs",
+    ]),
+  );
   expect(found.resolv).toBe("nameserver 10.0.2.3\n");
   expect(found.hosts).toContain(id);
   await expect.poll(async () => (await look()).zombies, { timeout: 20_000 }).toEqual([]);
@@ -77,22 +91,34 @@ test("the app runs as the image says, in a whole small system", async () => {
 });
 
 test("an exit code is told", async () => {
-  const { machine_id: id } = await place.machine({ init: { cmd: ["-e", "process.exit(3)"] }, services: [], restart: { policy: "no" } });
+  const { machine_id: id } = await place.machine({
+    init: { cmd: ["-e", "process.exit(3)"] },
+    services: [],
+    restart: { policy: "no" },
+  });
   await place.reach(id, "stopped");
   expect((await place.get(id)).state_reason).toBe("the app exited with code 3");
 });
 
-test("an app that is killed for lack of memory is told as that", async () => {
-  // In one go: a slow hog would make the guest reread its programs from disk for minutes before the kernel gives up.
-  const hog = "setTimeout(() => Buffer.alloc(1 << 30, 1), 100)";
-  const machine = await place.machine({ init: { cmd: ["-e", hog] }, services: [], guest: { memory_mb: 160 }, restart: { policy: "no" } });
+test("an app that needs more memory than there is is killed soon, and told as that", async () => {
+  // Without a pause: a slow hog makes the guest reread its programs from disk for minutes before the kernel gives up.
+  const hog = "const kept = []; for (;;) kept.push(Buffer.alloc(32 << 20, 1));";
+  const machine = await place.machine({
+    init: { cmd: ["-e", hog] },
+    services: [],
+    guest: { memory_mb: 160 },
+    restart: { policy: "no" },
+  });
   await place.reach(machine.machine_id, "stopped");
   expect((await place.get(machine.machine_id)).state_reason).toBe("the app was killed: out of memory");
 });
 
 test("a command that is not there fails the start, with the reason", async () => {
   const machine = await place.machine({ init: { exec: ["no-such-program"] } });
-  expect(machine).toMatchObject({ state: "failed", state_reason: expect.stringMatching(/could not be run: No such file or directory/) });
+  expect(machine).toMatchObject({
+    state: "failed",
+    state_reason: expect.stringMatching(/could not be run: No such file or directory/),
+  });
 });
 
 test("what an app writes is kept while it sleeps, and gone after a stop", async () => {
@@ -102,7 +128,8 @@ test("what an app writes is kept while it sleeps, and gone after a stop", async 
     response.end(fs.existsSync("/tmp/note") ? fs.readFileSync("/tmp/note") : "nothing");
   }).listen(8080)`;
   const { machine_id: id, private_address: address } = await place.machine({ init: { cmd: ["-e", notes] } });
-  const read = async (method = "GET") => (await fetch(`http://${address}:8080/`, { method, headers: { connection: "close" } })).text();
+  const read = async (method = "GET") =>
+    (await fetch(`http://${address}:8080/`, { method, headers: { connection: "close" } })).text();
   expect(await read()).toBe("nothing");
   expect(await read("POST")).toBe("kept");
   await place.suspend(id);

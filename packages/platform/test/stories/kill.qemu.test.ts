@@ -49,29 +49,35 @@ describe("the platform is killed while a machine is", () => {
   });
 
   // From the request to the durable snapshot it takes about 100 ms: these moments fall into all of it.
-  test.each([0, 5, 15, 30, 50, 80, 120])("suspending, after %i ms: it sleeps or runs, and has lost nothing", async (moment) => {
-    const before = await ask(address);
-    await place.client.suspendMachine(place.app, id);
-    await new Promise((resolve) => setTimeout(resolve, moment));
-    await killAndStartAgain();
-    const { state } = await place.get(id);
-    expect(["running", "suspended"]).toContain(state);
-    expect(await place.processes()).toHaveLength(state === "running" ? 1 : 0);
-    if (state === "suspended") await place.start(id);
-    expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
-  });
+  test.each([0, 5, 15, 30, 50, 80, 120])(
+    "suspending, after %i ms: it sleeps or runs, and has lost nothing",
+    async (moment) => {
+      const before = await ask(address);
+      await place.client.suspendMachine(place.app, id);
+      await new Promise((resolve) => setTimeout(resolve, moment));
+      await killAndStartAgain();
+      const { state } = await place.get(id);
+      expect(["running", "suspended"]).toContain(state);
+      expect(await place.processes()).toHaveLength(state === "running" ? 1 : 0);
+      if (state === "suspended") await place.start(id);
+      expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
+    },
+  );
 
   // A resume takes about 150 ms until the guest runs.
-  test.each([0, 20, 50, 80, 110, 150])("resuming, after %i ms: it comes up, and no snapshot has run twice", async (moment) => {
-    const before = await ask(address);
-    await place.suspend(id);
-    await place.client.startMachine(place.app, id);
-    await new Promise((resolve) => setTimeout(resolve, moment));
-    await killAndStartAgain();
-    expect((await place.get(id)).state).toBe("running");
-    expect(await place.processes()).toHaveLength(1);
-    expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
-  });
+  test.each([0, 20, 50, 80, 110, 150])(
+    "resuming, after %i ms: it comes up, and no snapshot has run twice",
+    async (moment) => {
+      const before = await ask(address);
+      await place.suspend(id);
+      await place.client.startMachine(place.app, id);
+      await new Promise((resolve) => setTimeout(resolve, moment));
+      await killAndStartAgain();
+      expect((await place.get(id)).state).toBe("running");
+      expect(await place.processes()).toHaveLength(1);
+      expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
+    },
+  );
 
   test("updating: the update is finished, and the new configuration runs", async () => {
     const before = await ask(address);

@@ -65,17 +65,26 @@ describe("a snapshot that no longer fits is refused, and the start is cold with 
   test("a memory file that was cut short", async () => {
     await place.suspend(id);
     await truncate(join(place.dataDir, "machines", id, "memory"), 1024 * 1024);
-    expect(await coldStart()).toMatchObject({ kind: "cold", reason: expect.stringMatching(/^snapshot_corrupt: the memory file has 1048576 bytes/) });
+    expect(await coldStart()).toMatchObject({
+      kind: "cold",
+      reason: expect.stringMatching(/^snapshot_corrupt: the memory file has 1048576 bytes/),
+    });
   });
 
   test("another version of QEMU", async () => {
     await place.suspend(id);
     const other = join(place.dataDir, "qemu-other");
-    await writeFile(other, '#!/bin/sh\n[ "$1" = --version ] && { echo "QEMU emulator version 99.0.0"; exit; }\nexec qemu-system-x86_64 "$@"\n');
+    await writeFile(
+      other,
+      '#!/bin/sh\n[ "$1" = --version ] && { echo "QEMU emulator version 99.0.0"; exit; }\nexec qemu-system-x86_64 "$@"\n',
+    );
     await chmod(other, 0o755);
     await place.served.stop();
     await place.served.start({ HIBERNAUT_QEMU: other });
-    expect(await coldStart()).toMatchObject({ kind: "cold", reason: expect.stringMatching(/^hypervisor_version_changed: .* is 99\.0\.0$/) });
+    expect(await coldStart()).toMatchObject({
+      kind: "cold",
+      reason: expect.stringMatching(/^hypervisor_version_changed: .* is 99\.0\.0$/),
+    });
     await place.served.stop();
     await place.served.start();
   });
@@ -89,10 +98,16 @@ describe("a snapshot that no longer fits is refused, and the start is cold with 
     await writeFile(join(newer, "bundle.json"), JSON.stringify({ ...manifest, version: "newer" }));
     await place.served.stop();
     await place.served.start({ HIBERNAUT_GUEST_BUNDLE: newer });
-    expect(await coldStart()).toMatchObject({ kind: "cold", reason: expect.stringMatching(/^guest_bundle_changed: .* is newer$/) });
+    expect(await coldStart()).toMatchObject({
+      kind: "cold",
+      reason: expect.stringMatching(/^guest_bundle_changed: .* is newer$/),
+    });
     const { suspend } = await place.get(id);
     expect(suspend).toEqual({ eligible: false, reasons: [expect.stringContaining("machine update")] });
-    await expect(place.client.suspendMachine(place.app, id)).rejects.toMatchObject({ status: 412, code: "failed_precondition" });
+    await expect(place.client.suspendMachine(place.app, id)).rejects.toMatchObject({
+      status: 412,
+      code: "failed_precondition",
+    });
     await place.client.updateMachine(place.app, id);
     await place.reach(id, "running");
     await place.suspend(id);

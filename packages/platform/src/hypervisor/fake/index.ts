@@ -150,7 +150,14 @@ export class FakeHypervisor implements Hypervisor {
 
   constructor(host: FakeHost, identity: Partial<HypervisorIdentity> = {}) {
     this.#host = host;
-    this.#identity = { hypervisor: "fake", version: "1", accelerator: "fake", cpu_model: "none", machine_type: "none", ...identity };
+    this.#identity = {
+      hypervisor: "fake",
+      version: "1",
+      accelerator: "fake",
+      cpu_model: "none",
+      machine_type: "none",
+      ...identity,
+    };
   }
 
   identity(): HypervisorIdentity {
@@ -178,7 +185,8 @@ export class FakeHypervisor implements Hypervisor {
     const process = this.#host.launch(spec);
     try {
       this.#host.takeFault("restore");
-      if (!readFileSync(deviceState, "utf8").includes(spec.machineId)) throw new Error("the device state is another machine's");
+      if (!readFileSync(deviceState, "utf8").includes(spec.machineId))
+        throw new Error("the device state is another machine's");
       const memory = await readFile(spec.memory);
       signal.throwIfAborted();
       process.guest.pause();

@@ -36,27 +36,43 @@ export interface ProofOptions {
 /** QEMU's exact version, e.g. `7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)`. Rejects when it is missing or too old. */
 export async function qemuVersion(program: string): Promise<string> {
   const { stdout } = await run(program, ["--version"], { timeout: VERSION_TIMEOUT_MS }).catch((error: unknown) => {
-    throw new HibernautError("failed_precondition", `QEMU cannot be run (${messageOf(error)}). Install it with \`apt-get install qemu-system-x86\`.`);
+    throw new HibernautError(
+      "failed_precondition",
+      `QEMU cannot be run (${messageOf(error)}). Install it with \`apt-get install qemu-system-x86\`.`,
+    );
   });
   const version = /version (.+)/.exec(stdout)?.[1]?.trim() ?? "";
   const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
   if (major > OLDEST_QEMU[0] || (major === OLDEST_QEMU[0] && minor >= OLDEST_QEMU[1])) return version;
-  throw new HibernautError("failed_precondition", `QEMU ${version || "(no version)"} is too old; it must be ${OLDEST_QEMU.join(".")} or newer.`);
+  throw new HibernautError(
+    "failed_precondition",
+    `QEMU ${version || "(no version)"} is too old; it must be ${OLDEST_QEMU.join(".")} or newer.`,
+  );
 }
 
 /** The accelerator to use, proved by a boot where that is needed. Rejects when KVM is demanded and does not work. */
-export async function proveAccelerator(options: ProofOptions, bundle: GuestBundle, signal: AbortSignal): Promise<Verdict> {
-  if (options.accelerator === "tcg") return { accelerator: "tcg", reason: "software emulation, as set by HIBERNAUT_ACCELERATOR" };
+export async function proveAccelerator(
+  options: ProofOptions,
+  bundle: GuestBundle,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  if (options.accelerator === "tcg")
+    return { accelerator: "tcg", reason: "software emulation, as set by HIBERNAUT_ACCELERATOR" };
   const failure = (await missingKvm()) ?? (await cachedProof(options, bundle, signal));
   if (failure === "") return { accelerator: "kvm", reason: "KVM: the guest bundle boots under it" };
-  if (options.accelerator === "auto") return { accelerator: "tcg", reason: `software emulation, because KVM does not work here: ${failure}` };
-  throw new HibernautError("failed_precondition", `HIBERNAUT_ACCELERATOR is kvm, but KVM does not work here: ${failure}.`);
+  if (options.accelerator === "auto")
+    return { accelerator: "tcg", reason: `software emulation, because KVM does not work here: ${failure}` };
+  throw new HibernautError(
+    "failed_precondition",
+    `HIBERNAUT_ACCELERATOR is kvm, but KVM does not work here: ${failure}.`,
+  );
 }
 
 async function missingKvm(): Promise<string | undefined> {
   return access("/dev/kvm", constants.R_OK | constants.W_OK).then(
     () => undefined,
-    (error: NodeJS.ErrnoException) => (error.code === "ENOENT" ? "there is no /dev/kvm" : "/dev/kvm may not be opened by this user"),
+    (error: NodeJS.ErrnoException) =>
+      error.code === "ENOENT" ? "there is no /dev/kvm" : "/dev/kvm may not be opened by this user",
   );
 }
 
@@ -74,7 +90,12 @@ async function cachedProof(options: ProofOptions, bundle: GuestBundle, signal: A
   return failure;
 }
 
-async function bootUnderKvm(program: string, version: string, bundle: GuestBundle, signal: AbortSignal): Promise<string> {
+async function bootUnderKvm(
+  program: string,
+  version: string,
+  bundle: GuestBundle,
+  signal: AbortSignal,
+): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "hibernaut-kvm-"));
   const machineId = "0".repeat(14);
   const runDir = join(folder, machineId);
@@ -85,9 +106,18 @@ async function bootUnderKvm(program: string, version: string, bundle: GuestBundl
     const [image, layer] = [join(folder, "image"), join(folder, "layer")];
     // Nothing to mount: the agent says hello all the same, and that is the proof.
     await Promise.all([writeFile(image, Buffer.alloc(512)), writeFile(layer, Buffer.alloc(512))]);
-    const network = { mode: "user", mac: "02:00:00:00:00:01", guest: { address: "", gateway: "", dns: "" }, address: "", ports: [] } as const;
+    const network = {
+      mode: "user",
+      mac: "02:00:00:00:00:01",
+      guest: { address: "", gateway: "", dns: "" },
+      address: "",
+      ports: [],
+    } as const;
     const files = { image, layer, memory: join(folder, "memory"), runDir, consoleLog: join(folder, "console.log") };
-    const vmm = await hypervisor.boot({ machineId, cpus: 1, memoryMb: 128, bundle, ...files, network: { ...network, ports: [] } }, limit);
+    const vmm = await hypervisor.boot(
+      { machineId, cpus: 1, memoryMb: 128, bundle, ...files, network: { ...network, ports: [] } },
+      limit,
+    );
     try {
       const agent = new GuestAgent(await vmm.openChannel(limit));
       await agent.hello(limit);

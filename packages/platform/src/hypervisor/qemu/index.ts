@@ -90,7 +90,10 @@ export class QemuHypervisor implements Hypervisor {
     } catch (error) {
       await killProcess(ref);
       signal.throwIfAborted();
-      throw new HibernautError("unavailable", `QEMU did not start (${messageOf(error)}). Its own words are in ${spec.consoleLog}.`);
+      throw new HibernautError(
+        "unavailable",
+        `QEMU did not start (${messageOf(error)}). Its own words are in ${spec.consoleLog}.`,
+      );
     } finally {
       started.abort();
     }
@@ -113,7 +116,10 @@ async function makeMemoryFile(path: string, megabytes: number): Promise<void> {
     // A file system that cannot reserve (ZFS, some network ones) has no better answer than a sparse file.
     if (/not supported/i.test(stderr)) return;
     await rm(path, { force: true });
-    throw new HibernautError("unavailable", `There is no room for a memory of ${megabytes} MB at ${path}: ${stderr.trim() || messageOf(error)}. Free some disk space.`);
+    throw new HibernautError(
+      "unavailable",
+      `There is no room for a memory of ${megabytes} MB at ${path}: ${stderr.trim() || messageOf(error)}. Free some disk space.`,
+    );
   }
 }
 

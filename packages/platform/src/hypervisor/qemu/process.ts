@@ -51,7 +51,10 @@ export async function killProcess(ref: VmmRef): Promise<void> {
   if (await isAlive(ref)) signal(ref.pid);
   while (await isAlive(ref)) {
     if (performance.now() > deadline) {
-      throw new HibernautError("unavailable", `QEMU of machine ${ref.machineId} (pid ${ref.pid}) does not end; the kernel holds it.`);
+      throw new HibernautError(
+        "unavailable",
+        `QEMU of machine ${ref.machineId} (pid ${ref.pid}) does not end; the kernel holds it.`,
+      );
     }
     await delay(POLL_MS);
   }
@@ -85,7 +88,11 @@ export async function findProcesses(runRoot: string): Promise<VmmRef[]> {
 async function identify(pid: number, runRoot: string): Promise<VmmRef | undefined> {
   const args = (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0");
   const machineId = /^hibernaut-([0-9a-f]{14}),/.exec(args[args.indexOf("-name") + 1] ?? "")?.[1];
-  if (machineId === undefined || !args.includes(`unix:${runRoot.replaceAll(",", ",,")}/${machineId}/qmp.sock,server=on,wait=off`)) return undefined;
+  if (
+    machineId === undefined ||
+    !args.includes(`unix:${runRoot.replaceAll(",", ",,")}/${machineId}/qmp.sock,server=on,wait=off`)
+  )
+    return undefined;
   const started = await startTicks(pid);
   return started === undefined ? undefined : { machineId, pid, startTicks: started };
 }

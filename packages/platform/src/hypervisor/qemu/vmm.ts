@@ -123,7 +123,8 @@ export class QemuVmm implements Vmm {
     this.#qmp.onEvent = ({ event, data }) => {
       if (event !== "MIGRATION") return;
       if (data.status === "completed") done.resolve();
-      if (data.status === "failed" || data.status === "cancelled") done.reject(new QmpError(`the state stream ${data.status}`));
+      if (data.status === "failed" || data.status === "cancelled")
+        done.reject(new QmpError(`the state stream ${data.status}`));
     };
     done.promise.catch(() => {});
     try {

@@ -24,7 +24,13 @@ export async function boot(context: EffectContext): Promise<EffectResult> {
     await waitBeforeRestart(context);
     if (context.live !== undefined) return await goOn(context, booted);
     const resumed = await resume(context);
-    if ("after" in resumed) return { outcome: "started", patch: booted("resume", "snapshot"), details: { kind: "resume" }, after: resumed.after };
+    if ("after" in resumed)
+      return {
+        outcome: "started",
+        patch: booted("resume", "snapshot"),
+        details: { kind: "resume" },
+        after: resumed.after,
+      };
     return await coldStart(context, resumed.reason, booted);
   } catch (error) {
     await context.kill();
@@ -89,15 +95,27 @@ async function coldStart(context: EffectContext, reason: string, booted: Booted)
   return startApp(context, agent, image, () => booted("cold", reason));
 }
 
-async function startApp(context: EffectContext, agent: GuestAgent, image: Image, patch: () => Partial<MachineRecord>): Promise<EffectResult> {
+async function startApp(
+  context: EffectContext,
+  agent: GuestAgent,
+  image: Image,
+  patch: () => Partial<MachineRecord>,
+): Promise<EffectResult> {
   const { deps, record, signal } = context;
   const { guest } = await deps.network.attach(record.id, record.address, servicePorts(record.config));
-  await agent.run(guestConfigOf(record, image.config, guest), within(signal, deps.settings.bootTimeoutMs, "starting the app"));
+  await agent.run(
+    guestConfigOf(record, image.config, guest),
+    within(signal, deps.settings.bootTimeoutMs, "starting the app"),
+  );
   return untilReady(context, agent, patch);
 }
 
 /** Running means that the app listens where it said it would, that it ended, or that it was given its time. */
-async function untilReady(context: EffectContext, agent: GuestAgent, patch: () => Partial<MachineRecord>): Promise<EffectResult> {
+async function untilReady(
+  context: EffectContext,
+  agent: GuestAgent,
+  patch: () => Partial<MachineRecord>,
+): Promise<EffectResult> {
   const { deps, signal } = context;
   const limit = within(signal, deps.settings.readyTimeoutMs, "listening on its ports");
   const ready = agent.ready(limit).then(
@@ -140,7 +158,10 @@ async function specOf(context: EffectContext): Promise<{ spec: VmmSpec; image: I
   const image = await imageOf(context);
   const bundle = deps.bundles.get(record.bundleVersion);
   if (bundle === undefined) {
-    throw new HibernautError("failed_precondition", `Guest bundle ${record.bundleVersion} is gone. Run \`hibernaut machine update ${record.id} --yes\`.`);
+    throw new HibernautError(
+      "failed_precondition",
+      `Guest bundle ${record.bundleVersion} is gone. Run \`hibernaut machine update ${record.id} --yes\`.`,
+    );
   }
   const paths = deps.files.paths(record.id);
   const { cpus, memoryMb } = guestSize(record.config);

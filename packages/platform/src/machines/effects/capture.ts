@@ -9,7 +9,8 @@ const WAKE_TIMEOUT_MS = 10_000;
 export async function capture(context: EffectContext): Promise<EffectResult> {
   const { deps, record, live } = context;
   const generation = record.capturing;
-  if (live === undefined || generation === null) return { outcome: "lost", details: { reason: "there is no guest to suspend" } };
+  if (live === undefined || generation === null)
+    return { outcome: "lost", details: { reason: "there is no guest to suspend" } };
   const limit = within(context.signal, deps.settings.suspendTimeoutMs, "the suspend");
   const began = performance.now();
   try {
@@ -24,10 +25,18 @@ export async function capture(context: EffectContext): Promise<EffectResult> {
     const createdAt = new Date().toISOString();
     const size = await deps.snapshots.publish(draft, originOf(record, deps), createdAt);
     await context.kill();
-    const durations = { duration_ms: Math.round(performance.now() - began), frozen_ms: Math.round(performance.now() - frozen) };
+    const durations = {
+      duration_ms: Math.round(performance.now() - began),
+      frozen_ms: Math.round(performance.now() - frozen),
+    };
     return {
       outcome: "captured",
-      patch: { snapshot: { generation, created_at: createdAt, size_bytes: size }, capturing: null, coldReason: "", stateReason: null },
+      patch: {
+        snapshot: { generation, created_at: createdAt, size_bytes: size },
+        capturing: null,
+        coldReason: "",
+        stateReason: null,
+      },
       details: { size_bytes: size, ...durations },
     };
   } catch (error) {

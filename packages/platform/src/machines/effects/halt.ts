@@ -16,7 +16,11 @@ export async function halt(context: EffectContext): Promise<EffectResult> {
     await endGuest(context);
     await forgetState(context);
     const stateReason = context.exit === undefined ? null : describeExit(context.exit);
-    return { outcome: "halted", patch: { ...FORGOTTEN, coldReason: "stopped", stateReason }, details: stateReason === null ? {} : { reason: stateReason } };
+    return {
+      outcome: "halted",
+      patch: { ...FORGOTTEN, coldReason: "stopped", stateReason },
+      details: stateReason === null ? {} : { reason: stateReason },
+    };
   } catch (error) {
     return { outcome: "halt_failed", patch: { stateReason: messageOf(error) }, details: { reason: messageOf(error) } };
   }
@@ -30,10 +34,23 @@ export async function applyUpdate(context: EffectContext): Promise<EffectResult>
     await endGuest(context);
     await forgetState(context);
     const { config, version, imageDigest, bundleVersion } = pending;
-    const patch = { ...FORGOTTEN, config, version, imageDigest, bundleVersion, pending: null, coldReason: "updated", stateReason: null };
+    const patch = {
+      ...FORGOTTEN,
+      config,
+      version,
+      imageDigest,
+      bundleVersion,
+      pending: null,
+      coldReason: "updated",
+      stateReason: null,
+    };
     return { outcome: "updated", patch, details: { version } };
   } catch (error) {
-    return { outcome: "update_failed", patch: { pending: null, stateReason: messageOf(error) }, details: { reason: messageOf(error) } };
+    return {
+      outcome: "update_failed",
+      patch: { pending: null, stateReason: messageOf(error) },
+      details: { reason: messageOf(error) },
+    };
   }
 }
 
@@ -45,7 +62,11 @@ export async function remove(context: EffectContext): Promise<EffectResult> {
     await context.deps.files.remove(context.record.id);
     return { outcome: "removed", patch: { snapshot: null, capturing: null, pending: null } };
   } catch (error) {
-    return { outcome: "remove_failed", patch: { stateReason: messageOf(error) }, details: { reason: messageOf(error) } };
+    return {
+      outcome: "remove_failed",
+      patch: { stateReason: messageOf(error) },
+      details: { reason: messageOf(error) },
+    };
   }
 }
 

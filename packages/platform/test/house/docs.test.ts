@@ -1,0 +1,144 @@
+/** The documents say what the code does, as far as a program can tell. */
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { NOUNS } from "../../../cli/src/registry.ts";
+import { COMMANDS, OUTCOMES } from "../../src/machines/lifecycle.ts";
+import { STATES } from "../../src/machines/types.ts";
+import { readSettings, SETTING_NAMES } from "../../src/settings.ts";
+
+const ROOT = join(import.meta.dirname, "../../../..");
+const SRC = join(ROOT, "packages/platform/src");
+
+const DOCUMENTS = globSync(["*.md", "docs/**/*.md", "packages/*/*.md", "services/*/*.md", "bench/**/*.md"], {
+  cwd: ROOT,
+}).sort();
+const text = (file: string) => readFileSync(join(ROOT, file), "utf8");
+
+/** The part of a document below a heading. */
+function section(file: string, heading: string): string {
+  const [, after = ""] = text(file).split(`\n## ${heading}\n`);
+  return after.split("\n## ", 1)[0] ?? "";
+}
+
+/** What stands in backticks in the first cells of a table's rows. */
+function firstCells(part: string): string[] {
+  const cells = [...part.matchAll(/^\| ([^|]+) \|/gm)].map(([, cell = ""]) => cell);
+  return cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, word = ""]) => word));
+}
+
+test("there are documents to check", () => {
+  expect(DOCUMENTS).toEqual(expect.arrayContaining(["README.md", "ARCHITECTURE.md", "docs/machines.md"]));
+});
+
+describe("settings", () => {
+  const rows = new Map(
+    [...section("docs/settings.md", "The platform").matchAll(/^\| `(\w+)` \| (.+?) \|/gm)].map(
+      ([, name = "", fallback = ""]) => [name, fallback],
+    ),
+  );
+
+  test("every one has its row, and no row speaks of another", () => {
+    expect([...rows.keys()].sort()).toEqual([...SETTING_NAMES].sort());
+  });
+
+  test("defaults are the code's", () => {
+    const values = Object.values(readSettings({ XDG_CONFIG_HOME: "/nowhere", HOME: "/nowhere" }));
+    for (const [index, name] of SETTING_NAMES.entries()) {
+      // Folders depend on the user and on where the repository is.
+      if (name === "HIBERNAUT_DATA_DIR" || name === "HIBERNAUT_GUEST_BUNDLE") continue;
+      const value: unknown = values[index];
+      const shown = typeof value === "object" && value !== null ? Object.values(value).join(":") : String(value);
+      expect(rows.get(name), name).toBe(`\`${shown}\``);
+    }
+  });
+
+  test("no document names a variable that does not exist", () => {
+    const sources = globSync("{packages,scripts,examples}/**/*.{ts,mjs,js}", {
+      cwd: ROOT,
+      exclude: (name) => ["node_modules", "dist", ".build", "test"].includes(name),
+    });
+    const code = sources.map(text).join("\n");
+    for (const file of DOCUMENTS) {
+      for (const [name] of text(file).matchAll(/\bHIBERNAUT_[A-Z][A-Z_]*[A-Z]\b/g)) {
+        // What a machine is told is made of a prefix and a name.
+        const known = code.includes(name) || code.includes(` ${name.replace("HIBERNAUT_", "")}:`);
+        expect(known, `${name} in ${file}`).toBe(true);
+      }
+    }
+  });
+});
+
+describe("machines", () => {
+  test("every reason of a start is explained, and no other", () => {
+    const found = new Set(["snapshot"]);
+    for (const file of globSync("{machines,snapshots}/**/*.ts", { cwd: SRC })) {
+      const code = readFileSync(join(SRC, file), "utf8");
+      const words = [
+        ...code.matchAll(/\bcoldReason: "(\w+)"/g),
+        ...code.matchAll(/\bCONSUMED = "(\w+)"/g),
+        ...code.matchAll(/["`](\w+_\w+): /g),
+        ...code.matchAll(/\["(\w+_changed)"/g),
+      ];
+      for (const [, word = ""] of words) found.add(word);
+    }
+    expect(found.size).toBeGreaterThan(15);
+    const part = section("docs/machines.md", "Reasons of the last start");
+    expect(part).toContain("`snapshot`");
+    expect(["snapshot", ...firstCells(part)].sort()).toEqual([...found].sort());
+  });
+
+  test("every state is explained", () => {
+    expect(firstCells(section("docs/machines.md", "States")).sort()).toEqual([...STATES].sort());
+  });
+
+  test("every event is explained", () => {
+    const events = ["create", ...COMMANDS, ...OUTCOMES];
+    expect(firstCells(section("docs/machines.md", "Events")).sort()).toEqual(events.sort());
+  });
+});
+
+test("every command that a document shows exists", () => {
+  const known = new Set(
+    NOUNS.flatMap(({ name, commands }) => commands.map((command) => `${name} ${command.name}`.trim())),
+  );
+  const tops = new Set(
+    NOUNS.flatMap(({ name, commands }) => (name === "" ? commands.map((command) => command.name) : name)),
+  );
+  let shown = 0;
+  for (const file of DOCUMENTS) {
+    const blocks = [...text(file).matchAll(/`[^`\n]*`|^ {4}.*$/gm)].map(([block]) => block);
+    for (const block of blocks) {
+      for (const [, noun = "", verb = ""] of block.matchAll(/\b(?:hibernaut|hibernaut\.js) ([a-z]+)(?: ([a-z]+))?/g)) {
+        if (!tops.has(noun)) continue; // `useradd ... hibernaut`, `cd hibernaut && npm ...`
+        const command = known.has(noun) ? noun : `${noun} ${verb}`;
+        expect(known.has(command), `\`hibernaut ${command}\` in ${file}`).toBe(true);
+        shown += 1;
+      }
+    }
+  }
+  expect(shown).toBeGreaterThan(20);
+});
+
+describe("links", () => {
+  /** As GitHub makes anchors of headings. */
+  function anchors(file: string): string[] {
+    const prose = text(file).replace(/^```[^]*?^```/gm, "");
+    return [...prose.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\w\- ]/g, "")
+        .replaceAll(" ", "-"),
+    );
+  }
+
+  test.each(DOCUMENTS)("of %s lead somewhere", (file) => {
+    for (const [, link = ""] of text(file).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(link)) continue;
+      const [path = "", anchor] = link.split("#");
+      const target = path === "" ? file : join(dirname(file), path);
+      expect(existsSync(join(ROOT, target)), `${link} in ${file}`).toBe(true);
+      if (anchor !== undefined) expect(anchors(target), `${link} in ${file}`).toContain(anchor);
+    }
+  });
+});
