@@ -86,8 +86,7 @@ try {
 } catch (error) {
   const usage = error instanceof TypeError && "code" in error;
   const expected = error instanceof SetupError || usage;
-  process.stderr.write(
-    `${expected ? error.message : (error instanceof Error && error.stack) || error}\n${usage ? USAGE : ""}`,
-  );
+  const message = error instanceof Error ? (expected ? error.message : error.stack) : String(error);
+  process.stderr.write(`${message}\n${usage ? USAGE : ""}`);
   process.exitCode = usage ? 2 : 1;
 }

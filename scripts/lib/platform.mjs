@@ -109,7 +109,8 @@ export async function ask(address, port) {
     try {
       return await askOnce(address, port);
     } catch (error) {
-      if (Date.now() > deadline) throw new SetupError(`The machine does not answer at ${address}:${port}: ${error}`);
+      if (Date.now() > deadline)
+        throw new SetupError(`The machine does not answer at ${address}:${port}: ${String(error)}`);
       await delay(ASK_AGAIN_MS);
     }
   }

@@ -35,11 +35,11 @@ export function environmentOf(
     VM_MEMORY_MB: String(guestSize(machine.config).memoryMb),
     PRIVATE_IP: network.address.replace(/\/.*/, ""),
   };
-  const twins = Object.entries(platform).flatMap(([name, value]) => [
+  const twins = Object.entries(platform).flatMap(([name, value]): [string, string][] => [
     [`HIBERNAUT_${name}`, value],
     [`FLY_${name}`, value],
   ]);
-  return { ...Object.fromEntries(fromImage), ...machine.config.env, ...Object.fromEntries(twins) };
+  return Object.fromEntries([...fromImage, ...Object.entries(machine.config.env ?? {}), ...twins]);
 }
 
 /** All that the agent is told before it starts the app. */

@@ -131,5 +131,9 @@ async function copySparse(from: string, to: string): Promise<void> {
     await run("cp", ["--sparse=always", "--", from, to], { timeout: TOOL_TIMEOUT_MS });
   }
   const file = await open(to, "r");
-  await file.sync().finally(() => file.close());
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 }

@@ -1,5 +1,4 @@
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import type { GuestConfig } from "../../src/guest/agent.ts";
 import { readBundle } from "../../src/guest/bundles.ts";
 import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";

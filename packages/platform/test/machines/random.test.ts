@@ -32,10 +32,10 @@ interface Step {
   pause: number;
 }
 
-const event = fc.oneof(
+const anyEvent = fc.oneof(
   ...Object.entries(WEIGHTS).map(([name, weight]) => ({ weight, arbitrary: fc.constant(name as RandomEvent) })),
 );
-const step: fc.Arbitrary<Step> = fc.record({ event, pause: fc.constantFrom(0, 0, 1, 2, 5, 20, 60) });
+const step: fc.Arbitrary<Step> = fc.record({ event: anyEvent, pause: fc.constantFrom(0, 0, 1, 2, 5, 20, 60) });
 const moves = listedMoves();
 const seen = new Set<string>();
 

@@ -10,7 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { abortable } from "../../guest/agent.ts";
 import type { Vmm, VmmRef } from "../contract.ts";
 import { killProcess, watchExit } from "./process.ts";
-import { Qmp, QmpError } from "./qmp.ts";
+import { type Qmp, QmpError } from "./qmp.ts";
 
 /** The memory file is shared with the guest, so only the devices' state goes through the stream. */
 const CAPABILITIES = ["x-ignore-shared", "events"].map((capability) => ({ capability, state: true }));
