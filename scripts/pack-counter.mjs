@@ -69,6 +69,8 @@ export async function packCounter({ out = join(ROOT, ".build/counter"), node, fo
     await writeLayout(join(work, "layout"), join(work, "root"));
     await writeFile(join(work, "layout", FINGERPRINT), fingerprint);
     await rm(target, { recursive: true, force: true });
+    // mkdtemp made it private; platforms of other users read it too.
+    await chmod(join(work, "layout"), 0o755);
     await rename(join(work, "layout"), target);
   } finally {
     await rm(work, { recursive: true, force: true });

@@ -4,7 +4,7 @@ import { ROOT } from "./node.mjs";
 import { ask } from "./platform.mjs";
 import { SetupError } from "./run.mjs";
 
-const APP = "tour";
+const APP = "hibernaut-tour";
 const PORT = 8080;
 const WAIT_S = 120;
 

@@ -57,14 +57,16 @@ export async function settle(
   const client = await context.client();
   if (options.wait === false) return client.getMachine(context.app, id);
   // A suspend may be overtaken by a request: then the machine runs again, which is an end as well.
-  const states: WaitState[] = wanted === "suspended" ? ["settled"] : [wanted, "failed"];
+  // An app may end before it listens: the machine is stopped then, and will not run by itself.
+  const ends: WaitState[] = wanted === "running" ? ["running", "stopped", "failed"] : [wanted, "failed"];
+  const states: WaitState[] = wanted === "suspended" ? ["settled"] : ends;
   const reached = await waitFor(context, id, states, options);
   const machine = await client.getMachine(context.app, id);
   if (reached === wanted || wanted === "settled") return machine;
   const why = machine.state_reason ?? (wanted === "suspended" ? "something woke it" : "the platform gives no reason");
   throw new CliError(
     "failed_precondition",
-    `Machine ${id} is ${reached}, not ${wanted}: ${why}. See \`hibernaut machine events ${id}\`.`,
+    `Machine ${id} is ${reached}, not ${wanted}: ${why.replace(/\.$/, "")}. See \`hibernaut machine events ${id}\`.`,
   );
 }
 

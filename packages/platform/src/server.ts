@@ -1,5 +1,5 @@
 /** The composition root: the only place that knows every part and wires them together. */
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir, readFile, realpath } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { type Logger, pino } from "pino";
@@ -38,11 +38,10 @@ export interface ServeOptions {
 }
 
 /** Runs the platform until the signal is aborted. Rejects with a HibernautError when it cannot start. */
-export async function serve({ settings, signal, environment = process.env, onReady }: ServeOptions): Promise<void> {
-  const log = pino(
-    { level: settings.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination(2),
-  );
+export async function serve(options: ServeOptions): Promise<void> {
+  await mkdir(options.settings.dataDir, { recursive: true, mode: 0o700 });
+  // By one name only: running guests are found by the paths in their command lines.
+  const settings = { ...options.settings, dataDir: await realpath(options.settings.dataDir) };
   if (Buffer.byteLength(settings.dataDir + LONGEST_SOCKET) > MAX_SOCKET_PATH) {
     const most = MAX_SOCKET_PATH - LONGEST_SOCKET.length;
     throw new HibernautError(
@@ -50,12 +49,13 @@ export async function serve({ settings, signal, environment = process.env, onRea
       `The path ${settings.dataDir} is too long for sockets: HIBERNAUT_DATA_DIR may have ${most} bytes.`,
     );
   }
-  await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
+  const timestamp = pino.stdTimeFunctions.isoTime;
+  const log = pino({ level: settings.logLevel, base: null, timestamp }, pino.destination(2));
   const lock = lockDataDir(settings.dataDir);
   // Waiting for guests uses timers that keep no process alive; this one does, until we are done.
   const alive = setInterval(() => {}, 2 ** 30);
   try {
-    await runLocked({ settings, signal, environment, ...(onReady && { onReady }) }, log);
+    await runLocked({ ...options, settings }, log);
   } finally {
     clearInterval(alive);
     lock.release();

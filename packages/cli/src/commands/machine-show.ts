@@ -70,7 +70,7 @@ function statusText(machine: Machine): string {
     ["state", machine.state_reason === null ? machine.state : `${machine.state}: ${machine.state_reason}`],
     ["image", `${machine.image.ref} (${machine.image.digest})`],
     ["size", `${config.guest?.cpus ?? 1} CPU, ${config.guest?.memory_mb ?? 256} MB`],
-    ["can suspend", suspend.eligible ? "yes" : `no: ${suspend.reasons.join(" ")}`],
+    ["can suspend", suspend.eligible ? "yes" : `no: ${suspend.reasons.join("; ")}`],
     ["snapshot", snapshot ? `${megabytes(snapshot.size_bytes)}, ${ago(snapshot.created_at)}` : "none"],
     [
       "last start",

@@ -52,8 +52,15 @@ export interface VmmRef {
 /** A running hypervisor process with its guest. */
 export interface Vmm {
   readonly ref: VmmRef;
+  /** What runs this guest, which an upgrade of the host's packages does not change. */
+  readonly identity: HypervisorIdentity;
   /** Settles when the process is gone, for whatever reason. Never rejects. */
   readonly exited: Promise<void>;
+  /**
+   * Called with the reason when the guest stands still because the host's disk does not take what it
+   * writes, and with undefined once it goes on, which happens by itself when the disk takes it.
+   */
+  onStalled: (reason: string | undefined) => void;
   /** Whether the guest's CPUs run. */
   state(): Promise<"running" | "paused">;
   run(): Promise<void>;

@@ -159,7 +159,7 @@ export class DiskImageStore implements ImageStore {
 
 /** Opens the store in `folder`, which is made if it is not there. */
 export async function openStore(folder: string, tools: ImageTools): Promise<ImageStore> {
-  // Images may hold secrets of their owner; QEMU opens them as the platform's user.
+  // The data folder above is private to the platform's user.
   await mkdir(folder, { recursive: true, mode: 0o755 });
   return new DiskImageStore(folder, tools);
 }

@@ -2,7 +2,9 @@
  * The configuration of a machine, with the field names of Fly Machines. One schema is the
  * validator, the TypeScript type and the OpenAPI document.
  */
+import { constants } from "node:os";
 import { type Static, Type } from "typebox";
+import { HibernautError } from "../errors.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -93,7 +95,7 @@ export const MachineConfig = Type.Object(
     ),
     mounts: Type.Optional(
       Type.Array(Type.Record(Type.String(), Type.Unknown()), {
-        maxItems: 0,
+        maxItems: 32,
         description: "not supported yet: must be empty",
       }),
     ),
@@ -107,6 +109,19 @@ export const MachineConfig = Type.Object(
 
 export type ServiceConfig = Static<typeof ServiceConfig>;
 export type MachineConfig = Static<typeof MachineConfig>;
+
+/** Refuses what the schema cannot: `invalid_argument` that names the field. */
+export function requireSupported(config: MachineConfig): void {
+  const refuse = (field: string, message: string) => {
+    throw new HibernautError("invalid_argument", message, { field: `config.${field}` });
+  };
+  if ((config.mounts ?? []).length > 0)
+    refuse("mounts", "Volumes are not supported yet: `config.mounts` must be absent or empty.");
+  const signal = config.stop_config?.signal;
+  if (signal !== undefined && !(signal in constants.signals)) {
+    refuse("stop_config.signal", `There is no signal ${signal}. Use one of signal(7), such as SIGTERM or SIGINT.`);
+  }
+}
 
 /** CPUs and memory with the defaults filled in. */
 export function guestSize(config: MachineConfig): { cpus: number; memoryMb: number } {

@@ -24,7 +24,7 @@ import {
 import { AppLog } from "./log.ts";
 import { observe, takeOver } from "./recover.ts";
 import { planRecovery } from "./recovery.ts";
-import { describeExit, hasFailed, restartDelay } from "./restart.ts";
+import { describeExit, hasFailed, restartDelay, restartsInARow } from "./restart.ts";
 import type { MachineEvent, MachineRecord, PendingUpdate } from "./types.ts";
 
 const EFFECTS: Record<Exclude<Effect, "cancel_capture">, (context: EffectContext) => Promise<EffectResult>> = {
@@ -91,7 +91,8 @@ export class MachineController {
     }
     if (answer.kind === "move") options.check?.();
     const patch: Partial<MachineRecord> = {};
-    if (command === "start" || command === "restart" || command === "stop") patch.restarts = 0;
+    // Someone takes care of the machine: what it failed at before does not count any more.
+    if (command !== "suspend") patch.restarts = 0;
     if (command === "update" && options.pending !== undefined) patch.pending = options.pending;
     this.#apply(command, answer, patch, {});
   }
@@ -219,7 +220,7 @@ export class MachineController {
 
   #finish(result: EffectResult): void {
     let { outcome, patch = {} } = result;
-    const { state, goal, pending, config, restarts } = this.#record;
+    const { state, goal, pending, config, lastBoot } = this.#record;
     const ended = outcome === "app_ended" || outcome === "lost";
     if (ended) {
       const failed = outcome === "lost" || (this.#exitValue !== undefined && hasFailed(this.#exitValue));
@@ -228,6 +229,8 @@ export class MachineController {
           ? String(result.details?.reason ?? "the virtual machine ended")
           : describeExit(this.#exitValue);
       patch = { ...patch, stateReason: reason, ...(outcome === "lost" && { coldReason: "vmm_lost" }) };
+      const ranForMs = lastBoot === null ? 0 : Date.now() - Date.parse(lastBoot.at);
+      const restarts = restartsInARow(this.#record.restarts, ranForMs);
       if (!this.#closed && restartDelay(config, restarts, { failed }) !== null) {
         outcome = outcome === "lost" ? "lost_restarts" : "app_restarts";
         patch = { ...patch, restarts: restarts + 1 };
@@ -252,6 +255,7 @@ export class MachineController {
         return self.#record;
       },
       patch: (changes) => this.#patch(changes),
+      clearReason: (reason) => this.#clearReason(reason),
       get live() {
         return self.#live;
       },
@@ -268,6 +272,28 @@ export class MachineController {
     const next = { ...this.#record, ...changes };
     this.#deps.store.machines.update(next);
     this.#record = next;
+  }
+
+  #clearReason(reason: string): void {
+    if (this.#record.stateReason === reason) this.#note({ stateReason: null });
+  }
+
+  /** Stores what is only for people to read; a store that cannot be written right now is not worth a fault. */
+  #note(changes: Pick<MachineRecord, "stateReason">): void {
+    try {
+      this.#patch(changes);
+    } catch (error) {
+      this.#deps.log.warn(
+        { machine: this.#record.id, reason: messageOf(error), ...changes },
+        "a reason cannot be stored",
+      );
+    }
+  }
+
+  #stalled(vmm: Vmm, reason: string | undefined): void {
+    if (this.#live?.vmm !== vmm) return;
+    this.#deps.log.warn({ machine: this.#record.id, reason: reason ?? "it goes on" }, "a guest stood still");
+    this.#note({ stateReason: reason ?? null });
   }
 
   async #attach(vmm: Vmm): Promise<LiveGuest> {
@@ -288,6 +314,7 @@ export class MachineController {
       await vmm.kill();
       throw error;
     }
+    vmm.onStalled = (reason) => this.#stalled(vmm, reason);
     void vmm.exited.then(() => this.#vmmEnded(vmm));
     return this.#live;
   }

@@ -1,6 +1,6 @@
 /** All machines of a platform: the implementation of {@link MachineService}. */
 import { HibernautError } from "../errors.ts";
-import type { MachineConfig } from "./config.ts";
+import { type MachineConfig, requireSupported } from "./config.ts";
 import { MachineController } from "./controller.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { suspendEligibility } from "./eligibility.ts";
@@ -85,7 +85,6 @@ export class MachineManager implements MachineService {
     await Promise.all(machines.map(({ id }) => this.wait(name, id, ["destroyed"], { timeoutMs: DESTROY_TIMEOUT_MS })));
     if (!this.#deps.store.apps.delete(name))
       throw new HibernautError("aborted", `App ${name} got a new machine meanwhile. Try again.`);
-    for (const { id } of machines) this.#controllers.delete(id);
   }
 
   async create(app: string, input: CreateMachine): Promise<MachineView> {
@@ -102,6 +101,7 @@ export class MachineManager implements MachineService {
       );
     }
     this.#refuseTakenName(app, name);
+    requireSupported(input.config);
     const image = await this.#deps.images.ensure(input.config.image);
     this.getApp(app);
     const record = this.#insert(app, name, input.config, image.digest);
@@ -126,6 +126,7 @@ export class MachineManager implements MachineService {
   async update(app: string, id: string, config?: MachineConfig): Promise<MachineView> {
     const controller = this.#find(app, id);
     const { record } = controller;
+    if (config !== undefined) requireSupported(config);
     const imageDigest =
       config === undefined ? record.imageDigest : (await this.#deps.images.ensure(config.image)).digest;
     const pending = {
@@ -186,7 +187,13 @@ export class MachineManager implements MachineService {
 
   /** Versions of the guest bundles that machines boot. */
   bundlesInUse(): Set<string> {
-    return new Set(this.#deps.store.machines.list().map((machine) => machine.bundleVersion));
+    const machines = this.#deps.store.machines.list();
+    return new Set(
+      machines.flatMap((machine) => [
+        machine.bundleVersion,
+        ...(machine.pending ? [machine.pending.bundleVersion] : []),
+      ]),
+    );
   }
 
   #insert(app: string, name: string, config: MachineConfig, imageDigest: string): MachineRecord {
@@ -234,6 +241,7 @@ export class MachineManager implements MachineService {
   #control(record: MachineRecord): MachineController {
     const controller = new MachineController(this.#deps, record);
     this.#controllers.set(record.id, controller);
+    controller.subscribe(({ id, state }) => state === "destroyed" && this.#controllers.delete(id));
     return controller;
   }
 
@@ -252,7 +260,7 @@ export class MachineManager implements MachineService {
 
   #destroyedOne(id: string): MachineController | undefined {
     const record = this.#deps.store.machines.get(id);
-    return record && this.#control(record);
+    return record && new MachineController(this.#deps, record);
   }
 
   #view(record: MachineRecord): MachineView {

@@ -7,6 +7,8 @@ const DEFAULT_MAX_RETRIES = 10;
 /** The first retry is soon, because most failures pass; then the wait doubles up to the limit. */
 const FIRST_DELAY_MS = 250;
 const LONGEST_DELAY_MS = 30_000;
+/** An app that ran this long works: its next failure is a new one. */
+const HEALTHY_MS = 60_000;
 
 /** How long to wait before the next start, in milliseconds, or null for no restart. `retries` counts restarts in a row. */
 export function restartDelay(config: MachineConfig, retries: number, ended: { failed: boolean }): number | null {
@@ -14,6 +16,11 @@ export function restartDelay(config: MachineConfig, retries: number, ended: { fa
   const wanted = policy === "always" || (policy === "on-failure" && ended.failed);
   if (!wanted || retries >= (config.restart?.max_retries ?? DEFAULT_MAX_RETRIES)) return null;
   return Math.min(FIRST_DELAY_MS * 2 ** retries, LONGEST_DELAY_MS);
+}
+
+/** How many restarts there were in a row, now that the app has ended after running this long. */
+export function restartsInARow(restarts: number, ranForMs: number): number {
+  return ranForMs >= HEALTHY_MS ? 0 : restarts;
 }
 
 export function hasFailed(exit: GuestExit): boolean {

@@ -28,14 +28,17 @@ type RandomEvent = keyof typeof WEIGHTS;
 
 interface Step {
   event: RandomEvent;
-  /** Turns of the event loop before the next step: 0 hits the machine in the middle of something. */
-  pause: number;
+  /** Turns of the event loop before the next step, which then hits the machine in the middle of something; or until it rests. */
+  pause: number | "settled";
 }
 
 const anyEvent = fc.oneof(
   ...Object.entries(WEIGHTS).map(([name, weight]) => ({ weight, arbitrary: fc.constant(name as RandomEvent) })),
 );
-const step: fc.Arbitrary<Step> = fc.record({ event: anyEvent, pause: fc.constantFrom(0, 0, 1, 2, 5, 20, 60) });
+const step: fc.Arbitrary<Step> = fc.record({
+  event: anyEvent,
+  pause: fc.constantFrom(0, 0, 1, 2, 5, 20, "settled" as const, "settled" as const),
+});
 const moves = listedMoves();
 const seen = new Set<string>();
 
@@ -86,7 +89,8 @@ async function play(launch: boolean, steps: Step[]): Promise<void> {
       } catch (error) {
         expect(error).toMatchObject({ code: expect.stringMatching(/^(failed_precondition|aborted|not_found)$/) });
       }
-      for (let turn = 0; turn < pause; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      if (pause === "settled") await machines.wait("shop", record.id, ["settled", "destroyed"], { timeoutMs: 5000 });
+      else for (let turn = 0; turn < pause; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     }
     const state = await machines.wait("shop", record.id, ["settled", "destroyed"], { timeoutMs: 5000 });
     await machines.close();

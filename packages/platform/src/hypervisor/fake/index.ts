@@ -15,13 +15,15 @@ class FakeProcess {
   readonly ref: VmmRef;
   readonly spec: VmmSpec;
   readonly guest: FakeGuest;
+  readonly identity: HypervisorIdentity;
   readonly gone = Promise.withResolvers<void>();
   running = false;
   /** The device state it was restored from, until it first runs. */
   restoredFrom: string | undefined;
 
-  constructor(ref: VmmRef, spec: VmmSpec, end: () => void) {
+  constructor(ref: VmmRef, identity: HypervisorIdentity, spec: VmmSpec, end: () => void) {
     this.ref = ref;
+    this.identity = identity;
     this.spec = spec;
     this.guest = new FakeGuest(end);
   }
@@ -49,10 +51,10 @@ export class FakeHost {
     return [...this.processes.values()].filter((process) => process.ref.machineId === machineId);
   }
 
-  launch(spec: VmmSpec): FakeProcess {
+  launch(spec: VmmSpec, identity: HypervisorIdentity): FakeProcess {
     const pid = this.#nextPid++;
     const ref = { machineId: spec.machineId, pid, startTicks: String(pid) };
-    const process = new FakeProcess(ref, spec, () => this.end(ref));
+    const process = new FakeProcess(ref, identity, spec, () => this.end(ref));
     this.processes.set(pid, process);
     this.mostPerMachine = Math.max(this.mostPerMachine, this.of(spec.machineId).length);
     return process;
@@ -75,12 +77,15 @@ export class FakeHost {
 
 class FakeVmm implements Vmm {
   readonly ref: VmmRef;
+  readonly identity: HypervisorIdentity;
+  onStalled: (reason: string | undefined) => void = () => {};
   readonly exited: Promise<void>;
   readonly #host: FakeHost;
   readonly #process: FakeProcess;
 
   constructor(host: FakeHost, process: FakeProcess) {
     this.ref = process.ref;
+    this.identity = process.identity;
     this.exited = process.gone.promise;
     this.#host = host;
     this.#process = process;
@@ -168,7 +173,7 @@ export class FakeHypervisor implements Hypervisor {
     await rm(spec.memory, { force: true });
     await writeFile(spec.memory, "");
     await truncate(spec.memory, spec.memoryMb * 1024 * 1024);
-    const process = this.#host.launch(spec);
+    const process = this.#host.launch(spec, this.#identity);
     try {
       await this.#host.hold.boot;
       signal.throwIfAborted();
@@ -182,7 +187,7 @@ export class FakeHypervisor implements Hypervisor {
   }
 
   async restore(spec: VmmSpec, deviceState: string, signal: AbortSignal): Promise<Vmm> {
-    const process = this.#host.launch(spec);
+    const process = this.#host.launch(spec, this.#identity);
     try {
       this.#host.takeFault("restore");
       if (!readFileSync(deviceState, "utf8").includes(spec.machineId))

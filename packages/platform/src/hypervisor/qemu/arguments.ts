@@ -10,6 +10,11 @@ const AGENT_PORT = "hibernaut.agent";
  * calibration is the PIT). Devices that no guest of ours uses are off: each costs boot time.
  */
 export const MACHINE_TYPE = "q35";
+/**
+ * Raise it with every change of the devices below: a snapshot is loaded only into the devices that
+ * it was taken from.
+ */
+export const DEVICE_LAYOUT = 1;
 const MACHINE_OPTIONS = "i8042=off,smm=off,vmport=off,memory-backend=ram";
 
 /** Only what the platform does to QEMU after its start is allowed: no new programs, no privileges. */

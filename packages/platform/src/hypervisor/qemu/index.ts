@@ -1,12 +1,13 @@
 /** The hypervisor contract on QEMU. */
 import { execFile } from "node:child_process";
 import { rm, truncate, writeFile } from "node:fs/promises";
+import { cpus } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { messageOf } from "../../text.ts";
 import { HibernautError } from "../../errors.ts";
 import type { Hypervisor, HypervisorIdentity, Vmm, VmmRef, VmmSpec } from "../contract.ts";
-import { MACHINE_TYPE, qemuArguments, socketPaths } from "./arguments.ts";
+import { DEVICE_LAYOUT, MACHINE_TYPE, qemuArguments, socketPaths } from "./arguments.ts";
 import { findProcesses, isAlive, killProcess, spawnDetached, watchExit } from "./process.ts";
 import { Qmp } from "./qmp.ts";
 import { QemuVmm } from "./vmm.ts";
@@ -38,7 +39,7 @@ export class QemuHypervisor implements Hypervisor {
 
   identity(): HypervisorIdentity {
     const { version, accelerator } = this.#settings;
-    return { hypervisor: "qemu", version, accelerator, cpu_model: cpuModel(accelerator), machine_type: MACHINE_TYPE };
+    return identityOf(version, accelerator);
   }
 
   async boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm> {
@@ -66,7 +67,9 @@ export class QemuHypervisor implements Hypervisor {
     const runDir = join(this.#settings.runRoot, ref.machineId);
     const limit = AbortSignal.any([signal, AbortSignal.timeout(ADOPT_DEADLINE_MS)]);
     const qmp = await Qmp.connect(socketPaths(runDir).qmp, limit);
-    return new QemuVmm(ref, qmp, runDir, join(this.#settings.machineRoot, ref.machineId, "memory"));
+    const { enabled } = await qmp.execute<{ enabled: boolean }>("query-kvm");
+    const identity = identityOf(qmp.version, enabled ? "kvm" : "tcg");
+    return new QemuVmm(ref, identity, qmp, runDir, join(this.#settings.machineRoot, ref.machineId, "memory"));
   }
 
   end(ref: VmmRef): Promise<void> {
@@ -86,7 +89,8 @@ export class QemuHypervisor implements Hypervisor {
     void watchExit(ref, started.signal).then(() => gone.abort(new Error("the process ended at once")));
     const limit = AbortSignal.any([signal, AbortSignal.timeout(START_DEADLINE_MS), gone.signal]);
     try {
-      return new QemuVmm(ref, await Qmp.connect(path, limit), spec.runDir, spec.memory);
+      const connection = await Qmp.connect(path, limit);
+      return new QemuVmm(ref, identityOf(connection.version, accelerator), connection, spec.runDir, spec.memory);
     } catch (error) {
       await killProcess(ref);
       signal.throwIfAborted();
@@ -121,6 +125,16 @@ async function makeMemoryFile(path: string, megabytes: number): Promise<void> {
       `There is no room for a memory of ${megabytes} MB at ${path}: ${stderr.trim() || messageOf(error)}. Free some disk space.`,
     );
   }
+}
+
+function identityOf(version: string, accelerator: "kvm" | "tcg"): HypervisorIdentity {
+  // Under KVM the guest sees the host's CPU: which one that is belongs to what a snapshot depends on.
+  const cpu =
+    accelerator === "kvm"
+      ? `${cpuModel(accelerator)} (${cpus()[0]?.model.trim() ?? "unknown"})`
+      : cpuModel(accelerator);
+  const machine = `${MACHINE_TYPE} (devices ${DEVICE_LAYOUT})`;
+  return { hypervisor: "qemu", version, accelerator, cpu_model: cpu, machine_type: machine };
 }
 
 /** KVM gives the guest the host's own CPU; emulation gives it all that it can. */

@@ -18,6 +18,10 @@ export class QmpError extends Error {
   override name = "QmpError";
 }
 
+interface Greeting {
+  version: { qemu: { major: number; minor: number; micro: number }; package: string };
+}
+
 interface Pending {
   resolve(value: unknown): void;
   reject(error: Error): void;
@@ -30,8 +34,9 @@ export interface QmpEvent {
 }
 
 export class Qmp {
-  /** Called with each event; replaced by whoever wants them. */
-  onEvent: (event: QmpEvent) => void = () => {};
+  /** QEMU's exact version, as `qemu --version` tells it. */
+  version = "";
+  readonly #listeners = new Set<(event: QmpEvent) => void>();
   readonly #socket: Socket;
   readonly #pending = new Map<number, Pending>();
   #line = "";
@@ -89,6 +94,12 @@ export class Qmp {
     }
   }
 
+  /** Calls `listener` with each event; returns how to stop that. */
+  subscribe(listener: (event: QmpEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
   /** Ends the connection; QEMU goes on. */
   close(): void {
     this.#socket.destroy();
@@ -104,8 +115,10 @@ export class Qmp {
 
   #message(message: Record<string, unknown>): void {
     if (typeof message.event === "string") {
-      this.onEvent({ event: message.event, data: (message.data ?? {}) as Record<string, unknown> });
+      const event = { event: message.event, data: (message.data ?? {}) as Record<string, unknown> };
+      for (const listener of [...this.#listeners]) listener(event);
     } else if ("QMP" in message) {
+      this.version = versionOf(message.QMP as Greeting);
       this.#greeted.resolve();
     } else {
       const error = message.error as { desc?: string } | undefined;
@@ -124,6 +137,11 @@ export class Qmp {
     this.#greeted.reject(new QmpError(why));
     for (const id of [...this.#pending.keys()]) this.#settle(id, undefined, why);
   }
+}
+
+function versionOf({ version: { qemu, package: build } }: Greeting): string {
+  const number = `${qemu.major}.${qemu.minor}.${qemu.micro}`;
+  return build === "" ? number : `${number} (${build.trim()})`;
 }
 
 function tryConnect(path: string): Promise<Socket | undefined> {

@@ -8,9 +8,10 @@ import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { abortable } from "../../guest/agent.ts";
-import type { Vmm, VmmRef } from "../contract.ts";
+import type { HypervisorIdentity, Vmm, VmmRef } from "../contract.ts";
 import { killProcess, watchExit } from "./process.ts";
 import { type Qmp, QmpError } from "./qmp.ts";
+import { keepGoing } from "./stall.ts";
 
 /** The memory file is shared with the guest, so only the devices' state goes through the stream. */
 const CAPABILITIES = ["x-ignore-shared", "events"].map((capability) => ({ capability, state: true }));
@@ -23,6 +24,8 @@ interface MigrationInfo {
 
 export class QemuVmm implements Vmm {
   readonly ref: VmmRef;
+  readonly identity: HypervisorIdentity;
+  onStalled: (reason: string | undefined) => void = () => {};
   readonly exited: Promise<void>;
   readonly #qmp: Qmp;
   readonly #runDir: string;
@@ -31,14 +34,16 @@ export class QemuVmm implements Vmm {
   readonly #gone = Promise.withResolvers<void>();
   #channel: Socket | undefined;
 
-  constructor(ref: VmmRef, qmp: Qmp, runDir: string, memory: string) {
+  constructor(ref: VmmRef, identity: HypervisorIdentity, qmp: Qmp, runDir: string, memory: string) {
     this.ref = ref;
+    this.identity = identity;
     this.#qmp = qmp;
     this.#runDir = runDir;
     this.#memory = memory;
     this.exited = this.#gone.promise;
     // A released VMM has not exited: its promise stays open.
     void watchExit(ref, this.#watch.signal).then(() => this.#watch.signal.aborted || this.#gone.resolve());
+    keepGoing(qmp, this.#watch.signal, (reason) => this.onStalled(reason));
   }
 
   async state(): Promise<"running" | "paused"> {
@@ -120,12 +125,12 @@ export class QemuVmm implements Vmm {
 
   async #migrate(command: string, uri: string, signal: AbortSignal): Promise<void> {
     const done = Promise.withResolvers<void>();
-    this.#qmp.onEvent = ({ event, data }) => {
+    const unsubscribe = this.#qmp.subscribe(({ event, data }) => {
       if (event !== "MIGRATION") return;
       if (data.status === "completed") done.resolve();
       if (data.status === "failed" || data.status === "cancelled")
         done.reject(new QmpError(`the state stream ${data.status}`));
-    };
+    });
     done.promise.catch(() => {});
     try {
       await this.#qmp.execute(command, { uri });
@@ -135,7 +140,7 @@ export class QemuVmm implements Vmm {
       const info = await this.#qmp.execute<MigrationInfo>("query-migrate").catch((): MigrationInfo => ({}));
       throw info["error-desc"] === undefined ? error : new QmpError(info["error-desc"]);
     } finally {
-      this.#qmp.onEvent = () => {};
+      unsubscribe();
     }
   }
 }

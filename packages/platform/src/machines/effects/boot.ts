@@ -11,6 +11,8 @@ import { restartDelay } from "../restart.ts";
 import type { LastBoot, MachineRecord } from "../types.ts";
 import { type EffectContext, type EffectResult, originOf, within } from "./context.ts";
 
+/** The reason of a cold start after a resume that platform and guest did not live to see the end of. */
+const LOST = "resume_lost";
 /** What stands in `coldReason` from the moment a snapshot is consumed until the next one is taken. */
 export const CONSUMED = "snapshot_consumed";
 
@@ -48,10 +50,10 @@ async function waitBeforeRestart({ record, signal }: EffectContext): Promise<voi
 /** Tries the snapshot. Answers with the reason when the start has to be cold. */
 async function resume(context: EffectContext): Promise<{ after(): Promise<void> } | { reason: string }> {
   const { deps, record } = context;
-  if (record.snapshot === null) return { reason: record.coldReason };
+  if (record.snapshot === null) return { reason: record.coldReason === CONSUMED ? LOST : record.coldReason };
   const { generation } = record.snapshot;
   const after = () => deps.snapshots.discard(record.id, generation);
-  const usable = await deps.snapshots.usable(generation, originOf(record, deps));
+  const usable = await deps.snapshots.usable(generation, originOf(record, deps, deps.hypervisor.identity()));
   if (typeof usable === "string") {
     context.patch({ snapshot: null, coldReason: usable });
     await after();
@@ -128,6 +130,10 @@ async function untilReady(
   if (first === "ready") return { outcome: "started", patch: patch(), details: { kind: "cold" } };
   if (!limit.aborted) throw first;
   const stateReason = "the app does not listen on all ports of its services yet";
+  void agent.ready(new AbortController().signal).then(
+    () => context.clearReason(stateReason),
+    () => {}, // the guest ended first
+  );
   return { outcome: "started", patch: { ...patch(), stateReason }, details: { kind: "cold", warning: stateReason } };
 }
 

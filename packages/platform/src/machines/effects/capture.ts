@@ -14,6 +14,7 @@ export async function capture(context: EffectContext): Promise<EffectResult> {
   const limit = within(context.signal, deps.settings.suspendTimeoutMs, "the suspend");
   const began = performance.now();
   try {
+    if ((await live.vmm.state()) !== "running") throw new Error("the guest stands still; see its state_reason");
     await live.agent.quiesce(within(limit, QUIESCE_TIMEOUT_MS, "flushing the guest's disks"));
     if (context.exit !== undefined) throw new Error("the app ended meanwhile");
     await live.vmm.pause();
@@ -23,7 +24,7 @@ export async function capture(context: EffectContext): Promise<EffectResult> {
     // The last moment to turn back: once it is published, the guest must not go on.
     limit.throwIfAborted();
     const createdAt = new Date().toISOString();
-    const size = await deps.snapshots.publish(draft, originOf(record, deps), createdAt);
+    const size = await deps.snapshots.publish(draft, originOf(record, deps, live.vmm.identity), createdAt);
     await context.kill();
     const durations = {
       duration_ms: Math.round(performance.now() - began),
@@ -51,11 +52,19 @@ async function turnBack(context: EffectContext, generation: string, reason: stri
     await deps.snapshots.discard(record.id, generation);
     if (live === undefined) throw new Error("the guest is gone");
     await live.vmm.run();
-    await live.agent.awake(within(new AbortController().signal, WAKE_TIMEOUT_MS, "waking the guest"));
   } catch (error) {
     await context.kill();
     return { outcome: "lost", patch: { capturing: null }, details: { reason: `${reason}; ${messageOf(error)}` } };
   }
+  // A guest that is slow to answer is not lost: it speaks again by itself after a while.
+  await live.agent
+    .awake(within(new AbortController().signal, WAKE_TIMEOUT_MS, "waking the guest"))
+    .catch((error: unknown) => {
+      deps.log.warn(
+        { machine: record.id, reason: messageOf(error) },
+        "the guest does not answer after a suspend that was given up",
+      );
+    });
   if (signal.aborted) return { outcome: "capture_cancelled", patch: { capturing: null }, details: { reason } };
   const stateReason = `the last suspend failed: ${reason}`;
   deps.log.warn({ machine: record.id, reason }, "a suspend failed; the machine goes on");

@@ -1,6 +1,6 @@
 /** What an effect may see and touch of its machine. */
 import type { GuestAgent, GuestExit } from "../../guest/agent.ts";
-import type { Vmm } from "../../hypervisor/contract.ts";
+import type { HypervisorIdentity, Vmm } from "../../hypervisor/contract.ts";
 import type { SnapshotOrigin } from "../../snapshots/manifest.ts";
 import { guestSize } from "../config.ts";
 import type { MachineDependencies } from "../dependencies.ts";
@@ -31,6 +31,8 @@ export interface EffectContext {
   readonly record: MachineRecord;
   /** Stores changes at once, without a change of state. */
   patch(changes: Partial<MachineRecord>): void;
+  /** Takes back a reason that no longer holds; another one stays. */
+  clearReason(reason: string): void;
   readonly live: LiveGuest | undefined;
   /** Connects the agent and makes the guest the machine's. */
   attach(vmm: Vmm): Promise<LiveGuest>;
@@ -42,13 +44,20 @@ export interface EffectContext {
   exited(): Promise<GuestExit>;
 }
 
-/** What a snapshot of this machine taken now, or resumed now, must agree with. */
-export function originOf(record: MachineRecord, deps: MachineDependencies): SnapshotOrigin {
+/**
+ * What a snapshot of this machine must agree with: `hypervisor` is the one that runs the guest when it
+ * is taken, and the one that would run it when it is resumed.
+ */
+export function originOf(
+  record: MachineRecord,
+  deps: MachineDependencies,
+  hypervisor: HypervisorIdentity,
+): SnapshotOrigin {
   const { cpus, memoryMb } = guestSize(record.config);
   return {
     machineId: record.id,
     machineVersion: record.version,
-    hypervisor: deps.hypervisor.identity(),
+    hypervisor,
     // The current one, not the machine's: a guest is resumed only beside the agent it was suspended with.
     bundleVersion: deps.bundles.current.version,
     imageDigest: record.imageDigest,
