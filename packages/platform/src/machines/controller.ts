@@ -278,8 +278,9 @@ export class MachineController {
     if (this.#record.stateReason === reason) this.#note({ stateReason: null });
   }
 
-  /** Stores what is only for people to read; a store that cannot be written right now is not worth a fault. */
+  /** What is only for people to read is told even if it cannot be stored: a full disk may be what there is to tell. */
   #note(changes: Pick<MachineRecord, "stateReason">): void {
+    this.#record = { ...this.#record, ...changes };
     try {
       this.#patch(changes);
     } catch (error) {

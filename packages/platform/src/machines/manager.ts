@@ -112,7 +112,8 @@ export class MachineManager implements MachineService {
 
   list(app: string): MachineView[] {
     this.getApp(app);
-    return this.#deps.store.machines.list(app).map((record) => this.#view(record));
+    const records = this.#deps.store.machines.list(app);
+    return records.map((record) => this.#view(this.#controllers.get(record.id)?.record ?? record));
   }
 
   get(app: string, id: string): MachineView {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautClient, type Machine, type MachineConfig } from "@hibernaut/client";
-import { findProcesses } from "../../src/hypervisor/qemu/process.ts";
+import { findProcesses, killProcess } from "../../src/hypervisor/qemu/process.ts";
 import { COUNTER_IMAGE, dataFolder } from "./qemu-world.ts";
 
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
@@ -145,7 +145,7 @@ export class Place {
       return { processes: (await this.processes()).length, files: await this.leftovers() };
     } finally {
       await this.served.stop();
-      for (const { pid } of await this.processes()) process.kill(pid, "SIGKILL");
+      for (const left of await this.processes()) await killProcess(left);
       await this.#dispose();
     }
   }

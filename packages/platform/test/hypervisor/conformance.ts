@@ -65,6 +65,9 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>): 
     test("a guest boots, says hello, runs its app and answers", async () => {
       const { vmm, spec } = await running();
       expect(await vmm.state()).toBe("running");
+      expect(vmm.identity, "what runs it is what the platform says it would run").toEqual(
+        harness.hypervisor().identity(),
+      );
       expect(await harness.request(spec)).toMatchObject({ count: 2 });
       expect((await harness.hypervisor().find()).map((ref) => ref.machineId)).toEqual([spec.machineId]);
     });
@@ -133,6 +136,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>): 
       if (ref === undefined) throw new Error("nothing was found");
       const adopted = keep(await other.adopt(ref, limit()));
       expect(await adopted.state()).toBe("running");
+      expect(adopted.identity).toEqual(vmm.identity);
       const agent = new GuestAgent(await adopted.openChannel(limit()));
       expect(await agent.hello(limit(), { resync: true })).toMatchObject({ phase: "running", ready: true });
       expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });

@@ -219,8 +219,17 @@ describe("wrong states and wrong names", () => {
       code: "deadline_exceeded",
       message: "machine failed to reach desired state, running, currently created",
     });
+    const signal = machines.create("shop", { config: { ...SMALL, stop_config: { signal: "SIGNOTHING" } } });
+    await expect(signal).rejects.toMatchObject({
+      code: "invalid_argument",
+      details: { field: "config.stop_config.signal" },
+    });
+    const volume = machines.create("shop", { config: { ...SMALL, mounts: [{ path: "/data" }] } });
+    await expect(volume).rejects.toMatchObject({ code: "invalid_argument", details: { field: "config.mounts" } });
     await machines.deleteApp("shop", { force: true });
     expect(machines.listApps()).toEqual([]);
+    machines.createApp("shop");
+    expect(() => machines.get("shop", id), "a machine does not outlive its app").toThrowError(/no machine/);
   });
 });
 

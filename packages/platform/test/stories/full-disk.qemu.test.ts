@@ -55,6 +55,26 @@ describe.runIf(process.getuid?.() === 0)("on a small disk", () => {
     expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 2 });
   });
 
+  test("a guest that writes more than fits stands still, says why, and goes on once there is room", async () => {
+    const writer = `require("http").createServer((request, response) => {
+      if (request.method === "POST") require("fs").writeFileSync("/tmp/big", Buffer.alloc(24 << 20, 7), { flush: true });
+      response.end(String(require("fs").existsSync("/tmp/big") && require("fs").readFileSync("/tmp/big").every((byte) => byte === 7)));
+    }).listen(8080)`;
+    const { machine_id: id, private_address: address } = await place.machine({ init: { cmd: ["-e", writer] } });
+    await fill();
+    const written = fetch(`http://${address}:8080/`, { method: "POST" });
+    await expect
+      .poll(async () => (await place.get(id)).state_reason, { timeout: 30_000 })
+      .toMatch(/^the host's disk does not take the guest's writes/);
+    // Asked to sleep now, it is refused or turns back; in no case is it lost.
+    await place.client.suspendMachine(place.app, id).catch(() => {});
+    await empty();
+    expect(await (await written).text()).toBe("true");
+    await expect.poll(async () => (await place.get(id)).state, { timeout: 30_000 }).toBe("running");
+    await place.client.destroyMachine(place.app, id, { force: true });
+    await place.reach(id, "destroyed");
+  });
+
   test("a machine for which there is no room is not started, and says how much is missing", async () => {
     await fill();
     await run("truncate", ["--size", "-30M", join(disk, "filler")]);

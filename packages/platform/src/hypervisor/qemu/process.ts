@@ -32,12 +32,17 @@ export async function spawnDetached(program: string, args: string[], machineId: 
   }
 }
 
-/** Start time of a live process in clock ticks since boot (field 22 of proc_pid_stat(5)); undefined when it is gone or a zombie. */
+/**
+ * Start time of a live process in clock ticks since boot (field 22 of proc_pid_stat(5)); undefined when
+ * it is gone. A zombie is gone once its last thread is: until then it holds its files and their locks.
+ */
 export async function startTicks(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
   // The name in field 2 may hold spaces and parentheses: count from its last one.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
+  if (fields[0] !== "Z" && fields[0] !== "X") return fields[19];
+  const threads = await readdir(`/proc/${pid}/task`).catch((): string[] => []);
+  return threads.length > 1 ? fields[19] : undefined;
 }
 
 /** Whether the process is still the one that was named. */

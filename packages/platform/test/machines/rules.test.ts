@@ -1,0 +1,133 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { suspendEligibility } from "../../src/machines/eligibility.ts";
+import { commandOf, environmentOf, stopOf } from "../../src/machines/environment.ts";
+import { newMachineId, newMachineName, newUlid } from "../../src/machines/identity.ts";
+import { describeExit, restartDelay, restartsInARow } from "../../src/machines/restart.ts";
+import type { MachineRecord } from "../../src/machines/types.ts";
+import { UserNetwork } from "../../src/network/user.ts";
+
+const image = {
+  entrypoint: ["node"],
+  cmd: ["app.js"],
+  env: ["PATH=/bin", "EMPTY=", "EQUATION=a=b"],
+  user: "",
+  workingDir: "/",
+};
+
+describe("the command of a machine", () => {
+  test.each([
+    ["nothing set: the image's", {}, ["node", "app.js"]],
+    ["cmd replaces the image's cmd", { cmd: ["other.js", "-v"] }, ["node", "other.js", "-v"]],
+    ["a new entrypoint drops the image's cmd", { entrypoint: ["sh"] }, ["sh"]],
+    ["both", { entrypoint: ["sh"], cmd: ["-c", "true"] }, ["sh", "-c", "true"]],
+    ["exec replaces everything", { exec: ["ls"], cmd: ["x"] }, ["ls"]],
+  ])("%s", (_what, init, command) => {
+    expect(commandOf({ image: "i", init }, image)).toEqual(command);
+  });
+});
+
+test("the environment: the image's, the machine's over it, the platform's over both", () => {
+  const machine = {
+    id: "m1",
+    app: "shop",
+    version: "V",
+    region: "r",
+    config: { image: "i", env: { PATH: "/mine", FLY_REGION: "forged" } },
+  };
+  const network = { address: "10.0.2.15/24", gateway: "", dns: "" };
+  expect(environmentOf(machine as unknown as MachineRecord, image, network)).toMatchObject({
+    PATH: "/mine",
+    EMPTY: "",
+    EQUATION: "a=b",
+    FLY_REGION: "r",
+    HIBERNAUT_REGION: "r",
+    HIBERNAUT_PRIVATE_IP: "10.0.2.15",
+    HIBERNAUT_VM_MEMORY_MB: "256",
+  });
+});
+
+test("the stop signal: the machine's, else the image's by name or number, else SIGTERM", () => {
+  expect(stopOf({ image: "i" }, undefined)).toEqual({ signal: 15, graceMs: 5000 });
+  expect(stopOf({ image: "i" }, { stopSignal: "SIGQUIT" }).signal).toBe(3);
+  expect(stopOf({ image: "i" }, { stopSignal: "9" }).signal).toBe(9);
+  expect(stopOf({ image: "i", stop_config: { signal: "SIGINT", timeout: 1 } }, { stopSignal: "9" })).toEqual({
+    signal: 2,
+    graceMs: 1000,
+  });
+});
+
+describe("suspending needs", () => {
+  const limits = { suspendMaxMemoryMb: 2048, currentBundle: "b2" };
+  const machine = (config: object, bundleVersion = "b2") => ({ config: { image: "i", ...config }, bundleVersion });
+
+  test("nothing more than a small machine with the current bundle", () => {
+    expect(suspendEligibility(machine({}), limits)).toEqual({ eligible: true, reasons: [] });
+    expect(
+      suspendEligibility(machine({ guest: { memory_mb: 2048 }, init: { swap_size_mb: 0 } }), limits).eligible,
+    ).toBe(true);
+  });
+
+  test("every requirement that is not met has its own sentence", () => {
+    const config = { guest: { memory_mb: 2049 }, init: { swap_size_mb: 1 }, schedule: "hourly" };
+    expect(suspendEligibility(machine(config, "b1"), limits).reasons).toHaveLength(4);
+  });
+});
+
+describe("restarts", () => {
+  const config = (policy?: "no" | "on-failure" | "always", max_retries?: number) => ({
+    image: "i",
+    restart: { ...(policy && { policy }), ...(max_retries !== undefined && { max_retries }) },
+  });
+
+  test.each([
+    ["on-failure", true, 250],
+    ["on-failure", false, null],
+    ["always", false, 250],
+    ["no", true, null],
+  ] as const)("%s, failed %s: %s", (policy, failed, delay) => {
+    expect(restartDelay(config(policy), 0, { failed })).toBe(delay);
+  });
+
+  test("the wait doubles up to half a minute, and there is an end", () => {
+    const delays = Array.from({ length: 11 }, (_, retries) => restartDelay(config(), retries, { failed: true }));
+    expect(delays).toEqual([250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000, null]);
+    expect(restartDelay(config("always", 0), 0, { failed: true })).toBeNull();
+  });
+
+  test("an app that ran for a minute has left its failures behind", () => {
+    expect(restartsInARow(7, 59_999)).toBe(7);
+    expect(restartsInARow(7, 60_000)).toBe(0);
+  });
+
+  test("an end is told in words", () => {
+    expect(describeExit({ code: 3, signal: 0, oom: false })).toBe("the app exited with code 3");
+    expect(describeExit({ code: 0, signal: 11, oom: false })).toBe("the app was ended by signal 11");
+    expect(describeExit({ code: 0, signal: 9, oom: true })).toBe("the app was killed: out of memory");
+  });
+});
+
+describe("names and addresses", () => {
+  test("ids are 14 hex digits, versions are ULIDs that sort by time", () => {
+    expect(newMachineId()).toMatch(/^[0-9a-f]{14}$/);
+    expect(newMachineName()).toMatch(/^[a-z]+-[a-z]+-[0-9]{4}$/);
+    fc.assert(
+      fc.property(fc.nat(2 ** 47), fc.nat(2 ** 47), (a, b) => {
+        const [one, other] = [newUlid(a), newUlid(b)];
+        expect(one).toMatch(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/);
+        if (a < b) expect(one < other).toBe(true);
+      }),
+    );
+  });
+
+  test("a machine's address is a loopback address that nobody has", () => {
+    const network = new UserNetwork();
+    const taken = new Set<string>();
+    for (let machine = 0; machine < 1000; machine += 1) {
+      const address = network.allocate(taken);
+      expect(address).toMatch(/^127\.(1[6-9]|[2-9]\d|1\d\d|2[0-5]\d)\.\d{1,3}\.\d{1,3}$/);
+      expect(taken.has(address)).toBe(false);
+      taken.add(address);
+    }
+  });
+});
