@@ -76,7 +76,7 @@ describe("machines", () => {
       const code = readFileSync(join(SRC, file), "utf8");
       const words = [
         ...code.matchAll(/\bcoldReason: "(\w+)"/g),
-        ...code.matchAll(/\bCONSUMED = "(\w+)"/g),
+        ...code.matchAll(/\bLOST = "(\w+)"/g),
         ...code.matchAll(/["`](\w+_\w+): /g),
         ...code.matchAll(/\["(\w+_changed)"/g),
       ];

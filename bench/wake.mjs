@@ -1,0 +1,93 @@
+#!/usr/bin/env node
+/**
+ * How fast machines start cold, fall asleep and wake: `npm run bench:wake`. Real platform, real QEMU, the
+ * demo image, 256 MB. Prints medians and spread, keeps every sample in `bench/results/wake.json`, and exits
+ * with 1 when a goal is missed.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { ask, startPlatform } from "../scripts/lib/platform.mjs";
+import { setup } from "../scripts/setup.mjs";
+
+const ROOT = join(import.meta.dirname, "..");
+const APP = "bench";
+const PORT = 8080;
+const GOALS = { suspend_ms: 250, cold_per_resume: 8 };
+
+const { values } = parseArgs({
+  options: { cold: { type: "string", default: "5" }, cycles: { type: "string", default: "30" } },
+});
+
+/** @param {number[]} samples */
+function summary(samples) {
+  const sorted = samples.toSorted((a, b) => a - b);
+  const at = (/** @type {number} */ part) =>
+    sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
+  return { n: samples.length, min: at(0), median: at(0.5), p90: at(0.9), max: at(1) };
+}
+
+/** @param {() => Promise<unknown>} work */
+async function timed(work) {
+  const began = performance.now();
+  await work();
+  return Math.round((performance.now() - began) * 10) / 10;
+}
+
+await setup({ quiet: true });
+const dataDir = mkdtempSync(join(tmpdir(), "hibernaut-bench-"));
+Object.assign(process.env, {
+  HIBERNAUT_DATA_DIR: dataDir,
+  XDG_CONFIG_HOME: join(dataDir, "cfg"),
+  HIBERNAUT_API_LISTEN: "127.0.0.1:0",
+});
+const platform = await startPlatform();
+const { call } = platform;
+/** @type {Record<string, number[]>} */
+const samples = { cold_start_ms: [], first_suspend_ms: [], suspend_ms: [], resume_ms: [] };
+/** @param {string} name @param {() => Promise<unknown>} work */
+const sample = async (name, work) => samples[name]?.push(await timed(work));
+try {
+  const { accelerator, hypervisor_version: qemu } = await call("GET", "/health");
+  await call("POST", "/apps", { app_name: APP });
+  const config = { image: `oci:${join(ROOT, ".build/counter")}:latest`, services: [{ internal_port: PORT }] };
+  const machine = await call("POST", `/apps/${APP}/machines`, { config, skip_launch: true });
+  const path = `/apps/${APP}/machines/${machine.machine_id}`;
+  const answer = async () => {
+    await call("POST", `${path}/start`);
+    await call("GET", `${path}/wait`);
+    await ask(machine.private_address, PORT);
+  };
+  const suspend = async () => {
+    await call("POST", `${path}/suspend`);
+    await call("GET", `${path}/wait?state=suspended`);
+  };
+  for (let round = 0; round < Number(values.cold); round += 1) {
+    await sample("cold_start_ms", answer);
+    // Right after a boot most of the memory has never been written to the disk.
+    await sample("first_suspend_ms", suspend);
+    await call("POST", `${path}/stop`);
+    await call("GET", `${path}/wait?state=stopped`);
+  }
+  await answer();
+  for (let round = 0; round < Number(values.cycles); round += 1) {
+    await sample("suspend_ms", suspend);
+    await sample("resume_ms", answer);
+  }
+  await call("DELETE", `/apps/${APP}?force=true`);
+
+  const results = Object.fromEntries(Object.entries(samples).map(([name, all]) => [name, summary(all)]));
+  console.table(results);
+  const ratio = (results.cold_start_ms?.median ?? 0) / (results.resume_ms?.median ?? 1);
+  const slowest = Math.max(results.first_suspend_ms?.median ?? 0, results.suspend_ms?.median ?? 0);
+  console.log(`a resume is ${ratio.toFixed(1)} times faster than a cold start (goal: ${GOALS.cold_per_resume})`);
+  console.log(`suspend, the slower median: ${slowest} ms (goal: under ${GOALS.suspend_ms})`);
+  const host = { cpu: cpus()[0]?.model, cpus: cpus().length, load: loadavg() };
+  const record = { command: "npm run bench:wake", accelerator, qemu, host, results, samples };
+  writeFileSync(join(ROOT, "bench/results/wake.json"), `${JSON.stringify(record, null, 2)}\n`);
+  process.exitCode = ratio >= GOALS.cold_per_resume && slowest < GOALS.suspend_ms ? 0 : 1;
+} finally {
+  await platform.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+}

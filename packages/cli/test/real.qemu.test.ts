@@ -1,0 +1,114 @@
+/** The command line beside a real platform and real machines: the README's tour. */
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { askUntilAnswered, COUNTER_IMAGE } from "../../platform/test/helpers/qemu-world.ts";
+import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
+
+const CLI = join(import.meta.dirname, "../bin/hibernaut.js");
+
+let place: Place;
+beforeAll(async () => {
+  place = await Place.open();
+});
+afterAll(async () => {
+  expect(await place.close()).toEqual(NOTHING_LEFT);
+});
+
+interface Run {
+  code: number;
+  out: string;
+  err: string;
+}
+
+function hib(...args: string[]): Promise<Run> {
+  const env = {
+    ...process.env,
+    HIBERNAUT_DATA_DIR: place.dataDir,
+    XDG_CONFIG_HOME: join(place.dataDir, "cfg"),
+    HIBERNAUT_APP: place.app,
+  };
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, [CLI, ...args], { env }, (_error, out, err) => {
+      resolve({ code: child.exitCode ?? -1, out, err });
+    });
+  });
+}
+
+const json = async (...args: string[]) => {
+  const { code, out, err } = await hib(...args, "--json");
+  expect(code, err).toBe(0);
+  return JSON.parse(out) as never;
+};
+
+test("run, suspend, start, update, stop, destroy", async () => {
+  const made = (await json("machine", "run", COUNTER_IMAGE, "--name", "counter", "--port", "8080")) as {
+    id: string;
+    private_address: string;
+    state: string;
+  };
+  const { id, private_address: address } = made;
+  expect(made.state).toBe("running");
+  const first = await askUntilAnswered(address);
+
+  expect((await hib("machine", "suspend", id)).code).toBe(0);
+  expect(await json("machine", "status", id)).toMatchObject({
+    state: "suspended",
+    snapshot: { size_bytes: expect.any(Number) },
+  });
+  expect((await hib("machine", "start", id)).code).toBe(0);
+  expect(await askUntilAnswered(address)).toMatchObject({ nonce: first.nonce, count: first.count + 1 });
+  expect(await json("machine", "list")).toMatchObject([{ id, state: "running", last_boot: { kind: "resume" } }]);
+
+  const waited = await hib("machine", "wait", id, "--state", "suspended", "--wait-timeout", "1");
+  expect(waited.code, "124, as timeout(1) does").toBe(124);
+
+  const { version } = (await json("machine", "status", id)) as { version: string };
+  expect((await hib("machine", "update", id, "--yes")).code).toBe(0);
+  const updated = (await json("machine", "status", id)) as { version: string };
+  expect(updated).toMatchObject({
+    state: "running",
+    image: { ref: COUNTER_IMAGE },
+    last_boot: { kind: "cold", reason: "updated" },
+  });
+  expect(updated.version).not.toBe(version);
+
+  const busy = await hib("machine", "destroy", id);
+  expect(busy).toMatchObject({ code: 1, out: "" });
+  expect(busy.err).toMatch(/force/);
+  expect(busy.err).not.toMatch(/\n\s+at /);
+  expect((await hib("machine", "stop", id)).code).toBe(0);
+  expect((await hib("machine", "destroy", id)).code).toBe(0);
+  expect((await hib("machine", "status", id)).code).toBe(0);
+  expect(await json("machine", "list")).toEqual([]);
+});
+
+test("an app that ends at once is told as that, without waiting for the end of time", async () => {
+  const { code, err } = await hib(
+    "machine",
+    "run",
+    COUNTER_IMAGE,
+    "--restart",
+    "no",
+    "--port",
+    "8080",
+    "--",
+    "-e",
+    "process.exit(5)",
+  );
+  expect(code).toBe(1);
+  expect(err).toMatch(/stopped/);
+  expect(err).toMatch(/exited with code 5/);
+});
+
+test("an image that does not exist is told before anything is made", async () => {
+  const { code, err } = await hib("machine", "run", "oci:/nowhere/at/all:latest");
+  expect(code).toBe(1);
+  expect(err).toMatch(/\/nowhere\/at\/all/);
+});
+
+test("doctor finds this host fit", async () => {
+  const { code, out } = await hib("doctor");
+  expect(code, out).toBe(0);
+  expect(out).toMatch(/QEMU/);
+});
