@@ -1,6 +1,7 @@
 /** The composition root: the only place that knows every part and wires them together. */
 import { mkdir, readFile, realpath } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type Logger, pino } from "pino";
 import { ensureAdminToken } from "./api/admin-token.ts";
@@ -12,6 +13,7 @@ import { QemuHypervisor } from "./hypervisor/qemu/index.ts";
 import { openImageStore } from "./images/index.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { MachineManager } from "./machines/manager.ts";
+import { Slots } from "./machines/slots.ts";
 import { UserNetwork } from "./network/user.ts";
 import { configFolder, type Settings } from "./settings.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
@@ -81,7 +83,20 @@ async function runLocked(
   const images = await openImageStore({ dataDir: settings.dataDir });
   const snapshots = new SnapshotStore((id) => files.paths(id).folder);
   const network = new UserNetwork();
-  const machines = new MachineManager({ hypervisor, store, images, network, snapshots, bundles, files, settings, log });
+  // A boot under emulation keeps one CPU busy.
+  const bootSlots = new Slots(Math.max(2, availableParallelism()));
+  const machines = new MachineManager({
+    hypervisor,
+    store,
+    images,
+    network,
+    snapshots,
+    bundles,
+    files,
+    bootSlots,
+    settings,
+    log,
+  });
   const info = {
     version: await productVersion(),
     region: settings.region,

@@ -120,7 +120,7 @@ export class MachineController {
         if (next.kind !== "effect") next = { kind: "outcome", outcome: "lost" };
         return undefined;
       });
-      if (exit !== undefined) this.#appEnded(exit);
+      if (exit !== undefined) this.#rememberExit(exit);
     }
     if (this.#record.state !== "destroyed")
       await this.#deps.snapshots.discardOthers(this.#record.id, plan.keep ?? undefined);
@@ -329,9 +329,13 @@ export class MachineController {
     this.#log = undefined;
   }
 
-  #appEnded(exit: GuestExit): void {
+  #rememberExit(exit: GuestExit): void {
     this.#exitValue = exit;
     this.#exit.resolve(exit);
+  }
+
+  #appEnded(exit: GuestExit): void {
+    this.#rememberExit(exit);
     if (this.#record.state === "running")
       void this.#report({ outcome: "app_ended", details: { ...exit, reason: describeExit(exit) } });
   }

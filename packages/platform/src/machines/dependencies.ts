@@ -6,6 +6,7 @@ import type { Settings } from "../settings.ts";
 import type { SnapshotStore } from "../snapshots/store.ts";
 import type { Store } from "../store/contract.ts";
 import type { MachineFiles } from "./files.ts";
+import type { Slots } from "./slots.ts";
 
 /** The guest bundles at hand: the one that machines are made with now, and older ones that machines still boot. */
 export interface Bundles {
@@ -33,6 +34,8 @@ export interface MachineDependencies {
   snapshots: SnapshotStore;
   bundles: Bundles;
   files: MachineFiles;
+  /** Boots at once: all machines of a host that was restarted would otherwise boot together, each too slow to succeed. */
+  bootSlots: Slots;
   settings: MachineSettings;
   log: Logger;
 }

@@ -40,10 +40,10 @@ export function planRecovery(recorded: Recorded, { vmm, published }: Observed): 
   switch (recorded.state) {
     case "created":
     case "stopped":
-    case "failed":
     case "destroyed":
       return { vmm: end, keep: null, next: { kind: "rest" }, reason: alive ? "a machine at rest had a VMM" : "" };
     case "suspended":
+    case "failed": // a resume for which QEMU could not be started keeps its snapshot
       return { vmm: end, keep: snapshot, next: { kind: "rest" }, reason: "" };
     case "running":
       if (alive) return { vmm: goOn, keep: null, next: { kind: "rest" }, reason: "adopted" };

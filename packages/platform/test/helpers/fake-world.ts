@@ -11,6 +11,7 @@ import type { MachineConfig } from "../../src/machines/config.ts";
 import type { MachineDependencies } from "../../src/machines/dependencies.ts";
 import { MachineFiles } from "../../src/machines/files.ts";
 import { MachineManager } from "../../src/machines/manager.ts";
+import { Slots } from "../../src/machines/slots.ts";
 import { UserNetwork } from "../../src/network/user.ts";
 import { SnapshotStore } from "../../src/snapshots/store.ts";
 import type { Store } from "../../src/store/contract.ts";
@@ -70,6 +71,7 @@ export async function newWorld(): Promise<World> {
 
 export interface PlatformParts {
   hypervisor?: Hypervisor;
+  bootSlots?: number;
   settings?: Partial<MachineDependencies["settings"]>;
   wrap?(deps: MachineDependencies): MachineDependencies;
 }
@@ -87,6 +89,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     snapshots: new SnapshotStore((id) => files.paths(id).folder),
     bundles: { current: bundle, get: (version) => ({ ...bundle, version }) },
     files,
+    bootSlots: new Slots(parts.bootSlots ?? 8),
     settings: {
       region: "local",
       suspendMaxMemoryMb: 2048,

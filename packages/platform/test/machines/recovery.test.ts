@@ -21,6 +21,14 @@ describe("after the platform was killed", () => {
     expect(plan).toMatchObject({ vmm: "kill", keep: "G1", next: { kind: "rest" } });
   });
 
+  test("a machine whose resume could not be started keeps its snapshot, and nothing else does", () => {
+    const failed = planRecovery({ state: "failed", snapshot, capturing: null }, { vmm: "none", published: ["G1"] });
+    expect(failed).toMatchObject({ keep: "G1", next: { kind: "rest" } });
+    expect(
+      planRecovery({ state: "stopped", snapshot: null, capturing: null }, { vmm: "none", published: ["G1"] }).keep,
+    ).toBeNull();
+  });
+
   describe("during a suspend", () => {
     const recorded = { state: "suspending", snapshot: null, capturing: "G2" } as const;
 

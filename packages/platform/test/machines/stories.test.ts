@@ -1,6 +1,7 @@
 import { readdir, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { HibernautError } from "../../src/errors.ts";
 import type { MachineManager } from "../../src/machines/manager.ts";
 import type { WaitTarget } from "../../src/machines/service.ts";
 import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
@@ -172,6 +173,42 @@ describe("a snapshot that does not fit is refused with its reason, and the start
       world.host.faults.restore = new Error("bad state");
     });
     expect(found).toBe("resume_failed: bad state");
+  });
+});
+
+describe("a host that is short of something", () => {
+  test("a resume for which QEMU cannot be started keeps the snapshot for the next start", async () => {
+    const id = await runningMachine(machines);
+    const before = request(id);
+    await suspended(id);
+    world.host.faults.restore = new HibernautError("unavailable", "QEMU did not start: no memory");
+    machines.start("shop", id);
+    await reach(id, "failed");
+    expect(record(id)).toMatchObject({
+      stateReason: "QEMU did not start: no memory",
+      snapshot: { size_bytes: expect.any(Number) },
+    });
+    await machines.close();
+    machines = await startPlatform(world);
+    await started(id);
+    expect(request(id)).toEqual({ nonce: before?.nonce, count: 2 });
+  });
+
+  test("machines that must boot together do so a few at a time, and a stop need not wait for its turn", async () => {
+    await machines.close();
+    machines = await startPlatform(world, { bootSlots: 2 });
+    machines.createApp("shop");
+    const { promise, resolve } = Promise.withResolvers<void>();
+    world.host.hold.boot = promise;
+    const made = await Promise.all(Array.from({ length: 5 }, () => machines.create("shop", { config: SMALL })));
+    const ids = made.map((view) => view.record.id);
+    await expect.poll(() => world.host.processes.size).toBe(2);
+    const waiting = ids.find((id) => world.host.of(id).length === 0) ?? "";
+    machines.stop("shop", waiting);
+    await reach(waiting, "stopped");
+    expect(world.host.processes.size).toBe(2);
+    resolve();
+    await Promise.all(ids.filter((id) => id !== waiting).map((id) => reach(id, "running")));
   });
 });
 

@@ -1,6 +1,6 @@
 /** Starting a machine: from its snapshot where there is one that fits, else from scratch. */
 import { setTimeout as delay } from "node:timers/promises";
-import { HibernautError } from "../../errors.ts";
+import { HibernautError, isHibernautError } from "../../errors.ts";
 import type { GuestAgent } from "../../guest/agent.ts";
 import type { VmmSpec } from "../../hypervisor/contract.ts";
 import type { Image } from "../../images/contract.ts";
@@ -17,6 +17,7 @@ const LOST = "resume_lost";
 export const CONSUMED = "snapshot_consumed";
 
 export async function boot(context: EffectContext): Promise<EffectResult> {
+  const { deps } = context;
   const began = performance.now();
   const booted = (kind: LastBoot["kind"], reason: string): Partial<MachineRecord> => ({
     lastBoot: { kind, reason, at: new Date().toISOString(), duration_ms: Math.round(performance.now() - began) },
@@ -33,7 +34,7 @@ export async function boot(context: EffectContext): Promise<EffectResult> {
         details: { kind: "resume" },
         after: resumed.after,
       };
-    return await coldStart(context, resumed.reason, booted);
+    return await deps.bootSlots.run(() => coldStart(context, resumed.reason, booted), context.signal);
   } catch (error) {
     await context.kill();
     return { outcome: "start_failed", patch: { stateReason: messageOf(error) }, details: { reason: messageOf(error) } };
@@ -72,7 +73,9 @@ async function resume(context: EffectContext): Promise<{ after(): Promise<void> 
     return { after };
   } catch (error) {
     await context.kill();
-    if (context.signal.aborted) throw error;
+    // QEMU that cannot even be started (no memory, a port that is taken) says nothing about the
+    // snapshot: it is kept for the next start, and a cold start now would fail the same way.
+    if (context.signal.aborted || isHibernautError(error, "unavailable")) throw error;
     const reason = `resume_failed: ${messageOf(error)}`;
     deps.log.warn({ machine: record.id, reason }, "a resume failed; starting cold");
     context.patch({ snapshot: null, coldReason: reason });
