@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-const QEMU = "packages/*/test/**/*.qemu.test.ts";
+const QEMU = "{packages,services}/*/test/**/*.qemu.test.ts";
 
 export default defineConfig({
   test: {
@@ -8,7 +8,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["packages/*/test/**/*.test.ts", "examples/**/*.test.ts"],
+          include: ["{packages,services}/*/test/**/*.test.ts"],
           exclude: [QEMU, "**/node_modules/**"],
         },
       },

@@ -2,7 +2,7 @@
  * Holds the imports of all packages to import-rules.mjs. An own check, because TypeScript 7
  * gives tools no access to its parser, and a tool that reads nothing must not say "fine".
  */
-import { readdirSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join, posix, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { LEAST_FILES, RULES } from "./import-rules.mjs";
@@ -90,10 +90,10 @@ export function brokenRules(file, found, rules = RULES) {
   });
 }
 
-/** Source files of a package, as paths in the repository. @param {string} root @param {string} name */
-function sourcesOf(root, name) {
+/** Source files of a package or service, as paths in the repository. @param {string} root @param {string} folder */
+function sourcesOf(root, folder) {
   try {
-    return readdirSync(join(root, "packages", name, "src"), { recursive: true, withFileTypes: true })
+    return readdirSync(join(root, folder, "src"), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && /\.[cm]?[jt]sx?$/.test(entry.name))
       .map((entry) => relative(root, join(entry.parentPath, entry.name)));
   } catch {
@@ -101,8 +101,14 @@ function sourcesOf(root, name) {
   }
 }
 
+/** What stands in a folder of the repository; nothing when there is no such folder. @param {string} root @param {string} parent */
+function foldersIn(root, parent) {
+  const path = join(root, parent);
+  return existsSync(path) ? readdirSync(path).map((name) => `${parent}/${name}`) : [];
+}
+
 /**
- * Checks the sources of all packages below a folder.
+ * Checks the sources of all packages and services below a folder.
  *
  * @param {string} [root]
  * @returns {{faults: string[], files: number, imports: number}}
@@ -112,12 +118,15 @@ export function checkImports(root = ROOT) {
   const faults = [];
   let files = 0;
   let imports = 0;
-  const names = new Set([...Object.keys(LEAST_FILES), ...readdirSync(join(root, "packages"))]);
-  for (const name of names) {
-    const sources = sourcesOf(root, name);
-    const least = Object.entries(LEAST_FILES).find(([key]) => key === name)?.[1] ?? 0;
-    if (sources.length < least)
-      faults.push(`packages/${name}/src: read ${sources.length} files, expected ${least} or more`);
+  const folders = new Set([
+    ...Object.keys(LEAST_FILES),
+    ...foldersIn(root, "packages"),
+    ...foldersIn(root, "services"),
+  ]);
+  for (const folder of folders) {
+    const sources = sourcesOf(root, folder);
+    const least = Object.entries(LEAST_FILES).find(([key]) => key === folder)?.[1] ?? 0;
+    if (sources.length < least) faults.push(`${folder}/src: read ${sources.length} files, expected ${least} or more`);
     files += sources.length;
     for (const file of sources) {
       const found = findImports(readFileSync(join(root, file), "utf8"));

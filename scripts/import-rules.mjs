@@ -106,7 +106,19 @@ export const RULES = [
     spare: ["type"],
     reason: "it is installed where no platform is; `import type` leaves no trace at run time",
   },
+  {
+    name: "services know nothing of the platform",
+    files: ["services/**"],
+    never: ["packages/**"],
+    reason: "a service runs anywhere, and this is how it stays so",
+  },
+  {
+    name: "packages know no service",
+    files: ["packages/**"],
+    never: ["services/**"],
+    reason: "services are what the platform is tried with, not part of it",
+  },
 ];
 
-/** Fewer files than this in a package's src, and the check has looked at the wrong place. */
-export const LEAST_FILES = { platform: 20, client: 1, cli: 1 };
+/** Fewer files than this in the src of a package, and the check has looked at the wrong place. */
+export const LEAST_FILES = { "packages/platform": 20, "packages/client": 1, "packages/cli": 1 };
