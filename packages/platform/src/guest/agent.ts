@@ -66,6 +66,7 @@ export class GuestAgent {
       for (const frame of this.#reader.push(chunk)) this.#receive(frame);
     });
     channel.on("error", (error) => this.#end(error.message));
+    channel.on("end", () => channel.destroy());
     channel.on("close", () => this.#end("the channel to the guest closed"));
   }
 

@@ -15,12 +15,14 @@ export class AppLog {
     this.#path = path;
   }
 
-  write(data: Buffer): void {
+  /** False when the output was dropped. */
+  write(data: Buffer): boolean {
     const stream = this.#open();
-    if (stream.writableLength + data.length > MAX_PENDING_BYTES) return;
+    if (stream.writableLength + data.length > MAX_PENDING_BYTES) return false;
     stream.write(data);
     this.#size += data.length;
     if (this.#size >= MAX_BYTES) this.#rotate();
+    return true;
   }
 
   close(): void {
