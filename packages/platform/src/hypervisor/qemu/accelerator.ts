@@ -82,12 +82,21 @@ async function cachedProof(options: ProofOptions, bundle: GuestBundle, signal: A
   const bootId = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
   const key = [bootId, version, bundle.version].join(" ");
   const file = join(options.dataDir, "kvm-verdict.json");
-  const cached = JSON.parse(await readFile(file, "utf8").catch(() => "{}")) as { key?: string; failure?: string };
+  const cached = parseVerdict(await readFile(file, "utf8").catch(() => ""));
   if (cached.key === key && cached.failure !== undefined) return cached.failure;
   const failure = await bootUnderKvm(options.qemu, version, bundle, signal);
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
   await writeFile(file, JSON.stringify({ key, failure }), { mode: 0o600 });
   return failure;
+}
+
+/** A verdict that cannot be read (the platform was killed while it wrote) is none. */
+function parseVerdict(text: string): { key?: string; failure?: string } {
+  try {
+    return JSON.parse(text) as { key?: string; failure?: string };
+  } catch {
+    return {};
+  }
 }
 
 async function bootUnderKvm(
