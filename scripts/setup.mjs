@@ -16,6 +16,7 @@ import { installDependencies } from "./lib/npm.mjs";
 import { createProgress } from "./lib/progress.mjs";
 import { interrupted, run, SetupError } from "./lib/run.mjs";
 import { packCounter } from "./pack-counter.mjs";
+import { packOrders } from "./pack-orders.mjs";
 
 export { nodeBinary } from "./lib/node.mjs";
 export { SetupError } from "./lib/run.mjs";
@@ -57,8 +58,10 @@ export async function setup({ quiet = false, tests = false } = {}) {
     const node = nodeBinary();
     await progress.step("command line", (step) => runScript(node, "scripts/build.mjs", step));
     await progress.step("guest bundle", (step) => runScript(node, "packages/guest/build.mjs", step));
-    await progress.step("demo image", async (step) => {
-      await packCounter({ onStep: (text) => (step.show(), step.detail(text)) });
+    await progress.step("demo images", async (step) => {
+      const onStep = (/** @type {string} */ text) => (step.show(), step.detail(text));
+      await packCounter({ onStep });
+      await packOrders({ onStep });
     });
   } finally {
     process.off("SIGINT", onSignal).off("SIGTERM", onSignal);

@@ -1,6 +1,6 @@
 /** Debian packages: which are needed and why, which are missing, and how they come. */
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ROOT } from "./node.mjs";
 import { ask, run, SetupError } from "./run.mjs";
@@ -24,8 +24,11 @@ export const PACKAGES = {
   "ca-certificates": "lets registries prove who they are",
 };
 
-/** Only for `npm test`. Unpacked, not installed: as an installed service it would listen to the network. */
-const TEST_PACKAGES = { "docker-registry": "a real registry to import images from" };
+/** Only for `npm test`. Unpacked, not installed: as installed services they would run and listen. */
+const TEST_PACKAGES = {
+  "docker-registry": "a real registry to import images from",
+  "postgresql-15": "a real PostgreSQL for the orders service",
+};
 const TEST_FOLDER = join(ROOT, ".build/test-tools");
 
 const APT_ENVIRONMENT = ["DEBIAN_FRONTEND=noninteractive", "NEEDRESTART_SUSPEND=1"];
@@ -89,20 +92,32 @@ export async function installPackages(progress, step) {
  * @param {import("./progress.mjs").Step} step
  */
 export async function unpackTestPackages(step) {
-  if (existsSync(TEST_FOLDER)) return;
+  const wanted = Object.keys(TEST_PACKAGES).join("\n");
+  const stamp = join(TEST_FOLDER, ".packages");
+  if ((await readFile(stamp, "utf8").catch(() => "")) === wanted) return;
   step.show();
   await mkdir(join(ROOT, ".build"), { recursive: true });
   const folder = await mkdtemp(`${TEST_FOLDER}.tmp-`);
   try {
     const onLine = step.detail;
-    await run("apt-get", [...APT_OPTIONS, "download", ...Object.keys(TEST_PACKAGES)], {
-      cwd: folder,
-      onLine,
-      what: "apt-get download",
-      next: RETRY,
-    });
+    // With all that they need and that is not installed, but nothing is installed: the folder is ours, so no lock is needed.
+    await mkdir(join(folder, "partial"));
+    const own = ["-o", `Dir::Cache::archives=${folder}`, "-o", "Debug::NoLocking=1", "-o", "APT::Sandbox::User="];
+    const download = ["install", "-y", "--download-only", "--no-install-recommends"];
+    const names = await missingPackages(Object.keys(TEST_PACKAGES));
+    if (names.length > 0) {
+      await run("apt-get", [...APT_OPTIONS, ...own, ...download, ...names], {
+        cwd: folder,
+        onLine,
+        what: "apt-get download",
+        next: RETRY,
+      });
+    }
+    await mkdir(join(folder, "tools"));
     const packages = (await readdir(folder)).filter((name) => name.endsWith(".deb"));
     for (const name of packages) await run("dpkg-deb", ["-x", name, "tools"], { cwd: folder });
+    await writeFile(join(folder, "tools/.packages"), wanted);
+    await rm(TEST_FOLDER, { recursive: true, force: true });
     await rename(join(folder, "tools"), TEST_FOLDER);
   } finally {
     await rm(folder, { recursive: true, force: true });

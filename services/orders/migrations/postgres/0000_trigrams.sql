@@ -1,0 +1,2 @@
+-- Lets an index answer "contains". A trusted extension: the owner of the database may create it.
+CREATE EXTENSION IF NOT EXISTS pg_trgm;

@@ -1,0 +1,63 @@
+/** Whatever goes wrong, the reply is problem details, and a fault of ours is logged and not shown. */
+import type { Socket } from "node:net";
+import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import { DatabaseUnavailableError, StillReferencedError, UnknownSupplierError } from "../storage.ts";
+import { explainRefusals } from "./explain.ts";
+import { PROBLEM_TYPE, Problem } from "./problems.ts";
+
+/** Seconds until a client should try again while the database is away. */
+const RETRY_AFTER_S = 1;
+
+const FRAMEWORK: Record<string, () => Problem> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: () => new Problem("body_too_large", "The request body is over 4 MiB. Send less."),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () =>
+    new Problem("unsupported_media_type", "The request body must be sent as application/json."),
+  FST_ERR_CTP_INVALID_JSON_BODY: () => new Problem("malformed_request", "The request body is not valid JSON."),
+};
+
+/** Answers a request with an error. */
+export function sendError(thrown: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  const problem = toProblem(thrown);
+  const { method, url } = request;
+  if (problem.status === 500) request.log.error({ err: thrown, method, url }, "a request failed");
+  if (problem.status === 503) {
+    request.log.warn({ err: thrown, method, url }, "the database is unavailable");
+    reply.header("retry-after", RETRY_AFTER_S);
+  }
+  reply.code(problem.status).type(PROBLEM_TYPE).send(problem.wire());
+}
+
+/** Answers a request for an address that does not exist. */
+export function sendNotFound(request: FastifyRequest, reply: FastifyReply): void {
+  const detail = `There is no ${request.method} at this address. /openapi.json lists what there is.`;
+  sendError(new Problem("not_found", detail) as Error as FastifyError, request, reply);
+}
+
+/** Answers bytes that are not HTTP, or not acceptable as such: no request exists yet. */
+export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  const problem = new Problem("malformed_request", `The request is not acceptable HTTP (${error.code ?? "unknown"}).`);
+  const body = JSON.stringify(problem.wire());
+  const head = `content-type: ${PROBLEM_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close`;
+  socket.end(`HTTP/1.1 400 Bad Request\r\n${head}\r\n\r\n${body}`);
+}
+
+function toProblem(thrown: FastifyError): Problem {
+  if (thrown instanceof Problem) return thrown;
+  if (thrown.validation) return explainRefusals(thrown.validation, thrown.validationContext ?? "body");
+  const cause: unknown = thrown;
+  if (cause instanceof UnknownSupplierError) {
+    return new Problem("unknown_supplier", "A supplierId names a supplier that does not exist. Nothing was created.");
+  }
+  if (cause instanceof StillReferencedError) {
+    return new Problem("still_referenced", "Other rows still refer to this one. Nothing was deleted.");
+  }
+  if (cause instanceof DatabaseUnavailableError) {
+    return new Problem("database_unavailable", "The database does not answer. Try again in a moment.");
+  }
+  const known = FRAMEWORK[thrown.code];
+  if (known) return known();
+  const { statusCode: status = 500 } = thrown;
+  if (status >= 400 && status < 500) return new Problem("malformed_request", thrown.message);
+  return new Problem("internal_error", "Something went wrong inside the service. Its log has the details.");
+}

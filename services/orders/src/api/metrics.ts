@@ -1,0 +1,41 @@
+/** What `GET /metrics` counts, in a registry of its own. */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { Gauge, Histogram, Registry } from "prom-client";
+
+/** From a row by its id to a database that took its time. */
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5, 30];
+
+/** The registry, and the hook that counts a finished request. */
+export interface Metrics {
+  registry: Registry;
+  observe(request: FastifyRequest, reply: FastifyReply): void;
+}
+
+/** Registers the service's metrics. */
+export function serviceMetrics(): Metrics {
+  const registry = new Registry();
+  const requests = new Histogram({
+    name: "orders_http_request_duration_seconds",
+    help: "Requests, from the head of the request to the end of the reply.",
+    labelNames: ["method", "route", "status"],
+    buckets: SECONDS,
+    registers: [registry],
+  });
+  new Gauge({
+    name: "orders_resident_memory_bytes",
+    help: "Memory of the process that is in RAM.",
+    registers: [registry],
+    collect() {
+      this.set(process.memoryUsage.rss());
+    },
+  });
+  return {
+    registry,
+    observe(request, reply) {
+      // The pattern, not the address: an address per row would make a series each.
+      const route = request.routeOptions.url ?? "unknown";
+      const method = request.routeOptions.url === undefined ? "any" : request.method;
+      requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000);
+    },
+  };
+}

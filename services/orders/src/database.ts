@@ -1,0 +1,29 @@
+/** Which variant the settings ask for. PostgreSQL's is loaded only when it is used. */
+import type { Seeder } from "./seed/contract.ts";
+import type { Settings } from "./settings.ts";
+import type { Storage } from "./storage.ts";
+
+/** Opens the database that the settings name, its tables up to date; `onFault` hears why connections were dropped. */
+export async function openStorage(settings: Settings, onFault: (error: unknown) => void): Promise<Storage> {
+  if (settings.postgres) {
+    const { openPostgresStorage } = await import("./postgres/index.ts");
+    return openPostgresStorage({ ...settings.postgres, onFault });
+  }
+  const { openSqliteStorage } = await import("./sqlite/index.ts");
+  return openSqliteStorage({ path: settings.sqlitePath });
+}
+
+/** Opens the same database to fill it. */
+export async function openSeeder(settings: Settings): Promise<Seeder> {
+  if (settings.postgres) {
+    const { openPostgresSeeder } = await import("./postgres/seeder.ts");
+    return openPostgresSeeder(settings.postgres);
+  }
+  const { openSqliteSeeder } = await import("./sqlite/seeder.ts");
+  return openSqliteSeeder({ path: settings.sqlitePath });
+}
+
+/** The database in words for a log, without its secrets. */
+export function describeDatabase({ postgres, sqlitePath }: Settings): string {
+  return postgres ? `PostgreSQL ${postgres.host}:${postgres.port}/${postgres.database}` : `SQLite ${sqlitePath}`;
+}

@@ -1,0 +1,59 @@
+/** Starts the service, and stops it on SIGTERM and SIGINT: open requests finish, then the database is closed. */
+import { pino } from "pino";
+import { buildApp } from "./api/app.ts";
+import { describeDatabase, openStorage } from "./database.ts";
+import { readSettings, SettingError, type Settings } from "./settings.ts";
+
+/** How long open requests may take once the service is asked to stop; what watches it waits 10 s or more. */
+const STOP_TIMEOUT_MS = 8000;
+const SWEEP_INTERVAL_MS = 50;
+
+async function main(settings: Settings): Promise<void> {
+  const timestamp = pino.stdTimeFunctions.isoTime;
+  const log = pino({ level: settings.logLevel, base: null, timestamp });
+  const storage = await openStorage(settings, (error) => log.warn({ err: error }, "connections were dropped"));
+  const app = await buildApp({ storage, logger: log });
+
+  let stopping = false;
+  const stop = async (signal: NodeJS.Signals): Promise<void> => {
+    // A second signal means it: do not wait for anyone.
+    if (stopping) process.exit(1);
+    stopping = true;
+    log.info({ signal }, "stopping");
+    const late = setTimeout(() => {
+      log.warn("requests were still open and are cut off");
+      app.server.closeAllConnections();
+    }, STOP_TIMEOUT_MS);
+    // A connection whose last request finishes now was promised to stay open; it is idle all the same.
+    const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_INTERVAL_MS);
+    await app.close();
+    clearInterval(sweep);
+    clearTimeout(late);
+    await storage.close();
+    log.info("stopped");
+  };
+  const onSignal = (signal: NodeJS.Signals) => {
+    stop(signal).catch((error: unknown) => {
+      log.error({ err: error }, "could not stop cleanly");
+      process.exitCode = 1;
+    });
+  };
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+
+  try {
+    const url = await app.listen({ port: settings.port, host: settings.host });
+    log.info({ url, database: describeDatabase(settings) }, "orders is listening");
+  } catch (error) {
+    await storage.close();
+    throw error;
+  }
+}
+
+try {
+  await main(readSettings(process.env));
+} catch (error) {
+  const text = error instanceof SettingError ? error.message : `orders could not start: ${String(error)}`;
+  process.stderr.write(`${text}\n`);
+  process.exitCode = error instanceof SettingError ? 2 : 1;
+}

@@ -1,0 +1,111 @@
+import type { PoolClient } from "pg";
+import { DatabaseUnavailableError } from "../storage.ts";
+import { CLOCKS, type Clocks, JumpWatch } from "./clock.ts";
+import { CannotConnectError, faultOf } from "./faults.ts";
+import { Generation } from "./generation.ts";
+import type { PostgresSettings } from "./settings.ts";
+
+/** A connection that rested longer proves that it lives before it is used. */
+const TRUST_MS = 3000;
+/** How long the proof may take. The server is near; the request waits. */
+const PROOF_TIMEOUT_MS = 500;
+const PROOF = { text: "SELECT 1", query_timeout: PROOF_TIMEOUT_MS };
+/** The driver's words when all connections stay lent: the database answers, there is just too much to do. */
+const ALL_LENT = "timeout exceeded when trying to connect";
+/** Those who hold dead connections give up as late as those who wait for them: waiting again finds new ones. */
+const QUEUE_TURNS = 2;
+
+/**
+ * Lends connections. Where one fails, all that were made with it go: after a resume they died together, and who comes
+ * next should not have to find out by himself.
+ */
+export class Connections {
+  readonly #settings: PostgresSettings;
+  readonly #clocks: Clocks;
+  readonly #watch: JumpWatch;
+  readonly #lastUsed = new WeakMap<PoolClient, number>();
+  #current: Generation;
+  #closed = false;
+
+  constructor(settings: PostgresSettings) {
+    this.#settings = settings;
+    this.#clocks = settings.clocks ?? CLOCKS;
+    this.#watch = new JumpWatch(this.#clocks);
+    this.#current = this.#next();
+  }
+
+  /** Work gets a connection of its own while it runs, and must leave no transaction open, unless it fails with a fault. */
+  async use<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    const { client, generation } = await this.#borrow();
+    try {
+      const result = await work(client);
+      this.#giveBack(client);
+      return result;
+    } catch (error) {
+      if (faultOf(error) === undefined) this.#giveBack(client);
+      else {
+        client.release(true);
+        this.#drop(generation, error);
+      }
+      throw error;
+    }
+  }
+
+  /** Waits for what is under way. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#current.drop();
+  }
+
+  #giveBack(client: PoolClient): void {
+    this.#lastUsed.set(client, this.#clocks.steady());
+    client.release();
+  }
+
+  async #borrow(): Promise<{ client: PoolClient; generation: Generation }> {
+    if (this.#watch.jumped()) this.#drop(this.#current, new Error("The clock jumped: the machine may have slept."));
+    for (let queued = 1; ; ) {
+      if (this.#closed) throw new DatabaseUnavailableError("The storage is closed.");
+      const generation = this.#current;
+      const client = await this.#connect(generation, queued < QUEUE_TURNS);
+      if (client === "all lent") queued++;
+      if (client === undefined || client === "all lent") continue;
+      const lastUsed = this.#lastUsed.get(client);
+      if (lastUsed === undefined || this.#clocks.steady() - lastUsed < TRUST_MS) return { client, generation };
+      try {
+        await client.query(PROOF);
+        return { client, generation };
+      } catch (error) {
+        client.release(true);
+        this.#drop(generation, error);
+      }
+    }
+  }
+
+  /** Undefined: look for the next generation. */
+  async #connect(generation: Generation, patient: boolean): Promise<PoolClient | "all lent" | undefined> {
+    try {
+      return await generation.connect();
+    } catch (error) {
+      if (error instanceof Error && error.message === ALL_LENT) {
+        if (patient) return "all lent";
+        throw new DatabaseUnavailableError("All connections to the database are busy.", { cause: error });
+      }
+      this.#drop(generation, error);
+      throw new CannotConnectError("The database cannot be reached.", { cause: error });
+    }
+  }
+
+  /** Others may have dropped it before; then there is a newer one, which is not to blame. */
+  #drop(generation: Generation, why: unknown): void {
+    if (generation !== this.#current || this.#closed) return;
+    this.#current = this.#next();
+    this.#settings.onFault?.(why);
+    generation.drop().catch((error: unknown) => this.#settings.onFault?.(error));
+  }
+
+  #next(): Generation {
+    const generation: Generation = new Generation(this.#settings, (error) => this.#drop(generation, error));
+    return generation;
+  }
+}

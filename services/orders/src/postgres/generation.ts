@@ -1,0 +1,79 @@
+import { Socket } from "node:net";
+import pg from "pg";
+import { type PostgresSettings, POOL_SIZE, QUERY_TIMEOUT_MS, serverLimits } from "./settings.ts";
+
+const IDLE_MS = 30_000;
+const KEEP_ALIVE_MS = 5000;
+/** A dropped pool's connections get so many query time-outs to finish what they do. */
+const LINGER = 5;
+
+/** One pool of connections that are believed in, or dropped, together. */
+export class Generation {
+  readonly #pool: pg.Pool;
+  readonly #sockets = new Set<Socket>();
+  readonly #waiting = new Set<() => void>();
+  readonly #lingerMs: number;
+  #ended: Promise<void> | undefined;
+
+  constructor(settings: PostgresSettings, onIdleError: (error: unknown) => void) {
+    const { host, port, user, password, database, queryTimeoutMs = QUERY_TIMEOUT_MS } = settings;
+    this.#lingerMs = LINGER * queryTimeoutMs;
+    this.#pool = new pg.Pool({
+      ...{ host, port, user, password, database },
+      max: settings.poolSize ?? POOL_SIZE,
+      connectionTimeoutMillis: queryTimeoutMs,
+      query_timeout: queryTimeoutMs,
+      ...serverLimits(queryTimeoutMs),
+      idleTimeoutMillis: IDLE_MS,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      application_name: "orders",
+      stream: () => this.#socket(),
+    });
+    // A connection may also die while it is lent and between two statements. Without a listener the process would end.
+    this.#pool.on("connect", (client) => client.on("error", () => {}));
+    this.#pool.on("error", onIdleError);
+  }
+
+  /** Undefined: this generation was dropped while waiting. Nothing was sent then. */
+  connect(): Promise<pg.PoolClient | undefined> {
+    if (this.#ended) return Promise.resolve(undefined);
+    return new Promise((resolve, reject) => {
+      const giveUp = () => resolve(undefined);
+      this.#waiting.add(giveUp);
+      this.#pool.connect().then(
+        (client) => (this.#waiting.delete(giveUp) ? resolve(client) : client.release()),
+        (error: Error) => {
+          this.#waiting.delete(giveUp);
+          reject(error);
+        },
+      );
+    });
+  }
+
+  /** Lets those go who wait, and ends the connections in the background: idle ones now, the others when they are done. */
+  drop(): Promise<void> {
+    this.#ended ??= this.#end();
+    return this.#ended;
+  }
+
+  async #end(): Promise<void> {
+    for (const giveUp of this.#waiting) giveUp();
+    this.#waiting.clear();
+    const ended = this.#pool.end();
+    // Nobody closes a black hole but us.
+    const timer = setTimeout(() => {
+      for (const socket of this.#sockets) socket.destroy();
+    }, this.#lingerMs);
+    timer.unref();
+    await ended;
+    if (this.#sockets.size === 0) clearTimeout(timer);
+  }
+
+  #socket(): Socket {
+    const socket = new Socket();
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+    return socket;
+  }
+}

@@ -1,0 +1,65 @@
+/** The orders service's data in PostgreSQL 15 or newer. */
+import type { PoolClient } from "pg";
+import { DatabaseUnavailableError, StillReferencedError, type Storage } from "../storage.ts";
+import { Connections } from "./connections.ts";
+import { migrateToLatest } from "./migrate.ts";
+import { LARGEST_ID, readsOn, searchProducts } from "./reads.ts";
+import { retryOnce } from "./retry.ts";
+import type { PostgresSettings } from "./settings.ts";
+import { write } from "./transaction.ts";
+import { changeSupplier, insertProducts, insertSuppliers, isForeignKeyViolation, removeOrder } from "./writes.ts";
+
+export type { PostgresSettings } from "./settings.ts";
+
+/**
+ * Brings the tables up to date and opens the storage. Rejects with a {@link DatabaseUnavailableError} when the database
+ * does not answer.
+ *
+ * @example
+ * const storage = await openPostgresStorage({ host: "db", port: 5432, user: "orders", password, database: "orders" });
+ */
+export async function openPostgresStorage(settings: PostgresSettings): Promise<Storage> {
+  await retryOnce(() => migrateToLatest(settings));
+  const connections = new Connections(settings);
+  const read = <T>(work: (client: PoolClient) => Promise<T>) => retryOnce(() => connections.use(work));
+
+  return {
+    createSuppliers: (rows) => write(connections, (client) => insertSuppliers(client, rows)),
+    createProducts: (rows) => write(connections, (client) => insertProducts(client, rows)),
+
+    async getProduct(id) {
+      if (id > LARGEST_ID) return undefined;
+      const [found] = await read((client) => readsOn(client).product.execute({ id }));
+      return found;
+    },
+
+    findProducts: (search) => read((client) => searchProducts(client, search)),
+
+    async getOrder(id) {
+      if (id > LARGEST_ID) return undefined;
+      const [found] = await read((client) => readsOn(client).order.execute({ id }));
+      return found;
+    },
+
+    async updateSupplier(id, changes) {
+      if (id > LARGEST_ID) return undefined;
+      return write(connections, (client) => changeSupplier(client, id, changes));
+    },
+
+    async deleteOrder(id) {
+      if (id > LARGEST_ID) return false;
+      try {
+        return await write(connections, (client) => removeOrder(client, id));
+      } catch (error) {
+        if (!isForeignKeyViolation(error) || error instanceof DatabaseUnavailableError) throw error;
+        throw new StillReferencedError(`Order ${id} is still referred to.`, { cause: error });
+      }
+    },
+
+    async check() {
+      await read((client) => client.query("SELECT 1"));
+    },
+
+    close: () => connections.close(),
+  };
+}

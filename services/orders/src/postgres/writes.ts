@@ -1,0 +1,98 @@
+/** The work of the transactions that change something. Each tells its transaction's id. */
+import type { PoolClient } from "pg";
+import { fold } from "../fold.ts";
+import { type NewProduct, type NewSupplier, type Product, type Supplier, UnknownSupplierError } from "../storage.ts";
+import { sqlState } from "./faults.ts";
+import { LARGEST_ID } from "./reads.ts";
+import type { Written } from "./transaction.ts";
+
+type Row<T> = T & { xid: string };
+const XID = "pg_current_xact_id()::text AS xid";
+
+const INSERT_SUPPLIERS = {
+  name: "insert suppliers",
+  text: `
+    INSERT INTO suppliers ("companyName", city, country)
+    SELECT "companyName", city, country
+    FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS given ("companyName", city, country, place)
+    ORDER BY place
+    RETURNING id, "companyName", city, country, ${XID}`,
+};
+
+/** One statement for all: ids are given in order, and so are the rows. */
+export async function insertSuppliers(client: PoolClient, rows: NewSupplier[]): Promise<Written<Supplier[]>> {
+  const values = [
+    rows.map((row) => row.companyName),
+    rows.map((row) => row.city ?? null),
+    rows.map((row) => row.country),
+  ];
+  return written((await client.query<Row<Supplier>>({ ...INSERT_SUPPLIERS, values })).rows);
+}
+
+const INSERT_PRODUCTS = {
+  name: "insert products",
+  text: `
+    INSERT INTO products (name, "foldedName", "supplierId", "unitPrice", "unitsInStock")
+    SELECT name, "foldedName", "supplierId", "unitPrice", "unitsInStock"
+    FROM unnest($1::text[], $2::text[], $3::integer[], $4::numeric[], $5::integer[])
+      WITH ORDINALITY AS given (name, "foldedName", "supplierId", "unitPrice", "unitsInStock", place)
+    ORDER BY place
+    RETURNING id, name, "supplierId", "unitPrice", "unitsInStock", ${XID}`,
+};
+const FOREIGN_KEY_VIOLATION = "23503";
+
+/** Likewise. */
+export async function insertProducts(client: PoolClient, rows: NewProduct[]): Promise<Written<Product[]>> {
+  const unknown = rows.find(({ supplierId }) => supplierId > LARGEST_ID || supplierId < -LARGEST_ID);
+  if (unknown) throw new UnknownSupplierError(`There is no supplier ${unknown.supplierId}.`);
+  const values = [
+    rows.map((row) => row.name),
+    rows.map((row) => fold(row.name)),
+    rows.map((row) => row.supplierId),
+    rows.map((row) => row.unitPrice),
+    rows.map((row) => row.unitsInStock),
+  ];
+  try {
+    return written((await client.query<Row<Product>>({ ...INSERT_PRODUCTS, values })).rows);
+  } catch (error) {
+    if (!isForeignKeyViolation(error)) throw error;
+    throw new UnknownSupplierError("A product names a supplier that does not exist.", { cause: error });
+  }
+}
+
+const UPDATE_SUPPLIER = {
+  name: "update supplier",
+  text: `
+    UPDATE suppliers SET city = CASE WHEN $2 THEN $3 ELSE city END, country = coalesce($4, country) WHERE id = $1
+    RETURNING id, "companyName", city, country, ${XID}`,
+};
+
+/** Undefined: no such row. */
+export async function changeSupplier(
+  client: PoolClient,
+  id: number,
+  changes: { city?: string | null; country?: string },
+): Promise<Written<Supplier | undefined>> {
+  const values = [id, changes.city !== undefined, changes.city ?? null, changes.country ?? null];
+  const { result, xid } = written((await client.query<Row<Supplier>>({ ...UPDATE_SUPPLIER, values })).rows);
+  return { result: result[0], xid };
+}
+
+const DELETE_LINES = { name: "delete lines", text: `DELETE FROM order_details WHERE "orderId" = $1` };
+const DELETE_ORDER = { name: "delete order", text: `DELETE FROM orders WHERE id = $1 RETURNING ${XID}` };
+
+/** The lines first. False: no such order. */
+export async function removeOrder(client: PoolClient, id: number): Promise<Written<boolean>> {
+  await client.query({ ...DELETE_LINES, values: [id] });
+  const { rows } = await client.query<{ xid: string }>({ ...DELETE_ORDER, values: [id] });
+  return { result: rows.length > 0, xid: rows[0]?.xid };
+}
+
+export function isForeignKeyViolation(error: unknown): boolean {
+  return sqlState(error) === FOREIGN_KEY_VIOLATION;
+}
+
+function written<T extends object>(rows: Row<T>[]): Written<T[]> {
+  const result = rows.map(({ xid: _, ...row }) => row as unknown as T);
+  return { result, xid: rows[0]?.xid };
+}

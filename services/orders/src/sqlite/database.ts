@@ -1,0 +1,75 @@
+/** Opens the file: pragmas, migrations, and which of SQLite's errors mean "not now". */
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import Database from "better-sqlite3";
+import { type BetterSQLite3Database, drizzle } from "drizzle-orm/better-sqlite3";
+import { migrate } from "drizzle-orm/better-sqlite3/migrator";
+import { DatabaseUnavailableError } from "../storage.ts";
+
+const MIGRATIONS = join(import.meta.dirname, "../../migrations/sqlite");
+
+/** Waiting for another process's lock stops this whole process: long enough for its write, short enough to bear. */
+const BUSY_TIMEOUT_MS = 1000;
+
+/** An open database: drizzle's view of it, and the connection under it. */
+export interface SqliteDatabase {
+  db: BetterSQLite3Database;
+  client: Database.Database;
+}
+
+/** Another process that makes the same tables is done by then. */
+const OPEN_ATTEMPTS = 5;
+const OPEN_RETRY_MS = 100;
+
+/** Opens the database at `path`, makes it when absent, and brings its tables up to date. */
+export async function openDatabase(path: string): Promise<SqliteDatabase> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return openOnce(path);
+    } catch (error) {
+      // Whoever loses the race to a new file finds it locked, or its tables made under its hands.
+      const lost = error instanceof Error && /locked|already exists/.test(`${error.message} ${String(error.cause)}`);
+      if (!lost || attempt === OPEN_ATTEMPTS) throw error;
+      await setTimeout(OPEN_RETRY_MS);
+    }
+  }
+}
+
+function openOnce(path: string): SqliteDatabase {
+  const client = new Database(path, { timeout: BUSY_TIMEOUT_MS });
+  try {
+    client.pragma("journal_mode = WAL");
+    // A commit that was answered survives a power cut; WAL's own default would lose the last ones.
+    client.pragma("synchronous = FULL");
+    client.pragma("foreign_keys = ON");
+    const db = drizzle({ client });
+    migrate(db, { migrationsFolder: MIGRATIONS });
+    return { db, client };
+  } catch (error) {
+    client.close();
+    throw error;
+  }
+}
+
+/** SQLite's own codes for a file that is locked, full, gone, damaged or read-only. */
+const UNAVAILABLE =
+  /^SQLITE_(BUSY|LOCKED|IOERR|FULL|CANTOPEN|READONLY|CORRUPT|NOTADB|PERM|AUTH|NOMEM|PROTOCOL|INTERRUPT)/;
+
+/** What SQLite calls a reference that leads nowhere, or would. */
+export const BROKEN_REFERENCE = "SQLITE_CONSTRAINT_FOREIGNKEY";
+
+/** SQLite's code of an error, which drizzle may have wrapped. */
+export function codeOf(error: unknown): string | undefined {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return cause instanceof Database.SqliteError ? cause.code : undefined;
+}
+
+/** Rethrows an error as what the service knows; `onBrokenReference` is the error for a broken foreign key. */
+export function translate(error: unknown, isOpen: boolean, onBrokenReference?: () => Error): Error {
+  const code = codeOf(error);
+  if (code === BROKEN_REFERENCE && onBrokenReference) return onBrokenReference();
+  if (!isOpen || (code !== undefined && UNAVAILABLE.test(code))) {
+    return new DatabaseUnavailableError(`the database does not answer (${code ?? "closed"})`, { cause: error });
+  }
+  return error instanceof Error ? error : new Error(String(error));
+}

@@ -1,0 +1,71 @@
+/**
+ * The tables in SQLite. After a change here, make the migration that brings old databases along:
+ *
+ *     cd services/orders
+ *     drizzle-kit generate --dialect sqlite --schema src/sqlite/schema.ts --out migrations/sqlite --name <what>
+ */
+import { customType, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { formatUnits, parsePrice } from "../decimal.ts";
+
+/** A canonical price outside, whole ten-thousandths inside: SQLite has no decimals, and its floats are not exact. */
+const price = customType<{ data: string; driverData: number }>({
+  dataType: () => "integer",
+  toDriver: parsePrice,
+  fromDriver: formatUnits,
+});
+
+/** Never an id twice, like PostgreSQL's `serial`. */
+const id = () => integer().primaryKey({ autoIncrement: true });
+
+export const suppliers = sqliteTable("suppliers", {
+  id: id(),
+  companyName: text().notNull(),
+  city: text(),
+  country: text().notNull(),
+});
+
+export const products = sqliteTable(
+  "products",
+  {
+    id: id(),
+    name: text().notNull(),
+    /** `fold(name)`, for the search. */
+    foldedName: text().notNull(),
+    supplierId: integer()
+      .notNull()
+      .references(() => suppliers.id),
+    unitPrice: price().notNull(),
+    unitsInStock: integer().notNull(),
+  },
+  (table) => [
+    // Nothing is looked up in it: counting matches reads this index from end to end instead of the wider table.
+    index("products_foldedName_index").on(table.foldedName),
+    index("products_supplierId_index").on(table.supplierId),
+  ],
+);
+
+export const orders = sqliteTable("orders", {
+  id: id(),
+  orderDate: text().notNull(),
+  shippedDate: text(),
+  shipAddress: text().notNull(),
+  shipPostalCode: text(),
+  shipCountry: text().notNull(),
+});
+
+export const orderDetails = sqliteTable(
+  "order_details",
+  {
+    orderId: integer()
+      .notNull()
+      .references(() => orders.id),
+    productId: integer()
+      .notNull()
+      .references(() => products.id),
+    quantity: integer().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.orderId, table.productId] }),
+    index("order_details_productId_index").on(table.productId),
+  ],
+);

@@ -1,0 +1,115 @@
+/** What the behaviour suite runs on: the HTTP API over a storage, every reply held against the document. */
+import { pino } from "pino";
+import Schema from "typebox/schema";
+import { expect } from "vitest";
+import { type Api, buildApp } from "../../src/api/app.ts";
+import type { Storage } from "../../src/storage.ts";
+
+/** An order as a test puts it into the database; what is left out has a value that does not matter. */
+export interface TestOrder {
+  orderDate?: string;
+  shipCountry?: string;
+  lines?: { productId: number; quantity: number }[];
+}
+
+/** A storage over an empty database of its own. */
+export interface StorageWorld {
+  storage: Storage;
+  /** Puts an order and its lines into the database, beside the API; resolves to its id. */
+  insertOrder(order: TestOrder): Promise<number>;
+  /** Runs one statement beside the API; rejects with what the database says. Both variants know `"quoted"` names. */
+  execute(statement: string): Promise<void>;
+  /** Closes the storage and removes the database. */
+  dispose(): Promise<void>;
+}
+
+/** How a variant gives the suite its storage, and where the variants may differ. */
+export interface Variant {
+  open(): Promise<StorageWorld>;
+  /** Whether a changed id is changed in the rows that refer to it; else the database refuses the change. */
+  cascadesUpdates: boolean;
+}
+
+export interface Reply {
+  status: number;
+  headers: Record<string, unknown>;
+  // oxlint-disable-next-line typescript/no-explicit-any -- what a test expects of it differs from test to test
+  body: any;
+}
+
+interface Operation {
+  responses: Record<string, { content?: Record<string, { schema: object }> }>;
+}
+
+/** The parts of the OpenAPI document that tests look at. */
+export interface ApiDocument {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, object> };
+}
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** The API over a storage, with a log that tests can read. */
+export interface TestApp {
+  app: Api;
+  document: ApiDocument;
+  /** What was logged at level warn and above. */
+  logged: Record<string, unknown>[];
+  /** Sends a request; fails the test when the reply is not what the document says. A string goes as it is. */
+  call(method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
+  close(): Promise<void>;
+}
+
+/** Builds the API over a storage. */
+export async function openTestApp(storage: Storage): Promise<TestApp> {
+  const logged: Record<string, unknown>[] = [];
+  const write = (line: string) => void logged.push(JSON.parse(line) as Record<string, unknown>);
+  const app = await buildApp({ storage, logger: pino({ level: "warn" }, { write }) });
+  const document = (await app.inject("/openapi.json")).json<ApiDocument>();
+  return {
+    app,
+    document,
+    logged,
+    async call(method, path, body, headers = {}) {
+      const payload = typeof body === "string" ? body : JSON.stringify(body);
+      const sent = body === undefined ? {} : { payload, headers: { "content-type": "application/json", ...headers } };
+      const response = await app.inject({ method, url: path, headers, ...sent });
+      const reply = {
+        status: response.statusCode,
+        headers: response.headers,
+        body: response.body === "" ? undefined : response.json<unknown>(),
+      };
+      checkReply(document, method, path, reply);
+      return reply;
+    },
+    close: () => app.close(),
+  };
+}
+
+/** Fails the test unless the document allows the reply. */
+export function checkReply(document: ApiDocument, method: string, path: string, reply: Reply): void {
+  const type = String(reply.headers["content-type"]).split(";", 1)[0] ?? "";
+  const said = `${method} ${path} -> ${reply.status} ${JSON.stringify(reply.body)?.slice(0, 500)}`;
+  if (reply.status >= 400) {
+    expect(type, said).toBe("application/problem+json");
+    expect(reply.body.status, said).toBe(reply.status);
+  }
+  const operation = operationOf(document, method, path.split("?", 1)[0] ?? "");
+  if (!operation) return expectSchema(document, { $ref: "#/components/schemas/Problem" }, reply.body, said);
+  const response = operation.responses[reply.status] ?? (reply.status >= 400 ? operation.responses.default : undefined);
+  expect(response, `in the document: ${said}`).toBeDefined();
+  const schema = response?.content?.[type]?.schema;
+  if (schema) expectSchema(document, schema, reply.body, said);
+  else expect(reply.body, said).toBeUndefined();
+}
+
+function expectSchema(document: ApiDocument, schema: object, value: unknown, said: string): void {
+  const [, errors] = Schema.Errors({ ...schema, components: document.components }, value);
+  expect(errors, said).toEqual([]);
+}
+
+function operationOf(document: ApiDocument, method: string, path: string): Operation | undefined {
+  const matches = (template: string) => new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(path);
+  return Object.entries(document.paths).find(([template]) => matches(template))?.[1][method.toLowerCase()];
+}

@@ -1,0 +1,104 @@
+/** The process itself: start, signals, refusals. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { expect, onTestFinished, test } from "vitest";
+import { tempFolder } from "./sqlite-world.ts";
+
+const SRC = join(import.meta.dirname, "../src");
+
+function run(script: string, env: Record<string, string>, ...args: string[]): ChildProcess {
+  const inherited = { PATH: process.env.PATH };
+  const child = spawn(process.execPath, [join(SRC, script), ...args], { env: { ...inherited, ...env } });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  return child;
+}
+
+async function finished(child: ChildProcess) {
+  const [output, errors, [code]] = await Promise.all([
+    child.stdout ? text(child.stdout) : "",
+    child.stderr ? text(child.stderr) : "",
+    once(child, "exit"),
+  ]);
+  return { output, errors, code: code as number | null };
+}
+
+/** Waits for the line that names the address. */
+async function listening(child: ChildProcess): Promise<string> {
+  let log = "";
+  for await (const chunk of child.stdout?.iterator({ destroyOnReturn: false }) ?? []) {
+    log += String(chunk);
+    const [, url] = /"url":"(http[^"]+)"/.exec(log) ?? [];
+    if (url !== undefined) return url;
+  }
+  throw new Error(`the service ended: ${log}`);
+}
+
+test.each(["SIGTERM", "SIGINT"] as const)(
+  "%s lets an open request finish, then ends",
+  { timeout: 30_000 },
+  async (signal) => {
+    await using folder = await tempFolder();
+    const child = run("main.ts", { PORT: "0", ORDERS_SQLITE_PATH: join(folder.path, "orders.db") });
+    const url = await listening(child);
+    const done = finished(child);
+    let release = () => {};
+    const body = new ReadableStream({
+      start(controller) {
+        controller.enqueue(Buffer.from('[{"companyName":"s",'));
+        release = () => {
+          controller.enqueue(Buffer.from('"country":"c"}]'));
+          controller.close();
+        };
+      },
+    });
+    const headers = { "content-type": "application/json" };
+    const open = fetch(`${url}/suppliers`, { method: "POST", headers, body, duplex: "half" });
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    child.kill(signal);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await expect(fetch(`${url}/health`)).rejects.toThrow();
+    const released = Date.now();
+    release();
+    expect((await open).status).toBe(201);
+    expect(await done).toMatchObject({ code: 0, errors: "" });
+    // Not one that waits for connections which nobody uses any more.
+    expect(Date.now() - released).toBeLessThan(3000);
+  },
+);
+
+test("a setting that cannot be used is named, and nothing starts", async () => {
+  expect(await finished(run("main.ts", { PORT: "many" }))).toEqual({
+    code: 2,
+    output: "",
+    errors: "PORT must be a number from 0 to 65535.\n",
+  });
+});
+
+test("a port that is taken ends the start with a sentence", async () => {
+  await using folder = await tempFolder();
+  const ORDERS_SQLITE_PATH = join(folder.path, "orders.db");
+  const first = run("main.ts", { PORT: "0", ORDERS_SQLITE_PATH });
+  const { port } = new URL(await listening(first));
+  const { code, errors } = await finished(run("main.ts", { PORT: port, ORDERS_SQLITE_PATH }));
+  expect({ code, errors }).toEqual({ code: 1, errors: expect.stringContaining("EADDRINUSE") });
+});
+
+test("the seed command fills the database, and the service serves it", async () => {
+  await using folder = await tempFolder();
+  const env = { PORT: "0", ORDERS_SQLITE_PATH: join(folder.path, "orders.db") };
+  expect(await finished(run("seed/main.ts", env, "--size", "small"))).toMatchObject({
+    code: 0,
+    output: expect.stringMatching(/^3\d{3} rows in SQLite /),
+    errors: expect.stringContaining("100%"),
+  });
+  const again = await finished(run("seed/main.ts", env));
+  expect(again).toMatchObject({ code: 1, errors: expect.stringContaining("--force") });
+  expect(await finished(run("seed/main.ts", env, "--size", "huge"))).toMatchObject({ code: 2 });
+  expect(await finished(run("seed/main.ts", env, "--nonsense"))).toMatchObject({ code: 2 });
+  const url = await listening(run("main.ts", env));
+  expect(await (await fetch(`${url}/products?limit=1`)).json()).toMatchObject({ total: 80 });
+  expect(await (await fetch(`${url}/metrics`)).text()).toContain('route="/products",status="200"');
+});

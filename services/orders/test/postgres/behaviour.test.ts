@@ -1,0 +1,39 @@
+// What both variants promise, on a real PostgreSQL.
+import { afterAll, beforeAll } from "vitest";
+import { openPostgresStorage } from "../../src/postgres/index.ts";
+import { describeStorage, type StorageWorld } from "../behaviour.ts";
+import { ask, startTestServer, type TestServer } from "./server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+}, 60_000);
+afterAll(() => server?.remove());
+
+async function open(): Promise<StorageWorld> {
+  const access = await server.newDatabase();
+  // Else small tables are read whole, and the index for the search is never asked.
+  await ask(access, `ALTER DATABASE ${access.database} SET enable_seqscan = off`);
+  const storage = await openPostgresStorage(access);
+  return {
+    storage,
+    async insertOrder({ orderDate = "2024-02-29", shipCountry = "NO", lines = [] }) {
+      const [order] = await ask(
+        access,
+        `INSERT INTO orders ("orderDate", "shipAddress", "shipCountry") VALUES ($1, 'Street 1', $2) RETURNING id`,
+        [orderDate, shipCountry],
+      );
+      const id = order?.["id"] as number;
+      const columns = [lines.map((line) => line.productId), lines.map((line) => line.quantity)];
+      await ask(access, "INSERT INTO order_details SELECT $1, * FROM unnest($2::int[], $3::int[])", [id, ...columns]);
+      return id;
+    },
+    execute: async (statement) => void (await ask(access, statement)),
+    dispose: async () => {
+      await storage.close();
+      await ask({ ...access, database: "postgres" }, `DROP DATABASE ${access.database} WITH (FORCE)`);
+    },
+  };
+}
+
+describeStorage("postgres", { open, cascadesUpdates: true });

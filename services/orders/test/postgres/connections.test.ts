@@ -1,0 +1,216 @@
+// Connections that die, or pretend to live, between requests and during them.
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { DatabaseUnavailableError } from "../../src/storage.ts";
+import { addOrder, countNames, newSuppliers, openCuttable, openStorage } from "./helpers.ts";
+import { type Access, ask, startTestServer, terminateAll, type TestServer } from "./server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+}, 60_000);
+afterAll(() => server?.remove());
+
+const all = { name: "", offset: 0, limit: 20 };
+
+it("every connection terminated between requests, again and again", async () => {
+  await using opened = await openStorage(server);
+  const { storage, access } = opened;
+  const { orderId, productIds } = await addOrder(opened);
+  const names: string[] = [];
+  for (let round = 0; round < 10; round++) {
+    // Fills the pool.
+    await Promise.all(Array.from({ length: 12 }, () => storage.findProducts(all)));
+    expect(await terminateAll(access)).toBeGreaterThan(1);
+    if (round % 2 === 0) await sleep(20); // with the good-bye heard, and without
+    const rows = newSuppliers();
+    names.push(rows[0]?.companyName ?? "");
+    const replies = await Promise.all([
+      storage.createSuppliers(rows),
+      storage.getProduct(productIds[0] ?? 0),
+      storage.getOrder(orderId),
+      ...Array.from({ length: 12 }, () => storage.findProducts(all)),
+    ]);
+    expect(replies.every(Boolean)).toBe(true);
+  }
+  expect([...(await countNames(access, names)).values()]).toEqual(names.map(() => 1));
+});
+
+it("connections reset by the network between requests", async () => {
+  await using opened = await openCuttable(server);
+  const { storage, cutter } = opened;
+  for (let round = 0; round < 10; round++) {
+    await Promise.all(Array.from({ length: 12 }, () => storage.check()));
+    cutter.reset();
+    await Promise.all(Array.from({ length: 12 }, () => storage.check()));
+  }
+});
+
+/** Holds a lock in a session that the tests' terminations spare. */
+async function holdLock(access: Access, statement: string) {
+  const holder = new pg.Client({ ...access, application_name: "holder" });
+  holder.on("error", () => {});
+  await holder.connect();
+  await holder.query("BEGIN");
+  await holder.query(statement);
+  return { release: () => holder.end() };
+}
+
+/** Terminates those who wait for a lock, once there are so many. */
+async function terminateWaiting(access: Access, count: number): Promise<void> {
+  const waiting = `FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'orders' AND wait_event_type = 'Lock'`;
+  await vi.waitFor(async () => expect(await ask(access, `SELECT 1 ${waiting}`)).toHaveLength(count));
+  await ask(access, `SELECT pg_terminate_backend(pid, 5000) ${waiting}`);
+}
+
+it("terminated during a read and during a write", async () => {
+  await using opened = await openStorage(server);
+  const { storage, access } = opened;
+  const { orderId } = await addOrder(opened);
+  const lock = await holdLock(access, "LOCK TABLE orders, suppliers IN ACCESS EXCLUSIVE MODE");
+  const rows = newSuppliers(2);
+  const running = [storage.getOrder(orderId), storage.createSuppliers(rows), storage.deleteOrder(orderId + 1000)];
+  await terminateWaiting(access, 3);
+  await lock.release();
+  expect(await Promise.all(running)).toMatchObject([{ totalProducts: 2 }, [{}, {}], false]);
+  const counts = await countNames(
+    access,
+    rows.map((row) => row.companyName),
+  );
+  expect([...counts.values()]).toEqual([1, 1]);
+});
+
+it("terminated twice during one query: the documented error, and no third attempt", async () => {
+  await using opened = await openStorage(server);
+  const { storage, access } = opened;
+  const { orderId } = await addOrder(opened);
+  const lock = await holdLock(access, "LOCK TABLE orders IN ACCESS EXCLUSIVE MODE");
+  const reading = storage.getOrder(orderId);
+  reading.catch(() => {});
+  await terminateWaiting(access, 1);
+  await terminateWaiting(access, 1);
+  await expect(reading).rejects.toThrow(DatabaseUnavailableError);
+  await lock.release();
+  expect(await storage.getOrder(orderId)).toBeDefined();
+});
+
+it("a statement that waits too long for a lock is ended by the server, tried once more, and then given up", async () => {
+  await using opened = await openStorage(server, { queryTimeoutMs: 400 });
+  const { storage, access } = opened;
+  const { orderId } = await addOrder(opened);
+  const lock = await holdLock(access, "SELECT * FROM orders FOR UPDATE");
+  const started = performance.now();
+  await expect(storage.deleteOrder(orderId)).rejects.toMatchObject({ cause: { code: "57014" } });
+  expect(performance.now() - started).toBeLessThan(3000);
+  await lock.release();
+  expect(await storage.deleteOrder(orderId)).toBe(true);
+});
+
+/** The clocks as a sleep of the machine leaves them: the calendar moved on, the other one did not. */
+function clocksThatSleep() {
+  let slept = 0;
+  let idle = 0;
+  return {
+    clocks: { wall: () => Date.now() + slept + idle, steady: () => performance.now() + idle },
+    sleep: (ms: number) => void (slept += ms),
+    /** Stopped, while both clocks went on. */
+    stop: (ms: number) => void (idle += ms),
+  };
+}
+
+it("black-holed connections after a sleep are not even tried", async () => {
+  const { clocks, sleep: sleepFor } = clocksThatSleep();
+  await using opened = await openCuttable(server, { clocks });
+  const { storage, cutter } = opened;
+  await Promise.all(Array.from({ length: 12 }, () => storage.check()));
+  cutter.freeze();
+  sleepFor(60_000);
+  const started = performance.now();
+  await Promise.all(Array.from({ length: 12 }, () => storage.check()));
+  expect(performance.now() - started).toBeLessThan(1500);
+  expect(opened.faults).toMatchObject([{ message: expect.stringContaining("clock jumped") }]);
+});
+
+it("black-holed connections after a long rest cost a short proof", async () => {
+  const { clocks, stop } = clocksThatSleep();
+  await using opened = await openCuttable(server, { clocks });
+  const { storage, cutter } = opened;
+  await Promise.all(Array.from({ length: 12 }, () => storage.check()));
+  cutter.freeze();
+  stop(60_000);
+  const started = performance.now();
+  await Promise.all(Array.from({ length: 12 }, () => storage.check()));
+  const took = performance.now() - started;
+  expect(took).toBeGreaterThan(400);
+  expect(took).toBeLessThan(1900);
+});
+
+it("a rest is no fault where the connections live", async () => {
+  const { clocks, stop } = clocksThatSleep();
+  await using opened = await openCuttable(server, { clocks });
+  await opened.storage.check();
+  const { accepted } = opened.cutter;
+  stop(10_000);
+  await opened.storage.check();
+  expect([opened.faults.length, opened.cutter.accepted]).toEqual([0, accepted]);
+});
+
+it("black-holed connections that nothing gives away cost one query time-out, also those who queue behind", async () => {
+  await using opened = await openCuttable(server);
+  const { storage, cutter, access } = opened;
+  await Promise.all(Array.from({ length: 12 }, () => storage.check()));
+  cutter.freeze();
+  const rows = newSuppliers();
+  const started = performance.now();
+  await Promise.all([storage.createSuppliers(rows), ...Array.from({ length: 30 }, () => storage.findProducts(all))]);
+  const took = performance.now() - started;
+  expect(took).toBeGreaterThan(1900);
+  expect(took).toBeLessThan(3900);
+  expect([...(await countNames(access, [rows[0]?.companyName ?? ""])).values()]).toEqual([1]);
+});
+
+it("a write whose answer is swallowed does not wait for the locks it left behind", async () => {
+  await using opened = await openCuttable(server, { queryTimeoutMs: 500 });
+  const { storage, cutter } = opened;
+  const [supplier] = await storage.createSuppliers(newSuppliers());
+  cutter.cutCommits("swallowed");
+  const started = performance.now();
+  expect(await storage.updateSupplier(supplier?.id ?? 0, { city: "Oslo" })).toMatchObject({ city: "Oslo" });
+  expect(performance.now() - started).toBeLessThan(3000);
+});
+
+it("nobody there at all: the documented error within the limits", async () => {
+  await using opened = await openCuttable(server, { queryTimeoutMs: 500 });
+  const { storage, cutter } = opened;
+  cutter.freezeNew();
+  cutter.freeze();
+  const started = performance.now();
+  await expect(storage.check()).rejects.toThrow(DatabaseUnavailableError);
+  expect(performance.now() - started).toBeLessThan(3000);
+  cutter.thaw();
+  await storage.check();
+});
+
+it("too many requests at once wait, and none of it counts against the connections", async () => {
+  await using opened = await openStorage(server, { poolSize: 2 });
+  const found = await Promise.all(Array.from({ length: 200 }, () => opened.storage.findProducts(all)));
+  expect(found).toHaveLength(200);
+  expect(opened.faults).toEqual([]);
+});
+
+it("closing leaves no session behind, and then refuses", async () => {
+  const { storage, access } = await openStorage(server);
+  await Promise.all(Array.from({ length: 12 }, () => storage.check()));
+  await storage.close();
+  await vi.waitFor(async () => {
+    expect(
+      await ask(
+        access,
+        "SELECT 1 FROM pg_stat_activity WHERE application_name = 'orders' AND datname = current_database()",
+      ),
+    ).toEqual([]);
+  });
+  await expect(storage.check()).rejects.toThrow(DatabaseUnavailableError);
+});

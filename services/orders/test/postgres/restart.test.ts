@@ -1,0 +1,83 @@
+// PostgreSQL stops and comes back under load.
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { DatabaseUnavailableError } from "../../src/storage.ts";
+import { addOrder, countNames, newSuppliers, openStorage } from "./helpers.ts";
+import { startTestServer, type TestServer } from "./server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+}, 60_000);
+afterAll(() => server?.remove());
+
+const WRITERS = 6;
+const READERS = 4;
+
+it.each([
+  { how: "fast", rounds: 4 },
+  { how: "immediate", rounds: 4 },
+] as const)(
+  "$how, $rounds times: only the documented error, no row lost, none doubled",
+  async ({ how, rounds }) => {
+    await using opened = await openStorage(server);
+    const { storage, access } = opened;
+    const { orderId } = await addOrder(opened);
+    const created: string[] = [];
+    const unavailable: string[] = [];
+    const others: unknown[] = [];
+    let reads = 0;
+    const enough = new AbortController();
+    /** Even: it is up. Counts on when it goes and when it is back. */
+    let turn = 0;
+    const note = (error: unknown, names: string[], started: number) => {
+      const upAllTheTime = started === turn && turn % 2 === 0;
+      if (error instanceof DatabaseUnavailableError && !upAllTheTime) unavailable.push(...names);
+      else others.push(error);
+      return sleep(5);
+    };
+    const write = async () => {
+      while (!enough.signal.aborted) {
+        const rows = newSuppliers(3);
+        const names = rows.map((row) => row.companyName);
+        const started = turn;
+        await storage.createSuppliers(rows).then(
+          (suppliers) => void created.push(...suppliers.map((supplier) => supplier.companyName)),
+          (error: unknown) => note(error, names, started),
+        );
+      }
+    };
+    const read = async () => {
+      while (!enough.signal.aborted) {
+        const started = turn;
+        await storage.getOrder(orderId).then(
+          (order) => void (reads += order?.totalProducts === 2 ? 1 : 0),
+          (error: unknown) => note(error, [], started),
+        );
+      }
+    };
+    const load = [...Array.from({ length: WRITERS }, write), ...Array.from({ length: READERS }, read)];
+    for (let round = 0; round < rounds; round++) {
+      await sleep(300);
+      turn++;
+      await server.stop(how);
+      await sleep(round % 2 === 0 ? 0 : 200);
+      await server.start();
+      turn++;
+    }
+    await sleep(300);
+    const before = [created.length, reads];
+    await sleep(200);
+    enough.abort();
+    await Promise.all(load);
+
+    expect(others).toEqual([]);
+    const counts = await countNames(access, [...created, ...unavailable]);
+    expect(created.filter((name) => counts.get(name) !== 1)).toEqual([]);
+    expect(unavailable.filter((name) => (counts.get(name) ?? 0) > 1)).toEqual([]);
+    expect(created.length).toBeGreaterThan(before[0] ?? 0);
+    expect(reads).toBeGreaterThan(before[1] ?? 0);
+    console.info(`${how}: ${created.length} rows, ${reads} reads, ${unavailable.length} rows refused`);
+  },
+  60_000,
+);

@@ -1,0 +1,191 @@
+/** A private PostgreSQL for tests: its own folder, port, socket and password, gone at the end whatever happens. */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { chownSync, closeSync, existsSync, mkdtempSync, openSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import pg from "pg";
+
+const UNPACKED = join(import.meta.dirname, "../../../../.build/test-tools");
+/** What was unpacked beside the programs is found there; what is not, where the system has it. */
+const ENVIRONMENT = { ...process.env, LD_LIBRARY_PATH: libraries(join(UNPACKED, "usr/lib")) };
+const USER = "orders";
+const PASSWORD = "a test's own";
+/** PostgreSQL refuses to run as root. Everybody has a nobody. */
+const NOBODY = 65534;
+const START_LIMIT_MS = 30_000;
+const STOP_LIMIT_MS = 20_000;
+
+/** Where a database is and how to enter it; what `openPostgresStorage` takes. */
+export interface Access {
+  host: string;
+  port: number;
+  user: string;
+  password: string;
+  database: string;
+}
+
+export interface TestServer {
+  readonly port: number;
+  /** Makes an empty database. */
+  newDatabase(): Promise<Access>;
+  /** Fast ends sessions in order; immediate is a crash. */
+  stop(how?: "fast" | "immediate"): Promise<void>;
+  start(): Promise<void>;
+  restart(how?: "fast" | "immediate"): Promise<void>;
+  /** Stops and removes everything. */
+  remove(): Promise<void>;
+}
+
+/** Makes a cluster and starts it. Call `remove` in an afterAll; a process that dies before takes the server along. */
+export async function startTestServer(): Promise<TestServer> {
+  const programs = findPrograms();
+  const folder = mkdtempSync(join(tmpdir(), "hibernaut-pg-"));
+  let child: ChildProcess | undefined;
+  const clean = () => {
+    child?.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  };
+  process.once("exit", clean);
+  const data = join(folder, "data");
+  const log = join(folder, "log");
+
+  const start = async () => {
+    const output = openSync(log, "a");
+    const settings = ["-D", data, "-k", folder, "-h", "127.0.0.1", "-p", String(port), "-c", "fsync=off"];
+    const [program, args] = unprivileged(["--pdeathsig", "QUIT"], join(programs, "postgres"), settings);
+    child = spawn(program, args, { stdio: ["ignore", output, output], cwd: folder, env: ENVIRONMENT });
+    closeSync(output);
+    await untilReady(access(port, "postgres"), child, log);
+  };
+  const stop = async (how: "fast" | "immediate" = "fast") => {
+    const running = child;
+    if (running === undefined) return;
+    child = undefined;
+    await end(running, how === "fast" ? "SIGINT" : "SIGQUIT");
+  };
+  const remove = async () => {
+    await stop("immediate");
+    process.removeListener("exit", clean);
+    clean();
+  };
+
+  const port = await freePort();
+  try {
+    const passwordFile = join(folder, "password");
+    writeFileSync(passwordFile, PASSWORD);
+    if (process.getuid?.() === 0) for (const path of [folder, passwordFile]) chownSync(path, NOBODY, NOBODY);
+    const cluster = ["-D", data, "-U", USER, "-A", "scram-sha-256", `--pwfile=${passwordFile}`, "--no-sync"];
+    const encoding = ["-E", "UTF8", "--locale=C.UTF-8"];
+    await promisify(execFile)(...unprivileged([], join(programs, "initdb"), [...cluster, ...encoding]), {
+      cwd: folder,
+      env: ENVIRONMENT,
+      timeout: START_LIMIT_MS,
+    });
+    await start();
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+  return {
+    port,
+    newDatabase: async () => {
+      const database = `test_${randomUUID().replaceAll("-", "")}`;
+      await ask(access(port, "postgres"), `CREATE DATABASE ${database}`);
+      return access(port, database);
+    },
+    stop,
+    start,
+    restart: async (how) => {
+      await stop(how);
+      await start();
+    },
+    remove,
+  };
+}
+
+/** Runs one statement on a connection of its own. */
+export async function ask(to: Access, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ ...to, connectionTimeoutMillis: 5000 });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    return (await client.query<Record<string, unknown>>(text, values)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Ends every other session on that database, as an administrator would. Returns how many there were. */
+export async function terminateAll(to: Access): Promise<number> {
+  const rows = await ask(
+    to,
+    `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+     WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+  );
+  return rows.length;
+}
+
+function access(port: number, database: string): Access {
+  return { host: "127.0.0.1", port, user: USER, password: PASSWORD, database };
+}
+
+/** What `npm test` unpacked, or what the system has: the newest of 15 and later. */
+function findPrograms(): string {
+  for (const root of [UNPACKED, "/"]) {
+    const versions = join(root, "usr/lib/postgresql");
+    if (!existsSync(versions)) continue;
+    const found = readdirSync(versions)
+      .sort((a, b) => Number(b) - Number(a))
+      .find((name) => Number(name) >= 15 && existsSync(join(versions, name, "bin/postgres")));
+    if (found !== undefined) return join(versions, found, "bin");
+  }
+  throw new Error("These tests need PostgreSQL 15 or newer (Debian: postgresql-15).");
+}
+
+function libraries(folder: string): string {
+  const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith("-linux-gnu")) : [];
+  return [...names.map((name) => join(folder, name)), process.env["LD_LIBRARY_PATH"] ?? ""].filter(Boolean).join(":");
+}
+
+function unprivileged(options: string[], program: string, args: string[]): [string, string[]] {
+  const ids = process.getuid?.() === 0 ? ["--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--clear-groups"] : [];
+  return ["setpriv", [...ids, ...options, program, ...args]];
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("No port.");
+  return address.port;
+}
+
+async function untilReady(to: Access, child: ChildProcess, log: string): Promise<void> {
+  const limit = Date.now() + START_LIMIT_MS;
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`PostgreSQL ended with ${child.exitCode}, see ${log}.`);
+    try {
+      await ask(to, "SELECT 1");
+      return;
+    } catch (error) {
+      if (Date.now() > limit) throw error;
+    }
+    await sleep(50);
+  }
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill(signal);
+  const timer = setTimeout(() => child.kill("SIGKILL"), STOP_LIMIT_MS);
+  await ended;
+  clearTimeout(timer);
+}

@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { describeDatabase } from "../src/database.ts";
+import { readSettings, SettingError } from "../src/settings.ts";
+
+test("without a setting there are defaults, and the embedded database", () => {
+  const settings = readSettings({ PORT: "", DB_HOST: "", DB_PORT: "nonsense that nobody asked for" });
+  expect(settings).toEqual({
+    port: 3000,
+    host: "127.0.0.1",
+    postgres: undefined,
+    sqlitePath: "./orders.db",
+    logLevel: "info",
+  });
+  expect(describeDatabase(settings)).toBe("SQLite ./orders.db");
+});
+
+test("DB_HOST asks for PostgreSQL", () => {
+  const { postgres } = readSettings({ DB_HOST: "db" });
+  expect(postgres).toEqual({ host: "db", port: 5432, user: "postgres", password: "", database: "orders" });
+});
+
+test("every setting is heard, and the password is not shown", () => {
+  const settings = readSettings({
+    PORT: "0",
+    HOST: "::1",
+    DB_HOST: "db",
+    DB_PORT: "6432",
+    DB_USER: "u",
+    DB_PASSWORD: "secret",
+    DB_NAME: "n",
+    ORDERS_SQLITE_PATH: "/x.db",
+    LOG_LEVEL: "debug",
+  });
+  expect(settings).toEqual({
+    port: 0,
+    host: "::1",
+    postgres: { host: "db", port: 6432, user: "u", password: "secret", database: "n" },
+    sqlitePath: "/x.db",
+    logLevel: "debug",
+  });
+  expect(describeDatabase(settings)).toBe("PostgreSQL db:6432/n");
+});
+
+test.each([
+  ["PORT", "x"],
+  ["PORT", "65536"],
+  ["PORT", "-1"],
+  ["PORT", "1.5"],
+  ["PORT", "0x10"],
+  ["DB_PORT", "0"],
+  ["LOG_LEVEL", "loud"],
+])("%s=%s is refused by name", (name, value) => {
+  const read = () => readSettings({ DB_HOST: "db", [name]: value });
+  expect(read).toThrow(SettingError);
+  expect(read).toThrow(name);
+});

@@ -1,0 +1,4 @@
+import { describeStorage } from "./behaviour.ts";
+import { openSqliteWorld } from "./sqlite-world.ts";
+
+describeStorage("sqlite", { open: openSqliteWorld, cascadesUpdates: false });
