@@ -27,7 +27,8 @@ export const PACKAGES = {
 /** Only for `npm test`. Unpacked, not installed: as installed services they would run and listen. */
 const TEST_PACKAGES = {
   "docker-registry": "a real registry to import images from",
-  "postgresql-15": "a real PostgreSQL for the orders service",
+  // Whatever version the distribution has: 15 or newer wherever the platform runs.
+  postgresql: "a real PostgreSQL for the orders service",
 };
 const TEST_FOLDER = join(ROOT, ".build/test-tools");
 

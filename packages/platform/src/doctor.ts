@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { GuestBundle } from "./hypervisor/contract.ts";
-import type { Settings } from "./settings.ts";
+import { LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./settings.ts";
 import { messageOf } from "./text.ts";
 
 /** The outcome of one check. */
@@ -26,9 +26,6 @@ const PROOF_TIMEOUT_MS = 60_000;
 const NODE_MAJOR = 24;
 /** An image, a writable layer and a snapshot of a small machine. */
 const COMFORTABLE_BYTES = 4 * 1024 ** 3;
-/** What the kernel takes as the path of a Unix socket; the longest of ours is below. */
-const MAX_SOCKET_PATH = 107;
-const LONGEST_SOCKET = "/run/00000000000000/capture.sock";
 
 /** Programs that are run, how they tell their version, and the Debian package that has them. */
 const TOOLS = [

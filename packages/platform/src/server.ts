@@ -15,14 +15,10 @@ import { MachineFiles } from "./machines/files.ts";
 import { MachineManager } from "./machines/manager.ts";
 import { Slots } from "./machines/slots.ts";
 import { UserNetwork } from "./network/user.ts";
-import { configFolder, type Settings } from "./settings.ts";
+import { configFolder, LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./settings.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
 import { lockDataDir } from "./store/lock.ts";
 import { openStore } from "./store/store.ts";
-
-/** A Unix socket's path holds 107 bytes; the longest of ours is `<data>/run/<14 hex>/capture.sock`. */
-const MAX_SOCKET_PATH = 107;
-const LONGEST_SOCKET = "/run/00000000000000/capture.sock";
 
 export interface PlatformReady {
   apiUrl: string;

@@ -43,6 +43,11 @@ export interface Settings {
   logLevel: "debug" | "info" | "warn" | "error" | "silent";
 }
 
+/** What the kernel takes as the path of a Unix socket, in bytes. */
+export const MAX_SOCKET_PATH = 107;
+/** The longest of ours, below the data folder. */
+export const LONGEST_SOCKET = "/run/00000000000000/capture.sock";
+
 type Parse<T> = (text: string, name: string) => T;
 
 interface Setting<T> {

@@ -144,7 +144,7 @@ function findPrograms(): string {
       .find((name) => Number(name) >= 15 && existsSync(join(versions, name, "bin/postgres")));
     if (found !== undefined) return join(versions, found, "bin");
   }
-  throw new Error("These tests need PostgreSQL 15 or newer (Debian: postgresql-15).");
+  throw new Error("These tests need PostgreSQL 15 or newer (Debian: postgresql).");
 }
 
 function libraries(folder: string): string {
