@@ -36,6 +36,7 @@ const GROUP = "root:x:0:\napp:x:1000:\n";
  * @property {string[]} inputs Files whose content decides whether the image is packed again.
  * @property {object} config The image's configuration, as in the OCI specification.
  * @property {(work: string) => Promise<AppFile[]>} files The app's own files; `work` is a folder for what has to be made.
+ * @property {Record<string, string>} [programs] Further programs, with their shared libraries: where each goes in the image (without the leading slash), and where it is on this machine.
  * @property {string[]} [writable] Folders that every user may write to, without the leading slash.
  *
  * @typedef {object} Library
@@ -52,7 +53,8 @@ const GROUP = "root:x:0:\napp:x:1000:\n";
  */
 export async function packNodeApp(app, { out = app.out, node, force = false, onStep } = {}) {
   const binary = node ?? (await defaultNode());
-  const libraries = await findLibraries(binary);
+  const programs = Object.entries(app.programs ?? {}).map(([to, from]) => ({ from, to, mode: 0o755 }));
+  const libraries = await librariesOf([binary, ...programs.map(({ from }) => from)]);
   const target = resolve(out);
   const fingerprint = await fingerprintOf(app, binary, libraries);
   const ref = `oci:${target}:latest`;
@@ -65,7 +67,7 @@ export async function packNodeApp(app, { out = app.out, node, force = false, onS
     onStep?.("collecting the app");
     const files = await app.files(work);
     onStep?.("copying Node and its libraries");
-    await stage(join(work, "root"), binary, libraries, { files, writable: app.writable ?? [] });
+    await stage(join(work, "root"), binary, libraries, { files: [...files, ...programs], writable: app.writable ?? [] });
     onStep?.("writing the image");
     await writeLayout(join(work, "layout"), join(work, "root"), app.config);
     await writeFile(join(work, "layout", FINGERPRINT), fingerprint);
@@ -110,6 +112,15 @@ async function defaultNode() {
     () => brought,
     () => process.execPath,
   );
+}
+
+/**
+ * @param {string[]} binaries
+ * @returns {Promise<Library[]>} Those of all, each once.
+ */
+async function librariesOf(binaries) {
+  const all = (await Promise.all(binaries.map(findLibraries))).flat();
+  return [...new Map(all.map((library) => [library.to, library])).values()];
 }
 
 /**

@@ -28,6 +28,8 @@ export interface Result {
   text: string;
   /** What failed of several things, in order; the first one decides the exit code. */
   failures?: unknown[];
+  /** Instead of 0: what a command in a machine ended with. */
+  exitCode?: number;
 }
 
 /** One command. `Options` are its options as the parser names them (`--wait-timeout` is `waitTimeout`). */

@@ -43,12 +43,12 @@ async function main(args: string[]): Promise<number> {
   }
 }
 
-function report({ document, text, failures = [] }: Result, json: boolean): number {
+function report({ document, text, failures = [], exitCode = EXIT.ok }: Result, json: boolean): number {
   if (json && document !== undefined) process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
   if (!json && text !== "") process.stdout.write(`${text}\n`);
   const all = failures.map(toFailure);
   for (const failure of all) complain(failure);
-  return all[0] === undefined ? EXIT.ok : exitCodeOf(all[0]);
+  return all[0] === undefined ? exitCode : exitCodeOf(all[0]);
 }
 
 function fail(failure: Failure, json: boolean): number {

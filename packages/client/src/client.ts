@@ -1,8 +1,11 @@
 /** The HTTP API as methods. */
+import type { ExecOptions, ExecSession } from "./exec.ts";
 import { type Call, type CallOptions, type ClientOptions, send } from "./transport.ts";
 import type {
   App,
   CreateMachine,
+  Exec,
+  ExecResult,
   Health,
   Machine,
   MachineConfig,
@@ -151,6 +154,17 @@ export class HibernautClient {
       path: machines(app, id, "events"),
       query: { limit: limit?.toString() },
     });
+  }
+
+  /** Runs a command and answers when it ended. */
+  exec(app: string, id: string, exec: Exec, options?: CallOptions): Promise<ExecResult> {
+    return this.#send({ ...options, method: "POST", path: machines(app, id, "exec"), body: exec });
+  }
+
+  /** Runs a command whose input and outputs are streamed. */
+  async openExec(app: string, id: string, exec: ExecOptions): Promise<ExecSession> {
+    const { openExec } = await import("./exec.ts");
+    return openExec(this.#options, machines(app, id, "exec"), exec);
   }
 
   async listTokens(options?: CallOptions): Promise<Token[]> {

@@ -17,7 +17,7 @@ export interface CallOptions {
 
 /** One request. */
 export interface Call extends CallOptions {
-  method: "GET" | "POST" | "DELETE";
+  method: "GET" | "POST" | "PUT" | "DELETE";
   /** The parts of the path, not yet encoded. */
   path: string[];
   query?: Record<string, string | undefined>;
@@ -29,13 +29,13 @@ export async function send<T>(options: ClientOptions, call: Call): Promise<T> {
   const response = await request(options, call);
   const text = await readText(options, call, response);
   const parsed = parse(text);
-  if (!response.ok) throw refusal(response, parsed);
+  if (!response.ok) throw refusalOf(response.status, text, response.headers.get("x-request-id") ?? "");
   if (parsed === undefined) throw notOurs(options, response);
   return parsed as T;
 }
 
 async function request(options: ClientOptions, { method, path, query = {}, body, signal }: Call): Promise<Response> {
-  const url = address(options.apiUrl, path, query);
+  const url = urlOf(options.apiUrl, path, query);
   const headers = {
     authorization: `Bearer ${options.token}`,
     ...(body !== undefined && { "content-type": "application/json" }),
@@ -61,7 +61,8 @@ async function readText(options: ClientOptions, { signal }: Call, response: Resp
   }
 }
 
-function address(apiUrl: string, path: string[], query: Record<string, string | undefined>): URL {
+/** The address of a path. Throws an {@link ApiError} when `apiUrl` is none. */
+export function urlOf(apiUrl: string, path: string[], query: Record<string, string | undefined>): URL {
   // "a/.." is another address altogether, and encoding dots does not change that.
   const dots = path.find((part) => part === "." || part === "..");
   if (dots !== undefined) throw new ApiError({ code: "invalid_argument", message: `\`${dots}\` is no name.` });
@@ -99,14 +100,15 @@ function notOurs({ apiUrl }: ClientOptions, response: Response): ApiError {
   return new ApiError({ code: "unavailable", message, status: response.status });
 }
 
-function refusal(response: Response, parsed: unknown): ApiError {
-  const { error, message, details, request_id } = (parsed ?? {}) as Record<string, unknown>;
+/** The error that a reply stands for. */
+export function refusalOf(status: number, text: string, requestId = ""): ApiError {
+  const { error, message, details, request_id } = (parse(text) ?? {}) as Record<string, unknown>;
   return new ApiError({
     code: typeof error === "string" ? error : "internal",
-    message: typeof message === "string" ? message : `The platform answered with status ${response.status}.`,
-    status: response.status,
+    message: typeof message === "string" ? message : `The platform answered with status ${status}.`,
+    status,
     details: typeof details === "object" && details !== null ? (details as Record<string, unknown>) : {},
-    requestId: typeof request_id === "string" ? request_id : (response.headers.get("x-request-id") ?? ""),
+    requestId: typeof request_id === "string" ? request_id : requestId,
   });
 }
 

@@ -40,6 +40,8 @@ export interface MachineConfig {
   restart?: { policy?: "no" | "on-failure" | "always"; max_retries?: number };
   /** `timeout` in seconds. */
   stop_config?: { signal?: string; timeout?: number };
+  /** Seconds that the app gets to prepare for a suspend; 0 or absent: it is not asked. */
+  suspend_config?: { timeout?: number };
   mounts?: Record<string, unknown>[];
   metadata?: Record<string, string>;
   schedule?: "hourly" | "daily" | "weekly" | "monthly";
@@ -62,6 +64,8 @@ export interface Machine {
   suspend: { eligible: boolean; reasons: string[] };
   snapshot: { created_at: string; size_bytes: number } | null;
   last_boot: { kind: "resume" | "cold"; reason: string; at: string; duration_ms: number } | null;
+  /** The app asked not to be put to sleep for being idle. */
+  keep_awake: { until: string; reason: string } | null;
   private_address: string;
   created_at: string;
   updated_at: string;
@@ -115,6 +119,32 @@ export interface Health {
   accelerator: string;
   accelerator_reason: string;
   guest_bundle: string;
+  /** How machines are connected (`bridge` or `user`), and why so. */
+  network: { mode: string; reason: string };
+}
+
+/** A command that is answered whole. */
+export interface Exec {
+  command: string[];
+  stdin?: string;
+  /** Seconds; 60 when absent. */
+  timeout?: number;
+  env?: Record<string, string>;
+  /** user[:group] */
+  user?: string;
+  workdir?: string;
+}
+
+/** How a command ended, with the first 1 MiB of each output. */
+export interface ExecResult {
+  /** 128 + the signal when one ended it; 126 or 127 when it could not be run. */
+  exit_code: number;
+  /** 0 for none. */
+  exit_signal: number;
+  stdout: string;
+  stderr: string;
+  timed_out: boolean;
+  truncated: boolean;
 }
 
 /** What a new machine is made from. */

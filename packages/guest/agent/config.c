@@ -34,10 +34,22 @@ static const char *append_port(struct config *config, char *text) {
 }
 
 static const char *set_one(struct config *config, uint8_t key, const uint8_t *value, size_t length) {
-  if (key == C_CLOCK) {
-    if (length != 8) return "the clock is not 8 bytes";
-    config->clock_ns = get_u64(value);
-    return NULL;
+  switch (key) {
+    case C_CLOCK:
+      if (length != 8) return "the clock is not 8 bytes";
+      config->clock_ns = get_u64(value);
+      return NULL;
+    case C_TERMINAL:
+      if (length != 4) return "a terminal's size is not 4 bytes";
+      config->terminal = true;
+      config->rows = get_u16(value), config->columns = get_u16(value + 2);
+      return NULL;
+    case C_TIMEOUT:
+      if (length != 4) return "the time-out is not 4 bytes";
+      config->timeout_ms = get_u32(value);
+      return NULL;
+    case C_INPUT: config->input = true; return NULL;
+    default: break;
   }
   if (memchr(value, 0, length) != NULL) return "a value holds a zero byte";
   char *text = strndup((const char *)value, length);
@@ -49,6 +61,7 @@ static const char *set_one(struct config *config, uint8_t key, const uint8_t *va
     case C_ADDRESS: return replace(&config->address, text);
     case C_GATEWAY: return replace(&config->gateway, text);
     case C_DNS: return replace(&config->dns, text);
+    case C_HOOKS: return replace(&config->hooks, text);
     case C_ARG: return append(config->args, &config->arg_count, CONFIG_MAX_WORDS, text);
     case C_ENV: return append(config->env, &config->env_count, CONFIG_MAX_WORDS, text);
     case C_HOSTS: return append(config->hosts, &config->host_count, CONFIG_MAX_HOSTS - 1, text);
@@ -72,7 +85,7 @@ const char *config_set(struct config *config, const uint8_t *records, size_t len
 
 void config_free(struct config *config) {
   free(config->hostname), free(config->user), free(config->workdir);
-  free(config->address), free(config->gateway), free(config->dns);
+  free(config->address), free(config->gateway), free(config->dns), free(config->hooks);
   for (size_t i = 0; i < config->arg_count; i++) free(config->args[i]);
   for (size_t i = 0; i < config->env_count; i++) free(config->env[i]);
   for (size_t i = 0; i < config->host_count; i++) free(config->hosts[i]);

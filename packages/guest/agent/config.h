@@ -20,6 +20,11 @@ enum config_key {
   C_PORT = 9,    /* TCP port, decimal: ready when all are listening */
   C_CLOCK = 10,  /* u64 wall clock in ns */
   C_HOSTS = 11,  /* a line of /etc/hosts */
+  /* of F_EXEC only, besides C_ARG, C_ENV (over the app's), C_USER and C_WORKDIR (instead of the app's): */
+  C_TERMINAL = 12, /* u16 rows, u16 columns: input and output are a terminal */
+  C_TIMEOUT = 13,  /* u32 ms of the machine's own time until the command is killed with its group; 0 is never */
+  C_INPUT = 14,    /* empty: F_DATA becomes its standard input, which is /dev/null otherwise */
+  C_HOOKS = 15,    /* run the programs of this folder instead of a command, as root */
 };
 
 #define CONFIG_MAX_WORDS 1024 /* arguments, and as many environment variables */
@@ -27,13 +32,16 @@ enum config_key {
 #define CONFIG_MAX_HOSTS 32
 
 struct config {
-  char *hostname, *user, *workdir, *address, *gateway, *dns;
+  char *hostname, *user, *workdir, *address, *gateway, *dns, *hooks;
   char *args[CONFIG_MAX_WORDS + 1];
   char *env[CONFIG_MAX_WORDS + 1];
   char *hosts[CONFIG_MAX_HOSTS];
   uint16_t ports[CONFIG_MAX_PORTS];
   size_t arg_count, env_count, port_count, host_count;
   uint64_t clock_ns;
+  bool terminal, input;
+  uint16_t rows, columns;
+  uint32_t timeout_ms;
 };
 
 /* Takes the records of one frame. NULL, or a sentence that says what was wrong; records

@@ -4,6 +4,8 @@
 
 static const uint8_t MAGIC[4] = {'H', 'B', 'N', '1'};
 
+uint16_t get_u16(const uint8_t *at) { return (uint16_t)(at[0] | at[1] << 8); }
+
 uint32_t get_u32(const uint8_t *at) {
   return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
@@ -12,6 +14,11 @@ uint64_t get_u64(const uint8_t *at) { return (uint64_t)get_u32(at) | (uint64_t)g
 
 void put_u32(uint8_t *at, uint32_t value) {
   for (int i = 0; i < 4; i++) at[i] = (uint8_t)(value >> (8 * i));
+}
+
+void put_u64(uint8_t *at, uint64_t value) {
+  put_u32(at, (uint32_t)value);
+  put_u32(at + 4, (uint32_t)(value >> 32));
 }
 
 uint32_t frame_crc(uint32_t crc, const uint8_t *data, size_t length) {

@@ -6,7 +6,7 @@
  *        4    1 type    enum frame_type
  *        5    1 flags   0
  *        6    2 zero
- *        8    4 stream  0 = control, 1 = app stdout, 2 = app stderr
+ *        8    4 stream  0 = control, 1 = app stdout, 2 = app stderr, above: see streams.h
  *       12    4 length  payload bytes, at most FRAME_MAX_PAYLOAD
  *       16    4 crc     CRC-32 (IEEE 802.3) of bytes 4..15 and the payload
  *       20    n payload
@@ -26,15 +26,23 @@
 
 enum frame_type {
   /* platform to agent */
-  F_HELLO_REQ = 0x01, /* answer with F_HELLO */
+  F_HELLO_REQ = 0x01, /* u64 session; answer with F_HELLO */
   F_PAD = 0x02,       /* ignored: pushes a cut frame out of the reader */
   F_SET = 0x10,       /* configuration records, see config.h */
   F_RUN = 0x11,       /* configuration complete: start the app */
   F_STOP = 0x12,      /* u32 signal, u32 grace in ms: end the app, then power off */
-  F_QUIESCE = 0x13,   /* flush file systems, answer F_QUIESCED, then send nothing unasked until F_AWAKE,
+  F_QUIESCE = 0x13,   /* hold the app still, flush file systems, answer F_QUIESCED, then send nothing until F_AWAKE,
                        * F_HELLO_REQ or F_STOP, or until QUIET_MS of the machine's own time have passed */
-  F_AWAKE = 0x14,     /* u64 wall clock in ns, then entropy; answer F_AWOKEN */
+  F_AWAKE = 0x14,     /* u64 wall clock in ns, u64 session, entropy; answer F_AWOKEN */
   F_PING = 0x15,      /* answered with F_PONG and the same payload */
+  F_EXEC = 0x20,      /* records as of F_SET: start a command on this new stream, see streams.h */
+  F_RESIZE = 0x21,    /* u16 rows, u16 columns of a stream's terminal */
+  F_SIGNAL = 0x22,    /* u32 signal for a stream's process group */
+  /* both ways, of a stream: see streams.h */
+  F_DATA = 0x40,   /* bytes; of a command its input or its standard output */
+  F_END = 0x41,    /* no more F_DATA will follow this way */
+  F_CREDIT = 0x42, /* u32 more bytes that may be sent the other way */
+  F_RESET = 0x43,  /* text: the stream is over, at once */
   /* agent to platform */
   F_HELLO = 0x81,        /* see hello() in main.c */
   F_STARTED = 0x82,      /* u32 pid */
@@ -43,9 +51,12 @@ enum frame_type {
   F_EXIT = 0x85,         /* u32 code, u32 signal, u8 killed for lack of memory */
   F_LOG = 0x86,          /* output of the app */
   F_QUIESCED = 0x87,
-  F_AWOKEN = 0x88,
+  F_AWOKEN = 0x88, /* u64 wall clock of the guest in ns, u8 whether hooks are to be run after a resume */
   F_PONG = 0x89,
   F_ERROR = 0x8a, /* text: what was refused and why */
+  F_ACCEPT = 0x8b,    /* a program connected to the local API: a new stream */
+  F_DATA_ERR = 0x8c,  /* bytes of a command's standard error */
+  F_EXEC_EXIT = 0x8d, /* u32 code, u32 signal, u8 0 = ended, 1 = killed at its time-out, 2 = never started; text */
 };
 
 struct frame {
@@ -73,8 +84,10 @@ void frame_fed(struct frame_reader *reader, size_t bytes);
 /* The next whole valid frame, or false when more input is needed. */
 bool frame_next(struct frame_reader *reader, struct frame *frame);
 
+uint16_t get_u16(const uint8_t *at);
 uint32_t get_u32(const uint8_t *at);
 uint64_t get_u64(const uint8_t *at);
 void put_u32(uint8_t *at, uint32_t value);
+void put_u64(uint8_t *at, uint64_t value);
 
 #endif

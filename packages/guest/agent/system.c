@@ -141,6 +141,18 @@ int system_enter_image(const char *image_device, const char *layer_device) {
   return 0;
 }
 
+static void make_parent(const char *path) {
+  char parent[100];
+  snprintf(parent, sizeof parent, "%.*s", (int)(strrchr(path, '/') - path), path);
+  if (mkdir(parent, 0755) < 0 && errno != EEXIST) system_note(parent, errno);
+}
+
+void system_make_local_api(const char *path, const char *twin) {
+  make_parent(path);
+  make_parent(twin);
+  if (symlink(path, twin) < 0 && errno != EEXIST) system_note(twin, errno);
+}
+
 static void set_address(struct sockaddr *out, in_addr_t address) {
   struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = address};
   memcpy(out, &in, sizeof in);
@@ -217,6 +229,12 @@ int system_configure(const struct config *config) {
 int system_set_clock(uint64_t wall_ns) {
   struct timespec now = {.tv_sec = (time_t)(wall_ns / 1000000000u), .tv_nsec = (long)(wall_ns % 1000000000u)};
   return clock_settime(CLOCK_REALTIME, &now) < 0 ? -errno : 0;
+}
+
+uint64_t system_wall_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 int system_add_entropy(const uint8_t *bytes, size_t length) {

@@ -24,10 +24,14 @@ int system_open_port(const char *name, int deadline_ms);
 /* Read-only image under the writable layer, then root moves there. */
 int system_enter_image(const char *image_device, const char *layer_device);
 
+/* The folders of the local API's socket, and a link to it at its second name. */
+void system_make_local_api(const char *path, const char *twin);
+
 /* Host name, /etc files, addresses and routes. */
 int system_configure(const struct config *config);
 
 int system_set_clock(uint64_t wall_ns);
+uint64_t system_wall_ns(void);
 int system_add_entropy(const uint8_t *bytes, size_t length);
 void system_sync(void);
 _Noreturn void system_power_off(void);

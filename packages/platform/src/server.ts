@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type Logger, pino } from "pino";
 import { ensureAdminToken } from "./api/admin-token.ts";
 import { type Api, buildApi } from "./api/app.ts";
+import type { LocalConnections } from "./api/auth.ts";
 import { HibernautError } from "./errors.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, qemuVersion, type Verdict } from "./hypervisor/qemu/accelerator.ts";
@@ -14,7 +15,7 @@ import { openImageStore } from "./images/index.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { MachineManager } from "./machines/manager.ts";
 import { Slots } from "./machines/slots.ts";
-import { UserNetwork } from "./network/user.ts";
+import { openNetwork } from "./network/open.ts";
 import { configFolder, LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./settings.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
 import { lockDataDir } from "./store/lock.ts";
@@ -78,20 +79,32 @@ async function runLocked(
   const store = openStore(join(settings.dataDir, "hibernaut.db"));
   const images = await openImageStore({ dataDir: settings.dataDir });
   const snapshots = new SnapshotStore((id) => files.paths(id).folder);
-  const network = new UserNetwork();
+  const network = await openNetwork(settings.network, {
+    dataDir: settings.dataDir,
+    subnet: settings.networkSubnet,
+    machines: store.machines.list(),
+    controlPorts: settings.apiListen.port === 0 ? [] : [settings.apiListen.port],
+    onTrouble: (message) => log.warn({}, message),
+  });
   // A boot under emulation keeps one CPU busy.
   const bootSlots = new Slots(Math.max(2, availableParallelism()));
+  const local: LocalConnections = new WeakMap();
   const machines = new MachineManager({
     hypervisor,
     store,
     images,
-    network,
+    network: network.network,
     snapshots,
     bundles,
     files,
     bootSlots,
     settings,
     log,
+    // Spoken to like any other connection, but for who is asking.
+    onLocalConnection: (machineId, connection) => {
+      local.set(connection, machineId);
+      api.server.emit("connection", connection);
+    },
   });
   const info = {
     version: await productVersion(),
@@ -99,9 +112,11 @@ async function runLocked(
     hypervisor: hypervisor.identity(),
     acceleratorReason: verdict.reason,
     guestBundle: bundles.current.version,
+    network: { mode: network.network.mode, reason: network.reason },
   };
-  const api = await buildApi({
+  const api: Api = await buildApi({
     machines,
+    local,
     tokens: store.tokens,
     platform: info,
     check: () => store.check(),
@@ -112,15 +127,18 @@ async function runLocked(
     await images.collect(machines.imagesInUse());
     await bundles.collect(machines.bundlesInUse());
     const apiUrl = await listen(api, settings);
+    if (settings.apiListen.port === 0) await network.protect([Number(new URL(apiUrl).port)]);
     const configFile = join(configFolder(environment), "config.json");
     const admin = ensureAdminToken({ tokens: store.tokens, dataDir: settings.dataDir, configFile, apiUrl });
     if (admin.note !== undefined) log.warn({}, admin.note);
     log.info({ apiUrl, accelerator, dataDir: settings.dataDir }, `hibernaut serves at ${apiUrl}; ${verdict.reason}`);
+    log.info(info.network, `the machines' network is ${info.network.mode}: ${network.reason}`);
     onReady?.({ apiUrl, token: admin.token, accelerator: verdict });
     await aborted(signal);
   } finally {
     await api.close();
     await machines.close();
+    await network.close();
     store.close();
   }
 }

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { HibernautError } from "./errors.ts";
+import { isPrivate, parseSubnet } from "./ipv4.ts";
 
 export interface Listen {
   host: string;
@@ -28,6 +29,10 @@ export interface Settings {
   layerSizeMb: number;
   /** `auto` proves KVM by booting the guest bundle and falls back to software emulation. */
   accelerator: "auto" | "kvm" | "tcg";
+  /** `auto` sets up the bridge and falls back to QEMU's own network where that fails, as it does without root. */
+  network: "auto" | "bridge" | "user";
+  /** Of the bridge, `a.b.c.d/n`; `auto` is a free one, the same after a restart. */
+  networkSubnet: string;
   /** The QEMU program. */
   qemu: string;
   /** Folder that holds the guest bundle which the set-up built. */
@@ -40,6 +45,10 @@ export interface Settings {
   resumeTimeoutMs: number;
   /** Taking a snapshot; the flush of a large memory file to a slow disk is the long part. */
   suspendTimeoutMs: number;
+  /** What an image runs after a resume, before requests come: a wake is judged by its milliseconds. */
+  hookTimeoutMs: number;
+  /** The longest that an app may ask to be kept awake at once, in seconds; it may ask again. */
+  keepAwakeMaxS: number;
   logLevel: "debug" | "info" | "warn" | "error" | "silent";
 }
 
@@ -71,12 +80,16 @@ const SETTINGS: { [K in keyof Settings]: Setting<Settings[K]> } = {
   suspendMaxMemoryMb: { env: "HIBERNAUT_SUSPEND_MAX_MEMORY_MB", fallback: () => 2048, parse: integer(128, 1_048_576) },
   layerSizeMb: { env: "HIBERNAUT_LAYER_SIZE_MB", fallback: () => 8192, parse: integer(64, 1_048_576) },
   accelerator: { env: "HIBERNAUT_ACCELERATOR", fallback: () => "auto", parse: oneOf("auto", "kvm", "tcg") },
+  network: { env: "HIBERNAUT_NETWORK", fallback: () => "auto", parse: oneOf("auto", "bridge", "user") },
+  networkSubnet: { env: "HIBERNAUT_NETWORK_SUBNET", fallback: () => "auto", parse: subnet },
   qemu: { env: "HIBERNAUT_QEMU", fallback: () => "qemu-system-x86_64", parse: (text) => text },
   guestBundle: { env: "HIBERNAUT_GUEST_BUNDLE", fallback: () => bundled, parse: path },
   bootTimeoutMs: { env: "HIBERNAUT_BOOT_TIMEOUT_MS", fallback: () => 60_000, parse: integer(1000, 600_000) },
   readyTimeoutMs: { env: "HIBERNAUT_READY_TIMEOUT_MS", fallback: () => 30_000, parse: integer(0, 600_000) },
   resumeTimeoutMs: { env: "HIBERNAUT_RESUME_TIMEOUT_MS", fallback: () => 15_000, parse: integer(500, 600_000) },
   suspendTimeoutMs: { env: "HIBERNAUT_SUSPEND_TIMEOUT_MS", fallback: () => 60_000, parse: integer(1000, 600_000) },
+  hookTimeoutMs: { env: "HIBERNAUT_HOOK_TIMEOUT_MS", fallback: () => 5_000, parse: integer(100, 60_000) },
+  keepAwakeMaxS: { env: "HIBERNAUT_KEEPALIVE_MAX_TTL", fallback: () => 3600, parse: integer(1, 604_800) },
   logLevel: {
     env: "HIBERNAUT_LOG_LEVEL",
     fallback: () => "info",
@@ -145,6 +158,14 @@ function listen(text: string, name: string): Listen {
   const port = Number(match?.[3]);
   if (!match || port > 65_535) throw bad(name, "host:port, with port 0 for any free one");
   return { host: match[1] ?? match[2] ?? "", port };
+}
+
+/** `auto`, or a private IPv4 subnet from /22, which is as many machines as a bridge has room for, to /28. */
+function subnet(text: string, name: string): string {
+  const parsed = parseSubnet(text);
+  const fits = parsed !== undefined && parsed.prefix >= 22 && parsed.prefix <= 28 && isPrivate(parsed);
+  if (text === "auto" || fits) return text;
+  throw bad(name, "auto, or a private IPv4 subnet from /22 to /28, e.g. 10.99.0.0/22");
 }
 
 function integer(minimum: number, maximum: number): Parse<number> {

@@ -78,6 +78,7 @@ function statusText(machine: Machine): string {
         ? `${boot.kind === "resume" ? "resumed" : "cold"} in ${Math.round(boot.duration_ms)} ms, ${ago(boot.at)} (${boot.reason})`
         : "never",
     ],
+    ...(machine.keep_awake === null ? [] : [keepAwakeLine(machine.keep_awake)]),
     ["address", machine.private_address],
     ["region", machine.region],
     ["version", machine.version],
@@ -85,6 +86,10 @@ function statusText(machine: Machine): string {
     ["updated", machine.updated_at],
   ];
   return table(lines);
+}
+
+function keepAwakeLine({ until, reason }: { until: string; reason: string }): [string, string] {
+  return ["kept awake", `until ${until}${reason === "" ? "" : `: ${reason}`}`];
 }
 
 /** The commands that only look. */

@@ -1,6 +1,7 @@
 /** `hibernaut machine` */
 import type { Noun } from "../command.ts";
 import { actCommands } from "./machine-act.ts";
+import { execCommands } from "./machine-exec.ts";
 import { makeCommands } from "./machine-make.ts";
 import { showCommands } from "./machine-show.ts";
 
@@ -8,5 +9,5 @@ import { showCommands } from "./machine-show.ts";
 export const machine: Noun = {
   name: "machine",
   summary: "Create, run, suspend, resume and destroy machines",
-  commands: [...makeCommands, ...showCommands, ...actCommands],
+  commands: [...makeCommands, ...showCommands, ...actCommands, ...execCommands],
 };

@@ -2,13 +2,17 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import fastify, { LogController } from "fastify";
-import { requireToken } from "./auth.ts";
+import websocket from "@fastify/websocket";
+import { authorize } from "./auth.ts";
 import type { Api, ApiDeps } from "./deps.ts";
 import { refuseConnection, sendError, sendNotFound } from "./errors.ts";
 import { apiMetrics } from "./metrics.ts";
 import { describeApi } from "./openapi.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { appRoutes } from "./routes/apps.ts";
+import { execRoute } from "./routes/exec.ts";
+import { execStreamRoute } from "./routes/exec-stream.ts";
+import { insideRoutes } from "./routes/inside.ts";
 import { machineRoutes } from "./routes/machines.ts";
 import { documentRoute, healthRoute, metricsRoute, regionRoute } from "./routes/platform.ts";
 import { tokenRoutes } from "./routes/tokens.ts";
@@ -58,15 +62,20 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     request.log.debug({ method, url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, "request");
   });
 
+  app.decorateRequest("insideMachine", null);
+  await app.register(websocket, { options: { maxPayload: MAX_BODY_BYTES } });
   await describeApi(app, deps.platform.version);
   healthRoute(app, deps);
   documentRoute(app);
   await app.register(async (secured: Api) => {
-    secured.addHook("onRequest", requireToken(deps.tokens));
+    secured.addHook("onRequest", authorize({ ...deps, local: deps.local ?? new WeakMap() }));
     appRoutes(secured, deps);
     machineRoutes(secured, deps);
     actionRoutes(secured, deps);
     waitRoute(secured, deps);
+    execRoute(secured, deps);
+    execStreamRoute(secured, deps);
+    insideRoutes(secured, deps);
     tokenRoutes(secured, deps);
     regionRoute(secured, deps);
     metricsRoute(secured, metrics.registry);

@@ -12,6 +12,7 @@ import type { Registry } from "prom-client";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { MachineService } from "../machines/service.ts";
 import type { TokenStore } from "../store/contract.ts";
+import type { LocalConnections } from "./auth.ts";
 
 /** What the platform is, for `GET /v1/health`; settled before the API listens. */
 export interface PlatformInfo {
@@ -23,6 +24,8 @@ export interface PlatformInfo {
   acceleratorReason: string;
   /** Version of the current guest bundle. */
   guestBundle: string;
+  /** How machines are connected, and why so. */
+  network: { mode: string; reason: string };
 }
 
 /** The parts of the platform that stand behind the API. */
@@ -33,6 +36,8 @@ export interface ApiDeps {
   /** Throws when the platform cannot do its work; the store's `check`. */
   check(): void;
   logger: FastifyBaseLogger;
+  /** Connections that came out of machines; none when absent. */
+  local?: LocalConnections;
   /** Where other parts of the platform keep their metrics; a new one when absent. */
   registry?: Registry;
 }

@@ -19,6 +19,8 @@ function named<T extends TSchema>(name: string, _schema: T) {
 const state = Type.Unsafe<(typeof STATES)[number]>({ type: "string", enum: [...STATES] });
 const config = named("MachineConfig", MachineConfig);
 
+const KeepAwake = Type.Object({ until: time, reason: Type.String() }, closed);
+
 const Machine = Type.Object(
   {
     machine_id: Type.String({ pattern: "^[0-9a-f]{14}$" }),
@@ -44,6 +46,7 @@ const Machine = Type.Object(
         closed,
       ),
     ),
+    keep_awake: nullable(KeepAwake),
     private_address: Type.String(),
     created_at: time,
     updated_at: time,
@@ -130,6 +133,10 @@ export const Health = Type.Object(
     accelerator: Type.String({ description: "`kvm`, or `tcg` for software emulation" }),
     accelerator_reason: Type.String(),
     guest_bundle: Type.String({ description: "version of the guest bundle that new machines boot from" }),
+    network: Type.Object(
+      { mode: Type.String({ description: "`bridge`, or `user` for QEMU's own network" }), reason: Type.String() },
+      closed,
+    ),
   },
   closed,
 );
@@ -185,6 +192,76 @@ export const CreateMachineBody = Type.Object(
   },
   closed,
 );
+
+const words = Type.String({ minLength: 1, maxLength: 32_768, pattern: "^[^\\u0000]*$" });
+const variables = Type.Record(
+  Type.String({ pattern: "^[^=\\u0000]+$" }),
+  Type.String({ maxLength: 32_768, pattern: "^[^\\u0000]*$" }),
+  closed,
+);
+
+/** A command. */
+export const ExecBody = Type.Object(
+  {
+    command: Type.Array(words, { minItems: 1, maxItems: 256, description: "program first; looked up in PATH" }),
+    stdin: Type.Optional(Type.String({ description: "its whole input; none when absent" })),
+    timeout: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 3600, description: "seconds of the machine's own time; default: 60" }),
+    ),
+    env: Type.Optional(variables),
+    user: Type.Optional(Type.String({ maxLength: 256, description: "user[:group]; default: the image's" })),
+    workdir: Type.Optional(Type.String({ maxLength: 4096, description: "default: the image's" })),
+  },
+  closed,
+);
+
+/** How a command ended. */
+export const ExecReply = Type.Object(
+  {
+    exit_code: Type.Integer({ description: "128 + the signal when one ended it; 126 or 127 when it could not be run" }),
+    exit_signal: Type.Integer({ description: "0 for none" }),
+    stdout: Type.String(),
+    stderr: Type.String(),
+    timed_out: Type.Boolean(),
+    truncated: Type.Boolean({ description: "there was more output than is kept" }),
+  },
+  closed,
+);
+
+/** `?command=sh&command=-c&command=...&tty=true` */
+export const ExecStreamQuery = Type.Object(
+  {
+    command: Type.Union([words, Type.Array(words, { minItems: 1, maxItems: 256 })], {
+      description: "repeat it for each word",
+    }),
+    tty: Type.Optional(Type.Boolean({ description: "with a terminal; default: false" })),
+    stdin: Type.Optional(Type.Boolean({ description: "with an input; default: false, true with a terminal" })),
+    rows: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535, description: "default: 24" })),
+    columns: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535, description: "default: 80" })),
+    term: Type.Optional(Type.String({ maxLength: 64, pattern: "^[\\w.+-]+$", description: "TERM; default: xterm" })),
+    timeout: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 86_400, description: "seconds; 0 is never; default: 0" }),
+    ),
+    user: Type.Optional(Type.String({ maxLength: 256 })),
+    workdir: Type.Optional(Type.String({ maxLength: 4096 })),
+  },
+  closed,
+);
+
+/** A wish not to be put to sleep. */
+export const KeepAliveBody = Type.Object(
+  {
+    ttl: Type.Integer({ minimum: 1, description: "seconds from now; bounded by HIBERNAUT_KEEPALIVE_MAX_TTL" }),
+    reason: Type.Optional(Type.String({ maxLength: 200 })),
+  },
+  closed,
+);
+
+/** Answers {@link KeepAliveBody}. */
+export const KeepAliveReply = Type.Object({ ok: Type.Literal(true), keep_awake: nullable(KeepAwake) }, closed);
+
+/** A suspend that waits for the app. */
+export const QuestionParams = Type.Object({ event_id: Type.String() }, closed);
 
 /** A changed machine. */
 export const UpdateMachineBody = Type.Object(

@@ -1,6 +1,6 @@
 /** Records as the API shows them. */
 import type { MachineView } from "../machines/service.ts";
-import type { AppRecord, MachineEvent } from "../machines/types.ts";
+import type { AppRecord, KeepAwake, MachineEvent } from "../machines/types.ts";
 import type { TokenRecord } from "../store/contract.ts";
 import type { AppWire, MachineEventWire, MachineWire, TokenWire } from "./schemas.ts";
 
@@ -21,10 +21,15 @@ export function machineWire({ record, suspend, image }: MachineView): MachineWir
     suspend,
     snapshot: snapshot && { created_at: snapshot.created_at, size_bytes: snapshot.size_bytes },
     last_boot: record.lastBoot,
+    keep_awake: liveLease(record.keepAwake),
     private_address: record.address,
     created_at: record.createdAt,
     updated_at: record.updatedAt,
   };
+}
+
+function liveLease(lease: KeepAwake | null | undefined): KeepAwake | null {
+  return lease && Date.parse(lease.until) > Date.now() ? lease : null;
 }
 
 /** An event of a machine on the wire. */

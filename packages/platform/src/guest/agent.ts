@@ -2,8 +2,10 @@
 import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
 import type { GuestNetwork } from "../network/contract.ts";
+import { GuestError } from "./error.ts";
 import { encodeFrame, type Frame, FrameReader, FrameType, MAX_PAYLOAD } from "./frame.ts";
 import { encodeRecords, wallClock } from "./records.ts";
+import { GuestStreams } from "./streams.ts";
 
 /** How the app ended. `signal` is 0 when it exited by itself. */
 export interface GuestExit {
@@ -38,29 +40,36 @@ export interface GuestConfig {
   ports: number[];
 }
 
-/** The guest refused something, or its channel ended. */
-export class GuestError extends Error {
-  override name = "GuestError";
-}
+export { GuestError };
 
-const PROTOCOL = 1;
+/** 1 is that of guest bundles before there were streams. */
+const PROTOCOLS: readonly number[] = [1, 2];
 const PHASES = ["waiting", "running", "ended"] as const;
 /** Reseeds the guest's random generator: as much as its pool takes at once. */
 const ENTROPY_BYTES = 64;
+/** A clock that is off by more is set again: the message may have waited for a busy host. */
+const CLOCK_OFF_MS = 20;
+const CLOCK_TRIES = 5;
+/** Streams 0 to 2 are control and the app's output. */
+const FIRST_STREAM = 3;
 
 export class GuestAgent {
   onExit: (exit: GuestExit) => void = () => {};
   onLog: (stream: number, data: Buffer) => void = () => {};
   /** Something the agent refused; worth a line in the log. */
   onError: (message: string) => void = () => {};
+  /** Commands and connections; they outlive this channel. */
+  readonly streams: GuestStreams;
   readonly #channel: Duplex;
   readonly #reader = new FrameReader();
   readonly #waiting = new Map<number, Set<PromiseWithResolvers<Frame>>>();
   #ready = Promise.withResolvers<void>();
   #startFailure: string | undefined;
+  #protocol = 0;
 
-  constructor(channel: Duplex) {
+  constructor(channel: Duplex, streams = new GuestStreams()) {
     this.#channel = channel;
+    this.streams = streams;
     this.#ready.promise.catch(() => {});
     channel.on("data", (chunk: Buffer) => {
       for (const frame of this.#reader.push(chunk)) this.#receive(frame);
@@ -76,11 +85,12 @@ export class GuestAgent {
    */
   async hello(signal: AbortSignal, { resync = false } = {}): Promise<Hello> {
     const answer = this.#expect([FrameType.hello], signal);
-    this.#send(FrameType.helloRequest);
+    this.#send(FrameType.helloRequest, this.streams.session);
     if (resync) this.#send(FrameType.pad, Buffer.alloc(MAX_PAYLOAD));
     const { payload } = await answer;
-    if (payload.length < 28 || payload.readUInt32LE(0) !== PROTOCOL)
-      throw new GuestError("the agent speaks another protocol");
+    this.#protocol = payload.length < 28 ? 0 : payload.readUInt32LE(0);
+    if (!PROTOCOLS.includes(this.#protocol)) throw new GuestError("the agent speaks another protocol");
+    this.#flow();
     const hello: Hello = {
       phase: PHASES[payload[4] ?? 0] ?? "ended",
       ready: payload[5] === 1,
@@ -111,18 +121,34 @@ export class GuestAgent {
     return abortable(this.#ready.promise, signal);
   }
 
-  /** Flushes the guest's disks and stops the agent from sending. `awake` or `hello` end it. */
+  /** Whether the guest's bundle is new enough for commands and the local API. */
+  get hasStreams(): boolean {
+    return this.#protocol >= 2;
+  }
+
+  /** Holds the app still, flushes the guest's disks and ends all talk. `awake` or `hello` end it. */
   async quiesce(signal: AbortSignal): Promise<void> {
+    this.streams.hold();
     const answer = this.#expect([FrameType.quiesced], signal);
     this.#send(FrameType.quiesce);
     await answer;
   }
 
-  /** After a resume or a cancelled suspend: sets the clock to the host's, reseeds randomness, lets the agent speak. */
-  async awake(signal: AbortSignal): Promise<void> {
-    const answer = this.#expect([FrameType.awoken], signal);
-    this.#send(FrameType.awake, Buffer.concat([wallClock(), randomBytes(ENTROPY_BYTES)]));
-    await answer;
+  /**
+   * After a resume or a cancelled suspend: sets the clock to the host's and reseeds randomness, then lets the app go
+   * on. Says whether the image has programs to run after a resume, and by how much the clock may be off, in milliseconds.
+   */
+  async awake(signal: AbortSignal): Promise<{ hooks: boolean; clockOffMs: number }> {
+    for (let tries = 1; ; tries += 1) {
+      const answer = this.#expect([FrameType.awoken], signal);
+      this.#send(FrameType.awake, Buffer.concat([wallClock(), this.streams.session, randomBytes(ENTROPY_BYTES)]));
+      const { payload } = await answer;
+      this.#protocol = payload.length < 9 ? 1 : 2;
+      this.#flow();
+      if (payload.length < 9) return { hooks: false, clockOffMs: 0 };
+      const clockOffMs = Number((wallClock().readBigUInt64LE() - payload.readBigUInt64LE()) / 1_000_000n);
+      if (clockOffMs <= CLOCK_OFF_MS || tries === CLOCK_TRIES) return { hooks: payload[8] === 1, clockOffMs };
+    }
   }
 
   /** Asks the app to end, kills it after `graceMs`, then powers the guest off. Returns at once. */
@@ -144,8 +170,12 @@ export class GuestAgent {
     this.#channel.destroy();
   }
 
-  #send(type: number, payload?: Uint8Array): void {
-    if (this.#channel.writable) this.#channel.write(encodeFrame(type, payload));
+  #send(type: number, payload?: Uint8Array, stream?: number): void {
+    if (this.#channel.writable) this.#channel.write(encodeFrame(type, payload, stream));
+  }
+
+  #flow(): void {
+    if (this.hasStreams) this.streams.flow((type, payload, stream) => this.#send(type, payload, stream));
   }
 
   #expect(types: number[], signal: AbortSignal): Promise<Frame> {
@@ -162,6 +192,7 @@ export class GuestAgent {
   }
 
   #receive(frame: Frame): void {
+    if (frame.stream >= FIRST_STREAM && this.streams.receive(frame)) return;
     const waiters = this.#waiting.get(frame.type);
     const waiter = waiters?.values().next().value;
     if (waiter !== undefined) {

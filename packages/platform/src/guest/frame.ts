@@ -20,6 +20,13 @@ export const FrameType = {
   quiesce: 0x13,
   awake: 0x14,
   ping: 0x15,
+  exec: 0x20,
+  resize: 0x21,
+  signal: 0x22,
+  data: 0x40,
+  end: 0x41,
+  credit: 0x42,
+  reset: 0x43,
   hello: 0x81,
   started: 0x82,
   startFailed: 0x83,
@@ -30,9 +37,12 @@ export const FrameType = {
   awoken: 0x88,
   pong: 0x89,
   error: 0x8a,
+  accept: 0x8b,
+  dataErr: 0x8c,
+  execExit: 0x8d,
 } as const;
 
-/** One message of the channel. `stream` 0 is control, 1 the app's stdout, 2 its stderr. */
+/** One message of the channel. `stream` 0 is control, 1 the app's stdout, 2 its stderr, others as in streams.ts. */
 export interface Frame {
   type: number;
   stream: number;

@@ -13,6 +13,11 @@ const Key = {
   dns: 8,
   port: 9,
   clock: 10,
+  hosts: 11,
+  terminal: 12,
+  timeout: 13,
+  input: 14,
+  hooks: 15,
 } as const;
 
 /** Longest value that fits a frame with its record header, in bytes. */
@@ -36,6 +41,7 @@ export function encodeRecords(config: GuestConfig): Buffer[] {
     record(Key.address, config.network.address),
     record(Key.gateway, config.network.gateway),
     record(Key.dns, config.network.dns),
+    ...config.network.hosts.map((line) => record(Key.hosts, line)),
     ...config.ports.map((port) => record(Key.port, String(port))),
     record(Key.clock, wallClock()),
   ];
@@ -52,6 +58,48 @@ export function encodeRecords(config: GuestConfig): Buffer[] {
     size += next.length;
   }
   return [...payloads, Buffer.concat(current)];
+}
+
+/** A command for the guest. `env` goes over the app's; `user` and `workdir` are the app's when absent. */
+export interface CommandSpec {
+  /** Program first; looked up in PATH. Not needed with `hooks`. */
+  args: string[];
+  env?: Record<string, string>;
+  user?: string;
+  workdir?: string;
+  /** Give it a terminal of this size, in characters, for its input and output. */
+  terminal?: { rows: number; columns: number };
+  /** Whether it has an input; /dev/null otherwise. */
+  input?: boolean;
+  /** Of the machine's own time, which stands while it sleeps; then the command is killed with its group. 0 is never. */
+  timeoutMs?: number;
+  /** Instead of `args`: run the programs of this folder in the order of their names, as root. */
+  hooks?: string;
+}
+
+/** The payload that starts a command. Throws a RangeError when it does not fit a frame. */
+export function encodeCommand(spec: CommandSpec): Buffer {
+  const { terminal, timeoutMs = 0 } = spec;
+  const records = [
+    ...spec.args.map((arg) => record(Key.arg, arg)),
+    ...Object.entries(spec.env ?? {}).map(([name, value]) => record(Key.env, `${name}=${value}`)),
+    record(Key.timeout, uint32(timeoutMs)),
+  ];
+  if (spec.user !== undefined) records.push(record(Key.user, spec.user));
+  if (spec.workdir !== undefined) records.push(record(Key.workdir, spec.workdir));
+  if (spec.hooks !== undefined) records.push(record(Key.hooks, spec.hooks));
+  if (spec.input === true) records.push(record(Key.input, ""));
+  if (terminal !== undefined) records.push(record(Key.terminal, uint32(terminal.rows + terminal.columns * 65_536)));
+  const payload = Buffer.concat(records);
+  if (payload.length > MAX_PAYLOAD)
+    throw new RangeError(`a command and its environment may have ${MAX_PAYLOAD} bytes, not ${payload.length}`);
+  return payload;
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
 }
 
 function record(key: number, value: string | Buffer): Buffer {

@@ -93,6 +93,21 @@ export const MachineConfig = Type.Object(
         closed,
       ),
     ),
+    suspend_config: Type.Optional(
+      Type.Object(
+        {
+          timeout: Type.Optional(
+            Type.Integer({
+              minimum: 0,
+              maximum: 60,
+              description:
+                "seconds that the app and the programs in /etc/hibernaut/hooks/pre-suspend.d get to prepare for a suspend; default: 0, they are not asked",
+            }),
+          ),
+        },
+        closed,
+      ),
+    ),
     mounts: Type.Optional(
       Type.Array(Type.Record(Type.String(), Type.Unknown()), {
         maxItems: 32,
@@ -126,6 +141,11 @@ export function requireSupported(config: MachineConfig): void {
 /** CPUs and memory with the defaults filled in. */
 export function guestSize(config: MachineConfig): { cpus: number; memoryMb: number } {
   return { cpus: config.guest?.cpus ?? CPUS.default, memoryMb: config.guest?.memory_mb ?? MEMORY_MB.default };
+}
+
+/** How long the app may prepare for a suspend; 0: it is not asked. */
+export function readyTimeoutMs(config: MachineConfig): number {
+  return (config.suspend_config?.timeout ?? 0) * 1000;
 }
 
 /** The ports that the machine's services listen on, each once, in order. */

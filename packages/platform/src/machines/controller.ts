@@ -5,14 +5,17 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../errors.ts";
 import { GuestAgent, type GuestExit } from "../guest/agent.ts";
+import type { GuestCommand } from "../guest/command.ts";
+import type { CommandSpec } from "../guest/streams.ts";
 import type { Vmm, VmmRef } from "../hypervisor/contract.ts";
-import { messageOf } from "../text.ts";
+import { capital, messageOf } from "../text.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { boot } from "./effects/boot.ts";
 import { capture } from "./effects/capture.ts";
 import { type EffectContext, type EffectResult, type LiveGuest, within } from "./effects/context.ts";
 import { applyUpdate, halt, remove } from "./effects/halt.ts";
 import { newUlid } from "./identity.ts";
+import { Inside } from "./inside.ts";
 import {
   type Command,
   type Effect,
@@ -25,7 +28,7 @@ import { AppLog } from "./log.ts";
 import { observe, takeOver } from "./recover.ts";
 import { planRecovery } from "./recovery.ts";
 import { describeExit, hasFailed, restartDelay, restartsInARow } from "./restart.ts";
-import type { MachineEvent, MachineRecord, PendingUpdate } from "./types.ts";
+import { isResting, type KeepAwake, type MachineEvent, type MachineRecord, type PendingUpdate } from "./types.ts";
 
 const EFFECTS: Record<Exclude<Effect, "cancel_capture">, (context: EffectContext) => Promise<EffectResult>> = {
   boot,
@@ -60,13 +63,20 @@ export class MachineController {
   #task: Task | undefined;
   #live: LiveGuest | undefined;
   #log: AppLog | undefined;
+  #restedSince: string | undefined;
   #exit = Promise.withResolvers<GuestExit>();
   #exitValue: GuestExit | undefined;
   #closed = false;
+  /** What its programs are told and say. */
+  readonly inside = new Inside();
 
   constructor(deps: MachineDependencies, record: MachineRecord) {
     this.#deps = deps;
     this.#record = record;
+    this.inside.streams.onConnection = (connection) => {
+      if (deps.onLocalConnection === undefined) connection.destroy();
+      else deps.onLocalConnection(record.id, connection);
+    };
   }
 
   get record(): MachineRecord {
@@ -95,6 +105,35 @@ export class MachineController {
     if (command !== "suspend") patch.restarts = 0;
     if (command === "update" && options.pending !== undefined) patch.pending = options.pending;
     this.#apply(command, answer, patch, {});
+  }
+
+  /**
+   * Runs a command in the guest. Throws `failed_precondition` unless the machine runs, with a guest bundle that knows
+   * how, and `invalid_argument` when the command is too long.
+   */
+  run(spec: CommandSpec): GuestCommand {
+    const { id, state } = this.#record;
+    if (state !== "running" || this.#live === undefined)
+      throw new HibernautError("failed_precondition", `Machine ${id} is ${state}. Start it, then run the command.`, {
+        machine_id: id,
+        state,
+      });
+    if (!this.#live.agent.hasStreams)
+      throw new HibernautError(
+        "failed_precondition",
+        `Machine ${id} runs an older guest bundle that cannot run commands. Run \`hibernaut machine update ${id} --yes\`.`,
+      );
+    try {
+      return this.inside.streams.run(spec);
+    } catch (error) {
+      if (error instanceof RangeError) throw new HibernautError("invalid_argument", `${capital(error.message)}.`);
+      throw error;
+    }
+  }
+
+  /** Stores, or with null ends, the app's wish not to be put to sleep. */
+  keepAwake(lease: KeepAwake | null): void {
+    this.#patch({ keepAwake: lease });
   }
 
   /** Settles when nothing is under way. */
@@ -138,6 +177,7 @@ export class MachineController {
   async close(): Promise<void> {
     this.#closed = true;
     await this.settled();
+    this.inside.streams.reset("the platform is shutting down");
     this.#live?.agent.close();
     this.#live?.vmm.release();
     this.#log?.close();
@@ -150,7 +190,7 @@ export class MachineController {
     details: Record<string, unknown>,
   ): void {
     const at = new Date().toISOString();
-    const from = this.#record.state;
+    const { state: from, updatedAt: restedSince } = this.#record;
     const to = answer.kind === "move" ? answer.to : from;
     const changes = { ...patch, goal: answer.goal };
     if (to === "suspending" && from !== "suspending") changes.capturing = newUlid();
@@ -164,6 +204,10 @@ export class MachineController {
         `${from} -> ${to}`,
       );
     }
+    if (answer.effect === "boot" && isResting(from) && from !== "running" && from !== "created")
+      this.#restedSince = restedSince;
+    // Nothing is left that the guest's ends of the streams could go on in.
+    if (this.#live === undefined && this.#record.snapshot === null) this.inside.streams.reset("the machine ended");
     if (answer.effect === "cancel_capture") this.#task?.abort.abort(new Error("a start was asked for"));
     else if (answer.effect !== undefined) this.#launch(answer.effect);
     if (from !== to) for (const listener of [...this.#listeners]) listener(this.#record);
@@ -259,6 +303,11 @@ export class MachineController {
       get live() {
         return self.#live;
       },
+      inside: this.inside,
+      output: (stream, data) => this.#output(stream, data),
+      get restedSince() {
+        return self.#restedSince;
+      },
       attach: (vmm) => this.#attach(vmm),
       kill: () => this.#kill(),
       get exit() {
@@ -305,9 +354,10 @@ export class MachineController {
     try {
       const agent = new GuestAgent(
         await vmm.openChannel(within(new AbortController().signal, settings.bootTimeoutMs, "reaching the agent")),
+        this.inside.streams,
       );
       this.#log ??= new AppLog(files.paths(id).appLog);
-      agent.onLog = (_stream, data) => this.#log?.write(data);
+      agent.onLog = (stream, data) => this.#output(stream, data);
       agent.onError = (message) => log.warn({ machine: id, message }, "the agent refused something");
       agent.onExit = (exit) => this.#appEnded(exit);
       this.#live = { vmm, agent };
@@ -318,6 +368,10 @@ export class MachineController {
     vmm.onStalled = (reason) => this.#stalled(vmm, reason);
     void vmm.exited.then(() => this.#vmmEnded(vmm));
     return this.#live;
+  }
+
+  #output(_stream: number, data: Buffer): void {
+    this.#log?.write(data);
   }
 
   async #kill(): Promise<void> {

@@ -1,4 +1,5 @@
 /** What machines are built on: contracts only, wired by the composition root. */
+import type { Duplex } from "node:stream";
 import type { GuestBundle, Hypervisor } from "../hypervisor/contract.ts";
 import type { ImageStore } from "../images/contract.ts";
 import type { Network } from "../network/contract.ts";
@@ -23,7 +24,14 @@ export interface Logger {
 
 export type MachineSettings = Pick<
   Settings,
-  "region" | "suspendMaxMemoryMb" | "bootTimeoutMs" | "readyTimeoutMs" | "resumeTimeoutMs" | "suspendTimeoutMs"
+  | "region"
+  | "suspendMaxMemoryMb"
+  | "bootTimeoutMs"
+  | "readyTimeoutMs"
+  | "resumeTimeoutMs"
+  | "suspendTimeoutMs"
+  | "hookTimeoutMs"
+  | "keepAwakeMaxS"
 >;
 
 export interface MachineDependencies {
@@ -38,4 +46,6 @@ export interface MachineDependencies {
   bootSlots: Slots;
   settings: MachineSettings;
   log: Logger;
+  /** Takes a connection that a program in a machine made to its local API; they are refused when absent. */
+  onLocalConnection?(machineId: string, connection: Duplex): void;
 }

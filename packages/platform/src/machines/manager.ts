@@ -1,12 +1,24 @@
 /** All machines of a platform: the implementation of {@link MachineService}. */
 import { HibernautError } from "../errors.ts";
+import type { GuestCommand } from "../guest/command.ts";
+import type { CommandSpec } from "../guest/streams.ts";
+import { freeAddress } from "./address.ts";
 import { type MachineConfig, requireSupported } from "./config.ts";
 import { MachineController } from "./controller.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { suspendEligibility } from "./eligibility.ts";
 import { newMachineId, newMachineName, newUlid } from "./identity.ts";
+import type { InsideListener } from "./inside.ts";
 import type { MachineService, MachineView, WaitTarget } from "./service.ts";
-import type { AppRecord, CreateMachine, MachineEvent, MachineRecord, MachineState, RestingState } from "./types.ts";
+import type {
+  AppRecord,
+  CreateMachine,
+  KeepAwake,
+  MachineEvent,
+  MachineRecord,
+  MachineState,
+  RestingState,
+} from "./types.ts";
 import { waitFor, type WaitOptions } from "./waiting.ts";
 
 /** Recovering means talking to guests: a few at once, so that a small host is not swamped. */
@@ -174,6 +186,37 @@ export class MachineManager implements MachineService {
     this.#find(app, id).command("destroy", { force });
   }
 
+  run(app: string, id: string, spec: CommandSpec): GuestCommand {
+    return this.#find(app, id).run(spec);
+  }
+
+  identify(id: string): { app: string; id: string } {
+    return { app: this.#own(id).record.app, id };
+  }
+
+  keepAwake(id: string, ttlS: number, reason: string): KeepAwake | null {
+    const longest = this.#deps.settings.keepAwakeMaxS;
+    if (ttlS > longest) {
+      const message = `A machine is kept awake for at most ${longest} s at once (setting HIBERNAUT_KEEPALIVE_MAX_TTL). Ask again before it is over.`;
+      throw new HibernautError("invalid_argument", message, { field: "ttl", maximum: longest });
+    }
+    const lease = ttlS === 0 ? null : { until: new Date(Date.now() + ttlS * 1000).toISOString(), reason };
+    this.#own(id).keepAwake(lease);
+    return lease;
+  }
+
+  listen(id: string, listener: InsideListener): () => void {
+    return this.#own(id).inside.subscribe(listener);
+  }
+
+  ready(id: string, questionId: string): void {
+    this.#own(id).inside.ready(questionId);
+  }
+
+  awaitReply(id: string, sent: Promise<void>): void {
+    this.#own(id).inside.awaitReply(sent);
+  }
+
   async wait(app: string, id: string, targets: WaitTarget[], options: WaitOptions): Promise<MachineState> {
     return waitFor(this.#find(app, id), targets, options);
   }
@@ -198,8 +241,7 @@ export class MachineManager implements MachineService {
   }
 
   #insert(app: string, name: string, config: MachineConfig, imageDigest: string): MachineRecord {
-    const { network, store, settings, bundles } = this.#deps;
-    const taken = new Set(store.machines.list().map((machine) => machine.address));
+    const { store, settings, bundles } = this.#deps;
     const at = new Date().toISOString();
     const record: MachineRecord = {
       id: newMachineId(),
@@ -212,7 +254,7 @@ export class MachineManager implements MachineService {
       config,
       imageDigest,
       bundleVersion: bundles.current.version,
-      address: network.allocate(taken),
+      address: freeAddress(this.#deps),
       snapshot: null,
       capturing: null,
       coldReason: "first_start",
@@ -256,6 +298,12 @@ export class MachineManager implements MachineService {
         { app_name: app, machine_id: id },
       );
     }
+    return controller;
+  }
+
+  #own(id: string): MachineController {
+    const controller = this.#controllers.get(id);
+    if (controller === undefined) throw new HibernautError("not_found", `There is no machine ${id} any more.`);
     return controller;
   }
 

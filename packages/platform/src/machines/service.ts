@@ -1,6 +1,17 @@
 /** What the API, the proxy and the command line may ask of machines: the only door to them. */
+import type { GuestCommand } from "../guest/command.ts";
+import type { CommandSpec } from "../guest/streams.ts";
 import type { MachineConfig } from "./config.ts";
-import type { AppRecord, CreateMachine, Eligibility, MachineEvent, MachineRecord, MachineState } from "./types.ts";
+import type { InsideListener } from "./inside.ts";
+import type {
+  AppRecord,
+  CreateMachine,
+  Eligibility,
+  KeepAwake,
+  MachineEvent,
+  MachineRecord,
+  MachineState,
+} from "./types.ts";
 
 /** States that `wait` can wait for; `settled` is any resting state. */
 export type WaitTarget = "running" | "stopped" | "suspended" | "destroyed" | "failed" | "created" | "settled";
@@ -35,6 +46,20 @@ export interface MachineService {
   stop(app: string, id: string): void;
   restart(app: string, id: string): void;
   destroy(app: string, id: string, options?: { force?: boolean }): void;
+  /** Runs a command in a running machine: `failed_precondition` in any other. */
+  run(app: string, id: string, spec: CommandSpec): GuestCommand;
+
+  /** What a machine's own programs may do, and hear; `id` is the machine's. */
+  /** The app and id of a machine of this platform that is not destroyed. */
+  identify(id: string): { app: string; id: string };
+  /** Keeps the machine from being put to sleep for being idle, for `ttlS` seconds from now; 0 ends that. */
+  keepAwake(id: string, ttlS: number, reason: string): KeepAwake | null;
+  /** Tells of starts and of suspends to get ready for, the last start first. Returns how to stop that. */
+  listen(id: string, listener: InsideListener): () => void;
+  /** An app is ready for the suspend with this id. `not_found` when none waits. */
+  ready(id: string, questionId: string): void;
+  /** A suspend waits, for a moment, for this reply to reach the guest. */
+  awaitReply(id: string, sent: Promise<void>): void;
   /**
    * Settles when one of the states was reached, even if the machine has already left it again.
    * Rejects with `deadline_exceeded` after `timeoutMs`, or `failed_precondition` once the machine

@@ -39,6 +39,13 @@ export interface PendingUpdate {
   from: RestingState;
 }
 
+/** A lease that an app took for itself. */
+export interface KeepAwake {
+  /** RFC 3339; over after that. */
+  until: string;
+  reason: string;
+}
+
 /** All that is stored about a machine. Times are RFC 3339 in UTC. */
 export interface MachineRecord {
   /** 14 hex digits. */
@@ -66,6 +73,8 @@ export interface MachineRecord {
   lastBoot: LastBoot | null;
   /** Why the machine is in its state: the fault of `failed`, the exit of `stopped`. */
   stateReason: string | null;
+  /** The app asked not to be put to sleep for being idle. */
+  keepAwake?: KeepAwake | null;
   /** Starts in a row by the restart policy. */
   restarts: number;
   createdAt: string;

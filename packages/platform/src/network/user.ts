@@ -3,12 +3,18 @@
  * the host, `127.x.y.z`, and each service port of the guest is reached at that address under the
  * same number, so addresses and ports stay the same across suspend, resume and restarts.
  */
-import { createHash, randomInt } from "node:crypto";
+import { randomInt } from "node:crypto";
 import { HibernautError } from "../errors.ts";
-import type { GuestNetwork, Network, NetworkAttachment } from "./contract.ts";
+import { type GuestNetwork, HOST_NAME, type Network, type NetworkAttachment, type NetworkMachine } from "./contract.ts";
+import { macOf } from "./mac.ts";
 
 /** QEMU's fixed inside view; every machine has its own stack, so equal addresses do not meet. */
-const GUEST: GuestNetwork = { address: "10.0.2.15/24", gateway: "10.0.2.2", dns: "10.0.2.3" };
+const GUEST: GuestNetwork = {
+  address: "10.0.2.15/24",
+  gateway: "10.0.2.2",
+  dns: "10.0.2.3",
+  hosts: [`10.0.2.2 ${HOST_NAME}`],
+};
 /** 127.0.x.y is left to everyone else on the host. */
 const SECOND_OCTET = { from: 16, to: 254 };
 const TRIES = 10_000;
@@ -28,15 +34,13 @@ export class UserNetwork implements Network {
     );
   }
 
-  async attach(machineId: string, address: string, ports: number[]): Promise<NetworkAttachment> {
-    return { mode: "user", mac: macOf(machineId), guest: GUEST, address, ports };
+  owns(address: string): boolean {
+    return address.startsWith("127.");
+  }
+
+  async attach({ id, address }: NetworkMachine, ports: number[]): Promise<NetworkAttachment> {
+    return { mode: "user", mac: macOf(id), guest: GUEST, address, ports };
   }
 
   async detach(): Promise<void> {}
-}
-
-/** A locally administered unicast MAC address that belongs to the machine for good. */
-export function macOf(machineId: string): string {
-  const hash = createHash("sha256").update(machineId).digest();
-  return ["02", ...[...hash.subarray(0, 5)].map((byte) => byte.toString(16).padStart(2, "0"))].join(":");
 }

@@ -5,13 +5,20 @@
  * An image that contains `broken` fails to start; one that contains `slow` takes its time.
  */
 import { randomBytes } from "node:crypto";
+import { duplexPair } from "node:stream";
 import { HibernautError } from "../../src/errors.ts";
+import { GuestAgent } from "../../src/guest/agent.ts";
+import type { GuestCommand } from "../../src/guest/command.ts";
+import { type CommandSpec, GuestStreams } from "../../src/guest/streams.ts";
+import { FakeGuest } from "../../src/hypervisor/fake/guest.ts";
 import { guestSize, type MachineConfig } from "../../src/machines/config.ts";
+import { Inside, type InsideListener } from "../../src/machines/inside.ts";
 import type { MachineService, MachineView, WaitTarget } from "../../src/machines/service.ts";
 import {
   type AppRecord,
   type CreateMachine,
   isResting,
+  type KeepAwake,
   type MachineEvent,
   type MachineRecord,
   type MachineState,
@@ -29,6 +36,7 @@ export class FakeMachineService implements MachineService {
   readonly apps = new Map<string, AppRecord>();
   readonly machines = new Map<string, MachineRecord>();
   readonly history = new Map<string, MachineEvent[]>();
+  readonly inside = new Map<string, Inside>();
   readonly waiters = new Set<Waiter>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
 
@@ -135,6 +143,49 @@ export class FakeMachineService implements MachineService {
       );
     }
     this.#pass(id, "destroying", "destroyed", "destroy");
+  }
+
+  /** Every command is `cat`. */
+  run(app: string, id: string, spec: CommandSpec): GuestCommand {
+    const { state } = this.#record(app, id);
+    if (state !== "running") throw new HibernautError("failed_precondition", `Machine ${id} is ${state}.`);
+    const streams = new GuestStreams();
+    const guest = new FakeGuest(() => {});
+    const [near, far] = duplexPair();
+    guest.connect(far);
+    const agent = new GuestAgent(near, streams);
+    void agent.hello(new AbortController().signal);
+    return streams.run(spec);
+  }
+
+  identify(id: string): { app: string; id: string } {
+    const record = this.machines.get(id);
+    if (!record) throw new HibernautError("not_found", "It is gone.");
+    return { app: record.app, id };
+  }
+
+  keepAwake(id: string, ttlS: number, reason: string): KeepAwake | null {
+    const lease = ttlS === 0 ? null : { until: new Date(Date.now() + ttlS * 1000).toISOString(), reason };
+    Object.assign(this.machines.get(id) ?? {}, { keepAwake: lease });
+    return lease;
+  }
+
+  listen(id: string, listener: InsideListener): () => void {
+    return this.#inside(id).subscribe(listener);
+  }
+
+  ready(id: string, questionId: string): void {
+    this.#inside(id).ready(questionId);
+  }
+
+  awaitReply(id: string, reply: Promise<void>): void {
+    this.#inside(id).awaitReply(reply);
+  }
+
+  #inside(id: string): Inside {
+    const inside = this.inside.get(id) ?? new Inside();
+    this.inside.set(id, inside);
+    return inside;
   }
 
   wait(

@@ -40,6 +40,7 @@ export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi>
       region: "local",
       hypervisor: { hypervisor: "fake", version: "1", accelerator: "fake", cpu_model: "none", machine_type: "none" },
       acceleratorReason: "a test",
+      network: { mode: "user", reason: "a test" },
       guestBundle: "1",
     },
     check: store.check,

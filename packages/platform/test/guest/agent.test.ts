@@ -9,7 +9,7 @@ const CONFIG: GuestConfig = {
   env: {},
   user: "",
   workdir: "/",
-  network: { address: "10.0.2.15/24", gateway: "10.0.2.2", dns: "10.0.2.3" },
+  network: { address: "10.0.2.15/24", gateway: "10.0.2.2", dns: "10.0.2.3", hosts: [] },
   ports: [],
 };
 const soon = () => AbortSignal.timeout(2000);

@@ -97,6 +97,8 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       readyTimeoutMs: 1000,
       resumeTimeoutMs: 5000,
       suspendTimeoutMs: 5000,
+      hookTimeoutMs: 1000,
+      keepAwakeMaxS: 3600,
       ...parts.settings,
     },
     log: { info: note, warn: note, error: note },

@@ -1,10 +1,14 @@
 /** A platform as its users run it: `hibernaut serve` in a process of its own, spoken to over HTTP. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { HibernautClient, type Machine, type MachineConfig } from "@hibernaut/client";
 import { findProcesses, killProcess } from "../../src/hypervisor/qemu/process.ts";
+import { listTaps } from "../../src/network/bridge/commands.ts";
+import { namesFor } from "../../src/network/bridge/names.ts";
+import { uninstallBridge } from "../../src/network/bridge/remove.ts";
 import { COUNTER_IMAGE, dataFolder } from "./qemu-world.ts";
 
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
@@ -100,6 +104,12 @@ export class Place {
     return this.served.client;
   }
 
+  /** The admin token. */
+  async token(): Promise<string> {
+    const text = await readFile(join(this.dataDir, "config.json"), "utf8");
+    return (JSON.parse(text) as { api_token: string }).api_token;
+  }
+
   async machine(config: Partial<MachineConfig> = {}): Promise<Machine> {
     const made = await this.client.createMachine(this.app, {
       config: { image: COUNTER_IMAGE, services: [{ internal_port: 8080 }], ...config },
@@ -137,18 +147,38 @@ export class Place {
     return folders.flat();
   }
 
-  /** Destroys everything, ends the platform, and says what is still there. */
-  async close(): Promise<{ processes: number; files: string[] }> {
+  /** Destroys everything, ends the platform, uninstalls its network, and says what is still there. */
+  async close(): Promise<typeof NOTHING_LEFT> {
     try {
       await this.client.deleteApp(this.app, { force: true });
       await this.served.stop();
-      return { processes: (await this.processes()).length, files: await this.leftovers() };
+      const left = { processes: (await this.processes()).length, files: await this.leftovers() };
+      const taps = await listTaps(namesFor(this.dataDir));
+      await uninstallBridge(this.dataDir);
+      return { ...left, network: [...taps, ...(await networkOf(this.dataDir))] };
     } finally {
       await this.served.stop();
       for (const left of await this.processes()) await killProcess(left);
+      await uninstallBridge(this.dataDir);
       await this.#dispose();
     }
   }
 }
 
-export const NOTHING_LEFT = { processes: 0, files: [] };
+export const NOTHING_LEFT: { processes: number; files: string[]; network: string[] } = {
+  processes: 0,
+  files: [],
+  network: [],
+};
+
+/** Interfaces and tables of the platform on a data folder that are there now. */
+export async function networkOf(dataDir: string): Promise<string[]> {
+  if (process.getuid?.() !== 0) return [];
+  const names = namesFor(dataDir);
+  const links = (await readdir("/sys/class/net")).filter((name) => name.startsWith(names.bridge));
+  const tables = await promisify(execFile)("nft", ["list", "tables"]).then(
+    ({ stdout }) => stdout.split("\n").filter((line) => line.endsWith(` ${names.table}`)),
+    () => [], // no nft, no tables
+  );
+  return [...links, ...tables];
+}

@@ -50,7 +50,7 @@ test(`${BOOTS} cold boots in a row while every CPU is busy: none hangs`, { timeo
     await files.prepare(machineId);
     await files.freshLayer(machineId);
     const { layer, memory, run, console: consoleLog } = files.paths(machineId);
-    const plug = await network.attach(machineId, network.allocate(new Set()), []);
+    const plug = await network.attach({ id: machineId, app: "app", address: network.allocate(new Set()) }, []);
     const began = performance.now();
     const limit = AbortSignal.timeout(HUNG_MS);
     const vmm = await hypervisor.boot(

@@ -27,7 +27,7 @@ describeHypervisor("the fake", async () => {
         memory: join(runDir, "memory"),
         runDir,
         consoleLog: "",
-        network: await network.attach(machineId, "127.20.0.1", [8080]),
+        network: await network.attach({ id: machineId, app: "app", address: "127.20.0.1" }, [8080]),
       };
     },
     guestConfig: (): GuestConfig => ({
@@ -36,7 +36,7 @@ describeHypervisor("the fake", async () => {
       env: {},
       user: "",
       workdir: "/",
-      network: { address: "10.0.2.15/24", gateway: "10.0.2.2", dns: "10.0.2.3" },
+      network: { address: "10.0.2.15/24", gateway: "10.0.2.2", dns: "10.0.2.3", hosts: [] },
       ports: [8080],
     }),
     request: async (spec) => {

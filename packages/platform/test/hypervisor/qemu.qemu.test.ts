@@ -32,7 +32,7 @@ describeHypervisor("QEMU", async () => {
       await files.prepare(machineId);
       await files.freshLayer(machineId);
       const { layer, memory, run, console } = files.paths(machineId);
-      const plug = await network.attach(machineId, network.allocate(new Set()), [8080]);
+      const plug = await network.attach({ id: machineId, app: "app", address: network.allocate(new Set()) }, [8080]);
       return {
         machineId,
         cpus: 1,

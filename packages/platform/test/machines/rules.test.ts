@@ -35,7 +35,7 @@ test("the environment: the image's, the machine's over it, the platform's over b
     region: "r",
     config: { image: "i", env: { PATH: "/mine", FLY_REGION: "forged" } },
   };
-  const network = { address: "10.0.2.15/24", gateway: "", dns: "" };
+  const network = { address: "10.0.2.15/24", gateway: "", dns: "", hosts: [] };
   expect(environmentOf(machine as unknown as MachineRecord, image, network)).toMatchObject({
     PATH: "/mine",
     EMPTY: "",

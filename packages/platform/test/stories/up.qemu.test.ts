@@ -49,7 +49,12 @@ test("npm run up -- --exit --json: a machine starts, sleeps and wakes where it s
     resumed: true,
     accelerator: expect.stringMatching(/^(kvm|tcg)$/),
     suspend_ms: expect.any(Number),
-    counts: [1, 2, 3],
+    search: "tea",
+    found: ["Jalapeño Green Tea Jar", "Salted Green Tea"],
+    requests: [1, 2],
+    app: "hibernaut-tour",
+    machine_id: expect.any(String),
+    address: expect.stringMatching(/^[\d.]+:3000$/),
   });
   // Not a race but what resume is for; both were measured in the same minute on the same host.
   expect((result.cold_start_ms ?? 0) / (result.resume_ms ?? 1)).toBeGreaterThanOrEqual(8);
@@ -62,6 +67,7 @@ test("npm run up stays until Ctrl-C, which ends it cleanly", async () => {
   // As a terminal does: to the whole foreground group.
   process.kill(-(child.pid ?? Number.NaN), "SIGINT");
   await closed;
-  expect(output.err).toMatch(/memory\s+kept/);
+  expect(output.err).toMatch(/search\s+2 products match "tea"/);
+  expect(output.err).toMatch(/memory\s+kept: the same process/);
   expect(output.err).not.toMatch(/Error|ERR/);
 });

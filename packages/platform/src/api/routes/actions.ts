@@ -1,7 +1,11 @@
 /** `POST .../machines/{machine_id}/{start,stop,suspend,restart}`: accepted at once, carried out after. */
+import type { ServerResponse } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { Api, ApiDeps } from "../deps.ts";
 import { MachineParams, NoBody, NoQuery, Ok, replies, StartReply } from "../schemas.ts";
+
+/** What a machine may do to itself. */
+const ON_ITSELF: ReadonlySet<string> = new Set(["suspend", "stop"]);
 
 /** Registers the routes of actions. */
 export function actionRoutes(app: Api, { machines }: ApiDeps): void {
@@ -27,8 +31,13 @@ export function actionRoutes(app: Api, { machines }: ApiDeps): void {
   ] as const) {
     app.post(
       `${path}/${action}`,
-      { preValidation: allowNoBody, schema: { ...schema, summary, response: replies(200, Ok) } },
-      async ({ params }) => {
+      {
+        preValidation: allowNoBody,
+        schema: { ...schema, summary, response: replies(200, Ok) },
+        ...(ON_ITSELF.has(action) && { config: { inside: "self" as const } }),
+      },
+      async ({ params, insideMachine }, reply) => {
+        if (insideMachine !== null) machines.awaitReply(insideMachine, sent(reply.raw));
         machines[action](params.app_name, params.machine_id);
         return { ok: true as const };
       },
@@ -36,7 +45,11 @@ export function actionRoutes(app: Api, { machines }: ApiDeps): void {
   }
 }
 
+function sent(reply: ServerResponse): Promise<void> {
+  return new Promise((resolve) => reply.once("close", resolve).once("finish", resolve));
+}
+
 /** Actions take nothing yet: both no body and an empty object say so. */
-async function allowNoBody(request: FastifyRequest): Promise<void> {
+export async function allowNoBody(request: FastifyRequest): Promise<void> {
   if (request.body === undefined) request.body = {};
 }

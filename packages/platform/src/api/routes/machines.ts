@@ -20,6 +20,9 @@ const EVENTS_LIMIT = 100;
 const COLLECTION = "/v1/apps/:app_name/machines";
 const ITEM = `${COLLECTION}/:machine_id`;
 
+/** A machine may read itself. */
+const ITSELF = { inside: "self" } as const;
+
 /** Registers the routes of machines. */
 export function machineRoutes(app: Api, { machines }: ApiDeps): void {
   const tags = ["machines"];
@@ -65,7 +68,7 @@ export function machineRoutes(app: Api, { machines }: ApiDeps): void {
 
   app.get(
     ITEM,
-    { schema: { ...one, summary: "Show a machine", response: replies(200, MachineReply) } },
+    { config: ITSELF, schema: { ...one, summary: "Show a machine", response: replies(200, MachineReply) } },
     async ({ params }) => machineWire(machines.get(params.app_name, params.machine_id)),
   );
 
@@ -94,6 +97,7 @@ export function machineRoutes(app: Api, { machines }: ApiDeps): void {
   app.get(
     `${ITEM}/events`,
     {
+      config: ITSELF,
       schema: {
         ...one,
         summary: "A machine's history, newest first",

@@ -44,6 +44,7 @@ export function healthRoute(app: Api, { platform, check }: ApiDeps): void {
         accelerator: platform.hypervisor.accelerator,
         accelerator_reason: platform.acceleratorReason,
         guest_bundle: platform.guestBundle,
+        network: platform.network,
       };
     },
   );

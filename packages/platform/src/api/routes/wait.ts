@@ -34,6 +34,7 @@ export function waitRoute(app: Api, { machines }: ApiDeps): void {
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/wait",
     {
+      config: { inside: "self" },
       schema: {
         tags: ["machines"],
         summary: "Wait for a state",

@@ -69,7 +69,10 @@ export class FakeGuest {
     while (!this.#paused && this.#pending.length > 0) this.#handle(this.#pending.shift() as Frame);
   }
 
-  #handle({ type, payload }: Frame): void {
+  #handle({ type, payload, stream }: Frame): void {
+    // Every command is `cat`: what comes in goes out, and it ends with its input.
+    if (type === FrameType.data) this.#echo(payload, stream);
+    if (type === FrameType.end) this.#send(FrameType.execExit, Buffer.alloc(9), stream);
     if (type === FrameType.helloRequest) this.#hello();
     if (type === FrameType.ping) this.#send(FrameType.pong, payload);
     if (type === FrameType.run) {
@@ -84,7 +87,7 @@ export class FakeGuest {
     if (type === FrameType.awake) {
       this.#quiet = false;
       this.state.clockOffsetMs = Number(payload.readBigUInt64LE() / 1_000_000n) - Date.now();
-      this.#send(FrameType.awoken);
+      this.#send(FrameType.awoken, Buffer.concat([payload.subarray(0, 8), Buffer.alloc(1)]));
     }
     if (type === FrameType.stop) {
       this.exit(0);
@@ -92,10 +95,17 @@ export class FakeGuest {
     }
   }
 
+  #echo(bytes: Buffer, stream: number): void {
+    const credit = Buffer.alloc(4);
+    credit.writeUInt32LE(bytes.length);
+    this.#send(FrameType.credit, credit, stream);
+    this.#send(FrameType.data, bytes, stream);
+  }
+
   #hello(): void {
     this.#quiet = false;
     const payload = Buffer.alloc(28);
-    payload.writeUInt32LE(1, 0);
+    payload.writeUInt32LE(2, 0);
     payload[4] = this.state.phase;
     payload[5] = this.state.ready ? 1 : 0;
     this.#exitPayload().copy(payload, 12);
@@ -108,7 +118,7 @@ export class FakeGuest {
     return payload;
   }
 
-  #send(type: number, payload?: Buffer): void {
-    if (this.#channel?.writable) this.#channel.write(encodeFrame(type, payload));
+  #send(type: number, payload?: Buffer, stream?: number): void {
+    if (this.#channel?.writable) this.#channel.write(encodeFrame(type, payload, stream));
   }
 }

@@ -118,7 +118,7 @@ async function bootUnderKvm(
     const network = {
       mode: "user",
       mac: "02:00:00:00:00:01",
-      guest: { address: "", gateway: "", dns: "" },
+      guest: { address: "", gateway: "", dns: "", hosts: [] },
       address: "",
       ports: [],
     } as const;

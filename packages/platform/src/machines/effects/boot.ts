@@ -5,11 +5,13 @@ import type { GuestAgent } from "../../guest/agent.ts";
 import type { VmmSpec } from "../../hypervisor/contract.ts";
 import type { Image } from "../../images/contract.ts";
 import { messageOf } from "../../text.ts";
+import { freeAddress } from "../address.ts";
 import { guestSize, servicePorts } from "../config.ts";
 import { guestConfigOf } from "../environment.ts";
 import { restartDelay } from "../restart.ts";
 import type { LastBoot, MachineRecord } from "../types.ts";
 import { type EffectContext, type EffectResult, originOf, within } from "./context.ts";
+import { runHooks } from "./hooks.ts";
 
 /** The reason of a cold start after a resume that platform and guest did not live to see the end of. */
 const LOST = "resume_lost";
@@ -31,7 +33,7 @@ export async function boot(context: EffectContext): Promise<EffectResult> {
       return {
         outcome: "started",
         patch: booted("resume", "snapshot"),
-        details: { kind: "resume" },
+        details: { kind: "resume", ...resumed.details },
         after: resumed.after,
       };
     return await deps.bootSlots.run(() => coldStart(context, resumed.reason, booted), context.signal);
@@ -49,12 +51,16 @@ async function waitBeforeRestart({ record, signal }: EffectContext): Promise<voi
 }
 
 /** Tries the snapshot. Answers with the reason when the start has to be cold. */
-async function resume(context: EffectContext): Promise<{ after(): Promise<void> } | { reason: string }> {
+async function resume(
+  context: EffectContext,
+): Promise<{ after(): Promise<void>; details: Record<string, unknown> } | { reason: string }> {
   const { deps, record } = context;
   if (record.snapshot === null) return { reason: record.coldReason === CONSUMED ? LOST : record.coldReason };
   const { generation } = record.snapshot;
   const after = () => deps.snapshots.discard(record.id, generation);
-  const usable = await deps.snapshots.usable(generation, originOf(record, deps, deps.hypervisor.identity()));
+  const usable = deps.network.owns(record.address)
+    ? await deps.snapshots.usable(generation, originOf(record, deps, deps.hypervisor.identity()))
+    : `network_changed: ${record.address} is no address of the present network`;
   if (typeof usable === "string") {
     context.patch({ snapshot: null, coldReason: usable });
     await after();
@@ -69,8 +75,13 @@ async function resume(context: EffectContext): Promise<{ after(): Promise<void> 
     // From here on the snapshot is spent, whatever happens: it must be stored before the guest runs.
     context.patch({ snapshot: null, coldReason: CONSUMED });
     await vmm.run();
-    await agent.awake(limit);
-    return { after };
+    const { hooks, clockOffMs } = await agent.awake(limit);
+    deps.log.info({ machine: record.id, clockOffMs }, "the guest is awake");
+    const sleptMs = Date.now() - Date.parse(record.snapshot.created_at);
+    context.inside.started("resume", sleptMs);
+    const failed = hooks ? await runHooks(context, "post-resume", deps.settings.hookTimeoutMs) : undefined;
+    if (failed !== undefined) deps.log.warn({ machine: record.id, reason: failed }, "the machine goes on all the same");
+    return { after, details: { slept_ms: sleptMs, ...(failed !== undefined && { hooks: failed }) } };
   } catch (error) {
     await context.kill();
     // QEMU that cannot even be started (no memory, a port that is taken) says nothing about the
@@ -92,8 +103,10 @@ async function coldStart(context: EffectContext, reason: string, booted: Booted)
   await deps.files.requireRoom(record.id, memoryMb);
   if (record.resetLayer || !(await deps.files.hasLayer(record.id))) await deps.files.freshLayer(record.id);
   context.patch({ resetLayer: false, coldReason: reason });
+  if (!deps.network.owns(record.address)) context.patch({ address: freeAddress(deps) });
   const { spec, image } = await specOf(context);
   const limit = within(signal, deps.settings.bootTimeoutMs, "the boot");
+  context.inside.streams.reset("the machine was started from scratch");
   const { agent } = await context.attach(await deps.hypervisor.boot(spec, limit));
   const hello = await agent.hello(limit);
   if (hello.phase !== "waiting") throw new Error(agent.startFailure ?? "the guest ended before its app was started");
@@ -107,7 +120,9 @@ async function startApp(
   patch: () => Partial<MachineRecord>,
 ): Promise<EffectResult> {
   const { deps, record, signal } = context;
-  const { guest } = await deps.network.attach(record.id, record.address, servicePorts(record.config));
+  const { guest } = await deps.network.attach(record, servicePorts(record.config));
+  const { restedSince } = context;
+  context.inside.started("cold", restedSince === undefined ? 0 : Date.now() - Date.parse(restedSince));
   await agent.run(
     guestConfigOf(record, image.config, guest),
     within(signal, deps.settings.bootTimeoutMs, "starting the app"),
@@ -174,7 +189,7 @@ async function specOf(context: EffectContext): Promise<{ spec: VmmSpec; image: I
   }
   const paths = deps.files.paths(record.id);
   const { cpus, memoryMb } = guestSize(record.config);
-  const network = await deps.network.attach(record.id, record.address, servicePorts(record.config));
+  const network = await deps.network.attach(record, servicePorts(record.config));
   const spec: VmmSpec = {
     machineId: record.id,
     cpus,

@@ -1,10 +1,14 @@
 /** Suspending a machine: its state to disk, whole, then its VMM away. */
 import { messageOf } from "../../text.ts";
+import { readyTimeoutMs } from "../config.ts";
 import { type EffectContext, type EffectResult, originOf, within } from "./context.ts";
+import { getReady } from "./hooks.ts";
 
 /** The guest flushes its disks before it stands still; one that writes a lot may take a while. */
 const QUIESCE_TIMEOUT_MS = 10_000;
 const WAKE_TIMEOUT_MS = 10_000;
+/** A program that asked for the suspend itself should have its answer before it stands still. */
+const REPLY_TIMEOUT_MS = 1_000;
 
 export async function capture(context: EffectContext): Promise<EffectResult> {
   const { deps, record, live } = context;
@@ -15,6 +19,10 @@ export async function capture(context: EffectContext): Promise<EffectResult> {
   const began = performance.now();
   try {
     if ((await live.vmm.state()) !== "running") throw new Error("the guest stands still; see its state_reason");
+    await context.inside.repliesSent(within(limit, REPLY_TIMEOUT_MS, "the reply")).catch(() => limit.throwIfAborted());
+    const readyMs = readyTimeoutMs(record.config);
+    const unready = readyMs > 0 ? await getReady(context, readyMs) : undefined;
+    if (unready !== undefined) deps.log.warn({ machine: record.id, reason: unready }, "suspending all the same");
     await live.agent.quiesce(within(limit, QUIESCE_TIMEOUT_MS, "flushing the guest's disks"));
     if (context.exit !== undefined) throw new Error("the app ended meanwhile");
     await live.vmm.pause();
@@ -38,7 +46,7 @@ export async function capture(context: EffectContext): Promise<EffectResult> {
         coldReason: "",
         stateReason: null,
       },
-      details: { size_bytes: size, ...durations },
+      details: { size_bytes: size, ...durations, ...(unready !== undefined && { unready }) },
     };
   } catch (error) {
     return turnBack(context, generation, messageOf(error));
@@ -59,6 +67,7 @@ async function turnBack(context: EffectContext, generation: string, reason: stri
   // A guest that is slow to answer is not lost: it speaks again by itself after a while.
   await live.agent
     .awake(within(new AbortController().signal, WAKE_TIMEOUT_MS, "waking the guest"))
+    .then(() => readyTimeoutMs(record.config) > 0 && context.inside.started("resume", 0))
     .catch((error: unknown) => {
       deps.log.warn(
         { machine: record.id, reason: messageOf(error) },

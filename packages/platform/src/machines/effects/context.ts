@@ -4,6 +4,7 @@ import type { HypervisorIdentity, Vmm } from "../../hypervisor/contract.ts";
 import type { SnapshotOrigin } from "../../snapshots/manifest.ts";
 import { guestSize } from "../config.ts";
 import type { MachineDependencies } from "../dependencies.ts";
+import type { Inside } from "../inside.ts";
 import type { Outcome } from "../lifecycle.ts";
 import type { MachineRecord } from "../types.ts";
 
@@ -34,6 +35,12 @@ export interface EffectContext {
   /** Takes back a reason that no longer holds; another one stays. */
   clearReason(reason: string): void;
   readonly live: LiveGuest | undefined;
+  /** What the programs in the guest are told and say; it outlives guests. */
+  readonly inside: Inside;
+  /** Adds to the machine's log; `stream` as in frames. */
+  output(stream: number, data: Buffer): void;
+  /** When the machine last ran, before the start that is under way; undefined for its first. */
+  readonly restedSince: string | undefined;
   /** Connects the agent and makes the guest the machine's. */
   attach(vmm: Vmm): Promise<LiveGuest>;
   /** Ends the guest, if there is one, and waits until it is gone. */

@@ -70,7 +70,12 @@ export async function remove(context: EffectContext): Promise<EffectResult> {
   }
 }
 
-const FORGOTTEN = { snapshot: null, capturing: null, resetLayer: true } satisfies Partial<MachineRecord>;
+const FORGOTTEN = {
+  snapshot: null,
+  capturing: null,
+  resetLayer: true,
+  keepAwake: null,
+} satisfies Partial<MachineRecord>;
 
 async function endGuest(context: EffectContext): Promise<void> {
   const { deps, record, live, signal } = context;
@@ -86,6 +91,5 @@ async function endGuest(context: EffectContext): Promise<void> {
 
 async function forgetState({ deps, record }: EffectContext): Promise<void> {
   await deps.snapshots.discardOthers(record.id, undefined);
-  await deps.network.detach(record.id);
   await deps.files.forgetMemory(record.id);
 }

@@ -1,0 +1,148 @@
+/**
+ * `GET .../machines/{machine_id}/exec` as a WebSocket: a command whose input and outputs are streamed.
+ * Every message is binary; its first byte says what the rest is.
+ */
+import type { Readable } from "node:stream";
+import type { WebSocket } from "@fastify/websocket";
+import type { GuestCommand } from "../../guest/command.ts";
+import { messageOf } from "../../text.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import { ExecStreamQuery, MachineParams } from "../schemas.ts";
+
+/** First bytes of messages. The client's twin is `packages/client/src/exec.ts`. */
+export const Channel = {
+  /** To the command: its input. */
+  stdin: 0,
+  stdout: 1,
+  stderr: 2,
+  /** From the platform, last: JSON `{exit_code, exit_signal, timed_out, error}`. */
+  exit: 3,
+  /** To the command's terminal: JSON `{rows, columns}`. */
+  resize: 4,
+  /** To the command: its input ends. */
+  end: 5,
+} as const;
+
+const DEFAULT_ROWS = 24;
+const DEFAULT_COLUMNS = 80;
+const SIGNAL_BASE = 128;
+/** A client that vanished without a word is noticed after two of these. */
+const PING_INTERVAL_MS = 30_000;
+/** WebSocket's code for a normal end. */
+const NORMAL = 1000;
+
+/** Registers the streamed command. */
+export function execStreamRoute(app: Api, { machines }: ApiDeps): void {
+  app.get(
+    "/v1/apps/:app_name/machines/:machine_id/exec",
+    {
+      websocket: true,
+      schema: {
+        tags: ["machines"],
+        summary: "Run a command in a machine and stream its input and output over a WebSocket",
+        params: MachineParams,
+        querystring: ExecStreamQuery,
+      },
+      // Refused as HTTP, before the upgrade: a WebSocket has no way to say why.
+      preHandler: async (request) => {
+        const { params, query } = request;
+        const { command, tty = false, stdin = false, timeout = 0, rows, columns, user, workdir } = query;
+        const terminal = { rows: rows ?? DEFAULT_ROWS, columns: columns ?? DEFAULT_COLUMNS };
+        const running = machines.run(params.app_name, params.machine_id, {
+          args: [command].flat(),
+          input: stdin || tty,
+          timeoutMs: timeout * 1000,
+          ...(tty && { terminal, env: { TERM: query.term ?? "xterm" } }),
+          ...(user !== undefined && { user }),
+          ...(workdir !== undefined && { workdir }),
+        });
+        commands.set(request, running);
+      },
+    },
+    (socket, request) => {
+      const command = commands.get(request);
+      if (command !== undefined) void stream(socket, command);
+    },
+  );
+}
+
+const commands = new WeakMap<object, GuestCommand>();
+
+async function stream(socket: WebSocket, command: GuestCommand): Promise<void> {
+  const stopPinging = watch(socket);
+  socket.on("close", () => {
+    stopPinging();
+    command.kill("the client is gone");
+  });
+  socket.on("error", () => socket.terminate());
+  socket.on("message", (data: Buffer) => take(socket, command, data));
+  const outputs = Promise.all([
+    send(socket, Channel.stdout, command.stdout),
+    send(socket, Channel.stderr, command.stderr),
+  ]);
+  const report = await command.exit.then(
+    ({ code, signal, timedOut, failure }) => ({
+      exit_code: signal === 0 ? code : SIGNAL_BASE + signal,
+      exit_signal: signal,
+      timed_out: timedOut,
+      error: failure ?? null,
+    }),
+    (error: unknown) => ({ exit_code: null, exit_signal: 0, timed_out: false, error: messageOf(error) }),
+  );
+  await outputs.catch(() => {});
+  if (socket.readyState !== socket.OPEN) return;
+  socket.send(Buffer.concat([Buffer.from([Channel.exit]), Buffer.from(JSON.stringify(report))]));
+  socket.close(NORMAL);
+}
+
+/** One message at a time, so that a slow client holds up the command and not our memory. */
+async function send(socket: WebSocket, channel: number, output: Readable): Promise<void> {
+  for await (const chunk of output as AsyncIterable<Buffer>) {
+    await new Promise<void>((resolve, reject) => {
+      socket.send(Buffer.concat([Buffer.from([channel]), chunk]), (error) => (error ? reject(error) : resolve()));
+    });
+  }
+}
+
+function take(socket: WebSocket, command: GuestCommand, data: Buffer): void {
+  const rest = data.subarray(1);
+  if (data[0] === Channel.end) command.stdin.end();
+  if (data[0] === Channel.resize) resize(command, rest);
+  if (data[0] !== Channel.stdin || command.stdin.writableEnded || command.stdin.destroyed) return;
+  if (!command.stdin.write(rest) && !socket.isPaused) waitForRoom(socket, command);
+}
+
+function waitForRoom(socket: WebSocket, { stdin }: GuestCommand): void {
+  const goOn = () => {
+    stdin.off("drain", goOn).off("close", goOn);
+    socket.resume();
+  };
+  socket.pause();
+  stdin.on("drain", goOn).on("close", goOn);
+}
+
+function resize(command: GuestCommand, text: Buffer): void {
+  try {
+    const { rows, columns } = JSON.parse(text.toString()) as { rows: number; columns: number };
+    if (isSize(rows) && isSize(columns)) command.resize(rows, columns);
+  } catch {
+    // no size, no change
+  }
+}
+
+function isSize(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) > 0 && Number(value) < 65_536;
+}
+
+function watch(socket: WebSocket): () => void {
+  let answered = true;
+  socket.on("pong", () => {
+    answered = true;
+  });
+  const timer = setInterval(() => {
+    if (!answered) socket.terminate();
+    answered = false;
+    socket.ping();
+  }, PING_INTERVAL_MS);
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,75 @@
+/** `POST .../machines/{machine_id}/exec`: runs a command in a machine and answers when it ended. */
+import type { Readable } from "node:stream";
+import { HibernautError } from "../../errors.ts";
+import { GuestError } from "../../guest/error.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import { ExecBody, ExecReply, MachineParams, NoQuery, replies } from "../schemas.ts";
+
+/** Of each output. What is more is read and dropped, so that the command goes on. */
+export const MAX_OUTPUT_BYTES = 1024 * 1024;
+const TIMEOUT_S = 60;
+/** As shells say that a signal ended a command. */
+const SIGNAL_BASE = 128;
+
+/** Registers the command that is answered whole; `exec-stream.ts` has the one that is streamed. */
+export function execRoute(app: Api, { machines }: ApiDeps): void {
+  app.post(
+    "/v1/apps/:app_name/machines/:machine_id/exec",
+    {
+      schema: {
+        tags: ["machines"],
+        summary: "Run a command in a machine",
+        description: `Of stdout and stderr the first ${MAX_OUTPUT_BYTES} bytes each are kept. After the time-out the command is killed with its process group. With \`Upgrade: websocket\` the same path streams, see the documents.`,
+        params: MachineParams,
+        querystring: NoQuery,
+        body: ExecBody,
+        response: replies(200, ExecReply),
+      },
+    },
+    async ({ params, body }, reply) => {
+      const { command: args, stdin = "", timeout = TIMEOUT_S, env, user, workdir } = body;
+      const command = machines.run(params.app_name, params.machine_id, {
+        args,
+        input: stdin !== "",
+        timeoutMs: timeout * 1000,
+        ...(env !== undefined && { env }),
+        ...(user !== undefined && { user }),
+        ...(workdir !== undefined && { workdir }),
+      });
+      const leave = () => command.kill();
+      reply.raw.once("close", leave);
+      try {
+        command.stdin.end(stdin);
+        const [stdout, stderr, exit] = await Promise.all([
+          collect(command.stdout),
+          collect(command.stderr),
+          command.exit,
+        ]);
+        return {
+          exit_code: exit.signal === 0 ? exit.code : SIGNAL_BASE + exit.signal,
+          exit_signal: exit.signal,
+          stdout: stdout.text,
+          stderr: exit.failure === undefined ? stderr.text : `${exit.failure}\n`,
+          timed_out: exit.timedOut,
+          truncated: stdout.truncated || stderr.truncated,
+        };
+      } catch (error) {
+        if (error instanceof GuestError)
+          throw new HibernautError("aborted", `The command did not end: ${error.message}.`, params);
+        throw error;
+      } finally {
+        reply.raw.off("close", leave);
+      }
+    },
+  );
+}
+
+async function collect(output: Readable): Promise<{ text: string; truncated: boolean }> {
+  const kept: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of output as AsyncIterable<Buffer>) {
+    if (size < MAX_OUTPUT_BYTES) kept.push(chunk.subarray(0, MAX_OUTPUT_BYTES - size));
+    size += chunk.length;
+  }
+  return { text: Buffer.concat(kept).toString("utf8"), truncated: size > MAX_OUTPUT_BYTES };
+}

@@ -1,0 +1,102 @@
+/** What only programs inside a machine may ask for: keep-awake leases, and the events of their own machine. */
+import { PassThrough } from "node:stream";
+import type { FastifyRequest } from "fastify";
+import { HibernautError } from "../../errors.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import { KeepAliveBody, KeepAliveReply, NoBody, NoQuery, Ok, QuestionParams, replies } from "../schemas.ts";
+import { allowNoBody } from "./actions.ts";
+
+/** An event is a line; a program that reads none for so long is cut off. */
+const MAX_UNREAD_BYTES = 65_536;
+
+/** Registers the routes that have no meaning from outside. */
+export function insideRoutes(app: Api, { machines }: ApiDeps): void {
+  const config = { inside: "only" } as const;
+  const tags = ["inside"];
+  const listeners = new Set<PassThrough>();
+  app.addHook("preClose", async () => {
+    for (const stream of listeners) stream.end();
+  });
+
+  app.put(
+    "/v1/keepalive",
+    {
+      config,
+      schema: {
+        tags,
+        summary: "Keep this machine awake, however idle it seems",
+        querystring: NoQuery,
+        body: KeepAliveBody,
+        response: replies(200, KeepAliveReply),
+      },
+    },
+    async (request) => {
+      const { ttl, reason = "" } = request.body;
+      return { ok: true as const, keep_awake: machines.keepAwake(selfOf(request), ttl, reason) };
+    },
+  );
+
+  app.delete(
+    "/v1/keepalive",
+    { config, schema: { tags, summary: "End the keep-awake", querystring: NoQuery, response: replies(200, Ok) } },
+    async (request) => {
+      machines.keepAwake(selfOf(request), 0, "");
+      return { ok: true as const };
+    },
+  );
+
+  app.get(
+    "/v1/events",
+    {
+      config,
+      schema: {
+        tags,
+        summary: "Starts and suspends of this machine, as server-sent events",
+        description:
+          '`event: resume` or `cold` with `{"kind","slept_ms"}`, the last start first; `event: suspend` with `{"kind","id","deadline_ms"}` when `suspend_config` asks the app to get ready. The stream goes on after a resume.',
+        querystring: NoQuery,
+        produces: ["text/event-stream"],
+      },
+    },
+    (request, reply) => {
+      const id = selfOf(request);
+      const stream = new PassThrough({ highWaterMark: MAX_UNREAD_BYTES });
+      listeners.add(stream);
+      const stop = machines.listen(id, (event) => {
+        if (stream.writableLength > MAX_UNREAD_BYTES) stream.destroy();
+        else stream.write(`event: ${event.kind}\ndata: ${JSON.stringify(event)}\n\n`);
+      });
+      reply.raw.once("close", () => {
+        stop();
+        listeners.delete(stream);
+        stream.destroy();
+      });
+      return reply.header("cache-control", "no-store").type("text/event-stream").send(stream);
+    },
+  );
+
+  app.post(
+    "/v1/events/:event_id/ready",
+    {
+      config,
+      preValidation: allowNoBody,
+      schema: {
+        tags,
+        summary: "Say that this program is ready for the suspend",
+        params: QuestionParams,
+        querystring: NoQuery,
+        body: NoBody,
+        response: replies(200, Ok),
+      },
+    },
+    async (request) => {
+      machines.ready(selfOf(request), request.params.event_id);
+      return { ok: true as const };
+    },
+  );
+}
+
+function selfOf(request: FastifyRequest): string {
+  if (request.insideMachine === null) throw new HibernautError("internal", "The route lets only machines in.");
+  return request.insideMachine;
+}

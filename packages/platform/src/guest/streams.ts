@@ -1,0 +1,129 @@
+/**
+ * Streams between programs in a guest and the platform, over the one agent channel: connections to the local API
+ * and commands. They outlive the channel: while the machine sleeps they wait, and go on after the resume.
+ * `packages/guest/agent/streams.h` is the twin and says what each frame means.
+ */
+import { randomBytes } from "node:crypto";
+import type { Duplex } from "node:stream";
+import { type CommandExit, GuestCommand } from "./command.ts";
+import { GuestConnection } from "./connection.ts";
+import { GuestError } from "./error.ts";
+import { type Frame, FrameType } from "./frame.ts";
+import { type CommandSpec, encodeCommand } from "./records.ts";
+
+export type { CommandExit } from "./command.ts";
+
+/** Sends one frame to the agent. */
+export type SendFrame = (type: number, payload: Uint8Array, stream: number) => void;
+
+/** What a stream needs of its surroundings. */
+export interface StreamLink {
+  send(type: number, payload?: Uint8Array): void;
+  /** The stream is over; nothing more will come for it. */
+  forget(): void;
+}
+
+/** One end of a stream. */
+export interface StreamEnd {
+  receive(frame: Frame): void;
+  /** The guest is gone. */
+  fail(error: Error): void;
+}
+
+/** Even numbers are ours; the low ones are the app's output. */
+const FIRST_COMMAND = 16;
+const STREAM_TYPES: ReadonlySet<number> = new Set([
+  FrameType.data,
+  FrameType.end,
+  FrameType.credit,
+  FrameType.reset,
+  FrameType.accept,
+  FrameType.dataErr,
+  FrameType.execExit,
+]);
+
+export class GuestStreams {
+  /** Tells the agent whether it still talks to the one that knows its streams. */
+  readonly session = randomBytes(8);
+  /** A program connected to the local API. */
+  onConnection: (connection: Duplex) => void = (connection) => connection.destroy();
+  readonly #streams = new Map<number, StreamEnd>();
+  #send: SendFrame | undefined;
+  /** What waits for the guest to be reachable; bounded by the credit of the streams. */
+  #held: Parameters<SendFrame>[] = [];
+  #nextCommand = FIRST_COMMAND;
+
+  /** Streams that are open. */
+  get open(): number {
+    return this.#streams.size;
+  }
+
+  /** Runs a command in the guest. Throws a RangeError when command and environment do not fit a frame. */
+  run(spec: CommandSpec): GuestCommand {
+    const payload = encodeCommand(spec);
+    const id = this.#nextCommand;
+    this.#nextCommand += 2;
+    const command = new GuestCommand(this.#link(id));
+    this.#streams.set(id, command);
+    this.#emit(FrameType.exec, payload, id);
+    return command;
+  }
+
+  /** Takes a frame; false when it is none of a stream. */
+  receive(frame: Frame): boolean {
+    if (!STREAM_TYPES.has(frame.type)) return false;
+    if (frame.type === FrameType.accept) this.#accept(frame.stream);
+    else {
+      const stream = this.#streams.get(frame.stream);
+      if (stream !== undefined) stream.receive(frame);
+      // A stream of an earlier platform, or one that we ended while this was on its way.
+      else if (frame.type === FrameType.data || frame.type === FrameType.dataErr)
+        this.#emit(FrameType.reset, Buffer.from("unknown stream"), frame.stream);
+    }
+    return true;
+  }
+
+  /** The guest can be reached from now on; what waited is sent. */
+  flow(send: SendFrame): void {
+    this.#send = send;
+    const held = this.#held;
+    this.#held = [];
+    for (const frame of held) send(...frame);
+  }
+
+  /** Nothing more is sent, so that the guest can be captured with nothing on its way. */
+  hold(): void {
+    this.#send = undefined;
+  }
+
+  /** The guest is gone for good, and its ends of the streams with it. */
+  reset(why: string): void {
+    this.hold();
+    this.#held = [];
+    const streams = [...this.#streams.values()];
+    this.#streams.clear();
+    for (const stream of streams) stream.fail(new GuestError(why));
+  }
+
+  #accept(id: number): void {
+    const connection = new GuestConnection(this.#link(id));
+    this.#streams.set(id, connection);
+    this.onConnection(connection);
+  }
+
+  #link(id: number): StreamLink {
+    return {
+      send: (type, payload = Buffer.alloc(0)) => {
+        if (this.#streams.has(id)) this.#emit(type, payload, id);
+      },
+      forget: () => this.#streams.delete(id),
+    };
+  }
+
+  #emit(...frame: Parameters<SendFrame>): void {
+    if (this.#send === undefined) this.#held.push(frame);
+    else this.#send(...frame);
+  }
+}
+
+export type { CommandSpec };

@@ -1,0 +1,104 @@
+/** The edge to the kernel: `ip`, `bridge` and `nft`, each fed with all it has to do at once. */
+import { execFile } from "node:child_process";
+import { access, readdir, readFile, writeFile } from "node:fs/promises";
+import { HibernautError } from "../../errors.ts";
+import { messageOf } from "../../text.ts";
+import type { Names } from "./names.ts";
+import { parseAddress, type Subnet, size } from "../../ipv4.ts";
+
+/** They take milliseconds; the kernel may hold them for longer while it takes down many interfaces. */
+const TIMEOUT_MS = 20_000;
+const INTERFACES = "/sys/class/net";
+/** Not every user's PATH has the folders of administrators. */
+const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`;
+
+/** Runs lines of `ip`, in order, until one fails. */
+export async function ip(lines: readonly string[]): Promise<void> {
+  if (lines.length > 0) await run("ip", ["-batch", "-"], lines);
+}
+
+/** Runs lines of `bridge`, in order, until one fails. */
+export async function bridge(lines: readonly string[]): Promise<void> {
+  if (lines.length > 0) await run("bridge", ["-batch", "-"], lines);
+}
+
+/** Carries out a ruleset, all of it or nothing. */
+export async function nft(ruleset: string): Promise<void> {
+  await run("nft", ["-f", "-"], [ruleset]);
+}
+
+/** Whether both of the platform's tables are there. */
+export async function hasTables({ table }: Names): Promise<boolean> {
+  const tables = (await run("nft", ["list", "tables"])).split("\n");
+  return ["bridge", "inet"].every((family) => tables.includes(`table ${family} ${table}`));
+}
+
+/** Names of the platform's taps that are there. */
+export async function listTaps({ tapPrefix }: Names): Promise<Set<string>> {
+  return new Set((await readdir(INTERFACES)).filter((name) => name.startsWith(tapPrefix)));
+}
+
+/** Whether there is an interface of that name. Costs a tenth of a millisecond. */
+export function hasLink(name: string): Promise<boolean> {
+  return access(`${INTERFACES}/${name}`).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** IPv4 subnets that the host has addresses in or routes to, but for the default route and those by way of `except`. */
+export async function usedSubnets(except: string): Promise<Subnet[]> {
+  const [addresses, routes] = await Promise.all([
+    run("ip", ["-json", "-4", "address"]).then(
+      (text) => JSON.parse(text) as { ifname: string; addr_info: { local: string; prefixlen: number }[] }[],
+    ),
+    run("ip", ["-json", "-4", "route", "show", "table", "all"]).then(
+      (text) => JSON.parse(text) as { dst: string; dev?: string }[],
+    ),
+  ]);
+  const own = addresses
+    .filter(({ ifname }) => ifname !== except)
+    .flatMap(({ addr_info: info }) => info.map(({ local, prefixlen }) => `${local}/${prefixlen}`));
+  const routed = routes.filter(({ dst, dev }) => dst !== "default" && dev !== except).map(({ dst }) => dst);
+  return [...own, ...routed].flatMap((text) => subnetAround(text) ?? []);
+}
+
+/** The subnet of an address with or without prefix length; undefined for other words that routes are known by. */
+function subnetAround(text: string): Subnet | undefined {
+  const [address = "", length = "32"] = text.split("/");
+  const number = parseAddress(address);
+  const prefix = Number(length);
+  return number === undefined ? undefined : { base: number - (number % size({ prefix })), prefix };
+}
+
+/** Lets the host pass packets on between its interfaces. It is left on: others may rely on it by now. */
+export async function forwardPackets(): Promise<void> {
+  const file = "/proc/sys/net/ipv4/ip_forward";
+  if ((await readFile(file, "utf8")).trim() === "0") await writeFile(file, "1");
+}
+
+/** Machines have no IPv6, so the host shall not speak it to them. Fine where the kernel has none. */
+export async function withoutIpv6(name: string): Promise<void> {
+  await writeFile(`/proc/sys/net/ipv6/conf/${name}/disable_ipv6`, "1").catch(() => {});
+}
+
+function run(program: string, args: string[], input: readonly string[] = []): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const options = { timeout: TIMEOUT_MS, maxBuffer: 64 * 1024 * 1024, env: { ...process.env, PATH, LC_ALL: "C" } };
+    const child = execFile(program, args, options, (error, stdout, stderr) => {
+      if (error === null) return resolve(stdout);
+      const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
+      const why = missing ? "it is not installed" : stderr.trim().split("\n")[0] || messageOf(error);
+      reject(
+        new HibernautError(
+          "unavailable",
+          `The bridge network cannot be set up: ${program} failed, because ${why}. Run \`hibernaut doctor\`.`,
+          missing ? { missing: program } : {},
+        ),
+      );
+    });
+    // A program that ended early has said why; what it did not read does not matter.
+    child.stdin?.on("error", () => {});
+    child.stdin?.end(input.map((line) => `${line}\n`).join(""));
+  });
+}

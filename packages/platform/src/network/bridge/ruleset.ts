@@ -1,0 +1,127 @@
+/**
+ * The nftables rules of a platform as one text that replaces all of them at once. Pure. What each
+ * rule is for stands beside it; sets make the cost of a packet independent of the number of machines.
+ */
+import type { Names } from "./names.ts";
+import { formatSubnet, type Subnet } from "../../ipv4.ts";
+import { addressOf, GATEWAY_HOST } from "./subnet.ts";
+
+export interface Port {
+  tap: string;
+  mac: string;
+  address: string;
+  app: string;
+}
+
+export interface RulesetInput {
+  names: Names;
+  subnet: Subnet;
+  ports: readonly Port[];
+  /** TCP ports on which the host controls its machines: no machine of any platform may reach them. */
+  controlPorts: readonly number[];
+}
+
+export function rulesetOf(input: RulesetInput): string {
+  return `${bridgeTable(input)}\n${hostTable(input)}`;
+}
+
+/** Text that removes the tables, whether they are there or not. */
+export function noRuleset({ table }: Names): string {
+  return ["bridge", "inet"].map((family) => empty(family, table)).join("");
+}
+
+/** "Add, then delete" also works when there is none; "delete" alone would fail. */
+function empty(family: string, table: string): string {
+  return `table ${family} ${table}\ndelete table ${family} ${table}\n`;
+}
+
+/** Frames between taps, and between taps and the host. */
+function bridgeTable({ names, subnet, ports }: RulesetInput): string {
+  const { table, tapPrefix } = names;
+  const appNumbers = new Map([...new Set(ports.map(({ app }) => app))].sort().map((app, index) => [app, index + 1]));
+  const gateway = addressOf(subnet, GATEWAY_HOST);
+  return `${empty("bridge", table)}table bridge ${table} {
+  set senders {
+    type ifname . ether_addr . ipv4_addr
+    ${elements(ports.map(({ tap, mac, address }) => `"${tap}" . ${mac} . ${address}`))}
+  }
+  map app_of_tap {
+    type ifname : mark
+    ${elements(ports.map(({ tap, app }) => `"${tap}" : ${appNumbers.get(app)}`))}
+  }
+  set taps_of_app {
+    type ifname . mark
+    ${elements(ports.map(({ tap, app }) => `"${tap}" . ${appNumbers.get(app)}`))}
+  }
+  chain prerouting {
+    type filter hook prerouting priority -300; policy accept;
+    iifname "${tapPrefix}*" jump from_machine
+  }
+  # A machine sends from its own tap, with its own MAC and its own address, or not at all: no IPv6, no VLAN, no DHCP.
+  chain from_machine {
+    ether type != { ip, arp } drop
+    iifname . ether saddr . arp saddr ip @senders iifname . arp saddr ether . arp saddr ip @senders accept
+    iifname . ether saddr . ip saddr @senders accept
+    drop
+  }
+  # Machines meet on the bridge only. Were one to send what is for another to the host, the host would route it there.
+  chain input {
+    type filter hook input priority 0; policy accept;
+    iifname "${tapPrefix}*" ip daddr ${formatSubnet(subnet)} ip daddr != ${gateway} drop
+  }
+  chain forward {
+    type filter hook forward priority 0; policy accept;
+    iifname "${tapPrefix}*" meta mark set iifname map @app_of_tap oifname . meta mark @taps_of_app accept
+    iifname "${tapPrefix}*" drop
+  }
+}`;
+}
+
+/** Packets that leave the bridge by way of the host, and those that come back. */
+function hostTable({ names, subnet, controlPorts }: RulesetInput): string {
+  const { table, bridge, tapPrefix } = names;
+  const anyBridge = `"${tapPrefix.slice(0, 3)}*"`;
+  const gateway = addressOf(subnet, GATEWAY_HOST);
+  const control =
+    controlPorts.length === 0
+      ? ""
+      : `iifname ${anyBridge} tcp dport { ${controlPorts.join(", ")} } reject with tcp reset`;
+  return `${empty("inet", table)}table inet ${table} {
+  # Before anybody translates addresses. Refused rather than dropped: programs that look for a cloud go on at once.
+  chain prerouting {
+    type filter hook prerouting priority raw; policy accept;
+    iifname "${bridge}" ip daddr 127.0.0.0/8 drop
+    iifname "${bridge}" ip daddr 169.254.0.0/16 reject with icmp type admin-prohibited
+  }
+  chain input {
+    type filter hook input priority filter - 10; policy accept;
+    ${control}
+    ip daddr ${gateway} iifname != { "${bridge}", "lo" } drop
+  }
+  chain forward {
+    type filter hook forward priority filter - 10; policy accept;
+    # Seen here only where br_netfilter is loaded; the bridge's own table has judged it.
+    iifname "${bridge}" oifname "${bridge}" accept
+    iifname "${bridge}" oifname ${anyBridge} drop
+    # The guest does not know how narrow the way out is.
+    iifname "${bridge}" tcp flags syn / syn,rst tcp option maxseg size set rt mtu
+    iifname "${bridge}" ct state established,related accept
+    # A connection that nobody remembers, after a long sleep: the app learns it now, not after minutes of silence.
+    iifname "${bridge}" meta l4proto tcp ct state invalid reject with tcp reset
+    iifname "${bridge}" ct state new tcp flags & (fin | syn | rst | ack) != syn reject with tcp reset
+    iifname "${bridge}" accept
+    oifname "${bridge}" ct state established,related accept
+    oifname "${bridge}" drop
+  }
+  chain postrouting {
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr ${formatSubnet(subnet)} oifname != "${bridge}" masquerade
+  }
+}
+`;
+}
+
+/** nft refuses an empty list. */
+function elements(lines: readonly string[]): string {
+  return lines.length === 0 ? "" : `elements = { ${lines.join(", ")} }`;
+}

@@ -1,0 +1,139 @@
+/** The chunked transfer coding, taken apart and put together (RFC 9112 7.1). */
+import type { Field } from "../contract.ts";
+import type { BodyReader, BodySink } from "./body.ts";
+import { parseFields } from "./fields.ts";
+import { Malformed, TooLarge } from "./grammar.ts";
+import { HeadReader } from "./head-reader.ts";
+import type { Limits } from "./limits.ts";
+
+const CR = 0x0d;
+const LF = 0x0a;
+const SEMICOLON = 0x3b;
+/** Digits of a size: twelve are 256 TB, and are counted exactly. */
+const MOST_DIGITS = 12;
+/** Bytes of extensions to one chunk; nobody uses them but to keep a server busy. */
+const MOST_EXTENSION = 256;
+/** Pieces up to this are copied next to their size line; larger ones are written as they are. */
+const COPY_UP_TO = 4096;
+
+const HEX = new Int8Array(256).fill(-1);
+for (const digit of "0123456789abcdefABCDEF") HEX[digit.charCodeAt(0)] = Number.parseInt(digit, 16);
+
+/** Where in the coding the next byte stands. */
+const Place = { size: 0, extension: 1, sizeLf: 2, data: 3, dataCr: 4, dataLf: 5, trailers: 6, done: 7 } as const;
+
+/** Takes the coding apart. Extensions are dropped, trailers are kept. */
+export class ChunkedReader implements BodyReader {
+  readonly #limits: Pick<Limits, "headBytes" | "headFields">;
+  readonly #trailers: HeadReader;
+  #place: number = Place.size;
+  #digits = 0;
+  #extension = 0;
+  /** The size as far as it was read; then what is left of the chunk's data. */
+  #left = 0;
+  trailers: readonly Field[] = [];
+
+  constructor(limits: Pick<Limits, "headBytes" | "headFields">) {
+    this.#limits = limits;
+    this.#trailers = new HeadReader(limits.headBytes);
+  }
+
+  get done(): boolean {
+    return this.#place === Place.done;
+  }
+
+  read(chunk: Buffer, from: number, sink: BodySink): number {
+    let at = from;
+    while (at < chunk.length && this.#place !== Place.done) {
+      if (this.#place === Place.data) {
+        const end = Math.min(chunk.length, at + this.#left);
+        this.#left -= end - at;
+        if (this.#left === 0) this.#place = Place.dataCr;
+        sink.data(at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end));
+        at = end;
+      } else if (this.#place === Place.trailers) {
+        const end = this.#trailers.read(chunk, at);
+        if (end === -1) return chunk.length;
+        this.trailers = parseFields(this.#trailers.take(), 0, this.#limits.headFields);
+        this.#place = Place.done;
+        at = end;
+      } else {
+        this.#line(chunk[at] as number);
+        at += 1;
+      }
+    }
+    return at;
+  }
+
+  /** One byte of what stands between the data. */
+  #line(byte: number): void {
+    switch (this.#place) {
+      case Place.size:
+        this.#size(byte);
+        break;
+      case Place.extension:
+        this.#extension += 1;
+        if (this.#extension > MOST_EXTENSION) throw new TooLarge("head", "The extensions of a chunk are too long.");
+        if (byte === CR) this.#place = Place.sizeLf;
+        else if (byte < 0x20 && byte !== 0x09) throw new Malformed("A chunk's extension holds no control characters.");
+        break;
+      case Place.sizeLf:
+        expectByte(byte, LF);
+        this.#place = this.#left === 0 ? Place.trailers : Place.data;
+        break;
+      case Place.dataCr:
+        expectByte(byte, CR);
+        this.#place = Place.dataLf;
+        break;
+      default:
+        expectByte(byte, LF);
+        this.#place = Place.size;
+        this.#digits = 0;
+        this.#extension = 0;
+    }
+  }
+
+  #size(byte: number): void {
+    const digit = HEX[byte] ?? -1;
+    if (digit >= 0) {
+      this.#digits += 1;
+      if (this.#digits > MOST_DIGITS) throw new Malformed(`A chunk's size has at most ${MOST_DIGITS} digits.`);
+      this.#left = this.#left * 16 + digit;
+    } else if (this.#digits > 0 && byte === CR) this.#place = Place.sizeLf;
+    else if (this.#digits > 0 && byte === SEMICOLON) this.#place = Place.extension;
+    else throw new Malformed("A chunk begins with its size in hexadecimal digits.");
+  }
+}
+
+function expectByte(byte: number, wanted: number): void {
+  if (byte !== wanted) throw new Malformed("A chunk, and the line with its size, end in CR LF.");
+}
+
+/** Where encoded pieces go. */
+interface Destination {
+  push(part: string | Buffer): boolean;
+}
+
+/** Writes `piece` as one chunk. False when the destination would rather have a pause. */
+export function pushChunk(to: Destination, piece: Buffer): boolean {
+  // A chunk of size 0 would be the end.
+  if (piece.length === 0) return true;
+  const size = `${piece.length.toString(16)}\r\n`;
+  if (piece.length > COPY_UP_TO) {
+    to.push(size);
+    to.push(piece);
+    return to.push("\r\n");
+  }
+  const chunk = Buffer.allocUnsafe(size.length + piece.length + 2);
+  chunk.latin1Write(size, 0);
+  chunk.set(piece, size.length);
+  chunk.latin1Write("\r\n", size.length + piece.length);
+  return to.push(chunk);
+}
+
+/** The last chunk and the trailers. */
+export function lastChunk(trailers: readonly Field[]): string {
+  let text = "0\r\n";
+  for (const { name, value } of trailers) text += `${name}: ${value}\r\n`;
+  return `${text}\r\n`;
+}

@@ -1,0 +1,181 @@
+/**
+ * A client's HTTP/1 connection: reads one request after the other and writes their responses in order (RFC 9112 9).
+ *
+ *     idle --first byte--> head --whole--> exchange --sent--> idle, or lingering --> closed
+ *
+ * A client that ends its direction is taken to have left, as nginx and Go take it: `close()` looks no different
+ * from here, and a machine should not be woken for nobody. After an upgrade either side may end by itself.
+ */
+import type { Socket } from "node:net";
+import type { Field } from "../contract.ts";
+import { admit, type Peer } from "./admission.ts";
+import { type BodyReader, type BodySink, bodyReader } from "./body.ts";
+import { lastChunk, pushChunk } from "./chunked.ts";
+import type { ClientConnectionHandle, Engine } from "./engine.ts";
+import { type ClientSide, Exchange } from "./exchange.ts";
+import { NO_BODY } from "./fields.ts";
+import { Malformed } from "./grammar.ts";
+import { HeadReader } from "./head-reader.ts";
+import { type Answer, responseHead } from "./heads.ts";
+import { logRefused } from "./log.ts";
+import { Outbox } from "./outbox.ts";
+import { asRefusal, refusal, refusalAnswer } from "./refusals.ts";
+import { parseRequest, type RequestMessage } from "./request.ts";
+import { openTunnel, type Tunnelled } from "./tunnel.ts";
+
+/** Empty lines before a request; some old clients send one behind a body (RFC 9112 2.2). */
+const MOST_EMPTY_LINES = 4;
+const NOTHING = Buffer.alloc(0);
+
+export class ClientConnection implements ClientSide, ClientConnectionHandle, BodySink {
+  readonly #engine: Engine;
+  readonly #socket: Socket;
+  readonly #peer: Peer;
+  readonly #outbox: Outbox;
+  readonly #head: HeadReader;
+  #state: "open" | "tunnel" | "lingering" | "closed" = "open";
+  /** What was read and not yet understood: of a head, of a body that is held back, or of requests to come. */
+  #ahead: Buffer = NOTHING;
+  #emptyLines = 0;
+  #advancing = false;
+  #deadline: number;
+  #message: RequestMessage | undefined;
+  #exchange: Exchange | undefined;
+  #body: BodyReader = bodyReader(NO_BODY, { headBytes: 0, headFields: 0 });
+  #bodyWanted = false;
+  #bodyDropped = false;
+  #chunkedOut = false;
+  #closing = false;
+  #lingered = 0;
+
+  constructor(engine: Engine, socket: Socket, peer: Peer) {
+    this.#engine = engine;
+    this.#socket = socket;
+    this.#peer = peer;
+    this.#head = new HeadReader(engine.limits.headBytes);
+    this.#outbox = new Outbox(socket, engine.limits.bufferBytes, () => this.#exchange?.onClientRoom());
+    this.#deadline = performance.now() + engine.limits.headMs;
+    engine.connections.add(this);
+    socket.on("data", (chunk) => this.#onData(chunk));
+    socket.on("end", () => this.#onEnd());
+    // What went wrong does not matter: "close" follows.
+    socket.on("error", () => {});
+    socket.on("close", () => this.#onClose());
+  }
+
+  // The socket's events.
+
+  #onData(chunk: Buffer): void {
+    if (this.#state === "lingering") {
+      this.#lingered += chunk.length;
+      if (this.#lingered > this.#engine.limits.lingerBytes) this.#socket.destroy();
+      return;
+    }
+    this.#ahead = this.#ahead.length === 0 ? chunk : Buffer.concat([this.#ahead, chunk]);
+    this.#advance();
+  }
+
+  #onEnd(): void {
+    this.#exchange?.clientGone();
+    this.#socket.destroy();
+  }
+
+  #onClose(): void {
+    const exchange = this.#state === "tunnel" ? undefined : this.#exchange;
+    this.#state = "closed";
+    this.#engine.connections.delete(this);
+    exchange?.clientGone();
+  }
+
+  // Reading.
+
+  /** Understands as much as can be used now, and pauses the client when too much is left over. */
+  #advance(): void {
+    // A step may end an exchange, which wants to advance as well: the loop below is already at it.
+    if (this.#advancing) return;
+    this.#advancing = true;
+    try {
+      while (this.#state === "open" && this.#step());
+    } finally {
+      this.#advancing = false;
+    }
+    if (this.#state !== "open") return;
+    const paused = this.#socket.isPaused();
+    if (this.#ahead.length >= this.#engine.limits.aheadBytes) this.#socket.pause();
+    else if (paused) this.#socket.resume();
+  }
+
+  /** False when more must happen first. */
+  #step(): boolean {
+    if (this.#ahead.length === 0) return false;
+    if (this.#exchange === undefined) return this.#readHead();
+    return this.#bodyWanted && !this.#body.done && this.#readBody();
+  }
+
+  #readHead(): boolean {
+    if (!this.#head.begun) this.#deadline = performance.now() + this.#engine.limits.headMs;
+    try {
+      const end = this.#head.read(this.#ahead, 0);
+      this.#ahead = end === -1 ? NOTHING : this.#ahead.subarray(end);
+      if (end === -1) return false;
+      const text = this.#head.take();
+      if (text === "") this.#countEmptyLine();
+      else this.#begin(parseRequest(text, this.#engine.limits));
+      return true;
+    } catch (error) {
+      this.#refuse(error);
+      return false;
+    }
+  }
+
+  #countEmptyLine(): void {
+    this.#emptyLines += 1;
+    if (this.#emptyLines > MOST_EMPTY_LINES) throw new Malformed("A request begins with its line.");
+  }
+
+  #begin(message: RequestMessage): void {
+    const { fields, origin } = admit(message.fields, this.#peer, this.#engine.trust);
+    this.#emptyLines = 0;
+    this.#message = message;
+    message.fields = fields;
+    this.#body = bodyReader(message.framing, this.#engine.limits);
+    this.#bodyWanted = false;
+    this.#bodyDropped = false;
+    this.#closing = !message.keepAlive;
+    this.#exchange = new Exchange(this.#engine, this, message, origin, this.#peer);
+    this.#exchange.start();
+  }
+
+  #readBody(): boolean {
+    const ahead = this.#ahead;
+    this.#ahead = NOTHING;
+    try {
+      const end = this.#body.read(ahead, 0, this);
+      if (end < ahead.length) this.#ahead = ahead.subarray(end);
+      if (this.#body.done && !this.#bodyDropped) this.#exchange?.requestEnd(this.#body.trailers);
+      return true;
+    } catch (error) {
+      this.#bodyWanted = false;
+      this.#closing = true;
+      this.#exchange?.requestFailed(error);
+      return false;
+    }
+  }
+
+  data(piece: Buffer): boolean;
+  data(piece: Buffer): void;
+  data(_piece: Buffer): boolean {
+    return true;
+  }
+
+  // The exchange's wishes.
+
+  resumeBody(): void {
+    this.#bodyWanted = true;
+    this.#advance();
+  }
+
+  pauseBody(): void {
+    this.#bodyWanted = false;
+  }
+}

@@ -1,0 +1,58 @@
+/** Connecting to a machine that may need a moment until its port answers. */
+import { connect as open, type Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import type { Limits } from "./limits.ts";
+
+export interface ConnectOptions {
+  address: string;
+  port: number;
+  /** On the clock of `performance.now()`. One attempt is made even if it has passed. */
+  deadline: number;
+  signal: AbortSignal;
+  limits: Pick<Limits, "connectAttemptMs" | "connectPauseMs">;
+}
+
+/**
+ * Tries every few milliseconds, each time with a new socket, until the port answers or the deadline has passed.
+ * A single attempt is short, so that a packet lost while the machine woke does not cost the kernel's whole second.
+ * Rejects with the last attempt's error, or with the signal's reason.
+ */
+export async function connect({ address, port, deadline, signal, limits }: ConnectOptions): Promise<Socket> {
+  let pauseMs = limits.connectPauseMs.first;
+  for (;;) {
+    signal.throwIfAborted();
+    const left = Math.max(deadline - performance.now(), 0);
+    try {
+      const attemptMs = left > 0 ? Math.min(limits.connectAttemptMs, left) : limits.connectAttemptMs;
+      return await attempt(address, port, attemptMs, signal);
+    } catch (error) {
+      if (performance.now() + pauseMs >= deadline) throw error;
+    }
+    await pause(pauseMs, undefined, { signal });
+    pauseMs = Math.min(pauseMs * 1.5, limits.connectPauseMs.last);
+  }
+}
+
+function attempt(host: string, port: number, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = open({ host, port, noDelay: true, allowHalfOpen: true });
+    const end = (settle: () => void) => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", abort);
+      socket.off("connect", connected).off("error", failed);
+      settle();
+    };
+    const giveUp = (error: Error) =>
+      end(() => {
+        // A socket may still report that its connection failed, when nobody waits for it any more.
+        socket.on("error", () => {}).destroy();
+        reject(error);
+      });
+    const connected = () => end(() => resolve(socket));
+    const failed = (error: Error) => giveUp(error);
+    const abort = () => giveUp(signal.reason as Error);
+    const timer = setTimeout(() => giveUp(new Error(`${host}:${port} did not answer in ${timeoutMs} ms.`)), timeoutMs);
+    signal.addEventListener("abort", abort, { once: true });
+    socket.once("connect", connected).once("error", failed);
+  });
+}

@@ -1,0 +1,390 @@
+/**
+ * One request and its response: finds a machine, sends, streams both ways, repeats what is safe to repeat, and
+ * tells lease and log how it ended. It knows neither HTTP/1.1 nor HTTP/2 of the client: see {@link ClientSide}.
+ *
+ *     seeking --connection--> waiting --head--> answering --end--> sending --sent--> over
+ *        ^                       |  `--101--> tunnel -----------------------closed----^
+ *        +-------- retry --------+
+ *
+ * From everywhere: a refusal goes to sending, a client or an app that breaks off to over.
+ */
+import type { Socket } from "node:net";
+import { type Field, type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
+import type { Peer } from "./admission.ts";
+import { lastChunk, pushChunk } from "./chunked.ts";
+import { connect } from "./connect.ts";
+import type { Engine, Timed } from "./engine.ts";
+import { Malformed, TooLarge } from "./grammar.ts";
+import { type Answer, answerOf, interimOf, type Origin, passingTrailers, requestHead } from "./heads.ts";
+import { asRefusal, ENDINGS, REFUSALS, type RefusalCode, refusal, refusalAnswer } from "./refusals.ts";
+import type { RequestMessage } from "./request.ts";
+import type { ResponseMessage } from "./response.ts";
+import { needsTrust } from "./trust.ts";
+import type { Tunnelled } from "./tunnel.ts";
+import type { ResponseHandler, UpstreamConnection } from "./upstream.ts";
+
+/** The client's side of an exchange. */
+export interface ClientSide {
+  /** Lets the request's body flow, or holds it back; it is held back at first. */
+  resumeBody(): void;
+  pauseBody(): void;
+  /** Throws away what is left of the request's body. */
+  dropBody(): void;
+  /** These three return false when the client reads slower than we write; it then says so with `onClientRoom`. */
+  interim(answer: Answer): boolean;
+  answer(answer: Answer): boolean;
+  data(piece: Buffer): boolean;
+  /** Ends the response; calls back when its last byte was sent. */
+  end(trailers: readonly Field[], whenSent: () => void): void;
+  /** Cuts the response off so that the client notices. */
+  cut(): void;
+  /** Answers 101 and connects the two sockets. */
+  tunnel(answer: Answer, protocol: string, upstream: Socket, first: Buffer, onClose: (moved: Tunnelled) => void): void;
+}
+
+/** Methods whose request may be sent twice (RFC 9110 9.2.2). */
+const IDEMPOTENT: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
+
+type Phase = "seeking" | "waiting" | "answering" | "sending" | "tunnel" | "over";
+
+export class Exchange implements ResponseHandler, Timed {
+  readonly #engine: Engine;
+  readonly #client: ClientSide;
+  readonly #message: RequestMessage;
+  readonly #origin: Origin;
+  readonly #peer: Peer;
+  readonly #abort = new AbortController();
+  readonly #begun = performance.now();
+  readonly #time = Date.now();
+  readonly #tried: string[] = [];
+  #phase: Phase = "seeking";
+  #deadline = Number.POSITIVE_INFINITY;
+  #lease: Lease | undefined;
+  #connection: UpstreamConnection | undefined;
+  /** Whether any part of the body was taken from the client: then it cannot be sent again. */
+  #bodyTaken = false;
+  #bodyHeld = true;
+  /** Whether the app is held back because the client reads slowly. */
+  #clientFull = false;
+  #cutting = false;
+  #requestDone: boolean;
+  #status: number | undefined;
+  #bytesIn = 0;
+  #bytesOut = 0;
+
+  constructor(engine: Engine, client: ClientSide, message: RequestMessage, origin: Origin, peer: Peer) {
+    this.#engine = engine;
+    this.#client = client;
+    this.#message = message;
+    this.#origin = origin;
+    this.#peer = peer;
+    this.#requestDone = message.framing.kind === "none";
+  }
+
+  start(): void {
+    this.#engine.exchanges.add(this);
+    const { framing } = this.#message;
+    if (framing.kind === "length" && framing.length > this.#engine.limits.bodyBytes)
+      return this.#refuse(asRefusal(this.#bodyTooLarge()));
+    void this.#seek(false);
+  }
+
+  // The client's events.
+
+  requestData(piece: Buffer): void {
+    this.#bodyTaken = true;
+    this.#bytesIn += piece.length;
+    if (this.#bytesIn > this.#engine.limits.bodyBytes) throw this.#bodyTooLarge();
+    const connection = this.#connection;
+    if (connection === undefined) return;
+    this.#touch();
+    const { outbox } = connection;
+    const room = this.#message.framing.kind === "chunked" ? pushChunk(outbox, piece) : outbox.push(piece);
+    if (!room) this.#holdBody();
+  }
+
+  requestEnd(trailers: readonly Field[]): void {
+    this.#requestDone = true;
+    if (this.#message.framing.kind === "chunked") {
+      this.#bodyTaken = true;
+      const forbidden = this.#peer.trusted ? () => false : needsTrust;
+      this.#connection?.outbox.push(lastChunk(passingTrailers(trailers, forbidden)));
+    }
+    this.#touch();
+  }
+
+  /** The client's body is not what its head promised. */
+  requestFailed(error: unknown): void {
+    if (this.#phase === "seeking" || this.#phase === "waiting") this.#refuse(asRefusal(error));
+    else if (this.#phase === "answering") this.#break(asRefusal(error).code);
+  }
+
+  onClientRoom(): void {
+    this.#clientFull = false;
+    this.#connection?.resume();
+    this.#touch();
+  }
+
+  clientGone(): void {
+    if (this.#phase !== "tunnel") this.#settle(ENDINGS.clientGone);
+  }
+
+  // The way to a machine.
+
+  /** Finds a machine and a connection to it, a new one if it must be `fresh`, and sends the head. */
+  async #seek(fresh: boolean): Promise<void> {
+    this.#phase = "seeking";
+    this.#touch();
+    try {
+      while (this.#phase === "seeking") {
+        this.#lease ??= await this.#acquire();
+        const reused = fresh ? undefined : this.#engine.pool.take(this.#lease);
+        const connection = reused ?? (await this.#connect(this.#lease));
+        if (connection !== undefined) return this.#send(connection);
+      }
+    } catch (error) {
+      // Otherwise it was ended in the meantime, and this is only the echo of the abort.
+      if (this.#phase === "seeking") this.#refuse(this.#explain(error));
+    }
+  }
+
+  async #acquire(): Promise<Lease> {
+    const { method, target, host, httpVersion, fields } = this.#message;
+    const { clientAddress, secure, requestId } = this.#origin;
+    const head: RequestHead = {
+      ...{ method, target, host, httpVersion, fields, clientAddress, secure, requestId },
+      connection: this.#peer.connection,
+      tried: this.#tried,
+    };
+    const lease = await this.#engine.director.acquire(head, this.#abort.signal);
+    if (this.#phase === "seeking") return lease;
+    lease.release({ status: this.#status, error: ENDINGS.clientGone });
+    throw new Error("The request has ended.");
+  }
+
+  async #connect(lease: Lease): Promise<UpstreamConnection | undefined> {
+    const { address, port, connectDeadline: deadline } = lease;
+    const { limits, pool } = this.#engine;
+    const { signal } = this.#abort;
+    try {
+      return await pool.add(lease, () => connect({ address, port, deadline, signal, limits }));
+    } catch (error) {
+      if (error instanceof ProxyRefusal || this.#phase !== "seeking") throw error;
+      if (this.#nextMachine("upstream_unreachable")) return undefined;
+      throw refusal("upstream_unreachable", "The app could not be reached. Try again later.", { cause: error });
+    }
+  }
+
+  /** Gives the machine back, which failed. False when the request has had all its tries; the refusal gives it back. */
+  #nextMachine(code: RefusalCode): boolean {
+    if (this.#lease !== undefined) this.#tried.push(this.#lease.machineId);
+    if (this.#tried.length >= this.#engine.limits.tries) return false;
+    this.#lease?.release({ error: code });
+    this.#lease = undefined;
+    return true;
+  }
+
+  #send(connection: UpstreamConnection): void {
+    if (this.#phase !== "seeking") return connection.destroy();
+    this.#phase = "waiting";
+    this.#connection = connection;
+    connection.begin(this, this.#message.method, this.#message.upgrade !== undefined);
+    connection.outbox.push(requestHead(this.#message, this.#origin));
+    this.#touch();
+    if (!this.#requestDone) this.#letBody();
+  }
+
+  // The app's events.
+
+  onRoom(): void {
+    if (!this.#requestDone) this.#letBody();
+    this.#touch();
+  }
+
+  onInterim(response: ResponseMessage): void {
+    this.#touch();
+    if (!this.#client.interim(interimOf(response))) this.#holdApp();
+  }
+
+  onHead(response: ResponseMessage): void {
+    this.#phase = "answering";
+    this.#status = response.status;
+    this.#touch();
+    const wake = (this.#lease as Lease).wake;
+    if (!this.#client.answer(answerOf(response, this.#origin.requestId, wake))) this.#holdApp();
+  }
+
+  onData(piece: Buffer): void {
+    this.#bytesOut += piece.length;
+    this.#touch();
+    if (!this.#client.data(piece)) this.#holdApp();
+  }
+
+  onEnd(trailers: readonly Field[]): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    // An app that answers before it has read the whole request is not asked anything else on this connection.
+    if (this.#requestDone && this.#lease !== undefined && connection !== undefined)
+      this.#engine.pool.give(this.#lease, connection);
+    else connection?.destroy();
+    this.#finish(passingTrailers(trailers, needsTrust), undefined);
+  }
+
+  onUpgrade(response: ResponseMessage, socket: Socket, first: Buffer): void {
+    this.#phase = "tunnel";
+    this.#connection = undefined;
+    this.#status = response.status;
+    this.#deadline = Number.POSITIVE_INFINITY;
+    const answer = answerOf(response, this.#origin.requestId, (this.#lease as Lease).wake);
+    this.#client.tunnel(answer, response.upgrade ?? "", socket, first, ({ bytesIn, bytesOut, error }) => {
+      this.#bytesIn += bytesIn;
+      this.#bytesOut += bytesOut;
+      this.#settle(this.#cutting ? ENDINGS.cut : error);
+    });
+  }
+
+  onFailed(error: Error): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    if (this.#phase === "answering") return this.#break(ENDINGS.upstreamBroke);
+    if (error instanceof Malformed)
+      return this.#refuse(refusal("upstream_invalid", `The app's answer is not acceptable HTTP. ${error.message}`));
+    const unsent = connection?.outbox.written === 0;
+    const repeatable = !this.#bodyTaken && !connection?.answering && (unsent || IDEMPOTENT.has(this.#message.method));
+    this.#holdBody();
+    // The app closed a kept connection in the moment that we used it: that says nothing against the machine.
+    if (repeatable && connection?.reused) return void this.#seek(true);
+    if (repeatable && this.#nextMachine("upstream_closed")) return void this.#seek(false);
+    const message = "The app closed the connection without an answer. Its log may say why.";
+    this.#refuse(refusal("upstream_closed", message, { cause: error }));
+  }
+
+  // The ends.
+
+  /** Answers in the app's place. */
+  #refuse(error: ProxyRefusal): void {
+    this.#status = error.status;
+    this.#phase = "sending";
+    this.#dropConnection(error);
+    this.#client.dropBody();
+    const { answer, body } = refusalAnswer(error, this.#origin.requestId);
+    const headOnly = this.#message.method === "HEAD";
+    this.#client.answer(headOnly ? { ...answer, framing: { kind: "none" } } : answer);
+    if (!headOnly) {
+      this.#bytesOut += body.length;
+      this.#client.data(body);
+    }
+    this.#finish([], error.code);
+  }
+
+  #finish(trailers: readonly Field[], error: string | undefined): void {
+    this.#phase = "sending";
+    this.#touch();
+    this.#client.end(trailers, () => this.#settle(error));
+  }
+
+  /** Ends a response that cannot be completed: the client must not take it for whole. */
+  #break(error: string): void {
+    this.#settle(error);
+    this.#client.cut();
+  }
+
+  #settle(error: string | undefined): void {
+    if (this.#phase === "over") return;
+    this.#phase = "over";
+    this.#deadline = Number.POSITIVE_INFINITY;
+    this.#engine.exchanges.delete(this);
+    if (error !== undefined) this.#dropConnection(new Error(`The request has ended: ${error}.`));
+    this.#lease?.release({ status: this.#status, error });
+    this.#log(error);
+  }
+
+  #dropConnection(reason: Error): void {
+    this.#abort.abort(reason);
+    this.#connection?.destroy();
+    this.#connection = undefined;
+  }
+
+  #log(error: string | undefined): void {
+    const { method, host, target, httpVersion } = this.#message;
+    const { requestId, clientAddress } = this.#origin;
+    this.#engine.onAccess({
+      ...{ time: this.#time, requestId, method, host, target, httpVersion, clientAddress, status: this.#status },
+      bytesIn: this.#bytesIn,
+      bytesOut: this.#bytesOut,
+      durationMs: performance.now() - this.#begun,
+      wake: this.#lease?.wake,
+      machineId: this.#lease?.machineId,
+      appName: this.#lease?.appName,
+      error,
+    });
+  }
+
+  // Time.
+
+  /** Something moved: whoever is waited for now has its whole time again. */
+  #touch(): void {
+    const { limits } = this.#engine;
+    let ms: number;
+    switch (this.#phase) {
+      case "seeking":
+        ms = limits.acquireMs;
+        break;
+      case "waiting":
+        ms = this.#requestDone || this.#bodyHeld ? limits.responseHeadMs : limits.requestBodyMs;
+        break;
+      case "answering":
+        ms = this.#clientFull ? limits.clientStallMs : limits.responseBodyMs;
+        break;
+      case "sending":
+        ms = limits.clientStallMs;
+        break;
+      default:
+        return;
+    }
+    this.#deadline = performance.now() + ms;
+  }
+
+  tick(now: number): void {
+    if (now < this.#deadline) return;
+    if (this.#phase === "seeking") this.#refuse(refusal("wake_timeout", "No machine of the app was ready in time."));
+    else if (this.#phase === "sending" || this.#clientFull) this.#break(ENDINGS.clientStalled);
+    else if (this.#phase === "answering") this.#break(ENDINGS.upstreamStalled);
+    else if (this.#requestDone || this.#bodyHeld)
+      this.#refuse(refusal("upstream_timeout", "The app did not answer in time."));
+    else this.#refuse(refusal("request_timeout", "The request's body did not come in time."));
+  }
+
+  cut(): void {
+    this.#cutting = true;
+    if (this.#phase === "tunnel") this.#client.cut();
+    else this.#break(ENDINGS.cut);
+  }
+
+  #holdApp(): void {
+    this.#clientFull = true;
+    this.#connection?.pause();
+    this.#touch();
+  }
+
+  #letBody(): void {
+    this.#bodyHeld = false;
+    this.#client.resumeBody();
+  }
+
+  #holdBody(): void {
+    this.#bodyHeld = true;
+    this.#client.pauseBody();
+  }
+
+  #bodyTooLarge(): TooLarge {
+    return new TooLarge("body", `A request's body takes at most ${this.#engine.limits.bodyBytes} bytes.`);
+  }
+
+  /** Faults of ours are reported, and not shown. */
+  #explain(error: unknown): ProxyRefusal {
+    const refused = asRefusal(error);
+    if (refused.status === REFUSALS.internal) this.#engine.onFault(error);
+    return refused;
+  }
+}

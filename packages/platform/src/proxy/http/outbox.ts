@@ -1,0 +1,113 @@
+/**
+ * What waits to be written to a socket. Everything that one event brings about - a head, the first piece of its
+ * body, the frames of several chunks - leaves in one write, and says when the other side reads too slowly.
+ */
+import type { Duplex } from "node:stream";
+
+/** Up to this many bytes are copied together; above it, copying costs more than a write of several buffers. */
+const MERGE_UP_TO = 64 * 1024;
+
+export class Outbox {
+  readonly #socket: Duplex;
+  readonly #bufferBytes: number;
+  readonly #onRoom: () => void;
+  #parts: (string | Buffer)[] = [];
+  #size = 0;
+  #full = false;
+  #whenSent: (() => void) | undefined;
+  /** Bytes handed to the socket so far. */
+  written = 0;
+
+  /**
+   * @param bufferBytes above this many waiting bytes, the writer is asked to pause
+   * @param onRoom called when it may go on
+   */
+  constructor(socket: Duplex, bufferBytes: number, onRoom: () => void) {
+    this.#socket = socket;
+    this.#bufferBytes = bufferBytes;
+    this.#onRoom = onRoom;
+    socket.on("drain", () => this.#room());
+  }
+
+  /** Whether the writer was asked to pause. */
+  get full(): boolean {
+    return this.#full;
+  }
+
+  /** Takes bytes, or text of latin1 characters. False when the writer should pause until `onRoom`. */
+  push(part: string | Buffer): boolean {
+    if (this.#parts.length === 0) process.nextTick(flush, this);
+    this.#parts.push(part);
+    this.#size += part.length;
+    if (this.#size + this.#socket.writableLength >= this.#bufferBytes) this.#full = true;
+    return !this.#full;
+  }
+
+  /** Calls back once when all bytes are with the kernel. Not called when the socket closes before that. */
+  whenSent(callback: () => void): void {
+    if (this.#parts.length === 0 && this.#socket.writableLength === 0) callback();
+    else {
+      this.#whenSent = callback;
+      if (this.#parts.length === 0) this.push("");
+    }
+  }
+
+  /** Forgets what was not written and whom it was for. */
+  clear(): void {
+    this.#parts = [];
+    this.#size = 0;
+    this.#full = false;
+    this.#whenSent = undefined;
+  }
+
+  /** Writes now what would be written when the event is over. */
+  flush(): void {
+    const parts = this.#parts;
+    if (parts.length === 0) return;
+    const size = this.#size;
+    this.#parts = [];
+    this.#size = 0;
+    if (!this.#socket.writable) return;
+    this.written += size;
+    const merged =
+      parts.length === 1 ? (parts[0] as string | Buffer) : size <= MERGE_UP_TO ? merge(parts, size) : parts;
+    const sent = this.#whenSent;
+    this.#whenSent = undefined;
+    if (Array.isArray(merged)) this.#writeAll(merged);
+    else if (typeof merged === "string") this.#socket.write(merged, "latin1");
+    else this.#socket.write(merged);
+    const waiting = this.#socket.writableLength > 0;
+    if (sent !== undefined) {
+      if (waiting) this.#socket.write("", (error) => void (error ?? sent()));
+      else sent();
+    }
+    if (this.#full && !this.#socket.writableNeedDrain) this.#room();
+  }
+
+  #writeAll(parts: (string | Buffer)[]): void {
+    this.#socket.cork();
+    for (const part of parts) this.#socket.write(part, "latin1");
+    this.#socket.uncork();
+  }
+
+  #room(): void {
+    if (!this.#full) return;
+    this.#full = false;
+    this.#onRoom();
+  }
+}
+
+function flush(outbox: Outbox): void {
+  outbox.flush();
+}
+
+function merge(parts: (string | Buffer)[], size: number): Buffer {
+  const whole = Buffer.allocUnsafe(size);
+  let at = 0;
+  for (const part of parts) {
+    if (typeof part === "string") whole.latin1Write(part, at);
+    else whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}

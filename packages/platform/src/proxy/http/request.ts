@@ -1,0 +1,105 @@
+/** A request's head: its line, and what its fields mean for this connection (RFC 9112 3, 6.3). */
+import { type Field, ProxyRefusal } from "../contract.ts";
+import { CHUNKED, control, type Framing, NO_BODY, parseFields } from "./fields.ts";
+import { isToken, Malformed, splitAuthority } from "./grammar.ts";
+import type { Limits } from "./limits.ts";
+
+/** A request as it was understood; HTTP/2 requests are given the same shape. */
+export interface RequestMessage {
+  method: string;
+  /** Origin-form, or `*`. */
+  target: string;
+  /** What the client calls us, with the port if it named one: the app's `Host`. */
+  authority: string;
+  host: string;
+  port: number | undefined;
+  httpVersion: "1.0" | "1.1" | "2.0";
+  fields: readonly Field[];
+  framing: Framing;
+  /** Options of `Connection`, which name further fields that end here. */
+  connection: readonly string[];
+  /** Whether the connection may take another request. */
+  keepAlive: boolean;
+  /** The protocol that the client would like to go on with. */
+  upgrade: string | undefined;
+}
+
+const ORIGIN_FORM = /^\/[\x21\x22\x24-\x7e]*$/;
+const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)(.*)$/i;
+
+/** Reads the head's lines. Throws {@link Malformed} or a {@link ProxyRefusal}. */
+export function parseRequest(text: string, limits: Pick<Limits, "headFields">): RequestMessage {
+  const lineEnd = text.indexOf("\r\n");
+  const { method, rawTarget, version } = requestLine(text.slice(0, lineEnd));
+  const fields = parseFields(text, lineEnd + 2, limits.headFields);
+  const { length, chunked, connection, upgrade } = control(fields, version);
+  if (method === "CONNECT")
+    throw new ProxyRefusal(405, "method_not_allowed", "This is no proxy for other hosts: CONNECT is not served.");
+  const { target, authority } = targetOf(method, rawTarget, hostField(fields));
+  const split = splitAuthority(authority);
+  if (split === undefined) throw new Malformed("Host must be a name or an address, with a port or without.");
+  const framing: Framing = chunked ? CHUNKED : length ? { kind: "length", length } : NO_BODY;
+  return {
+    method,
+    target,
+    authority,
+    ...split,
+    httpVersion: version,
+    fields,
+    // A length of 0 that was stated is stated to the app as well.
+    framing: length === 0 ? { kind: "length", length } : framing,
+    connection,
+    keepAlive: version === "1.1" ? !connection.includes("close") : connection.includes("keep-alive"),
+    upgrade: mayUpgrade(version, framing, connection, upgrade) ? upgrade : undefined,
+  };
+}
+
+/** `GET /path HTTP/1.1`: three words, one blank between them. */
+function requestLine(line: string): { method: string; rawTarget: string; version: "1.0" | "1.1" } {
+  const [first, last] = [line.indexOf(" "), line.lastIndexOf(" ")];
+  const method = line.slice(0, Math.max(first, 0));
+  const rawTarget = line.slice(first + 1, last);
+  const protocol = line.slice(last + 1);
+  if (!isToken(method) || first === last || rawTarget === "" || rawTarget.includes(" "))
+    throw new Malformed("A request begins with a method, a target and a version, with one blank between them.");
+  if (protocol === "HTTP/1.1") return { method, rawTarget, version: "1.1" };
+  if (protocol === "HTTP/1.0") return { method, rawTarget, version: "1.0" };
+  if (/^HTTP\/\d\.\d$/.test(protocol))
+    throw new ProxyRefusal(505, "version_not_supported", "Served here are HTTP/1.1 and 1.0, and HTTP/2 over TLS.");
+  throw new Malformed("A request's line ends in its version, as in HTTP/1.1.");
+}
+
+function hostField(fields: readonly Field[]): string {
+  let host: string | undefined;
+  for (const field of fields) {
+    if (field.key !== "host") continue;
+    if (host !== undefined) throw new Malformed("Host must be given once.");
+    host = field.value;
+  }
+  // HTTP/1.0 did not ask for it, but hosts are all that tells our apps apart.
+  if (host === undefined) throw new Malformed("A request needs a Host.");
+  if (splitAuthority(host) === undefined)
+    throw new Malformed("Host must be a name or an address, with a port or without.");
+  return host;
+}
+
+/** The target in origin-form and whom it is for. In absolute-form the target wins over Host (RFC 9112 3.2.2). */
+function targetOf(method: string, raw: string, host: string): { target: string; authority: string } {
+  if (ORIGIN_FORM.test(raw)) return { target: raw, authority: host };
+  if (raw === "*" && method === "OPTIONS") return { target: raw, authority: host };
+  const absolute = ABSOLUTE_FORM.exec(raw);
+  if (absolute === null) throw new Malformed("A request's target begins with a slash and holds ASCII only.");
+  const rest = absolute[2] ?? "";
+  const target = rest.startsWith("/") ? rest : `/${rest}`;
+  if (!ORIGIN_FORM.test(target)) throw new Malformed("A request's target holds printable ASCII only, and no fragment.");
+  return { target, authority: absolute[1] ?? "" };
+}
+
+/**
+ * An upgrade with a body goes on as an ordinary request, as RFC 9110 7.8 allows. So does h2c: behind it, further
+ * requests would reach the app that nobody has looked at.
+ */
+function mayUpgrade(version: string, framing: Framing, connection: readonly string[], upgrade: string | undefined) {
+  if (upgrade === undefined || version !== "1.1" || framing.kind !== "none") return false;
+  return connection.includes("upgrade") && !/(^|[\s,])h2c?\b/i.test(upgrade);
+}

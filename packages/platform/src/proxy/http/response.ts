@@ -1,0 +1,57 @@
+/** A response's head, as an app sent it (RFC 9112 4, 6.3). */
+import type { Field } from "../contract.ts";
+import { CHUNKED, control, type Framing, NO_BODY, parseFields, UNTIL_CLOSE } from "./fields.ts";
+import { Malformed, trimmed } from "./grammar.ts";
+import type { Limits } from "./limits.ts";
+
+export interface ResponseMessage {
+  status: number;
+  reason: string;
+  fields: readonly Field[];
+  framing: Framing;
+  connection: readonly string[];
+  /** Whether the connection may take another request. */
+  keepAlive: boolean;
+  /** What the connection becomes after a 101. */
+  upgrade: string | undefined;
+  /** The length it states: of its body, or of the body that a GET would have brought (HEAD, 304). */
+  length: number | undefined;
+}
+
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: (.*))?$/;
+
+/**
+ * Reads the head's lines. Throws {@link Malformed}.
+ *
+ * @param method of the request: HEAD has no body whatever the head says
+ */
+export function parseResponse(text: string, method: string, limits: Pick<Limits, "headFields">): ResponseMessage {
+  const lineEnd = text.indexOf("\r\n");
+  const match = STATUS_LINE.exec(text.slice(0, Math.max(lineEnd, 0)));
+  if (match === null) throw new Malformed("A response begins with HTTP/1.1 and a status.");
+  const version = match[1] === "1" ? "1.1" : "1.0";
+  const status = Number(match[2]);
+  const reason = match[3] ?? "";
+  const fields = parseFields(text, lineEnd + 2, limits.headFields);
+  const { length, chunked, connection, upgrade } = control(fields, version);
+  const framing = bodiless(status, method) ? NO_BODY : chunked ? CHUNKED : lengthOrClose(length);
+  const persistent = version === "1.1" ? !connection.includes("close") : connection.includes("keep-alive");
+  return {
+    status,
+    reason: trimmed(reason, 0, reason.length),
+    fields,
+    framing,
+    connection,
+    keepAlive: persistent && framing.kind !== "close",
+    upgrade,
+    length,
+  };
+}
+
+function bodiless(status: number, method: string): boolean {
+  return method === "HEAD" || status === 204 || status === 304 || status < 200;
+}
+
+function lengthOrClose(length: number | undefined): Framing {
+  return length === undefined ? UNTIL_CLOSE : { kind: "length", length };
+}

@@ -1,0 +1,55 @@
+/** Which fields of a request may be believed, and who the client is. */
+import { BlockList, isIPv4, isIPv6 } from "node:net";
+import type { Field } from "../contract.ts";
+
+/** Proxies in front of us, whose `X-Forwarded-*`, `Forwarded` and `Hibernaut-*` are believed. */
+export class Trust {
+  readonly #peers = new BlockList();
+
+  /** @param peers addresses and networks: `10.0.0.1`, `10.0.0.0/8`, `fd00::/8` */
+  constructor(peers: readonly string[]) {
+    for (const peer of peers) {
+      const [address = "", bits] = peer.split("/");
+      const family = isIPv6(address) ? "ipv6" : "ipv4";
+      if (!isIPv4(address) && !isIPv6(address)) throw new RangeError(`${peer} is no IP address or network.`);
+      this.#peers.addSubnet(address, bits === undefined ? (family === "ipv6" ? 128 : 32) : Number(bits), family);
+    }
+  }
+
+  /** Whether the peer is one of them. */
+  has(address: string): boolean {
+    if (isIPv4(address)) return this.#peers.check(address, "ipv4");
+    return isIPv6(address) && this.#peers.check(address, "ipv6");
+  }
+
+  /** The nearest address on the way to the client that is none of ours; what stands before it anyone can write. */
+  clientOf(peer: string, fields: readonly Field[]): string {
+    const hops = fields
+      .filter((field) => field.key === "x-forwarded-for")
+      .flatMap((field) => field.value.split(","))
+      .map((hop) => plainAddress(hop.trim()));
+    let client = peer;
+    while (this.has(client)) {
+      const next = hops.pop();
+      if (next === undefined || (!isIPv4(next) && !isIPv6(next))) break;
+      client = next;
+    }
+    return client;
+  }
+}
+
+/** IPv4 in its usual spelling, also where a socket for both families names it `::ffff:1.2.3.4`. */
+export function plainAddress(address: string): string {
+  return address.startsWith("::ffff:") && isIPv4(address.slice(7)) ? address.slice(7) : address;
+}
+
+/**
+ * Whether only a trusted proxy may send the field. `_` counts as `-`: apps behind gateways that make variables of
+ * fields (CGI, WSGI) cannot tell `X_Forwarded_For` from the real one.
+ */
+export function needsTrust(key: string): boolean {
+  const first = key.charCodeAt(0);
+  if (first !== 0x78 && first !== 0x66 && first !== 0x68) return false; // x, f, h
+  const name = key.includes("_") ? key.replaceAll("_", "-") : key;
+  return name === "forwarded" || name.startsWith("x-forwarded-") || name.startsWith("hibernaut-");
+}

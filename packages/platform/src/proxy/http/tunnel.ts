@@ -1,0 +1,53 @@
+/** Two sockets after an upgrade: bytes both ways until both sides have ended (RFC 9110 7.8). */
+import type { Socket } from "node:net";
+import { ENDINGS } from "./refusals.ts";
+
+/** What went through, without what had been read before the tunnel was open. */
+export interface Tunnelled {
+  bytesIn: number;
+  bytesOut: number;
+  error: string | undefined;
+}
+
+export interface TunnelOptions {
+  client: Socket;
+  upstream: Socket;
+  /** Bytes that were read together with the heads. */
+  fromClient: Buffer;
+  fromUpstream: Buffer;
+  /** Silence on both sides that ends the tunnel, in milliseconds. */
+  idleMs: number;
+  onClose(moved: Tunnelled): void;
+}
+
+/** Connects the two. One side may end its direction and still read; a side that breaks off ends the other too. */
+export function openTunnel({ client, upstream, fromClient, fromUpstream, idleMs, onClose }: TunnelOptions): void {
+  const moved: Tunnelled = { bytesIn: fromClient.length, bytesOut: fromUpstream.length, error: undefined };
+  if (fromClient.length > 0) upstream.write(fromClient);
+  if (fromUpstream.length > 0) client.write(fromUpstream);
+  client.on("data", (chunk) => {
+    moved.bytesIn += chunk.length;
+  });
+  upstream.on("data", (chunk) => {
+    moved.bytesOut += chunk.length;
+  });
+  client.pipe(upstream);
+  upstream.pipe(client);
+  // Everything that moves passes this socket, one way or the other.
+  client.setTimeout(idleMs, () => client.destroy());
+  const whole = () => client.readableEnded && upstream.readableEnded;
+  client.once("close", () => {
+    if (!whole()) {
+      moved.error ??= ENDINGS.clientGone;
+      upstream.destroy();
+    }
+    if (upstream.closed) onClose(moved);
+  });
+  upstream.once("close", () => {
+    if (!whole()) {
+      moved.error ??= ENDINGS.upstreamBroke;
+      client.destroy();
+    }
+    if (client.closed) onClose(moved);
+  });
+}

@@ -1,0 +1,183 @@
+/** One connection to an app: takes one request after the other, and reads their responses. */
+import type { Socket } from "node:net";
+import type { Field } from "../contract.ts";
+import { type BodyReader, type BodySink, bodyReader } from "./body.ts";
+import { Malformed } from "./grammar.ts";
+import { HeadReader } from "./head-reader.ts";
+import type { Limits } from "./limits.ts";
+import { Outbox } from "./outbox.ts";
+import { parseResponse, type ResponseMessage } from "./response.ts";
+
+/** Whoever sent the request. After `onEnd`, `onUpgrade` or `onFailed` it hears no more. */
+export interface ResponseHandler {
+  onInterim(response: ResponseMessage): void;
+  onHead(response: ResponseMessage): void;
+  onData(piece: Buffer): void;
+  onEnd(trailers: readonly Field[]): void;
+  /** The app answered 101: the socket is the handler's now, and these are the first bytes from it. */
+  onUpgrade(response: ResponseMessage, socket: Socket, first: Buffer): void;
+  /** The connection is gone, or what came is no response (then `error` is {@link Malformed}). */
+  onFailed(error: Error): void;
+  /** More of the request may be sent. */
+  onRoom(): void;
+}
+
+/** Interim responses to one request; an app that sends more is not going anywhere. */
+const MOST_INTERIM = 100;
+
+export class UpstreamConnection implements BodySink {
+  readonly address: string;
+  readonly port: number;
+  readonly outbox: Outbox;
+  /** Whether it carried a request before the current one: such a connection may have died in the meantime. */
+  reused = false;
+  /** Whether any byte of the current response has come. */
+  answering = false;
+  /** Not to be used again: its machine goes away. */
+  retired = false;
+  idleSince = 0;
+  readonly #socket: Socket;
+  readonly #limits: Limits;
+  readonly #head: HeadReader;
+  #body: BodyReader | undefined;
+  #handler: ResponseHandler | undefined;
+  #method = "";
+  #mayUpgrade = false;
+  #interim = 0;
+  #keepAlive = false;
+  #untilClose = false;
+  #error: Error | undefined;
+
+  constructor(
+    socket: Socket,
+    { address, port }: { address: string; port: number },
+    limits: Limits,
+    onClose: (connection: UpstreamConnection) => void,
+  ) {
+    this.address = address;
+    this.port = port;
+    this.#socket = socket;
+    this.#limits = limits;
+    this.#head = new HeadReader(limits.headBytes);
+    this.outbox = new Outbox(socket, limits.bufferBytes, () => this.#handler?.onRoom());
+    socket.on("data", (chunk) => this.#onData(chunk));
+    socket.on("end", () => this.#onEnd());
+    socket.on("error", (error) => {
+      this.#error = error;
+    });
+    socket.on("close", () => {
+      onClose(this);
+      this.#fail(this.#error ?? new Error("The app closed the connection."));
+    });
+  }
+
+  get usable(): boolean {
+    return !this.retired && this.#socket.writable && this.#socket.readable;
+  }
+
+  /** Makes it ready for a request, which the caller then writes to the outbox. */
+  begin(handler: ResponseHandler, method: string, mayUpgrade: boolean): void {
+    this.#handler = handler;
+    this.#method = method;
+    this.#mayUpgrade = mayUpgrade;
+    this.#interim = 0;
+    this.#body = undefined;
+    this.#keepAlive = false;
+    this.#untilClose = false;
+    this.answering = false;
+    this.outbox.written = 0;
+  }
+
+  /** Whether the response, which has ended, allows another request. */
+  get reusable(): boolean {
+    return this.#keepAlive && this.usable;
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    if (this.#socket.isPaused()) this.#socket.resume();
+  }
+
+  /** Closes it at once; the handler hears no more. */
+  destroy(): void {
+    this.#handler = undefined;
+    this.outbox.clear();
+    this.#socket.destroy();
+  }
+
+  data(piece: Buffer): void {
+    this.#handler?.onData(piece);
+  }
+
+  #onData(chunk: Buffer): void {
+    // An idle connection has nothing to say: whatever this is, it must not become someone's response.
+    if (this.#handler === undefined) return this.destroy();
+    this.answering = true;
+    try {
+      this.#read(chunk, this.#handler);
+    } catch (error) {
+      this.#fail(error instanceof Error ? error : new Error(String(error)));
+      this.#socket.destroy();
+    }
+  }
+
+  #read(chunk: Buffer, handler: ResponseHandler): void {
+    for (let at = 0; this.#handler === handler; ) {
+      if (this.#body === undefined) {
+        at = at < chunk.length ? this.#head.read(chunk, at) : -1;
+        if (at === -1) return;
+        const response = parseResponse(this.#head.take(), this.#method, this.#limits);
+        if (response.status === 101) return this.#upgrade(response, chunk.subarray(at));
+        if (response.status < 200) {
+          this.#interim += 1;
+          if (this.#interim > MOST_INTERIM) throw new Malformed("The app sends interim responses without an end.");
+          handler.onInterim(response);
+          continue;
+        }
+        this.#body = bodyReader(response.framing, this.#limits);
+        this.#keepAlive = response.keepAlive;
+        this.#untilClose = response.framing.kind === "close";
+        handler.onHead(response);
+      } else {
+        at = this.#body.read(chunk, at, this);
+      }
+      if (this.#body.done && this.#handler === handler) {
+        // Bytes behind the end belong to no request.
+        if (at < chunk.length) this.#keepAlive = false;
+        return this.#finish();
+      }
+      if (at === chunk.length) return;
+    }
+  }
+
+  #finish(): void {
+    const handler = this.#handler;
+    this.#handler = undefined;
+    handler?.onEnd(this.#body?.trailers ?? []);
+  }
+
+  #upgrade(response: ResponseMessage, first: Buffer): void {
+    if (!this.#mayUpgrade || response.upgrade === undefined)
+      throw new Malformed("The app switches to a protocol that nobody asked for.");
+    const handler = this.#handler;
+    this.#handler = undefined;
+    this.outbox.flush();
+    this.#socket.removeAllListeners("data").removeAllListeners("end").pause();
+    handler?.onUpgrade(response, this.#socket, first);
+  }
+
+  #onEnd(): void {
+    // A body without length ends here; every other one that is not done was cut short.
+    if (this.#untilClose) this.#finish();
+    this.#socket.destroy();
+  }
+
+  #fail(error: Error): void {
+    const handler = this.#handler;
+    this.#handler = undefined;
+    handler?.onFailed(error);
+  }
+}

@@ -1,0 +1,174 @@
+/** What programs inside a machine may ask of the platform, over the socket in their file system. */
+import type { Machine } from "@hibernaut/client";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { shellImage } from "../helpers/shell-image.ts";
+
+let place: Place;
+let image: string;
+beforeAll(async () => {
+  [place, image] = await Promise.all([Place.open(), shellImage()]);
+});
+afterAll(async () => {
+  expect(await place.close()).toEqual(NOTHING_LEFT);
+});
+
+const CURL = "curl --silent --show-error --max-time 20 --unix-socket /.hibernaut/api";
+const ME = "http://platform/v1/apps/$HIBERNAUT_APP_NAME/machines/$HIBERNAUT_MACHINE_ID";
+
+/** A machine whose app is this shell script. */
+const machineOf = (script: string, config = {}): Promise<Machine> =>
+  place.machine({ image, init: { cmd: ["-c", script] }, services: [], ...config });
+
+const sh = (id: string, script: string, timeout = 30) =>
+  place.client.exec(place.app, id, { command: ["sh", "-c", script], timeout });
+
+const restingOf = async (id: string) => (await place.get(id)).state;
+
+test("a script suspends its own machine, is resumed, and goes on at the next line", async () => {
+  const { machine_id: id } = await machineOf(`
+    remembered=$(date +%N)
+    echo $remembered > /tmp/before
+    ${CURL} -X POST ${ME}/suspend > /tmp/reply
+    echo $remembered > /tmp/after
+    exec sleep 3600`);
+  await place.reach(id, "suspended");
+  await place.start(id);
+  await expect.poll(async () => (await sh(id, "cat /tmp/after")).exit_code).toBe(0);
+  const { stdout } = await sh(id, "cat /tmp/reply /tmp/before /tmp/after");
+  const [reply, before, after] = stdout.replace("}", "}\n").trim().split("\n");
+  expect(reply).toBe('{"ok":true}');
+  expect(after).toBe(before);
+  await place.client.destroyMachine(place.app, id, { force: true });
+});
+
+test("a machine reads, suspends and stops itself and nothing else; Fly's path and Node's http work too", async () => {
+  const { machine_id: id } = await machineOf("exec sleep 3600");
+  const { machine_id: other } = await place.client.createMachine(place.app, {
+    config: { image, init: { cmd: ["-c", "exec sleep 3600"] } },
+    skip_launch: true,
+  });
+  const status = async (path: string, method = "GET") =>
+    (await sh(id, `${CURL} -o /dev/null -w '%{http_code}' -X ${method} ${path}`)).stdout;
+  expect(await status(ME)).toBe("200");
+  expect(await status(`${ME}/events`)).toBe("200");
+  expect(await status("http://x/v1/health")).toBe("200");
+  for (const [method, path] of [
+    ["GET", `http://x/v1/apps/$HIBERNAUT_APP_NAME/machines/${other}`],
+    ["POST", `http://x/v1/apps/$HIBERNAUT_APP_NAME/machines/${other}/suspend`],
+    ["POST", `http://x/v1/apps/elsewhere/machines/$HIBERNAUT_MACHINE_ID/stop`],
+    ["DELETE", ME],
+    ["POST", `${ME}/exec`],
+    ["GET", "http://x/v1/apps"],
+    ["GET", "http://x/v1/tokens"],
+    ["GET", "http://x/metrics"],
+  ] as const) {
+    expect(`${method} ${path} ${await status(path, method)}`).toBe(`${method} ${path} 403`);
+  }
+  const node = `require("http").get({ socketPath: "/.fly/api", path: "/v1/apps/" + process.env.FLY_APP_NAME +
+    "/machines/" + process.env.FLY_MACHINE_ID }, (reply) => reply.pipe(process.stdout))`;
+  const read = await place.client.exec(place.app, id, { command: ["node", "-e", node] });
+  expect(JSON.parse(read.stdout)).toMatchObject({ machine_id: id, state: "running" });
+  // The command ends with the machine, with or without having said so.
+  await sh(id, `${CURL} -X POST ${ME}/stop`).catch((error: unknown) =>
+    expect(error).toMatchObject({ code: "aborted" }),
+  );
+  await place.reach(id, "stopped");
+});
+
+test("what is only for machines is refused from outside", async () => {
+  const { apiUrl } = place.client;
+  const answer = await fetch(`${apiUrl}/v1/keepalive`, {
+    method: "PUT",
+    headers: { authorization: `Bearer ${await place.token()}`, "content-type": "application/json" },
+    body: JSON.stringify({ ttl: 5 }),
+  });
+  expect(answer.status).toBe(403);
+  expect(await answer.json()).toMatchObject({ error: "permission_denied" });
+});
+
+test("an app keeps its machine awake for a while, and says why", async () => {
+  const { machine_id: id } = await machineOf("exec sleep 3600");
+  const put = (ttl: number) =>
+    sh(
+      id,
+      `${CURL} -X PUT -H 'content-type: application/json' -d '{"ttl":${ttl},"reason":"encoding"}' http://x/v1/keepalive`,
+    );
+  expect(JSON.parse((await put(120)).stdout)).toMatchObject({ ok: true, keep_awake: { reason: "encoding" } });
+  const lease = (await place.get(id)).keep_awake;
+  expect(lease?.reason).toBe("encoding");
+  expect(Math.abs(Date.parse(lease?.until ?? "") - Date.now() - 120_000)).toBeLessThan(10_000);
+  expect(JSON.parse((await put(1_000_000)).stdout)).toMatchObject({ error: "invalid_argument" });
+  await sh(id, `${CURL} -X DELETE http://x/v1/keepalive`);
+  expect((await place.get(id)).keep_awake).toBeNull();
+  await place.client.destroyMachine(place.app, id, { force: true });
+});
+
+test("an app hears of starts, gets ready for a suspend, and its event stream survives it; hooks run around it", async () => {
+  // Answers every question after it wrote down that it was asked.
+  const app = `
+    const http = require("http"), fs = require("fs");
+    const note = (text) => fs.appendFileSync("/tmp/events", text + "\\n");
+    http.get({ socketPath: "/.hibernaut/api", path: "/v1/events" }, (stream) => {
+      let text = "";
+      stream.on("close", () => note("closed"));
+      stream.on("data", (chunk) => {
+        text += chunk;
+        for (let end; (end = text.indexOf("\\n\\n")) >= 0; text = text.slice(end + 2)) {
+          const event = JSON.parse(text.slice(text.indexOf("data: ") + 6, end));
+          note(event.kind + " " + (event.slept_ms ?? event.deadline_ms));
+          if (event.kind === "suspend")
+            http.request({ socketPath: "/.hibernaut/api", method: "POST", path: "/v1/events/" + event.id + "/ready" }).end();
+        }
+      });
+    });
+    setInterval(() => {}, 1000);`;
+  const { machine_id: id } = await place.machine({
+    image,
+    init: { exec: ["node", "-e", app] },
+    services: [],
+    suspend_config: { timeout: 20 },
+  });
+  const hook = (folder: string, name: string, text: string) =>
+    `mkdir -p /etc/hibernaut/hooks/${folder}; printf '#!/bin/sh\\n${text}\\n' > /etc/hibernaut/hooks/${folder}/${name}; ` +
+    `node -e 'require("fs").chmodSync("/etc/hibernaut/hooks/${folder}/${name}", 0o755)'; `;
+  const made = await sh(
+    id,
+    hook("pre-suspend.d", "10-first", "echo pre >> /tmp/hooks") +
+      hook("pre-suspend.d", "20-second", "echo pre-2 >> /tmp/hooks") +
+      hook("post-resume.d", "10-tell", "echo post >> /tmp/hooks") +
+      hook("post-resume.d", "20-fails", "exit 3"),
+  );
+  expect(made).toMatchObject({ exit_code: 0, stderr: "" });
+  const events = async () => (await sh(id, "cat /tmp/events")).stdout.trim().split("\n");
+  await expect.poll(events).toEqual(["cold 0"]);
+  for (let cycle = 0; cycle < 2; cycle += 1) {
+    await place.suspend(id);
+    await place.start(id);
+  }
+  await expect
+    .poll(async () => (await events()).map((line) => line.split(" ")[0]))
+    .toEqual(["cold", "suspend", "resume", "suspend", "resume"]);
+  expect(await events()).toContain("suspend 20000");
+  expect((await sh(id, "cat /tmp/hooks")).stdout).toBe("pre\npre-2\npost\npre\npre-2\npost\n");
+  const [started] = await place.client.machineEvents(place.app, id, { limit: 1 });
+  expect(started?.details).toMatchObject({ kind: "resume", hooks: "1 post-resume hook(s) failed" });
+  await place.client.destroyMachine(place.app, id, { force: true });
+  await place.reach(id, "destroyed");
+});
+
+test("an app that is never ready cannot put off the suspend", async () => {
+  const listens = `require("http").get({ socketPath: "/.hibernaut/api", path: "/v1/events" }, (stream) => stream.resume());
+    setInterval(() => {}, 1000);`;
+  const { machine_id: id } = await place.machine({
+    image,
+    init: { exec: ["node", "-e", listens] },
+    services: [],
+    suspend_config: { timeout: 1 },
+  });
+  await place.suspend(id);
+  expect(await restingOf(id)).toBe("suspended");
+  const [captured] = await place.client.machineEvents(place.app, id, { limit: 1 });
+  // Heard in time or not, it was asked or nobody listened yet: either way it slept.
+  expect(captured?.type).toBe("captured");
+});
