@@ -132,10 +132,31 @@ export function requireSupported(config: MachineConfig): void {
   };
   if ((config.mounts ?? []).length > 0)
     refuse("mounts", "Volumes are not supported yet: `config.mounts` must be absent or empty.");
+  for (const [index, service] of (config.services ?? []).entries())
+    refuseImpossible(service, `services[${index}]`, refuse);
   const signal = config.stop_config?.signal;
   if (signal !== undefined && !(signal in constants.signals)) {
     refuse("stop_config.signal", `There is no signal ${signal}. Use one of signal(7), such as SIGTERM or SIGINT.`);
   }
+}
+
+/** Settings that are each fine and together cannot work. */
+function refuseImpossible(
+  { autostop = "off", autostart = true, concurrency = {} }: ServiceConfig,
+  field: string,
+  refuse: (field: string, message: string) => void,
+): void {
+  const { soft_limit: soft, hard_limit: hard } = concurrency;
+  if (soft !== undefined && hard !== undefined && soft > hard)
+    refuse(
+      `${field}.concurrency`,
+      `\`soft_limit\` (${soft}) is over \`hard_limit\` (${hard}): no machine would ever reach it. Set it to at most ${hard}.`,
+    );
+  if (autostop !== "off" && !autostart)
+    refuse(
+      `${field}.autostart`,
+      `With \`autostop\` = "${autostop}" and \`autostart\` = false a machine that went to sleep would never be started again. Set autostart to true, or autostop to "off".`,
+    );
 }
 
 /** CPUs and memory with the defaults filled in. */

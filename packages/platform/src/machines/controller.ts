@@ -93,7 +93,10 @@ export class MachineController {
    * Decides, stores and begins. Throws what the lifecycle refuses; returns as soon as the intent
    * is stored. `check` may refuse after the table agreed to a move.
    */
-  command(command: Command, options: { force?: boolean; pending?: PendingUpdate; check?(): void } = {}): void {
+  command(
+    command: Command,
+    options: { force?: boolean; pending?: PendingUpdate; details?: Record<string, unknown>; check?(): void } = {},
+  ): void {
     const { state, id } = this.#record;
     const answer = transition(state, command, { goal: this.#record.goal, force: options.force });
     if (answer.kind === "refuse") {
@@ -104,7 +107,7 @@ export class MachineController {
     // Someone takes care of the machine: what it failed at before does not count any more.
     if (command !== "suspend") patch.restarts = 0;
     if (command === "update" && options.pending !== undefined) patch.pending = options.pending;
-    this.#apply(command, answer, patch, {});
+    this.#apply(command, answer, patch, options.details ?? {});
   }
 
   /**
@@ -134,6 +137,7 @@ export class MachineController {
   /** Stores, or with null ends, the app's wish not to be put to sleep. */
   keepAwake(lease: KeepAwake | null): void {
     this.#patch({ keepAwake: lease });
+    for (const listener of [...this.#listeners]) listener(this.#record);
   }
 
   /** Settles when nothing is under way. */

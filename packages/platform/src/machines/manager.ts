@@ -30,6 +30,7 @@ const NAME_RULE = "1 to 63 of a-z, 0-9 and -, neither beginning nor ending with 
 export class MachineManager implements MachineService {
   readonly #deps: MachineDependencies;
   readonly #controllers = new Map<string, MachineController>();
+  readonly #listeners = new Set<(record: MachineRecord) => void>();
 
   constructor(deps: MachineDependencies) {
     this.#deps = deps;
@@ -118,6 +119,7 @@ export class MachineManager implements MachineService {
     this.getApp(app);
     const record = this.#insert(app, name, input.config, image.digest);
     const controller = this.#control(record);
+    for (const listener of this.#listeners) listener(record);
     if (input.skipLaunch !== true) controller.command("start");
     return this.#view(controller.record);
   }
@@ -184,6 +186,23 @@ export class MachineManager implements MachineService {
 
   destroy(app: string, id: string, { force = false } = {}): void {
     this.#find(app, id).command("destroy", { force });
+  }
+
+  sleep(app: string, id: string, how: "suspend" | "stop", details: Record<string, unknown>): void {
+    const controller = this.#find(app, id);
+    const { eligible, reasons } = this.#view(controller.record).suspend;
+    if (how === "suspend" && eligible) return controller.command("suspend", { details });
+    const reason = how === "suspend" && { reason: `it cannot be suspended: ${reasons.join("; ")}` };
+    controller.command("stop", { details: { ...details, ...reason } });
+  }
+
+  onChange(listener: (record: MachineRecord) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  hostnames(): Record<string, string> {
+    return {};
   }
 
   run(app: string, id: string, spec: CommandSpec): GuestCommand {
@@ -284,7 +303,10 @@ export class MachineManager implements MachineService {
   #control(record: MachineRecord): MachineController {
     const controller = new MachineController(this.#deps, record);
     this.#controllers.set(record.id, controller);
-    controller.subscribe(({ id, state }) => state === "destroyed" && this.#controllers.delete(id));
+    controller.subscribe((changed) => {
+      if (changed.state === "destroyed") this.#controllers.delete(changed.id);
+      for (const listener of this.#listeners) listener(changed);
+    });
     return controller;
   }
 

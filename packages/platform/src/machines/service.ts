@@ -46,6 +46,10 @@ export interface MachineService {
   stop(app: string, id: string): void;
   restart(app: string, id: string): void;
   destroy(app: string, id: string, options?: { force?: boolean }): void;
+  /**
+   * Suspends, or stops, a machine that nobody needs. One that cannot be suspended is stopped instead, and its event says why.
+   */
+  sleep(app: string, id: string, how: "suspend" | "stop", details: Record<string, unknown>): void;
   /** Runs a command in a running machine: `failed_precondition` in any other. */
   run(app: string, id: string, spec: CommandSpec): GuestCommand;
 
@@ -71,4 +75,9 @@ export interface MachineService {
     targets: WaitTarget[],
     options: { timeoutMs: number; signal?: AbortSignal },
   ): Promise<MachineState>;
+
+  /** Tells of every machine that is new, changed its state or its configuration. Returns how to stop that. */
+  onChange(listener: (record: MachineRecord) => void): () => void;
+  /** Host names of their own that apps answer for, each with its app. */
+  hostnames(): Record<string, string>;
 }

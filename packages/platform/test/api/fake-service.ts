@@ -37,6 +37,7 @@ export class FakeMachineService implements MachineService {
   readonly machines = new Map<string, MachineRecord>();
   readonly history = new Map<string, MachineEvent[]>();
   readonly inside = new Map<string, Inside>();
+  readonly listeners = new Set<(record: MachineRecord) => void>();
   readonly waiters = new Set<Waiter>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
 
@@ -158,6 +159,19 @@ export class FakeMachineService implements MachineService {
     return streams.run(spec);
   }
 
+  sleep(app: string, id: string, how: "suspend" | "stop"): void {
+    this[how](app, id);
+  }
+
+  onChange(listener: (record: MachineRecord) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  hostnames(): Record<string, string> {
+    return {};
+  }
+
   identify(id: string): { app: string; id: string } {
     const record = this.machines.get(id);
     if (!record) throw new HibernautError("not_found", "It is gone.");
@@ -247,6 +261,7 @@ export class FakeMachineService implements MachineService {
     Object.assign(record, { state: to, updatedAt: at, stateReason: to === "failed" ? "the app did not start" : null });
     if (to === "suspended") record.snapshot = { generation: "1", created_at: at, size_bytes: 268_500_000 };
     this.history.set(id, [...(this.history.get(id) ?? []), { at, type, from, to, details: {} }]);
+    for (const listener of this.listeners) listener(record);
     for (const waiter of this.waiters) if (waiter.id === id) waiter.reached(to);
   }
 }

@@ -1,0 +1,57 @@
+/** Which machine takes a request: a pure rule. */
+import type { MachineState } from "../machines/types.ts";
+
+export interface Candidate {
+  id: string;
+  state: MachineState;
+  /** In the unit of its service. */
+  load: number;
+  softLimit: number;
+  hardLimit: number;
+  autostart: boolean;
+}
+
+export interface Choice {
+  /** Give the request to this machine. Undefined: it has to wait. */
+  send: string | undefined;
+  /** Start this machine, beside that. */
+  wake: string | undefined;
+  /** Whether waiting makes sense: a machine is on its way, or one that is full will have room again. */
+  hope: boolean;
+}
+
+/** States from which a machine comes to run by itself, or because it was asked to already. */
+const ON_ITS_WAY: ReadonlySet<MachineState> = new Set(["starting", "updating"]);
+/** Cheapest first. A machine that is being suspended only has to be told to go on. */
+const WAKE_ORDER: readonly MachineState[] = ["suspending", "suspended", "stopped", "created", "stopping"];
+
+/**
+ * The least loaded running machine under its soft limit; one at or over it only when all are, and none over its
+ * hard limit. Another one is started when all that run are at the soft limit, or none runs: one at a time.
+ */
+export function choose(machines: readonly Candidate[]): Choice {
+  const running = machines.filter((machine) => machine.state === "running");
+  const underSoft = leastLoaded(running.filter((machine) => machine.load < machine.softLimit));
+  if (underSoft !== undefined) return { send: underSoft.id, wake: undefined, hope: true };
+  const underHard = leastLoaded(running.filter((machine) => machine.load < machine.hardLimit));
+  const coming = machines.some((machine) => ON_ITS_WAY.has(machine.state));
+  const wake = coming ? undefined : nextToWake(machines);
+  return {
+    send: underHard?.id,
+    wake: wake?.id,
+    hope: underHard !== undefined || running.length > 0 || coming || wake !== undefined,
+  };
+}
+
+/** Of equal ones the first, so that a few machines do the work and the others can sleep. */
+function leastLoaded(machines: readonly Candidate[]): Candidate | undefined {
+  return machines.reduce<Candidate | undefined>(
+    (best, machine) => (best === undefined || machine.load < best.load ? machine : best),
+    undefined,
+  );
+}
+
+function nextToWake(machines: readonly Candidate[]): Candidate | undefined {
+  const asleep = machines.filter((machine) => machine.autostart && WAKE_ORDER.includes(machine.state));
+  return asleep.toSorted((a, b) => WAKE_ORDER.indexOf(a.state) - WAKE_ORDER.indexOf(b.state))[0];
+}

@@ -1,0 +1,318 @@
+/**
+ * One proxy's view of all machines: gives requests to them, holds requests while machines wake, and tells the
+ * control plane what is open. Decides nothing about sleeping but this: whether it needs a machine itself.
+ */
+import { type Candidate, choose } from "./balance.ts";
+import { type Director, type Lease, ProxyRefusal, type RequestHead, type Wake } from "./contract.ts";
+import { MachineLoad } from "./load.ts";
+import type { Policy } from "./policy.ts";
+import { type QueueLimits, WaitingQueue } from "./queue.ts";
+import { appOf } from "./routing.ts";
+import { type ControlLink, fromWire, type TableMachine, type ToProxy } from "./table.ts";
+
+export interface FleetOptions extends QueueLimits {
+  link: ControlLink;
+  /** How long a machine's port may take to answer once the machine runs, in milliseconds. */
+  connectTimeoutMs: number;
+  /** A machine is about to sleep, or has left: its connections are of no use any more. */
+  onLeft?(machineId: string): void;
+  /** A request was given to a machine that was woken for it. */
+  onWake?(app: string, wake: Wake): void;
+  /** For tests. Milliseconds of a steady clock. */
+  now?(): number;
+}
+
+interface Entry {
+  machine: TableMachine;
+  policy: Policy;
+  load: MachineLoad;
+  /** Load that other proxies put on it. */
+  others: number;
+  /** It may be put to sleep any moment: it takes nothing more. */
+  draining: boolean;
+  /** A wake was asked for, and nothing has changed since. */
+  asked: boolean;
+  runningSince: number;
+  failedAt: number;
+}
+
+/** Loads are told together: a busy proxy changes them many times in a moment. */
+const REPORT_MS = 20;
+/** A machine that failed is given a rest before a request starts it again. */
+const FAILED_REST_MS = 10_000;
+
+export class Fleet implements Director {
+  readonly #options: FleetOptions;
+  readonly #now: () => number;
+  readonly #entries = new Map<string, Entry>();
+  readonly #apps = new Map<string, Set<Entry>>();
+  readonly #queues = new Map<string, WaitingQueue<{ lease: Lease }>>();
+  readonly #changed = new Set<string>();
+  #hostnames: Readonly<Record<string, string>> = {};
+  #suffixes: readonly string[] = [];
+  #reporting: NodeJS.Timeout | undefined;
+
+  constructor(options: FleetOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+  }
+
+  /** Requests that wait, by app. */
+  held(): Map<string, number> {
+    return new Map([...this.#queues].map(([app, queue]) => [app, queue.size]));
+  }
+
+  /** Open load by machine, of this proxy alone. */
+  loads(): Record<string, number> {
+    const open = [...this.#entries.values()].map((entry) => [entry.machine.id, ownLoad(entry)] as const);
+    return Object.fromEntries(open.filter(([, load]) => load > 0));
+  }
+
+  async acquire(request: RequestHead, signal: AbortSignal): Promise<Lease> {
+    const app = appOf(request.host, this.#hostnames, this.#suffixes);
+    const entries = app === undefined ? undefined : this.#apps.get(app);
+    if (app === undefined || entries === undefined || entries.size === 0)
+      throw new ProxyRefusal(404, "unknown_host", `No app answers for ${request.host} here.`);
+    const began = this.#now();
+    const queue = this.#queue(app);
+    // Nobody overtakes those who wait.
+    const lease = queue.size === 0 ? this.#tryLease(app, request) : undefined;
+    if (lease !== undefined) return lease;
+    const waiting = queue.wait(began, signal, (since) => {
+      const given = this.#tryLease(app, request, since);
+      return given && { lease: given };
+    });
+    // The table may already hold what this request waits for.
+    this.#dispatch(app);
+    return (await waiting).lease;
+  }
+
+  receive(message: ToProxy): void {
+    switch (message.kind) {
+      case "table":
+        return this.#replace(message);
+      case "machine":
+        this.#update(message.machine);
+        return this.#dispatch(message.machine.app);
+      case "gone":
+        return this.#remove(message.id);
+      case "hostnames":
+        this.#hostnames = message.hostnames;
+        return;
+      case "others":
+        for (const [id, load] of Object.entries(message.loads)) this.#setOthers(id, load);
+        return;
+      case "drain":
+        return this.#drain(message.id, message.question, message.idleMs);
+      case "undrain":
+        return this.#undrain(message.id);
+      case "wake_failed":
+        return this.#wakeFailed(message.id, message.message);
+    }
+  }
+
+  /** The control plane is out of reach: nothing will be put to sleep, and wakes are asked for again when it is back. */
+  disconnected(): void {
+    for (const entry of this.#entries.values()) Object.assign(entry, { draining: false, asked: false, others: 0 });
+    for (const app of this.#apps.keys()) this.#dispatch(app);
+  }
+
+  close(): void {
+    clearTimeout(this.#reporting);
+    const error = new ProxyRefusal(503, "shutting_down", "The proxy is shutting down.", { retryAfterS: 1 });
+    for (const queue of this.#queues.values()) queue.rejectAll(error);
+  }
+
+  /** A lease now, or undefined when the request has to wait; `since` when it waits already. Throws when waiting is in vain. */
+  #tryLease(app: string, request: RequestHead, since?: number): Lease | undefined {
+    const now = this.#now();
+    const entries = [...(this.#apps.get(app) ?? [])].filter(({ machine }) => !request.tried.includes(machine.id));
+    const choice = choose(entries.map((entry) => candidate(entry, now)));
+    if (choice.wake !== undefined) this.#wake(choice.wake);
+    const entry = choice.send === undefined ? undefined : this.#entries.get(choice.send);
+    if (entry !== undefined) return this.#lease(entry, request, since, now);
+    if (choice.hope) return undefined;
+    throw this.#hopeless(app, entries);
+  }
+
+  #lease(entry: Entry, { connection }: RequestHead, since: number | undefined, now: number): Lease {
+    const { machine, load, policy } = entry;
+    const { onWake, connectTimeoutMs } = this.#options;
+    load.open(connection);
+    this.#report(machine.id);
+    const wake = wakeOf(entry, since, now);
+    if (wake.kind !== "running") onWake?.(machine.app, wake);
+    return {
+      address: machine.address,
+      port: policy.port,
+      machineId: machine.id,
+      appName: machine.app,
+      wake,
+      connectDeadline: performance.now() + connectTimeoutMs,
+      release: () => {
+        load.close(connection, this.#now());
+        this.#report(machine.id);
+        this.#dispatch(machine.app);
+      },
+    };
+  }
+
+  #hopeless(app: string, entries: Entry[]): ProxyRefusal {
+    const failed = entries.find(({ machine }) => machine.state === "failed");
+    if (failed !== undefined) {
+      const { id, reason } = failed.machine;
+      const message = `Machine ${id} of app ${app} could not be started: ${reason ?? "see its events"}.`;
+      return new ProxyRefusal(503, "machine_failed", message, { retryAfterS: FAILED_REST_MS / 1000 });
+    }
+    if (entries.length === 0)
+      return new ProxyRefusal(502, "no_machine_left", `No machine of app ${app} could be reached.`);
+    const message = `No machine of app ${app} is running, and requests do not start them (auto_start_machines is off).`;
+    return new ProxyRefusal(503, "not_running", message, { retryAfterS: 5 });
+  }
+
+  #dispatch(app: string): void {
+    const queue = this.#queues.get(app);
+    queue?.serve();
+    if (queue?.size === 0) this.#queues.delete(app);
+  }
+
+  #queue(app: string): WaitingQueue<{ lease: Lease }> {
+    const queue = this.#queues.get(app) ?? new WaitingQueue<{ lease: Lease }>(app, this.#options);
+    this.#queues.set(app, queue);
+    return queue;
+  }
+
+  #wake(id: string): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || entry.asked) return;
+    entry.asked = true;
+    this.#options.link.send({ kind: "wake", id });
+  }
+
+  #wakeFailed(id: string, message: string): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    entry.machine = { ...entry.machine, reason: message };
+    Object.assign(entry, { asked: false, failedAt: this.#now() });
+    this.#dispatch(entry.machine.app);
+  }
+
+  #replace({ machines, hostnames, suffixes }: Extract<ToProxy, { kind: "table" }>): void {
+    this.#hostnames = hostnames;
+    this.#suffixes = suffixes;
+    const present = new Set(machines.map((machine) => machine.id));
+    for (const id of [...this.#entries.keys()]) if (!present.has(id)) this.#remove(id);
+    for (const machine of machines) this.#update(machine);
+    for (const id of this.#entries.keys()) this.#report(id);
+    for (const app of this.#apps.keys()) this.#dispatch(app);
+  }
+
+  #update(machine: TableMachine): void {
+    const now = this.#now();
+    const before = this.#entries.get(machine.id);
+    if (machine.policy === null) return this.#remove(machine.id);
+    const policy = fromWire(machine.policy);
+    const moved = before?.machine.state !== machine.state;
+    const entry: Entry = before ?? {
+      machine,
+      policy,
+      load: new MachineLoad(now),
+      others: 0,
+      draining: false,
+      asked: false,
+      runningSince: machine.state === "running" ? now : -1,
+      failedAt: Number.NEGATIVE_INFINITY,
+    };
+    Object.assign(entry, { machine, policy });
+    if (moved) {
+      Object.assign(entry, { draining: false, asked: false });
+      if (machine.state === "running") {
+        entry.runningSince = now;
+        entry.load.touch(now);
+      } else {
+        this.#options.onLeft?.(machine.id);
+      }
+      if (machine.state === "failed") entry.failedAt = now;
+    }
+    this.#entries.set(machine.id, entry);
+    const siblings = this.#apps.get(machine.app) ?? new Set();
+    this.#apps.set(machine.app, siblings.add(entry));
+  }
+
+  #remove(id: string): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    const { app } = entry.machine;
+    this.#entries.delete(id);
+    this.#apps.get(app)?.delete(entry);
+    if (this.#apps.get(app)?.size === 0) this.#apps.delete(app);
+    this.#options.onLeft?.(id);
+    this.#dispatch(app);
+  }
+
+  #setOthers(id: string, load: number): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    entry.others = load;
+    this.#dispatch(entry.machine.app);
+  }
+
+  #drain(id: string, question: number, idleMs: number): void {
+    const entry = this.#entries.get(id);
+    const agreed =
+      entry === undefined ||
+      (entry.load.requests === 0 &&
+        (this.#queues.get(entry.machine.app)?.size ?? 0) === 0 &&
+        entry.load.idleMs(this.#now()) >= idleMs);
+    if (agreed && entry !== undefined) {
+      entry.draining = true;
+      this.#options.onLeft?.(id);
+    }
+    this.#options.link.send({ kind: "drained", question, agreed });
+  }
+
+  #undrain(id: string): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    Object.assign(entry, { draining: false, asked: false });
+    this.#dispatch(entry.machine.app);
+  }
+
+  #report(id: string): void {
+    this.#changed.add(id);
+    this.#reporting ??= setTimeout(() => {
+      this.#reporting = undefined;
+      const loads = [...this.#changed].map((changed) => {
+        const entry = this.#entries.get(changed);
+        return [changed, entry === undefined ? 0 : ownLoad(entry)];
+      });
+      this.#changed.clear();
+      this.#options.link.send({ kind: "loads", loads: Object.fromEntries(loads) as Record<string, number> });
+    }, REPORT_MS).unref();
+  }
+}
+
+/** A machine that came to run while the request waited was woken for it. */
+function wakeOf({ machine, runningSince }: Entry, since: number | undefined, now: number): Wake {
+  if (since === undefined || runningSince < since || machine.lastBoot === null)
+    return { kind: "running", durationMs: 0 };
+  return { kind: machine.lastBoot, durationMs: Math.round(now - since) };
+}
+
+function ownLoad({ load, policy }: Entry): number {
+  return policy.unit === "connections" ? load.connections : load.requests;
+}
+
+/** A machine that is being drained is on its way to sleep already: only a wake turns it around. */
+function candidate(entry: Entry, now: number): Candidate {
+  const { machine, policy } = entry;
+  const resting = machine.state === "failed" && now - entry.failedAt >= FAILED_REST_MS ? "stopped" : machine.state;
+  return {
+    id: machine.id,
+    state: entry.draining && machine.state === "running" ? "suspending" : resting,
+    load: ownLoad(entry) + entry.others,
+    softLimit: policy.softLimit,
+    hardLimit: policy.hardLimit,
+    autostart: policy.autostart,
+  };
+}

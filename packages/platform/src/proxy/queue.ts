@@ -1,0 +1,83 @@
+/** Requests of one app that wait for a machine, in their order. */
+import { ProxyRefusal } from "./contract.ts";
+
+export interface QueueLimits {
+  /** Requests of one app that may wait at once: each holds a connection and its buffers. */
+  maxHeld: number;
+  /** How long each may wait, in milliseconds. */
+  holdTimeoutMs: number;
+}
+
+interface Waiter {
+  /** True when the request was served or refused, and waits no more. */
+  attempt(): boolean;
+  reject(error: Error): void;
+}
+
+export class WaitingQueue<T> {
+  readonly #app: string;
+  readonly #limits: QueueLimits;
+  readonly #waiters = new Set<Waiter>();
+
+  constructor(app: string, limits: QueueLimits) {
+    this.#app = app;
+    this.#limits = limits;
+  }
+
+  get size(): number {
+    return this.#waiters.size;
+  }
+
+  /**
+   * Waits until `attempt`, which is given the time at which the wait began, returns something or throws. Rejects with
+   * 503 when the line is full, with 504 after the time is over, and with the signal's reason.
+   */
+  wait(since: number, signal: AbortSignal, attempt: (since: number) => T | undefined): Promise<T> {
+    const { maxHeld, holdTimeoutMs } = this.#limits;
+    if (this.#waiters.size >= maxHeld)
+      throw new ProxyRefusal(503, "too_many_held", `${maxHeld} requests wait for app ${this.#app} already.`, {
+        retryAfterS: 1,
+      });
+    return new Promise<T>((resolve, reject) => {
+      const leave = () => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", abort);
+        this.#waiters.delete(waiter);
+      };
+      const waiter: Waiter = {
+        attempt: () => {
+          try {
+            const value = attempt(since);
+            if (value === undefined) return false;
+            leave();
+            resolve(value);
+          } catch (error) {
+            waiter.reject(error as Error);
+          }
+          return true;
+        },
+        reject: (error) => {
+          leave();
+          reject(error);
+        },
+      };
+      const abort = () => waiter.reject(signal.reason as Error);
+      const timer = setTimeout(() => {
+        const message = `No machine of app ${this.#app} came to run within ${holdTimeoutMs / 1000} s.`;
+        waiter.reject(new ProxyRefusal(504, "wake_timeout", message));
+      }, holdTimeoutMs);
+      signal.addEventListener("abort", abort, { once: true });
+      this.#waiters.add(waiter);
+      if (signal.aborted) abort();
+    });
+  }
+
+  /** Serves who can be served, in order. Who comes first and cannot be served keeps those behind waiting, too. */
+  serve(): void {
+    for (const waiter of this.#waiters) if (!waiter.attempt()) return;
+  }
+
+  rejectAll(error: Error): void {
+    for (const waiter of [...this.#waiters]) waiter.reject(error);
+  }
+}

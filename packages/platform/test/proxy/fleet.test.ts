@@ -1,0 +1,363 @@
+/** Waking and sleeping, on a fake hypervisor and a clock that the test moves. */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { MachineConfig, ServiceConfig } from "../../src/machines/config.ts";
+import type { MachineManager } from "../../src/machines/manager.ts";
+import type { WaitTarget } from "../../src/machines/service.ts";
+import type { Lease, RequestHead, Wake } from "../../src/proxy/contract.ts";
+import type { Fleet } from "../../src/proxy/fleet.ts";
+import { ProxyHub } from "../../src/proxy/hub.ts";
+import { connectInProcess } from "../../src/proxy/in-process.ts";
+import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
+
+const IDLE_S = 5;
+const PATIENT_MS = 60_000;
+
+let world: World;
+let machines: MachineManager;
+let hub: ProxyHub;
+let proxies: { fleet: Fleet; close(): void }[];
+let now: number;
+let wakes: Wake[];
+let left: string[];
+
+beforeEach(async () => {
+  world = await newWorld();
+  machines = await startPlatform(world);
+  machines.createApp("shop");
+  now = 1_000_000;
+  wakes = [];
+  left = [];
+  hub = new ProxyHub({
+    machines,
+    suffixes: ["localhost"],
+    idleCheckIntervalMs: 3_600_000,
+    log: { warn: (fields, message) => void world.logged.push({ fields, message }) },
+    now: () => now,
+  });
+  proxies = [newProxy()];
+  await turn();
+});
+afterEach(async () => {
+  for (const proxy of proxies) proxy.close();
+  await hub.close();
+  await machines.close();
+  await world.dispose();
+});
+
+function newProxy(limits: { maxHeld?: number; holdTimeoutMs?: number } = {}) {
+  return connectInProcess(hub, {
+    maxHeld: 10_000,
+    holdTimeoutMs: PATIENT_MS,
+    connectTimeoutMs: 1000,
+    onWake: (_app, wake) => void wakes.push(wake),
+    onLeft: (id) => void left.push(id),
+    now: () => now,
+    ...limits,
+  });
+}
+
+/** Lets messages between proxy and control plane arrive. */
+const turn = () => new Promise((resolve) => setTimeout(resolve, 30));
+const reach = (id: string, ...targets: WaitTarget[]) => machines.wait("shop", id, targets, { timeoutMs: 5000 });
+const state = (id: string) => machines.get("shop", id).record.state;
+
+async function machine(service: Partial<ServiceConfig> = {}, more: Partial<MachineConfig> = {}): Promise<string> {
+  const services = [{ internal_port: 8080, autostop: "suspend" as const, idle_timeout: IDLE_S, ...service }];
+  const { record } = await machines.create("shop", { config: { ...SMALL, services, ...more } });
+  await reach(record.id, "running");
+  await turn();
+  return record.id;
+}
+
+async function asleep(id: string, how: "suspend" | "stop" = "suspend"): Promise<string> {
+  machines[how]("shop", id);
+  await reach(id, how === "suspend" ? "suspended" : "stopped");
+  await turn();
+  return id;
+}
+
+const request = (more: Partial<RequestHead> = {}): RequestHead => ({
+  method: "GET",
+  target: "/",
+  host: "shop.localhost",
+  httpVersion: "1.1",
+  fields: [],
+  clientAddress: "127.0.0.1",
+  secure: false,
+  requestId: "r",
+  connection: {},
+  tried: [],
+  ...more,
+});
+const acquire = (more?: Partial<RequestHead>, signal = new AbortController().signal): Promise<Lease> =>
+  (proxies[0] as { fleet: Fleet }).fleet.acquire(request(more), signal);
+
+/** Time passes, and the control plane looks who is idle. */
+async function later(seconds: number): Promise<void> {
+  await turn();
+  now += seconds * 1000;
+  await hub.check();
+}
+
+describe("waking", () => {
+  test("a request to a running machine goes there at once", async () => {
+    const id = await machine();
+    const lease = await acquire();
+    expect(lease).toMatchObject({
+      machineId: id,
+      appName: "shop",
+      port: 8080,
+      wake: { kind: "running", durationMs: 0 },
+    });
+    lease.release({});
+  });
+
+  test("a request to a suspended machine resumes it, and is told so", async () => {
+    const id = await asleep(await machine());
+    const waiting = acquire();
+    now += 212;
+    const lease = await waiting;
+    expect(lease.wake).toEqual({ kind: "resume", durationMs: 212 });
+    expect(wakes).toEqual([lease.wake]);
+    expect(machines.get("shop", id).record.lastBoot?.kind).toBe("resume");
+    lease.release({ status: 200 });
+  });
+
+  test("200 requests to one sleeping machine are one resume, and all are served", async () => {
+    const id = await asleep(await machine({ concurrency: { soft_limit: 1000 } }));
+    const leases = await Promise.all(Array.from({ length: 200 }, () => acquire()));
+    expect(new Set(leases.map((lease) => lease.machineId))).toEqual(new Set([id]));
+    expect(world.host.restored).toHaveLength(1);
+    const starts = machines
+      .events("shop", id, 100)
+      .filter(({ type, from }) => type === "start" && from === "suspended");
+    expect(starts).toHaveLength(1);
+    for (const lease of leases) lease.release({});
+  });
+
+  test("a suspended machine is started before a stopped one", async () => {
+    const stopped = await asleep(await machine(), "stop");
+    const suspended = await asleep(await machine());
+    expect((await acquire()).machineId).toBe(suspended);
+    expect(state(stopped)).toBe("stopped");
+  });
+
+  test("a stopped machine cold starts", async () => {
+    await asleep(await machine(), "stop");
+    expect((await acquire()).wake.kind).toBe("cold");
+  });
+
+  test("a failed resume becomes a cold start inside the same hold", async () => {
+    await asleep(await machine());
+    world.host.faults.restore = new Error("the snapshot cannot be loaded");
+    expect((await acquire()).wake.kind).toBe("cold");
+  });
+
+  test("a request that arrives while its machine is being suspended turns that around", async () => {
+    const id = await machine();
+    const held = Promise.withResolvers<void>();
+    world.host.hold.capture = held.promise;
+    machines.suspend("shop", id);
+    await turn();
+    const waiting = acquire();
+    await turn();
+    held.resolve();
+    expect((await waiting).machineId).toBe(id);
+    const types = machines.events("shop", id, 3).map(({ type }) => type);
+    expect(types[0]).toBe("capture_cancelled");
+  });
+
+  test("all at the soft limit: the request is served, and another machine is woken for the next", async () => {
+    const first = await machine({ concurrency: { soft_limit: 1, hard_limit: 2 } });
+    const second = await asleep(await machine({ concurrency: { soft_limit: 1, hard_limit: 2 } }));
+    expect((await acquire()).machineId).toBe(first);
+    expect(state(second)).toBe("suspended");
+    expect((await acquire()).machineId).toBe(first);
+    await reach(second, "running");
+    await turn();
+    expect((await acquire()).machineId).toBe(second);
+  });
+
+  test("never over the hard limit: the next one waits for room", async () => {
+    const id = await machine({ concurrency: { soft_limit: 1, hard_limit: 1 } });
+    const first = await acquire();
+    const waiting = acquire();
+    await turn();
+    expect(hub.load(id)).toBe(1);
+    expect(proxies[0]?.fleet.held().get("shop")).toBe(1);
+    first.release({});
+    expect((await waiting).machineId).toBe(id);
+  });
+
+  test("connections count once, however many requests they carry", async () => {
+    const id = await machine({ concurrency: { type: "connections", soft_limit: 1, hard_limit: 1 } });
+    const connection = {};
+    const leases = [await acquire({ connection })];
+    const other = acquire();
+    await turn();
+    expect(hub.load(id)).toBe(1);
+    expect(proxies[0]?.fleet.held().get("shop")).toBe(1);
+    leases[0]?.release({});
+    await other;
+  });
+
+  test.each([
+    ["unknown.localhost", 404, "unknown_host"],
+    ["elsewhere.example", 404, "unknown_host"],
+  ])("%s is nobody's: %i %s", async (host, status, code) => {
+    await machine();
+    await expect(acquire({ host })).rejects.toMatchObject({ status, code });
+  });
+
+  test("without autostart a sleeping machine stays asleep: 503", async () => {
+    await asleep(await machine({ autostop: "off", autostart: false }));
+    await expect(acquire()).rejects.toMatchObject({ status: 503, code: "not_running" });
+  });
+
+  test("a machine that cannot start is told as that, and tried again only after a rest", async () => {
+    const id = await asleep(await machine(), "stop");
+    world.host.faults.boot = new Error("no room for its memory");
+    await expect(acquire()).rejects.toMatchObject({ status: 503, code: "machine_failed", retryAfterS: 10 });
+    await expect(acquire()).rejects.toMatchObject({ message: expect.stringMatching(/no room for its memory/) });
+    expect(state(id)).toBe("failed");
+    now += 10_000;
+    expect((await acquire()).wake.kind).toBe("cold");
+  });
+
+  test("a full line refuses the next with 503, a long wait ends with 504, a client that leaves frees its place", async () => {
+    proxies.push(newProxy({ maxHeld: 2, holdTimeoutMs: 300 }));
+    const { fleet } = proxies[1] as { fleet: Fleet };
+    const id = await asleep(await machine());
+    const held = Promise.withResolvers<void>();
+    const boot = machines.start.bind(machines);
+    machines.start = () => ({ previousState: "suspended" }); // the wake is lost on its way
+    const leaving = new AbortController();
+    const [first, second] = [
+      fleet.acquire(request(), leaving.signal),
+      fleet.acquire(request(), AbortSignal.timeout(9e6)),
+    ];
+    await expect(fleet.acquire(request(), AbortSignal.timeout(9e6))).rejects.toMatchObject({
+      status: 503,
+      code: "too_many_held",
+      retryAfterS: 1,
+    });
+    leaving.abort(new Error("left"));
+    await expect(first).rejects.toThrow("left");
+    await expect(second).rejects.toMatchObject({ status: 504, code: "wake_timeout" });
+    expect(fleet.held().get("shop") ?? 0).toBe(0);
+    held.resolve();
+    machines.start = boot;
+    expect(state(id)).toBe("suspended");
+  });
+});
+
+describe("sleeping", () => {
+  test("a machine sleeps when nothing was open for its idle time, and not before", async () => {
+    const id = await machine();
+    const lease = await acquire();
+    await later(60);
+    expect(state(id)).toBe("running");
+    lease.release({});
+    await later(IDLE_S - 1);
+    expect(state(id)).toBe("running");
+    await later(1);
+    await reach(id, "suspended");
+    const event = machines.events("shop", id, 5).find(({ type }) => type === "suspend");
+    expect(event?.details).toMatchObject({ by: "proxy", idle_ms: IDLE_S * 1000 });
+    expect(left).toContain(id);
+  });
+
+  test("with autostop = stop it is stopped; with off it stays", async () => {
+    const stops = await machine({ autostop: "stop" });
+    await later(IDLE_S);
+    await reach(stops, "stopped");
+    machines.destroy("shop", stops);
+    const stays = await machine({ autostop: "off" });
+    await later(3600);
+    expect(state(stays)).toBe("running");
+  });
+
+  test("one that cannot be suspended is stopped instead, and its event says why", async () => {
+    const id = await machine({}, { guest: { memory_mb: 4096 } });
+    await later(IDLE_S);
+    await reach(id, "stopped");
+    const event = machines.events("shop", id, 5).find(({ type }) => type === "stop");
+    expect(event?.details.reason).toMatch(/cannot be suspended: memory is 4096 MB/);
+  });
+
+  test("all that is too many goes in one pass, down to the minimum", async () => {
+    const ids = [];
+    for (let i = 0; i < 4; i += 1) ids.push(await machine({ min_machines_running: 1 }));
+    await later(IDLE_S);
+    await turn();
+    expect(ids.filter((id) => state(id) === "running")).toHaveLength(1);
+    await later(3600);
+    expect(ids.filter((id) => state(id) === "running")).toHaveLength(1);
+  });
+
+  test("an app that asked to be kept awake is, and no longer than it asked", async () => {
+    const id = await machine();
+    machines.keepAwake(id, 3600, "encoding");
+    await later(IDLE_S);
+    expect(state(id)).toBe("running");
+    machines.keepAwake(id, 0, "");
+    await hub.check();
+    await reach(id, "suspended");
+  });
+
+  test("what another proxy has open counts", async () => {
+    const id = await machine();
+    proxies.push(newProxy());
+    await turn();
+    const lease = await (proxies[1] as { fleet: Fleet }).fleet.acquire(request(), new AbortController().signal);
+    await later(IDLE_S);
+    expect(state(id)).toBe("running");
+    expect(hub.load(id)).toBe(1);
+    lease.release({});
+    await later(IDLE_S);
+    await reach(id, "suspended");
+  });
+
+  test("a request between the question and the sleep is not lost: the machine stays, or comes back for it", async () => {
+    const id = await machine();
+    await turn();
+    now += IDLE_S * 1000;
+    const checking = hub.check();
+    const lease = await acquire();
+    await checking;
+    expect(lease.machineId).toBe(id);
+    await reach(id, "running");
+    lease.release({});
+  });
+
+  test("a proxy that does not answer is taken to need the machine", async () => {
+    const id = await machine();
+    const silent = hub.connect(() => {});
+    await later(IDLE_S);
+    expect(state(id)).toBe("running");
+    silent.close();
+    await later(IDLE_S);
+    await reach(id, "suspended");
+  });
+
+  test("a proxy that lost its connection may come back with requests open: its machines are left alone a little", async () => {
+    const id = await machine();
+    proxies.push(newProxy());
+    await turn();
+    const lost = proxies.pop() as { fleet: Fleet; close(): void };
+    await lost.fleet.acquire(request(), new AbortController().signal);
+    await turn();
+    lost.close();
+    await later(IDLE_S);
+    expect(state(id)).toBe("running");
+    await later(5);
+    await reach(id, "suspended");
+  });
+
+  test("without any proxy nobody knows what is open, and nothing sleeps", async () => {
+    const id = await machine();
+    for (const proxy of proxies.splice(0)) proxy.close();
+    await later(3600);
+    expect(state(id)).toBe("running");
+  });
+});

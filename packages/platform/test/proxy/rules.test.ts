@@ -1,0 +1,198 @@
+/** The proxy's rules, as tables: which machine takes a request, which is woken, which may sleep. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type MachineConfig, requireSupported } from "../../src/machines/config.ts";
+import type { MachineState } from "../../src/machines/types.ts";
+import { type Candidate, choose } from "../../src/proxy/balance.ts";
+import { type IdleMachine, planSleep } from "../../src/proxy/idle.ts";
+import { policyOf } from "../../src/proxy/policy.ts";
+import { appOf } from "../../src/proxy/routing.ts";
+
+const machine = (id: string, state: MachineState, load = 0, more: Partial<Candidate> = {}): Candidate => ({
+  id,
+  state,
+  load,
+  softLimit: 10,
+  hardLimit: 20,
+  autostart: true,
+  ...more,
+});
+
+describe("balancing", () => {
+  test.each<[string, Candidate[], { send?: string; wake?: string; hope: boolean }]>([
+    [
+      "the least loaded under its soft limit",
+      [machine("a", "running", 5), machine("b", "running", 3)],
+      { send: "b", hope: true },
+    ],
+    ["the first of equals", [machine("a", "running", 1), machine("b", "running", 1)], { send: "a", hope: true }],
+    [
+      "one at the soft limit is left out while another has room",
+      [machine("a", "running", 10), machine("b", "running", 9)],
+      { send: "b", hope: true },
+    ],
+    [
+      "all at the soft limit: the least loaded, and another is woken",
+      [machine("a", "running", 12), machine("b", "running", 11), machine("c", "suspended")],
+      { send: "b", wake: "c", hope: true },
+    ],
+    [
+      "a suspended one is woken before a stopped one",
+      [machine("a", "stopped"), machine("b", "suspended")],
+      { wake: "b", hope: true },
+    ],
+    ["a stopped one, when there is nothing better", [machine("a", "stopped")], { wake: "a", hope: true }],
+    [
+      "one that is being suspended is turned around first",
+      [machine("a", "suspended"), machine("b", "suspending")],
+      { wake: "b", hope: true },
+    ],
+    ["none is woken while one is on its way", [machine("a", "starting"), machine("b", "suspended")], { hope: true }],
+    ["never over the hard limit: it waits", [machine("a", "running", 20)], { hope: true }],
+    [
+      "at the hard limit another is woken",
+      [machine("a", "running", 20), machine("b", "suspended")],
+      { wake: "b", hope: true },
+    ],
+    ["without autostart nothing is woken", [machine("a", "suspended", 0, { autostart: false })], { hope: false }],
+    ["a failed machine is no hope", [machine("a", "failed")], { hope: false }],
+    ["no machine is no hope", [], { hope: false }],
+  ])("%s", (_name, machines, { send, wake, hope }) => {
+    expect(choose(machines)).toEqual({ send, wake, hope });
+  });
+
+  test("whatever the loads: never over hard, over soft only when all are, one wake at most", () => {
+    const any = fc.record({
+      id: fc.uuid(),
+      state: fc.constantFrom<MachineState>("running", "running", "suspended", "stopped", "starting", "failed"),
+      load: fc.nat(30),
+      softLimit: fc.integer({ min: 1, max: 15 }),
+      hardLimit: fc.integer({ min: 15, max: 25 }),
+      autostart: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(any, { maxLength: 8 }), (machines) => {
+        const { send, wake } = choose(machines);
+        const running = machines.filter(({ state }) => state === "running");
+        const chosen = machines.find(({ id }) => id === send);
+        if (chosen !== undefined) {
+          expect(chosen.state).toBe("running");
+          expect(chosen.load).toBeLessThan(chosen.hardLimit);
+          if (chosen.load >= chosen.softLimit)
+            expect(running.every(({ load, softLimit }) => load >= softLimit)).toBe(true);
+        } else {
+          expect(running.every(({ load, hardLimit }) => load >= hardLimit)).toBe(true);
+        }
+        if (wake !== undefined) {
+          expect(machines.find(({ id }) => id === wake)?.autostart).toBe(true);
+          expect(running.every(({ load, softLimit }) => load >= softLimit)).toBe(true);
+          expect(machines.some(({ state }) => state === "starting")).toBe(false);
+        }
+      }),
+    );
+  });
+});
+
+describe("sleeping", () => {
+  const IDLE = 5000;
+  const policy = (least = 0, autostop: "suspend" | "stop" | "off" = "suspend") => ({
+    port: 8080,
+    autostop,
+    autostart: true,
+    minRunning: least,
+    idleTimeoutMs: IDLE,
+    unit: "requests" as const,
+    softLimit: 10,
+    hardLimit: 20,
+  });
+  const idle = (id: string, idleMs = IDLE, least = 0): IdleMachine => ({
+    id,
+    load: 0,
+    idleMs,
+    keptAwake: false,
+    policy: policy(least),
+  });
+  const busy = (id: string, load: number, least = 0): IdleMachine => ({
+    id,
+    load,
+    idleMs: 0,
+    keptAwake: false,
+    policy: policy(least),
+  });
+
+  test.each<[string, IdleMachine[], string[]]>([
+    ["one, idle for its time", [idle("a")], ["a"]],
+    ["one, not yet", [idle("a", IDLE - 1)], []],
+    ["one with a request open", [busy("a", 1)], []],
+    ["two idle: one goes, the other is looked at alone later", [idle("a", 6000), idle("b", 7000)], ["b"]],
+    [
+      "n=5, k=0: excess 4, all of it in one pass",
+      ["a", "b", "c", "d", "e"].map((id, i) => idle(id, 6000 + i)),
+      ["e", "d", "c", "b"],
+    ],
+    ["n=4, k=1: excess 2", [busy("a", 10), idle("b", 5001), idle("c", 5002), idle("d", 5003)], ["d", "c"]],
+    ["n=4, k=2: excess 1", [busy("a", 10), busy("b", 15), idle("c", 5002), idle("d", 5003)], ["d"]],
+    ["n=3, k=2: none is too many", [busy("a", 10), busy("b", 10), idle("c")], []],
+    ["n=2, k=2: none", [busy("a", 10), busy("b", 10)], []],
+    ["busy ones under the limit stay, however many are too many", [busy("a", 1), busy("b", 1), busy("c", 1)], []],
+    ["never below the minimum", [idle("a", 9000, 2), idle("b", 8000, 2), idle("c", 7000, 2)], ["a"]],
+    ["a minimum of one keeps the last one", [idle("a", 9000, 1)], []],
+    ["kept awake by its app", [{ ...idle("a"), keptAwake: true }], []],
+    ["auto_stop_machines is off", [{ ...idle("a"), policy: policy(0, "off") }], []],
+    ["nothing runs", [], []],
+  ])("%s", (_name, running, sleepers) => {
+    expect(planSleep(running)).toEqual(sleepers);
+  });
+});
+
+describe("routing", () => {
+  const names = { "www.example.com": "shop" };
+  test.each([
+    ["shop.localhost", "shop"],
+    ["shop.localhost.", "shop"],
+    ["shop.apps.example.org", "shop"],
+    ["www.example.com", "shop"],
+    ["a.b.localhost", undefined],
+    [".localhost", undefined],
+    ["localhost", undefined],
+    ["shop.elsewhere", undefined],
+    ["constructor", undefined],
+  ])("%s -> %s", (host, app) => {
+    expect(appOf(host, names, ["localhost", "apps.example.org"])).toBe(app);
+  });
+});
+
+describe("a service's configuration", () => {
+  const config = (service: object): MachineConfig => ({ image: "x", services: [{ internal_port: 8080, ...service }] });
+
+  test("the defaults", () => {
+    expect(policyOf(config({}))).toEqual({
+      port: 8080,
+      autostop: "off",
+      autostart: true,
+      minRunning: 0,
+      idleTimeoutMs: 300_000,
+      unit: "requests",
+      softLimit: 20,
+      hardLimit: Number.POSITIVE_INFINITY,
+    });
+    expect(policyOf(config({ concurrency: { hard_limit: 5 } }))).toMatchObject({ softLimit: 5, hardLimit: 5 });
+    expect(policyOf({ image: "x" })).toBeUndefined();
+  });
+
+  test.each([
+    [{ concurrency: { soft_limit: 30, hard_limit: 20 } }, /soft_limit.*30.*hard_limit.*20/],
+    [{ autostop: "suspend", autostart: false }, /never.*start/],
+    [{ autostop: "stop", autostart: false }, /never.*start/],
+  ])("%j cannot work and is refused with the reason", (service, reason) => {
+    expect(() => requireSupported(config(service))).toThrow(reason);
+  });
+
+  test.each([
+    [{ autostop: "off", autostart: false }],
+    [{ autostop: "suspend" }],
+    [{ concurrency: { soft_limit: 20, hard_limit: 20 } }],
+  ])("%j works", (service) => {
+    expect(() => requireSupported(config(service))).not.toThrow();
+  });
+});
