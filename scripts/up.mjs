@@ -7,13 +7,13 @@ import { parseArgs } from "node:util";
 import { startPlatform } from "./lib/platform.mjs";
 import { createProgress } from "./lib/progress.mjs";
 import { SetupError } from "./lib/run.mjs";
-import { endTour, tour } from "./lib/tour.mjs";
+import { endTour, SEARCH, tour } from "./lib/tour.mjs";
 import { setup } from "./setup.mjs";
 
 const USAGE = `Usage: npm run up [-- --exit] [-- --json]
 
-Sets up this machine, starts the platform, shows a machine start, suspend and resume, and stays
-in the foreground until Ctrl-C.
+Sets up this machine, starts the platform, shows a machine that runs the orders service start, suspend
+and resume, and stays in the foreground until Ctrl-C.
 
   --exit   leave after the tour
   --json   print the measurements as one JSON object, the last line of standard output
@@ -23,13 +23,16 @@ const STEPS = 5;
 /** @param {import("./lib/tour.mjs").TourResult} result */
 function story(result) {
   const times = Math.round(result.cold_start_ms / result.resume_ms);
+  const [before, after] = result.requests;
+  const memory = result.resumed ? "kept: the same process" : "LOST: another process";
   return [
     "",
     `  accelerator  ${result.accelerator}`,
-    `  cold start   ${result.cold_start_ms} ms`,
+    `  cold start   ${result.cold_start_ms} ms  to the first answer`,
     `  suspend      ${result.suspend_ms} ms`,
-    `  resume       ${result.resume_ms} ms  (${times} times faster)`,
-    `  memory       ${result.resumed ? "kept" : "LOST"}: nonce ${result.nonce}, requests ${result.counts.join(", ")}`,
+    `  resume       ${result.resume_ms} ms  to the first answer (${times} times faster)`,
+    `  search       ${result.found.length} products match "${result.search}": ${result.found.join(", ")}`,
+    `  memory       ${memory}, searches it counted: ${before} before the sleep, ${after} after`,
     "",
     "",
   ].join("\n");
@@ -39,7 +42,7 @@ function story(result) {
 function invitation({ app, machine_id: id, address }, apiUrl) {
   return [
     `The platform answers at ${apiUrl}. In another terminal:`,
-    `  curl ${address}`,
+    `  curl "${address}${SEARCH}"`,
     `  npx hibernaut machine suspend ${id} --app ${app}`,
     `  npx hibernaut machine start ${id} --app ${app}`,
     "Ctrl-C ends the tour's machine and the platform.",

@@ -1,24 +1,34 @@
 /** The tour of `npm run up`: one real machine that starts, answers, sleeps and wakes. */
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { ROOT } from "./node.mjs";
-import { ask } from "./platform.mjs";
 import { SetupError } from "./run.mjs";
 
 const APP = "hibernaut-tour";
-const PORT = 8080;
+const IMAGE = join(ROOT, ".build/orders");
+const PORT = 3000;
 const WAIT_S = 120;
+/** Found in the data that the image is seeded with. */
+const WORD = "tea";
+/** What is asked of the service, and what `npm run up` invites people to ask. */
+export const SEARCH = `/products?name=${WORD}`;
+/** The emulated network accepts connections before the guest does, so a first request is sent again soon. */
+const ASK_AGAIN_MS = 5;
+const ONE_ANSWER_MS = 10_000;
+const ANSWER_DEADLINE_MS = 120_000;
 
 /**
  * What `npm run up -- --json` prints.
  *
  * @typedef {object} TourResult
  * @property {string} accelerator `kvm`, or `tcg` for software emulation.
- * @property {number} cold_start_ms From the request to start until the app's first answer.
+ * @property {number} cold_start_ms From the request to start until the app's first answer, to a search.
  * @property {number} suspend_ms From the request to suspend until the snapshot is durable.
- * @property {number} resume_ms From the request to start until the app's first answer.
- * @property {boolean} resumed Same nonce, and the count went on: memory was kept.
- * @property {string} nonce
- * @property {number[]} counts
+ * @property {number} resume_ms From the request to start until the app's first answer, to the same search.
+ * @property {boolean} resumed The same answer, and the process went on counting its searches: memory was kept.
+ * @property {string} search What was searched for.
+ * @property {string[]} found The names of the products found, the same before and after the sleep.
+ * @property {number[]} requests How many searches the process itself had counted, before the sleep and after it.
  * @property {string} app
  * @property {string} machine_id
  * @property {string} address
@@ -34,50 +44,87 @@ export async function tour(platform, progress) {
   const health = await call("GET", "/health");
   await endTour(platform);
   await call("POST", "/apps", { app_name: APP });
-  const machine = await progress.step("make a machine from the demo image", () => {
-    const config = { image: `oci:${join(ROOT, ".build/counter")}:latest`, services: [{ internal_port: PORT }] };
+  const machine = await progress.step("make a machine from the orders image", () => {
+    const config = { image: `oci:${IMAGE}:latest`, services: [{ internal_port: PORT }] };
     return call("POST", `/apps/${APP}/machines`, { config, skip_launch: true });
   });
   const path = `/apps/${APP}/machines/${machine.machine_id}`;
-  const address = machine.private_address;
+  const address = `${machine.private_address}:${PORT}`;
 
-  const cold = await progress.step("cold start: kernel, app, first answer", () => startAndAsk(call, path, address));
-  const second = await ask(address, PORT);
+  const cold = await progress.step("cold start: kernel, app, first answer", () => startAndSearch(call, path, address));
+  const before = await countedSearches(address);
   const suspendMs = await progress.step("suspend: memory to disk, no process left", async () => {
     const began = performance.now();
     await call("POST", `${path}/suspend`);
     await call("GET", `${path}/wait?state=suspended&timeout=${WAIT_S}`);
     return performance.now() - began;
   });
-  const warm = await progress.step("resume: the same process answers", () => startAndAsk(call, path, address));
+  const warm = await progress.step("resume: the same process answers", () => startAndSearch(call, path, address));
+  const after = await countedSearches(address);
   return {
     accelerator: health.accelerator,
     cold_start_ms: Math.round(cold.ms),
     suspend_ms: Math.round(suspendMs),
     resume_ms: Math.round(warm.ms),
-    resumed: warm.answer.nonce === cold.answer.nonce && warm.answer.count === second.count + 1,
-    nonce: warm.answer.nonce,
-    counts: [cold.answer.count, second.count, warm.answer.count],
+    // A process that was started anew would have counted one search only.
+    resumed: warm.answer === cold.answer && after === before + 1,
+    search: WORD,
+    found: JSON.parse(warm.answer).items.map((/** @type {{ name: string }} */ { name }) => name),
+    requests: [before, after],
     app: APP,
     machine_id: machine.machine_id,
-    address: `${address}:${PORT}`,
+    address,
   };
 }
 
 /**
- * Starts the machine and asks it at once; a start that fails says so instead of waiting.
+ * Starts the machine and searches at once; a start that fails says so instead of waiting.
  *
  * @param {import("./platform.mjs").Platform["call"]} call
  * @param {string} path
  * @param {string} address
  */
-async function startAndAsk(call, path, address) {
+async function startAndSearch(call, path, address) {
   const began = performance.now();
   await call("POST", `${path}/start`);
   const state = (await call("GET", `${path}/wait?state=settled&timeout=${WAIT_S}`)).state;
   if (state !== "running") throw new SetupError(`The machine is ${state}: ${(await call("GET", path)).state_reason}`);
-  const answer = await ask(address, PORT);
+  const answer = await ask(`http://${address}${SEARCH}`);
   return { answer, ms: performance.now() - began };
+}
+
+/**
+ * The searches that the process has answered since it started, by its own count in memory.
+ *
+ * @param {string} address
+ */
+async function countedSearches(address) {
+  const metrics = await ask(`http://${address}/metrics`);
+  const counters = metrics.matchAll(/^orders_http_request_duration_seconds_count\{.*route="\/products".*\} (\d+)$/gm);
+  return [...counters].reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
+/**
+ * Asks a machine until it answers.
+ *
+ * @param {string} url
+ * @returns {Promise<string>} The body that it answered.
+ */
+async function ask(url) {
+  const deadline = performance.now() + ANSWER_DEADLINE_MS;
+  for (;;) {
+    try {
+      // A connection kept open would not survive the sleep.
+      const headers = { connection: "close" };
+      const response = await fetch(url, { headers, signal: AbortSignal.timeout(ONE_ANSWER_MS) });
+      const body = await response.text();
+      if (!response.ok) throw new SetupError(`${response.status} ${body}`);
+      return body;
+    } catch (error) {
+      if (performance.now() > deadline) throw new SetupError(`${url} does not answer: ${String(error)}`);
+      await delay(ASK_AGAIN_MS);
+    }
+  }
 }
 
 /**

@@ -51,9 +51,24 @@ export interface OrderTotals {
   totalProducts: number;
 }
 
-/** A product names a supplier that does not exist. */
+/** A row of a batch, and the supplier that it names in vain. */
+export interface StrayRow {
+  /** Its place in the batch, from 0. */
+  index: number;
+  supplierId: number;
+}
+
+/** Products name suppliers that do not exist. */
 export class UnknownSupplierError extends Error {
   override name = "UnknownSupplierError";
+  /** Every such row. None, if somebody created the suppliers just after they were missing. */
+  readonly rows: StrayRow[];
+
+  /** `existing` are those suppliers of the batch that do exist. */
+  constructor(batch: readonly NewProduct[], existing: ReadonlySet<number>, options?: ErrorOptions) {
+    super("Products name suppliers that do not exist.", options);
+    this.rows = batch.flatMap(({ supplierId }, index) => (existing.has(supplierId) ? [] : [{ index, supplierId }]));
+  }
 }
 
 /** A row cannot go because others refer to it. */

@@ -23,7 +23,7 @@ test("a reference that stands in the way is a 409", async () => {
 });
 
 test("an unknown supplier is a 422", async () => {
-  const { status, body } = await deleteWith(new UnknownSupplierError("no"));
+  const { status, body } = await deleteWith(new UnknownSupplierError([], new Set()));
   expect({ status, code: body.code }).toEqual({ status: 422, code: "unknown_supplier" });
 });
 

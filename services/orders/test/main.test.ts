@@ -30,7 +30,10 @@ async function listening(child: ChildProcess): Promise<string> {
   for await (const chunk of child.stdout?.iterator({ destroyOnReturn: false }) ?? []) {
     log += String(chunk);
     const [, url] = /"url":"(http[^"]+)"/.exec(log) ?? [];
-    if (url !== undefined) return url;
+    if (url === undefined) continue;
+    // It says so once.
+    expect(log.trim().split("\n")).toHaveLength(1);
+    return url;
   }
   throw new Error(`the service ended: ${log}`);
 }

@@ -16,7 +16,15 @@ test("without a setting there are defaults, and the embedded database", () => {
 
 test("DB_HOST asks for PostgreSQL", () => {
   const { postgres } = readSettings({ DB_HOST: "db" });
-  expect(postgres).toEqual({ host: "db", port: 5432, user: "postgres", password: "", database: "orders" });
+  expect(postgres).toEqual({
+    host: "db",
+    port: 5432,
+    user: "postgres",
+    password: "",
+    database: "orders",
+    queryTimeoutMs: 2000,
+    startTimeoutMs: 30_000,
+  });
 });
 
 test("every setting is heard, and the password is not shown", () => {
@@ -28,13 +36,23 @@ test("every setting is heard, and the password is not shown", () => {
     DB_USER: "u",
     DB_PASSWORD: "secret",
     DB_NAME: "n",
+    DB_TIMEOUT_MS: "15000",
+    DB_START_TIMEOUT_MS: "0",
     ORDERS_SQLITE_PATH: "/x.db",
     LOG_LEVEL: "debug",
   });
   expect(settings).toEqual({
     port: 0,
     host: "::1",
-    postgres: { host: "db", port: 6432, user: "u", password: "secret", database: "n" },
+    postgres: {
+      host: "db",
+      port: 6432,
+      user: "u",
+      password: "secret",
+      database: "n",
+      queryTimeoutMs: 15_000,
+      startTimeoutMs: 0,
+    },
     sqlitePath: "/x.db",
     logLevel: "debug",
   });
@@ -48,6 +66,12 @@ test.each([
   ["PORT", "1.5"],
   ["PORT", "0x10"],
   ["DB_PORT", "0"],
+  ["DB_TIMEOUT_MS", "0"],
+  ["DB_TIMEOUT_MS", "99"],
+  ["DB_TIMEOUT_MS", "2s"],
+  ["DB_TIMEOUT_MS", "600001"],
+  ["DB_START_TIMEOUT_MS", "-1"],
+  ["DB_START_TIMEOUT_MS", "3600001"],
   ["LOG_LEVEL", "loud"],
 ])("%s=%s is refused by name", (name, value) => {
   const read = () => readSettings({ DB_HOST: "db", [name]: value });

@@ -63,7 +63,7 @@ test("npm run up -- --exit --json: a machine starts, sleeps and wakes where it s
 test("npm run up stays until Ctrl-C, which ends it cleanly", async () => {
   const { child, output } = up();
   const closed = once(child, "close") as Promise<[number]>;
-  await expect.poll(() => output.err, { timeout: 60_000, interval: 100 }).toMatch(/Ctrl-C ends/);
+  await expect.poll(() => output.err, { timeout: 100_000, interval: 100 }).toMatch(/Ctrl-C ends/);
   // As a terminal does: to the whole foreground group.
   process.kill(-(child.pid ?? Number.NaN), "SIGINT");
   await closed;

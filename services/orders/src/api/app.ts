@@ -1,7 +1,7 @@
 /** The HTTP API: puts routes, errors, metrics and the document together. */
-import fastify, { LogController } from "fastify";
+import fastify from "fastify";
 import type { Api, ApiDeps } from "./deps.ts";
-import { refuseConnection, sendError, sendNotFound } from "./errors.ts";
+import { errorReplies, refuseConnection } from "./errors.ts";
 import { serviceMetrics } from "./metrics.ts";
 import { describeApi } from "./openapi.ts";
 import { orderRoutes } from "./routes/orders.ts";
@@ -26,10 +26,9 @@ const REQUEST_TIMEOUT_MS = 30_000;
  * await app.listen({ host: "127.0.0.1", port: 3000 });
  */
 export async function buildApp({ storage, logger }: ApiDeps): Promise<Api> {
+  const { sendError, sendNotFound } = errorReplies(logger);
+  // Without a logger of its own: what there is to say, the service says itself, and a logger for each request costs.
   const app: Api = fastify({
-    loggerInstance: logger,
-    // One line per request, of our own, below.
-    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     exposeHeadRoutes: false,
@@ -46,10 +45,11 @@ export async function buildApp({ storage, logger }: ApiDeps): Promise<Api> {
   acceptOnlyJson(app);
 
   const metrics = serviceMetrics();
+  const debugs = ["debug", "trace"].includes(logger.level);
   app.addHook("onResponse", (request, reply, done) => {
     metrics.observe(request, reply);
     const { method, url } = request;
-    request.log.debug({ method, url, status: reply.statusCode, ms: reply.elapsedTime }, "request");
+    if (debugs) logger.debug({ method, url, status: reply.statusCode, ms: reply.elapsedTime }, "request");
     done();
   });
 

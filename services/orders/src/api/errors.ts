@@ -1,6 +1,6 @@
 /** Whatever goes wrong, the reply is problem details, and a fault of ours is logged and not shown. */
 import type { Socket } from "node:net";
-import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { DatabaseUnavailableError, StillReferencedError, UnknownSupplierError } from "../storage.ts";
 import { explainRefusals } from "./explain.ts";
 import { PROBLEM_TYPE, Problem } from "./problems.ts";
@@ -15,22 +15,26 @@ const FRAMEWORK: Record<string, () => Problem> = {
   FST_ERR_CTP_INVALID_JSON_BODY: () => new Problem("malformed_request", "The request body is not valid JSON."),
 };
 
-/** Answers a request with an error. */
-export function sendError(thrown: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  const problem = toProblem(thrown);
-  const { method, url } = request;
-  if (problem.status === 500) request.log.error({ err: thrown, method, url }, "a request failed");
-  if (problem.status === 503) {
-    request.log.warn({ err: thrown, method, url }, "the database is unavailable");
-    reply.header("retry-after", RETRY_AFTER_S);
+/** The replies to what fails. Faults go to the log. */
+export function errorReplies(log: FastifyBaseLogger) {
+  /** Answers a request with an error. */
+  function sendError(thrown: FastifyError, { method, url }: FastifyRequest, reply: FastifyReply): void {
+    const problem = toProblem(thrown);
+    if (problem.status === 500) log.error({ err: thrown, method, url }, "a request failed");
+    if (problem.status === 503) {
+      log.warn({ err: thrown, method, url }, "the database is unavailable");
+      reply.header("retry-after", RETRY_AFTER_S);
+    }
+    reply.code(problem.status).type(PROBLEM_TYPE).send(problem.wire());
   }
-  reply.code(problem.status).type(PROBLEM_TYPE).send(problem.wire());
-}
 
-/** Answers a request for an address that does not exist. */
-export function sendNotFound(request: FastifyRequest, reply: FastifyReply): void {
-  const detail = `There is no ${request.method} at this address. /openapi.json lists what there is.`;
-  sendError(new Problem("not_found", detail) as Error as FastifyError, request, reply);
+  /** Answers a request for an address that does not exist. */
+  function sendNotFound(request: FastifyRequest, reply: FastifyReply): void {
+    const detail = `There is no ${request.method} at this address. /openapi.json lists what there is.`;
+    sendError(new Problem("not_found", detail) as Error as FastifyError, request, reply);
+  }
+
+  return { sendError, sendNotFound };
 }
 
 /** Answers bytes that are not HTTP, or not acceptable as such: no request exists yet. */
@@ -47,7 +51,16 @@ function toProblem(thrown: FastifyError): Problem {
   if (thrown.validation) return explainRefusals(thrown.validation, thrown.validationContext ?? "body");
   const cause: unknown = thrown;
   if (cause instanceof UnknownSupplierError) {
-    return new Problem("unknown_supplier", "A supplierId names a supplier that does not exist. Nothing was created.");
+    const errors = cause.rows.map(
+      ({ index, supplierId }) =>
+        ({
+          in: "body",
+          pointer: `/${index}/supplierId`,
+          message: `names supplier ${supplierId}, which does not exist`,
+        }) as const,
+    );
+    const detail = "A supplierId names a supplier that does not exist. Nothing was created.";
+    return new Problem("unknown_supplier", detail, { errors });
   }
   if (cause instanceof StillReferencedError) {
     return new Problem("still_referenced", "Other rows still refer to this one. Nothing was deleted.");

@@ -47,7 +47,9 @@ const OrderTotals = Type.Object(
     id: Id,
     shipCountry: Type.String(),
     orderDate: Type.String({ format: "date" }),
-    totalPrice: Type.Number({ description: "summed exactly; shown as the nearest number" }),
+    totalPrice: Type.Number({
+      description: "unit price times quantity over all lines, summed exactly; the double nearest to that sum",
+    }),
     totalQuantity: Type.Integer(),
     totalProducts: Type.Integer({ description: "the count of lines" }),
   },

@@ -40,6 +40,7 @@ function integerProperties(schema: TSchema): string[] {
 }
 
 function convert(given: Record<string, unknown>, numbers: string[]): Record<string, unknown> {
+  if (numbers.length === 0) return given;
   const converted = { ...given };
   for (const name of numbers) {
     const text = converted[name];

@@ -3,13 +3,10 @@ import { DatabaseUnavailableError } from "../storage.ts";
 import { CLOCKS, type Clocks, JumpWatch } from "./clock.ts";
 import { CannotConnectError, faultOf } from "./faults.ts";
 import { Generation } from "./generation.ts";
-import type { PostgresSettings } from "./settings.ts";
+import { type PostgresSettings, proofTimeoutMs, QUERY_TIMEOUT_MS } from "./settings.ts";
 
 /** A connection that rested longer proves that it lives before it is used. */
 const TRUST_MS = 3000;
-/** How long the proof may take. The server is near; the request waits. */
-const PROOF_TIMEOUT_MS = 500;
-const PROOF = { text: "SELECT 1", query_timeout: PROOF_TIMEOUT_MS };
 /** The driver's words when all connections stay lent: the database answers, there is just too much to do. */
 const ALL_LENT = "timeout exceeded when trying to connect";
 /** Those who hold dead connections give up as late as those who wait for them: waiting again finds new ones. */
@@ -23,6 +20,7 @@ export class Connections {
   readonly #settings: PostgresSettings;
   readonly #clocks: Clocks;
   readonly #watch: JumpWatch;
+  readonly #proof: { text: string; query_timeout: number };
   readonly #lastUsed = new WeakMap<PoolClient, number>();
   #current: Generation;
   #closed = false;
@@ -31,6 +29,7 @@ export class Connections {
     this.#settings = settings;
     this.#clocks = settings.clocks ?? CLOCKS;
     this.#watch = new JumpWatch(this.#clocks);
+    this.#proof = { text: "SELECT 1", query_timeout: proofTimeoutMs(settings.queryTimeoutMs ?? QUERY_TIMEOUT_MS) };
     this.#current = this.#next();
   }
 
@@ -73,7 +72,7 @@ export class Connections {
       const lastUsed = this.#lastUsed.get(client);
       if (lastUsed === undefined || this.#clocks.steady() - lastUsed < TRUST_MS) return { client, generation };
       try {
-        await client.query(PROOF);
+        await client.query(this.#proof);
         return { client, generation };
       } catch (error) {
         client.release(true);

@@ -1,9 +1,9 @@
 /** The orders service's data in PostgreSQL 15 or newer. */
 import type { PoolClient } from "pg";
-import { DatabaseUnavailableError, StillReferencedError, type Storage } from "../storage.ts";
+import { DatabaseUnavailableError, StillReferencedError, type Storage, UnknownSupplierError } from "../storage.ts";
 import { Connections } from "./connections.ts";
 import { migrateToLatest } from "./migrate.ts";
-import { LARGEST_ID, readsOn, searchProducts } from "./reads.ts";
+import { existingSuppliers, findOrder, findProduct, LARGEST_ID, searchProducts } from "./reads.ts";
 import { retryOnce } from "./retry.ts";
 import type { PostgresSettings } from "./settings.ts";
 import { write } from "./transaction.ts";
@@ -25,20 +25,28 @@ export async function openPostgresStorage(settings: PostgresSettings): Promise<S
 
   return {
     createSuppliers: (rows) => write(connections, (client) => insertSuppliers(client, rows)),
-    createProducts: (rows) => write(connections, (client) => insertProducts(client, rows)),
+
+    async createProducts(rows) {
+      try {
+        return await write(connections, (client) => insertProducts(client, rows));
+      } catch (error) {
+        if (!isForeignKeyViolation(error) || error instanceof DatabaseUnavailableError) throw error;
+        const named = rows.map(({ supplierId }) => supplierId);
+        const existing = await read((client) => existingSuppliers(client, named));
+        throw new UnknownSupplierError(rows, existing, { cause: error });
+      }
+    },
 
     async getProduct(id) {
       if (id > LARGEST_ID) return undefined;
-      const [found] = await read((client) => readsOn(client).product.execute({ id }));
-      return found;
+      return read((client) => findProduct(client, id));
     },
 
     findProducts: (search) => read((client) => searchProducts(client, search)),
 
     async getOrder(id) {
       if (id > LARGEST_ID) return undefined;
-      const [found] = await read((client) => readsOn(client).order.execute({ id }));
-      return found;
+      return read((client) => findOrder(client, id));
     },
 
     async updateSupplier(id, changes) {

@@ -1,9 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { drizzle } from "drizzle-orm/node-postgres";
 import { migrate } from "drizzle-orm/node-postgres/migrator";
-import pg from "pg";
-import { CannotConnectError } from "./faults.ts";
-import { type PostgresSettings, QUERY_TIMEOUT_MS } from "./settings.ts";
+import type { PostgresSettings } from "./settings.ts";
+import { connectAtStart } from "./start.ts";
 
 const FOLDER = fileURLToPath(new URL("../../migrations/postgres", import.meta.url));
 /** Any number that is ours: whoever holds this lock migrates, the others wait. */
@@ -13,20 +12,10 @@ const LOCK_TIMEOUT_MS = 60_000;
 
 /** Brings the tables up to date. Several starts at once are fine: one does it, and the others find it done. */
 export async function migrateToLatest(settings: PostgresSettings): Promise<void> {
-  const { host, port, user, password, database, queryTimeoutMs = QUERY_TIMEOUT_MS } = settings;
-  const client = new pg.Client({
-    ...{ host, port, user, password, database },
-    connectionTimeoutMillis: queryTimeoutMs,
+  const client = await connectAtStart(settings, {
     lock_timeout: LOCK_TIMEOUT_MS,
-    keepAlive: true,
     application_name: "orders migration",
   });
-  client.on("error", () => {});
-  try {
-    await client.connect();
-  } catch (error) {
-    throw new CannotConnectError("The database cannot be reached.", { cause: error });
-  }
   try {
     // Ends with the session.
     await client.query("SELECT pg_advisory_lock($1::bigint)", [LOCK]);

@@ -1,63 +1,63 @@
-/** The queries that change nothing. */
-import { count, eq, sql } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/node-postgres";
+/** The queries that change nothing. All have names, so that each connection prepares them once. */
 import type { PoolClient } from "pg";
 import { fold } from "../fold.ts";
-import type { ProductSearch, ProductSummary } from "../storage.ts";
-import { orderDetails, orders, products, suppliers } from "./schema.ts";
+import type { OrderTotals, Product, ProductSearch, ProductSummary, Supplier } from "../storage.ts";
 
 /** Ids are of PostgreSQL's type integer: there can be no row beyond, and asking would be an error. */
 export const LARGEST_ID = 2 ** 31 - 1;
 
-/** The prepared statements of one connection. */
-export type Reads = ReturnType<typeof prepareReads>;
-const prepared = new WeakMap<PoolClient, Reads>();
+/** Whether a row could have this id. */
+export const isId = (id: number) => id > 0 && id <= LARGEST_ID;
 
-/** Made on first use; they live as long as the connection. */
-export function readsOn(client: PoolClient): Reads {
-  let reads = prepared.get(client);
-  if (reads === undefined) {
-    reads = prepareReads(client);
-    prepared.set(client, reads);
-  }
-  return reads;
+/** In arrays, because columns of two tables have the same names. */
+const PRODUCT = {
+  name: "product",
+  text: `
+    SELECT products.id, name, "supplierId", "unitPrice", "unitsInStock",
+      suppliers.id, "companyName", city, country
+    FROM products LEFT JOIN suppliers ON suppliers.id = "supplierId"
+    WHERE products.id = $1`,
+  rowMode: "array" as const,
+};
+type ProductRow = [number, string, number, string, number, number | null, string, string | null, string];
+
+/** A product and its supplier. Undefined: no such product. */
+export async function findProduct(
+  client: PoolClient,
+  wanted: number,
+): Promise<{ product: Product; supplier: Supplier | null } | undefined> {
+  const [row] = (await client.query<ProductRow>({ ...PRODUCT, values: [wanted] })).rows;
+  if (!row) return undefined;
+  const [id, name, supplierId, unitPrice, unitsInStock, ofSupplier, companyName, city, country] = row;
+  const supplier = ofSupplier === null ? null : { id: ofSupplier, companyName, city, country };
+  return { product: { id, name, supplierId, unitPrice, unitsInStock }, supplier };
 }
 
-function prepareReads(client: PoolClient) {
-  const database = drizzle({ client });
-  const price = sql<string>`round(coalesce(sum(${products.unitPrice} * ${orderDetails.quantity}), 0), 4)`;
-  return {
-    product: database
-      .select({
-        product: {
-          id: products.id,
-          name: products.name,
-          supplierId: products.supplierId,
-          unitPrice: products.unitPrice,
-          unitsInStock: products.unitsInStock,
-        },
-        supplier: suppliers,
-      })
-      .from(products)
-      .leftJoin(suppliers, eq(suppliers.id, products.supplierId))
-      .where(eq(products.id, sql.placeholder("id")))
-      .prepare("product"),
-    order: database
-      .select({
-        id: orders.id,
-        shipCountry: orders.shipCountry,
-        orderDate: orders.orderDate,
-        totalPrice: price,
-        totalQuantity: sql`coalesce(sum(${orderDetails.quantity}), 0)`.mapWith(Number),
-        totalProducts: count(orderDetails.productId),
-      })
-      .from(orders)
-      .leftJoin(orderDetails, eq(orderDetails.orderId, orders.id))
-      .leftJoin(products, eq(products.id, orderDetails.productId))
-      .where(eq(orders.id, sql.placeholder("id")))
-      .groupBy(orders.id)
-      .prepare("order"),
-  };
+const EXISTING = { name: "existing suppliers", text: "SELECT id FROM suppliers WHERE id = ANY($1::integer[])" };
+
+/** Those of the suppliers that exist. */
+export async function existingSuppliers(client: PoolClient, ids: number[]): Promise<Set<number>> {
+  const { rows } = await client.query<{ id: number }>({ ...EXISTING, values: [ids.filter(isId)] });
+  return new Set(rows.map(({ id }) => id));
+}
+
+const ORDER = {
+  name: "order",
+  text: `
+    SELECT orders.id, "shipCountry", "orderDate"::text AS "orderDate",
+      round(coalesce(sum("unitPrice" * quantity), 0), 4) AS "totalPrice",
+      coalesce(sum(quantity), 0)::float8 AS "totalQuantity", count("productId")::int AS "totalProducts"
+    FROM orders
+    LEFT JOIN order_details ON "orderId" = orders.id
+    LEFT JOIN products ON products.id = "productId"
+    WHERE orders.id = $1
+    GROUP BY orders.id`,
+};
+
+/** An order with its totals. Undefined: no such order. */
+export async function findOrder(client: PoolClient, id: number): Promise<OrderTotals | undefined> {
+  const [row] = (await client.query<OrderTotals>({ ...ORDER, values: [id] })).rows;
+  return row;
 }
 
 type FoundRow = { [Column in keyof ProductSummary]: ProductSummary[Column] | null } & { total: number };
@@ -72,9 +72,13 @@ function searchText(condition: string, offset: string, limit: string): string {
     ) AS page ON true
     ORDER BY page.id`;
 }
-const ALL = { name: "products", text: searchText("", "$1", "$2") };
-/** Without a name, so that it is planned anew for each needle: the index is of use only for some. */
-const SOME = { text: searchText(`WHERE "foldedName" LIKE $1`, "$2", "$3") };
+const ALL = { name: "all products", text: searchText("", "$1", "$2") };
+/** Through the index of trigrams; PostgreSQL finds a plan that suits most needles, and keeps it. */
+const LONG = { name: "products by name", text: searchText(`WHERE "foldedName" LIKE $1`, "$2", "$3") };
+/** Without a trigram in the needle, that plan would read all of the index first. This one can only read the table. */
+const SHORT = { name: "products by short name", text: searchText(`WHERE strpos("foldedName", $1) > 0`, "$2", "$3") };
+/** Trigrams are made of words. */
+const TRIGRAM = /[\p{L}\p{N}]{3}/u;
 
 /** Products whose name contains the text, in any case. */
 export async function searchProducts(
@@ -83,15 +87,19 @@ export async function searchProducts(
 ): Promise<{ items: ProductSummary[]; total: number }> {
   // PostgreSQL has no such character in a text.
   if (name.includes("\0")) return { items: [], total: 0 };
-  const page = [offset, limit];
-  const query = name === "" ? { ...ALL, values: page } : { ...SOME, values: [`%${literally(fold(name))}%`, ...page] };
-  const { rows } = await client.query<FoundRow>(query);
+  const { rows } = await client.query<FoundRow>(searchQuery(fold(name), [offset, limit]));
   const items = rows.flatMap(({ id, name: found, unitPrice, unitsInStock }) =>
     id === null || found === null || unitPrice === null || unitsInStock === null
       ? []
       : [{ id, name: found, unitPrice, unitsInStock }],
   );
   return { items, total: rows[0]?.total ?? 0 };
+}
+
+function searchQuery(needle: string, page: [offset: number, limit: number]) {
+  if (needle === "") return { ...ALL, values: page };
+  if (TRIGRAM.test(needle)) return { ...LONG, values: [`%${literally(needle)}%`, ...page] };
+  return { ...SHORT, values: [needle, ...page] };
 }
 
 /** Takes the meaning from the characters that LIKE gives one. */

@@ -1,9 +1,10 @@
 /** The embedded variant: SQLite in one file, in this process. */
-import { formatUnits, parsePrice } from "../decimal.ts";
+import { parsePrice } from "../decimal.ts";
 import { fold } from "../fold.ts";
-import { StillReferencedError, type Storage, UnknownSupplierError } from "../storage.ts";
-import { openDatabase, translate } from "./database.ts";
-import { PRICE_PART, prepareQueries } from "./queries.ts";
+import { type NewProduct, StillReferencedError, type Storage, UnknownSupplierError } from "../storage.ts";
+import { BROKEN_REFERENCE, codeOf, openDatabase, translate } from "./database.ts";
+import { prepareReads } from "./reads.ts";
+import { prepareWrites } from "./writes.ts";
 
 /** Where the database is. */
 export interface SqliteOptions {
@@ -11,7 +12,6 @@ export interface SqliteOptions {
   path: string;
 }
 
-const unknownSupplier = () => new UnknownSupplierError("a product names a supplier that does not exist");
 const stillReferenced = () => new StillReferencedError("other rows refer to it");
 
 /**
@@ -23,7 +23,9 @@ const stillReferenced = () => new StillReferencedError("other rows refer to it")
 export async function openSqliteStorage({ path }: SqliteOptions): Promise<Storage> {
   const database = await openDatabase(path);
   const { client } = database;
-  const query = prepareQueries(database);
+  const read = prepareReads(client);
+  const statements = prepareWrites(database);
+  const oneSupplier = client.prepare("SELECT id FROM suppliers LIMIT 1");
 
   /** SQLite answers at once; what it throws becomes a rejection that the service knows. */
   const run = async <T>(work: () => T, onBrokenReference?: () => Error): Promise<T> => {
@@ -34,42 +36,37 @@ export async function openSqliteStorage({ path }: SqliteOptions): Promise<Storag
     }
   };
 
-  // One view of the table for page and total, also while another process writes.
-  const search = client.transaction((name: string, page: { offset: number; limit: number }) => {
-    if (name === "") return { items: query.allProducts.all(page), total: query.countAll.get()?.total ?? 0 };
-    const needle = fold(name);
-    // Counting reads a narrow index; where nothing is left for the page, the table is not read at all.
-    const total = query.countMatching.get({ needle })?.total ?? 0;
-    return { items: total > page.offset ? query.matchingProducts.all({ needle, ...page }) : [], total };
-  });
+  const insertProducts = (batch: NewProduct[], rows: string) => {
+    try {
+      return byId(statements.insertProducts.all({ rows }));
+    } catch (error) {
+      if (codeOf(error) !== BROKEN_REFERENCE) throw error;
+      const existing = new Set(statements.namedSuppliers.all({ rows }).map(({ id }) => id));
+      throw new UnknownSupplierError(batch, existing, { cause: error });
+    }
+  };
 
   const removeOrder = client.transaction((id: number) => {
-    query.deleteLines.run({ id });
-    return query.deleteOrder.run({ id }).changes > 0;
+    statements.deleteLines.run({ id });
+    return statements.deleteOrder.run({ id }).changes > 0;
   });
 
   return {
-    createSuppliers: (rows) => run(() => byId(query.insertSuppliers.all({ rows: JSON.stringify(rows) }))),
+    createSuppliers: (rows) => run(() => byId(statements.insertSuppliers.all({ rows: JSON.stringify(rows) }))),
     createProducts: (rows) => {
       const stored = rows.map((row) => ({
         ...row,
         foldedName: fold(row.name),
         unitPrice: parsePrice(row.unitPrice),
       }));
-      return run(() => byId(query.insertProducts.all({ rows: JSON.stringify(stored) })), unknownSupplier);
+      return run(() => insertProducts(rows, JSON.stringify(stored)));
     },
-    getProduct: (id) => run(() => query.product.get({ id })),
-    findProducts: ({ name, offset, limit }) => run(() => search(name, { offset, limit })),
-    getOrder: (id) =>
-      run(() => {
-        const found = query.order.get({ id });
-        if (!found) return undefined;
-        const { high, low, ...order } = found;
-        return { ...order, totalPrice: formatUnits(BigInt(high) * BigInt(PRICE_PART) + BigInt(low)) };
-      }),
+    getProduct: (id) => run(() => read.product(id)),
+    findProducts: (wanted) => run(() => read.search(wanted)),
+    getOrder: (id) => run(() => read.order(id)),
     updateSupplier: (id, { city, country }) =>
       run(() =>
-        query.updateSupplier.get({
+        statements.updateSupplier.get({
           id,
           hasCity: city === undefined ? 0 : 1,
           city: city ?? null,
@@ -77,7 +74,7 @@ export async function openSqliteStorage({ path }: SqliteOptions): Promise<Storag
         }),
       ),
     deleteOrder: (id) => run(() => removeOrder(id), stillReferenced),
-    check: async () => void (await run(() => query.check.all())),
+    check: async () => void (await run(() => oneSupplier.all())),
     close: async () => void client.close(),
   };
 }

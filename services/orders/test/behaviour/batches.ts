@@ -47,6 +47,24 @@ export function describeBatches({ api }: Stage): void {
     expect(await total()).toBe(before);
   });
 
+  test("every row with an unknown supplier is named, and no other", async () => {
+    const supplierId = await supplier();
+    const rows = [2_147_483_646, supplierId, 2_147_483_647, supplierId, 2_147_483_646];
+    const { status, body } = await api().call(
+      "POST",
+      "/products",
+      rows.map((id) => product(id, "u")),
+    );
+    expect(status).toBe(422);
+    expect(body.errors).toEqual(
+      [0, 2, 4].map((index) => ({
+        in: "body",
+        pointer: `/${index}/supplierId`,
+        message: `names supplier ${rows[index]}, which does not exist`,
+      })),
+    );
+  });
+
   test("one row that is not valid, and none is created", async () => {
     const supplierId = await supplier();
     const before = await total();

@@ -39,9 +39,10 @@ it("a batch of 1,000 comes back in order, is one transaction, and a refused one 
 
   const product = { name: "Chai", supplierId: created[0]?.id ?? 0, unitPrice: "1.0000", unitsInStock: 1 };
   for (const supplierId of [999_999, 2 ** 31, 2 ** 40])
-    await expect(opened.storage.createProducts([product, { ...product, supplierId }])).rejects.toThrow(
-      UnknownSupplierError,
-    );
+    await expect(opened.storage.createProducts([product, { ...product, supplierId }])).rejects.toMatchObject({
+      name: UnknownSupplierError.name,
+      rows: [{ index: 1, supplierId }],
+    });
   expect(await ask(opened.access, "SELECT 1 FROM products")).toEqual([]);
   expect(opened.faults).toEqual([]);
 });

@@ -23,6 +23,7 @@ export function orderRoutes(app: Api, storage: Storage): void {
     async ({ params: { id } }) => {
       const order = await storage.getOrder(id);
       if (!order) throw noSuch("order", id);
+      // The sum is exact until here: this is the nearest double.
       return { ...order, totalPrice: Number(order.totalPrice) };
     },
   );

@@ -1,0 +1,94 @@
+/** The service and a PostgreSQL that is not there yet, or never. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { type Access, startTestServer, type TestServer } from "./postgres/server.ts";
+
+const MAIN = join(import.meta.dirname, "../src/main.ts");
+/** Loading the service takes a second or two where others use the processors too. */
+const TEST_LIMIT_MS = 60_000;
+
+let server: TestServer;
+let access: Access;
+beforeAll(async () => {
+  server = await startTestServer();
+  access = await server.newDatabase();
+}, 60_000);
+afterAll(() => server?.remove());
+
+function serve({ host, port, user, password, database }: Access, env: Record<string, string> = {}): ChildProcess {
+  const db = { DB_HOST: host, DB_PORT: `${port}`, DB_USER: user, DB_PASSWORD: password, DB_NAME: database };
+  const child = spawn(process.execPath, [MAIN], {
+    env: { PATH: process.env.PATH, PORT: "0", ...db, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  return child;
+}
+
+/** Waits until a stream has said something, and returns what was found. */
+async function heard(stream: Readable | null, pattern: RegExp): Promise<RegExpExecArray> {
+  let all = "";
+  for await (const chunk of stream?.iterator({ destroyOnReturn: false }) ?? []) {
+    all += String(chunk);
+    const found = pattern.exec(all);
+    if (found) return found;
+  }
+  throw new Error(`never heard ${pattern}, but: ${all}`);
+}
+
+/** What a service that gives up leaves: its code, its last words, and how long it lived, in milliseconds. */
+async function givenUp(child: ChildProcess) {
+  const began = performance.now();
+  const [output, errors, [code]] = await Promise.all([
+    child.stdout ? text(child.stdout) : "",
+    child.stderr ? text(child.stderr) : "",
+    once(child, "exit"),
+  ]);
+  return { code: code as number | null, output, errors, ms: performance.now() - began };
+}
+
+test("comes up when its database does", { timeout: TEST_LIMIT_MS }, async () => {
+  await server.stop();
+  const child = serve(access);
+  const [said] = await heard(child.stderr, /^.*\n/);
+  expect(said).toBe(
+    `Waiting up to 30 s for PostgreSQL at 127.0.0.1:${access.port}: connect ECONNREFUSED 127.0.0.1:${access.port}\n`,
+  );
+  await server.start();
+  const [, url] = await heard(child.stdout, /"url":"(http[^"]+)"/);
+  expect((await fetch(`${url}/health`)).status).toBe(200);
+});
+
+test("gives up in time with a sentence, exit code 1 and no stack", { timeout: TEST_LIMIT_MS }, async () => {
+  const { code, output, errors, ms } = await givenUp(serve({ ...access, port: 1 }, { DB_START_TIMEOUT_MS: "1000" }));
+  expect({ code, output }).toEqual({ code: 1, output: "" });
+  expect(errors.trimEnd().split("\n")).toEqual([
+    "Waiting up to 1 s for PostgreSQL at 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1",
+    expect.stringMatching(/does not answer, also after 1 s: connect ECONNREFUSED 127\.0\.0\.1:1$/),
+  ]);
+  expect(ms).toBeLessThan(15_000);
+});
+
+test("a server that accepts and says nothing takes no longer", { timeout: TEST_LIMIT_MS }, async () => {
+  const silent = createServer().listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  onTestFinished(() => void silent.close());
+  const { port } = silent.address() as { port: number };
+  const patience = { DB_TIMEOUT_MS: "60000", DB_START_TIMEOUT_MS: "1000" };
+  const { code, errors, ms } = await givenUp(serve({ ...access, port }, patience));
+  expect(code).toBe(1);
+  expect(errors).toMatch(/does not answer, also after 1 s: .*\n$/);
+  expect(ms).toBeLessThan(15_000);
+});
+
+test("a wrong password is no reason to wait", { timeout: TEST_LIMIT_MS }, async () => {
+  const { code, errors, ms } = await givenUp(serve({ ...access, password: "wrong" }));
+  expect(code).toBe(1);
+  expect(errors).toMatch(/^.*refuses the connection: password authentication failed for user "orders"\n$/);
+  expect(ms).toBeLessThan(15_000);
+});
