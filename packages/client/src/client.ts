@@ -81,6 +81,22 @@ export class HibernautClient {
     });
   }
 
+  /** Names of their own under which an app answers. */
+  async listHostnames(app: string, options?: CallOptions): Promise<string[]> {
+    const path = ["v1", "apps", app, "hostnames"];
+    return (await this.#send<{ hostnames: string[] }>({ ...options, method: "GET", path })).hostnames;
+  }
+
+  /** The name as it is kept. */
+  async addHostname(app: string, hostname: string, options?: CallOptions): Promise<string> {
+    const path = ["v1", "apps", app, "hostnames"];
+    return (await this.#send<{ hostname: string }>({ ...options, method: "POST", path, body: { hostname } })).hostname;
+  }
+
+  async removeHostname(app: string, hostname: string, options?: CallOptions): Promise<void> {
+    await this.#send({ ...options, method: "DELETE", path: ["v1", "apps", app, "hostnames", hostname] });
+  }
+
   listMachines(app: string, options?: CallOptions): Promise<Machine[]> {
     return this.#send({ ...options, method: "GET", path: machines(app) });
   }

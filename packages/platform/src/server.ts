@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type Logger, pino } from "pino";
+import { Registry } from "prom-client";
 import { ensureAdminToken } from "./api/admin-token.ts";
 import { type Api, buildApi } from "./api/app.ts";
 import type { LocalConnections } from "./api/auth.ts";
@@ -16,6 +17,7 @@ import { MachineFiles } from "./machines/files.ts";
 import { MachineManager } from "./machines/manager.ts";
 import { Slots } from "./machines/slots.ts";
 import { openNetwork } from "./network/open.ts";
+import { type ProxySide, startProxySide } from "./proxy/start.ts";
 import { configFolder, LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./settings.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
 import { lockDataDir } from "./store/lock.ts";
@@ -23,6 +25,8 @@ import { openStore } from "./store/store.ts";
 
 export interface PlatformReady {
   apiUrl: string;
+  /** Where apps answer; undefined when proxies run in processes of their own. */
+  proxyUrl: string | undefined;
   token: string;
   accelerator: Verdict;
 }
@@ -106,6 +110,7 @@ async function runLocked(
       api.server.emit("connection", connection);
     },
   });
+  const registry = new Registry();
   const info = {
     version: await productVersion(),
     region: settings.region,
@@ -121,7 +126,9 @@ async function runLocked(
     platform: info,
     check: () => store.check(),
     logger: log,
+    registry,
   });
+  let proxySide: ProxySide | undefined;
   try {
     await machines.recover();
     await images.collect(machines.imagesInUse());
@@ -133,9 +140,16 @@ async function runLocked(
     if (admin.note !== undefined) log.warn({}, admin.note);
     log.info({ apiUrl, accelerator, dataDir: settings.dataDir }, `hibernaut serves at ${apiUrl}; ${verdict.reason}`);
     log.info(info.network, `the machines' network is ${info.network.mode}: ${network.reason}`);
-    onReady?.({ apiUrl, token: admin.token, accelerator: verdict });
+    proxySide = await startProxySide({ machines, settings, registry, log });
+    const { url: proxyUrl } = proxySide;
+    log.info(
+      { proxyUrl },
+      proxyUrl === undefined ? "proxies run in processes of their own" : `apps answer at ${proxyUrl}`,
+    );
+    onReady?.({ apiUrl, proxyUrl, token: admin.token, accelerator: verdict });
     await aborted(signal);
   } finally {
+    await proxySide?.close();
     await api.close();
     await machines.close();
     await network.close();

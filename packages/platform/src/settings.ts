@@ -18,7 +18,26 @@ export interface Settings {
   dataDir: string;
   /** Loopback by default: the API starts programs, so it is not offered to a network by accident. */
   apiListen: Listen;
+  /** Where apps are reached over HTTP. */
   proxyListen: Listen;
+  /** `inside`: the proxy runs with the control plane. `outside`: in processes of its own, started with `hibernaut proxy`. */
+  proxy: "inside" | "outside";
+  /** Host names that end with one of these are `<app>.<suffix>`. `localhost` resolves to this host everywhere. */
+  proxySuffixes: readonly string[];
+  /** Where apps are reached over TLS; nowhere when absent. */
+  proxyTlsListen: Listen | undefined;
+  /** Certificates and keys, `<host name>.crt` and `<host name>.key`; `default` for every other name. */
+  proxyTlsFolder: string;
+  /** Addresses and networks of proxies in front of this one: their X-Forwarded-For is believed, nobody else's. */
+  proxyTrusted: readonly string[];
+  /** How long a request waits for its machine, in milliseconds: a cold start under emulation on a busy host ends within it. */
+  proxyHoldTimeoutMs: number;
+  /** Requests of one app that wait at once: each holds a connection and some KB. */
+  proxyMaxHeld: number;
+  /** How long a running machine's port may take to answer, in milliseconds. */
+  proxyConnectTimeoutMs: number;
+  /** Where a proxy in a process of its own offers its metrics; nowhere when absent. */
+  proxyMetricsListen: Listen | undefined;
   /** Name reported by `GET /v1/platform/regions` and given to machines. */
   region: string;
   /** How often machines are looked at for idleness, in seconds. */
@@ -65,12 +84,36 @@ interface Setting<T> {
   parse: Parse<T>;
 }
 
+/** A host name in lower case. */
+const SUFFIX = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/;
+
 const bundled = join(import.meta.dirname, "../../guest/.build/bundle");
 
 const SETTINGS: { [K in keyof Settings]: Setting<Settings[K]> } = {
   dataDir: { env: "HIBERNAUT_DATA_DIR", fallback: defaultDataDir, parse: path },
   apiListen: { env: "HIBERNAUT_API_LISTEN", fallback: () => ({ host: "127.0.0.1", port: 4280 }), parse: listen },
   proxyListen: { env: "HIBERNAUT_PROXY_LISTEN", fallback: () => ({ host: "127.0.0.1", port: 8080 }), parse: listen },
+  proxy: { env: "HIBERNAUT_PROXY", fallback: () => "inside", parse: oneOf("inside", "outside") },
+  proxySuffixes: { env: "HIBERNAUT_PROXY_SUFFIXES", fallback: () => ["localhost"], parse: list(SUFFIX, "host names") },
+  proxyTlsListen: { env: "HIBERNAUT_PROXY_TLS_LISTEN", fallback: () => undefined, parse: listen },
+  proxyTlsFolder: {
+    env: "HIBERNAUT_PROXY_TLS_FOLDER",
+    fallback: (environment) => join(configFolder(environment), "certificates"),
+    parse: path,
+  },
+  proxyTrusted: {
+    env: "HIBERNAUT_PROXY_TRUSTED",
+    fallback: () => [],
+    parse: list(/^[0-9a-fA-F.:]+(?:\/\d{1,3})?$/, "addresses or networks such as 10.0.0.0/8"),
+  },
+  proxyHoldTimeoutMs: { env: "HIBERNAUT_PROXY_HOLD_TIMEOUT_MS", fallback: () => 60_000, parse: integer(100, 600_000) },
+  proxyMaxHeld: { env: "HIBERNAUT_PROXY_MAX_HELD", fallback: () => 10_000, parse: integer(1, 1_000_000) },
+  proxyConnectTimeoutMs: {
+    env: "HIBERNAUT_PROXY_CONNECT_TIMEOUT_MS",
+    fallback: () => 10_000,
+    parse: integer(10, 600_000),
+  },
+  proxyMetricsListen: { env: "HIBERNAUT_PROXY_METRICS_LISTEN", fallback: () => undefined, parse: listen },
   region: {
     env: "HIBERNAUT_REGION",
     fallback: () => "local",
@@ -174,6 +217,15 @@ function integer(minimum: number, maximum: number): Parse<number> {
     if (!/^\d+$/.test(text) || value < minimum || value > maximum)
       throw bad(name, `a whole number from ${minimum} to ${maximum}`);
     return value;
+  };
+}
+
+/** Comma separated, blanks around the commas. */
+function list(pattern: RegExp, wanted: string): Parse<string[]> {
+  return (text, name) => {
+    const items = text.split(",").map((item) => item.trim());
+    if (!items.every((item) => pattern.test(item))) throw bad(name, `${wanted}, comma separated`);
+    return items;
   };
 }
 

@@ -21,7 +21,7 @@ export const serve = command({
     const settings = readSettings(process.env);
     const stopping = new AbortController();
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
-    const onReady = ({ apiUrl, proxyUrl }: { apiUrl: string; proxyUrl?: string }) => {
+    const onReady = ({ apiUrl, proxyUrl }: { apiUrl: string; proxyUrl: string | undefined }) => {
       const document = { api_url: apiUrl, proxy_url: proxyUrl ?? null, data_dir: settings.dataDir };
       const text = `Hibernaut answers at ${apiUrl}${proxyUrl ? `, apps at ${proxyUrl}` : ""}. Stop it with Ctrl-C.`;
       process.stdout.write(`${context.json ? JSON.stringify(document) : text}\n`);

@@ -12,6 +12,7 @@ import { actionRoutes } from "./routes/actions.ts";
 import { appRoutes } from "./routes/apps.ts";
 import { execRoute } from "./routes/exec.ts";
 import { execStreamRoute } from "./routes/exec-stream.ts";
+import { hostnameRoutes } from "./routes/hostnames.ts";
 import { insideRoutes } from "./routes/inside.ts";
 import { machineRoutes } from "./routes/machines.ts";
 import { documentRoute, healthRoute, metricsRoute, regionRoute } from "./routes/platform.ts";
@@ -76,6 +77,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     execRoute(secured, deps);
     execStreamRoute(secured, deps);
     insideRoutes(secured, deps);
+    hostnameRoutes(secured, deps);
     tokenRoutes(secured, deps);
     regionRoute(secured, deps);
     metricsRoute(secured, metrics.registry);

@@ -263,6 +263,12 @@ export const KeepAliveReply = Type.Object({ ok: Type.Literal(true), keep_awake: 
 /** A suspend that waits for the app. */
 export const QuestionParams = Type.Object({ event_id: Type.String() }, closed);
 
+/** A host name of an app. */
+export const HostnameBody = Type.Object({ hostname: Type.String({ minLength: 1, maxLength: 254 }) }, closed);
+export const HostnameReply = Type.Object({ hostname: Type.String() }, closed);
+export const HostnameList = Type.Object({ hostnames: Type.Array(Type.String()) }, closed);
+export const HostnameParams = Type.Object({ app_name: Type.String(), hostname: Type.String() }, closed);
+
 /** A changed machine. */
 export const UpdateMachineBody = Type.Object(
   { config: Type.Optional(MachineConfig) },

@@ -32,6 +32,7 @@ export type MachineSettings = Pick<
   | "suspendTimeoutMs"
   | "hookTimeoutMs"
   | "keepAwakeMaxS"
+  | "proxySuffixes"
 >;
 
 export interface MachineDependencies {

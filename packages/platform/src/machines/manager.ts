@@ -7,6 +7,7 @@ import { type MachineConfig, requireSupported } from "./config.ts";
 import { MachineController } from "./controller.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { suspendEligibility } from "./eligibility.ts";
+import { checkHostname } from "./hostnames.ts";
 import { newMachineId, newMachineName, newUlid } from "./identity.ts";
 import type { InsideListener } from "./inside.ts";
 import type { MachineService, MachineView, WaitTarget } from "./service.ts";
@@ -30,6 +31,7 @@ const NAME_RULE = "1 to 63 of a-z, 0-9 and -, neither beginning nor ending with 
 export class MachineManager implements MachineService {
   readonly #deps: MachineDependencies;
   readonly #controllers = new Map<string, MachineController>();
+  readonly #hostnameListeners = new Set<() => void>();
   readonly #listeners = new Set<(record: MachineRecord) => void>();
 
   constructor(deps: MachineDependencies) {
@@ -98,6 +100,7 @@ export class MachineManager implements MachineService {
     await Promise.all(machines.map(({ id }) => this.wait(name, id, ["destroyed"], { timeoutMs: DESTROY_TIMEOUT_MS })));
     if (!this.#deps.store.apps.delete(name))
       throw new HibernautError("aborted", `App ${name} got a new machine meanwhile. Try again.`);
+    for (const listener of this.#hostnameListeners) listener();
   }
 
   async create(app: string, input: CreateMachine): Promise<MachineView> {
@@ -202,7 +205,31 @@ export class MachineManager implements MachineService {
   }
 
   hostnames(): Record<string, string> {
-    return {};
+    return Object.fromEntries(this.#deps.store.hostnames.list().map(({ name, app }) => [name, app]));
+  }
+
+  addHostname(app: string, name: string): string {
+    this.getApp(app);
+    const hostname = checkHostname(name, this.#deps.settings.proxySuffixes);
+    if (!this.#deps.store.hostnames.insert(hostname, app)) {
+      const owner = this.hostnames()[hostname];
+      const message = `${hostname} belongs to app ${owner} already. Remove it there first.`;
+      throw new HibernautError("already_exists", message, { hostname, app_name: owner });
+    }
+    for (const listener of this.#hostnameListeners) listener();
+    return hostname;
+  }
+
+  removeHostname(app: string, name: string): void {
+    this.getApp(app);
+    if (!this.#deps.store.hostnames.remove(name.toLowerCase(), app))
+      throw new HibernautError("not_found", `App ${app} has no host name ${name}.`, { hostname: name });
+    for (const listener of this.#hostnameListeners) listener();
+  }
+
+  onHostnames(listener: () => void): () => void {
+    this.#hostnameListeners.add(listener);
+    return () => this.#hostnameListeners.delete(listener);
   }
 
   run(app: string, id: string, spec: CommandSpec): GuestCommand {

@@ -80,4 +80,9 @@ export interface MachineService {
   onChange(listener: (record: MachineRecord) => void): () => void;
   /** Host names of their own that apps answer for, each with its app. */
   hostnames(): Record<string, string>;
+  /** The name as it is kept. `already_exists` when an app has it, `invalid_argument` when it is none. */
+  addHostname(app: string, name: string): string;
+  /** `not_found` when the app has no such name. */
+  removeHostname(app: string, name: string): void;
+  onHostnames(listener: () => void): () => void;
 }

@@ -35,6 +35,14 @@ export interface MachineStore {
   events(id: string, limit: number): MachineEvent[];
 }
 
+export interface HostnameStore {
+  list(): { name: string; app: string }[];
+  /** False when the name is taken. */
+  insert(name: string, app: string): boolean;
+  /** False when the app has no such name. */
+  remove(name: string, app: string): boolean;
+}
+
 export interface TokenStore {
   insert(token: TokenRecord): void;
   list(): TokenRecord[];
@@ -47,6 +55,7 @@ export interface Store {
   apps: AppStore;
   machines: MachineStore;
   tokens: TokenStore;
+  hostnames: HostnameStore;
   /** Fails when the database cannot be read or written. */
   check(): void;
   close(): void;

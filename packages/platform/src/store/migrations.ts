@@ -52,6 +52,13 @@ export const MIGRATIONS: readonly string[] = [
     checked_at TEXT NOT NULL
   ) STRICT;
   `,
+  `
+  -- Names of their own under which apps answer at the proxy.
+  CREATE TABLE hostnames (
+    name TEXT PRIMARY KEY,
+    app  TEXT NOT NULL REFERENCES apps (name) ON DELETE CASCADE
+  ) STRICT;
+  `,
 ];
 
 /** Brings the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

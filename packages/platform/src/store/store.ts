@@ -4,6 +4,7 @@ import { appStore } from "./apps.ts";
 import type { Store } from "./contract.ts";
 import { openDatabase } from "./database.ts";
 import { tellingFaults } from "./faults.ts";
+import { hostnameStore } from "./hostnames.ts";
 import { machineStore } from "./machines.ts";
 import { tokenStore } from "./tokens.ts";
 
@@ -20,6 +21,7 @@ export function openStore(file: string): Store {
     apps: tellingFaults(appStore(db)),
     machines: tellingFaults(machineStore(db)),
     tokens: tellingFaults(tokenStore(db)),
+    hostnames: tellingFaults(hostnameStore(db)),
     check: writeCheck(db),
     close: () => void db.close(),
   };

@@ -12,6 +12,7 @@ import type { GuestCommand } from "../../src/guest/command.ts";
 import { type CommandSpec, GuestStreams } from "../../src/guest/streams.ts";
 import { FakeGuest } from "../../src/hypervisor/fake/guest.ts";
 import { guestSize, type MachineConfig } from "../../src/machines/config.ts";
+import { checkHostname } from "../../src/machines/hostnames.ts";
 import { Inside, type InsideListener } from "../../src/machines/inside.ts";
 import type { MachineService, MachineView, WaitTarget } from "../../src/machines/service.ts";
 import {
@@ -36,6 +37,7 @@ export class FakeMachineService implements MachineService {
   readonly apps = new Map<string, AppRecord>();
   readonly machines = new Map<string, MachineRecord>();
   readonly history = new Map<string, MachineEvent[]>();
+  readonly names = new Map<string, string>();
   readonly inside = new Map<string, Inside>();
   readonly listeners = new Set<(record: MachineRecord) => void>();
   readonly waiters = new Set<Waiter>();
@@ -169,7 +171,25 @@ export class FakeMachineService implements MachineService {
   }
 
   hostnames(): Record<string, string> {
-    return {};
+    return Object.fromEntries(this.names);
+  }
+
+  addHostname(app: string, name: string): string {
+    this.getApp(app);
+    const hostname = checkHostname(name, ["localhost"]);
+    if (this.names.has(hostname)) throw new HibernautError("already_exists", `${hostname} is taken.`);
+    this.names.set(hostname, app);
+    return hostname;
+  }
+
+  removeHostname(app: string, name: string): void {
+    this.getApp(app);
+    if (this.names.get(name) !== app) throw new HibernautError("not_found", `App ${app} has no host name ${name}.`);
+    this.names.delete(name);
+  }
+
+  onHostnames(): () => void {
+    return () => {};
   }
 
   identify(id: string): { app: string; id: string } {

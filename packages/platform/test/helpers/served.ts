@@ -39,6 +39,7 @@ export class Served {
         HIBERNAUT_DATA_DIR: this.#dataDir,
         XDG_CONFIG_HOME: join(this.#dataDir, "cfg"),
         HIBERNAUT_API_LISTEN: "127.0.0.1:0",
+        HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
         HIBERNAUT_ACCELERATOR: "tcg",
         HIBERNAUT_LAYER_SIZE_MB: "256",
         HIBERNAUT_LOG_LEVEL: "silent",

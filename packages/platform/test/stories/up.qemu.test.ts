@@ -23,6 +23,7 @@ function up(...options: string[]): { child: ChildProcess; output: { out: string;
     HIBERNAUT_DATA_DIR: folder.path,
     XDG_CONFIG_HOME: join(folder.path, "cfg"),
     HIBERNAUT_API_LISTEN: "127.0.0.1:0",
+    HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
   };
   const child = spawn("npm", ["run", "--silent", "up", "--", ...options], {
     cwd: ROOT,

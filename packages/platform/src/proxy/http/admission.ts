@@ -22,7 +22,11 @@ export function peerOf(address: string | undefined, secure: boolean, connection:
 }
 
 /** The fields that may stay, and what the request is to the app. */
-export function admit(fields: readonly Field[], peer: Peer, trust: Trust): { fields: readonly Field[]; origin: Origin } {
+export function admit(
+  fields: readonly Field[],
+  peer: Peer,
+  trust: Trust,
+): { fields: readonly Field[]; origin: Origin } {
   const believed = peer.trusted ? fields : fields.filter((field) => !needsTrust(field.key));
   const origin = {
     requestId: requestId(believed),

@@ -125,9 +125,9 @@ export function pushChunk(to: Destination, piece: Buffer): boolean {
     return to.push("\r\n");
   }
   const chunk = Buffer.allocUnsafe(size.length + piece.length + 2);
-  chunk.latin1Write(size, 0);
+  chunk.write(size, 0, "latin1");
   chunk.set(piece, size.length);
-  chunk.latin1Write("\r\n", size.length + piece.length);
+  chunk.write("\r\n", size.length + piece.length, "latin1");
   return to.push(chunk);
 }
 

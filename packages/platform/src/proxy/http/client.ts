@@ -10,16 +10,16 @@ import type { Socket } from "node:net";
 import type { Field } from "../contract.ts";
 import { admit, type Peer } from "./admission.ts";
 import { type BodyReader, type BodySink, bodyReader } from "./body.ts";
-import { lastChunk, pushChunk } from "./chunked.ts";
 import type { ClientConnectionHandle, Engine } from "./engine.ts";
 import { type ClientSide, Exchange } from "./exchange.ts";
 import { NO_BODY } from "./fields.ts";
 import { Malformed } from "./grammar.ts";
 import { HeadReader } from "./head-reader.ts";
-import { type Answer, responseHead } from "./heads.ts";
+import type { Answer } from "./heads.ts";
 import { logRefused } from "./log.ts";
 import { Outbox } from "./outbox.ts";
 import { asRefusal, refusal, refusalAnswer } from "./refusals.ts";
+import { Reply } from "./reply.ts";
 import { parseRequest, type RequestMessage } from "./request.ts";
 import { openTunnel, type Tunnelled } from "./tunnel.ts";
 
@@ -32,6 +32,7 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
   readonly #socket: Socket;
   readonly #peer: Peer;
   readonly #outbox: Outbox;
+  readonly #reply: Reply;
   readonly #head: HeadReader;
   #state: "open" | "tunnel" | "lingering" | "closed" = "open";
   /** What was read and not yet understood: of a head, of a body that is held back, or of requests to come. */
@@ -44,7 +45,6 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
   #body: BodyReader = bodyReader(NO_BODY, { headBytes: 0, headFields: 0 });
   #bodyWanted = false;
   #bodyDropped = false;
-  #chunkedOut = false;
   #closing = false;
   #lingered = 0;
 
@@ -54,6 +54,7 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
     this.#peer = peer;
     this.#head = new HeadReader(engine.limits.headBytes);
     this.#outbox = new Outbox(socket, engine.limits.bufferBytes, () => this.#exchange?.onClientRoom());
+    this.#reply = new Reply(this.#outbox);
     this.#deadline = performance.now() + engine.limits.headMs;
     engine.connections.add(this);
     socket.on("data", (chunk) => this.#onData(chunk));
@@ -162,10 +163,9 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
     }
   }
 
-  data(piece: Buffer): boolean;
-  data(piece: Buffer): void;
-  data(_piece: Buffer): boolean {
-    return true;
+  /** A piece of the body, from its reader. */
+  data(piece: Buffer): void {
+    if (!this.#bodyDropped) this.#exchange?.requestData(piece);
   }
 
   // The exchange's wishes.
@@ -177,5 +177,106 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
 
   pauseBody(): void {
     this.#bodyWanted = false;
+  }
+
+  dropBody(): void {
+    this.#bodyDropped = true;
+    // What is already here is read to its end, if it has one, so that the connection can be kept.
+    if (!this.#closing && this.#ahead.length > 0 && !this.#body.done) this.#readBody();
+  }
+
+  sendInterim(answer: Answer): boolean {
+    return this.#reply.interim(answer, this.#version);
+  }
+
+  sendHead(answer: Answer): boolean {
+    // A response that overtakes the request's body is the last one: the client may never send the rest.
+    const closing = this.#closing || !this.#body.done || this.#engine.closing;
+    this.#closing = this.#reply.head(answer, this.#version, closing);
+    return !this.#outbox.full;
+  }
+
+  sendData(piece: Buffer): boolean {
+    return this.#reply.data(piece);
+  }
+
+  sendEnd(trailers: readonly Field[], whenSent: () => void): void {
+    this.#reply.end(trailers, () => {
+      whenSent();
+      this.#exchange = undefined;
+      if (this.#closing) this.#linger();
+      else this.#awaitNext();
+    });
+  }
+
+  tunnel(answer: Answer, protocol: string, upstream: Socket, first: Buffer, onClose: (moved: Tunnelled) => void): void {
+    this.#state = "tunnel";
+    this.#reply.switching(answer, protocol);
+    this.#outbox.flush();
+    this.#socket.removeAllListeners("data").removeAllListeners("end");
+    openTunnel({
+      client: this.#socket,
+      upstream,
+      fromClient: this.#ahead,
+      fromUpstream: first,
+      idleMs: this.#engine.limits.tunnelMs,
+      onClose,
+    });
+    this.#ahead = NOTHING;
+  }
+
+  /** A reset, not an end: a body that ends with its connection would otherwise look whole. */
+  cut(): void {
+    this.#exchange = undefined;
+    this.#outbox.clear();
+    if (this.#peer.secure) this.#socket.destroy();
+    else this.#socket.resetAndDestroy();
+  }
+
+  // Between requests, and the end.
+
+  #awaitNext(): void {
+    if (this.#engine.closing) return this.#linger();
+    this.#deadline = performance.now() + this.#engine.limits.idleMs;
+    this.#advance();
+  }
+
+  /** Answers what never became a request. */
+  #refuse(error: unknown): void {
+    const refused = asRefusal(error);
+    const { origin } = admit([], this.#peer, this.#engine.trust);
+    const { answer, body } = refusalAnswer(refused, origin.requestId);
+    this.#reply.head(answer, "1.1", true);
+    this.#reply.data(body);
+    logRefused(this.#engine, origin, refused, body.length);
+    this.#linger();
+  }
+
+  /**
+   * Ends our direction and reads on for a moment: closing while the client still sends would reset the
+   * connection, and the response might be lost before it was read (RFC 9112 9.6).
+   */
+  #linger(): void {
+    this.#state = "lingering";
+    this.#ahead = NOTHING;
+    this.#deadline = performance.now() + this.#engine.limits.lingerMs;
+    this.#outbox.flush();
+    this.#socket.end();
+    this.#socket.resume();
+  }
+
+  finish(): void {
+    if (this.#state === "open" && this.#exchange === undefined) this.#socket.destroy();
+  }
+
+  tick(now: number): void {
+    if (this.#exchange !== undefined || now < this.#deadline) return;
+    if (this.#state === "open" && this.#head.begun)
+      this.#refuse(refusal("request_timeout", "The request's head did not come in time."));
+    else this.#socket.destroy();
+  }
+
+  get #version(): string {
+    return this.#message?.httpVersion ?? "1.1";
   }
 }

@@ -31,11 +31,11 @@ export interface ClientSide {
   /** Throws away what is left of the request's body. */
   dropBody(): void;
   /** These three return false when the client reads slower than we write; it then says so with `onClientRoom`. */
-  interim(answer: Answer): boolean;
-  answer(answer: Answer): boolean;
-  data(piece: Buffer): boolean;
+  sendInterim(answer: Answer): boolean;
+  sendHead(answer: Answer): boolean;
+  sendData(piece: Buffer): boolean;
   /** Ends the response; calls back when its last byte was sent. */
-  end(trailers: readonly Field[], whenSent: () => void): void;
+  sendEnd(trailers: readonly Field[], whenSent: () => void): void;
   /** Cuts the response off so that the client notices. */
   cut(): void;
   /** Answers 101 and connects the two sockets. */
@@ -203,7 +203,7 @@ export class Exchange implements ResponseHandler, Timed {
 
   onInterim(response: ResponseMessage): void {
     this.#touch();
-    if (!this.#client.interim(interimOf(response))) this.#holdApp();
+    if (!this.#client.sendInterim(interimOf(response))) this.#holdApp();
   }
 
   onHead(response: ResponseMessage): void {
@@ -211,13 +211,13 @@ export class Exchange implements ResponseHandler, Timed {
     this.#status = response.status;
     this.#touch();
     const wake = (this.#lease as Lease).wake;
-    if (!this.#client.answer(answerOf(response, this.#origin.requestId, wake))) this.#holdApp();
+    if (!this.#client.sendHead(answerOf(response, this.#origin.requestId, wake))) this.#holdApp();
   }
 
   onData(piece: Buffer): void {
     this.#bytesOut += piece.length;
     this.#touch();
-    if (!this.#client.data(piece)) this.#holdApp();
+    if (!this.#client.sendData(piece)) this.#holdApp();
   }
 
   onEnd(trailers: readonly Field[]): void {
@@ -269,10 +269,10 @@ export class Exchange implements ResponseHandler, Timed {
     this.#client.dropBody();
     const { answer, body } = refusalAnswer(error, this.#origin.requestId);
     const headOnly = this.#message.method === "HEAD";
-    this.#client.answer(headOnly ? { ...answer, framing: { kind: "none" } } : answer);
+    this.#client.sendHead(headOnly ? { ...answer, framing: { kind: "none" } } : answer);
     if (!headOnly) {
       this.#bytesOut += body.length;
-      this.#client.data(body);
+      this.#client.sendData(body);
     }
     this.#finish([], error.code);
   }
@@ -280,7 +280,7 @@ export class Exchange implements ResponseHandler, Timed {
   #finish(trailers: readonly Field[], error: string | undefined): void {
     this.#phase = "sending";
     this.#touch();
-    this.#client.end(trailers, () => this.#settle(error));
+    this.#client.sendEnd(trailers, () => this.#settle(error));
   }
 
   /** Ends a response that cannot be completed: the client must not take it for whole. */

@@ -54,11 +54,11 @@ export class HeadReader {
         throw new TooLarge(this.inFirstLine ? "target" : "head", `A head takes at most ${this.#limit} bytes.`);
       return -1;
     }
-    if (this.#parts.length === 0) this.#text = chunk.latin1Slice(from, end - 2);
+    if (this.#parts.length === 0) this.#text = chunk.toString("latin1", from, end - 2);
     else {
       this.#parts.push(chunk.subarray(from, end));
       const whole = Buffer.concat(this.#parts);
-      this.#text = whole.latin1Slice(0, whole.length - 2);
+      this.#text = whole.toString("latin1", 0, whole.length - 2);
     }
     return end;
   }

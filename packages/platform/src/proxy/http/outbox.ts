@@ -105,7 +105,7 @@ function merge(parts: (string | Buffer)[], size: number): Buffer {
   const whole = Buffer.allocUnsafe(size);
   let at = 0;
   for (const part of parts) {
-    if (typeof part === "string") whole.latin1Write(part, at);
+    if (typeof part === "string") whole.write(part, at, "latin1");
     else whole.set(part, at);
     at += part.length;
   }

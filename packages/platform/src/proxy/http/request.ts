@@ -83,10 +83,14 @@ function hostField(fields: readonly Field[]): string {
   return host;
 }
 
+/** Whether `target` is one that an app is asked for: a path with or without a query, or `*`. */
+export function isTarget(method: string, target: string): boolean {
+  return ORIGIN_FORM.test(target) || (target === "*" && method === "OPTIONS");
+}
+
 /** The target in origin-form and whom it is for. In absolute-form the target wins over Host (RFC 9112 3.2.2). */
 function targetOf(method: string, raw: string, host: string): { target: string; authority: string } {
-  if (ORIGIN_FORM.test(raw)) return { target: raw, authority: host };
-  if (raw === "*" && method === "OPTIONS") return { target: raw, authority: host };
+  if (isTarget(method, raw)) return { target: raw, authority: host };
   const absolute = ABSOLUTE_FORM.exec(raw);
   if (absolute === null) throw new Malformed("A request's target begins with a slash and holds ASCII only.");
   const rest = absolute[2] ?? "";

@@ -1,0 +1,27 @@
+/** `hibernaut proxy`: a proxy in a process of its own. */
+import { command } from "../command.ts";
+import { requireNode } from "../node-version.ts";
+
+/** Runs a proxy until it is interrupted. */
+export const proxy = command({
+  name: "proxy",
+  summary: "Run a proxy in a process of its own",
+  description:
+    "Beside a platform with the same HIBERNAUT_DATA_DIR that was started with HIBERNAUT_PROXY=outside. Several may run at once and share HIBERNAUT_PROXY_LISTEN. Requests to running machines go on while the platform restarts.",
+  examples: ["HIBERNAUT_PROXY=outside hibernaut serve", "hibernaut proxy"],
+  async run(context) {
+    requireNode();
+    const [{ runProxy }, { readSettings }] = await Promise.all([
+      import("@hibernaut/platform/proxy/process.ts"),
+      import("@hibernaut/platform/settings.ts"),
+    ]);
+    const stopping = new AbortController();
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
+    const onReady = ({ url }: { url: string }) => {
+      const text = `Apps answer at ${url}. Stop it with Ctrl-C.`;
+      process.stdout.write(`${context.json ? JSON.stringify({ proxy_url: url }) : text}\n`);
+    };
+    await runProxy({ settings: readSettings(process.env), onReady, signal: stopping.signal });
+    return { document: undefined, text: "" };
+  },
+});

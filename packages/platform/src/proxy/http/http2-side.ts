@@ -1,0 +1,117 @@
+/** The client's side of an exchange that came as an HTTP/2 stream. */
+import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import type { Field } from "../contract.ts";
+import type { ClientSide, Exchange } from "./exchange.ts";
+import type { Answer } from "./heads.ts";
+
+export class Http2Side implements ClientSide {
+  readonly #stream: ServerHttp2Stream;
+  #exchange: Exchange | undefined;
+  #flowing = false;
+  #requestDone = false;
+  #requestTrailers: readonly Field[] = [];
+
+  constructor(stream: ServerHttp2Stream) {
+    this.#stream = stream;
+    // What went wrong does not matter: "close" follows.
+    stream.on("error", () => {});
+  }
+
+  /** Brings the stream's events to the exchange. */
+  serve(exchange: Exchange): void {
+    this.#exchange = exchange;
+    const stream = this.#stream;
+    stream.on("drain", () => exchange.onClientRoom());
+    stream.on("close", () => exchange.clientGone());
+    stream.on("trailers", (headers: Record<string, string | string[]>) => {
+      this.#requestTrailers = Object.entries(headers).flatMap(([name, values]) =>
+        [values].flat().map((value) => ({ name, key: name, value })),
+      );
+    });
+  }
+
+  resumeBody(): void {
+    if (this.#flowing) return void this.#stream.resume();
+    this.#flowing = true;
+    this.#stream.on("data", (piece: Buffer) => {
+      try {
+        this.#exchange?.requestData(piece);
+      } catch (error) {
+        this.#exchange?.requestFailed(error);
+      }
+    });
+    this.#stream.on("end", () => {
+      this.#requestDone = true;
+      if (!this.#stream.aborted) this.#exchange?.requestEnd(this.#requestTrailers);
+    });
+  }
+
+  pauseBody(): void {
+    this.#stream.pause();
+  }
+
+  dropBody(): void {
+    // The stream is closed behind the response, which tells the client to stop.
+  }
+
+  sendInterim(answer: Answer): boolean {
+    if (!this.#stream.destroyed) this.#stream.additionalHeaders(headersOf(answer));
+    return true;
+  }
+
+  sendHead(answer: Answer): boolean {
+    const headers = headersOf(answer);
+    const { kind } = answer.framing;
+    if ((kind === "none" || kind === "length") && answer.length !== undefined)
+      headers["content-length"] = String(answer.length);
+    try {
+      this.#stream.respond(headers, { endStream: kind === "none", waitForTrailers: kind === "chunked" });
+    } catch {
+      // The stream is gone, or the app repeats a field that Node takes once only.
+      this.cut();
+    }
+    return true;
+  }
+
+  sendData(piece: Buffer): boolean {
+    return this.#stream.writable ? this.#stream.write(piece) : true;
+  }
+
+  sendEnd(trailers: readonly Field[], whenSent: () => void): void {
+    const stream = this.#stream;
+    const done = () => {
+      whenSent();
+      // A response that overtakes the request's body: the rest is not wanted (RFC 9113 8.1).
+      if (!this.#requestDone) stream.close(constants.NGHTTP2_NO_ERROR);
+    };
+    stream.once("wantTrailers", () => stream.sendTrailers(trailerHeaders(trailers)));
+    if (stream.writable) stream.end(done);
+    else done();
+  }
+
+  /** A reset with an error: the client cannot take the response for whole. */
+  cut(): void {
+    this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  }
+
+  /** HTTP/2 requests ask for no upgrade (RFC 9113 8.6); nobody gets here. */
+  tunnel(): void {
+    this.cut();
+  }
+}
+
+function headersOf({ status, fields }: Answer): OutgoingHttpHeaders {
+  const headers = trailerHeaders(fields);
+  headers[":status"] = status;
+  return headers;
+}
+
+/** Fields by name; those that come several times as lists. */
+function trailerHeaders(fields: readonly Field[]): OutgoingHttpHeaders {
+  const headers: Record<string, string | string[] | number> = Object.create(null) as Record<string, string>;
+  for (const { key, value } of fields) {
+    const before = headers[key];
+    headers[key] = before === undefined ? value : [before, value].flat().map(String);
+  }
+  return headers;
+}

@@ -1,0 +1,196 @@
+/** The proxy's server: its ports, its clock, and its end. */
+import { once } from "node:events";
+import { createServer, type AddressInfo, type ListenOptions, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer, type TLSSocket } from "node:tls";
+import type { AccessEntry, Director } from "../contract.ts";
+import { peerOf } from "./admission.ts";
+import { Certificates } from "./certificates.ts";
+import { ClientConnection } from "./client.ts";
+import type { Engine } from "./engine.ts";
+import { serveHttp2 } from "./http2.ts";
+import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
+import { Pool } from "./pool.ts";
+import { Trust } from "./trust.ts";
+
+export interface ProxyOptions {
+  director: Director;
+  /** One call for each request, when it has ended. */
+  onAccess?: (entry: AccessEntry) => void;
+  /** Faults that no client is told about: a Director that throws, a certificate that cannot be read. */
+  onFault?: (error: unknown) => void;
+  /** Addresses and networks of proxies in front of this one, whose word about the client is believed. None by default. */
+  trustedProxies?: readonly string[];
+  limits?: Partial<Limits>;
+  /** Serves TLS, with HTTP/2 for those who ask for it, instead of plain HTTP. */
+  tls?: TlsOptions;
+}
+
+export interface TlsOptions {
+  /** See {@link Certificates}. */
+  folder: string;
+  /** How often the folder is looked at, in milliseconds; 2000 by default. */
+  refreshMs?: number;
+}
+
+/** `reusePort` lets several processes share the port; the kernel spreads the connections. */
+export type ProxyListen = Pick<ListenOptions, "host" | "port" | "reusePort" | "backlog">;
+
+export interface ProxyServer {
+  /** Accepts connections from now on. Resolves with the address, which tells the port that 0 stood for. */
+  listen(listen: ProxyListen): Promise<AddressInfo>;
+  /** Accepts no more, lets open requests finish for `graceMs` milliseconds, then cuts them. */
+  close(graceMs: number): Promise<void>;
+  /** Closes what is kept open to the machine. To be called before it is suspended or stopped. */
+  forget(machineId: string): void;
+  /** Client connections, upgraded ones and those in a handshake included. */
+  openConnections(): number;
+  stats(): ProxyStats;
+}
+
+export interface ProxyStats {
+  /** Requests under way, upgraded connections included. */
+  requests: number;
+  clientConnections: number;
+  machineConnections: number;
+  /** Those of them that wait for a request. */
+  idleMachineConnections: number;
+}
+
+const REFRESH_MS = 2000;
+
+/**
+ * A reverse proxy whose director decides where requests go.
+ *
+ * @example
+ * const proxy = createProxyServer({ director });
+ * const { port } = await proxy.listen({ host: "127.0.0.1", port: 0 });
+ * await proxy.close(5000);
+ */
+export function createProxyServer(options: ProxyOptions): ProxyServer {
+  return new HttpProxy(options);
+}
+
+class HttpProxy implements ProxyServer {
+  readonly #engine: Engine;
+  readonly #tls: TlsOptions | undefined;
+  /** All client sockets, from accept to close. */
+  readonly #sockets = new Set<Socket>();
+  readonly #timers: NodeJS.Timeout[] = [];
+  #server: Server | undefined;
+
+  constructor({ director, onAccess, onFault, trustedProxies = [], limits: some, tls }: ProxyOptions) {
+    const limits = { ...DEFAULT_LIMITS, ...some };
+    this.#tls = tls;
+    this.#engine = {
+      director,
+      limits,
+      pool: new Pool(limits),
+      trust: new Trust(trustedProxies),
+      exchanges: new Set(),
+      connections: new Set(),
+      closing: false,
+      onAccess: onAccess ?? (() => {}),
+      onFault: onFault ?? (() => {}),
+    };
+  }
+
+  async listen(listen: ProxyListen): Promise<AddressInfo> {
+    if (this.#server !== undefined) throw new Error("A proxy listens once.");
+    const server = this.#tls === undefined ? this.#plainServer() : await this.#tlsServer(this.#tls);
+    this.#server = server;
+    server.on("connection", (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
+    server.listen(listen);
+    await once(server, "listening");
+    // Running out of file descriptors, for one, passes; it must not end the process.
+    server.on("error", (error) => this.#engine.onFault(error));
+    this.#every(this.#engine.limits.sweepMs, () => this.#sweep(performance.now()));
+    return server.address() as AddressInfo;
+  }
+
+  async close(graceMs: number): Promise<void> {
+    const { connections, pool } = this.#engine;
+    this.#engine.closing = true;
+    const server = this.#server;
+    if (server === undefined) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const connection of connections) connection.finish();
+    const patience = setTimeout(() => this.#cut(), graceMs);
+    await closed;
+    clearTimeout(patience);
+    for (const timer of this.#timers) clearInterval(timer);
+    pool.close();
+  }
+
+  forget(machineId: string): void {
+    this.#engine.pool.forget(machineId);
+  }
+
+  openConnections(): number {
+    return this.#sockets.size;
+  }
+
+  stats(): ProxyStats {
+    const { open, idle } = this.#engine.pool.count();
+    return {
+      requests: this.#engine.exchanges.size,
+      clientConnections: this.#sockets.size,
+      machineConnections: open,
+      idleMachineConnections: idle,
+    };
+  }
+
+  #plainServer(): Server {
+    return createServer({ noDelay: true, allowHalfOpen: true }, (socket) => this.#serve(socket, false));
+  }
+
+  async #tlsServer({ folder, refreshMs = REFRESH_MS }: TlsOptions): Promise<Server> {
+    const certificates = await Certificates.open(folder, this.#engine.onFault);
+    const server = createTlsServer({
+      ALPNProtocols: ["h2", "http/1.1"],
+      allowHalfOpen: true,
+      noDelay: true,
+      handshakeTimeout: this.#engine.limits.handshakeMs,
+      minVersion: "TLSv1.2",
+      ...certificates.fallback,
+      SNICallback: (name, done) => {
+        const context = certificates.find(name);
+        if (context === undefined) done(new Error("There is no certificate for this name."));
+        else done(null, context);
+      },
+    });
+    server.on("secureConnection", (socket: TLSSocket) => {
+      if (socket.alpnProtocol === "h2") serveHttp2(this.#engine, socket);
+      else this.#serve(socket, true);
+    });
+    server.on("tlsClientError", (_error, socket) => socket.destroy());
+    const refresh = async () => {
+      await certificates.refresh();
+      server.setSecureContext(certificates.fallback);
+    };
+    this.#every(refreshMs, () => void refresh());
+    return server;
+  }
+
+  #serve(socket: Socket, secure: boolean): void {
+    const { trust } = this.#engine;
+    new ClientConnection(this.#engine, socket, peerOf(socket.remoteAddress, secure, socket, trust));
+  }
+
+  #every(ms: number, work: () => void): void {
+    this.#timers.push(setInterval(work, ms).unref());
+  }
+
+  #sweep(now: number): void {
+    for (const exchange of this.#engine.exchanges) exchange.tick(now);
+    for (const connection of this.#engine.connections) connection.tick(now);
+    this.#engine.pool.sweep(now);
+  }
+
+  #cut(): void {
+    for (const exchange of this.#engine.exchanges) exchange.cut();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}

@@ -1,0 +1,45 @@
+/** Where proxies in processes of their own find the control plane: a Unix socket in the data folder. */
+import { rm } from "node:fs/promises";
+import { createServer, type Server, type Socket } from "node:net";
+import { join } from "node:path";
+import type { ProxyHub } from "./hub.ts";
+import { exchangeLines } from "./lines.ts";
+import type { FromProxy, ToProxy } from "./table.ts";
+
+/** The socket's path. The folder is its owner's alone, and so is the socket. */
+export function hubSocketPath(dataDir: string): string {
+  return join(dataDir, "proxy.sock");
+}
+
+/** Lets proxies connect until closed. */
+export async function listenForProxies(hub: ProxyHub, path: string): Promise<{ close(): Promise<void> }> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    // Messages arrive in later turns of the event loop only.
+    const send = exchangeLines<FromProxy, ToProxy>(socket, (message) => proxy.receive(message));
+    const proxy = hub.connect(send);
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      sockets.delete(socket);
+      proxy.close();
+    });
+  });
+  // Of a control plane that was killed; the data folder's lock says that there is no other.
+  await rm(path, { force: true });
+  await listen(server, path);
+  return {
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+function listen(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(path, resolve);
+  });
+}

@@ -1,0 +1,37 @@
+/** JSON messages, one a line, over a stream between two processes of ours. */
+import type { Duplex } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
+
+/** A table of tens of thousands of machines has a few MB; what is longer than this is no message. */
+const MAX_LINE = 64 * 1024 * 1024;
+/** A peer that reads nothing for so long is given up: it will connect again and be told everything anew. */
+const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
+
+/** Calls `onMessage` for every message that arrives, and returns how to send one. A faulty peer is disconnected. */
+export function exchangeLines<In, Out>(stream: Duplex, onMessage: (message: In) => void): (message: Out) => void {
+  const decoder = new StringDecoder("utf8");
+  let rest = "";
+  stream.on("data", (chunk: Buffer) => {
+    const lines = (rest + decoder.write(chunk)).split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > MAX_LINE) stream.destroy(new Error("a message without an end"));
+    for (const line of lines) {
+      const message = parse<In>(line);
+      if (message === undefined) stream.destroy(new Error("a message that is no JSON"));
+      else if (!stream.destroyed) onMessage(message);
+    }
+  });
+  return (message) => {
+    if (!stream.writable) return;
+    if (stream.writableLength > MAX_UNSENT_BYTES) stream.destroy(new Error("the peer does not read"));
+    else stream.write(`${JSON.stringify(message)}\n`);
+  };
+}
+
+function parse<T>(line: string): T | undefined {
+  try {
+    return JSON.parse(line) as T;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,69 @@
+/** What a proxy counts. */
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { AccessEntry, Wake } from "./contract.ts";
+
+/** From a resume on fast hardware to a cold start under emulation on a busy host. */
+const WAKE_SECONDS = [0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30, 60];
+
+export interface ProxyCounts {
+  /** Requests that wait for a machine, by app. */
+  held(): Map<string, number>;
+  /** Requests under way. */
+  inFlight(): number;
+}
+
+export interface ProxyMetrics {
+  onWake(app: string, wake: Wake): void;
+  onAccess(entry: AccessEntry): void;
+}
+
+/** Registers a proxy's metrics. */
+export function proxyMetrics(registry: Registry, counts: ProxyCounts): ProxyMetrics {
+  const registers = [registry];
+  new Gauge({
+    name: "hibernaut_proxy_held_requests",
+    help: "Requests that wait for a machine, by app.",
+    labelNames: ["app"],
+    registers,
+    collect() {
+      this.reset();
+      for (const [app, held] of counts.held()) this.set({ app }, held);
+    },
+  });
+  new Gauge({
+    name: "hibernaut_proxy_requests_in_flight",
+    help: "Requests under way, upgraded connections included.",
+    registers,
+    collect() {
+      this.set(counts.inFlight());
+    },
+  });
+  const wakes = new Histogram({
+    name: "hibernaut_proxy_wake_seconds",
+    help: "How long requests waited for the machine that was woken for them, by kind of start.",
+    labelNames: ["app", "kind"],
+    buckets: WAKE_SECONDS,
+    registers,
+  });
+  const requests = new Counter({
+    name: "hibernaut_proxy_requests_total",
+    help: "Requests by app and class of status; `none` for those that were cut before they had one.",
+    labelNames: ["app", "status"],
+    registers,
+  });
+  const refused = new Counter({
+    name: "hibernaut_proxy_refused_total",
+    help: "Requests that the proxy answered, or ended, itself, by the reason.",
+    labelNames: ["app", "code"],
+    registers,
+  });
+  return {
+    onWake: (app, { kind, durationMs }) => wakes.observe({ app, kind }, durationMs / 1000),
+    onAccess({ appName, status, error }) {
+      // A name that somebody made up must not become a series.
+      const app = appName ?? "unknown";
+      requests.inc({ app, status: status === undefined ? "none" : `${Math.floor(status / 100)}xx` });
+      if (error !== undefined) refused.inc({ app, code: error });
+    },
+  };
+}

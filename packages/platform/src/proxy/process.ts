@@ -1,0 +1,51 @@
+/** `hibernaut proxy`: a proxy in a process of its own, beside a control plane on the same host. */
+import { createServer, type Server } from "node:http";
+import { pino } from "pino";
+import { Registry } from "prom-client";
+import type { Settings } from "../settings.ts";
+import { hubSocketPath } from "./hub-socket.ts";
+import { connectRemote } from "./remote.ts";
+import { serveProxy } from "./serve.ts";
+
+export interface ProxyProcessOptions {
+  settings: Settings;
+  signal: AbortSignal;
+  onReady?(ready: { url: string }): void;
+}
+
+/** Runs until the signal is aborted. The control plane may come and go meanwhile. */
+export async function runProxy({ settings, signal, onReady }: ProxyProcessOptions): Promise<void> {
+  const timestamp = pino.stdTimeFunctions.isoTime;
+  const log = pino({ level: settings.logLevel, base: null, timestamp }, pino.destination(2));
+  const registry = new Registry();
+  const proxy = await serveProxy({
+    settings,
+    registry,
+    log,
+    reusePort: true,
+    connect: (options) =>
+      connectRemote(hubSocketPath(settings.dataDir), {
+        ...options,
+        onConnection: (connected) =>
+          log.info({ connected }, connected ? "connected to the control plane" : "the control plane is away"),
+      }),
+  });
+  const metrics = settings.proxyMetricsListen && serveMetrics(registry, settings.proxyMetricsListen);
+  onReady?.({ url: proxy.url });
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  metrics?.close();
+  await proxy.close();
+}
+
+function serveMetrics(registry: Registry, { host, port }: { host: string; port: number }): Server {
+  const server = createServer((_request, response) => {
+    registry.metrics().then(
+      (text) => response.setHeader("content-type", registry.contentType).end(text),
+      () => response.writeHead(500).end(),
+    );
+  });
+  return server.listen(port, host);
+}

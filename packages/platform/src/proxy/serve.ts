@@ -1,0 +1,119 @@
+/** A proxy that serves: its ports, the fleet behind them, its log and its metrics. */
+import type { AddressInfo } from "node:net";
+import type { Registry } from "prom-client";
+import { HibernautError } from "../errors.ts";
+import type { Listen, Settings } from "../settings.ts";
+import { messageOf } from "../text.ts";
+import type { AccessEntry } from "./contract.ts";
+import type { Fleet, FleetOptions } from "./fleet.ts";
+import { createProxyServer, type ProxyServer, type TlsOptions } from "./http/server.ts";
+import { proxyMetrics } from "./metrics.ts";
+
+export interface ServeProxyOptions {
+  settings: Pick<
+    Settings,
+    | "proxyListen"
+    | "proxyTlsListen"
+    | "proxyTlsFolder"
+    | "proxyTrusted"
+    | "proxyHoldTimeoutMs"
+    | "proxyMaxHeld"
+    | "proxyConnectTimeoutMs"
+  >;
+  registry: Registry;
+  log: {
+    info(fields: object, message: string): void;
+    warn(fields: object, message: string): void;
+  };
+  /** Makes the fleet, connected to the control plane one way or the other. */
+  connect(options: Omit<FleetOptions, "link">): { fleet: Fleet; close(): void };
+  /** Several processes may share the ports. */
+  reusePort?: boolean;
+}
+
+export interface RunningProxy {
+  /** e.g. `http://127.0.0.1:8080` */
+  url: string;
+  close(): Promise<void>;
+}
+
+/** Open requests have so long to end when the proxy does: what watches it usually waits 10 s or more. */
+const CLOSE_GRACE_MS = 8_000;
+
+/** Serves until closed. Rejects with `unavailable` when a port cannot be had. */
+export async function serveProxy(options: ServeProxyOptions): Promise<RunningProxy> {
+  const { settings, registry, log, reusePort = false } = options;
+  const servers: ProxyServer[] = [];
+  const { fleet, close } = options.connect({
+    maxHeld: settings.proxyMaxHeld,
+    holdTimeoutMs: settings.proxyHoldTimeoutMs,
+    connectTimeoutMs: settings.proxyConnectTimeoutMs,
+    onLeft: (machineId) => {
+      for (const server of servers) server.forget(machineId);
+    },
+    onWake: (app, wake) => metrics.onWake(app, wake),
+  });
+  const metrics = proxyMetrics(registry, {
+    held: () => fleet.held(),
+    inFlight: () => servers.reduce((sum, server) => sum + server.stats().requests, 0),
+  });
+  const onAccess = (entry: AccessEntry) => {
+    metrics.onAccess(entry);
+    log.info(accessLine(entry), "request");
+  };
+  const onFault = (error: unknown) => log.warn({ err: error }, "the proxy met a fault");
+  const start = async (listen: Listen, tls?: TlsOptions): Promise<AddressInfo> => {
+    const trustedProxies = settings.proxyTrusted;
+    const server = createProxyServer({ director: fleet, onAccess, onFault, trustedProxies, ...(tls && { tls }) });
+    servers.push(server);
+    return server.listen({ ...listen, reusePort }).catch((error: unknown) => {
+      throw cannotListen(listen, tls === undefined ? "HIBERNAUT_PROXY_LISTEN" : "HIBERNAUT_PROXY_TLS_LISTEN", error);
+    });
+  };
+  const end = async () => {
+    await Promise.all(servers.map((server) => server.close(CLOSE_GRACE_MS)));
+    close();
+  };
+  try {
+    const address = await start(settings.proxyListen);
+    if (settings.proxyTlsListen) await start(settings.proxyTlsListen, { folder: settings.proxyTlsFolder });
+    return { url: `http://${hostOf(address)}:${address.port}`, close: end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+function cannotListen({ host, port }: Listen, setting: string, error: unknown): HibernautError {
+  const { code } = error as NodeJS.ErrnoException;
+  const why = code === "EADDRINUSE" ? "another program listens there" : (code ?? messageOf(error));
+  return new HibernautError(
+    "unavailable",
+    `The proxy cannot listen on ${host}:${port}: ${why}. Set ${setting} to another host:port.`,
+  );
+}
+
+function hostOf({ address, family }: AddressInfo): string {
+  return family === "IPv6" ? `[${address}]` : address;
+}
+
+/** In the words of the access logs that people have tools for. */
+function accessLine(entry: AccessEntry): object {
+  return {
+    request_id: entry.requestId,
+    method: entry.method,
+    host: entry.host,
+    target: entry.target,
+    protocol: `HTTP/${entry.httpVersion}`,
+    client: entry.clientAddress,
+    status: entry.status ?? null,
+    bytes_in: entry.bytesIn,
+    bytes_out: entry.bytesOut,
+    duration_ms: Math.round(entry.durationMs),
+    wake: entry.wake?.kind ?? null,
+    wake_ms: entry.wake?.durationMs ?? null,
+    app: entry.appName ?? null,
+    machine: entry.machineId ?? null,
+    error: entry.error ?? null,
+  };
+}

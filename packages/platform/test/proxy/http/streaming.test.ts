@@ -1,0 +1,241 @@
+/** Messages in all their forms, through the proxy and back. */
+import { createHash } from "node:crypto";
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { setImmediate } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { CLOSE, httpApp, KEEP, OK, parsed, rawApp, received, rig, statuses, until } from "./helpers.ts";
+
+/** An app that gives back what it gets, length unknown. */
+const echo = () => httpApp((request, response) => void request.pipe(response));
+
+describe("bodies", () => {
+  test("with a length go there and back", async () => {
+    const app = await httpApp((request, response) => {
+      let text = `${request.headers["content-length"]} ${request.headers["transfer-encoding"]} `;
+      request.on("data", (chunk) => (text += chunk)).on("end", () => response.end(text));
+    });
+    const { ask, log } = await rig({ app });
+    const reply = parsed(await ask(`POST /a HTTP/1.1\r\nContent-Length: 5\r\n${CLOSE}hello`));
+    expect(reply).toMatchObject({ status: 200, body: "5 undefined hello" });
+    expect(reply.headers.get("content-length")).toBe("17");
+    expect(log).toMatchObject([{ method: "POST", target: "/a", bytesIn: 5, bytesOut: 17, status: 200 }]);
+  });
+
+  test("of length 0 keep their length", async () => {
+    const app = await httpApp((request, response) => response.end(`${request.headers["content-length"]}`));
+    const { ask } = await rig({ app });
+    expect(parsed(await ask(`POST / HTTP/1.1\r\nContent-Length: 0\r\n${CLOSE}`)).body).toBe("0");
+  });
+
+  test("in chunks go there and back, with trailers both ways", async () => {
+    const app = await httpApp((request, response) => {
+      response.setHeader("Trailer", "X-Sum");
+      request.on("data", (chunk) => response.write(chunk));
+      request.on("end", () => {
+        response.addTrailers({ "X-Sum": JSON.stringify(request.trailers) });
+        response.end();
+      });
+    });
+    const { ask } = await rig({ app });
+    const body = "3;ext=1\r\nabc\r\n4\r\ndefg\r\n0\r\nX-Md5: 1\r\nHost: evil\r\nX-Forwarded-For: evil\r\n\r\n";
+    const text = await ask(`POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTE: trailers\r\n${CLOSE}${body}`);
+    const reply = parsed(text);
+    expect(reply.headers.get("transfer-encoding")).toBe("chunked");
+    expect(reply.body.replace(/^[0-9a-f]+\r\n|\r\n(?:[0-9a-f]+\r\n)?/g, "")).toMatch(/^abcdefg/);
+    expect(reply.body).toMatch(/\r\n0\r\nX-Sum: \{"x-md5":"1"\}\r\n\r\n$/);
+  });
+
+  test("that end with the app's connection end in chunks for HTTP/1.1, with the connection for 1.0", async () => {
+    const app = await rawApp((socket) =>
+      received(socket, (text) => text.includes("\r\n\r\n") && void socket.end("HTTP/1.1 200 OK\r\n\r\nall there is")),
+    );
+    const { ask } = await rig({ app });
+    expect(parsed(await ask(`GET / HTTP/1.1\r\n${CLOSE}`)).body).toBe("c\r\nall there is\r\n0\r\n\r\n");
+    const old = parsed(await ask("GET / HTTP/1.0\r\nHost: a.test\r\nConnection: keep-alive\r\n\r\n"));
+    expect(old.body).toBe("all there is");
+    expect(old.headers.get("connection")).toBe("close");
+  });
+
+  test("in chunks reach an HTTP/1.0 client without them", async () => {
+    const { ask } = await rig({ app: await echo() });
+    const reply = parsed(await ask("POST / HTTP/1.0\r\nHost: a.test\r\nContent-Length: 3\r\n\r\nabc"));
+    expect(reply.headers.has("transfer-encoding")).toBe(false);
+    expect(reply.body).toBe("abc");
+  });
+
+  test.each([
+    ["HEAD", 200, "Content-Length: 7\r\n", "7"],
+    ["HEAD", 200, "Transfer-Encoding: chunked\r\n", undefined],
+    ["GET", 204, "", undefined],
+    ["GET", 304, "Content-Length: 7\r\n", "7"],
+  ])("of %s %d are none", async (method, status, field, length) => {
+    const app = await rawApp((socket) =>
+      received(socket, (text) => {
+        if (text.endsWith("\r\n\r\n")) socket.write(`HTTP/1.1 ${status} Fine\r\n${field}\r\n`);
+      }),
+    );
+    const { client } = await rig({ app });
+    const browser = await client();
+    browser.send(`${method} / HTTP/1.1\r\n${KEEP}`.repeat(2));
+    await until(() => statuses(browser.text).length === 2, "two responses");
+    const { headers, body } = parsed(browser.text);
+    expect(headers.get("content-length")).toBe(length);
+    expect(headers.has("transfer-encoding")).toBe(false);
+    expect(body).toMatch(/^HTTP\/1\.1/);
+    expect(app.accepted).toBe(1);
+  });
+
+  test("of 200 MB go there and back in little memory", { timeout: 60_000 }, async () => {
+    const SIZE = 200 * 1024 * 1024;
+    const { port } = await rig({ app: await echo() });
+    const piece = Buffer.alloc(1024 * 1024, "0123456789abcdef");
+    const [sent, came] = [createHash("sha1"), createHash("sha1")];
+    let most = 0;
+    let bytes = 0;
+    const request = httpRequest({ port, host: "127.0.0.1", method: "POST", agent: false });
+    const answered = new Promise<IncomingMessage>((resolve, reject) => {
+      request.on("response", resolve).on("error", reject);
+    });
+    const writing = (async () => {
+      for (let at = 0; at < SIZE; at += piece.length) {
+        sent.update(piece);
+        if (!request.write(piece)) await new Promise((resolve) => request.once("drain", resolve));
+      }
+      request.end();
+    })();
+    for await (const chunk of await answered) {
+      came.update(chunk as Buffer);
+      bytes += (chunk as Buffer).length;
+      most = Math.max(most, process.memoryUsage().arrayBuffers);
+    }
+    await writing;
+    expect(bytes).toBe(SIZE);
+    expect(came.digest("hex")).toBe(sent.digest("hex"));
+    // Proxy, app and client share this process; garbage that waits to be collected is most of it.
+    expect(most).toBeLessThan(120 * 1024 * 1024);
+  });
+
+  test("wait for a reader that does not read", async () => {
+    let written = 0;
+    const piece = Buffer.alloc(256 * 1024);
+    const app = await httpApp((_request, response) => {
+      const more = () => {
+        while (written < 400 && response.write(piece)) written += 1;
+        if (written >= 400) response.end();
+      };
+      response.on("drain", more);
+      more();
+    });
+    const { client, proxy } = await rig({ app });
+    const browser = await client();
+    browser.socket.pause();
+    browser.send(`GET / HTTP/1.1\r\n${KEEP}`);
+    // It stands still once the buffers on the way are full; the kernel's take some megabytes.
+    let before = -1;
+    while (before !== written || written === 0) {
+      before = written;
+      for (let turn = 0; turn < 200; turn += 1) await setImmediate();
+    }
+    expect(written).toBeLessThan(100);
+    expect(proxy.stats().requests).toBe(1);
+    browser.socket.resume();
+    await until(() => written >= 400, "the app to write all");
+  });
+});
+
+describe("before the response", () => {
+  test("100 comes when the app says so, and the body after it", async () => {
+    const app = await rawApp((socket) =>
+      received(socket, (text) => {
+        if (text.endsWith("\r\n\r\n")) socket.write("HTTP/1.1 100 Continue\r\n\r\n");
+        if (text.endsWith("hello")) socket.write(OK);
+      }),
+    );
+    const { client } = await rig({ app });
+    const browser = await client();
+    browser.send(`POST / HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n${KEEP}`);
+    expect(await browser.sees("\r\n\r\n")).toBe("HTTP/1.1 100 Continue\r\n\r\n");
+    await browser.send("hello").sees("ok");
+    // The connection goes on.
+    await browser.send(`GET / HTTP/1.1\r\n${KEEP}`).sees("100 Continue\r\n\r\nHTTP/1.1 200");
+  });
+
+  test("a final answer instead of 100 ends the connection, and the body is not asked for", async () => {
+    const app = await rawApp((socket) =>
+      received(socket, (text) => {
+        if (text.endsWith("\r\n\r\n")) socket.write("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n");
+      }),
+    );
+    const { ask } = await rig({ app });
+    const reply = parsed(await ask(`POST / HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n${KEEP}`));
+    expect(reply.status).toBe(417);
+    expect(reply.headers.get("connection")).toBe("close");
+  });
+
+  test("103 passes, with its fields, but not to HTTP/1.0", async () => {
+    const app = await httpApp((_request, response) => {
+      response.writeEarlyHints({ link: "</a.css>; rel=preload" });
+      response.end("ok");
+    });
+    const { ask } = await rig({ app });
+    const text = await ask(`GET / HTTP/1.1\r\n${CLOSE}`);
+    expect(statuses(text)).toEqual([103, 200]);
+    expect(text.toLowerCase()).toContain("link: </a.css>; rel=preload\r\n");
+    expect(statuses(await ask("GET / HTTP/1.0\r\nHost: a.test\r\n\r\n"))).toEqual([200]);
+  });
+});
+
+describe("while both speak", () => {
+  test("events arrive one by one", async () => {
+    let say: (text: string) => void = () => {};
+    const app = await httpApp((_request, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+      say = (text) => void response.write(`data: ${text}\n\n`);
+    });
+    const { client } = await rig({ app });
+    const browser = await client();
+    await browser.send(`GET / HTTP/1.1\r\n${KEEP}`).sees("\r\n\r\n");
+    for (const word of ["one", "two", "three"]) {
+      say(word);
+      await browser.sees(`data: ${word}\n\n`);
+    }
+  });
+
+  test("a response may run ahead of its request", async () => {
+    const { client } = await rig({ app: await echo() });
+    const browser = await client();
+    browser.send(`POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n${KEEP}3\r\nabc\r\n`);
+    await browser.sees("3\r\nabc\r\n");
+    browser.send("3\r\ndef\r\n");
+    await browser.sees("3\r\ndef\r\n");
+    browser.send("0\r\n\r\n");
+    expect(await browser.ends()).toMatch(/0\r\n\r\n$/);
+    expect(parsed(browser.text).headers.get("connection")).toBe("close");
+  });
+
+  test("an early answer reaches a client that is still sending", async () => {
+    const app = await rawApp((socket) =>
+      received(socket, (text) => {
+        if (!text.includes("\r\n\r\n")) return false;
+        socket.write("HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nstop");
+        return true;
+      }),
+    );
+    const { client, outcomes } = await rig({ app });
+    const browser = await client();
+    browser.send(`POST / HTTP/1.1\r\nContent-Length: 1000000\r\n${KEEP}${"x".repeat(300_000)}`);
+    expect(parsed(await browser.ends())).toMatchObject({ status: 413, body: "stop" });
+    expect(browser.ending).toBe("end");
+    await until(() => outcomes.length === 1, "the lease to be back");
+    expect(outcomes).toEqual([{ status: 413, error: undefined }]);
+  });
+
+  test("a body over the limit is refused, whether it says so or not", async () => {
+    const { ask } = await rig({ app: await echo(), limits: { bodyBytes: 10 } });
+    expect(parsed(await ask(`POST / HTTP/1.1\r\nContent-Length: 11\r\n${KEEP}`)).status).toBe(413);
+    const silent = httpApp((request) => void request.on("error", () => {}).resume());
+    const { ask: askSilent } = await rig({ app: await silent, limits: { bodyBytes: 10 } });
+    const chunked = `POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n${KEEP}b\r\nabcdefghijk\r\n`;
+    expect(parsed(await askSilent(chunked)).status).toBe(413);
+  });
+});
