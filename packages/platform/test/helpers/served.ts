@@ -19,6 +19,8 @@ export class Served {
   readonly #env: Record<string, string>;
   #child: ChildProcess | undefined;
   #client: HibernautClient | undefined;
+  /** Where apps answer. */
+  proxyUrl = "";
 
   constructor(dataDir: string, env: Record<string, string> = {}) {
     this.#dataDir = dataDir;
@@ -51,7 +53,8 @@ export class Served {
     const ended = once(child, "exit").then(([code]) => Promise.reject(new Error(`the platform ended with ${code}`)));
     const [line] = await Promise.race([once(child.stdout as NodeJS.ReadableStream, "data"), ended]);
     ended.catch(() => {});
-    const { api_url: apiUrl } = JSON.parse(String(line)) as { api_url: string };
+    const { api_url: apiUrl, proxy_url: proxyUrl } = JSON.parse(String(line)) as { api_url: string; proxy_url: string };
+    this.proxyUrl = proxyUrl;
     const { api_token: token } = JSON.parse(await readFile(join(this.#dataDir, "config.json"), "utf8")) as {
       api_token: string;
     };
@@ -103,6 +106,10 @@ export class Place {
 
   get client(): HibernautClient {
     return this.served.client;
+  }
+
+  get proxyUrl(): string {
+    return this.served.proxyUrl;
   }
 
   /** The admin token. */

@@ -1,0 +1,103 @@
+/** Requests wake machines, silence lets them sleep: on real machines, through the real proxy. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ask, wakeOf } from "../helpers/proxied.ts";
+import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
+import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+
+let place: Place;
+beforeAll(async () => {
+  place = await Place.open({ HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });
+});
+afterAll(async () => {
+  expect(await place.close()).toEqual(NOTHING_LEFT);
+});
+
+const target = (app = place.app) => ({ proxyUrl: place.proxyUrl, app });
+const service = (more = {}) => ({ services: [{ internal_port: 8080, autostop: "suspend" as const, ...more }] });
+const counterOf = (text: string) => JSON.parse(text) as { nonce: string; count: number; now: string };
+const destroy = async (id: string) => {
+  await place.client.destroyMachine(place.app, id, { force: true });
+  await place.reach(id, "destroyed");
+};
+
+test("a request to a suspended machine is answered by the same process, and says that it was resumed", async () => {
+  const { machine_id: id } = await place.machine(service());
+  const before = await ask(target());
+  expect(wakeOf(before)).toEqual({ kind: "running", ms: 0 });
+  await place.suspend(id);
+  const after = await ask(target());
+  expect(after.status).toBe(200);
+  expect(wakeOf(after).kind).toBe("resume");
+  expect(wakeOf(after).ms).toBeGreaterThan(0);
+  expect(counterOf(after.text)).toMatchObject({ nonce: counterOf(before.text).nonce, count: 2 });
+  expect(Math.abs(Date.parse(counterOf(after.text).now) - Date.now())).toBeLessThan(500);
+  await destroy(id);
+});
+
+test("200 requests at once to one sleeping machine: 200 answers, one resume", async () => {
+  const { machine_id: id } = await place.machine(service({ concurrency: { soft_limit: 1000 } }));
+  await place.suspend(id);
+  const answers = await Promise.all(Array.from({ length: 200 }, () => ask(target())));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  const counts = answers.map(({ text }) => counterOf(text).count).toSorted((a, b) => a - b);
+  expect(counts).toEqual(Array.from({ length: 200 }, (_, index) => index + 1));
+  const resumes = (await place.client.machineEvents(place.app, id, { limit: 100 })).filter(
+    ({ details }) => details.kind === "resume",
+  );
+  expect(resumes).toHaveLength(1);
+  await destroy(id);
+});
+
+test("ten apps are woken at once", async () => {
+  const apps = Array.from({ length: 10 }, (_, index) => `woken-${index}`);
+  const made = await Promise.all(
+    apps.map(async (app) => {
+      await place.client.createApp(app);
+      const config = { image: COUNTER_IMAGE, guest: { memory_mb: 160 }, ...service() };
+      const { machine_id: id } = await place.client.createMachine(app, { config });
+      await place.client.waitMachine(app, id, { states: ["running"], timeoutS: 240 });
+      await place.client.suspendMachine(app, id);
+      await place.client.waitMachine(app, id, { states: ["suspended"], timeoutS: 60 });
+      return { app, id };
+    }),
+  );
+  const answers = await Promise.all(made.map(({ app }) => ask(target(app))));
+  expect(answers.map((answer) => [answer.status, wakeOf(answer).kind])).toEqual(apps.map(() => [200, "resume"]));
+  for (const { app } of made) await place.client.deleteApp(app, { force: true });
+});
+
+test("a machine that is set to stop is stopped when idle, and cold starts for the next request", async () => {
+  const { machine_id: id } = await place.machine(service({ autostop: "stop", idle_timeout: 1 }));
+  const before = await ask(target());
+  await place.reach(id, "stopped");
+  const after = await ask(target());
+  expect([after.status, wakeOf(after).kind]).toEqual([200, "cold"]);
+  expect(counterOf(after.text).nonce).not.toBe(counterOf(before.text).nonce);
+  await destroy(id);
+});
+
+test("an idle machine sleeps within its time, an open request keeps it awake, and a host name of its own wakes it", async () => {
+  const slow = `require("http").createServer((request, response) => {
+    response.write("began "); setTimeout(() => response.end("ended"), Number(request.url.slice(1)));
+  }).listen(8080)`;
+  const { machine_id: id } = await place.machine({ init: { cmd: ["-e", slow] }, ...service({ idle_timeout: 1 }) });
+  expect((await ask(target(), "/4000")).text).toBe("began ended");
+  const suspends = async () =>
+    (await place.client.machineEvents(place.app, id, { limit: 20 })).filter(({ type }) => type === "suspend");
+  expect(await suspends()).toEqual([]);
+  await place.reach(id, "suspended");
+  expect((await suspends())[0]?.details).toMatchObject({ by: "proxy" });
+  await place.client.addHostname(place.app, "www.Example.com");
+  const named = await ask({ ...target(), host: "www.example.com" }, "/1");
+  expect([named.status, wakeOf(named).kind]).toEqual([200, "resume"]);
+  await destroy(id);
+});
+
+test("metrics and events tell of wakes", async () => {
+  const text = await (
+    await fetch(`${place.client.apiUrl}/metrics`, { headers: { authorization: `Bearer ${await place.token()}` } })
+  ).text();
+  expect(text).toMatch(/hibernaut_proxy_wake_seconds_count\{app="shop",kind="resume"\} [1-9]/);
+  expect(text).toMatch(/hibernaut_proxy_wake_seconds_count\{app="shop",kind="cold"\} [1-9]/);
+  expect(text).toMatch(/hibernaut_proxy_requests_total\{app="shop",status="2xx"\} \d{3}/);
+});
