@@ -3,15 +3,25 @@ import { pino } from "pino";
 import { buildApp } from "./api/app.ts";
 import { describeDatabase, openStorage } from "./database.ts";
 import { readSettings, SettingError, type Settings } from "./settings.ts";
+import { DatabaseUnavailableError } from "./storage.ts";
 
 /** How long open requests may take once the service is asked to stop; what watches it waits 10 s or more. */
 const STOP_TIMEOUT_MS = 8000;
 const SWEEP_INTERVAL_MS = 50;
 
+const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
+const exitAtOnce = () => process.exit(0);
+
 async function main(settings: Settings): Promise<void> {
   const timestamp = pino.stdTimeFunctions.isoTime;
   const log = pino({ level: settings.logLevel, base: null, timestamp });
-  const storage = await openStorage(settings, (error) => log.warn({ err: error }, "connections were dropped"));
+  // While the database is waited for there is nothing to finish. As PID 1 the process would outlive the signal otherwise.
+  for (const signal of STOP_SIGNALS) process.on(signal, exitAtOnce);
+  const storage = await openStorage(
+    settings,
+    (error) => log.warn({ err: error }, "connections were dropped"),
+    (why) => log.warn(why),
+  );
   const app = await buildApp({ storage, logger: log });
 
   let stopping = false;
@@ -38,8 +48,7 @@ async function main(settings: Settings): Promise<void> {
       process.exitCode = 1;
     });
   };
-  process.on("SIGTERM", onSignal);
-  process.on("SIGINT", onSignal);
+  for (const signal of STOP_SIGNALS) process.off(signal, exitAtOnce).on(signal, onSignal);
 
   try {
     const url = await app.listen({ port: settings.port, host: settings.host });
@@ -50,10 +59,15 @@ async function main(settings: Settings): Promise<void> {
   }
 }
 
+/** What an operator can do something about in one sentence; anything else with all that is known of it. */
+function reasonOf(error: unknown): string {
+  return error instanceof DatabaseUnavailableError ? error.message : String(error);
+}
+
 try {
   await main(readSettings(process.env));
 } catch (error) {
-  const text = error instanceof SettingError ? error.message : `orders could not start: ${String(error)}`;
+  const text = error instanceof SettingError ? error.message : `orders could not start: ${reasonOf(error)}`;
   process.stderr.write(`${text}\n`);
   process.exitCode = error instanceof SettingError ? 2 : 1;
 }
