@@ -1,12 +1,14 @@
 /** The HTTP API as methods. */
 import type { ExecOptions, ExecSession } from "./exec.ts";
-import { type Call, type CallOptions, type ClientOptions, send } from "./transport.ts";
+import { type Call, type CallOptions, type ClientOptions, send, sendForLines } from "./transport.ts";
 import type {
   App,
   CreateMachine,
   Exec,
   ExecResult,
   Health,
+  LogEntry,
+  LogStream,
   Machine,
   MachineConfig,
   MachineEvent,
@@ -28,6 +30,19 @@ export interface WaitOptions extends CallOptions {
   states?: WaitState[];
   /** 1 to 300; 60 when absent. */
   timeoutS?: number;
+}
+
+/** Which lines of logs. */
+export interface LogsOptions extends CallOptions {
+  /** Ids; all machines of the app when absent, also those made while one follows. */
+  machine?: string | readonly string[];
+  streams?: readonly LogStream[];
+  /** The last so many; 100 when absent, 10000 with `since`. */
+  limit?: number;
+  /** A time (RFC 3339), or how long ago: `30s`, `10m`, `2h`, `1d`. */
+  since?: string;
+  /** Goes on with what comes, until the machine is destroyed. */
+  follow?: boolean;
 }
 
 /**
@@ -170,6 +185,27 @@ export class HibernautClient {
       path: machines(app, id, "events"),
       query: { limit: limit?.toString() },
     });
+  }
+
+  /**
+   * The lines of an app's logs, oldest first, as they come.
+   *
+   * @example
+   * for await (const { at, text } of client.logs("shop", { follow: true, signal })) console.log(at, text);
+   */
+  async *logs(
+    app: string,
+    { machine, streams, limit, since, follow, signal }: LogsOptions = {},
+  ): AsyncGenerator<LogEntry, void> {
+    const query = {
+      machine: machine === undefined ? undefined : [machine].flat().join(","),
+      stream: streams?.join(","),
+      limit: limit?.toString(),
+      since,
+      follow: follow === true ? "1" : undefined,
+    };
+    const call: Call = { method: "GET", path: ["v1", "apps", app, "logs"], query, ...(signal && { signal }) };
+    for await (const line of sendForLines(this.#options, call)) yield JSON.parse(line) as LogEntry;
   }
 
   /** Runs a command and answers when it ended. */

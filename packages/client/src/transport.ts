@@ -34,6 +34,24 @@ export async function send<T>(options: ClientOptions, call: Call): Promise<T> {
   return parsed as T;
 }
 
+/** Sends a request and gives back its reply line by line, without empty ones; fails as {@link send} does. */
+export async function* sendForLines(options: ClientOptions, call: Call): AsyncGenerator<string, void> {
+  const response = await request(options, call);
+  const text = response.ok ? "" : await readText(options, call, response);
+  if (!response.ok) throw refusalOf(response.status, text, response.headers.get("x-request-id") ?? "");
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for await (const chunk of response.body ?? []) {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) if (line !== "") yield line;
+    }
+  } catch (error) {
+    throw call.signal?.aborted ? call.signal.reason : brokenOff(options, error);
+  }
+}
+
 async function request(options: ClientOptions, { method, path, query = {}, body, signal }: Call): Promise<Response> {
   const url = urlOf(options.apiUrl, path, query);
   const headers = {
@@ -86,6 +104,11 @@ function unanswered({ apiUrl }: ClientOptions, cause: unknown): ApiError {
     return new ApiError({ code: "deadline_exceeded", message, cause });
   }
   const message = `The platform does not answer at ${apiUrl}. Start it with \`hibernaut serve\`, or name another one with HIBERNAUT_API_URL.`;
+  return new ApiError({ code: "unavailable", message, cause });
+}
+
+function brokenOff({ apiUrl }: ClientOptions, cause: unknown): ApiError {
+  const message = `The platform at ${apiUrl} broke off its reply: it ended, or this end read too slowly. Ask again.`;
   return new ApiError({ code: "unavailable", message, cause });
 }
 

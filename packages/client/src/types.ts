@@ -36,7 +36,7 @@ export interface MachineConfig {
   env?: Record<string, string>;
   init?: { entrypoint?: string[]; cmd?: string[]; exec?: string[]; swap_size_mb?: number };
   services?: ServiceConfig[];
-  checks?: Record<string, Record<string, unknown>>;
+  checks?: Record<string, CheckConfig>;
   restart?: { policy?: "no" | "on-failure" | "always"; max_retries?: number };
   /** `timeout` in seconds. */
   stop_config?: { signal?: string; timeout?: number };
@@ -45,6 +45,28 @@ export interface MachineConfig {
   mounts?: Record<string, unknown>[];
   metadata?: Record<string, string>;
   schedule?: "hourly" | "daily" | "weekly" | "monthly";
+}
+
+/** What one check of a machine last found. */
+export interface CheckResult {
+  name: string;
+  /** `warning`: it has not passed yet, within its grace period. */
+  status: "passing" | "warning" | "critical";
+  output: string;
+  updated_at: string;
+}
+
+/** How a machine is looked at. Times are seconds, or e.g. `15s`. */
+export interface CheckConfig {
+  type: "tcp" | "http";
+  /** The first service's port when absent. */
+  port?: number;
+  interval?: number | string;
+  timeout?: number | string;
+  grace_period?: number | string;
+  method?: string;
+  path?: string;
+  headers?: Record<string, string>;
 }
 
 /** A machine as the platform knows it. */
@@ -61,6 +83,8 @@ export interface Machine {
   version: string;
   config: MachineConfig;
   image: { ref: string; digest: string };
+  /** What its checks last found; empty unless it runs. */
+  checks: CheckResult[];
   suspend: { eligible: boolean; reasons: string[] };
   snapshot: { created_at: string; size_bytes: number } | null;
   last_boot: { kind: "resume" | "cold"; reason: string; at: string; duration_ms: number } | null;
@@ -78,6 +102,18 @@ export interface MachineEvent {
   from: MachineState | null;
   to: MachineState;
   details: Record<string, unknown>;
+}
+
+/** Where a line of a log comes from: the app, the image's hooks, or the platform. */
+export type LogStream = "stdout" | "stderr" | "hooks" | "platform";
+
+/** A line of a machine's log. */
+export interface LogEntry {
+  at: string;
+  /** Id of the machine. */
+  machine: string;
+  stream: LogStream;
+  text: string;
 }
 
 /** A name that owns machines and routing. */

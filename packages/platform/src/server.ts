@@ -8,6 +8,7 @@ import { Registry } from "prom-client";
 import { ensureAdminToken } from "./api/admin-token.ts";
 import { type Api, buildApi } from "./api/app.ts";
 import type { LocalConnections } from "./api/auth.ts";
+import { CheckRunner } from "./checks/runner.ts";
 import { HibernautError } from "./errors.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, qemuVersion, type Verdict } from "./hypervisor/qemu/accelerator.ts";
@@ -93,6 +94,8 @@ async function runLocked(
   // A boot under emulation keeps one CPU busy.
   const bootSlots = new Slots(Math.max(2, availableParallelism()));
   const local: LocalConnections = new WeakMap();
+  const checks = new CheckRunner();
+  let proxySide: ProxySide | undefined;
   const machines = new MachineManager({
     hypervisor,
     store,
@@ -104,6 +107,8 @@ async function runLocked(
     bootSlots,
     settings,
     log,
+    checkResults: (id) => checks.results(id),
+    finishRequests: async (id) => proxySide?.finishRequests(id),
     // Spoken to like any other connection, but for who is asking.
     onLocalConnection: (machineId, connection) => {
       local.set(connection, machineId);
@@ -128,7 +133,6 @@ async function runLocked(
     logger: log,
     registry,
   });
-  let proxySide: ProxySide | undefined;
   try {
     await machines.recover();
     await images.collect(machines.imagesInUse());
@@ -140,7 +144,9 @@ async function runLocked(
     if (admin.note !== undefined) log.warn({}, admin.note);
     log.info({ apiUrl, accelerator, dataDir: settings.dataDir }, `hibernaut serves at ${apiUrl}; ${verdict.reason}`);
     log.info(info.network, `the machines' network is ${info.network.mode}: ${network.reason}`);
-    proxySide = await startProxySide({ machines, settings, registry, log });
+    checks.start(machines);
+    const connectionsSurvive = network.network.mode === "bridge";
+    proxySide = await startProxySide({ machines, settings, registry, log, checks, connectionsSurvive });
     const { url: proxyUrl } = proxySide;
     log.info(
       { proxyUrl },
@@ -150,6 +156,7 @@ async function runLocked(
     await aborted(signal);
   } finally {
     await proxySide?.close();
+    await checks.close();
     await api.close();
     await machines.close();
     await network.close();

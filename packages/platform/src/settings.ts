@@ -36,6 +36,8 @@ export interface Settings {
   proxyMaxHeld: number;
   /** How long a running machine's port may take to answer, in milliseconds. */
   proxyConnectTimeoutMs: number;
+  /** How long a machine that is stopped or updated may finish the requests that are open on it, in milliseconds. */
+  drainTimeoutMs: number;
   /** Where a proxy in a process of its own offers its metrics; nowhere when absent. */
   proxyMetricsListen: Listen | undefined;
   /** Name reported by `GET /v1/platform/regions` and given to machines. */
@@ -68,6 +70,8 @@ export interface Settings {
   hookTimeoutMs: number;
   /** The longest that an app may ask to be kept awake at once, in seconds; it may ask again. */
   keepAwakeMaxS: number;
+  /** What the log of one machine may take on disk, in MB: enough for a day of a talkative app, times all machines. */
+  logMaxMb: number;
   logLevel: "debug" | "info" | "warn" | "error" | "silent";
 }
 
@@ -113,6 +117,7 @@ const SETTINGS: { [K in keyof Settings]: Setting<Settings[K]> } = {
     fallback: () => 10_000,
     parse: integer(10, 600_000),
   },
+  drainTimeoutMs: { env: "HIBERNAUT_DRAIN_TIMEOUT_MS", fallback: () => 5_000, parse: integer(0, 600_000) },
   proxyMetricsListen: { env: "HIBERNAUT_PROXY_METRICS_LISTEN", fallback: () => undefined, parse: listen },
   region: {
     env: "HIBERNAUT_REGION",
@@ -133,6 +138,7 @@ const SETTINGS: { [K in keyof Settings]: Setting<Settings[K]> } = {
   suspendTimeoutMs: { env: "HIBERNAUT_SUSPEND_TIMEOUT_MS", fallback: () => 60_000, parse: integer(1000, 600_000) },
   hookTimeoutMs: { env: "HIBERNAUT_HOOK_TIMEOUT_MS", fallback: () => 5_000, parse: integer(100, 60_000) },
   keepAwakeMaxS: { env: "HIBERNAUT_KEEPALIVE_MAX_TTL", fallback: () => 3600, parse: integer(1, 604_800) },
+  logMaxMb: { env: "HIBERNAUT_LOG_MAX_MB", fallback: () => 16, parse: integer(1, 10_240) },
   logLevel: {
     env: "HIBERNAUT_LOG_LEVEL",
     fallback: () => "info",

@@ -14,6 +14,7 @@ import { execRoute } from "./routes/exec.ts";
 import { execStreamRoute } from "./routes/exec-stream.ts";
 import { hostnameRoutes } from "./routes/hostnames.ts";
 import { insideRoutes } from "./routes/inside.ts";
+import { logRoutes } from "./routes/logs.ts";
 import { machineRoutes } from "./routes/machines.ts";
 import { documentRoute, healthRoute, metricsRoute, regionRoute } from "./routes/platform.ts";
 import { tokenRoutes } from "./routes/tokens.ts";
@@ -74,6 +75,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     machineRoutes(secured, deps);
     actionRoutes(secured, deps);
     waitRoute(secured, deps);
+    logRoutes(secured, deps);
     execRoute(secured, deps);
     execStreamRoute(secured, deps);
     insideRoutes(secured, deps);

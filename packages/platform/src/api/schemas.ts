@@ -5,6 +5,7 @@
 import { type Static, type TSchema, Type } from "typebox";
 import { ERROR_STATUS } from "../errors.ts";
 import { MachineConfig } from "../machines/config.ts";
+import { LOG_STREAMS } from "../machines/logs/entry.ts";
 import { STATES } from "../machines/types.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -33,6 +34,18 @@ const Machine = Type.Object(
     version: Type.String({ description: "a ULID that changes with every update" }),
     config,
     image: Type.Object({ ref: Type.String(), digest: Type.String() }, closed),
+    checks: Type.Array(
+      Type.Object(
+        {
+          name: Type.String(),
+          status: Type.Union([Type.Literal("passing"), Type.Literal("warning"), Type.Literal("critical")]),
+          output: Type.String(),
+          updated_at: time,
+        },
+        closed,
+      ),
+      { description: "what its checks last found; empty unless it runs" },
+    ),
     suspend: Type.Object({ eligible: Type.Boolean(), reasons: Type.Array(Type.String()) }, closed),
     snapshot: nullable(Type.Object({ created_at: time, size_bytes: Type.Integer() }, closed)),
     last_boot: nullable(
@@ -65,6 +78,16 @@ const MachineEvent = Type.Object(
   closed,
 );
 
+const LogEntry = Type.Object(
+  {
+    at: time,
+    machine: Type.String({ description: "id of the machine" }),
+    stream: Type.Unsafe<(typeof LOG_STREAMS)[number]>({ type: "string", enum: [...LOG_STREAMS] }),
+    text: Type.String(),
+  },
+  closed,
+);
+
 const App = Type.Object({ name: Type.String(), created_at: time, machine_count: Type.Integer() }, closed);
 
 const Token = Type.Object(
@@ -87,6 +110,7 @@ export const COMPONENTS: Readonly<Record<string, TSchema>> = {
   MachineConfig,
   Machine,
   MachineEvent,
+  LogEntry,
   App,
   Token,
   Error: Failure,
@@ -95,6 +119,7 @@ export const COMPONENTS: Readonly<Record<string, TSchema>> = {
 /** A machine as it goes over the wire; the next ones likewise. */
 export type MachineWire = Static<typeof Machine>;
 export type MachineEventWire = Static<typeof MachineEvent>;
+export type LogEntryWire = Static<typeof LogEntry>;
 export type AppWire = Static<typeof App>;
 export type TokenWire = Static<typeof Token>;
 export type ErrorWire = Static<typeof Failure>;
@@ -106,6 +131,8 @@ export const MachineEventList = Type.Array(named("MachineEvent", MachineEvent));
 export const AppReply = named("App", App);
 export const AppList = Type.Object({ apps: Type.Array(AppReply), total_apps: Type.Integer() }, closed);
 export const TokenList = Type.Object({ tokens: Type.Array(named("Token", Token)) }, closed);
+/** One line of the reply: the reply itself is many of them. */
+export const LogLine = named("LogEntry", LogEntry);
 export const Ok = Type.Object({ ok: Type.Literal(true) }, closed);
 export const StartReply = Type.Object({ ok: Type.Literal(true), previous_state: state }, closed);
 export const WaitReply = Type.Object({ ok: Type.Literal(true), state }, closed);
@@ -156,6 +183,45 @@ export const ForceQuery = Type.Object(
 /** `?limit=20` */
 export const EventsQuery = Type.Object(
   { limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "default: 100" })) },
+  closed,
+);
+
+const wordsOf = (description: string) =>
+  Type.Optional(
+    Type.Union([Type.String(), Type.Array(Type.String())], {
+      description: `${description}; may repeat or be comma separated`,
+    }),
+  );
+
+/** The most lines that a request may ask for: a minute of an app that prints 160 a second. */
+export const MAX_LOG_LINES = 10_000;
+
+/** `?limit=100&since=10m&stream=stderr&follow=1` */
+export const LogsQuery = Type.Object(
+  {
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: MAX_LOG_LINES,
+        description: `the last so many lines; default: 100, with \`since\` ${MAX_LOG_LINES}`,
+      }),
+    ),
+    since: Type.Optional(
+      Type.String({ description: "lines from then on: a time (RFC 3339), or how long ago: 30s, 10m, 2h, 1d" }),
+    ),
+    stream: wordsOf(`${LOG_STREAMS.join(", ")}; default: all`),
+    follow: Type.Optional(
+      Type.Union([Type.Literal("1"), Type.Literal("true"), Type.Literal("0"), Type.Literal("false")], {
+        description: "go on with what comes, until the machine is destroyed; default: 0",
+      }),
+    ),
+  },
+  closed,
+);
+
+/** The same of an app's machines. */
+export const AppLogsQuery = Type.Object(
+  { ...LogsQuery.properties, machine: wordsOf("ids of machines; default: all, also those made while one follows") },
   closed,
 );
 

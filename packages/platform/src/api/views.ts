@@ -5,7 +5,7 @@ import type { TokenRecord } from "../store/contract.ts";
 import type { AppWire, MachineEventWire, MachineWire, TokenWire } from "./schemas.ts";
 
 /** A machine on the wire. */
-export function machineWire({ record, suspend, image }: MachineView): MachineWire {
+export function machineWire({ record, suspend, image, checks }: MachineView): MachineWire {
   const { snapshot } = record;
   return {
     machine_id: record.id,
@@ -19,6 +19,7 @@ export function machineWire({ record, suspend, image }: MachineView): MachineWir
     config: record.config,
     image,
     suspend,
+    checks,
     snapshot: snapshot && { created_at: snapshot.created_at, size_bytes: snapshot.size_bytes },
     last_boot: record.lastBoot,
     keep_awake: liveLease(record.keepAwake),

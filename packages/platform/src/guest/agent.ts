@@ -56,6 +56,8 @@ const FIRST_STREAM = 3;
 export class GuestAgent {
   onExit: (exit: GuestExit) => void = () => {};
   onLog: (stream: number, data: Buffer) => void = () => {};
+  /** How many bytes the app has printed up to here, since its guest booted: what `onLog` was not given of them is lost. */
+  onPrinted: (bytes: number) => void = () => {};
   /** Something the agent refused; worth a line in the log. */
   onError: (message: string) => void = () => {};
   /** Commands and connections; they outlive this channel. */
@@ -201,6 +203,8 @@ export class GuestAgent {
     }
     if (frame.type === FrameType.ready) this.#ready.resolve();
     if (frame.type === FrameType.log) this.onLog(frame.stream, frame.payload);
+    if (frame.type === FrameType.printed && frame.payload.length === 8)
+      this.onPrinted(Number(frame.payload.readBigUInt64LE()));
     if (frame.type === FrameType.error) this.onError(frame.payload.toString("utf8"));
     if (frame.type === FrameType.exit && frame.payload.length >= 9) {
       const { payload } = frame;

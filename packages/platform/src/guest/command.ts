@@ -1,6 +1,6 @@
 /** A command that runs in the guest: its three streams, its end, and the means to influence it. */
 import { Readable, Writable } from "node:stream";
-import { CreditedSender, CreditGiver, STREAM_WINDOW } from "./credit.ts";
+import { CreditedSender, CreditGiver, STREAM_WINDOW, TOO_MUCH } from "./credit.ts";
 import { GuestError } from "./error.ts";
 import { type Frame, FrameType } from "./frame.ts";
 import type { StreamEnd, StreamLink } from "./streams.ts";
@@ -92,8 +92,8 @@ export class GuestCommand implements StreamEnd {
   }
 
   #output(giver: CreditGiver, output: Readable, bytes: Buffer): void {
-    giver.received(bytes.length);
-    output.push(bytes);
+    if (giver.received(bytes.length)) output.push(bytes);
+    else this.kill(TOO_MUCH);
   }
 
   #ended(payload: Buffer): void {

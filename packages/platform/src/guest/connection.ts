@@ -1,6 +1,6 @@
 /** The platform's end of a connection that a program in the guest made to the local API. */
 import { Duplex } from "node:stream";
-import { CreditedSender, CreditGiver, STREAM_WINDOW } from "./credit.ts";
+import { CreditedSender, CreditGiver, STREAM_WINDOW, TOO_MUCH } from "./credit.ts";
 import { GuestError } from "./error.ts";
 import { type Frame, FrameType } from "./frame.ts";
 import type { StreamEnd, StreamLink } from "./streams.ts";
@@ -9,6 +9,7 @@ export class GuestConnection extends Duplex implements StreamEnd {
   readonly #link: StreamLink;
   readonly #sender: CreditedSender;
   readonly #giver: CreditGiver;
+  #ended = false;
   #over = false;
 
   constructor(link: StreamLink) {
@@ -19,11 +20,11 @@ export class GuestConnection extends Duplex implements StreamEnd {
   }
 
   receive({ type, payload }: Frame): void {
-    if (type === FrameType.data) {
-      this.#giver.received(payload.length);
-      this.push(payload);
+    if (type === FrameType.data) this.#take(payload);
+    if (type === FrameType.end) {
+      this.#ended = true;
+      this.push(null);
     }
-    if (type === FrameType.end) this.push(null);
     if (type === FrameType.credit && payload.length === 4) this.#sender.grant(payload.readUInt32LE());
     if (type === FrameType.reset) this.fail(new GuestError(payload.toString("utf8")));
   }
@@ -31,6 +32,11 @@ export class GuestConnection extends Duplex implements StreamEnd {
   fail(error: Error): void {
     this.#over = true;
     this.destroy(error);
+  }
+
+  #take(bytes: Buffer): void {
+    if (!this.#giver.received(bytes.length)) this.destroy(new GuestError(TOO_MUCH));
+    else if (!this.#ended) this.push(bytes);
   }
 
   override _read(): void {

@@ -23,8 +23,9 @@ export class CreditedSender {
     this.#work();
   }
 
+  /** No more than was sent can have been passed on: a guest that says so gets no more than a window. */
   grant(bytes: number): void {
-    this.#credit += bytes;
+    this.#credit = Math.min(this.#credit + bytes, STREAM_WINDOW);
     this.#work();
   }
 
@@ -47,6 +48,9 @@ export class CreditedSender {
   }
 }
 
+/** What a guest is told that sent more than its credit. */
+export const TOO_MUCH = "more was sent than the credit allowed";
+
 /** Counts what was received and passed on, and gives it back as credit. */
 export class CreditGiver {
   readonly #link: StreamLink;
@@ -56,8 +60,10 @@ export class CreditGiver {
     this.#link = link;
   }
 
-  received(bytes: number): void {
+  /** False when the guest sent more than it was allowed to. */
+  received(bytes: number): boolean {
     this.#owed += bytes;
+    return this.#owed <= STREAM_WINDOW;
   }
 
   /** The reader wants more: what it has is passed on. A rest below the piece stays: it cannot use up the window. */

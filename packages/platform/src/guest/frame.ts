@@ -40,6 +40,7 @@ export const FrameType = {
   accept: 0x8b,
   dataErr: 0x8c,
   execExit: 0x8d,
+  printed: 0x8e,
 } as const;
 
 /** One message of the channel. `stream` 0 is control, 1 the app's stdout, 2 its stderr, others as in streams.ts. */

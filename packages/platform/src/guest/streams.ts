@@ -32,6 +32,8 @@ export interface StreamEnd {
 
 /** Even numbers are ours; the low ones are the app's output. */
 const FIRST_COMMAND = 16;
+/** An agent makes fewer (CONNECTIONS_MAX in streams.h); a guest is not trusted to. */
+const MOST_CONNECTIONS = 128;
 const STREAM_TYPES: ReadonlySet<number> = new Set([
   FrameType.data,
   FrameType.end,
@@ -49,9 +51,14 @@ export class GuestStreams {
   onConnection: (connection: Duplex) => void = (connection) => connection.destroy();
   readonly #streams = new Map<number, StreamEnd>();
   #send: SendFrame | undefined;
-  /** What waits for the guest to be reachable; bounded by the credit of the streams. */
+  /** What waits for the guest to be reachable; bounded, see {@link #hold}. */
   #held: Parameters<SendFrame>[] = [];
   #nextCommand = FIRST_COMMAND;
+
+  /** Frames that wait for the guest to be reachable. */
+  get held(): number {
+    return this.#held.length;
+  }
 
   /** Streams that are open. */
   get open(): number {
@@ -77,7 +84,7 @@ export class GuestStreams {
       const stream = this.#streams.get(frame.stream);
       if (stream !== undefined) stream.receive(frame);
       // A stream of an earlier platform, or one that we ended while this was on its way.
-      else if (frame.type === FrameType.data || frame.type === FrameType.dataErr)
+      else if (this.#send !== undefined && (frame.type === FrameType.data || frame.type === FrameType.dataErr))
         this.#emit(FrameType.reset, Buffer.from("unknown stream"), frame.stream);
     }
     return true;
@@ -106,6 +113,12 @@ export class GuestStreams {
   }
 
   #accept(id: number): void {
+    if (id % 2 === 0 || this.#streams.has(id)) return; // no agent numbers them so
+    const connections = [...this.#streams.values()].filter((stream) => stream instanceof GuestConnection);
+    if (connections.length >= MOST_CONNECTIONS) {
+      if (this.#send !== undefined) this.#emit(FrameType.reset, Buffer.from("too many connections"), id);
+      return;
+    }
     const connection = new GuestConnection(this.#link(id));
     this.#streams.set(id, connection);
     this.onConnection(connection);
@@ -121,8 +134,19 @@ export class GuestStreams {
   }
 
   #emit(...frame: Parameters<SendFrame>): void {
-    if (this.#send === undefined) this.#held.push(frame);
+    if (this.#send === undefined) this.#hold(frame);
     else this.#send(...frame);
+  }
+
+  /** Data is bounded by its credit. A size takes the place of the one before, and a signal is pending once, as in a kernel. */
+  #hold(frame: Parameters<SendFrame>): void {
+    const [type, payload, stream] = frame;
+    if (type === FrameType.resize || type === FrameType.signal)
+      this.#held = this.#held.filter(([otherType, otherPayload, otherStream]) => {
+        const same = type === FrameType.resize || Buffer.compare(otherPayload, payload) === 0;
+        return otherStream !== stream || otherType !== type || !same;
+      });
+    this.#held.push(frame);
   }
 }
 

@@ -36,6 +36,28 @@ export const ServiceConfig = Type.Object(
   closed,
 );
 
+const duration = (text: string) =>
+  Type.Union(
+    [Type.Integer({ minimum: 1, maximum: 3600 }), Type.String({ pattern: "^\\d{1,6}(?:ms|s|m|h)$", maxLength: 9 })],
+    { description: `${text}; seconds, or e.g. "15s"` },
+  );
+
+export const CheckConfig = Type.Object(
+  {
+    type: Type.Union([Type.Literal("tcp"), Type.Literal("http")]),
+    port: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 65_535, description: "default: the first service's internal_port" }),
+    ),
+    interval: Type.Optional(duration("between two looks; default: 15s")),
+    timeout: Type.Optional(duration("for one look; default: 5s")),
+    grace_period: Type.Optional(duration("after a start, in which failures do not count; default: 10s")),
+    method: Type.Optional(Type.String({ pattern: "^[A-Za-z]{1,16}$", description: "http; default: GET" })),
+    path: Type.Optional(Type.String({ pattern: "^/", maxLength: 2048, description: "http; default: /" })),
+    headers: Type.Optional(Type.Record(Type.String(), Type.String(), { maxProperties: 32 })),
+  },
+  closed,
+);
+
 export const MachineConfig = Type.Object(
   {
     image: Type.String({
@@ -70,7 +92,12 @@ export const MachineConfig = Type.Object(
       ),
     ),
     services: Type.Optional(Type.Array(ServiceConfig, { maxItems: 32 })),
-    checks: Type.Optional(Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown()))),
+    checks: Type.Optional(
+      Type.Record(Type.String({ minLength: 1, maxLength: 64 }), CheckConfig, {
+        maxProperties: 16,
+        description: "by name; a machine takes requests only while all of them pass",
+      }),
+    ),
     restart: Type.Optional(
       Type.Object(
         {
@@ -122,6 +149,7 @@ export const MachineConfig = Type.Object(
   closed,
 );
 
+export type CheckConfig = Static<typeof CheckConfig>;
 export type ServiceConfig = Static<typeof ServiceConfig>;
 export type MachineConfig = Static<typeof MachineConfig>;
 

@@ -24,7 +24,9 @@ import {
   type Transition,
   transition,
 } from "./lifecycle.ts";
-import { AppLog } from "./log.ts";
+import type { LogStream } from "./logs/entry.ts";
+import { MachineLog } from "./logs/machine-log.ts";
+import { sentenceOf } from "./logs/sentences.ts";
 import { observe, takeOver } from "./recover.ts";
 import { planRecovery } from "./recovery.ts";
 import { describeExit, hasFailed, restartDelay, restartsInARow } from "./restart.ts";
@@ -46,6 +48,9 @@ const FAILED_OUTCOME: Record<keyof typeof EFFECTS, Outcome> = {
   remove: "remove_failed",
 };
 
+/** Streams of the agent's log frames. */
+const APP_STREAMS: Readonly<Record<number, Exclude<LogStream, "platform">>> = { 1: "stdout", 2: "stderr" };
+
 const STORE_RETRY_MS = 100;
 const STORE_RETRY_LONGEST_MS = 5_000;
 
@@ -62,17 +67,25 @@ export class MachineController {
   #record: MachineRecord;
   #task: Task | undefined;
   #live: LiveGuest | undefined;
-  #log: AppLog | undefined;
   #restedSince: string | undefined;
   #exit = Promise.withResolvers<GuestExit>();
   #exitValue: GuestExit | undefined;
   #closed = false;
   /** What its programs are told and say. */
   readonly inside = new Inside();
+  /** What its app prints, and what becomes of it. */
+  readonly machineLog: MachineLog;
 
   constructor(deps: MachineDependencies, record: MachineRecord) {
     this.#deps = deps;
     this.#record = record;
+    this.machineLog = new MachineLog({
+      machine: record.id,
+      folder: deps.files.paths(record.id).logs,
+      maxBytes: deps.settings.logMaxMb * 1024 * 1024,
+      prepare: () => deps.files.prepare(record.id),
+      ended: record.state === "destroyed",
+    });
     this.inside.streams.onConnection = (connection) => {
       if (deps.onLocalConnection === undefined) connection.destroy();
       else deps.onLocalConnection(record.id, connection);
@@ -164,6 +177,7 @@ export class MachineController {
         return undefined;
       });
       if (exit !== undefined) this.#rememberExit(exit);
+      if (this.#live !== undefined) this.machineLog.platform("The platform was restarted and has found the guest.");
     }
     if (this.#record.state !== "destroyed")
       await this.#deps.snapshots.discardOthers(this.#record.id, plan.keep ?? undefined);
@@ -184,7 +198,7 @@ export class MachineController {
     this.inside.streams.reset("the platform is shutting down");
     this.#live?.agent.close();
     this.#live?.vmm.release();
-    this.#log?.close();
+    await this.machineLog.close();
   }
 
   #apply(
@@ -207,6 +221,8 @@ export class MachineController {
         { machine: this.#record.id, app: this.#record.app, event, from, to, ...details },
         `${from} -> ${to}`,
       );
+      // Its folder is gone, and whoever followed has been told that it was being destroyed.
+      if (to !== "destroyed") this.machineLog.platform(sentenceOf(entry));
     }
     if (answer.effect === "boot" && isResting(from) && from !== "running" && from !== "created")
       this.#restedSince = restedSince;
@@ -267,8 +283,8 @@ export class MachineController {
   }
 
   #finish(result: EffectResult): void {
-    let { outcome, patch = {} } = result;
-    const { state, goal, pending, config, lastBoot } = this.#record;
+    let { outcome, patch = {}, details = {} } = result;
+    const { state, goal, pending, config } = this.#record;
     const ended = outcome === "app_ended" || outcome === "lost";
     if (ended) {
       const failed = outcome === "lost" || (this.#exitValue !== undefined && hasFailed(this.#exitValue));
@@ -277,6 +293,9 @@ export class MachineController {
           ? String(result.details?.reason ?? "the virtual machine ended")
           : describeExit(this.#exitValue);
       patch = { ...patch, stateReason: reason, ...(outcome === "lost" && { coldReason: "vmm_lost" }) };
+      if (this.#exitValue !== undefined) details = { ...this.#exitValue, reason, ...details };
+      // An app that ended before it was ready brings the boot that it ended in.
+      const lastBoot = patch.lastBoot ?? this.#record.lastBoot;
       const ranForMs = lastBoot === null ? 0 : Date.now() - Date.parse(lastBoot.at);
       const restarts = restartsInARow(this.#record.restarts, ranForMs);
       if (!this.#closed && restartDelay(config, restarts, { failed }) !== null) {
@@ -289,7 +308,7 @@ export class MachineController {
       this.#deps.log.warn({ machine: this.#record.id, state, outcome }, "an outcome came too late");
       return;
     }
-    this.#apply(outcome, answer, patch, result.details ?? {});
+    this.#apply(outcome, answer, patch, details);
     // An app that ended while its machine was passing into `running` is noticed now.
     if (this.#record.state === "running" && this.#exitValue !== undefined) this.#appEnded(this.#exitValue);
   }
@@ -308,7 +327,7 @@ export class MachineController {
         return self.#live;
       },
       inside: this.inside,
-      output: (stream, data) => this.#output(stream, data),
+      machineLog: this.machineLog,
       get restedSince() {
         return self.#restedSince;
       },
@@ -347,21 +366,22 @@ export class MachineController {
   #stalled(vmm: Vmm, reason: string | undefined): void {
     if (this.#live?.vmm !== vmm) return;
     this.#deps.log.warn({ machine: this.#record.id, reason: reason ?? "it goes on" }, "a guest stood still");
+    this.machineLog.platform(reason === undefined ? "The guest goes on." : `The guest stands still: ${reason}.`);
     this.#note({ stateReason: reason ?? null });
   }
 
   async #attach(vmm: Vmm): Promise<LiveGuest> {
     this.#exit = Promise.withResolvers();
     this.#exitValue = undefined;
-    const { log, files, settings } = this.#deps;
+    const { log, settings } = this.#deps;
     const id = this.#record.id;
     try {
       const agent = new GuestAgent(
         await vmm.openChannel(within(new AbortController().signal, settings.bootTimeoutMs, "reaching the agent")),
         this.inside.streams,
       );
-      this.#log ??= new AppLog(files.paths(id).appLog);
       agent.onLog = (stream, data) => this.#output(stream, data);
+      agent.onPrinted = (bytes) => this.machineLog.printed(bytes);
       agent.onError = (message) => log.warn({ machine: id, message }, "the agent refused something");
       agent.onExit = (exit) => this.#appEnded(exit);
       this.#live = { vmm, agent };
@@ -374,8 +394,9 @@ export class MachineController {
     return this.#live;
   }
 
-  #output(_stream: number, data: Buffer): void {
-    this.#log?.write(data);
+  #output(number: number, data: Buffer): void {
+    const stream = APP_STREAMS[number];
+    if (stream !== undefined) this.machineLog.output(stream, data);
   }
 
   async #kill(): Promise<void> {
@@ -383,11 +404,11 @@ export class MachineController {
     this.#live = undefined;
     await live?.vmm.kill();
     live?.agent.close();
-    this.#log?.close();
-    this.#log = undefined;
+    this.machineLog.rest();
   }
 
   #rememberExit(exit: GuestExit): void {
+    this.machineLog.flush(); // its last words, before what is said of its end
     this.#exitValue = exit;
     this.#exit.resolve(exit);
   }
@@ -395,7 +416,7 @@ export class MachineController {
   #appEnded(exit: GuestExit): void {
     this.#rememberExit(exit);
     if (this.#record.state === "running")
-      void this.#report({ outcome: "app_ended", details: { ...exit, reason: describeExit(exit) } });
+      void this.#report({ outcome: "app_ended" });
   }
 
   /** Only a machine at rest notices here; effects see the end of the guests that they handle. */

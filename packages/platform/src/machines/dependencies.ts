@@ -7,6 +7,7 @@ import type { Settings } from "../settings.ts";
 import type { SnapshotStore } from "../snapshots/store.ts";
 import type { Store } from "../store/contract.ts";
 import type { MachineFiles } from "./files.ts";
+import type { CheckResult } from "./service.ts";
 import type { Slots } from "./slots.ts";
 
 /** The guest bundles at hand: the one that machines are made with now, and older ones that machines still boot. */
@@ -32,6 +33,7 @@ export type MachineSettings = Pick<
   | "suspendTimeoutMs"
   | "hookTimeoutMs"
   | "keepAwakeMaxS"
+  | "logMaxMb"
   | "proxySuffixes"
 >;
 
@@ -47,6 +49,10 @@ export interface MachineDependencies {
   bootSlots: Slots;
   settings: MachineSettings;
   log: Logger;
+  /** What the checks of a machine say. */
+  checkResults?(machineId: string): CheckResult[];
+  /** Settles when the requests that the proxies have open on a machine have ended, or had their time. */
+  finishRequests?(machineId: string): Promise<void>;
   /** Takes a connection that a program in a machine made to its local API; they are refused when absent. */
   onLocalConnection?(machineId: string, connection: Duplex): void;
 }

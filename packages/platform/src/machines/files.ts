@@ -19,7 +19,8 @@ export interface MachinePaths {
   /** The writable layer. */
   layer: string;
   console: string;
-  appLog: string;
+  /** Folder of its log. */
+  logs: string;
   /** Sockets of its VMM. */
   run: string;
 }
@@ -43,14 +44,14 @@ export class MachineFiles {
       memory: join(folder, "memory"),
       layer: join(folder, "layer.ext4"),
       console: join(folder, "console.log"),
-      appLog: join(folder, "app.log"),
+      logs: join(folder, "logs"),
       run: join(this.runRoot, machineId),
     };
   }
 
   async prepare(machineId: string): Promise<void> {
-    const { folder, run: runDir } = this.paths(machineId);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const { logs, run: runDir } = this.paths(machineId);
+    await mkdir(logs, { recursive: true, mode: 0o700 });
     await mkdir(runDir, { recursive: true, mode: 0o700 });
   }
 

@@ -14,10 +14,11 @@ export type InsideEvent =
 
 export type InsideListener = (event: InsideEvent) => void;
 
+/** Every listener is asked with an id of its own, so that nobody answers for another. */
 interface Question {
-  id: string;
-  /** Listeners that have not answered. */
-  missing: number;
+  asked: Map<string, InsideListener>;
+  /** Ids that were not answered yet. */
+  missing: Set<string>;
   answered: PromiseWithResolvers<void>;
 }
 
@@ -33,7 +34,8 @@ export class Inside {
     this.#listeners.add(listener);
     if (this.#lastStart !== undefined) listener(this.#lastStart);
     return () => {
-      if (this.#listeners.delete(listener)) this.#answer();
+      this.#listeners.delete(listener);
+      for (const [id, asked] of this.#question?.asked ?? []) if (asked === listener) this.#answer(id);
     };
   }
 
@@ -45,11 +47,12 @@ export class Inside {
   /** Asks every listener to get ready, and waits until all answered or the time is over. Rejects with the signal's reason. */
   async askToGetReady(deadlineMs: number, signal: AbortSignal): Promise<"ready" | "late"> {
     if (this.#listeners.size === 0) return "ready";
-    const question = { id: randomUUID(), missing: this.#listeners.size, answered: Promise.withResolvers<void>() };
+    const asked = new Map([...this.#listeners].map((listener) => [randomUUID() as string, listener]));
+    const question = { asked, missing: new Set(asked.keys()), answered: Promise.withResolvers<void>() };
     this.#question = question;
     const over = new AbortController();
     try {
-      this.#tell({ kind: "suspend", id: question.id, deadline_ms: deadlineMs });
+      for (const [id, listener] of asked) listener({ kind: "suspend", id, deadline_ms: deadlineMs });
       const ready = question.answered.promise.then(() => "ready" as const);
       const late = delay(deadlineMs, "late" as const, { signal: over.signal, ref: false });
       return await abortable(Promise.race([ready, late]), signal);
@@ -61,25 +64,25 @@ export class Inside {
 
   /** A listener is ready. `not_found` when nothing, or something else, was asked. */
   ready(id: string): void {
-    if (this.#question?.id !== id)
+    if (this.#question?.asked.has(id) !== true)
       throw new HibernautError("not_found", `Nothing with the id ${id} waits for an answer.`);
-    this.#answer();
+    this.#answer(id);
   }
 
   /** A reply that must reach the guest before it is suspended. */
   awaitReply(sent: Promise<void>): void {
-    this.#replies.add(sent);
-    void sent.finally(() => this.#replies.delete(sent));
+    const over = sent.catch(() => {}); // one that cannot be sent holds up nothing
+    this.#replies.add(over);
+    void over.then(() => this.#replies.delete(over));
   }
 
   async repliesSent(signal: AbortSignal): Promise<void> {
     await abortable(Promise.all(this.#replies), signal);
   }
 
-  #answer(): void {
-    if (this.#question === undefined) return;
-    this.#question.missing -= 1;
-    if (this.#question.missing <= 0) this.#question.answered.resolve();
+  #answer(id: string): void {
+    this.#question?.missing.delete(id);
+    if (this.#question?.missing.size === 0) this.#question.answered.resolve();
   }
 
   #tell(event: InsideEvent): void {

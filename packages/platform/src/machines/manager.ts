@@ -10,7 +10,10 @@ import { suspendEligibility } from "./eligibility.ts";
 import { checkHostname } from "./hostnames.ts";
 import { newMachineId, newMachineName, newUlid } from "./identity.ts";
 import type { InsideListener } from "./inside.ts";
-import type { MachineService, MachineView, WaitTarget } from "./service.ts";
+import { type LogSource, readLogs } from "./logs/follow.ts";
+import type { LogQuery } from "./logs/query.ts";
+import { sentenceOf } from "./logs/sentences.ts";
+import type { LogBlocks, MachineService, MachineView, WaitTarget } from "./service.ts";
 import type {
   AppRecord,
   CreateMachine,
@@ -33,6 +36,8 @@ export class MachineManager implements MachineService {
   readonly #controllers = new Map<string, MachineController>();
   readonly #hostnameListeners = new Set<() => void>();
   readonly #listeners = new Set<(record: MachineRecord) => void>();
+  /** Told when an app is deleted. */
+  readonly #appListeners = new Set<() => void>();
 
   constructor(deps: MachineDependencies) {
     this.#deps = deps;
@@ -100,6 +105,7 @@ export class MachineManager implements MachineService {
     await Promise.all(machines.map(({ id }) => this.wait(name, id, ["destroyed"], { timeoutMs: DESTROY_TIMEOUT_MS })));
     if (!this.#deps.store.apps.delete(name))
       throw new HibernautError("aborted", `App ${name} got a new machine meanwhile. Try again.`);
+    for (const listener of this.#appListeners) listener();
     for (const listener of this.#hostnameListeners) listener();
   }
 
@@ -122,6 +128,9 @@ export class MachineManager implements MachineService {
     this.getApp(app);
     const record = this.#insert(app, name, input.config, image.digest);
     const controller = this.#control(record);
+    controller.machineLog.platform(
+      sentenceOf({ at: record.createdAt, type: "create", from: null, to: "created", details: {} }),
+    );
     for (const listener of this.#listeners) listener(record);
     if (input.skipLaunch !== true) controller.command("start");
     return this.#view(controller.record);
@@ -232,6 +241,12 @@ export class MachineManager implements MachineService {
     return () => this.#hostnameListeners.delete(listener);
   }
 
+  logs(app: string, machineIds: readonly string[] | undefined, query: LogQuery, signal: AbortSignal): LogBlocks {
+    this.getApp(app);
+    const source = machineIds === undefined ? this.#logsOf(app) : fixed(machineIds.map((id) => this.#find(app, id)));
+    return readLogs(source, query, signal);
+  }
+
   run(app: string, id: string, spec: CommandSpec): GuestCommand {
     return this.#find(app, id).run(spec);
   }
@@ -284,6 +299,22 @@ export class MachineManager implements MachineService {
         ...(machine.pending ? [machine.pending.bundleVersion] : []),
       ]),
     );
+  }
+
+  #logsOf(app: string): LogSource {
+    return {
+      list: () =>
+        [...this.#controllers.values()].filter(({ record }) => record.app === app).map(({ machineLog }) => machineLog),
+      complete: () => this.#deps.store.apps.get(app) === undefined,
+      onChange: (listener) => {
+        const stop = this.onChange((record) => record.app === app && listener());
+        this.#appListeners.add(listener);
+        return () => {
+          stop();
+          this.#appListeners.delete(listener);
+        };
+      },
+    };
   }
 
   #insert(app: string, name: string, config: MachineConfig, imageDigest: string): MachineRecord {
@@ -369,7 +400,14 @@ export class MachineManager implements MachineService {
     return {
       record,
       suspend: suspendEligibility(record, limits),
+      checks: this.#deps.checkResults?.(record.id) ?? [],
       image: { ref: record.config.image, digest: record.imageDigest },
     };
   }
+}
+
+/** The logs of machines that were named. */
+function fixed(controllers: readonly MachineController[]): LogSource {
+  const logs = [...new Set(controllers.map(({ machineLog }) => machineLog))];
+  return { list: () => logs, complete: () => true, onChange: () => () => {} };
 }

@@ -3,6 +3,8 @@ import type { GuestCommand } from "../guest/command.ts";
 import type { CommandSpec } from "../guest/streams.ts";
 import type { MachineConfig } from "./config.ts";
 import type { InsideListener } from "./inside.ts";
+import type { LogEntry } from "./logs/entry.ts";
+import type { LogQuery } from "./logs/query.ts";
 import type {
   AppRecord,
   CreateMachine,
@@ -16,13 +18,28 @@ import type {
 /** States that `wait` can wait for; `settled` is any resting state. */
 export type WaitTarget = "running" | "stopped" | "suspended" | "destroyed" | "failed" | "created" | "settled";
 
+/** What one check of a machine last found. */
+export interface CheckResult {
+  name: string;
+  /** `warning`: it has not passed yet, within its grace period. */
+  status: "passing" | "warning" | "critical";
+  output: string;
+  /** RFC 3339. */
+  updated_at: string;
+}
+
 /** A machine as others see it. */
 export interface MachineView {
   record: MachineRecord;
   suspend: Eligibility;
+  /** What the machine's checks say; empty unless it runs. */
+  checks: CheckResult[];
   /** The image reference as configured, and what it resolved to. */
   image: { ref: string; digest: string };
 }
+
+/** Lines of logs, as they come. Whoever stops reading early says `return`. */
+export type LogBlocks = AsyncGenerator<LogEntry[], void>;
 
 /**
  * Every call rejects (or throws) with a HibernautError. Actions return once the intent is stored;
@@ -50,6 +67,11 @@ export interface MachineService {
    * Suspends, or stops, a machine that nobody needs. One that cannot be suspended is stopped instead, and its event says why.
    */
   sleep(app: string, id: string, how: "suspend" | "stop", details: Record<string, unknown>): void;
+  /**
+   * What the app's machines printed and what became of them, oldest first, in blocks: of those named, or of all, also
+   * of those made while one follows. Ends quietly when the signal is aborted.
+   */
+  logs(app: string, machineIds: readonly string[] | undefined, query: LogQuery, signal: AbortSignal): LogBlocks;
   /** Runs a command in a running machine: `failed_precondition` in any other. */
   run(app: string, id: string, spec: CommandSpec): GuestCommand;
 

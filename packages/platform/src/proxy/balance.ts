@@ -9,6 +9,8 @@ export interface Candidate {
   softLimit: number;
   hardLimit: number;
   autostart: boolean;
+  /** Its checks let it take requests. */
+  healthy: boolean;
 }
 
 export interface Choice {
@@ -30,7 +32,8 @@ const WAKE_ORDER: readonly MachineState[] = ["suspending", "suspended", "stopped
  * hard limit. Another one is started when all that run are at the soft limit, or none runs: one at a time.
  */
 export function choose(machines: readonly Candidate[]): Choice {
-  const running = machines.filter((machine) => machine.state === "running");
+  const up = machines.filter((machine) => machine.state === "running");
+  const running = up.filter((machine) => machine.healthy);
   const underSoft = leastLoaded(running.filter((machine) => machine.load < machine.softLimit));
   if (underSoft !== undefined) return { send: underSoft.id, wake: undefined, hope: true };
   const underHard = leastLoaded(running.filter((machine) => machine.load < machine.hardLimit));
@@ -39,7 +42,7 @@ export function choose(machines: readonly Candidate[]): Choice {
   return {
     send: underHard?.id,
     wake: wake?.id,
-    hope: underHard !== undefined || running.length > 0 || coming || wake !== undefined,
+    hope: underHard !== undefined || up.length > 0 || coming || wake !== undefined,
   };
 }
 

@@ -59,6 +59,10 @@ export interface Lease {
    * may need a moment until its port answers. One attempt is made even if this has passed.
    */
   readonly connectDeadline: number;
+  /** The exchange became a tunnel, which may stay open for ever: it is no request that ends by itself any more. */
+  upgraded?(): void;
+  /** The client sent something through the tunnel, and the machine may be asleep. Cheap; called for every piece. */
+  wanted?(): void;
   /**
    * Called exactly once: when the last byte of the response was sent, the upgraded connection has closed, or it
    * failed. Must not throw.

@@ -8,7 +8,7 @@ import { MachineLoad } from "./load.ts";
 import type { Policy } from "./policy.ts";
 import { type QueueLimits, WaitingQueue } from "./queue.ts";
 import { appOf } from "./routing.ts";
-import { type ControlLink, fromWire, type TableMachine, type ToProxy } from "./table.ts";
+import { type ControlLink, type FromProxy, fromWire, type TableMachine, type ToProxy } from "./table.ts";
 
 export interface FleetOptions extends QueueLimits {
   link: ControlLink;
@@ -28,6 +28,8 @@ interface Entry {
   load: MachineLoad;
   /** Load that other proxies put on it. */
   others: number;
+  /** Upgraded connections among its open requests. */
+  tunnels: number;
   /** It may be put to sleep any moment: it takes nothing more. */
   draining: boolean;
   /** A wake was asked for, and nothing has changed since. */
@@ -50,6 +52,7 @@ export class Fleet implements Director {
   readonly #changed = new Set<string>();
   #hostnames: Readonly<Record<string, string>> = {};
   #suffixes: readonly string[] = [];
+  #connectionsSurvive = false;
   #reporting: NodeJS.Timeout | undefined;
 
   constructor(options: FleetOptions) {
@@ -140,6 +143,7 @@ export class Fleet implements Director {
     const { onWake, connectTimeoutMs } = this.#options;
     load.open(connection);
     this.#report(machine.id);
+    let tunnel = false;
     const wake = wakeOf(entry, since, now);
     if (wake.kind !== "running") onWake?.(machine.app, wake);
     return {
@@ -149,7 +153,16 @@ export class Fleet implements Director {
       appName: machine.app,
       wake,
       connectDeadline: performance.now() + connectTimeoutMs,
+      upgraded: () => {
+        tunnel = true;
+        entry.tunnels += 1;
+        this.#report(machine.id);
+      },
+      wanted: () => {
+        if (entry.machine.state !== "running" && entry.policy.autostart) this.#wake(machine.id);
+      },
       release: () => {
+        if (tunnel) entry.tunnels -= 1;
         load.close(connection, this.#now());
         this.#report(machine.id);
         this.#dispatch(machine.app);
@@ -197,7 +210,8 @@ export class Fleet implements Director {
     this.#dispatch(entry.machine.app);
   }
 
-  #replace({ machines, hostnames, suffixes }: Extract<ToProxy, { kind: "table" }>): void {
+  #replace({ machines, hostnames, suffixes, connectionsSurvive }: Extract<ToProxy, { kind: "table" }>): void {
+    this.#connectionsSurvive = connectionsSurvive;
     this.#hostnames = hostnames;
     this.#suffixes = suffixes;
     const present = new Set(machines.map((machine) => machine.id));
@@ -218,6 +232,7 @@ export class Fleet implements Director {
       policy,
       load: new MachineLoad(now),
       others: 0,
+      tunnels: 0,
       draining: false,
       asked: false,
       runningSince: machine.state === "running" ? now : -1,
@@ -233,10 +248,17 @@ export class Fleet implements Director {
         this.#options.onLeft?.(machine.id);
       }
       if (machine.state === "failed") entry.failedAt = now;
+      if (this.#isNeeded(entry)) this.#wake(machine.id);
     }
     this.#entries.set(machine.id, entry);
     const siblings = this.#apps.get(machine.app) ?? new Set();
     this.#apps.set(machine.app, siblings.add(entry));
+  }
+
+  /** Somebody asked for its suspend while requests are open: they would wait for ever, or be cut. */
+  #isNeeded({ machine, load, tunnels }: Entry): boolean {
+    if (machine.state !== "suspending" && machine.state !== "suspended") return false;
+    return load.requests > (this.#connectionsSurvive ? tunnels : 0);
   }
 
   #remove(id: string): void {
@@ -284,10 +306,14 @@ export class Fleet implements Director {
       this.#reporting = undefined;
       const loads = [...this.#changed].map((changed) => {
         const entry = this.#entries.get(changed);
-        return [changed, entry === undefined ? 0 : ownLoad(entry)];
+        if (entry === undefined) return [changed, { load: 0, requests: 0 }];
+        return [changed, { load: ownLoad(entry), requests: entry.load.requests - entry.tunnels }];
       });
       this.#changed.clear();
-      this.#options.link.send({ kind: "loads", loads: Object.fromEntries(loads) as Record<string, number> });
+      this.#options.link.send({
+        kind: "loads",
+        loads: Object.fromEntries(loads) as Extract<FromProxy, { kind: "loads" }>["loads"],
+      });
     }, REPORT_MS).unref();
   }
 }
@@ -314,5 +340,6 @@ function candidate(entry: Entry, now: number): Candidate {
     softLimit: policy.softLimit,
     hardLimit: policy.hardLimit,
     autostart: policy.autostart,
+    healthy: machine.healthy,
   };
 }

@@ -2,6 +2,7 @@
  * The control plane's side of all proxies: tells them what there is, starts what they ask for, adds up what they
  * have open, and puts to sleep what nobody needs.
  */
+import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../text.ts";
 import type { MachineService } from "../machines/service.ts";
 import type { MachineRecord } from "../machines/types.ts";
@@ -15,6 +16,10 @@ export interface HubOptions {
   suffixes: readonly string[];
   /** How often machines are looked at, in milliseconds. Ones that become idle in between are looked at then. */
   idleCheckIntervalMs: number;
+  /** Whether connections to a machine outlive its sleep. */
+  connectionsSurvive: boolean;
+  /** Whether a machine's checks let it take requests; without it every machine may. */
+  isHealthy?(id: string): boolean;
   log: { warn(fields: Record<string, unknown>, message: string): void };
   /** For tests. Milliseconds of a steady clock. */
   now?(): number;
@@ -28,7 +33,7 @@ export interface ProxyConnection {
 
 interface Proxy {
   send(message: ToProxy): void;
-  loads: Map<string, number>;
+  loads: Map<string, { load: number; requests: number }>;
 }
 
 interface Watched {
@@ -42,6 +47,8 @@ interface Watched {
 
 /** A proxy that does not answer in this time is taken to need the machine. */
 const ANSWER_MS = 1000;
+/** A little more than proxies take to report (REPORT_MS in fleet.ts). */
+const REPORT_MS = 30;
 /** Between two looks: a machine that is needed all the same is not asked about again at once. */
 const SHORTEST_PAUSE_MS = 200;
 /** A proxy that lost its connection has so long to come back and tell what it has open. */
@@ -72,18 +79,35 @@ export class ProxyHub {
 
   /** Load of a machine over all proxies. */
   load(id: string): number {
-    return sum([...this.#proxies].map((proxy) => proxy.loads.get(id) ?? 0));
+    return sum([...this.#proxies].map((proxy) => proxy.loads.get(id)?.load ?? 0));
+  }
+
+  /** Settles when no request is under way on the machine, upgraded connections aside, or after the time is over. */
+  async finished(id: string, timeoutMs: number): Promise<void> {
+    const done = () => [...this.#proxies].every((proxy) => (proxy.loads.get(id)?.requests ?? 0) === 0);
+    const end = this.#now() + timeoutMs;
+    // Proxies report within a moment what they began just before the machine left the rotation.
+    await delay(REPORT_MS);
+    while (!done() && this.#now() < end) await delay(REPORT_MS);
+  }
+
+  /** A machine's health changed. */
+  healthChanged(id: string): void {
+    const watched = this.#watched.get(id);
+    if (watched !== undefined) this.#tell({ kind: "machine", machine: this.#tableMachine(watched) });
   }
 
   connect(send: (message: ToProxy) => void): ProxyConnection {
     const proxy: Proxy = { send, loads: new Map() };
     this.#proxies.add(proxy);
-    const machines = [...this.#watched.values()].map(({ record, policy }) => tableMachine(record, policy));
+    const { connectionsSurvive } = this.#options;
+    const machines = [...this.#watched.values()].map((watched) => this.#tableMachine(watched));
     send({
       kind: "table",
       machines,
       hostnames: this.#options.machines.hostnames(),
       suffixes: [...this.#options.suffixes],
+      connectionsSurvive,
     });
     return {
       receive: (message) => this.#receive(proxy, message),
@@ -124,7 +148,7 @@ export class ProxyHub {
     if (message.kind === "wake") this.#wake(proxy, message.id);
     if (message.kind === "loads") {
       for (const [id, load] of Object.entries(message.loads)) {
-        if (load > 0) proxy.loads.set(id, load);
+        if (load.load > 0 || load.requests > 0) proxy.loads.set(id, load);
         else proxy.loads.delete(id);
         this.#loadChanged(id);
       }
@@ -152,7 +176,7 @@ export class ProxyHub {
     const total = this.load(id);
     if (this.#proxies.size > 1)
       for (const proxy of this.#proxies)
-        proxy.send({ kind: "others", loads: { [id]: total - (proxy.loads.get(id) ?? 0) } });
+        proxy.send({ kind: "others", loads: { [id]: total - (proxy.loads.get(id)?.load ?? 0) } });
     this.#plan();
   }
 
@@ -162,7 +186,7 @@ export class ProxyHub {
       return this.#tell({ kind: "gone", id: record.id });
     }
     const watched = this.#watch(record);
-    this.#tell({ kind: "machine", machine: tableMachine(record, watched.policy) });
+    this.#tell({ kind: "machine", machine: this.#tableMachine(watched) });
     // One machine less, or one lease less, may make others superfluous.
     this.#plan(SHORTEST_PAUSE_MS);
   }
@@ -175,6 +199,19 @@ export class ProxyHub {
     Object.assign(watched, { record, policy: policyOf(record.config) });
     this.#watched.set(record.id, watched);
     return watched;
+  }
+
+  #tableMachine({ record, policy }: Watched): TableMachine {
+    return {
+      id: record.id,
+      app: record.app,
+      state: record.state,
+      address: record.address,
+      lastBoot: record.lastBoot?.kind ?? null,
+      healthy: this.#options.isHealthy?.(record.id) ?? true,
+      reason: record.stateReason,
+      policy: policy === undefined ? null : toWire(policy),
+    };
   }
 
   #tell(message: ToProxy): void {
@@ -260,18 +297,6 @@ export class ProxyHub {
     if (this.load(record.id) > 0) return Number.POSITIVE_INFINITY;
     return Math.max(idleSince + policy.idleTimeoutMs - now, awakeForMs(record));
   }
-}
-
-function tableMachine(record: MachineRecord, policy: Policy | undefined): TableMachine {
-  return {
-    id: record.id,
-    app: record.app,
-    state: record.state,
-    address: record.address,
-    lastBoot: record.lastBoot?.kind ?? null,
-    reason: record.stateReason,
-    policy: policy === undefined ? null : toWire(policy),
-  };
 }
 
 function awakeForMs({ keepAwake }: MachineRecord): number {

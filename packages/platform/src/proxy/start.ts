@@ -12,35 +12,48 @@ export interface StartProxyOptions {
   settings: Settings;
   registry: Registry;
   log: ServeProxyOptions["log"];
+  /** Whether connections to a machine outlive its sleep. */
+  connectionsSurvive: boolean;
+  /** Whether machines may take requests. */
+  checks: { isHealthy(id: string): boolean; onChange(listener: (id: string) => void): () => void };
 }
 
 /** Where apps answer; undefined when proxies run in processes of their own. */
 export interface ProxySide {
   url: string | undefined;
+  /** Settles when no request is under way on the machine, or its time to drain is over. */
+  finishRequests(machineId: string): Promise<void>;
   close(): Promise<void>;
 }
 
 /** Call it once machines are recovered. Rejects with `unavailable` when a port cannot be had. */
-export async function startProxySide({ machines, settings, registry, log }: StartProxyOptions): Promise<ProxySide> {
+export async function startProxySide(options: StartProxyOptions): Promise<ProxySide> {
+  const { machines, settings, registry, log, connectionsSurvive, checks } = options;
   const hub = new ProxyHub({
     machines,
     suffixes: settings.proxySuffixes,
     idleCheckIntervalMs: settings.idleCheckIntervalS * 1000,
     log,
+    connectionsSurvive,
+    isHealthy: (id) => checks.isHealthy(id),
   });
-  const stopListening = machines.onHostnames(() => hub.hostnamesChanged());
+  const stopListening = [
+    machines.onHostnames(() => hub.hostnamesChanged()),
+    checks.onChange((id) => hub.healthChanged(id)),
+  ];
   const socket = await listenForProxies(hub, hubSocketPath(settings.dataDir));
   let proxy: RunningProxy | undefined;
   const close = async () => {
     await proxy?.close();
-    stopListening();
+    for (const stop of stopListening) stop();
     await socket.close();
     await hub.close();
   };
   try {
     if (settings.proxy === "inside")
       proxy = await serveProxy({ settings, registry, log, connect: (options) => connectInProcess(hub, options) });
-    return { url: proxy?.url, close };
+    const finishRequests = (machineId: string) => hub.finished(machineId, settings.drainTimeoutMs);
+    return { url: proxy?.url, finishRequests, close };
   } catch (error) {
     await close();
     throw error;

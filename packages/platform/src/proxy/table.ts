@@ -9,6 +9,8 @@ export interface TableMachine {
   address: string;
   /** How it last came to run, for the wake header. */
   lastBoot: "resume" | "cold" | null;
+  /** Whether its checks let it take requests; true for a machine without checks. */
+  healthy: boolean;
   /** Why it is in its state, for the answer when it cannot be woken. */
   reason: string | null;
   /** Null for a machine that offers nothing. */
@@ -21,7 +23,14 @@ export type WirePolicy = Omit<Policy, "hardLimit"> & { hardLimit: number | null 
 /** From the control plane to a proxy. */
 export type ToProxy =
   /** Everything anew; sent first. */
-  | { kind: "table"; machines: TableMachine[]; hostnames: Record<string, string>; suffixes: string[] }
+  | {
+      kind: "table";
+      machines: TableMachine[];
+      hostnames: Record<string, string>;
+      suffixes: string[];
+      /** Whether connections to a machine outlive its sleep: so they do on a bridge, and not in user mode. */
+      connectionsSurvive: boolean;
+    }
   /** A machine is new or changed. */
   | { kind: "machine"; machine: TableMachine }
   | { kind: "gone"; id: string }
@@ -38,8 +47,8 @@ export type ToProxy =
 /** From a proxy to the control plane. */
 export type FromProxy =
   | { kind: "wake"; id: string }
-  /** Open load of the machines where it changed. */
-  | { kind: "loads"; loads: Record<string, number> }
+  /** What is open on the machines where it changed: load in the unit of the service, and requests that will end by themselves. */
+  | { kind: "loads"; loads: Record<string, { load: number; requests: number }> }
   | { kind: "drained"; question: number; agreed: boolean };
 
 /** How a proxy reaches the control plane. */

@@ -14,7 +14,9 @@ import { FakeGuest } from "../../src/hypervisor/fake/guest.ts";
 import { guestSize, type MachineConfig } from "../../src/machines/config.ts";
 import { checkHostname } from "../../src/machines/hostnames.ts";
 import { Inside, type InsideListener } from "../../src/machines/inside.ts";
-import type { MachineService, MachineView, WaitTarget } from "../../src/machines/service.ts";
+import type { LogEntry } from "../../src/machines/logs/entry.ts";
+import { isTooOld, isWanted, type LogQuery } from "../../src/machines/logs/query.ts";
+import type { LogBlocks, MachineService, MachineView, WaitTarget } from "../../src/machines/service.ts";
 import {
   type AppRecord,
   type CreateMachine,
@@ -41,6 +43,9 @@ export class FakeMachineService implements MachineService {
   readonly inside = new Map<string, Inside>();
   readonly listeners = new Set<(record: MachineRecord) => void>();
   readonly waiters = new Set<Waiter>();
+  /** What all machines printed. Followers look again at every change. */
+  readonly lines: LogEntry[] = [];
+  readonly followers = new Set<() => void>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
 
   createApp(name: string): AppRecord {
@@ -159,6 +164,38 @@ export class FakeMachineService implements MachineService {
     const agent = new GuestAgent(near, streams);
     void agent.hello(new AbortController().signal);
     return streams.run(spec);
+  }
+
+  /** The machine's app prints a line. */
+  print(id: string, text: string, stream: LogEntry["stream"] = "stdout", at = new Date().toISOString()): void {
+    this.lines.push({ at, machine: id, stream, text });
+    for (const follower of this.followers) follower();
+  }
+
+  logs(app: string, ids: readonly string[] | undefined, query: LogQuery, signal: AbortSignal): LogBlocks {
+    this.getApp(app);
+    for (const id of ids ?? []) this.#record(app, id);
+    return this.#logs(app, ids, query, signal);
+  }
+
+  async *#logs(app: string, ids: readonly string[] | undefined, query: LogQuery, signal: AbortSignal): LogBlocks {
+    const wanted = (line: LogEntry) =>
+      (ids === undefined ? this.machines.get(line.machine)?.app === app : ids.includes(line.machine)) &&
+      isWanted(line, query) &&
+      !isTooOld(line, query);
+    const over = () => ids?.every((id) => this.machines.get(id)?.state === "destroyed") === true;
+    let seen = this.lines.length;
+    yield this.lines.filter(wanted).slice(this.lines.filter(wanted).length - query.limit);
+    while (query.follow === true && !signal.aborted && !over()) {
+      const changed = Promise.withResolvers<void>();
+      this.followers.add(changed.resolve);
+      signal.addEventListener("abort", () => changed.resolve(), { once: true });
+      if (this.lines.length === seen) await changed.promise;
+      this.followers.delete(changed.resolve);
+      const news = this.lines.slice(seen);
+      seen = this.lines.length;
+      yield news.filter(wanted);
+    }
   }
 
   sleep(app: string, id: string, how: "suspend" | "stop"): void {
@@ -282,6 +319,7 @@ export class FakeMachineService implements MachineService {
     if (to === "suspended") record.snapshot = { generation: "1", created_at: at, size_bytes: 268_500_000 };
     this.history.set(id, [...(this.history.get(id) ?? []), { at, type, from, to, details: {} }]);
     for (const listener of this.listeners) listener(record);
+    for (const follower of this.followers) follower();
     for (const waiter of this.waiters) if (waiter.id === id) waiter.reached(to);
   }
 }
@@ -323,6 +361,7 @@ function view(record: MachineRecord): MachineView {
   return {
     record,
     suspend: { eligible: reasons.length === 0, reasons },
+    checks: [],
     image: { ref: record.config.image, digest: record.imageDigest },
   };
 }

@@ -7,6 +7,9 @@ interface Operation {
   responses: Record<string, { content?: Record<string, { schema: object }> }>;
 }
 
+/** A reply of many lines, each as the document says. */
+const NDJSON = "application/x-ndjson";
+
 export interface ApiDocument {
   openapi: string;
   paths: Record<string, Record<string, Operation>>;
@@ -31,7 +34,11 @@ export async function checkedCalls({ url, token }: TestApi): Promise<Call> {
     if (body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
     const content = body === undefined ? null : typeof body === "string" ? body : JSON.stringify(body);
     const response = await fetch(url + path, { ...init, method, headers, body: content });
-    const reply = { status: response.status, headers: response.headers, body: await response.json() };
+    const text = await response.text();
+    const isLines = response.headers.get("content-type") === NDJSON;
+    const lines = text.split("\n").filter((line) => line !== "");
+    const parsed: unknown = isLines ? lines.map((line): unknown => JSON.parse(line)) : JSON.parse(text);
+    const reply = { status: response.status, headers: response.headers, body: parsed };
     checkReply(document, method, path, reply);
     return reply;
   };
@@ -39,22 +46,23 @@ export async function checkedCalls({ url, token }: TestApi): Promise<Call> {
 
 /** Fails the test unless the document allows the reply. */
 export function checkReply(document: ApiDocument, method: string, path: string, reply: Reply): void {
-  const schema = replySchema(document, method, path.split("?", 1)[0] ?? "", reply.status);
+  const lines = reply.headers.get("content-type") === NDJSON;
+  const schema = replySchema(document, method, path.split("?", 1)[0] ?? "", reply.status, lines);
   const [, errors] = Schema.Errors({ ...schema, components: document.components }, reply.body);
   expect(errors, `${method} ${path} -> ${reply.status} ${JSON.stringify(reply.body)}`).toEqual([]);
   expect(reply.headers.get("x-request-id")).toBeTruthy();
   if (reply.status >= 400) expect(reply.body.request_id).toBe(reply.headers.get("x-request-id"));
 }
 
-function replySchema(document: ApiDocument, method: string, path: string, status: number): object {
+function replySchema(document: ApiDocument, method: string, path: string, status: number, lines: boolean): object {
   const item = Object.entries(document.paths).find(([template]) => matches(template, path))?.[1];
   const operation = item?.[method.toLowerCase()];
   // What is in no document still answers in the one shape of errors.
   if (!operation) return { $ref: "#/components/schemas/Error" };
   const response = operation.responses[status] ?? (status >= 400 ? operation.responses.default : undefined);
-  const schema = response?.content?.["application/json"]?.schema;
+  const schema = response?.content?.[lines ? NDJSON : "application/json"]?.schema;
   if (!schema) throw new Error(`the document knows no ${status} of ${method} ${path}`);
-  return schema;
+  return lines ? { type: "array", items: schema } : schema;
 }
 
 function matches(template: string, path: string): boolean {

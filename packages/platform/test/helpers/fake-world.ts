@@ -99,6 +99,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       suspendTimeoutMs: 5000,
       hookTimeoutMs: 1000,
       keepAwakeMaxS: 3600,
+      logMaxMb: 16,
       proxySuffixes: ["localhost"],
       ...parts.settings,
     },

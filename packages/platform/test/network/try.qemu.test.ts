@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { ask, askUntilAnswered } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 test("vertical", async () => {
-  const place = await Place.open({ HIBERNAUT_LOG_LEVEL: "info" });
+  const place = await Place.open({  });
   try {
     console.log(await place.client.health());
     const machine = await place.machine();
@@ -11,10 +11,11 @@ test("vertical", async () => {
     console.log(execFileSync("sh", ["-c", "ip -br link; ip -br addr; ip neigh; nft list tables; bridge fdb show | grep hib"]).toString());
     if (machine.state === "running") {
       console.log(await askUntilAnswered(machine.private_address));
-      for (let i = 0; i < 3; i++) {
+      for (let i = 0; i < 8; i++) {
         await place.suspend(machine.machine_id);
         const t = performance.now();
-        await place.client.startMachine(place.app, machine.machine_id);
+        await place.start(machine.machine_id);
+        console.log("running", performance.now() - t);
         const a = await askUntilAnswered(machine.private_address);
         console.log("resume", performance.now() - t, a);
       }

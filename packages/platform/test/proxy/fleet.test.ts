@@ -19,6 +19,7 @@ let proxies: { fleet: Fleet; close(): void }[];
 let now: number;
 let wakes: Wake[];
 let left: string[];
+let unhealthy: Set<string>;
 
 beforeEach(async () => {
   world = await newWorld();
@@ -27,13 +28,8 @@ beforeEach(async () => {
   now = 1_000_000;
   wakes = [];
   left = [];
-  hub = new ProxyHub({
-    machines,
-    suffixes: ["localhost"],
-    idleCheckIntervalMs: 3_600_000,
-    log: { warn: (fields, message) => void world.logged.push({ fields, message }) },
-    now: () => now,
-  });
+  unhealthy = new Set();
+  hub = newHub(false);
   proxies = [newProxy()];
   await turn();
 });
@@ -43,6 +39,18 @@ afterEach(async () => {
   await machines.close();
   await world.dispose();
 });
+
+function newHub(connectionsSurvive: boolean): ProxyHub {
+  return new ProxyHub({
+    machines,
+    suffixes: ["localhost"],
+    idleCheckIntervalMs: 3_600_000,
+    connectionsSurvive,
+    isHealthy: (id) => !unhealthy.has(id),
+    log: { warn: (fields, message) => void world.logged.push({ fields, message }) },
+    now: () => now,
+  });
+}
 
 function newProxy(limits: { maxHeld?: number; holdTimeoutMs?: number } = {}) {
   return connectInProcess(hub, {
@@ -248,6 +256,80 @@ describe("waking", () => {
     held.resolve();
     machines.start = boot;
     expect(state(id)).toBe("suspended");
+  });
+});
+
+describe("open requests and what others do to their machine", () => {
+  test("a suspend that somebody asks for while a request is open is turned around: the request needs the machine", async () => {
+    const id = await machine();
+    const lease = await acquire();
+    machines.suspend("shop", id);
+    await turn();
+    await reach(id, "running");
+    expect(machines.events("shop", id, 1)[0]?.type).toBe("capture_cancelled");
+    lease.release({});
+  });
+
+  test("an upgraded connection lets its machine sleep where connections survive, and wakes it when its client speaks", async () => {
+    await hub.close();
+    hub = newHub(true);
+    proxies.push(newProxy());
+    await turn();
+    const { fleet } = proxies.at(-1) as { fleet: Fleet };
+    const id = await machine();
+    const lease = await fleet.acquire(request(), new AbortController().signal);
+    lease.upgraded?.();
+    await asleep(id);
+    expect(state(id)).toBe("suspended");
+    lease.wanted?.();
+    await reach(id, "running");
+    lease.release({});
+  });
+
+  test("where connections do not survive, an upgraded one keeps its machine awake", async () => {
+    const id = await machine();
+    const lease = await acquire();
+    lease.upgraded?.();
+    machines.suspend("shop", id);
+    await turn();
+    await reach(id, "running");
+    lease.release({});
+  });
+
+  test("what is stopped or updated finishes its requests first, for as long as it may", async () => {
+    const id = await machine();
+    const lease = await acquire();
+    await turn();
+    let finished = false;
+    const finishing = hub.finished(id, 5000).then(() => {
+      finished = true;
+    });
+    await turn();
+    expect(finished).toBe(false);
+    lease.release({});
+    await finishing;
+    const endless = await acquire();
+    endless.upgraded?.();
+    await turn();
+    await hub.finished(id, 5000); // tunnels are not waited for
+    endless.release({});
+  });
+
+  test("a machine whose checks fail takes nothing; a request waits until they pass", async () => {
+    const [ill, well] = [await machine(), await machine()];
+    unhealthy.add(ill);
+    hub.healthChanged(ill);
+    await turn();
+    for (let i = 0; i < 3; i += 1) expect((await acquire()).machineId).toBe(well);
+    unhealthy.add(well);
+    hub.healthChanged(well);
+    await turn();
+    const waiting = acquire();
+    await turn();
+    expect(proxies[0]?.fleet.held().get("shop")).toBe(1);
+    unhealthy.delete(ill);
+    hub.healthChanged(ill);
+    expect((await waiting).machineId).toBe(ill);
   });
 });
 

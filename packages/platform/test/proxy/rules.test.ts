@@ -15,6 +15,7 @@ const machine = (id: string, state: MachineState, load = 0, more: Partial<Candid
   softLimit: 10,
   hardLimit: 20,
   autostart: true,
+  healthy: true,
   ...more,
 });
 
@@ -69,6 +70,7 @@ describe("balancing", () => {
       softLimit: fc.integer({ min: 1, max: 15 }),
       hardLimit: fc.integer({ min: 15, max: 25 }),
       autostart: fc.boolean(),
+      healthy: fc.constant(true),
     });
     fc.assert(
       fc.property(fc.array(any, { maxLength: 8 }), (machines) => {

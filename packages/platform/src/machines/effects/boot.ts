@@ -107,6 +107,7 @@ async function coldStart(context: EffectContext, reason: string, booted: Booted)
   const { spec, image } = await specOf(context);
   const limit = within(signal, deps.settings.bootTimeoutMs, "the boot");
   context.inside.streams.reset("the machine was started from scratch");
+  context.machineLog.newGuest();
   const { agent } = await context.attach(await deps.hypervisor.boot(spec, limit));
   const hello = await agent.hello(limit);
   if (hello.phase !== "waiting") throw new Error(agent.startFailure ?? "the guest ended before its app was started");

@@ -6,6 +6,7 @@ import { guestSize } from "../config.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import type { Inside } from "../inside.ts";
 import type { Outcome } from "../lifecycle.ts";
+import type { MachineLog } from "../logs/machine-log.ts";
 import type { MachineRecord } from "../types.ts";
 
 /** A VMM and the connection to the agent in it. */
@@ -37,8 +38,8 @@ export interface EffectContext {
   readonly live: LiveGuest | undefined;
   /** What the programs in the guest are told and say; it outlives guests. */
   readonly inside: Inside;
-  /** Adds to the machine's log; `stream` as in frames. */
-  output(stream: number, data: Buffer): void;
+  /** What its app prints, and what becomes of it. */
+  readonly machineLog: MachineLog;
   /** When the machine last ran, before the start that is under way; undefined for its first. */
   readonly restedSince: string | undefined;
   /** Connects the agent and makes the guest the machine's. */

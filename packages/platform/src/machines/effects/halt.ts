@@ -59,9 +59,11 @@ export async function remove(context: EffectContext): Promise<EffectResult> {
   try {
     await context.kill();
     await context.deps.network.detach(context.record.id);
+    await context.machineLog.end();
     await context.deps.files.remove(context.record.id);
     return { outcome: "removed", patch: { snapshot: null, capturing: null, pending: null } };
   } catch (error) {
+    context.machineLog.reopen();
     return {
       outcome: "remove_failed",
       patch: { stateReason: messageOf(error) },
@@ -81,6 +83,9 @@ async function endGuest(context: EffectContext): Promise<void> {
   const { deps, record, live, signal } = context;
   if (live === undefined) return;
   const image = await deps.images.get(record.imageDigest);
+  // A machine that is destroyed is not waited for.
+  if (context.exit === undefined && record.state !== "destroying")
+    await abortable(deps.finishRequests?.(record.id) ?? Promise.resolve(), signal).catch(() => {});
   const { signal: number, graceMs } = stopOf(record.config, image?.config);
   live.agent.stop(number, graceMs);
   const tooLong = delay(graceMs + POWER_OFF_MS, undefined, { ref: false });

@@ -10,8 +10,6 @@ const FOLDERS = {
 
 /** The agent kills what is late by the guest's clock; the guest itself may be late too. */
 const GRACE_MS = 2000;
-/** In the log, beside 1 for the app's stdout and 2 for its stderr. */
-export const HOOK_STREAM = 3;
 
 /** Runs the image's hooks of a kind. They cannot stop what is under way: how they failed is told, not thrown. */
 export async function runHooks(
@@ -23,7 +21,7 @@ export async function runHooks(
   if (live === undefined || !live.agent.hasStreams) return undefined;
   const command = live.agent.streams.run({ args: [], hooks: FOLDERS[kind], timeoutMs });
   for (const output of [command.stdout, command.stderr])
-    output.on("data", (data: Buffer) => context.output(HOOK_STREAM, data));
+    output.on("data", (data: Buffer) => context.machineLog.output("hooks", data));
   try {
     const exit = await abortable(command.exit, within(signal, timeoutMs + GRACE_MS, `the ${kind} hooks`));
     if (exit.timedOut) return `the ${kind} hooks were killed after ${timeoutMs} ms`;

@@ -114,7 +114,10 @@ export class RawClient {
 
   /** Waits until `part` has come, and returns all that has. */
   async sees(part: string): Promise<string> {
-    await until(() => this.text.includes(part), `${JSON.stringify(part)} in ${JSON.stringify(this.text.slice(0, 2000))}`);
+    await until(
+      () => this.text.includes(part),
+      `${JSON.stringify(part)} in ${JSON.stringify(this.text.slice(0, 2000))}`,
+    );
     return this.text;
   }
 

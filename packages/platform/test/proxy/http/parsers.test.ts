@@ -74,9 +74,12 @@ function readBody(chunks: Buffer[]): Story {
 const cuts = fc.array(fc.nat(5000), { maxLength: 30 });
 const name = fc.stringMatching(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,20}$/);
 const value = fc.stringMatching(/^[\x21-\x7e\x80-\xff]([\x20-\x7e\x80-\xff\t]{0,30}[\x21-\x7e\x80-\xff])?$/);
-const field = fc.tuple(name, value).filter(([each]) => !/^(content.length|transfer.encoding|host|connection|upgrade)$/i.test(each));
+const field = fc
+  .tuple(name, value)
+  .filter(([each]) => !/^(content.length|transfer.encoding|host|connection|upgrade)$/i.test(each));
 /** Bytes that come close to HTTP. */
-const words = "GET |POST |/ |HTTP/1.1|HTTP/1.0|\r\n|\r|\n|Host: a|:| |\0|Content-Length: 3|Transfer-Encoding: chunked|3|0|;a|abc";
+const words =
+  "GET |POST |/ |HTTP/1.1|HTTP/1.0|\r\n|\r|\n|Host: a|:| |\0|Content-Length: 3|Transfer-Encoding: chunked|3|0|;a|abc";
 const nearly = fc
   .array(fc.oneof(fc.constantFrom(...words.split("|")), fc.uint8Array({ maxLength: 8 })), { maxLength: 60 })
   .map((parts) => Buffer.concat(parts.map((part) => (typeof part === "string" ? Buffer.from(part, "latin1") : part))));

@@ -120,8 +120,11 @@ describe("bodies", () => {
     const piece = Buffer.alloc(256 * 1024);
     const app = await httpApp((_request, response) => {
       const more = () => {
-        while (written < 400 && response.write(piece)) written += 1;
-        if (written >= 400) response.end();
+        while (written < 400) {
+          written += 1;
+          if (!response.write(piece)) return;
+        }
+        response.end();
       };
       response.on("drain", more);
       more();

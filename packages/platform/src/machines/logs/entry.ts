@@ -1,0 +1,40 @@
+/** One line of a machine's log, as users see it and as it stands on disk. */
+
+/** Where a line comes from: the app, the image's hooks, or the platform itself. */
+export const LOG_STREAMS = ["stdout", "stderr", "hooks", "platform"] as const;
+export type LogStream = (typeof LOG_STREAMS)[number];
+
+/** A line. Within one machine times never go back, even if the host's clock does. */
+export interface LogEntry {
+  /** RFC 3339, in milliseconds: when the platform had the whole line. */
+  at: string;
+  /** Id of the machine. */
+  machine: string;
+  stream: LogStream;
+  /** Without its end. */
+  text: string;
+}
+
+/** On disk a line also says how many bytes of the app's output are told in the log up to it. */
+export interface StoredEntry extends LogEntry {
+  printed: number;
+}
+
+export function encodeEntry(entry: StoredEntry): string {
+  return `${JSON.stringify(entry)}\n`;
+}
+
+/** Undefined for what a full disk or the end of the platform cut short. */
+export function decodeEntry(line: string): StoredEntry | undefined {
+  try {
+    const entry = JSON.parse(line) as StoredEntry | null;
+    return typeof entry?.at === "string" && typeof entry.text === "string" ? entry : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** As it is shown. */
+export function shownEntry({ at, machine, stream, text }: StoredEntry): LogEntry {
+  return { at, machine, stream, text };
+}

@@ -1,0 +1,106 @@
+/** Several logs as one, in the order of time. */
+import type { LogEntry } from "./entry.ts";
+import type { MachineLog } from "./machine-log.ts";
+import { isTooOld, isWanted, type LogQuery } from "./query.ts";
+import { type PlacedEntry, readBackwards, readForwards } from "./read.ts";
+import type { Position } from "./segments.ts";
+
+/** A part of one machine's log. */
+export interface Range {
+  log: MachineLog;
+  from: Position;
+  to: Position;
+}
+
+/** Given away at once, at most. */
+const MAX_BLOCK = 500;
+
+/** One of several sources: its next entries, of which the first is up. */
+class Source<T> {
+  readonly #blocks: AsyncGenerator<T[]>;
+  #block: T[] = [];
+  #next = 0;
+
+  constructor(blocks: AsyncGenerator<T[]>) {
+    this.#blocks = blocks;
+  }
+
+  get head(): T | undefined {
+    return this.#block[this.#next];
+  }
+
+  /** Moves on; asynchronous only where a block ends. */
+  advance(): Promise<void> | undefined {
+    this.#next += 1;
+    return this.#next < this.#block.length ? undefined : this.load();
+  }
+
+  async load(): Promise<void> {
+    do {
+      const { value, done } = await this.#blocks.next();
+      this.#block = done === true ? [] : value;
+      this.#next = 0;
+      if (done === true) return;
+    } while (this.#block.length === 0);
+  }
+
+  async close(): Promise<void> {
+    await this.#blocks.return(undefined);
+  }
+}
+
+/** The entries of all ranges that are wanted, oldest first, in blocks. */
+export async function* merged(ranges: readonly Range[], query: LogQuery): AsyncGenerator<LogEntry[]> {
+  const sources = ranges.map(({ log, from, to }) => new Source(readForwards(log.folder, from, to)));
+  try {
+    await Promise.all(sources.map((source) => source.load()));
+    let block: LogEntry[] = [];
+    for (;;) {
+      const source = first(sources, (entry, other) => entry.at < other.at);
+      if (source?.head === undefined) break;
+      if (isWanted(source.head, query) && !isTooOld(source.head, query)) block.push(source.head);
+      const loading = source.advance();
+      if (block.length >= MAX_BLOCK || (loading !== undefined && block.length > 0)) {
+        yield block;
+        block = [];
+      }
+      await loading;
+    }
+    if (block.length > 0) yield block;
+  } finally {
+    await Promise.all(sources.map((source) => source.close()));
+  }
+}
+
+/** Where to begin in each log, so that what comes before `ends` are the last lines that were asked for. */
+export async function rangesOf(logs: readonly MachineLog[], query: LogQuery): Promise<Range[]> {
+  const ranges = logs.map((log) => ({ log, from: log.position.end, to: log.position.end }));
+  const sources = ranges.map(({ log, to }) => new Source(readBackwards(log.folder, to)));
+  const newer = (entry: PlacedEntry, other: PlacedEntry) => entry.entry.at > other.entry.at;
+  try {
+    if (query.limit > 0) await Promise.all(sources.map((source) => source.load()));
+    for (let count = 0; count < query.limit; ) {
+      const source = first(sources, newer);
+      if (source?.head === undefined || isTooOld(source.head.entry, query)) break;
+      const range = ranges[sources.indexOf(source)];
+      if (range !== undefined && isWanted(source.head.entry, query)) {
+        range.from = source.head.position;
+        count += 1;
+      }
+      await source.advance();
+    }
+    return ranges;
+  } finally {
+    await Promise.all(sources.map((source) => source.close()));
+  }
+}
+
+/** The source whose head goes first; of equals the one that stands first. */
+function first<T>(sources: readonly Source<T>[], isBefore: (head: T, other: T) => boolean): Source<T> | undefined {
+  let found: Source<T> | undefined;
+  for (const source of sources) {
+    if (source.head === undefined) continue;
+    if (found?.head === undefined || isBefore(source.head, found.head)) found = source;
+  }
+  return found;
+}

@@ -1,0 +1,102 @@
+/** Reading a log's files, forwards and backwards, a block at a time: never a whole file in memory. */
+import { type FileHandle, open } from "node:fs/promises";
+import { decodeEntry, type LogEntry, shownEntry } from "./entry.ts";
+import { MAX_ENTRY_BYTES, type Position, segmentPath } from "./segments.ts";
+
+/** The longest entry fits. */
+const BLOCK_BYTES = MAX_ENTRY_BYTES;
+/** Of the end of a log; a block is twice as large as the one before. Most ask for a few lines, of many machines perhaps. */
+const FIRST_BLOCK_BYTES = 16_384;
+const LINE_FEED = 0x0a;
+const SKIPPED =
+  "Lines may be missing here: older ones were deleted, to make room for newer ones, before they were read.";
+
+export interface PlacedEntry {
+  entry: LogEntry;
+  position: Position;
+}
+
+/** The entries between two places, in blocks. Of what was deleted meanwhile it tells, before what comes after. */
+export async function* readForwards(folder: string, from: Position, to: Position): AsyncGenerator<LogEntry[]> {
+  let { segment, offset } = from;
+  let missing = false;
+  while (segment < to.segment || (segment === to.segment && offset < to.offset)) {
+    const file = await openSegment(folder, segment);
+    if (file === undefined) {
+      missing = true;
+      // Only the last two can be there: the others have been deleted one after the other.
+      segment = Math.max(segment + 1, to.segment - 1);
+      offset = 0;
+      continue;
+    }
+    try {
+      const end = segment === to.segment ? to.offset : (await file.stat()).size;
+      while (offset < end) {
+        const block = await readBlock(file, offset, Math.min(end, offset + BLOCK_BYTES));
+        if (block.length === 0) break;
+        // What has no end is damaged, and the last of its file.
+        const size = block.lastIndexOf(LINE_FEED) + 1 || block.length;
+        const entries = decodeAll(block.subarray(0, size), { segment, offset }).map(({ entry }) => entry);
+        offset += size;
+        if (missing && entries[0] !== undefined) {
+          entries.unshift({ ...entries[0], stream: "platform", text: SKIPPED });
+          missing = false;
+        }
+        yield entries;
+      }
+    } finally {
+      await file.close();
+    }
+    segment += 1;
+    offset = 0;
+  }
+}
+
+/** The entries before a place, the newest first, in blocks. */
+export async function* readBackwards(folder: string, before: Position): AsyncGenerator<PlacedEntry[]> {
+  let size = FIRST_BLOCK_BYTES;
+  for (let { segment, offset } = before; segment > 0; segment -= 1, offset = Number.POSITIVE_INFINITY) {
+    if (offset === 0) continue;
+    const file = await openSegment(folder, segment);
+    if (file === undefined) return;
+    try {
+      let end = Math.min(offset, (await file.stat()).size);
+      while (end > 0) {
+        const begin = Math.max(0, end - size);
+        const block = await readBlock(file, begin, end);
+        // The first line of a block began before it, unless the file begins here.
+        const first = begin === 0 ? 0 : block.indexOf(LINE_FEED) + 1;
+        if (begin === 0 || (first > 0 && first < block.length)) {
+          yield decodeAll(block.subarray(first), { segment, offset: begin + first }).toReversed();
+          end = begin + first;
+        } else if (size === BLOCK_BYTES) {
+          end = begin; // longer than any line: damaged
+        }
+        size = Math.min(BLOCK_BYTES, 2 * size);
+      }
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+function openSegment(folder: string, segment: number): Promise<FileHandle | undefined> {
+  return open(segmentPath(folder, segment), "r").catch(() => undefined);
+}
+
+async function readBlock(file: FileHandle, from: number, to: number): Promise<Buffer> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(to - from), 0, to - from, from);
+  return buffer.subarray(0, bytesRead);
+}
+
+function decodeAll(block: Buffer, { segment, offset }: Position): PlacedEntry[] {
+  const entries: PlacedEntry[] = [];
+  for (let at = 0; at < block.length; ) {
+    const found = block.indexOf(LINE_FEED, at);
+    const end = found === -1 ? block.length : found;
+    const entry = end > at ? decodeEntry(block.toString("utf8", at, end)) : undefined;
+    if (entry !== undefined) entries.push({ entry: shownEntry(entry), position: { segment, offset: offset + at } });
+    at = end + 1;
+  }
+  return entries;
+}

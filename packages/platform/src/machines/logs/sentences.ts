@@ -1,0 +1,53 @@
+/** What the platform writes into a machine's log about its life. */
+import type { LifecycleEvent } from "../lifecycle.ts";
+import type { MachineEvent } from "../types.ts";
+
+const SENTENCES: Record<LifecycleEvent | "create", string> = {
+  create: "The machine was made.",
+  start: "A start was asked for.",
+  suspend: "A suspend was asked for.",
+  stop: "A stop was asked for.",
+  restart: "A restart was asked for.",
+  update: "An update was asked for.",
+  destroy: "It is being destroyed.",
+  started: "It runs.",
+  start_failed: "It could not be started.",
+  captured: "It sleeps.",
+  capture_cancelled: "The suspend was given up; it goes on.",
+  capture_failed: "The suspend failed; it goes on.",
+  halted: "It is shut down.",
+  halt_failed: "It could not be stopped.",
+  updated: "The new version is in force.",
+  update_failed: "The update failed.",
+  removed: "Its files are gone.",
+  remove_failed: "Its files could not be deleted.",
+  app_ended: "The app ended.",
+  app_restarts: "The app ended and will be started again.",
+  lost: "Its virtual machine is gone.",
+  lost_restarts: "Its virtual machine is gone; it will be started again.",
+};
+
+/**
+ * An event as a line, e.g. `captured: suspending -> suspended. It sleeps.` or, with a reason,
+ * `app_ended: running -> stopping. The app ended. Reason: the app exited with code 1.`
+ */
+export function sentenceOf({ type, from, to, details }: MachineEvent): string {
+  const states = from === null || from === to ? to : `${from} -> ${to}`;
+  const sentence = SENTENCES[type as LifecycleEvent] ?? "";
+  const sentences = [`${type}: ${states}.`, sentence, ...remarks(details)];
+  return sentences.filter((text) => text !== "").join(" ");
+}
+
+function remarks(details: Record<string, unknown>): string[] {
+  const { kind, slept_ms: sleptMs, reason, warning } = details;
+  return [
+    kind === "resume" ? `Resumed${typeof sleptMs === "number" ? ` after ${seconds(sleptMs)} asleep` : ""}.` : "",
+    kind === "cold" ? "Started from scratch." : "",
+    typeof reason === "string" && reason !== "" ? `Reason: ${reason}.` : "",
+    typeof warning === "string" ? `But ${warning}.` : "",
+  ];
+}
+
+function seconds(milliseconds: number): string {
+  return `${(Math.max(0, milliseconds) / 1000).toFixed(1)} s`;
+}

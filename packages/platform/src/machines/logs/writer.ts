@@ -1,0 +1,167 @@
+/**
+ * The files of one machine's log: `<number>.ndjson` in a folder of their own, the highest one current. A file that
+ * is half of what the log may take is followed by the next, and only the one before it is kept.
+ *
+ * Whoever adds a line never waits. Lines wait here, bounded; what a slow disk leaves no room for is dropped.
+ */
+import { type FileHandle, open, rm } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import { type Found, findLog, type Position, segmentPath } from "./segments.ts";
+
+/** Waiting to be written, in characters. A disk that is a second behind an app that prints a MB/s loses nothing. */
+const MAX_PENDING = 1024 * 1024;
+/** Written at once; much less than a file, so that files are cut where they should be. */
+const MAX_BATCH = 128 * 1024;
+/** After a write that failed: a full disk is not emptied in less. */
+const RETRY_MS = 1000;
+
+export interface LogWriterOptions {
+  folder: string;
+  /** What all files together may take, in bytes. */
+  maxBytes: number;
+  /** Makes the folder. */
+  prepare(): Promise<void>;
+  /** There is more to read. */
+  onWritten(): void;
+  /** Lines that were in line and could not be written. */
+  onLost(lines: number): void;
+}
+
+export class LogWriter {
+  readonly #options: LogWriterOptions;
+  #found: Found | undefined;
+  #position: Position = { segment: 1, offset: 0 };
+  #oldest = 1;
+  #pending: string[] = [];
+  #pendingSize = 0;
+  #file: FileHandle | undefined;
+  #resting = false;
+  #closed = false;
+  #working: Promise<void> | undefined;
+
+  constructor(options: LogWriterOptions) {
+    this.#options = options;
+  }
+
+  /** Where what is written ends. */
+  get end(): Position {
+    this.find();
+    return this.#position;
+  }
+
+  /** Where the oldest line begins. */
+  get begin(): Position {
+    this.find();
+    return { segment: this.#oldest, offset: 0 };
+  }
+
+  /** What an earlier platform left. Looked at once, at the first use of the log. */
+  find(): Found {
+    if (this.#found === undefined) {
+      this.#found = findLog(this.#options.folder);
+      this.#position = this.#found.end;
+      this.#oldest = this.#found.oldest;
+    }
+    return this.#found;
+  }
+
+  /** Puts a line, with its end, in line. False when there is no room for it. */
+  add(line: string): boolean {
+    if (this.#closed) return true; // the machine is gone, and with it whoever might have read it
+    if (this.#pendingSize + line.length > MAX_PENDING) return false;
+    this.#pending.push(line);
+    this.#pendingSize += line.length;
+    this.#work();
+    return true;
+  }
+
+  /** Holds no file open until there is something to write again. */
+  rest(): void {
+    this.#resting = true;
+    this.#work();
+  }
+
+  /** Writes what waits, once, whether that works or not; what is added later is forgotten. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.rest();
+    while (this.#working !== undefined) await this.#working;
+  }
+
+  /** After a close. */
+  reopen(): void {
+    this.#closed = false;
+  }
+
+  #work(): void {
+    this.#working ??= this.#writeAll().finally(() => {
+      this.#working = undefined;
+      if (this.#pending.length > 0 || this.#resting) this.#work();
+    });
+  }
+
+  async #writeAll(): Promise<void> {
+    this.find();
+    while (this.#pending.length > 0) {
+      const lines = this.#take();
+      try {
+        await this.#write(Buffer.from(lines.join("")));
+        this.#options.onWritten();
+      } catch {
+        await this.#closeFile();
+        this.#options.onLost(lines.length);
+        if (!this.#closed) await delay(RETRY_MS, undefined, { ref: false });
+      }
+    }
+    if (this.#resting) await this.#closeFile();
+    this.#resting = false;
+  }
+
+  #take(): string[] {
+    let size = 0;
+    const count = this.#pending.findIndex((line) => (size += line.length) > MAX_BATCH);
+    const lines = this.#pending.splice(0, count === -1 ? this.#pending.length : Math.max(1, count));
+    this.#pendingSize -= lines.reduce((sum, line) => sum + line.length, 0);
+    return lines;
+  }
+
+  async #write(bytes: Buffer): Promise<void> {
+    const { offset } = this.#position;
+    if (offset > 0 && offset + bytes.length > this.#options.maxBytes / 2) await this.#rotate();
+    this.#file ??= await this.#open();
+    await this.#file.appendFile(bytes);
+    this.#advance(bytes.length);
+  }
+
+  async #open(): Promise<FileHandle> {
+    const path = segmentPath(this.#options.folder, this.#position.segment);
+    const opened = await open(path, "a", 0o600).catch(async () => {
+      await this.#options.prepare();
+      return open(path, "a", 0o600);
+    });
+    // A line that was cut short, by a full disk or the end of a platform, is not to spoil the next one.
+    const { size } = await opened.stat();
+    if (size > 0) await opened.appendFile("\n");
+    this.#position = { ...this.#position, offset: size === 0 ? 0 : size + 1 };
+    return opened;
+  }
+
+  #advance(bytes: number): void {
+    this.#position = { ...this.#position, offset: this.#position.offset + bytes };
+  }
+
+  async #rotate(): Promise<void> {
+    await this.#closeFile();
+    const { segment } = this.#position;
+    this.#position = { segment: segment + 1, offset: 0 };
+    for (let old = this.#oldest; old < segment; old += 1)
+      await rm(segmentPath(this.#options.folder, old), { force: true });
+    this.#oldest = segment;
+  }
+
+  async #closeFile(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close().catch(() => {});
+  }
+}

@@ -1,0 +1,155 @@
+/** WebSocket and other protocols that begin as HTTP. */
+import { createHash } from "node:crypto";
+import { createServer } from "node:http";
+import type { Socket } from "node:net";
+import { describe, expect, test } from "vitest";
+import { CLOSE, httpApp, KEEP, parsed, rawApp, received, rig, until } from "./helpers.ts";
+
+const UPGRADE = "Connection: keep-alive, Upgrade\r\nUpgrade: echo\r\n";
+const SWITCHED = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n";
+
+/** Switches to a protocol that gives back every byte and ends when the other side ends. */
+const echo = () =>
+  rawApp(
+    (socket) =>
+      received(socket, (text) => {
+        const end = text.indexOf("\r\n\r\n");
+        if (end === -1) return false;
+        socket.write(`${SWITCHED}hello `);
+        socket.write(text.slice(end + 4));
+        socket.pipe(socket);
+        return true;
+      }),
+    { allowHalfOpen: true },
+  );
+
+describe("an upgrade", () => {
+  test("of a WebSocket, with Node's own client", async () => {
+    const frame = Buffer.concat([Buffer.from([0x81, 5]), Buffer.from("hello")]);
+    const app = await httpApp(() => {});
+    const server = createServer();
+    server.on("upgrade", (request, socket: Socket) => {
+      const key = `${request.headers["sec-websocket-key"]}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`;
+      const accept = createHash("sha1").update(key).digest("base64");
+      socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n`);
+      socket.write(`Sec-WebSocket-Accept: ${accept}\r\n\r\n`);
+      socket.write(frame);
+      // A close frame is answered by one; then the server ends.
+      socket.once("data", () => socket.end(Buffer.from([0x88, 0])));
+    });
+    await app.stop();
+    server.listen(app.port, "127.0.0.1");
+    await until(() => server.listening, "the app to listen");
+    const { port, log } = await rig({ director: async (_r, _s, lease) => lease({ port: app.port }) });
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/chat`);
+    const said = await new Promise((resolve, reject) => {
+      socket.addEventListener("message", (event) => resolve(event.data));
+      socket.addEventListener("error", () => reject(new Error("the WebSocket failed")));
+    });
+    expect(said).toBe("hello");
+    const closed = new Promise((resolve) => socket.addEventListener("close", resolve));
+    socket.close();
+    await closed;
+    await until(() => log.length === 1, "the log's line");
+    expect(log).toMatchObject([{ status: 101, target: "/chat", error: undefined }]);
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  test("carries bytes both ways, those that came with the heads included", async () => {
+    const { client, outcomes, log } = await rig({ app: await echo() });
+    const browser = (await client()).send(`GET / HTTP/1.1\r\n${UPGRADE}${KEEP}early `);
+    const { status, headers } = parsed(await browser.sees("hello early "));
+    expect(status).toBe(101);
+    expect(headers.get("upgrade")).toBe("echo");
+    expect(headers.get("connection")).toBe("Upgrade");
+    expect(headers.get("hibernaut-wake")).toBe("running; dur=0");
+    await browser.send("\0\xff raw \r\n\r\n").sees("\0\xff raw \r\n\r\n");
+    expect(outcomes).toEqual([]);
+    browser.socket.end();
+    expect(await browser.ends()).toContain("raw");
+    expect(browser.ending).toBe("end");
+    await until(() => outcomes.length === 1, "the lease to be back");
+    expect(outcomes).toEqual([{ status: 101, error: undefined }]);
+    expect(log).toMatchObject([{ bytesIn: 17, bytesOut: 23 }]);
+  });
+
+  test("lets one side end and the other go on", async () => {
+    let app: Socket | undefined;
+    const half = await rawApp(
+      (socket) => {
+        app = socket;
+        received(socket, (text) => text.includes("\r\n\r\n") && socket.write(SWITCHED));
+      },
+      { allowHalfOpen: true },
+    );
+    const { client } = await rig({ app: half });
+    const browser = (await client()).send(`GET / HTTP/1.1\r\n${UPGRADE}${KEEP}`);
+    await browser.sees("101");
+    browser.socket.end("bye");
+    await until(() => app?.readableEnded === true, "the end to reach the app");
+    app?.end("still here");
+    expect(await browser.ends()).toMatch(/still here$/);
+    expect(browser.ending).toBe("end");
+  });
+
+  test.each([
+    ["client", "client_gone"],
+    ["app", "upstream_broke"],
+  ])("ends on both sides when the %s breaks off", async (who, error) => {
+    const app = await echo();
+    const { client, outcomes } = await rig({ app });
+    const browser = (await client()).send(`GET / HTTP/1.1\r\n${UPGRADE}${KEEP}`);
+    await browser.sees("hello");
+    if (who === "client") browser.socket.resetAndDestroy();
+    else for (const socket of app.open) socket.resetAndDestroy();
+    await until(() => outcomes.length === 1 && app.open.size === 0, "both sides to end");
+    expect(outcomes).toEqual([{ status: 101, error }]);
+  });
+
+  test("ends when nothing moves", async () => {
+    const { client, outcomes } = await rig({ app: await echo(), limits: { tunnelMs: 50 } });
+    const browser = (await client()).send(`GET / HTTP/1.1\r\n${UPGRADE}${KEEP}`);
+    await browser.ends();
+    await until(() => outcomes.length === 1, "the lease to be back");
+  });
+
+  test("is cut with the proxy", async () => {
+    const app = await echo();
+    const { client, proxy, outcomes } = await rig({ app });
+    const browser = (await client()).send(`GET / HTTP/1.1\r\n${UPGRADE}${KEEP}`);
+    await browser.sees("hello");
+    await proxy.close(20);
+    await browser.ends();
+    await until(() => outcomes.length === 1, "the lease to be back");
+    expect(outcomes).toEqual([{ status: 101, error: "cut" }]);
+  });
+
+  test("that the app does not want is an ordinary request", async () => {
+    const app = await httpApp((request, response) => void response.end(`${request.headers.upgrade}`));
+    const { client } = await rig({ app });
+    const browser = await client();
+    await browser.send(`GET / HTTP/1.1\r\n${UPGRADE}${KEEP}`).sees("echo");
+    await browser.send(`GET / HTTP/1.1\r\n${KEEP}`).sees("undefined");
+  });
+
+  test.each([
+    ["to h2c", "GET", "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n", ""],
+    ["without Connection", "GET", "Upgrade: echo\r\n", ""],
+    ["with a body", "POST", `${UPGRADE}Content-Length: 3\r\n`, "abc"],
+  ])("%s is not passed on", async (_name, method, fields, body) => {
+    const app = await httpApp((request, response) => {
+      request.resume().on("end", () => response.end(JSON.stringify(request.headers)));
+    });
+    const { client } = await rig({ app });
+    const browser = (await client()).send(`${method} / HTTP/1.1\r\n${fields}${KEEP}${body}`);
+    const seen = parsed(await browser.sees("}")).body;
+    expect(seen).not.toContain('"upgrade"');
+    expect(seen).not.toContain('"http2-settings"');
+  });
+
+  test("in HTTP/1.0 is none", async () => {
+    const app = await httpApp((request, response) => void response.end(`${request.headers.upgrade}`));
+    const { ask } = await rig({ app });
+    expect(parsed(await ask(`GET / HTTP/1.0\r\nUpgrade: echo\r\n${CLOSE}`)).body).toBe("undefined");
+  });
+});
