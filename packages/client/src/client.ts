@@ -15,6 +15,9 @@ import type {
   MachineState,
   NewToken,
   Region,
+  Secret,
+  SecretsEffect,
+  Release,
   Token,
   WaitState,
 } from "./types.ts";
@@ -22,6 +25,11 @@ import type {
 /** Whether to destroy what still runs. */
 export interface DestroyOptions extends CallOptions {
   force?: boolean;
+}
+
+/** Whether only to say what would happen. */
+export interface DryRunOptions extends CallOptions {
+  dryRun?: boolean;
 }
 
 /** What to wait for, and for how long. */
@@ -96,6 +104,27 @@ export class HibernautClient {
     });
   }
 
+  /** Newest first; 25 when `limit` is absent. */
+  async listReleases(app: string, { limit, ...options }: CallOptions & { limit?: number } = {}): Promise<Release[]> {
+    const query = { limit: limit?.toString() };
+    const path = ["v1", "apps", app, "releases"];
+    return (await this.#send<{ releases: Release[] }>({ ...options, method: "GET", path, query })).releases;
+  }
+
+  /** Brings the image to the platform and writes down that it is being deployed. */
+  beginRelease(app: string, body: { image: string; description?: string }, options?: CallOptions): Promise<Release> {
+    return this.#send({ ...options, method: "POST", path: ["v1", "apps", app, "releases"], body });
+  }
+
+  endRelease(
+    app: string,
+    version: number,
+    body: { status: "complete" | "failed"; description?: string },
+    options?: CallOptions,
+  ): Promise<Release> {
+    return this.#send({ ...options, method: "POST", path: ["v1", "apps", app, "releases", String(version)], body });
+  }
+
   /** Names of their own under which an app answers. */
   async listHostnames(app: string, options?: CallOptions): Promise<string[]> {
     const path = ["v1", "apps", app, "hostnames"];
@@ -110,6 +139,26 @@ export class HibernautClient {
 
   async removeHostname(app: string, hostname: string, options?: CallOptions): Promise<void> {
     await this.#send({ ...options, method: "DELETE", path: ["v1", "apps", app, "hostnames", hostname] });
+  }
+
+  async listSecrets(app: string, options?: CallOptions): Promise<Secret[]> {
+    const path = ["v1", "apps", app, "secrets"];
+    return (await this.#send<{ secrets: Secret[] }>({ ...options, method: "GET", path })).secrets;
+  }
+
+  /** Sets all of them or none. The snapshots of the app's machines are discarded. */
+  setSecrets(
+    app: string,
+    secrets: Record<string, string>,
+    { dryRun, ...options }: DryRunOptions = {},
+  ): Promise<SecretsEffect> {
+    const path = ["v1", "apps", app, "secrets"];
+    return this.#send({ ...options, method: "POST", path, query: dryRunQuery(dryRun), body: { secrets } });
+  }
+
+  unsetSecret(app: string, name: string, { dryRun, ...options }: DryRunOptions = {}): Promise<SecretsEffect> {
+    const path = ["v1", "apps", app, "secrets", name];
+    return this.#send({ ...options, method: "DELETE", path, query: dryRunQuery(dryRun) });
   }
 
   listMachines(app: string, options?: CallOptions): Promise<Machine[]> {
@@ -234,6 +283,10 @@ export class HibernautClient {
   #send<T>(call: Call): Promise<T> {
     return send<T>(this.#options, call);
   }
+}
+
+function dryRunQuery(dryRun = false): Record<string, string | undefined> {
+  return { dry_run: dryRun ? "true" : undefined };
 }
 
 function machines(app: string, ...rest: string[]): string[] {

@@ -66,7 +66,7 @@ export interface CheckConfig {
   grace_period?: number | string;
   method?: string;
   path?: string;
-  headers?: Record<string, string>;
+  headers?: { name: string; values: string[] }[];
 }
 
 /** A machine as the platform knows it. */
@@ -121,6 +121,31 @@ export interface App {
   name: string;
   created_at: string;
   machine_count: number;
+}
+
+/** What was deployed to an app. */
+export interface Release {
+  version: number;
+  status: "pending" | "complete" | "failed";
+  image: { ref: string; digest: string };
+  description: string;
+  created_at: string;
+}
+
+/** A secret of an app, without its value. */
+export interface Secret {
+  name: string;
+  /** Equal for equal values. */
+  digest: string;
+  updated_at: string;
+}
+
+/** What a change of an app's secrets means to its machines, by id. */
+export interface SecretsEffect {
+  /** Slept; their snapshots are gone, and they start from scratch next time. */
+  discarded: string[];
+  /** Run; they see the change after a restart. */
+  pending: string[];
 }
 
 /** A token without its secret. */

@@ -9,6 +9,7 @@ import { ensureAdminToken } from "./api/admin-token.ts";
 import { type Api, buildApi } from "./api/app.ts";
 import type { LocalConnections } from "./api/auth.ts";
 import { CheckRunner } from "./checks/runner.ts";
+import { startDns } from "./dns/start.ts";
 import { HibernautError } from "./errors.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, qemuVersion, type Verdict } from "./hypervisor/qemu/accelerator.ts";
@@ -19,6 +20,7 @@ import { MachineManager } from "./machines/manager.ts";
 import { Slots } from "./machines/slots.ts";
 import { openNetwork } from "./network/open.ts";
 import { type ProxySide, startProxySide } from "./proxy/start.ts";
+import { openSecrets } from "./secrets/index.ts";
 import { configFolder, LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./settings.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
 import { lockDataDir } from "./store/lock.ts";
@@ -88,9 +90,10 @@ async function runLocked(
     dataDir: settings.dataDir,
     subnet: settings.networkSubnet,
     machines: store.machines.list(),
-    controlPorts: settings.apiListen.port === 0 ? [] : [settings.apiListen.port],
+    controlPorts: controlPorts(settings, settings.apiListen.port),
     onTrouble: (message) => log.warn({}, message),
   });
+  const dns = await startDns(network.gateway, store, log);
   // A boot under emulation keeps one CPU busy.
   const bootSlots = new Slots(Math.max(2, availableParallelism()));
   const local: LocalConnections = new WeakMap();
@@ -103,6 +106,7 @@ async function runLocked(
     network: network.network,
     snapshots,
     bundles,
+    secrets: openSecrets({ store: store.secrets, keyFile: join(settings.dataDir, "secrets.key") }),
     files,
     bootSlots,
     settings,
@@ -138,7 +142,7 @@ async function runLocked(
     await images.collect(machines.imagesInUse());
     await bundles.collect(machines.bundlesInUse());
     const apiUrl = await listen(api, settings);
-    if (settings.apiListen.port === 0) await network.protect([Number(new URL(apiUrl).port)]);
+    if (settings.apiListen.port === 0) await network.protect(controlPorts(settings, Number(new URL(apiUrl).port)));
     const configFile = join(configFolder(environment), "config.json");
     const admin = ensureAdminToken({ tokens: store.tokens, dataDir: settings.dataDir, configFile, apiUrl });
     if (admin.note !== undefined) log.warn({}, admin.note);
@@ -159,6 +163,7 @@ async function runLocked(
     await checks.close();
     await api.close();
     await machines.close();
+    await dns.close();
     await network.close();
     store.close();
   }
@@ -177,6 +182,11 @@ async function listen(api: Api, { apiListen }: Settings): Promise<string> {
   }
   const { address, family, port } = api.server.address() as AddressInfo;
   return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+}
+
+/** Ports at which the platform itself is controlled or watched: nothing for the apps in its machines. */
+function controlPorts({ proxyMetricsListen }: Settings, apiPort: number): number[] {
+  return [apiPort, proxyMetricsListen?.port ?? 0].filter((port) => port !== 0);
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -17,6 +17,8 @@ import { insideRoutes } from "./routes/inside.ts";
 import { logRoutes } from "./routes/logs.ts";
 import { machineRoutes } from "./routes/machines.ts";
 import { documentRoute, healthRoute, metricsRoute, regionRoute } from "./routes/platform.ts";
+import { releaseRoutes } from "./routes/releases.ts";
+import { secretRoutes } from "./routes/secrets.ts";
 import { tokenRoutes } from "./routes/tokens.ts";
 import { waitRoute } from "./routes/wait.ts";
 import { compileValidator } from "./validation.ts";
@@ -80,6 +82,8 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     execStreamRoute(secured, deps);
     insideRoutes(secured, deps);
     hostnameRoutes(secured, deps);
+    secretRoutes(secured, deps);
+    releaseRoutes(secured, deps);
     tokenRoutes(secured, deps);
     regionRoute(secured, deps);
     metricsRoute(secured, metrics.registry);

@@ -95,6 +95,17 @@ const Token = Type.Object(
   closed,
 );
 
+const Release = Type.Object(
+  {
+    version: Type.Integer(),
+    status: Type.Union([Type.Literal("pending"), Type.Literal("complete"), Type.Literal("failed")]),
+    image: Type.Object({ ref: Type.String(), digest: Type.String() }, closed),
+    description: Type.String(),
+    created_at: time,
+  },
+  closed,
+);
+
 const Failure = Type.Object(
   {
     error: Type.Unsafe<keyof typeof ERROR_STATUS>({ type: "string", enum: Object.keys(ERROR_STATUS) }),
@@ -112,6 +123,7 @@ export const COMPONENTS: Readonly<Record<string, TSchema>> = {
   MachineEvent,
   LogEntry,
   App,
+  Release,
   Token,
   Error: Failure,
 };
@@ -121,6 +133,7 @@ export type MachineWire = Static<typeof Machine>;
 export type MachineEventWire = Static<typeof MachineEvent>;
 export type LogEntryWire = Static<typeof LogEntry>;
 export type AppWire = Static<typeof App>;
+export type ReleaseWire = Static<typeof Release>;
 export type TokenWire = Static<typeof Token>;
 export type ErrorWire = Static<typeof Failure>;
 
@@ -128,6 +141,8 @@ export type ErrorWire = Static<typeof Failure>;
 export const MachineReply = named("Machine", Machine);
 export const MachineList = Type.Array(MachineReply);
 export const MachineEventList = Type.Array(named("MachineEvent", MachineEvent));
+export const ReleaseReply = named("Release", Release);
+export const ReleaseList = Type.Object({ releases: Type.Array(ReleaseReply) }, closed);
 export const AppReply = named("App", App);
 export const AppList = Type.Object({ apps: Type.Array(AppReply), total_apps: Type.Integer() }, closed);
 export const TokenList = Type.Object({ tokens: Type.Array(named("Token", Token)) }, closed);
@@ -335,6 +350,53 @@ export const HostnameReply = Type.Object({ hostname: Type.String() }, closed);
 export const HostnameList = Type.Object({ hostnames: Type.Array(Type.String()) }, closed);
 export const HostnameParams = Type.Object({ app_name: Type.String(), hostname: Type.String() }, closed);
 
+/** A release begins. */
+export const CreateReleaseBody = Type.Object(
+  {
+    image: Type.String({ minLength: 1, maxLength: 1024 }),
+    description: Type.Optional(Type.String({ maxLength: 500 })),
+  },
+  closed,
+);
+/** A release ended. */
+export const UpdateReleaseBody = Type.Object(
+  {
+    status: Type.Union([Type.Literal("complete"), Type.Literal("failed")]),
+    description: Type.Optional(Type.String({ maxLength: 500 })),
+  },
+  closed,
+);
+export const ReleaseParams = Type.Object(
+  { app_name: Type.String(), version: Type.String({ pattern: "^[1-9]\\d{0,8}$" }) },
+  closed,
+);
+
+/** A secret of an app: everything but its value. */
+const Secret = Type.Object({ name: Type.String(), digest: Type.String(), updated_at: time }, closed);
+export const SecretList = Type.Object({ secrets: Type.Array(Secret) }, closed);
+export const SecretParams = Type.Object({ app_name: Type.String(), secret_name: Type.String() }, closed);
+export const SecretsBody = Type.Object(
+  {
+    secrets: Type.Record(Type.String(), Type.String(), {
+      description: "values by the names of environment variables; none of HIBERNAUT_* and FLY_*",
+    }),
+  },
+  closed,
+);
+/** What a change of secrets means to machines, by id. */
+export const SecretsEffect = Type.Object(
+  {
+    discarded: Type.Array(Type.String(), { description: "slept; their snapshots are gone and they start cold" }),
+    pending: Type.Array(Type.String(), { description: "run; they see the change after a restart" }),
+  },
+  closed,
+);
+/** `?dry_run=true` */
+export const DryRunQuery = Type.Object(
+  { dry_run: Type.Optional(Type.Boolean({ description: "only say what would happen; default: false" })) },
+  closed,
+);
+
 /** A changed machine. */
 export const UpdateMachineBody = Type.Object(
   { config: Type.Optional(MachineConfig) },
@@ -347,6 +409,11 @@ export const UpdateMachineBody = Type.Object(
 
 /** A new token. */
 export const CreateTokenBody = Type.Object({ name: Type.String({ minLength: 1, maxLength: 100 }) }, closed);
+
+/** The replies of a route whose good one is no JSON document: a stream, or another protocol. */
+export function streams(status: number, type: string, description: string) {
+  return { [status]: { description, content: { [type]: { schema: {} } } }, default: named("Error", Failure) };
+}
 
 /** The replies of a route: the good one, and the errors that any route may give. */
 export function replies<const Status extends number, T extends TSchema>(status: Status, schema: T) {

@@ -20,7 +20,7 @@ export interface Check {
   graceMs: number;
   method: string;
   path: string;
-  headers: Record<string, string>;
+  headers: Record<string, string[]>;
 }
 
 /** The checks of a machine. One without a port, on a machine without services, has nothing to look at and is left out. */
@@ -41,7 +41,7 @@ function checkOf(name: string, port: number, check: CheckConfig): Check {
     graceMs: milliseconds(check.grace_period) ?? GRACE_MS,
     method: (check.method ?? "GET").toUpperCase(),
     path: check.path ?? "/",
-    headers: check.headers ?? {},
+    headers: Object.fromEntries((check.headers ?? []).map(({ name, values }) => [name, values])),
   };
 }
 

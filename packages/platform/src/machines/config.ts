@@ -42,6 +42,9 @@ const duration = (text: string) =>
     { description: `${text}; seconds, or e.g. "15s"` },
   );
 
+const HeaderName = Type.String({ pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", maxLength: 128 });
+const HeaderValue = Type.String({ pattern: "^[\\t\\x20-\\x7e]*$", maxLength: 1024 });
+
 export const CheckConfig = Type.Object(
   {
     type: Type.Union([Type.Literal("tcp"), Type.Literal("http")]),
@@ -53,7 +56,12 @@ export const CheckConfig = Type.Object(
     grace_period: Type.Optional(duration("after a start, in which failures do not count; default: 10s")),
     method: Type.Optional(Type.String({ pattern: "^[A-Za-z]{1,16}$", description: "http; default: GET" })),
     path: Type.Optional(Type.String({ pattern: "^/", maxLength: 2048, description: "http; default: /" })),
-    headers: Type.Optional(Type.Record(Type.String(), Type.String(), { maxProperties: 32 })),
+    headers: Type.Optional(
+      Type.Array(
+        Type.Object({ name: HeaderName, values: Type.Array(HeaderValue, { minItems: 1, maxItems: 8 }) }, closed),
+        { maxItems: 32 },
+      ),
+    ),
   },
   closed,
 );

@@ -182,7 +182,8 @@ export class MachineController {
     if (this.#record.state !== "destroyed")
       await this.#deps.snapshots.discardOthers(this.#record.id, plan.keep ?? undefined);
     const captured = next.kind === "outcome" && next.outcome === "captured" && plan.keep !== null;
-    const snapshot = captured ? await this.#deps.snapshots.describe(this.#record.id, plan.keep ?? "") : undefined;
+    const found = captured ? await this.#deps.snapshots.describe(this.#record.id, plan.keep ?? "") : undefined;
+    const snapshot = found && { ...found, secrets: this.#deps.secrets.version(this.#record.app) };
     if (next.kind === "effect") this.#launch(next.effect as keyof typeof EFFECTS);
     if (next.kind === "outcome") {
       const patch = { capturing: null, ...(snapshot && { snapshot, coldReason: "" }) };
@@ -415,8 +416,7 @@ export class MachineController {
 
   #appEnded(exit: GuestExit): void {
     this.#rememberExit(exit);
-    if (this.#record.state === "running")
-      void this.#report({ outcome: "app_ended" });
+    if (this.#record.state === "running") void this.#report({ outcome: "app_ended" });
   }
 
   /** Only a machine at rest notices here; effects see the end of the guests that they handle. */

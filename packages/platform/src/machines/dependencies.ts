@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { GuestBundle, Hypervisor } from "../hypervisor/contract.ts";
 import type { ImageStore } from "../images/contract.ts";
 import type { Network } from "../network/contract.ts";
+import type { Secrets } from "../secrets/contract.ts";
 import type { Settings } from "../settings.ts";
 import type { SnapshotStore } from "../snapshots/store.ts";
 import type { Store } from "../store/contract.ts";
@@ -44,6 +45,7 @@ export interface MachineDependencies {
   network: Network;
   snapshots: SnapshotStore;
   bundles: Bundles;
+  secrets: Secrets;
   files: MachineFiles;
   /** Boots at once: all machines of a host that was restarted would otherwise boot together, each too slow to succeed. */
   bootSlots: Slots;

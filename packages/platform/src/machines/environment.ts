@@ -16,11 +16,15 @@ export function commandOf(config: MachineConfig, image: ImageConfig): string[] {
   return [...(init.entrypoint ?? image.entrypoint), ...cmd];
 }
 
-/** The image's variables, the machine's over them, and the platform's over both, each also under the name that Fly gives it. */
+/**
+ * The image's variables, the machine's over them, the app's secrets over those, as with Fly, and the platform's over
+ * all, each also under the name that Fly gives it.
+ */
 export function environmentOf(
   machine: MachineRecord,
   image: ImageConfig,
   network: GuestNetwork,
+  secrets: Record<string, string>,
 ): Record<string, string> {
   const fromImage = image.env.map((line): [string, string] => {
     const at = line.indexOf("=");
@@ -39,15 +43,21 @@ export function environmentOf(
     [`HIBERNAUT_${name}`, value],
     [`FLY_${name}`, value],
   ]);
-  return Object.fromEntries([...fromImage, ...Object.entries(machine.config.env ?? {}), ...twins]);
+  const { env = {} } = machine.config;
+  return Object.fromEntries([...fromImage, ...Object.entries(env), ...Object.entries(secrets), ...twins]);
 }
 
 /** All that the agent is told before it starts the app. */
-export function guestConfigOf(machine: MachineRecord, image: ImageConfig, network: GuestNetwork): GuestConfig {
+export function guestConfigOf(
+  machine: MachineRecord,
+  image: ImageConfig,
+  network: GuestNetwork,
+  secrets: Record<string, string>,
+): GuestConfig {
   return {
     hostname: machine.id,
     args: commandOf(machine.config, image),
-    env: environmentOf(machine, image, network),
+    env: environmentOf(machine, image, network, secrets),
     user: image.user,
     workdir: image.workingDir,
     network,

@@ -9,11 +9,13 @@ import type { MachineDependencies } from "./dependencies.ts";
 import { suspendEligibility } from "./eligibility.ts";
 import { checkHostname } from "./hostnames.ts";
 import { newMachineId, newMachineName, newUlid } from "./identity.ts";
+import type { SecretSummary } from "../secrets/contract.ts";
 import type { InsideListener } from "./inside.ts";
 import { type LogSource, readLogs } from "./logs/follow.ts";
 import type { LogQuery } from "./logs/query.ts";
 import { sentenceOf } from "./logs/sentences.ts";
-import type { LogBlocks, MachineService, MachineView, WaitTarget } from "./service.ts";
+import { changeSecrets } from "./secrets.ts";
+import type { LogBlocks, MachineService, MachineView, SecretsEffect, WaitTarget } from "./service.ts";
 import type {
   AppRecord,
   CreateMachine,
@@ -21,6 +23,7 @@ import type {
   MachineEvent,
   MachineRecord,
   MachineState,
+  ReleaseRecord,
   RestingState,
 } from "./types.ts";
 import { waitFor, type WaitOptions } from "./waiting.ts";
@@ -28,6 +31,7 @@ import { waitFor, type WaitOptions } from "./waiting.ts";
 /** Recovering means talking to guests: a few at once, so that a small host is not swamped. */
 const RECOVER_AT_ONCE = 8;
 const DESTROY_TIMEOUT_MS = 60_000;
+const MOST_RELEASES = 1000;
 const NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const NAME_RULE = "1 to 63 of a-z, 0-9 and -, neither beginning nor ending with -";
 
@@ -236,9 +240,51 @@ export class MachineManager implements MachineService {
     for (const listener of this.#hostnameListeners) listener();
   }
 
+  listReleases(app: string, limit: number): ReleaseRecord[] {
+    this.getApp(app);
+    return this.#deps.store.releases.list(app, limit);
+  }
+
+  async beginRelease(app: string, image: string, description: string): Promise<ReleaseRecord> {
+    this.getApp(app);
+    const { digest } = await this.#deps.images.ensure(image);
+    const createdAt = new Date().toISOString();
+    this.getApp(app);
+    return this.#deps.store.releases.add(app, { status: "pending", image, digest, description, createdAt });
+  }
+
+  endRelease(app: string, version: number, status: ReleaseRecord["status"], description: string): ReleaseRecord {
+    this.getApp(app);
+    this.#deps.store.releases.update(app, version, status, description);
+    const found = this.#deps.store.releases.list(app, MOST_RELEASES).find((release) => release.version === version);
+    if (found !== undefined) return found;
+    throw new HibernautError("not_found", `App ${app} has no release ${version}. See \`hibernaut releases\`.`);
+  }
+
   onHostnames(listener: () => void): () => void {
     this.#hostnameListeners.add(listener);
     return () => this.#hostnameListeners.delete(listener);
+  }
+
+  listSecrets(app: string): SecretSummary[] {
+    this.getApp(app);
+    return this.#deps.secrets.list(app);
+  }
+
+  setSecrets(app: string, values: Record<string, string>, options?: { dryRun?: boolean }): SecretsEffect {
+    this.getApp(app);
+    const { secrets } = this.#deps;
+    const concerned = secrets.changed(app, values).length === 0 ? [] : this.#controllersOf(app);
+    return changeSecrets(concerned, () => secrets.set(app, values), options);
+  }
+
+  unsetSecret(app: string, name: string, options?: { dryRun?: boolean }): SecretsEffect {
+    if (!this.listSecrets(app).some((secret) => secret.name === name))
+      throw new HibernautError("not_found", `App ${app} has no secret ${name}. See \`hibernaut secrets list\`.`, {
+        app_name: app,
+        secret: name,
+      });
+    return changeSecrets(this.#controllersOf(app), () => this.#deps.secrets.unset(app, name), options);
   }
 
   logs(app: string, machineIds: readonly string[] | undefined, query: LogQuery, signal: AbortSignal): LogBlocks {
@@ -299,6 +345,10 @@ export class MachineManager implements MachineService {
         ...(machine.pending ? [machine.pending.bundleVersion] : []),
       ]),
     );
+  }
+
+  #controllersOf(app: string): MachineController[] {
+    return [...this.#controllers.values()].filter(({ record }) => record.app === app);
   }
 
   #logsOf(app: string): LogSource {

@@ -2,6 +2,7 @@
 import type { GuestCommand } from "../guest/command.ts";
 import type { CommandSpec } from "../guest/streams.ts";
 import type { MachineConfig } from "./config.ts";
+import type { SecretSummary } from "../secrets/contract.ts";
 import type { InsideListener } from "./inside.ts";
 import type { LogEntry } from "./logs/entry.ts";
 import type { LogQuery } from "./logs/query.ts";
@@ -13,6 +14,7 @@ import type {
   MachineEvent,
   MachineRecord,
   MachineState,
+  ReleaseRecord,
 } from "./types.ts";
 
 /** States that `wait` can wait for; `settled` is any resting state. */
@@ -26,6 +28,14 @@ export interface CheckResult {
   output: string;
   /** RFC 3339. */
   updated_at: string;
+}
+
+/** What a change of an app's secrets means to its machines, by id. */
+export interface SecretsEffect {
+  /** Slept; their snapshots are gone, because these held the secrets of before. The next start is cold. */
+  discarded: string[];
+  /** Run; they keep the secrets of before until they are started from scratch. */
+  pending: string[];
 }
 
 /** A machine as others see it. */
@@ -106,5 +116,18 @@ export interface MachineService {
   addHostname(app: string, name: string): string;
   /** `not_found` when the app has no such name. */
   removeHostname(app: string, name: string): void;
+  /** Newest first. */
+  listReleases(app: string, limit: number): ReleaseRecord[];
+  /** Brings the image to this host and writes down that it is being deployed. */
+  beginRelease(app: string, image: string, description: string): Promise<ReleaseRecord>;
+  /** `not_found` when there is no such release. */
+  endRelease(app: string, version: number, status: ReleaseRecord["status"], description: string): ReleaseRecord;
   onHostnames(listener: () => void): () => void;
+
+  /** An app's secrets by name, without their values. */
+  listSecrets(app: string): SecretSummary[];
+  /** Sets all of them or none. Values that a secret has already change nothing. With `dryRun` it only says what would happen. */
+  setSecrets(app: string, values: Record<string, string>, options?: { dryRun?: boolean }): SecretsEffect;
+  /** `not_found` when the app has no such secret. */
+  unsetSecret(app: string, name: string, options?: { dryRun?: boolean }): SecretsEffect;
 }

@@ -18,6 +18,8 @@ export interface SnapshotRecord {
   generation: string;
   created_at: string;
   size_bytes: number;
+  /** Which secrets the app had when it was taken; absent is none. It is resumed beside the same ones only. */
+  secrets?: string;
 }
 
 /** How a machine last came to run. */
@@ -37,6 +39,8 @@ export interface PendingUpdate {
   bundleVersion: string;
   /** The resting state from which the update started. */
   from: RestingState;
+  /** Nothing is to change but that there is no snapshot any more: the reason of the cold start that follows. */
+  coldReason?: string;
 }
 
 /** A lease that an app took for itself. */
@@ -92,6 +96,18 @@ export interface MachineEvent {
 
 export interface AppRecord {
   name: string;
+  createdAt: string;
+}
+
+/** What was deployed to an app. */
+export interface ReleaseRecord {
+  /** Counts up from 1. */
+  version: number;
+  /** `pending` also when whoever deployed was interrupted. */
+  status: "pending" | "complete" | "failed";
+  image: string;
+  digest: string;
+  description: string;
   createdAt: string;
 }
 

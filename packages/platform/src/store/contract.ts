@@ -2,7 +2,7 @@
  * What the platform stores. Every call is durable when it returns and all of one call happens or
  * none of it. Synchronous by intent: deciding and storing a transition must not be interleaved.
  */
-import type { AppRecord, MachineEvent, MachineRecord } from "../machines/types.ts";
+import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "../machines/types.ts";
 
 export interface TokenRecord {
   /** Short public id, for `tokens list` and `tokens revoke`. */
@@ -43,6 +43,36 @@ export interface HostnameStore {
   remove(name: string, app: string): boolean;
 }
 
+export interface ReleaseStore {
+  /** Gives it the next version. */
+  add(app: string, release: Omit<ReleaseRecord, "version">): ReleaseRecord;
+  /** Newest first. */
+  list(app: string, limit: number): ReleaseRecord[];
+  /** False when there is no such release. */
+  update(app: string, version: number, status: ReleaseRecord["status"], description: string): boolean;
+}
+
+/** A secret as it is stored; `ciphertext` ends with its tag. */
+export interface SecretRecord {
+  app: string;
+  name: string;
+  ciphertext: Uint8Array;
+  nonce: Uint8Array;
+  digest: string;
+  updatedAt: string;
+}
+
+export interface SecretStore {
+  /** By name. */
+  list(app: string): SecretRecord[];
+  /** Any one, of whatever app, to try a key on. */
+  any(): SecretRecord | undefined;
+  /** Stores all of them or none; what has the name already is replaced. */
+  set(secrets: readonly SecretRecord[]): void;
+  /** False when the app has no such secret. */
+  remove(app: string, name: string): boolean;
+}
+
 export interface TokenStore {
   insert(token: TokenRecord): void;
   list(): TokenRecord[];
@@ -56,6 +86,8 @@ export interface Store {
   machines: MachineStore;
   tokens: TokenStore;
   hostnames: HostnameStore;
+  secrets: SecretStore;
+  releases: ReleaseStore;
   /** Fails when the database cannot be read or written. */
   check(): void;
   close(): void;

@@ -59,6 +59,31 @@ export const MIGRATIONS: readonly string[] = [
     app  TEXT NOT NULL REFERENCES apps (name) ON DELETE CASCADE
   ) STRICT;
   `,
+  `
+  -- What was deployed, and how it went.
+  CREATE TABLE releases (
+    app         TEXT NOT NULL REFERENCES apps (name) ON DELETE CASCADE,
+    version     INTEGER NOT NULL,
+    status      TEXT NOT NULL,
+    image       TEXT NOT NULL,
+    digest      TEXT NOT NULL,
+    description TEXT NOT NULL,
+    created_at  TEXT NOT NULL,
+    PRIMARY KEY (app, version)
+  ) STRICT;
+  `,
+  `
+  -- What apps must not show: encrypted with a key that is not in here.
+  CREATE TABLE secrets (
+    app        TEXT NOT NULL REFERENCES apps (name) ON DELETE CASCADE,
+    name       TEXT NOT NULL,
+    ciphertext BLOB NOT NULL,
+    nonce      BLOB NOT NULL,
+    digest     TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    PRIMARY KEY (app, name)
+  ) STRICT;
+  `,
 ];
 
 /** Brings the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

@@ -6,6 +6,8 @@ import { openDatabase } from "./database.ts";
 import { tellingFaults } from "./faults.ts";
 import { hostnameStore } from "./hostnames.ts";
 import { machineStore } from "./machines.ts";
+import { secretStore } from "./secrets.ts";
+import { releaseStore } from "./releases.ts";
 import { tokenStore } from "./tokens.ts";
 
 /**
@@ -22,6 +24,8 @@ export function openStore(file: string): Store {
     machines: tellingFaults(machineStore(db)),
     tokens: tellingFaults(tokenStore(db)),
     hostnames: tellingFaults(hostnameStore(db)),
+    secrets: tellingFaults(secretStore(db)),
+    releases: tellingFaults(releaseStore(db)),
     check: writeCheck(db),
     close: () => void db.close(),
   };

@@ -16,7 +16,10 @@ import { checkHostname } from "../../src/machines/hostnames.ts";
 import { Inside, type InsideListener } from "../../src/machines/inside.ts";
 import type { LogEntry } from "../../src/machines/logs/entry.ts";
 import { isTooOld, isWanted, type LogQuery } from "../../src/machines/logs/query.ts";
-import type { LogBlocks, MachineService, MachineView, WaitTarget } from "../../src/machines/service.ts";
+import type { LogBlocks, MachineService, MachineView, SecretsEffect, WaitTarget } from "../../src/machines/service.ts";
+import { digestOf } from "../../src/secrets/cipher.ts";
+import type { SecretSummary } from "../../src/secrets/contract.ts";
+import { checkSecrets } from "../../src/secrets/rules.ts";
 import {
   type AppRecord,
   type CreateMachine,
@@ -25,8 +28,10 @@ import {
   type MachineEvent,
   type MachineRecord,
   type MachineState,
+  type ReleaseRecord,
 } from "../../src/machines/types.ts";
 
+const KEY = Buffer.alloc(32);
 const MOMENT_MS = 5;
 const SLOW_MS = 60_000;
 
@@ -39,7 +44,10 @@ export class FakeMachineService implements MachineService {
   readonly apps = new Map<string, AppRecord>();
   readonly machines = new Map<string, MachineRecord>();
   readonly history = new Map<string, MachineEvent[]>();
+  readonly releases = new Map<string, ReleaseRecord[]>();
   readonly names = new Map<string, string>();
+  /** Digests by name, by app. */
+  readonly secrets = new Map<string, Map<string, string>>();
   readonly inside = new Map<string, Inside>();
   readonly listeners = new Set<(record: MachineRecord) => void>();
   readonly waiters = new Set<Waiter>();
@@ -225,8 +233,59 @@ export class FakeMachineService implements MachineService {
     this.names.delete(name);
   }
 
+  listReleases(app: string, limit: number): ReleaseRecord[] {
+    this.getApp(app);
+    return (this.releases.get(app) ?? []).slice(-limit).reverse();
+  }
+
+  async beginRelease(app: string, image: string, description: string): Promise<ReleaseRecord> {
+    this.getApp(app);
+    const all = this.releases.get(app) ?? [];
+    const digest = `sha256:${"0".repeat(64)}`;
+    const createdAt = new Date().toISOString();
+    const release = { version: all.length + 1, status: "pending" as const, image, digest, description, createdAt };
+    this.releases.set(app, [...all, release]);
+    return release;
+  }
+
+  endRelease(app: string, version: number, status: ReleaseRecord["status"], description: string): ReleaseRecord {
+    this.getApp(app);
+    const release = this.releases.get(app)?.find((one) => one.version === version);
+    if (!release) throw new HibernautError("not_found", `App ${app} has no release ${version}.`);
+    return Object.assign(release, { status, description });
+  }
+
   onHostnames(): () => void {
     return () => {};
+  }
+
+  listSecrets(app: string): SecretSummary[] {
+    this.getApp(app);
+    const own = [...(this.secrets.get(app) ?? [])].toSorted(([a], [b]) => (a < b ? -1 : 1));
+    return own.map(([name, digest]) => ({ name, digest, updatedAt: "2026-01-01T00:00:00.000Z" }));
+  }
+
+  setSecrets(app: string, values: Record<string, string>, { dryRun = false } = {}): SecretsEffect {
+    this.getApp(app);
+    checkSecrets(values);
+    const digests = Object.entries(values).map(([name, value]): [string, string] => [name, digestOf(KEY, value)]);
+    return this.#changeSecrets(app, new Map([...(this.secrets.get(app) ?? []), ...digests]), dryRun);
+  }
+
+  unsetSecret(app: string, name: string, { dryRun = false } = {}): SecretsEffect {
+    this.getApp(app);
+    const rest = new Map(this.secrets.get(app));
+    if (!rest.delete(name)) throw new HibernautError("not_found", `App ${app} has no such secret.`);
+    return this.#changeSecrets(app, rest, dryRun);
+  }
+
+  #changeSecrets(app: string, digests: Map<string, string>, dryRun: boolean): SecretsEffect {
+    const records = this.list(app).map(({ record }) => record);
+    const asleep = records.filter(({ state, snapshot }) => state === "suspended" && snapshot !== null);
+    const awake = records.filter(({ state }) => state === "running" || state === "starting");
+    if (!dryRun) this.secrets.set(app, digests);
+    if (!dryRun) for (const record of asleep) record.snapshot = null;
+    return { discarded: asleep.map(({ id }) => id), pending: awake.map(({ id }) => id) };
   }
 
   identify(id: string): { app: string; id: string } {

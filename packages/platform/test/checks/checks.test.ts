@@ -97,7 +97,7 @@ describe("a look", () => {
       const asked = `${request.method} ${request.url} ${request.headers["x-probe"]}`;
       response.writeHead(ill ? 503 : 200).end(ill ? "no database" : asked);
     });
-    const http = check({ port, method: "POST", path: "/up?x=1", headers: { "x-probe": "yes" } });
+    const http = check({ port, method: "POST", path: "/up?x=1", headers: { "x-probe": ["yes"] } });
     expect(await probe("127.0.0.1", http, never)).toEqual({ passed: true, output: "200 POST /up?x=1 yes" });
     ill = true;
     expect(await probe("127.0.0.1", http, never)).toEqual({ passed: false, output: "503 no database" });

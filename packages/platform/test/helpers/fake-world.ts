@@ -13,6 +13,7 @@ import { MachineFiles } from "../../src/machines/files.ts";
 import { MachineManager } from "../../src/machines/manager.ts";
 import { Slots } from "../../src/machines/slots.ts";
 import { UserNetwork } from "../../src/network/user.ts";
+import { openSecrets } from "../../src/secrets/index.ts";
 import { SnapshotStore } from "../../src/snapshots/store.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/store.ts";
@@ -87,6 +88,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     images: new AnyImages(),
     network: new UserNetwork(),
     snapshots: new SnapshotStore((id) => files.paths(id).folder),
+    secrets: openSecrets({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),
     bundles: { current: bundle, get: (version) => ({ ...bundle, version }) },
     files,
     bootSlots: new Slots(parts.bootSlots ?? 8),

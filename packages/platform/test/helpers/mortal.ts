@@ -34,6 +34,7 @@ export class Mortality {
         tokens: deps.store.tokens,
         machines: this.#sync(machines, "store", ["insert", "update"]),
       },
+      secrets: this.#sync(deps.secrets, "secrets", ["set", "unset"]),
       hypervisor: this.#async(deps.hypervisor, "hypervisor", ["boot", "restore", "end", "adopt"]),
       snapshots: this.#async(deps.snapshots, "snapshots", [
         "draft",

@@ -113,6 +113,37 @@ test("an app that needs more memory than there is is killed soon, and told as th
   expect((await place.get(machine.machine_id)).state_reason).toBe("the app was killed: out of memory");
 });
 
+test("an app that a signal ends is started again so often and no more, and every end is told", async () => {
+  const { machine_id: id } = await place.machine({
+    init: { cmd: ["-e", "process.kill(process.pid, 'SIGSEGV'); setInterval(() => {}, 1000)"] },
+    services: [],
+    restart: { policy: "on-failure", max_retries: 2 },
+  });
+  await place.reach(id, "stopped");
+  expect((await place.get(id)).state_reason).toBe("the app was ended by signal 11");
+  const events = await place.client.machineEvents(place.app, id);
+  const ends = events.filter(({ type }) => type.startsWith("app_")).reverse();
+  expect(ends.map(({ type }) => type)).toEqual(["app_restarts", "app_restarts", "app_ended"]);
+  for (const { details } of ends) expect(details).toMatchObject({ code: 0, signal: 11, oom: false });
+  await place.client.destroyMachine(place.app, id, { force: true });
+});
+
+test("an app that kills itself is not taken for one that ran out of memory; a stop never starts it again", async () => {
+  const { machine_id: id } = await place.machine({
+    init: { cmd: ["-e", "setTimeout(() => process.kill(process.pid, 'SIGKILL'), 100)"] },
+    services: [],
+    restart: { policy: "no" },
+  });
+  await place.reach(id, "stopped");
+  const [end] = (await place.client.machineEvents(place.app, id)).filter(({ type }) => type === "app_ended");
+  expect(end?.details).toMatchObject({ code: 0, signal: 9, oom: false });
+  const { machine_id: other } = await place.machine({ restart: { policy: "always" } });
+  await place.client.stopMachine(place.app, other);
+  await place.reach(other, "stopped");
+  expect((await place.client.machineEvents(place.app, other)).map(({ type }) => type)[0]).toBe("halted");
+  await place.client.destroyMachine(place.app, other, { force: true });
+});
+
 test("a command that is not there fails the start, with the reason", async () => {
   const machine = await place.machine({ init: { exec: ["no-such-program"] } });
   expect(machine).toMatchObject({

@@ -7,7 +7,7 @@ import type { WebSocket } from "@fastify/websocket";
 import type { GuestCommand } from "../../guest/command.ts";
 import { messageOf } from "../../text.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { ExecStreamQuery, MachineParams } from "../schemas.ts";
+import { ExecStreamQuery, MachineParams, streams } from "../schemas.ts";
 
 /** First bytes of messages. The client's twin is `packages/client/src/exec.ts`. */
 export const Channel = {
@@ -42,6 +42,7 @@ export function execStreamRoute(app: Api, { machines }: ApiDeps): void {
         summary: "Run a command in a machine and stream its input and output over a WebSocket",
         params: MachineParams,
         querystring: ExecStreamQuery,
+        response: streams(101, "application/octet-stream", "a WebSocket"),
       },
       // Refused as HTTP, before the upgrade: a WebSocket has no way to say why.
       preHandler: async (request) => {

@@ -3,7 +3,7 @@ import { PassThrough } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { HibernautError } from "../../errors.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { KeepAliveBody, KeepAliveReply, NoBody, NoQuery, Ok, QuestionParams, replies } from "../schemas.ts";
+import { KeepAliveBody, KeepAliveReply, NoBody, NoQuery, Ok, QuestionParams, replies, streams } from "../schemas.ts";
 import { allowNoBody } from "./actions.ts";
 
 /** An event is a line; a program that reads none for so long is cut off. */
@@ -55,7 +55,7 @@ export function insideRoutes(app: Api, { machines }: ApiDeps): void {
         description:
           '`event: resume` or `cold` with `{"kind","slept_ms"}`, the last start first; `event: suspend` with `{"kind","id","deadline_ms"}` when `suspend_config` asks the app to get ready. The stream goes on after a resume.',
         querystring: NoQuery,
-        produces: ["text/event-stream"],
+        response: streams(200, "text/event-stream", "the events, until the connection ends"),
       },
     },
     (request, reply) => {

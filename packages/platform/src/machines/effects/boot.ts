@@ -4,12 +4,13 @@ import { HibernautError, isHibernautError } from "../../errors.ts";
 import type { GuestAgent } from "../../guest/agent.ts";
 import type { VmmSpec } from "../../hypervisor/contract.ts";
 import type { Image } from "../../images/contract.ts";
+import type { UsableSnapshot } from "../../snapshots/store.ts";
 import { messageOf } from "../../text.ts";
 import { freeAddress } from "../address.ts";
 import { guestSize, servicePorts } from "../config.ts";
 import { guestConfigOf } from "../environment.ts";
 import { restartDelay } from "../restart.ts";
-import type { LastBoot, MachineRecord } from "../types.ts";
+import type { LastBoot, MachineRecord, SnapshotRecord } from "../types.ts";
 import { type EffectContext, type EffectResult, originOf, within } from "./context.ts";
 import { runHooks } from "./hooks.ts";
 
@@ -58,9 +59,7 @@ async function resume(
   if (record.snapshot === null) return { reason: record.coldReason === CONSUMED ? LOST : record.coldReason };
   const { generation } = record.snapshot;
   const after = () => deps.snapshots.discard(record.id, generation);
-  const usable = deps.network.owns(record.address)
-    ? await deps.snapshots.usable(generation, originOf(record, deps, deps.hypervisor.identity()))
-    : `network_changed: ${record.address} is no address of the present network`;
+  const usable = await usableSnapshot(context, record.snapshot);
   if (typeof usable === "string") {
     context.patch({ snapshot: null, coldReason: usable });
     await after();
@@ -95,9 +94,24 @@ async function resume(
   }
 }
 
+/** The snapshot, or why it cannot be resumed. */
+async function usableSnapshot(
+  { deps, record }: EffectContext,
+  { generation, secrets = "" }: SnapshotRecord,
+): Promise<UsableSnapshot | string> {
+  if (!deps.network.owns(record.address))
+    return `network_changed: ${record.address} is no address of the present network`;
+  // It was discarded when they changed, unless the platform died in that moment.
+  if (secrets !== deps.secrets.version(record.app))
+    return "secrets_changed: the app's secrets are others than when it was taken";
+  return deps.snapshots.usable(generation, originOf(record, deps, deps.hypervisor.identity()));
+}
+
 async function coldStart(context: EffectContext, reason: string, booted: Booted): Promise<EffectResult> {
   const { deps, record, signal } = context;
   const { memoryMb } = guestSize(record.config);
+  // First, because it may fail: a start without its secrets must not cost the machine anything.
+  const secrets = deps.secrets.environment(record.app);
   await deps.files.prepare(record.id);
   await deps.snapshots.discardOthers(record.id, undefined);
   await deps.files.requireRoom(record.id, memoryMb);
@@ -111,13 +125,12 @@ async function coldStart(context: EffectContext, reason: string, booted: Booted)
   const { agent } = await context.attach(await deps.hypervisor.boot(spec, limit));
   const hello = await agent.hello(limit);
   if (hello.phase !== "waiting") throw new Error(agent.startFailure ?? "the guest ended before its app was started");
-  return startApp(context, agent, image, () => booted("cold", reason));
+  return startApp(context, { agent, image, secrets }, () => booted("cold", reason));
 }
 
 async function startApp(
   context: EffectContext,
-  agent: GuestAgent,
-  image: Image,
+  { agent, image, secrets }: { agent: GuestAgent; image: Image; secrets: Record<string, string> },
   patch: () => Partial<MachineRecord>,
 ): Promise<EffectResult> {
   const { deps, record, signal } = context;
@@ -125,7 +138,7 @@ async function startApp(
   const { restedSince } = context;
   context.inside.started("cold", restedSince === undefined ? 0 : Date.now() - Date.parse(restedSince));
   await agent.run(
-    guestConfigOf(record, image.config, guest),
+    guestConfigOf(record, image.config, guest, secrets),
     within(signal, deps.settings.bootTimeoutMs, "starting the app"),
   );
   return untilReady(context, agent, patch);
@@ -164,7 +177,10 @@ async function goOn(context: EffectContext, booted: Booted): Promise<EffectResul
   const kind = record.coldReason === CONSUMED ? "resume" : "cold";
   const patch = () => booted(kind, kind === "resume" ? "snapshot" : record.coldReason);
   if (hello.phase === "ended") return { outcome: "app_ended", patch: patch() };
-  if (hello.phase === "waiting") return startApp(context, live.agent, await imageOf(context), patch);
+  if (hello.phase === "waiting") {
+    const secrets = deps.secrets.environment(record.app);
+    return startApp(context, { agent: live.agent, image: await imageOf(context), secrets }, patch);
+  }
   await live.agent.awake(within(signal, deps.settings.resumeTimeoutMs, "setting the clock"));
   return untilReady(context, live.agent, patch);
 }

@@ -41,7 +41,7 @@ export async function capture(context: EffectContext): Promise<EffectResult> {
     return {
       outcome: "captured",
       patch: {
-        snapshot: { generation, created_at: createdAt, size_bytes: size },
+        snapshot: { generation, created_at: createdAt, size_bytes: size, secrets: deps.secrets.version(record.app) },
         capturing: null,
         coldReason: "",
         stateReason: null,

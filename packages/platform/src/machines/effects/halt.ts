@@ -33,7 +33,12 @@ export async function applyUpdate(context: EffectContext): Promise<EffectResult>
   try {
     await endGuest(context);
     await forgetState(context);
-    const { config, version, imageDigest, bundleVersion } = pending;
+    const { config, version, imageDigest, bundleVersion, coldReason } = pending;
+    // The machine itself is what it was, also its writable layer: only what it remembers had to go.
+    if (coldReason !== undefined) {
+      const forgotten = { snapshot: null, capturing: null, pending: null, coldReason };
+      return { outcome: "updated", patch: forgotten, details: { reason: coldReason } };
+    }
     const patch = {
       ...FORGOTTEN,
       config,

@@ -28,8 +28,8 @@ const SENTENCES: Record<LifecycleEvent | "create", string> = {
 };
 
 /**
- * An event as a line, e.g. `captured: suspending -> suspended. It sleeps.` or, with a reason,
- * `app_ended: running -> stopping. The app ended. Reason: the app exited with code 1.`
+ * An event as a line: `captured: suspending -> suspended. It sleeps.` or, with a reason,
+ * `lost: running -> failed. Its virtual machine is gone. Reason: the virtual machine ended.`
  */
 export function sentenceOf({ type, from, to, details }: MachineEvent): string {
   const states = from === null || from === to ? to : `${from} -> ${to}`;

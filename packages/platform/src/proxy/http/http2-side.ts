@@ -8,11 +8,14 @@ export class Http2Side implements ClientSide {
   readonly #stream: ServerHttp2Stream;
   #exchange: Exchange | undefined;
   #flowing = false;
-  #requestDone = false;
+  #requestDone: boolean;
   #requestTrailers: readonly Field[] = [];
+  #endsWithTrailers = false;
 
-  constructor(stream: ServerHttp2Stream) {
+  /** @param ended whether the request's head was all of it */
+  constructor(stream: ServerHttp2Stream, ended: boolean) {
     this.#stream = stream;
+    this.#requestDone = ended;
     // What went wrong does not matter: "close" follows.
     stream.on("error", () => {});
   }
@@ -62,10 +65,11 @@ export class Http2Side implements ClientSide {
   sendHead(answer: Answer): boolean {
     const headers = headersOf(answer);
     const { kind } = answer.framing;
+    this.#endsWithTrailers = kind === "chunked";
     if ((kind === "none" || kind === "length") && answer.length !== undefined)
       headers["content-length"] = String(answer.length);
     try {
-      this.#stream.respond(headers, { endStream: kind === "none", waitForTrailers: kind === "chunked" });
+      this.#stream.respond(headers, { endStream: kind === "none", waitForTrailers: this.#endsWithTrailers });
     } catch {
       // The stream is gone, or the app repeats a field that Node takes once only.
       this.cut();
@@ -79,19 +83,29 @@ export class Http2Side implements ClientSide {
 
   sendEnd(trailers: readonly Field[], whenSent: () => void): void {
     const stream = this.#stream;
+    stream.once("wantTrailers", () => {
+      stream.sendTrailers(toHeaders(trailers));
+      this.#stopRequest();
+    });
     const done = () => {
       whenSent();
-      // A response that overtakes the request's body: the rest is not wanted (RFC 9113 8.1).
-      if (!this.#requestDone) stream.close(constants.NGHTTP2_NO_ERROR);
+      if (!this.#endsWithTrailers) this.#stopRequest();
     };
-    stream.once("wantTrailers", () => stream.sendTrailers(trailerHeaders(trailers)));
     if (stream.writable) stream.end(done);
     else done();
   }
 
-  /** A reset with an error: the client cannot take the response for whole. */
+  /** A response that overtook the request's body: the rest is not wanted (RFC 9113 8.1). */
+  #stopRequest(): void {
+    if (!this.#requestDone) this.#stream.close(constants.NGHTTP2_NO_ERROR);
+  }
+
+  /**
+   * A reset with an error: the client cannot take the response for whole. `close(code)` would not do, as it sends
+   * the end of the response before the reset.
+   */
   cut(): void {
-    this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    this.#stream.destroy(new Error("The response was cut off."));
   }
 
   /** HTTP/2 requests ask for no upgrade (RFC 9113 8.6); nobody gets here. */
@@ -101,13 +115,13 @@ export class Http2Side implements ClientSide {
 }
 
 function headersOf({ status, fields }: Answer): OutgoingHttpHeaders {
-  const headers = trailerHeaders(fields);
+  const headers = toHeaders(fields);
   headers[":status"] = status;
   return headers;
 }
 
 /** Fields by name; those that come several times as lists. */
-function trailerHeaders(fields: readonly Field[]): OutgoingHttpHeaders {
+function toHeaders(fields: readonly Field[]): OutgoingHttpHeaders {
   const headers: Record<string, string | string[] | number> = Object.create(null) as Record<string, string>;
   for (const { key, value } of fields) {
     const before = headers[key];

@@ -49,7 +49,7 @@ class Http2Connection implements ClientConnectionHandle {
   }
 
   #serve(stream: ServerHttp2Stream, raw: string[], ended: boolean): void {
-    const side = new Http2Side(stream);
+    const side = new Http2Side(stream, ended);
     try {
       const message = parseHttp2Request(raw, ended, this.#engine.limits);
       const { fields, origin } = admit(message.fields, this.#peer, this.#engine.trust);

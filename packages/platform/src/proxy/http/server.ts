@@ -150,7 +150,8 @@ class HttpProxy implements ProxyServer {
     const certificates = await Certificates.open(folder, this.#engine.onFault);
     const server = createTlsServer({
       ALPNProtocols: ["h2", "http/1.1"],
-      allowHalfOpen: true,
+      // Not half-open, as plain connections are: a client that left in its handshake would never be noticed.
+      allowHalfOpen: false,
       noDelay: true,
       handshakeTimeout: this.#engine.limits.handshakeMs,
       minVersion: "TLSv1.2",

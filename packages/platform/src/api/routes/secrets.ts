@@ -1,0 +1,68 @@
+/** `/v1/apps/{app_name}/secrets`: what apps are told and nobody is shown. */
+import type { SecretSummary } from "../../secrets/contract.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import {
+  AppParams,
+  DryRunQuery,
+  NoQuery,
+  replies,
+  SecretList,
+  SecretParams,
+  SecretsBody,
+  SecretsEffect,
+} from "../schemas.ts";
+
+/** Registers the routes of secrets. */
+export function secretRoutes(app: Api, { machines }: ApiDeps): void {
+  const path = "/v1/apps/:app_name/secrets";
+  const tags = ["apps"];
+
+  app.get(
+    path,
+    {
+      schema: {
+        tags,
+        summary: "List an app's secrets, without their values",
+        params: AppParams,
+        querystring: NoQuery,
+        response: replies(200, SecretList),
+      },
+    },
+    async ({ params }) => ({ secrets: machines.listSecrets(params.app_name).map(secretWire) }),
+  );
+
+  app.post(
+    path,
+    {
+      schema: {
+        tags,
+        summary: "Set secrets of an app, all or none; snapshots of its machines are discarded",
+        params: AppParams,
+        querystring: DryRunQuery,
+        body: SecretsBody,
+        response: replies(200, SecretsEffect),
+      },
+    },
+    async ({ params, query, body }) =>
+      machines.setSecrets(params.app_name, body.secrets, { dryRun: query.dry_run ?? false }),
+  );
+
+  app.delete(
+    `${path}/:secret_name`,
+    {
+      schema: {
+        tags,
+        summary: "Unset a secret; snapshots of the app's machines are discarded",
+        params: SecretParams,
+        querystring: DryRunQuery,
+        response: replies(200, SecretsEffect),
+      },
+    },
+    async ({ params, query }) =>
+      machines.unsetSecret(params.app_name, params.secret_name, { dryRun: query.dry_run ?? false }),
+  );
+}
+
+function secretWire({ name, digest, updatedAt }: SecretSummary) {
+  return { name, digest, updated_at: updatedAt };
+}

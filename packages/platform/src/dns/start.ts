@@ -1,0 +1,35 @@
+/** The name server as the platform starts it. */
+import type { Store } from "../store/contract.ts";
+import { messageOf } from "../text.ts";
+import { DnsServer } from "./server.ts";
+import type { Zone } from "./zone.ts";
+
+const DNS_PORT = 53;
+
+/**
+ * Starts the name server on the host's address in the machines' network. Without one there is none to start. A
+ * port that another program holds is not worth a platform that does not start: it is told, and names do not resolve.
+ */
+export async function startDns(
+  gateway: string | undefined,
+  store: Pick<Store, "apps" | "machines">,
+  log: { warn(fields: object, message: string): void },
+): Promise<{ close(): Promise<void> }> {
+  if (gateway === undefined) return { close: async () => {} };
+  const zone: Zone = {
+    gateway,
+    running(app) {
+      if (store.apps.get(app) === undefined) return undefined;
+      return store.machines.list(app).filter(({ state }) => state === "running");
+    },
+  };
+  try {
+    return await DnsServer.open({ address: gateway, port: DNS_PORT, zone });
+  } catch (error) {
+    log.warn(
+      { gateway },
+      `names do not resolve inside machines: the name server cannot listen on ${gateway}, port ${DNS_PORT}: ${messageOf(error)}. A name server that listens on all addresses is told to leave this one out.`,
+    );
+    return { close: async () => {} };
+  }
+}

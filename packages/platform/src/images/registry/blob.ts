@@ -1,0 +1,119 @@
+/** Downloads one blob: resumed after a cut, also one by `kill -9`, and proved by its digest as a whole. */
+import { createHash, type Hash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
+import { flush } from "../files.ts";
+import { isTransient, RegistryFault } from "./fault.ts";
+import type { Descriptor } from "./manifest.ts";
+import { type Patience, pause } from "./patience.ts";
+import { bodyOf } from "./request.ts";
+import type { Session } from "./session.ts";
+
+/** One download. */
+export interface BlobDownload {
+  session: Session;
+  repository: string;
+  blob: Descriptor;
+  /** Where the whole blob goes; what is there of it meanwhile is beside it, with `.part` at the end. */
+  file: string;
+  patience: Patience;
+  signal: AbortSignal;
+  /** Told how many bytes are there, also those of earlier tries. */
+  onProgress(doneBytes: number): void;
+}
+
+/** Who brings less than this between two cuts makes no progress: a connection that dies at once is no download. */
+const PROGRESS_BYTES = 256 * 1024;
+
+/** Resolves when the file is whole, right and on the disk. */
+export async function downloadBlob(download: BlobDownload): Promise<void> {
+  const { file, patience, signal } = download;
+  const part = `${file}.part`;
+  let failures = 0;
+  for (;;) {
+    const before = await sizeOf(part);
+    try {
+      await attempt(download, part);
+      await rename(part, file);
+      return;
+    } catch (error) {
+      if (!isTransient(error) || signal.aborted) throw error;
+      failures = (await sizeOf(part)) - before >= PROGRESS_BYTES ? 1 : failures + 1;
+      if (failures >= patience.tries) throw error;
+      await pause(failures, error, patience, signal);
+    }
+  }
+}
+
+async function attempt(download: BlobDownload, part: string): Promise<void> {
+  const { blob, signal } = download;
+  let start = await sizeOf(part);
+  if (start > blob.size) start = await discard(part);
+  const { hash, resumed } = await fill(download, part, start);
+  if (`sha256:${hash.digest("hex")}` === blob.digest) return flush(part);
+  await discard(part);
+  // What a power cut left of the first part may be wrong; what came in one piece is what the registry has.
+  const reason = `the layer ${blob.digest} is not what its digest says`;
+  throw new RegistryFault(resumed && !signal.aborted ? "transient" : "invalid", reason);
+}
+
+/** Brings the part to its full size. The hash is of all of it. */
+async function fill(
+  { session, repository, blob, patience, signal, onProgress }: BlobDownload,
+  part: string,
+  from: number,
+): Promise<{ hash: Hash; resumed: boolean }> {
+  if (from === blob.size && from > 0) return { hash: await hashOf(part), resumed: true };
+  // Bytes are counted from 0, the end is the blob's (RFC 9110, section 14.2; distribution-spec, "Pulling blobs").
+  const range: Record<string, string> = from > 0 ? { range: `bytes=${from}-` } : {};
+  const response = await session.get(`${repository}/blobs/${blob.digest}`, range, signal);
+  // A server that does not know ranges sends everything: then we begin anew.
+  const start = from > 0 && response.statusCode === 206 ? from : 0;
+  if (response.statusCode === 416 || (start > 0 && rangeStart(response.headers["content-range"]) !== start)) {
+    response.destroy();
+    await discard(part);
+    throw new RegistryFault("transient", "it does not resume the download where it was cut");
+  }
+  const hash = start > 0 ? await hashOf(part) : createHash("sha256");
+  await using handle = await open(part, start > 0 ? "r+" : "w", 0o600);
+  let at = start;
+  onProgress(at);
+  for await (const chunk of bodyOf(response, patience, signal)) {
+    if (at + chunk.length > blob.size)
+      throw new RegistryFault("invalid", `the layer ${blob.digest} is larger than the ${blob.size} bytes it should have`);
+    await writeAll(handle, chunk, at);
+    hash.update(chunk);
+    at += chunk.length;
+    onProgress(at);
+  }
+  if (at < blob.size) throw new RegistryFault("transient", `the connection ended after ${at} of ${blob.size} bytes`);
+  return { hash, resumed: start > 0 };
+}
+
+async function writeAll(handle: FileHandle, chunk: Buffer, position: number): Promise<void> {
+  for (let written = 0; written < chunk.length; )
+    written += (await handle.write(chunk, written, chunk.length - written, position + written)).bytesWritten;
+}
+
+async function hashOf(file: string): Promise<Hash> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
+  return hash;
+}
+
+/** `bytes 100-199/200` begins at 100. */
+function rangeStart(header: string | undefined): number {
+  return Number(/^bytes (\d+)-/.exec(header ?? "")?.[1] ?? Number.NaN);
+}
+
+async function sizeOf(file: string): Promise<number> {
+  return stat(file).then(
+    ({ size }) => size,
+    () => 0,
+  );
+}
+
+async function discard(part: string): Promise<0> {
+  await rm(part, { force: true });
+  return 0;
+}

@@ -1,0 +1,106 @@
+/** Manifests of a registry: fetched, proved by digest, and held to limits before anything large is downloaded. */
+import { digestOf, parseObject, resolveManifest } from "../manifest.ts";
+import type { RegistryReference } from "../reference.ts";
+import { RegistryFault } from "./fault.ts";
+import type { Session } from "./session.ts";
+import { textOf } from "./request.ts";
+import { type Patience, retrying } from "./patience.ts";
+
+/** Something a manifest points at (image-spec, "Content Descriptors"). */
+export interface Descriptor {
+  digest: string;
+  /** Bytes. */
+  size: number;
+}
+
+/** An image's manifest, its bytes as they are hashed. */
+export interface FetchedManifest {
+  text: string;
+  mediaType: string;
+  config: Descriptor;
+  layers: Descriptor[];
+}
+
+const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
+const DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json";
+const ACCEPT = [
+  "application/vnd.oci.image.index.v1+json",
+  MANIFEST,
+  "application/vnd.docker.distribution.manifest.list.v2+json",
+  DOCKER_MANIFEST,
+].join(", ");
+
+/** What every registry has to accept (distribution-spec, "Pushing Manifests"), and so the most there is. */
+const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
+/** A configuration is kept in memory. Real ones have a few KB. */
+const MAX_CONFIG_BYTES = 8 * 1024 * 1024;
+/** Docker itself stops at 127. */
+const MAX_LAYERS = 256;
+/** Compressed. Larger images exist for machine learning; they do not belong on a platform that wakes in milliseconds. */
+const MAX_IMAGE_BYTES = 64 * 1024 ** 3;
+/** A registry that is down should be reported soon: nothing has been done yet that would be lost. */
+const TRIES = 2;
+
+/** The digest of the manifest for linux/amd64 that the reference stands for now. */
+export async function resolveAt(
+  session: Session,
+  reference: RegistryReference,
+  ref: string,
+  patience: Patience,
+  signal: AbortSignal,
+): Promise<string> {
+  const name = reference.digest ?? reference.tag ?? "latest";
+  const { text } = await fetchText(session, reference.repository, name, patience, signal);
+  return resolveManifest(text, ref);
+}
+
+/** The manifest of that digest. Throws `invalid` when it is none, or asks for more than an image may. */
+export async function fetchManifest(
+  session: Session,
+  { repository }: RegistryReference,
+  digest: string,
+  ref: string,
+  { patience, signal }: { patience: Patience; signal: AbortSignal },
+): Promise<FetchedManifest> {
+  const { text, mediaType } = await fetchText(session, repository, digest, patience, signal);
+  const manifest = parseObject(text, ref, "manifest");
+  const config = descriptor(manifest.config, MAX_CONFIG_BYTES);
+  if (!Array.isArray(manifest.layers) || manifest.layers.length > MAX_LAYERS)
+    throw new RegistryFault("invalid", `its manifest does not list 0 to ${MAX_LAYERS} layers`);
+  const layers = manifest.layers.map((layer) => descriptor(layer, MAX_IMAGE_BYTES));
+  const total = layers.reduce((sum, { size }) => sum + size, 0);
+  if (total > MAX_IMAGE_BYTES)
+    throw new RegistryFault("invalid", `it claims to have ${total} bytes; the most is ${MAX_IMAGE_BYTES}`);
+  const own = typeof manifest.mediaType === "string" ? manifest.mediaType : mediaType;
+  return { text, mediaType: own === DOCKER_MANIFEST ? DOCKER_MANIFEST : MANIFEST, config, layers };
+}
+
+async function fetchText(
+  session: Session,
+  repository: string,
+  name: string,
+  patience: Patience,
+  signal: AbortSignal,
+): Promise<{ text: string; mediaType: string }> {
+  return retrying(
+    async () => {
+      const response = await session.get(`${repository}/manifests/${name}`, { accept: ACCEPT }, signal);
+      const text = await textOf(response, MAX_MANIFEST_BYTES, patience, signal);
+      if (name.startsWith("sha256:") && digestOf(text) !== name)
+        throw new RegistryFault("invalid", `its manifest is not ${name}: what came has the digest ${digestOf(text)}`);
+      return { text, mediaType: (response.headers["content-type"] ?? "").split(";", 1)[0] ?? "" };
+    },
+    patience,
+    signal,
+    TRIES,
+  );
+}
+
+function descriptor(value: unknown, maximum: number): Descriptor {
+  const { digest, size } = (value ?? {}) as { digest?: unknown; size?: unknown };
+  if (typeof digest !== "string" || !/^sha256:[0-9a-f]{64}$/.test(digest))
+    throw new RegistryFault("invalid", "a part of it has no sha256 digest");
+  if (typeof size !== "number" || !Number.isSafeInteger(size) || size < 0 || size > maximum)
+    throw new RegistryFault("invalid", `a part of it claims to have ${String(size)} bytes; the most is ${maximum}`);
+  return { digest, size };
+}

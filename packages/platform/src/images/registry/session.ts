@@ -1,0 +1,120 @@
+/** Asks one registry for parts of one repository, and proves who we are when it wants to know. */
+import type { IncomingMessage } from "node:http";
+import type { Login } from "../contract.ts";
+import { parseChallenges } from "./challenge.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { RegistryFault } from "./fault.ts";
+import { getOnce, type Transport, textOf } from "./request.ts";
+import { authorizationFor } from "./token.ts";
+
+/** A repository of a registry, and what we show there. */
+export interface SessionOptions {
+  endpoint: Endpoint;
+  transport: Transport;
+  /** Empty for the registry itself. */
+  repository: string;
+  login: Login | undefined;
+}
+
+/** Registries send blobs from elsewhere: one redirect, two with a mirror in between. */
+const MAX_REDIRECTS = 5;
+/** What is read of an error's explanation. */
+const MAX_COMPLAINT_BYTES = 64 * 1024;
+
+/** The conversation with a registry about a repository (OCI distribution-spec, "Pull"). */
+export class Session {
+  readonly #options: SessionOptions;
+  #base: Promise<URL> | undefined;
+  #authorization: string | undefined;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * GET of `path` below `/v2/`. Resolves with a reply of status 200, 206 or 416, whose body has to be read or
+   * destroyed. Rejects with a RegistryFault.
+   */
+  async get(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<IncomingMessage> {
+    const url = new URL(path, await this.#address(signal));
+    const first = await this.#send(url, headers, signal);
+    if (first.response.statusCode !== 401 || first.elsewhere) return this.#accept(first, signal);
+    const { endpoint, transport, repository, login } = this.#options;
+    const challenges = parseChallenges(first.response.headers["www-authenticate"] ?? "");
+    first.response.destroy();
+    const context = { endpoint, transport, repository, login, base: url };
+    this.#authorization = await authorizationFor(challenges, context, signal);
+    return this.#accept(await this.#send(url, headers, signal), signal);
+  }
+
+  #address(signal: AbortSignal): Promise<URL> {
+    const { endpoint, transport } = this.#options;
+    const asked = this.#base ?? endpoint.base(transport, signal);
+    this.#base = asked;
+    // A registry that was down at the first question may be up at the next one.
+    asked.catch(() => {
+      this.#base = undefined;
+    });
+    return asked;
+  }
+
+  async #send(url: URL, headers: Record<string, string>, signal: AbortSignal) {
+    const { endpoint, transport } = this.#options;
+    let at = url;
+    for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
+      // Our credentials are for the registry: the storage it sends us to has a signature in its address.
+      const shown = at.origin === url.origin && this.#authorization !== undefined;
+      const response = await getOnce(
+        at,
+        { ...headers, ...(shown && { authorization: this.#authorization }) },
+        transport,
+        signal,
+      );
+      const { statusCode = 0, headers: reply } = response;
+      if (statusCode < 300 || statusCode > 399 || statusCode === 304 || reply.location === undefined)
+        return { response, elsewhere: at.origin !== url.origin };
+      response.destroy();
+      at = endpoint.follow(reply.location, at);
+    }
+    throw new RegistryFault("unreachable", `it redirected us more than ${MAX_REDIRECTS} times`);
+  }
+
+  async #accept(
+    { response, elsewhere }: { response: IncomingMessage; elsewhere: boolean },
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
+    const status = response.statusCode ?? 0;
+    if (status === 200 || status === 206 || status === 416) return response;
+    const { patience } = this.#options.transport;
+    const text = await textOf(response, MAX_COMPLAINT_BYTES, patience, signal).catch(() => "");
+    const reason = complaint(status, text);
+    const retryAfterMs = retryAfter(response.headers["retry-after"]);
+    // The storage's refusal means that its signed address is over; the registry gives out a new one.
+    if (status === 429 || status === 408 || status >= 500 || elsewhere)
+      throw new RegistryFault("transient", reason, { retryAfterMs });
+    if (status === 404) throw new RegistryFault("missing", reason);
+    if (status === 401 || status === 403)
+      throw new RegistryFault(this.#options.login === undefined ? "denied" : "login", reason);
+    throw new RegistryFault("unreachable", reason);
+  }
+}
+
+/** `{"errors":[{"code","message"}]}` (distribution-spec, "Error Codes") as a reason; the status where there is none. */
+function complaint(status: number, text: string): string {
+  try {
+    const { errors } = JSON.parse(text) as { errors?: { code?: unknown; message?: unknown }[] };
+    const said = errors?.map(({ code, message }) => message ?? code).find((word) => typeof word === "string");
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are taken out of what a stranger wrote
+    if (said) return `${String(said).replace(/[\x00-\x1f\x7f]+/g, " ").slice(0, 200)} (status ${status})`;
+  } catch {
+    // no registry's words: the status has to do
+  }
+  return `it answered with status ${status}`;
+}
+
+/** Seconds or a date (RFC 9110, section 10.2.3), in milliseconds from now. */
+function retryAfter(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const ms = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}

@@ -1,0 +1,90 @@
+/** Secrets over the store and a key file. */
+import { createHash } from "node:crypto";
+import { HibernautError } from "../errors.ts";
+import type { SecretRecord, SecretStore } from "../store/contract.ts";
+import { digestOf, seal, sizeOf, unseal } from "./cipher.ts";
+import type { Secrets } from "./contract.ts";
+import { makeKey, readKey, REPAIR } from "./key.ts";
+import { checkSecrets, checkTotal } from "./rules.ts";
+
+/** What secrets are kept with. */
+export interface SecretsOptions {
+  store: SecretStore;
+  /** `<dataDir>/secrets.key`; made with the first secret. Read at every use, so that a key that is put back counts at once. */
+  keyFile: string;
+}
+
+/**
+ * Opens the secrets.
+ *
+ * @example
+ * const secrets = openSecrets({ store: store.secrets, keyFile: join(settings.dataDir, "secrets.key") });
+ */
+export function openSecrets({ store, keyFile }: SecretsOptions): Secrets {
+  const valueOf = (key: Buffer, record: SecretRecord): string => {
+    try {
+      return unseal(key, record, record);
+    } catch {
+      throw undecipherable(keyFile, record);
+    }
+  };
+  /** Undefined as long as there is neither a key nor anything that needs it. A key that opens nothing seals nothing. */
+  const provenKey = (): Buffer | undefined => {
+    const key = readKey(keyFile);
+    const stored = store.any();
+    if (stored === undefined) return key;
+    if (key === undefined) throw missing(keyFile);
+    valueOf(key, stored);
+    return key;
+  };
+  const changed = (app: string, values: Record<string, string>): string[] => {
+    checkSecrets(values);
+    const present = store.list(app);
+    const sizes = Object.entries(values).map(([name, value]): [string, number] => [name, Buffer.byteLength(value)]);
+    checkTotal(new Map([...present.map((record): [string, number] => [record.name, sizeOf(record)]), ...sizes]));
+    const key = provenKey();
+    const digests = new Map(present.map(({ name, digest }) => [name, digest]));
+    return Object.entries(values)
+      .filter(([name, value]) => key === undefined || digests.get(name) !== digestOf(key, value))
+      .map(([name]) => name);
+  };
+
+  return {
+    changed,
+    list: (app) => store.list(app).map(({ name, digest, updatedAt }) => ({ name, digest, updatedAt })),
+    set(app, values) {
+      const names = changed(app, values);
+      if (names.length === 0) return;
+      const key = provenKey() ?? makeKey(keyFile);
+      const updatedAt = new Date().toISOString();
+      store.set(
+        names.map((name) => {
+          const value = values[name] ?? "";
+          return { app, name, ...seal(key, { app, name }, value), digest: digestOf(key, value), updatedAt };
+        }),
+      );
+    },
+    unset: (app, name) => store.remove(app, name),
+    environment(app) {
+      const records = store.list(app);
+      if (records.length === 0) return {};
+      const key = readKey(keyFile);
+      if (key === undefined) throw missing(keyFile);
+      return Object.fromEntries(records.map((record) => [record.name, valueOf(key, record)]));
+    },
+    version(app) {
+      const lines = store.list(app).map(({ name, digest }) => `${name}=${digest}`);
+      return lines.length === 0 ? "" : createHash("sha256").update(lines.join("\n")).digest("hex");
+    },
+  };
+}
+
+function missing(keyFile: string): HibernautError {
+  const what = `The key of the secrets, ${keyFile}, is missing, and there are secrets that were encrypted with it.`;
+  return new HibernautError("failed_precondition", `${what} ${REPAIR}`);
+}
+
+function undecipherable(keyFile: string, { app, name }: SecretRecord): HibernautError {
+  const what = `Secret ${name} of app ${app} cannot be decrypted: ${keyFile} is not the key it was encrypted with, or the database was changed.`;
+  return new HibernautError("failed_precondition", `${what} ${REPAIR}`, { app_name: app, secret: name });
+}

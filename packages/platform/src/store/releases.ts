@@ -1,0 +1,47 @@
+/** Releases of apps in the database. */
+import type { Database } from "better-sqlite3";
+import type { ReleaseRecord } from "../machines/types.ts";
+import type { ReleaseStore } from "./contract.ts";
+
+/** Enough to go back to; an app that is deployed by every commit must not fill the disk. */
+const KEPT = 100;
+
+interface Row {
+  version: number;
+  status: string;
+  image: string;
+  digest: string;
+  description: string;
+  createdAt: string;
+}
+
+/** The repository over an open, migrated database. */
+export function releaseStore(db: Database): ReleaseStore {
+  const columns = "version, status, image, digest, description, created_at AS createdAt";
+  const insert = db.prepare<Omit<Row, "version"> & { app: string }>(`
+    INSERT INTO releases (app, version, status, image, digest, description, created_at)
+    SELECT @app, coalesce(max(version), 0) + 1, @status, @image, @digest, @description, @createdAt
+    FROM releases WHERE app = @app
+  `);
+  const last = db.prepare<[string], Row>(`SELECT ${columns} FROM releases WHERE app = ? ORDER BY version DESC LIMIT 1`);
+  const list = db.prepare<[string, number], Row>(
+    `SELECT ${columns} FROM releases WHERE app = ? ORDER BY version DESC LIMIT ?`,
+  );
+  const update = db.prepare<{ app: string; version: number; status: string; description: string }>(
+    "UPDATE releases SET status = @status, description = @description WHERE app = @app AND version = @version",
+  );
+  const trim = db.prepare<{ app: string }>(`
+    DELETE FROM releases WHERE app = @app
+    AND version <= (SELECT max(version) FROM releases WHERE app = @app) - ${KEPT}
+  `);
+  const add = db.transaction((app: string, release: Omit<ReleaseRecord, "version">): ReleaseRecord => {
+    insert.run({ app, ...release });
+    trim.run({ app });
+    return last.get(app) as ReleaseRecord;
+  });
+  return {
+    add: (app, release) => add.immediate(app, release),
+    list: (app, limit) => list.all(app, limit) as ReleaseRecord[],
+    update: (app, version, status, description) => update.run({ app, version, status, description }).changes === 1,
+  };
+}

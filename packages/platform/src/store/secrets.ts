@@ -1,0 +1,25 @@
+/** Secrets in the database, encrypted before they get here. */
+import type { Database } from "better-sqlite3";
+import type { SecretRecord, SecretStore } from "./contract.ts";
+
+/** The repository over an open, migrated database. */
+export function secretStore(db: Database): SecretStore {
+  const select = "SELECT app, name, ciphertext, nonce, digest, updated_at AS updatedAt FROM secrets";
+  const list = db.prepare<[string], SecretRecord>(`${select} WHERE app = ? ORDER BY name`);
+  const any = db.prepare<[], SecretRecord>(`${select} LIMIT 1`);
+  const put = db.prepare<SecretRecord>(`
+    INSERT OR REPLACE INTO secrets (app, name, ciphertext, nonce, digest, updated_at)
+    VALUES (@app, @name, @ciphertext, @nonce, @digest, @updatedAt)
+  `);
+  const remove = db.prepare<{ app: string; name: string }>("DELETE FROM secrets WHERE app = @app AND name = @name");
+  const putAll = db.transaction((secrets: readonly SecretRecord[]): void => {
+    for (const secret of secrets) put.run(secret);
+  });
+
+  return {
+    list: (app) => list.all(app),
+    any: () => any.get(),
+    set: (secrets) => putAll.immediate(secrets),
+    remove: (app, name) => remove.run({ app, name }).changes === 1,
+  };
+}

@@ -1,0 +1,39 @@
+/** A log in a folder of its own, and what it says. */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type LogSource, readLogs } from "../../../src/machines/logs/follow.ts";
+import type { LogEntry } from "../../../src/machines/logs/entry.ts";
+import { MachineLog, type MachineLogOptions } from "../../../src/machines/logs/machine-log.ts";
+import type { LogQuery } from "../../../src/machines/logs/query.ts";
+
+export const MACHINE = "0123456789abcd";
+const MB = 1024 * 1024;
+
+/** The log of a machine whose folder is made at the first line. */
+export function logIn(folder: string, options: Partial<MachineLogOptions> = {}): MachineLog {
+  const logs = join(folder, options.machine ?? MACHINE);
+  const prepare = async () => void (await mkdir(logs, { recursive: true }));
+  return new MachineLog({ machine: MACHINE, folder: logs, maxBytes: 16 * MB, prepare, ...options });
+}
+
+/** Logs that are known from the beginning. */
+export function fixed(...logs: MachineLog[]): LogSource {
+  return { list: () => logs, complete: () => true, onChange: () => () => {} };
+}
+
+export async function entriesOf(logs: MachineLog[], query: Partial<LogQuery> = {}): Promise<LogEntry[]> {
+  const entries: LogEntry[] = [];
+  const signal = new AbortController().signal;
+  for await (const block of readLogs(fixed(...logs), { limit: 10_000, ...query }, signal)) entries.push(...block);
+  return entries;
+}
+
+export async function textsOf(log: MachineLog, query: Partial<LogQuery> = {}): Promise<string[]> {
+  return (await entriesOf([log], query)).map(({ text }) => text);
+}
+
+/** Settles when all that was added can be read. */
+export async function written(log: MachineLog): Promise<void> {
+  await log.close();
+  log.reopen();
+}
