@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { findAppFile } from "./appfile/find.ts";
 import { CliError, UsageError } from "./failure.ts";
 
 /** How to reach a platform. */
@@ -34,7 +35,7 @@ export function findConnection(environment: Environment): Connection {
   return { apiUrl, token: found };
 }
 
-/** `--app`, else `HIBERNAUT_APP`, else the `app` of ./hibernaut.toml. */
+/** `--app`, else `HIBERNAUT_APP`, else the `app` of the folder's app file. */
 export function findApp(option: string | undefined, environment: Environment, folder: string): string {
   const app = option || environment.HIBERNAUT_APP || appOfProject(folder);
   if (app) return app;
@@ -76,9 +77,10 @@ function read(file: string): string | undefined {
   }
 }
 
-/** The `app` key before the first table; nothing else of the file matters here. */
+/** The `app` key before the first table; nothing else of the file matters here, and reading TOML takes longer. */
 function appOfProject(folder: string): string | undefined {
-  const [top = ""] = (read(join(folder, "hibernaut.toml")) ?? "").split(/^\s*\[/m, 1);
+  const file = findAppFile(folder);
+  const [top = ""] = ((file && read(file)) ?? "").split(/^\s*\[/m, 1);
   return /^\s*app\s*=\s*(["'])([^"'\n]+)\1\s*(?:#.*)?$/m.exec(top)?.[2];
 }
 

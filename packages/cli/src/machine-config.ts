@@ -102,7 +102,7 @@ function withServiceOptions(before: ServiceConfig[] | undefined, options: Config
   return before.map((service) => ({ ...service, ...changes }));
 }
 
-function pairs(flag: string, texts: readonly string[] = []): Record<string, string> {
+export function pairs(flag: string, texts: readonly string[] = []): Record<string, string> {
   return Object.fromEntries(
     texts.map((text) => {
       const at = text.indexOf("=");

@@ -38,6 +38,14 @@ export async function showProgress<T>(
   }
 }
 
+/** Asks on the terminal; anything but yes is no. */
+export async function confirm(question: string): Promise<boolean> {
+  const { createInterface } = await import("node:readline/promises");
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal.question(`${question} [y/N] `).finally(() => terminal.close());
+  return /^y(es)?$/i.test(answer.trim());
+}
+
 /** Columns as wide as their widest cell; the first row is the head. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));

@@ -4,6 +4,7 @@ import { type Argument, type Command, command, type Option } from "../command.ts
 import type { Context } from "../context.ts";
 import { UsageError } from "../failure.ts";
 import { CONFIG_OPTIONS, type ConfigOptions, changesConfig, withOptions } from "../machine-config.ts";
+import { confirm } from "../terminal.ts";
 import { settle, WAITING, type WaitingOptions } from "../waiting.ts";
 
 interface MakeOptions extends ConfigOptions, WaitingOptions {
@@ -102,12 +103,8 @@ async function make(context: Context, body: CreateMachine): Promise<Machine> {
 async function confirmMove(id: string): Promise<void> {
   if (!process.stdin.isTTY)
     throw new UsageError("Nothing is to be changed. Name an option, or add --yes to move to the current guest bundle.");
-  const { createInterface } = await import("node:readline/promises");
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal
-    .question(`Move machine ${id} to the current guest bundle? It loses its snapshot. [y/N] `)
-    .finally(() => terminal.close());
-  if (!/^y(es)?$/i.test(answer.trim())) throw new UsageError("Nothing was changed.");
+  const question = `Move machine ${id} to the current guest bundle? It loses its snapshot.`;
+  if (!(await confirm(question))) throw new UsageError("Nothing was changed.");
 }
 
 /** The commands that set a configuration. */

@@ -1,0 +1,102 @@
+/** Health checks: `[checks.<name>]`, and those that stand in a service. */
+import type { Groups } from "./groups.ts";
+import type { Check, Service } from "./model.ts";
+import type { Section } from "./section.ts";
+
+const PORTS = { minimum: 1, maximum: 65_535 } as const;
+
+const UNUSED = "Not supported: a check has no such option.";
+
+type Asked = Omit<Check, "name" | "groups" | "type" | "port">;
+
+/** `[checks.<name>]`, and the old `[[checks]]` with a `name`. Without a port a check asks the first web service's. */
+export function readChecks(top: Section, groups: Groups, services: readonly Service[]): Check[] {
+  const isList = Array.isArray(top.raw("checks"));
+  const sections = isList ? top.sections("checks").map(withOwnName) : namedSections(top.section("checks"));
+  return sections.flatMap(([name, section]) => readCheck(name, section, groups, services));
+}
+
+function withOwnName(section: Section): [string, Section] {
+  return [section.string("name") ?? `check-${String(section.path.at(-1))}`, section];
+}
+
+function namedSections(parent: Section | undefined): [string, Section][] {
+  return (parent?.keys ?? []).flatMap((name) => {
+    const section = parent?.section(name);
+    return section ? [[name, section] as [string, Section]] : [];
+  });
+}
+
+function readCheck(name: string, section: Section, groups: Groups, services: readonly Service[]): Check[] {
+  if (section.raw("type") === "script") {
+    section.ignoredWhole("Not supported: a check asks a port, it runs no program.");
+    return [];
+  }
+  // A path is a clear word for http where the type is missing.
+  const type = section.choice("type", ["http", "tcp"]) ?? (section.has("path") ? "http" : "tcp");
+  const inGroups = groups.of(section);
+  const web = services.find((service) => service.groups.some((group) => inGroups.includes(group)));
+  const port = section.integer("port", PORTS) ?? web?.internalPort;
+  section.ignored(["kind", "script", "command", "restart_limit"], UNUSED);
+  const asked = readAsked(section);
+  section.finish();
+  if (port === undefined) {
+    section.findings.error(section.path, "It has no `port`, and there is no service to take one from. Add `port`.");
+    return [];
+  }
+  return [{ name, groups: inGroups, type, port, ...asked }];
+}
+
+/** `[[http_service.checks]]` and `[[services.http_checks]]`. */
+export function readHttpChecks(service: Section, about: Service): Check[] {
+  return [...service.sections("checks"), ...service.sections("http_checks")].map((section, index) =>
+    readServiceCheck(section, about, "http", index),
+  );
+}
+
+/** `[[services.tcp_checks]]`. */
+export function readTcpChecks(service: Section, about: Service): Check[] {
+  return service.sections("tcp_checks").map((section, index) => readServiceCheck(section, about, "tcp", index));
+}
+
+function readServiceCheck(section: Section, service: Service, type: Check["type"], index: number): Check {
+  const { groups, internalPort: port } = service;
+  section.ignored("restart_limit", UNUSED);
+  const asked = readAsked(section);
+  section.finish();
+  return { name: `${type}-${port}${index === 0 ? "" : `-${index + 1}`}`, groups, type, port, ...asked };
+}
+
+/** What all checks have. Numbers without a unit are milliseconds, as in Fly's. */
+function readAsked(section: Section): Asked {
+  if (section.choice("protocol", ["http", "https"]) === "https")
+    section.warning("protocol", "Not supported: a check asks by plain HTTP.");
+  section.ignored(["tls_skip_verify", "tls_server_name"], "It has no effect: a check asks by plain HTTP.");
+  return {
+    interval: section.seconds("interval", "ms"),
+    timeout: section.seconds("timeout", "ms"),
+    gracePeriod: section.seconds("grace_period", "ms"),
+    method: section.string("method")?.toUpperCase(),
+    path: absolute(section.string("path")),
+    headers: readHeaders(section),
+  };
+}
+
+function absolute(path: string | undefined): string | undefined {
+  return path === undefined || path === "" || path.startsWith("/") ? path || undefined : `/${path}`;
+}
+
+/** A table of names and values, or the old list of `{ name, value }`. */
+function readHeaders(section: Section): Record<string, string> {
+  const isList = Array.isArray(section.raw("headers"));
+  if (isList) {
+    const headers = section.sections("headers").map((one) => {
+      const header = [one.string("name") ?? "", one.string("value") ?? ""];
+      one.finish();
+      return header;
+    });
+    return Object.fromEntries(headers);
+  }
+  const table = section.section("headers");
+  return Object.fromEntries((table?.keys ?? []).map((name) => [name, String(table?.raw(name))]));
+}

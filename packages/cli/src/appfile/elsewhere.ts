@@ -1,0 +1,42 @@
+/** Keys that often stand in the wrong table, and where they belong. */
+import type { Path } from "./positions.ts";
+
+const TOP = "at the top of the file, before the first [table]";
+const SERVICE = "into [http_service]";
+const PLACES: Record<string, string> = {
+  ...Object.fromEntries(
+    ["app", "primary_region", "kill_signal", "kill_timeout", "swap_size_mb", "console_command"].map((key) => [
+      key,
+      TOP,
+    ]),
+  ),
+  ...Object.fromEntries(
+    [
+      "internal_port",
+      "force_https",
+      "auto_stop_machines",
+      "auto_start_machines",
+      "min_machines_running",
+      "idle_timeout",
+    ].map((key) => [key, SERVICE]),
+  ),
+  release_command: "into [deploy]",
+  strategy: "into [deploy]",
+  dockerfile: "into [build]",
+  image: "into [build]",
+  memory: "into [[vm]]",
+  memory_mb: "into [[vm]]",
+  cpus: "into [[vm]]",
+  cpu_kind: "into [[vm]]",
+  soft_limit: "into [http_service.concurrency]",
+  hard_limit: "into [http_service.concurrency]",
+  destination: "into [[mounts]]",
+  initial_size: "into [[mounts]]",
+};
+
+/** The end of the sentence "It belongs ...", or undefined when the key is at home nowhere. */
+export function elsewhere(key: string, path: Path): string | undefined {
+  const place = Object.hasOwn(PLACES, key) ? PLACES[key] : undefined;
+  // At the top such a key is at home already, and known.
+  return path.length === 0 && place === TOP ? undefined : place;
+}

@@ -1,0 +1,63 @@
+/** Process groups: who runs which command, and which part of the file is about whom. */
+import type { ProcessGroup } from "./model.ts";
+import type { Section } from "./section.ts";
+import { splitWords } from "./words.ts";
+
+/** The group of a file that names none. */
+const DEFAULT_GROUP = "app";
+
+/** The groups of one file. */
+export class Groups {
+  readonly list: readonly ProcessGroup[];
+
+  constructor(list: readonly ProcessGroup[]) {
+    this.list = list.length > 0 ? list : [{ name: DEFAULT_GROUP, command: undefined }];
+  }
+
+  /** Who is meant where no group is named: `app`, else the first one by the alphabet. */
+  get fallback(): string {
+    const names = this.list.map(({ name }) => name);
+    return names.includes(DEFAULT_GROUP) ? DEFAULT_GROUP : (names.toSorted()[0] ?? DEFAULT_GROUP);
+  }
+
+  /** The groups that a table's `processes` names; empty when it names none. */
+  named(section: Section): string[] {
+    const names = section.strings("processes") ?? [];
+    const known = this.list.map(({ name }) => name);
+    for (const name of names.filter((one) => !known.includes(one)))
+      section.error(
+        "processes",
+        `There is no process group \`${name}\`; there is ${known.join(", ")}. Add it to [processes], or name another.`,
+      );
+    return names;
+  }
+
+  /** As `named`, with the fallback for a table that names none. */
+  of(section: Section): string[] {
+    const names = this.named(section);
+    return names.length > 0 ? names : [this.fallback];
+  }
+}
+
+/** `[processes]`, and the old `[[processes]]` with `name` and `command`. */
+export function readGroups(top: Section): Groups {
+  const raw = top.raw("processes");
+  if (Array.isArray(raw)) return new Groups(top.sections("processes").flatMap(oldProcess));
+  const section = top.section("processes");
+  return new Groups((section?.keys ?? []).map((name) => ({ name, command: command(section, name) })));
+}
+
+function oldProcess(section: Section): ProcessGroup[] {
+  const name = section.string("name");
+  const group = name === undefined ? [] : [{ name, command: command(section, "command") }];
+  if (name === undefined && section.keys.length > 0)
+    section.findings.error(section.path, 'It has no `name`. Write `[processes]` with one line per group: web = "..."');
+  section.finish();
+  return group;
+}
+
+function command(section: Section | undefined, key: string): string[] | undefined {
+  const text = section?.string(key);
+  if (text === undefined || text.trim() === "") return undefined;
+  return splitWords(text) ?? section?.error(key, "A quote or a backslash in this command has no end. Close it.");
+}

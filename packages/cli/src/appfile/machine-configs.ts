@@ -1,0 +1,120 @@
+/** The machines that an app file asks for. Pure. */
+import type { CheckConfig, MachineConfig, ServiceConfig } from "@hibernaut/client";
+import { CliError } from "../failure.ts";
+import type { AppFile, Check, ProcessGroup, Service } from "./model.ts";
+import { durationText } from "./quantities.ts";
+import { byReach } from "./services.ts";
+
+/** The key of a machine's metadata that says which process group it belongs to. */
+export const GROUP_METADATA = "hibernaut_process_group";
+
+/** What is said on the command line, and goes before the file. */
+export interface Overrides {
+  image?: string | undefined;
+  env?: Record<string, string> | undefined;
+}
+
+/** The machines of one process group. */
+export interface GroupMachines {
+  config: MachineConfig;
+  /** How many the group needs, where the file says so: as many as are to be kept running. */
+  count?: number;
+}
+
+/** A configuration for each process group, in the order of the file. Throws when nothing names an image. */
+export function machineConfigs(file: AppFile, overrides: Overrides = {}): Map<string, GroupMachines> {
+  const image = overrides.image ?? file.image;
+  if (image === undefined)
+    throw new CliError(
+      "invalid_argument",
+      "No image is named. Add --image <reference>, or write [build] with image into the app file.",
+    );
+  return new Map(
+    file.groups.map((group) => {
+      const services = file.services.filter(({ groups }) => groups.includes(group.name)).sort(byReach);
+      const needed = Math.max(0, ...services.map(({ minMachinesRunning = 0 }) => minMachinesRunning));
+      const config = configOf(file, group, services, { ...overrides, image });
+      return [group.name, { config, ...(needed > 1 && { count: needed }) }];
+    }),
+  );
+}
+
+function configOf(
+  file: AppFile,
+  group: ProcessGroup,
+  services: readonly Service[],
+  { image, env }: Overrides & { image: string },
+): MachineConfig {
+  const { entrypoint, cmd, exec } = file.init;
+  const restart = file.restarts.findLast(({ groups }) => groups.includes(group.name));
+  const size =
+    file.sizes.findLast(({ groups }) => groups.includes(group.name)) ??
+    file.sizes.findLast(({ groups }) => groups.length === 0);
+  const checks = file.checks.filter(({ groups }) => groups.includes(group.name));
+  const mounts = file.mounts.filter(({ groups }) => groups.includes(group.name));
+  return {
+    image,
+    ...part("guest", { cpus: size?.cpus, memory_mb: size?.memoryMb }),
+    // Fly sets it, over the file's own, and apps read it.
+    ...part("env", { ...file.env, PRIMARY_REGION: file.primaryRegion ?? file.env["PRIMARY_REGION"], ...env }),
+    ...part("init", { entrypoint, cmd: group.command ?? cmd, exec, swap_size_mb: file.swapMb || undefined }),
+    ...(services.length > 0 && { services: services.map(serviceConfig) }),
+    ...part("checks", Object.fromEntries(checks.map((check) => [check.name, checkConfig(check)]))),
+    ...part("restart", { policy: restart?.policy, max_retries: restart?.maxRetries }),
+    ...part("stop_config", { signal: file.killSignal, timeout: file.killTimeout }),
+    ...(mounts.length > 0 && {
+      mounts: mounts.map(({ source, destination, sizeGb }) =>
+        present({ volume: source, path: destination, size_gb: sizeGb }),
+      ),
+    }),
+    metadata: { [GROUP_METADATA]: group.name },
+  };
+}
+
+function serviceConfig(service: Service): ServiceConfig {
+  const { internalPort, reach, autostop, autostart, minMachinesRunning, idleTimeout, concurrency } = service;
+  return {
+    protocol: reach === "private" ? "tcp" : "http",
+    internal_port: internalPort,
+    ...present({ autostop, autostart, min_machines_running: minMachinesRunning, idle_timeout: idleTimeout }),
+    ...(concurrency && {
+      concurrency: {
+        type: concurrency.type,
+        ...present({ soft_limit: concurrency.softLimit, hard_limit: concurrency.hardLimit }),
+      },
+    }),
+  };
+}
+
+/** With the names of Fly Machines, and times as text with a unit. */
+function checkConfig(check: Check): CheckConfig {
+  const headers = Object.entries(check.headers).map(([name, value]) => ({ name, values: [value] }));
+  const time = (seconds: number | undefined) => (seconds === undefined ? undefined : durationText(seconds));
+  const options = present({
+    interval: time(check.interval),
+    timeout: time(check.timeout),
+    grace_period: time(check.gracePeriod),
+    method: check.method,
+    path: check.path,
+    headers: headers.length > 0 ? headers : undefined,
+  });
+  return { type: check.type, port: check.port, ...options };
+}
+
+type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** Without what is undefined, so that an absent part stays absent. */
+function present<T extends object>(values: T): Present<T> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Present<T>;
+}
+
+type Parts = Required<MachineConfig>;
+
+/** A part of a configuration, or nothing when all of it is absent. */
+function part<K extends keyof MachineConfig>(
+  key: K,
+  values: { [P in keyof Parts[K]]?: Parts[K][P] | undefined },
+): Partial<Pick<MachineConfig, K>> {
+  const given = present(values);
+  return Object.keys(given).length === 0 ? {} : ({ [key]: given } as Partial<Pick<MachineConfig, K>>);
+}

@@ -1,0 +1,89 @@
+/** What an app file means, in one form, whichever of the many forms it was written in. */
+
+/** An app file that has been understood. Absent values are undefined: the platform's defaults apply. */
+export interface AppFile {
+  app: string | undefined;
+  primaryRegion: string | undefined;
+  image: string | undefined;
+  env: Record<string, string>;
+  /** At least one; in the order of the file. */
+  groups: ProcessGroup[];
+  /** What replaces the image's own entry point and command; a group's command goes before `cmd`. */
+  init: { entrypoint: string[] | undefined; cmd: string[] | undefined; exec: string[] | undefined };
+  services: Service[];
+  checks: Check[];
+  mounts: Mount[];
+  sizes: Size[];
+  restarts: Restart[];
+  killSignal: string | undefined;
+  /** Seconds. */
+  killTimeout: number | undefined;
+  swapMb: number | undefined;
+  deployStrategy: "rolling" | "immediate" | undefined;
+}
+
+/** Machines of an app that run the same command. */
+export interface ProcessGroup {
+  name: string;
+  /** Undefined: the image's own. */
+  command: string[] | undefined;
+}
+
+/** A port of the app. */
+export interface Service {
+  groups: string[];
+  internalPort: number;
+  /** `web`: HTTP on the usual ports; `other`: HTTP on another one; `private`: not HTTP, or no port at all. */
+  reach: "web" | "other" | "private";
+  autostop: "suspend" | "stop" | "off" | undefined;
+  autostart: boolean | undefined;
+  minMachinesRunning: number | undefined;
+  /** Seconds. */
+  idleTimeout: number | undefined;
+  concurrency: Concurrency | undefined;
+}
+
+/** When a machine has enough to do. */
+export interface Concurrency {
+  type: "requests" | "connections";
+  softLimit: number | undefined;
+  hardLimit: number | undefined;
+}
+
+/** How it is found out whether the app works. Times are seconds. */
+export interface Check {
+  name: string;
+  groups: string[];
+  type: "http" | "tcp";
+  port: number;
+  interval: number | undefined;
+  timeout: number | undefined;
+  gracePeriod: number | undefined;
+  method: string | undefined;
+  path: string | undefined;
+  headers: Record<string, string>;
+}
+
+/** A volume, and where the app sees it. */
+export interface Mount {
+  groups: string[];
+  source: string;
+  destination: string;
+  /** Whole gigabytes. */
+  sizeGb: number | undefined;
+}
+
+/** How large the machines of some groups are. */
+export interface Size {
+  /** Empty: every group that no other size names. */
+  groups: string[];
+  cpus: number | undefined;
+  memoryMb: number | undefined;
+}
+
+/** What happens when the app of some groups exits. */
+export interface Restart {
+  groups: string[];
+  policy: "no" | "on-failure" | "always" | undefined;
+  maxRetries: number | undefined;
+}

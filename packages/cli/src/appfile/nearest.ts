@@ -1,0 +1,29 @@
+/** The key that was probably meant. */
+
+/** The candidate with the fewest edits, at most a third of its length (but always 2); undefined when none is so near. */
+export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  const lower = word.toLowerCase().replaceAll("-", "_");
+  const ranked = [...candidates]
+    .filter((candidate) => Math.abs(candidate.length - word.length) <= allowed(candidate))
+    .map((candidate) => ({ candidate, edits: distance(lower, candidate.replaceAll("-", "_")) }))
+    .sort((a, b) => a.edits - b.edits);
+  return ranked.find(({ candidate, edits }) => edits <= allowed(candidate) && edits < candidate.length)?.candidate;
+}
+
+function allowed(candidate: string): number {
+  return Math.max(2, Math.floor(candidate.length / 3));
+}
+
+/** Edits (insert, delete, replace) that turn `a` into `b`. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (const [i, letter] of [...a].entries()) {
+    const next = [i + 1];
+    for (const [j, other] of [...b].entries()) {
+      const replaced = (row[j] ?? 0) + (letter === other ? 0 : 1);
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

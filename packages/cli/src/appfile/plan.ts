@@ -1,0 +1,71 @@
+/** What `hibernaut launch` makes of a folder: guesses, each of which the user can see and change. Pure. */
+import type { Folder } from "./folder.ts";
+
+const DEFAULT_PORT = 8080;
+/** So many of these at the top of a folder make it the root of a system. */
+const ROOT_FOLDERS = ["bin", "etc", "lib", "root", "sbin", "usr", "var"];
+const LEAST_ROOT_FOLDERS = 4;
+
+/** What an app file is written from. */
+export interface Plan {
+  kind: "image" | "dockerfile" | "node" | "rootfs" | "unknown";
+  app: string;
+  image: string | undefined;
+  port: number;
+  /** Where the port comes from: the end of the sentence "The port ...". */
+  portReason: string;
+  /** Whether the app is told its port by the variable PORT. */
+  setPort: boolean;
+}
+
+/** Makes the guesses. */
+export function planLaunch(folder: Folder, { image, name }: { image?: string; name?: string }): Plan {
+  const kind = kindOf(folder, image);
+  const packageName = folder.packageJson?.name;
+  const found = guessPort(folder);
+  return {
+    kind,
+    app: name ?? appName(typeof packageName === "string" && packageName !== "" ? packageName : folder.name),
+    image: image ?? folder.images[0],
+    port: found?.port ?? DEFAULT_PORT,
+    portReason: found?.reason ?? "is a guess",
+    setPort: folder.packageJson !== undefined,
+  };
+}
+
+/** A name that the platform takes, as near as possible to the one given. */
+export function appName(text: string): string {
+  const name = text
+    .toLowerCase()
+    .replace(/^@[^/]*\//, "")
+    .replace(/[^a-z0-9]+/g, "-")
+    .slice(0, 63)
+    .replace(/^-+|-+$/g, "");
+  return name === "" ? "app" : name;
+}
+
+function kindOf(folder: Folder, image: string | undefined): Plan["kind"] {
+  if (image !== undefined) return "image";
+  if (folder.dockerfile !== undefined) return "dockerfile";
+  if (folder.packageJson !== undefined) return "node";
+  if (folder.images.length > 0) return "image";
+  const roots = ROOT_FOLDERS.filter((name) => folder.entries.includes(name));
+  return roots.length >= LEAST_ROOT_FOLDERS ? "rootfs" : "unknown";
+}
+
+function guessPort({ dockerfile = "", packageJson }: Folder): { port: number; reason: string } | undefined {
+  const exposed = [...dockerfile.matchAll(/^\s*EXPOSE\s+(\d{1,5})/gim)].at(-1)?.[1];
+  if (isPort(exposed)) return { port: Number(exposed), reason: "is from EXPOSE in the Dockerfile" };
+  const declared = [...dockerfile.matchAll(/^\s*ENV\s+(?:.*\s)?PORT[= ]"?(\d{1,5})/gm)].at(-1)?.[1];
+  if (isPort(declared)) return { port: Number(declared), reason: "is from ENV PORT in the Dockerfile" };
+  const { start, dev } = (packageJson?.scripts ?? {}) as { start?: unknown; dev?: unknown };
+  for (const [name, script] of Object.entries({ start, dev })) {
+    const [, port] = /(?:\bPORT=|--port[= ]|\s-p[= ]?)(\d{1,5})\b/.exec(String(script ?? "")) ?? [];
+    if (isPort(port)) return { port: Number(port), reason: `is from the script \`${name}\` in package.json` };
+  }
+  return undefined;
+}
+
+function isPort(text: string | undefined): text is string {
+  return text !== undefined && Number(text) >= 1 && Number(text) <= 65_535;
+}

@@ -1,0 +1,92 @@
+/** An app file, from its text to its meaning. Pure. */
+import { parse, TomlError } from "smol-toml";
+import { readChecks } from "./checks.ts";
+import { type Finding, Findings } from "./findings.ts";
+import { readGroups } from "./groups.ts";
+import type { AppFile } from "./model.ts";
+import { findPositions } from "./positions.ts";
+import { METRICS, readDeploy, readImage, readInit } from "./release.ts";
+import { readMounts, readRestarts, readSizes } from "./resources.ts";
+import { Section } from "./section.ts";
+import { readServices } from "./services.ts";
+import { readKillSignal, readKillTimeout, readSwap } from "./stopping.ts";
+
+/** What came out of reading. */
+export interface Reading {
+  /** Undefined when there is an error among the findings. */
+  file: AppFile | undefined;
+  /** In the order of the text. */
+  findings: Finding[];
+}
+
+/** Reads `hibernaut.toml` or `fly.toml`. Never throws: what is wrong with the text is among the findings. */
+export function readAppFile(text: string): Reading {
+  const source = text.replace(/^\uFEFF/, "");
+  let document: Record<string, unknown>;
+  try {
+    document = parse(source, { integersAsBigInt: "asNeeded" });
+  } catch (error) {
+    return { file: undefined, findings: [syntaxFinding(error)] };
+  }
+  const findings = new Findings(findPositions(source, decodeKey));
+  const file = readDocument(new Section(document, [], findings));
+  const list = findings.list;
+  return { file: list.some(({ severity }) => severity === "error") ? undefined : file, findings: list };
+}
+
+function readDocument(top: Section): AppFile {
+  const groups = readGroups(top);
+  const { services, checks } = readServices(top, groups);
+  const { killTimeout: oldKillTimeout, ...init } = readInit(top);
+  const file: AppFile = {
+    app: top.string("app"),
+    primaryRegion: top.string("primary_region"),
+    image: readImage(top),
+    env: readEnv(top),
+    groups: [...groups.list],
+    init,
+    services,
+    checks: [...checks, ...readChecks(top, groups, services)],
+    mounts: readMounts(top, groups),
+    sizes: readSizes(top, groups),
+    restarts: readRestarts(top, groups),
+    killSignal: readKillSignal(top),
+    killTimeout: readKillTimeout(top) ?? oldKillTimeout,
+    swapMb: readSwap(top, services),
+    deployStrategy: readDeploy(top),
+  };
+  top.ignored(["metrics", "metric"], METRICS);
+  top.ignored("statics", "Not supported: the proxy serves no files. Let the app serve them.");
+  top.ignored("files", "Not supported: no files are written into a machine. Put them into the image.");
+  top.ignored("console_command", "It has no effect: name the command, `hibernaut machine exec <id> -- <command>`.");
+  top.ignored(["host_dedication_id", "host_dedication_key"], "It has no effect: there is one host.");
+  top.ignored("machine_checks", "Not supported: no machine is started to test another.");
+  top.ignored(["machine_config", "container", "containers"], "Not supported: a machine runs one image.");
+  top.ignored("regions", "It has no effect: there is one host.");
+  top.finish();
+  return file;
+}
+
+/** `[env]`; numbers and booleans become the text that TOML has for them. */
+function readEnv(top: Section): Record<string, string> {
+  const variables = top.sections("env").flatMap((section) => section.keys.map((name) => readVariable(section, name)));
+  return Object.fromEntries(variables.filter((one) => one !== undefined));
+}
+
+function readVariable(section: Section, name: string): [string, string] | undefined {
+  const value = section.raw(name);
+  if (["string", "number", "boolean", "bigint"].includes(typeof value)) return [name, String(value)];
+  return section.error(name, 'A variable is text. Write it in quotes, e.g. "value".');
+}
+
+function decodeKey(quoted: string): string {
+  return Object.keys(parse(`${quoted} = 0`))[0] ?? "";
+}
+
+/** The parser's words are `Invalid TOML document: ...` and a drawing of the place. */
+function syntaxFinding(error: unknown): Finding {
+  if (!(error instanceof TomlError)) throw error;
+  const [what = ""] = error.message.replace(/^Invalid TOML document: /, "").split("\n", 1);
+  const message = `This is not TOML: ${what}.`;
+  return { severity: "error", path: "", message, line: error.line, column: error.column };
+}

@@ -1,0 +1,124 @@
+/** What a machine has: `[[vm]]`, `[[mounts]]`, `[[restart]]`. */
+import type { Groups } from "./groups.ts";
+import type { Mount, Restart, Size } from "./model.ts";
+import type { Section } from "./section.ts";
+
+/** What the platform takes. */
+const MEMORY_MB = { minimum: 128, maximum: 32_768 } as const;
+const CPUS = { minimum: 1, maximum: 8 } as const;
+/** What one CPU of a size brings. */
+const MB_PER_CPU: Record<string, number> = { "shared-cpu": 256, performance: 2048, "dedicated-cpu": 2048 };
+const NO_GPU = "Not supported: machines have no GPU.";
+
+/** `[[vm]]`, `[vm]` and the old names `compute` and `computes`. */
+export function readSizes(top: Section, groups: Groups): Size[] {
+  return ["vm", "compute", "computes"].flatMap((key) => top.sections(key)).map((section) => readSize(section, groups));
+}
+
+function readSize(section: Section, groups: Groups): Size {
+  const preset = readPreset(section);
+  const memory = section.megabytes("memory", "m");
+  const exact = section.integer("memory_mb", { minimum: 0, maximum: Number.MAX_SAFE_INTEGER }) || undefined;
+  if (memory !== undefined && exact !== undefined && memory !== exact)
+    section.warning("memory", `\`memory_mb\` says ${exact} MB, and counts. Remove one of the two.`);
+  const size = {
+    groups: groups.named(section),
+    cpus: section.integer("cpus", CPUS) ?? preset?.cpus,
+    memoryMb: exact ?? memory ?? preset?.memoryMb,
+  };
+  refuseImpossible(section, size);
+  section.ignored("cpu_kind", "It has no effect: all CPUs are the host's.");
+  section.ignored(["gpus", "gpu_kind"], NO_GPU);
+  section.ignored("kernel_args", "Not supported: the guest bundle decides how the kernel starts.");
+  section.ignored(["host_dedication_id", "host_dedication_key"], "It has no effect: there is one host.");
+  section.ignored("persist_rootfs", "Not supported: what a machine writes outside volumes is lost when it stops.");
+  section.finish();
+  return size;
+}
+
+function readPreset(section: Section): { cpus: number; memoryMb: number } | undefined {
+  const name = section.string("size");
+  const [, kind = "", count] = /^(shared-cpu|performance|dedicated-cpu)-(\d{1,3})x$/.exec(name ?? "") ?? [];
+  const perCpu = MB_PER_CPU[kind];
+  if (perCpu !== undefined) return { cpus: Number(count), memoryMb: Number(count) * perCpu };
+  if (name !== undefined && /^(?:a10|l40s|a100-)/.test(name)) section.warning("size", NO_GPU);
+  else if (name !== undefined)
+    section.error("size", `There is no size "${name}". Write e.g. "shared-cpu-1x", or memory and cpus instead.`);
+  return undefined;
+}
+
+/** At the key that says so: the platform would refuse the machine. */
+function refuseImpossible(section: Section, { cpus, memoryMb }: Size): void {
+  const memoryKey = ["memory_mb", "memory", "size"].find((key) => section.has(key)) ?? "memory";
+  if (memoryMb !== undefined && (memoryMb < MEMORY_MB.minimum || memoryMb > MEMORY_MB.maximum))
+    section.error(
+      memoryKey,
+      `It means ${memoryMb} MB; a machine has ${MEMORY_MB.minimum} to ${MEMORY_MB.maximum} MB of memory.`,
+    );
+  if (memoryMb !== undefined && !Number.isInteger(memoryMb))
+    section.error(memoryKey, `It means ${memoryMb} MB. Write whole megabytes.`);
+  if (cpus !== undefined && cpus > CPUS.maximum)
+    section.error(
+      "size",
+      `It means ${cpus} CPUs; a machine has at most ${CPUS.maximum}. Add \`cpus\` to say how many.`,
+    );
+}
+
+/** `[[mounts]]`, `[mounts]` and the old `[mount]`. */
+export function readMounts(top: Section, groups: Groups): Mount[] {
+  const sections = ["mounts", "mount"].flatMap((key) => top.sections(key));
+  return sections.flatMap((section) => readMount(section, groups));
+}
+
+function readMount(section: Section, groups: Groups): Mount[] {
+  if (section.keys.length === 0) return [];
+  const source = section.string("source");
+  const destination = section.string("destination");
+  const sizeMb = section.megabytes("initial_size", "g");
+  const inGroups = groups.of(section);
+  section.ignored(
+    ["auto_extend_size_threshold", "auto_extend_size_increment", "auto_extend_size_limit"],
+    "Not supported: a volume keeps its size until it is extended by hand.",
+  );
+  section.ignored(
+    ["snapshot_retention", "scheduled_snapshots"],
+    "Not supported: volumes are not backed up by themselves.",
+  );
+  section.finish();
+  if (source === undefined)
+    section.findings.warning(
+      section.path,
+      "It has no `source`: the volume is named `data`. Add the name it should have.",
+    );
+  if (destination === undefined) {
+    section.findings.error(section.path, 'It has no `destination`. Add the folder, e.g. destination = "/data".');
+    return [];
+  }
+  if (!destination.startsWith("/") || /^\/+$/.test(destination))
+    section.error("destination", `It takes an absolute folder other than /, not "${destination}".`);
+  const sizeGb = sizeMb === undefined ? undefined : Math.max(1, Math.ceil(sizeMb / 1024));
+  return [{ groups: inGroups, source: source ?? "data", destination, sizeGb }];
+}
+
+const POLICIES = {
+  no: "no",
+  never: "no",
+  "on-failure": "on-failure",
+  "on-fail": "on-failure",
+  always: "always",
+} as const;
+
+/** `[[restart]]` and `[restart]`. */
+export function readRestarts(top: Section, groups: Groups): Restart[] {
+  return top.sections("restart").map((section) => {
+    const policy = section.choice("policy", Object.keys(POLICIES) as (keyof typeof POLICIES)[]);
+    const range = { minimum: 0, maximum: 1000 };
+    const restart = {
+      groups: groups.of(section),
+      policy: policy && POLICIES[policy],
+      maxRetries: section.integer("retries", range) ?? section.integer("max_retries", range),
+    };
+    section.finish();
+    return restart;
+  });
+}

@@ -1,0 +1,179 @@
+/**
+ * A table of an app file, read key by key. It knows which keys were asked for: what is left when
+ * `finish` is called is unknown, and nothing of a file can be dropped silently.
+ */
+import type { Findings } from "./findings.ts";
+import { elsewhere } from "./elsewhere.ts";
+import { nearest } from "./nearest.ts";
+import type { Path } from "./positions.ts";
+import { parseMegabytes, parseSeconds } from "./quantities.ts";
+
+type Table = Record<string, unknown>;
+
+/** Bounds, both included. */
+interface Range {
+  minimum: number;
+  maximum: number;
+}
+
+/** One table. Every reader gives undefined for a key that is absent, or wrong and reported. */
+export class Section {
+  readonly path: Path;
+  readonly findings: Findings;
+  readonly #table: Table;
+  readonly #known = new Set<string>();
+
+  constructor(table: Table, path: Path, findings: Findings) {
+    this.#table = table;
+    this.path = path;
+    this.findings = findings;
+  }
+
+  /** The value as it is; the key counts as known from now on. */
+  raw(key: string): unknown {
+    this.#known.add(key);
+    return Object.hasOwn(this.#table, key) ? this.#table[key] : undefined;
+  }
+
+  get keys(): string[] {
+    return Object.keys(this.#table);
+  }
+
+  has(key: string): boolean {
+    return this.raw(key) !== undefined;
+  }
+
+  at(key: string): Path {
+    return [...this.path, key];
+  }
+
+  error(key: string, message: string): undefined {
+    this.findings.error(this.at(key), message);
+  }
+
+  warning(key: string, message: string): void {
+    this.findings.warning(this.at(key), message);
+  }
+
+  string(key: string): string | undefined {
+    const value = this.raw(key);
+    if (value === undefined || typeof value === "string") return value;
+    return this.#wrong(key, 'text in quotes, e.g. "value"', value);
+  }
+
+  choice<T extends string>(key: string, choices: readonly T[]): T | undefined {
+    const value = this.string(key);
+    const choice = choices.find((one) => one === value?.toLowerCase());
+    if (value !== undefined && choice === undefined)
+      this.error(key, `It knows no "${value}". Write one of: ${choices.join(", ")}.`);
+    return choice;
+  }
+
+  boolean(key: string): boolean | undefined {
+    const value = this.raw(key);
+    if (value === undefined || typeof value === "boolean") return value;
+    return this.#wrong(key, "true or false", value);
+  }
+
+  /** A whole number; digits in quotes count, because old files have them. */
+  integer(key: string, { minimum, maximum }: Range): number | undefined {
+    const value = this.raw(key);
+    if (value === undefined) return undefined;
+    const number = typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
+    if (typeof number === "number" && Number.isInteger(number) && number >= minimum && number <= maximum) return number;
+    return this.#wrong(key, `a whole number from ${minimum} to ${maximum}`, value);
+  }
+
+  /** A list of texts; one text alone is a list of one. */
+  strings(key: string): string[] | undefined {
+    const value = this.raw(key);
+    if (value === undefined) return undefined;
+    const list: unknown[] = Array.isArray(value) ? value : [value];
+    if (list.every((one) => typeof one === "string")) return list;
+    return this.#wrong(key, 'a list of texts, e.g. ["app"]', value);
+  }
+
+  /** Seconds; a number without a unit counts `unit`. */
+  seconds(key: string, unit: "s" | "ms", maximum = Number.POSITIVE_INFINITY): number | undefined {
+    const value = this.raw(key);
+    if (value === undefined || value === "") return undefined;
+    const seconds = isTextOrNumber(value) ? parseSeconds(value, unit) : undefined;
+    if (seconds === undefined) return this.#wrong(key, 'a time, e.g. "30s" or "1m30s"', value);
+    if (seconds > maximum) return this.error(key, `It is ${seconds} seconds, and at most ${maximum} are possible.`);
+    return seconds;
+  }
+
+  /** Megabytes; a number without a unit counts `unit`. */
+  megabytes(key: string, unit: "m" | "g"): number | undefined {
+    const value = this.raw(key);
+    if (value === undefined) return undefined;
+    const megabytes = isTextOrNumber(value) ? parseMegabytes(value, unit) : undefined;
+    return megabytes ?? this.#wrong(key, 'a size, e.g. "512mb" or "1gb"', value);
+  }
+
+  /** A table. */
+  section(key: string): Section | undefined {
+    const value = this.raw(key);
+    if (value === undefined) return undefined;
+    if (isTable(value)) return new Section(value, this.at(key), this.findings);
+    return this.#wrong(key, `a table, e.g. [${key}]`, value);
+  }
+
+  /** An array of tables; one table alone is an array of one. */
+  sections(key: string): Section[] {
+    const value = this.raw(key);
+    if (value === undefined) return [];
+    if (isTable(value)) return [new Section(value, this.at(key), this.findings)];
+    if (Array.isArray(value) && value.every(isTable))
+      return value.map((table, index) => new Section(table, [...this.at(key), index], this.findings));
+    this.#wrong(key, `a table, e.g. [[${key}]]`, value);
+    return [];
+  }
+
+  /** Keys that are known and have no effect here. One that asks for nothing (false, 0, empty) has none anywhere. */
+  ignored(keys: string | readonly string[], why: string): void {
+    for (const key of typeof keys === "string" ? [keys] : keys)
+      if (asksForSomething(this.raw(key))) this.warning(key, why);
+  }
+
+  /** The whole table has no effect. */
+  ignoredWhole(why: string): void {
+    for (const key of this.keys) this.#known.add(key);
+    this.findings.warning(this.path, why);
+  }
+
+  /** Reports every key that nobody asked for. */
+  finish(): void {
+    for (const key of this.keys.filter((one) => !this.#known.has(one))) {
+      const place = elsewhere(key, this.path);
+      const near = nearest(key, this.#known);
+      const hint = place ? ` It belongs ${place}.` : near ? ` Did you mean \`${near}\`?` : "";
+      this.warning(key, `No such key is known; it has no effect.${hint}`);
+    }
+  }
+
+  #wrong(key: string, expected: string, value: unknown): undefined {
+    return this.error(key, `It takes ${expected}, not ${shown(value)}.`);
+  }
+}
+
+function isTable(value: unknown): value is Table {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}
+
+function isTextOrNumber(value: unknown): value is string | number {
+  return typeof value === "string" || (typeof value === "number" && value >= 0);
+}
+
+function asksForSomething(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  if (isTable(value)) return Object.keys(value).length > 0;
+  return value !== undefined && value !== false && value !== 0 && value !== "";
+}
+
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return "a list";
+  if (isTable(value)) return "a table";
+  if (value instanceof Date) return "a date";
+  return typeof value === "string" ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,151 @@
+/** `[http_service]` and `[[services]]`. */
+import { readHttpChecks, readTcpChecks } from "./checks.ts";
+import type { Groups } from "./groups.ts";
+import type { Check, Concurrency, Service } from "./model.ts";
+import { FORCE_HTTPS, readReach } from "./ports.ts";
+import type { Section } from "./section.ts";
+
+/** As in Fly's. */
+const DEFAULT_PORT = 8080;
+const PORTS = { minimum: 1, maximum: 65_535 } as const;
+/** What the platform takes. */
+const MAX_IDLE_S = 86_400;
+const MAX_LIMIT = 1_000_000;
+
+/** All services, and the checks that stand with them. */
+export interface Services {
+  services: Service[];
+  checks: Check[];
+}
+
+/** A service with the table it came from and the checks that stand there. */
+interface Found {
+  section: Section;
+  service: Service;
+  checks: Check[];
+}
+
+/** Reads both forms. */
+export function readServices(top: Section, groups: Groups): Services {
+  const found = top.sections("http_service").map((section) => readService(section, groups, "web"));
+  for (const section of top.sections("services")) {
+    if (section.keys.length === 0) continue; // `[[services]]` alone, as some generators leave it
+    if (section.raw("protocol") === "udp") section.ignoredWhole("UDP is not supported: the service is left out.");
+    else if (found.length > 0 && !section.has("internal_port")) section.ignoredWhole(NO_PORT);
+    else found.push(readService(section, groups, readReach(section)));
+  }
+  warnOfSecond(found);
+  return { services: found.map(({ service }) => service), checks: found.flatMap(({ checks }) => checks) };
+}
+
+/** Often the rest of a file that was moved to [http_service]. A port that nobody listens on would delay every start. */
+const NO_PORT =
+  "It has no `internal_port`, and there is a service before it: it is left out. Add the port, or remove it.";
+
+function readService(section: Section, groups: Groups, reach: Service["reach"]): Found {
+  const service: Service = {
+    groups: groups.of(section),
+    internalPort: section.integer("internal_port", PORTS) ?? DEFAULT_PORT,
+    reach,
+    autostop: readAutostop(section),
+    autostart: section.boolean("auto_start_machines"),
+    minMachinesRunning: section.integer("min_machines_running", { minimum: 0, maximum: 1000 }),
+    idleTimeout: readIdleTimeout(section),
+    concurrency: readConcurrency(section),
+  };
+  refuseSleepWithoutWaking(section, service);
+  const checks = [...readTcpChecks(section, service), ...readHttpChecks(section, service)];
+  section.ignored("force_https", FORCE_HTTPS);
+  section.ignored(
+    ["http_options", "tls_options", "proxy_proto_options"],
+    "Not supported: the proxy has no such options per service.",
+  );
+  section.ignored("machine_checks", "Not supported: no machine is started to test another.");
+  section.ignored("script_checks", "Not supported: a check asks a port, it runs no program.");
+  section.finish();
+  return { section, service, checks };
+}
+
+/** `true` is the form from before there was suspend, and means stop. */
+function readAutostop(section: Section): Service["autostop"] {
+  const value = section.raw("auto_stop_machines");
+  if (typeof value === "boolean") return value ? "stop" : "off";
+  return section.choice("auto_stop_machines", ["suspend", "stop", "off"]);
+}
+
+function readIdleTimeout(section: Section): number | undefined {
+  const seconds = section.seconds("idle_timeout", "s", MAX_IDLE_S);
+  if (seconds === 0) return section.error("idle_timeout", "It must be at least one second.");
+  return seconds === undefined ? undefined : Math.ceil(seconds);
+}
+
+function refuseSleepWithoutWaking(section: Section, service: Service): void {
+  const { autostop = "off", autostart = true, reach } = service;
+  if (autostop === "off") return;
+  if (reach === "private") {
+    section.warning(
+      "auto_stop_machines",
+      'Read as "off": the proxy sees no request to this service, so nothing would wake the machine.',
+    );
+    service.autostop = "off";
+  } else if (!autostart) {
+    section.error(
+      "auto_start_machines",
+      `With \`auto_stop_machines\` on and this off, a machine that went to sleep would never be started again. Set it to true, or auto_stop_machines to "off".`,
+    );
+  }
+}
+
+/** A table, an array of one table, or the old text `"soft,hard"`. */
+function readConcurrency(section: Section): Concurrency | undefined {
+  const raw = section.raw("concurrency");
+  if (typeof raw === "string") {
+    const [, soft, hard] = /^\s*(\d{1,6})\s*,\s*(\d{1,6})\s*$/.exec(raw) ?? [];
+    if (soft === undefined)
+      return section.error("concurrency", 'It takes a table, e.g. { type = "requests", soft_limit = 20 }.');
+    return { type: "requests", softLimit: Number(soft) || undefined, hardLimit: Number(hard) || undefined };
+  }
+  const [first, ...others] = section.sections("concurrency");
+  for (const other of others) other.ignoredWhole("A service has one concurrency: the first one counts.");
+  return first && readLimits(first);
+}
+
+function readLimits(section: Section): Concurrency {
+  const range = { minimum: 0, maximum: MAX_LIMIT };
+  const limits: Concurrency = {
+    // As in Fly's: a table that does not say what it counts counts connections.
+    type: section.choice("type", ["requests", "connections"]) ?? "connections",
+    // 0 is no limit, as in Fly's.
+    softLimit: section.integer("soft_limit", range) || undefined,
+    hardLimit: section.integer("hard_limit", range) || undefined,
+  };
+  const { softLimit, hardLimit } = limits;
+  if (softLimit !== undefined && hardLimit !== undefined && softLimit > hardLimit)
+    section.error(
+      "soft_limit",
+      `It is over \`hard_limit\` (${hardLimit}): no machine would ever reach it. Set it to at most ${hardLimit}.`,
+    );
+  section.finish();
+  return limits;
+}
+
+/** The proxy brings requests to one port of a machine. */
+function warnOfSecond(found: readonly Found[]): void {
+  const inOrder = found.filter(({ service }) => service.reach !== "private");
+  inOrder.sort((a, b) => byReach(a.service, b.service));
+  for (const [index, { section, service }] of inOrder.entries()) {
+    const sharesGroup = (other: Found) => other.service.groups.some((group) => service.groups.includes(group));
+    const port = inOrder.slice(0, index).find(sharesGroup)?.service.internalPort;
+    if (port !== undefined && port !== service.internalPort)
+      section.findings.warning(
+        section.path,
+        `The proxy brings requests to one port of a machine, here ${port}. Port ${service.internalPort} answers at the machine's own address only.`,
+      );
+  }
+}
+
+/** The order in which services go into a machine: the platform's proxy serves the first one. */
+export function byReach(a: Service, b: Service): number {
+  const order = ["web", "other", "private"];
+  return order.indexOf(a.reach) - order.indexOf(b.reach);
+}

@@ -1,0 +1,32 @@
+/** `kill_signal`, `kill_timeout` and `swap_size_mb`: keys at the top of the file. */
+import { constants } from "node:os";
+import type { Service } from "./model.ts";
+import type { Section } from "./section.ts";
+
+/** What the platform takes, and Fly too. */
+const MAX_KILL_TIMEOUT_S = 300;
+const SWAP_MB = { minimum: 0, maximum: 32_768 } as const;
+
+/** The name of the signal that asks the app to end. */
+export function readKillSignal(top: Section): string | undefined {
+  const name = top.string("kill_signal");
+  if (name === undefined || name === "" || Object.hasOwn(constants.signals, name)) return name || undefined;
+  return top.error("kill_signal", `There is no signal "${name}". Write one of signal(7), such as SIGTERM or SIGINT.`);
+}
+
+/** Whole seconds: the platform counts no parts of them. */
+export function readKillTimeout(top: Section): number | undefined {
+  const seconds = top.seconds("kill_timeout", "s", MAX_KILL_TIMEOUT_S);
+  return seconds === undefined ? undefined : Math.ceil(seconds);
+}
+
+/** Swap, and a warning where it keeps machines from sleeping. */
+export function readSwap(top: Section, services: readonly Service[]): number | undefined {
+  const swapMb = top.integer("swap_size_mb", SWAP_MB);
+  if (swapMb !== undefined && swapMb > 0 && services.some(({ autostop }) => autostop === "suspend"))
+    top.warning(
+      "swap_size_mb",
+      "A machine with swap cannot be suspended: what is swapped out is not in the snapshot. Remove it and give more memory.",
+    );
+  return swapMb;
+}

@@ -1,0 +1,127 @@
+/** `hibernaut deploy` and `hibernaut releases`: from an app file to running machines. */
+import type { HibernautClient } from "@hibernaut/client";
+import { type Command, command } from "../command.ts";
+import { toFailure } from "../failure.ts";
+import { ago, table } from "../terminal.ts";
+
+/** A cold start under software emulation takes seconds, and an app its time to answer. */
+const WAIT_TIMEOUT_S = 120;
+const DEFAULT_RELEASES = 25;
+
+interface DeployOptions {
+  config?: string;
+  image?: string;
+  env?: string[];
+  strategy?: "rolling" | "immediate";
+  strict?: boolean;
+  waitTimeout?: number;
+}
+
+const deploy = command<DeployOptions>({
+  name: "deploy",
+  summary: "Bring the app to the version that its app file asks for",
+  description:
+    "Makes or updates the machines one by one. One that runs is replaced, and must pass its checks before the next; one that sleeps keeps sleeping, loses its snapshot, and starts with the new version. Running it again goes on where it was interrupted.",
+  options: [
+    { flags: "-c, --config <file>", description: "the app file; else ./hibernaut.toml, else ./fly.toml" },
+    { flags: "--image <reference>", description: "image to run, instead of the file's; an older one rolls back" },
+    { flags: "-e, --env <NAME=value>", description: "environment variable; may repeat", repeats: true },
+    {
+      flags: "--strategy <strategy>",
+      description: "rolling (default), or immediate: all at once",
+      choices: ["rolling", "immediate"],
+    },
+    { flags: "--strict", description: "fail on keys of the app file that have no effect" },
+    {
+      flags: "--wait-timeout <seconds>",
+      description: `how long a machine may take to pass its checks (default: ${WAIT_TIMEOUT_S})`,
+      minimum: 1,
+    },
+  ],
+  ofApp: true,
+  examples: [
+    "hibernaut deploy",
+    "hibernaut deploy --image registry.example.com/shop:v42",
+    "hibernaut deploy --config fly.toml --image oci:/srv/shop:latest --strategy immediate",
+  ],
+  async run(context, _args, options) {
+    const [{ readDeployment }, { planDeploy }, { rollOut }] = await Promise.all([
+      import("../deploy/deployment.ts"),
+      import("../deploy/plan.ts"),
+      import("../deploy/rollout.ts"),
+    ]);
+    const { groups, image, strategy } = await readDeployment(options);
+    const client = await context.client();
+    await ensureApp(client, context.app);
+    const release = await context.progress(
+      `Bringing ${image} to the platform`,
+      client.beginRelease(context.app, { image }),
+    );
+    const { steps, others } = planDeploy(groups, await client.listMachines(context.app), release.image.digest);
+    for (const { id } of others) say(`Machine ${id} belongs to no process group of the app file and is left alone.`);
+    try {
+      const waitTimeout = options.waitTimeout ?? WAIT_TIMEOUT_S;
+      const machines = await rollOut(context, steps, {
+        strategy: options.strategy ?? strategy,
+        waitTimeout,
+        onStep: say,
+      });
+      await client.endRelease(context.app, release.version, { status: "complete" });
+      return {
+        document: { release: release.version, image: release.image, machines },
+        text: `App ${context.app} is at release ${release.version}: ${summary(machines)}.`,
+      };
+    } catch (error) {
+      // The reason is what counts, also when the platform cannot be told.
+      const description = toFailure(error).message.slice(0, 500);
+      await client.endRelease(context.app, release.version, { status: "failed", description }).catch(() => {});
+      throw error;
+    }
+  },
+});
+
+const releases = command<{ limit?: number }>({
+  name: "releases",
+  summary: "List what was deployed, newest first",
+  description: "`hibernaut deploy --image <reference>` with an older one goes back to it.",
+  options: [{ flags: "--limit <count>", description: `how many (default: ${DEFAULT_RELEASES})`, minimum: 1 }],
+  ofApp: true,
+  examples: ["hibernaut releases --app shop"],
+  async run(context, _args, { limit = DEFAULT_RELEASES }) {
+    const list = await (await context.client()).listReleases(context.app, { limit });
+    const rows = list.map((release) => [
+      `v${release.version}`,
+      release.status,
+      release.image.ref,
+      ago(release.created_at),
+      release.description,
+    ]);
+    const text =
+      list.length === 0
+        ? `Nothing was deployed to ${context.app} yet.`
+        : table([["VERSION", "STATUS", "IMAGE", "WHEN", "DESCRIPTION"], ...rows]);
+    return { document: list, text };
+  },
+});
+
+async function ensureApp(client: HibernautClient, app: string): Promise<void> {
+  try {
+    await client.createApp(app);
+    say(`App ${app} is created.`);
+  } catch (error) {
+    if (toFailure(error).error !== "already_exists") throw error;
+  }
+}
+
+function summary(machines: readonly { action: string }[]): string {
+  const counts = Map.groupBy(machines, ({ action }) => action);
+  return [...counts].map(([action, list]) => `${list.length} ${action}`).join(", ") || "it has no machines";
+}
+
+/** What goes on belongs beside the result. */
+function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** They are about an app as a whole, and stand at the top: people type them most. */
+export const deployCommands: readonly Command[] = [deploy, releases];

@@ -1,0 +1,105 @@
+/** `hibernaut secrets` */
+import type { HibernautClient, SecretsEffect } from "@hibernaut/client";
+import { command, type Noun, type Option } from "../command.ts";
+import { UsageError } from "../failure.ts";
+import { readSecrets } from "../secret-arguments.ts";
+import { ago, confirm, table } from "../terminal.ts";
+
+const YES: readonly Option[] = [{ flags: "-y, --yes", description: "do not ask before snapshots are discarded" }];
+const EFFECT =
+  "Machines get secrets as environment variables when they start from scratch. Those that sleep lose their snapshots, because these hold what was before; those that run see the change after a restart.";
+
+const set = command<{ yes?: boolean }>({
+  name: "set",
+  summary: "Set secrets of an app",
+  description: EFFECT,
+  arguments: [
+    { usage: "<NAME=value...>", description: "NAME=- reads the value from standard input, NAME=@file from a file" },
+  ],
+  options: YES,
+  ofApp: true,
+  examples: [
+    "hibernaut secrets set API_KEY=@key.txt LOG_TOKEN=abc --app shop",
+    "pass show db | hibernaut secrets set DB_PASSWORD=- --app shop --yes",
+  ],
+  async run(context, words, { yes = false }) {
+    const { app } = context;
+    const { values, usedStdin } = await readSecrets(words);
+    const client = await context.client();
+    await agree(await client.setSecrets(app, values, { dryRun: true }), { yes, canAsk: !usedStdin });
+    const effect = await client.setSecrets(app, values);
+    const names = Object.keys(values);
+    return { document: { secrets: names, ...effect }, text: effectText(`Set: ${names.join(", ")}.`, effect) };
+  },
+});
+
+const list = command({
+  name: "list",
+  summary: "List the secrets of an app, without their values",
+  description: "Equal values have equal digests.",
+  ofApp: true,
+  examples: ["hibernaut secrets list --app shop"],
+  async run(context) {
+    const secrets = await (await context.client()).listSecrets(context.app);
+    const rows = secrets.map(({ name, digest, updated_at }) => [name, digest, ago(updated_at)]);
+    const text =
+      secrets.length === 0 ? `App ${context.app} has no secrets.` : table([["NAME", "DIGEST", "UPDATED"], ...rows]);
+    return { document: secrets, text };
+  },
+});
+
+const unset = command<{ yes?: boolean }>({
+  name: "unset",
+  summary: "Unset secrets of an app",
+  description: EFFECT,
+  arguments: [{ usage: "<NAME...>", description: "names of the secrets" }],
+  options: YES,
+  ofApp: true,
+  examples: ["hibernaut secrets unset LOG_TOKEN --app shop"],
+  async run(context, words, { yes = false }) {
+    const names = [...new Set(words)];
+    const client = await context.client();
+    // Every name is looked up before the first one is unset.
+    await agree(await unsetAll(client, context.app, names, { dryRun: true }), { yes, canAsk: true });
+    const effect = await unsetAll(client, context.app, names);
+    return { document: { secrets: names, ...effect }, text: effectText(`Unset: ${names.join(", ")}.`, effect) };
+  },
+});
+
+async function unsetAll(
+  client: HibernautClient,
+  app: string,
+  names: readonly string[],
+  options?: { dryRun: boolean },
+): Promise<SecretsEffect> {
+  const effects: SecretsEffect[] = [];
+  for (const name of names) effects.push(await client.unsetSecret(app, name, options));
+  const every = (ids: (effect: SecretsEffect) => string[]) => [...new Set(effects.flatMap(ids))];
+  return { discarded: every(({ discarded }) => discarded), pending: every(({ pending }) => pending) };
+}
+
+/** Says which snapshots would go, before they do, and asks where somebody can answer. */
+async function agree({ discarded }: SecretsEffect, { yes, canAsk }: { yes: boolean; canAsk: boolean }): Promise<void> {
+  if (discarded.length === 0) return;
+  const warning = `The snapshots of ${discarded.join(", ")} will be discarded: they start from scratch next time.`;
+  if (yes) return void process.stderr.write(`${warning}\n`);
+  if (!canAsk || !process.stdin.isTTY) throw new UsageError(`Nothing was changed. ${warning} Add --yes to agree.`);
+  if (!(await confirm(`${warning} Go on?`))) throw new UsageError("Nothing was changed.");
+}
+
+function effectText(done: string, { discarded, pending }: SecretsEffect): string {
+  return [
+    done,
+    discarded.length > 0 && `Snapshots discarded: ${discarded.join(", ")}.`,
+    pending.length > 0 && `Machines that run see it after: hibernaut machine restart ${pending.join(" ")}`,
+  ]
+    .filter((line) => line !== false)
+    .join("\n");
+}
+
+/** The commands about secrets. */
+export const secrets: Noun = {
+  name: "secrets",
+  summary: "What apps are told and nobody is shown",
+  commands: [set, list, unset],
+};

@@ -1,0 +1,27 @@
+/** `hibernaut uninstall`: takes the platform off this host. */
+import { command } from "../command.ts";
+import { requireNode } from "../node-version.ts";
+
+/** For a platform that is stopped; the software itself is a folder that is deleted by hand. */
+export const uninstall = command<{ data?: boolean }>({
+  name: "uninstall",
+  summary: "Remove the platform's network and guests from this host",
+  description:
+    "Ends the machines that still run and removes taps, bridge and firewall rules. The platform itself must be stopped. Apps, images and suspended machines stay in the data folder, and the next start of the platform goes on with them, unless --data deletes it.",
+  options: [{ flags: "--data", description: "delete the data folder, too, with every app and machine" }],
+  examples: ["hibernaut uninstall", "hibernaut uninstall --data"],
+  async run(_context, _args, { data = false }) {
+    requireNode();
+    const [platform, { readSettings }] = await Promise.all([
+      import("@hibernaut/platform/uninstall.ts"),
+      import("@hibernaut/platform/settings.ts"),
+    ]);
+    const { dataDir } = readSettings(process.env);
+    const done = await platform.uninstall({ dataDir, data });
+    const kept = done.data ? `${dataDir} is deleted.` : `${dataDir} is left as it is.`;
+    return {
+      document: { guests_ended: done.guests, data_deleted: done.data, data_dir: dataDir },
+      text: `Nothing of Hibernaut is left in this host's network. Machines that were ended: ${done.guests}. ${kept}`,
+    };
+  },
+});

@@ -1,0 +1,71 @@
+/** What a deploy has to do: a pure rule, so that running it again goes on where it was interrupted. */
+import type { Machine, MachineConfig } from "@hibernaut/client";
+import { GROUP_METADATA } from "../appfile/machine-configs.ts";
+
+/** The machines that a process group should have. */
+export interface WantedGroup {
+  config: MachineConfig;
+  /** How many, if the file says so; else as many as there are, and one at least. */
+  count?: number;
+}
+
+export type Step =
+  | { kind: "create"; group: string; config: MachineConfig }
+  /** `running`: it is replaced and has to pass its checks; else it stays as it is, and starts with the new version. */
+  | { kind: "update"; group: string; machine: Machine; config: MachineConfig; running: boolean }
+  | { kind: "keep"; group: string; machine: Machine };
+
+export interface Plan {
+  /** Running machines first: what is wrong with the new version shows there. */
+  steps: Step[];
+  /** Machines of the app that no group of the file asks for. They are left alone. */
+  others: Machine[];
+}
+
+/** Compares what is wanted, with an image that is `digest` now, to the machines that there are. */
+export function planDeploy(
+  wanted: ReadonlyMap<string, WantedGroup>,
+  machines: readonly Machine[],
+  digest: string,
+): Plan {
+  const steps: Step[] = [];
+  for (const [group, { config, count = 1 }] of wanted) {
+    const own = machines.filter((machine) => groupOf(machine) === group);
+    for (const machine of own) {
+      if (isCurrent(machine, config, digest)) steps.push({ kind: "keep", group, machine });
+      else steps.push({ kind: "update", group, machine, config, running: isUp(machine) });
+    }
+    for (let missing = count - own.length; missing > 0; missing -= 1) steps.push({ kind: "create", group, config });
+  }
+  const others = machines.filter((machine) => !wanted.has(groupOf(machine) ?? ""));
+  return { steps: steps.toSorted((a, b) => rank(a) - rank(b)), others };
+}
+
+/** The process group that a machine was made for. */
+export function groupOf(machine: Machine): string | undefined {
+  return machine.config.metadata?.[GROUP_METADATA];
+}
+
+function isUp({ state }: Machine): boolean {
+  return state === "running" || state === "starting" || state === "updating";
+}
+
+function rank(step: Step): number {
+  if (step.kind === "update") return step.running ? 0 : 2;
+  return step.kind === "create" ? 1 : 3;
+}
+
+function isCurrent({ config, image, state }: Machine, wanted: MachineConfig, digest: string): boolean {
+  return state !== "failed" && image.digest === digest && canonical(config) === canonical(wanted);
+}
+
+/** Equal for equal values, whatever the order of their keys. */
+function canonical(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "";
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  const entries = Object.entries(value).filter(([, part]) => part !== undefined);
+  return `{${entries
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, part]) => `${JSON.stringify(key)}:${canonical(part)}`)
+    .join(",")}}`;
+}

@@ -1,0 +1,73 @@
+/** Carries out a plan: machines one by one, or all at once. */
+import type { Machine, MachineConfig } from "@hibernaut/client";
+import type { Context } from "../context.ts";
+import { waitFor } from "../waiting.ts";
+import { stopped, untilHealthy } from "./healthy.ts";
+import type { Step } from "./plan.ts";
+
+export interface RolloutOptions {
+  strategy: "rolling" | "immediate";
+  /** Seconds that a machine has to come up and pass its checks. */
+  waitTimeout: number;
+  /** Told what is being done. */
+  onStep(text: string): void;
+}
+
+/** What was done to one machine. */
+export interface Done {
+  machine_id: string;
+  action: "created" | "updated" | "kept";
+  state: string;
+}
+
+/** Rejects as soon as a machine does not pass; those after it were not touched. */
+export async function rollOut(context: Context, steps: readonly Step[], options: RolloutOptions): Promise<Done[]> {
+  if (options.strategy === "immediate") return Promise.all(steps.map((step) => carryOut(context, step)));
+  const done: Done[] = [];
+  for (const [index, step] of steps.entries()) {
+    const left = steps.slice(index + 1).filter(({ kind }) => kind === "update").length;
+    done.push(await carryOutAndWait(context, step, left, options));
+  }
+  return done;
+}
+
+async function carryOutAndWait(context: Context, step: Step, left: number, options: RolloutOptions): Promise<Done> {
+  if (step.kind !== "keep") options.onStep(describe(step));
+  const done = await carryOut(context, step);
+  if (step.kind === "keep") return done;
+  const { machine_id: id } = done;
+  if (step.kind === "update" && !step.running) {
+    const state = await waitFor(context, id, ["settled"], options);
+    options.onStep(`Machine ${id} is ${state === "running" ? "running" : "asleep"} and starts with the new version.`);
+    return { ...done, state: (await (await context.client()).getMachine(context.app, id)).state };
+  }
+  const verdict = await untilHealthy(context, id, options.waitTimeout);
+  const old = step.kind === "update" ? step.machine.config.image : undefined;
+  if (!verdict.ok) throw stopped(context, id, verdict.text, left, old === step.config.image ? undefined : old);
+  options.onStep(`Machine ${id} runs the new version: ${verdict.text}.`);
+  return { ...done, state: "running" };
+}
+
+async function carryOut(context: Context, step: Step): Promise<Done> {
+  const client = await context.client();
+  if (step.kind === "keep") return doneTo(step.machine, "kept");
+  if (step.kind === "create")
+    return doneTo(await client.createMachine(context.app, { config: step.config }), "created");
+  return doneTo(await client.updateMachine(context.app, step.machine.id, step.config), "updated");
+}
+
+function doneTo({ id, state }: Machine, action: Done["action"]): Done {
+  return { machine_id: id, action, state };
+}
+
+function describe(step: Exclude<Step, { kind: "keep" }>): string {
+  if (step.kind === "create") return `Creating a machine of process group ${step.group}`;
+  return step.running
+    ? `Replacing machine ${step.machine.id}`
+    : `Updating machine ${step.machine.id}, which is ${step.machine.state}`;
+}
+
+/** The same configuration with another amount of memory. */
+export function withMemory(config: MachineConfig, memoryMb: number): MachineConfig {
+  return { ...config, guest: { ...config.guest, memory_mb: memoryMb } };
+}

@@ -1,0 +1,13 @@
+import type { MachineConfig } from "@hibernaut/client";
+
+/** A part of a configuration, at any depth; arrays as long as they are. */
+type Part<T> = T extends readonly (infer U)[] ? Part<U>[] : T extends object ? { [K in keyof T]?: Part<T[K]> } : T;
+
+/** What a file of `files/` must come to. */
+export interface Expected {
+  app?: string;
+  /** Every process group, in order, with what its machines must have at least. */
+  means: Record<string, Part<MachineConfig>>;
+  /** Exactly the paths that are warned of, in the order of the file. */
+  warns: string[];
+}

@@ -1,0 +1,120 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { readSecrets } from "../src/secret-arguments.ts";
+import { startCli, type TestCli } from "./helpers.ts";
+
+let cli: TestCli;
+let hibernaut: TestCli["hibernaut"];
+let json: TestCli["json"];
+
+beforeAll(async () => {
+  cli = await startCli();
+  ({ hibernaut, json } = cli);
+}, 60_000);
+afterAll(() => cli.close());
+beforeEach(() => cli.server.machines.secrets.clear());
+
+const VALUE = "s3cret-value";
+const names = async () => (await json(["secrets", "list"])).document.map(({ name }: { name: string }) => name);
+
+async function suspendedMachine(): Promise<string> {
+  const { document } = await json(["machine", "run", "oci:/srv/app"]);
+  await hibernaut(["machine", "suspend", document.id]);
+  return document.id as string;
+}
+
+test("are set, listed and unset, and no value is ever shown", async () => {
+  expect((await hibernaut(["secrets", "list"])).stdout).toBe("App shop has no secrets.\n");
+  const set = await hibernaut(["secrets", "set", `A=${VALUE}`, "B=x=y", "C="]);
+  expect(set).toMatchObject({ code: 0, stdout: "Set: A, B, C.\n", stderr: "" });
+  const list = await hibernaut(["secrets", "list"]);
+  expect(list.stdout).toMatch(/^NAME +DIGEST +UPDATED\nA +[0-9a-f]{16} +.* ago\nB /);
+  expect(set.stdout + list.stdout).not.toContain(VALUE);
+  expect(await hibernaut(["secrets", "unset", "A", "B"])).toMatchObject({ code: 0, stdout: "Unset: A, B.\n" });
+  expect(await names()).toEqual(["C"]);
+  expect(await hibernaut(["secrets", "unset", "C", "NONE"])).toMatchObject({ code: 1 });
+  expect(await names()).toEqual(["C"]);
+});
+
+describe("a snapshot that would go", () => {
+  test("is named first; without a terminal and without --yes nothing happens", async () => {
+    const id = await suspendedMachine();
+    const refused = await hibernaut(["secrets", "set", `A=${VALUE}`]);
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toContain(`The snapshots of ${id} will be discarded`);
+    expect(refused.stderr).toContain("Add --yes");
+    expect(await names()).toEqual([]);
+    const done = await hibernaut(["secrets", "set", `A=${VALUE}`, "--yes"]);
+    expect(done).toMatchObject({ code: 0, stdout: `Set: A.\nSnapshots discarded: ${id}.\n` });
+    expect(done.stderr).toContain(`The snapshots of ${id} will be discarded`);
+    await hibernaut(["machine", "destroy", id]);
+  });
+
+  test("is named before an unset, too", async () => {
+    await hibernaut(["secrets", "set", "A=1"]);
+    const id = await suspendedMachine();
+    expect(await hibernaut(["secrets", "unset", "A"])).toMatchObject({ code: 2 });
+    expect(await json(["secrets", "unset", "A", "--yes"])).toEqual({
+      code: 0,
+      document: { secrets: ["A"], discarded: [id], pending: [] },
+    });
+    await hibernaut(["machine", "destroy", id]);
+  });
+});
+
+test("machines that run are told of", async () => {
+  const { document } = await json(["machine", "run", "oci:/srv/app"]);
+  const { stdout } = await hibernaut(["secrets", "set", "A=1"]);
+  expect(stdout).toBe(`Set: A.\nMachines that run see it after: hibernaut machine restart ${document.id}\n`);
+  await hibernaut(["machine", "destroy", document.id, "--force"]);
+});
+
+test("a value comes from standard input", async () => {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "../bin/hibernaut.js"), "secrets", "set", "A=-"], {
+    env: { ...process.env, HIBERNAUT_API_URL: cli.server.url, HIBERNAUT_API_TOKEN: cli.server.token, HIBERNAUT_APP: "shop" },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const ended = once(child, "exit");
+  child.stdin.end(`${VALUE}\n`);
+  expect(await text(child.stdout)).toBe("Set: A.\n");
+  expect(await ended).toEqual([0, null]);
+  await hibernaut(["secrets", "set", `B=${VALUE}`]);
+  const [a, b] = (await json(["secrets", "list"])).document;
+  expect(a.digest).toBe(b.digest);
+});
+
+describe("words", () => {
+  const read = async (words: string[], input = "") =>
+    (await readSecrets(words, Readable.from([Buffer.from(input)]))).values;
+
+  test("are read as they are, from a file or from standard input", async () => {
+    const file = join(cli.server.folder, "value");
+    writeFileSync(file, "two\nlines\n");
+    expect(await read(["A=a=b", "B=", "C=-", `D=@${file}`], "in\r\n")).toEqual({
+      A: "a=b",
+      B: "",
+      C: "in",
+      D: "two\nlines",
+    });
+    expect((await readSecrets(["A=1"])).usedStdin).toBe(false);
+  });
+
+  test.each([[[VALUE]], [[`=${VALUE}`]], [["A=1", "A=2"]], [["A=-", "B=-"]], [[`A=@/no/${VALUE}`]]])(
+    "that are wrong are a usage error that repeats none: %#",
+    async (words) => {
+      const failure = await read(words).catch((error: unknown) => error);
+      expect(failure).toMatchObject({ code: "usage", message: expect.not.stringContaining(VALUE) });
+    },
+  );
+
+  test("bytes that are no text are refused", async () => {
+    await expect(readSecrets(["A=-"], Readable.from([Buffer.from([0xff, 0xfe])]))).rejects.toMatchObject({
+      code: "usage",
+    });
+  });
+});

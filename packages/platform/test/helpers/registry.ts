@@ -1,0 +1,86 @@
+/** Debian's docker-registry on a loopback port, with an app of ours in it. */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { packNodeApp } from "../../../../scripts/lib/node-image.mjs";
+
+const run = promisify(execFile);
+const UNPACKED = join(import.meta.dirname, "../../../../.build/test-tools/usr/bin/docker-registry");
+const PROGRAM = existsSync(UNPACKED) ? UNPACKED : "docker-registry";
+const START_MS = 10_000;
+
+export class TestRegistry {
+  /** `127.0.0.1:port` */
+  readonly host: string;
+  readonly #folder: string;
+  readonly #child: ChildProcess;
+
+  private constructor(host: string, folder: string, child: ChildProcess) {
+    this.host = host;
+    this.#folder = folder;
+    this.#child = child;
+  }
+
+  static async start(): Promise<TestRegistry> {
+    const folder = await mkdtemp(join(tmpdir(), "hibernaut-registry-"));
+    const host = `127.0.0.1:${await freePort()}`;
+    const config = {
+      version: 0.1,
+      storage: { filesystem: { rootdirectory: join(folder, "blobs") } },
+      http: { addr: host },
+    };
+    await writeFile(join(folder, "registry.yml"), JSON.stringify(config));
+    const child = spawn(PROGRAM, ["serve", join(folder, "registry.yml")], { stdio: "ignore" });
+    const registry = new TestRegistry(host, folder, child);
+    await registry.#answers();
+    return registry;
+  }
+
+  /** Packs a Node program that serves HTTP on port 8080 and pushes it. Returns its reference. */
+  async push(name: string, program: string): Promise<string> {
+    const source = join(this.#folder, "server.mjs");
+    await writeFile(source, program);
+    const layout = join(this.#folder, "layout");
+    await packNodeApp({
+      out: layout,
+      inputs: [source],
+      config: {
+        Env: ["PATH=/usr/local/bin:/usr/bin:/bin"],
+        Entrypoint: ["node"],
+        Cmd: ["/app/server.mjs"],
+        WorkingDir: "/app",
+      },
+      files: async () => [{ from: source, to: "app/server.mjs" }],
+    });
+    const target = `docker://${this.host}/${name}`;
+    await run("skopeo", ["--insecure-policy", "copy", "-q", "--dest-tls-verify=false", `oci:${layout}:latest`, target]);
+    return `${this.host}/${name}`;
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode === null && this.#child.kill())
+      await new Promise((done) => this.#child.once("exit", done));
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  async #answers(): Promise<void> {
+    for (const end = Date.now() + START_MS; ; ) {
+      const answer = await fetch(`http://${this.host}/v2/`).catch(() => undefined);
+      if (answer?.status === 200) return;
+      if (Date.now() > end) throw new Error("docker-registry does not start; `npm run setup -- --tests` gets it");
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

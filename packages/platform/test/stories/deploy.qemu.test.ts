@@ -1,0 +1,168 @@
+/** From an app's folder to running machines: the command line, a real registry, real machines, the real proxy. */
+import { execFile } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ask, wakeOf } from "../helpers/proxied.ts";
+import { TestRegistry } from "../helpers/registry.ts";
+import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+
+const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
+
+let place: Place;
+let registry: TestRegistry;
+beforeAll(async () => {
+  [place, registry] = await Promise.all([Place.open({ HIBERNAUT_IDLE_CHECK_INTERVAL: "1" }), TestRegistry.start()]);
+});
+afterAll(async () => {
+  await registry.stop();
+  expect(await place.close()).toEqual(NOTHING_LEFT);
+});
+
+/** Serves its version, and its count of requests; /health answers with the given status. */
+const app = (version: string, health = 200) => `
+  import { createServer } from "node:http";
+  let count = 0;
+  createServer((request, response) => {
+    if (request.url === "/health") return response.writeHead(${health}).end("${health === 200 ? "fine" : "no database"}");
+    response.end("${version} " + (count += 1));
+  }).listen(8080);
+  process.on("SIGTERM", () => process.exit(0));`;
+
+async function hibernaut(folder: string, ...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  const env = {
+    ...process.env,
+    HIBERNAUT_API_URL: place.client.apiUrl,
+    HIBERNAUT_API_TOKEN: await place.token(),
+    HIBERNAUT_APP: "",
+  };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [CLI, ...args], { cwd: folder, env, timeout: 240_000 }, (error, out, err) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : error === null ? 0 : -1, out, err });
+    });
+  });
+}
+
+async function folderWith(name: string, file: string, text: string): Promise<string> {
+  const folder = join(place.dataDir, name);
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, file), text);
+  return folder;
+}
+
+test("a Node app with its fly.toml: deployed, used, asleep, woken; new code reaches it without waking it", async () => {
+  const first = await registry.push("cafe:1", app("one"));
+  const folder = await folderWith(
+    "cafe",
+    "fly.toml",
+    `app = "cafe"
+primary_region = "ams"
+
+[build]
+  image = "${first}"
+
+[env]
+  PORT = "8080"
+
+[http_service]
+  internal_port = 8080
+  force_https = true
+  auto_stop_machines = "suspend"
+  auto_start_machines = true
+  min_machines_running = 0
+  idle_timeout = 2
+
+[[vm]]
+  memory = "256mb"
+  cpu_kind = "shared"
+  cpus = 1
+`,
+  );
+  const target = { proxyUrl: place.proxyUrl, app: "cafe" };
+  const deployed = await hibernaut(folder, "deploy");
+  expect(deployed, deployed.err).toMatchObject({ code: 0, out: "App cafe is at release 1: 1 created.\n" });
+  expect(deployed.err).toMatch(/force_https/); // not silently dropped
+  expect((await ask(target)).text).toBe("one 1");
+  const [machine] = await place.client.listMachines("cafe");
+  const id = machine?.id ?? "";
+  const asleep = () => place.client.waitMachine("cafe", id, { states: ["suspended"], timeoutS: 60 });
+  await asleep();
+  const woken = await ask(target);
+  expect([woken.text, wakeOf(woken).kind]).toEqual(["one 2", "resume"]);
+  await asleep();
+
+  const second = await registry.push("cafe:2", app("two"));
+  expect(await hibernaut(folder, "deploy", "--image", second)).toMatchObject({
+    code: 0,
+    out: "App cafe is at release 2: 1 updated.\n",
+  });
+  const sleeping = await place.client.getMachine("cafe", id);
+  expect(sleeping).toMatchObject({ state: "suspended", snapshot: null });
+  const cold = await ask(target);
+  expect([cold.text, wakeOf(cold).kind]).toEqual(["two 1", "cold"]);
+
+  // Deploying the same again changes nothing; the old image is a way back.
+  expect((await hibernaut(folder, "deploy", "--image", second)).out).toBe("App cafe is at release 3: 1 kept.\n");
+  expect((await hibernaut(folder, "deploy")).code).toBe(0);
+  expect((await ask(target)).text).toBe("one 1");
+  const releases = await hibernaut(folder, "releases");
+  expect(releases.out.match(/^v\d+ +complete/gm)).toHaveLength(4);
+  await place.client.deleteApp("cafe", { force: true });
+});
+
+test("a version that fails its check leaves the old one answering, without one failed request", async () => {
+  const good = await registry.push("shop:good", app("good"));
+  const bad = await registry.push("shop:bad", app("bad", 500));
+  const folder = await folderWith(
+    "shop",
+    "hibernaut.toml",
+    `app = "kiosk"
+[build]
+image = "${good}"
+[http_service]
+internal_port = 8080
+auto_stop_machines = "off"
+min_machines_running = 2
+[[http_service.checks]]
+method = "GET"
+path = "/health"
+interval = "2s"
+timeout = "5s"
+grace_period = "3s"
+`,
+  );
+  const target = { proxyUrl: place.proxyUrl, app: "kiosk" };
+  const deployed = await hibernaut(folder, "deploy");
+  expect(deployed, deployed.err).toMatchObject({ code: 0, out: "App kiosk is at release 1: 2 created.\n" });
+
+  let asking = true;
+  const answers: string[] = [];
+  const failures: unknown[] = [];
+  const client = async () => {
+    while (asking) {
+      try {
+        const { status, text } = await ask(target);
+        if (status !== 200) failures.push(`${status} ${text}`);
+        answers.push(text.split(" ")[0] ?? "");
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+  };
+  const clients = [client(), client()];
+  const failed = await hibernaut(folder, "deploy", "--image", bad);
+  expect(failed.code, failed.err).toBe(1);
+  expect(failed.err).toMatch(/its check .* fails: 500 no database\. The other 1 machine stays on the old version\./);
+  expect(failed.err).toContain(`--image ${good}`);
+  const back = await hibernaut(folder, "deploy");
+  expect(back, back.err).toMatchObject({ code: 0 });
+  asking = false;
+  await Promise.all(clients);
+  expect(failures).toEqual([]);
+  expect(new Set(answers)).toEqual(new Set(["good"]));
+  expect(answers.length).toBeGreaterThan(50);
+
+  expect((await hibernaut(folder, "scale", "count", "1")).code).toBe(0);
+  expect(await place.client.listMachines("kiosk")).toHaveLength(1);
+  await place.client.deleteApp("kiosk", { force: true });
+});
