@@ -34,7 +34,8 @@ interface Entry {
   draining: boolean;
   /** A wake was asked for, and nothing has changed since. */
   asked: boolean;
-  runningSince: number;
+  /** When its last start was told of. A suspend that was turned back is no start. */
+  startedAt: number;
   failedAt: number;
 }
 
@@ -227,6 +228,7 @@ export class Fleet implements Director {
     if (machine.policy === null) return this.#remove(machine.id);
     const policy = fromWire(machine.policy);
     const moved = before?.machine.state !== machine.state;
+    const started = before !== undefined && before.machine.lastBoot?.at !== machine.lastBoot?.at;
     const entry: Entry = before ?? {
       machine,
       policy,
@@ -235,14 +237,13 @@ export class Fleet implements Director {
       tunnels: 0,
       draining: false,
       asked: false,
-      runningSince: machine.state === "running" ? now : -1,
+      startedAt: Number.NEGATIVE_INFINITY,
       failedAt: Number.NEGATIVE_INFINITY,
     };
-    Object.assign(entry, { machine, policy });
+    Object.assign(entry, { machine, policy, ...(started && { startedAt: now }) });
     if (moved) {
       Object.assign(entry, { draining: false, asked: false });
       if (machine.state === "running") {
-        entry.runningSince = now;
         entry.load.touch(now);
       } else {
         this.#options.onLeft?.(machine.id);
@@ -319,10 +320,9 @@ export class Fleet implements Director {
 }
 
 /** A machine that came to run while the request waited was woken for it. */
-function wakeOf({ machine, runningSince }: Entry, since: number | undefined, now: number): Wake {
-  if (since === undefined || runningSince < since || machine.lastBoot === null)
-    return { kind: "running", durationMs: 0 };
-  return { kind: machine.lastBoot, durationMs: Math.round(now - since) };
+function wakeOf({ machine, startedAt }: Entry, since: number | undefined, now: number): Wake {
+  if (since === undefined || startedAt < since || machine.lastBoot === null) return { kind: "running", durationMs: 0 };
+  return { kind: machine.lastBoot.kind, durationMs: Math.round(now - since) };
 }
 
 function ownLoad({ load, policy }: Entry): number {

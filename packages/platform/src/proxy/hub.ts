@@ -207,7 +207,7 @@ export class ProxyHub {
       app: record.app,
       state: record.state,
       address: record.address,
-      lastBoot: record.lastBoot?.kind ?? null,
+      lastBoot: record.lastBoot && { kind: record.lastBoot.kind, at: record.lastBoot.at },
       healthy: this.#options.isHealthy?.(record.id) ?? true,
       reason: record.stateReason,
       policy: policy === undefined ? null : toWire(policy),

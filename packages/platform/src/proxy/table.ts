@@ -8,7 +8,7 @@ export interface TableMachine {
   state: MachineState;
   address: string;
   /** How it last came to run, for the wake header. */
-  lastBoot: "resume" | "cold" | null;
+  lastBoot: { kind: "resume" | "cold"; at: string } | null;
   /** Whether its checks let it take requests; true for a machine without checks. */
   healthy: boolean;
   /** Why it is in its state, for the answer when it cannot be woken. */

@@ -167,10 +167,12 @@ describe("waking", () => {
     world.host.hold.capture = held.promise;
     machines.suspend("shop", id);
     await turn();
+    now += 100;
     const waiting = acquire();
     await turn();
     held.resolve();
-    expect((await waiting).machineId).toBe(id);
+    // The same guest went on: it was not started.
+    expect(await waiting).toMatchObject({ machineId: id, wake: { kind: "running" } });
     const types = machines.events("shop", id, 3).map(({ type }) => type);
     expect(types[0]).toBe("capture_cancelled");
   });

@@ -21,7 +21,7 @@ import { Outbox } from "./outbox.ts";
 import { asRefusal, refusal, refusalAnswer } from "./refusals.ts";
 import { Reply } from "./reply.ts";
 import { parseRequest, type RequestMessage } from "./request.ts";
-import { openTunnel, type Tunnelled } from "./tunnel.ts";
+import { openTunnel, type TunnelWatch } from "./tunnel.ts";
 
 /** Empty lines before a request; some old clients send one behind a body (RFC 9112 2.2). */
 const MOST_EMPTY_LINES = 4;
@@ -209,7 +209,7 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
     });
   }
 
-  tunnel(answer: Answer, protocol: string, upstream: Socket, first: Buffer, onClose: (moved: Tunnelled) => void): void {
+  tunnel(answer: Answer, protocol: string, upstream: Socket, first: Buffer, watch: TunnelWatch): void {
     this.#state = "tunnel";
     this.#reply.switching(answer, protocol);
     this.#outbox.flush();
@@ -220,7 +220,7 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
       fromClient: this.#ahead,
       fromUpstream: first,
       idleMs: this.#engine.limits.tunnelMs,
-      onClose,
+      ...watch,
     });
     this.#ahead = NOTHING;
   }

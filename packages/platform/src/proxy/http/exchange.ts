@@ -20,7 +20,7 @@ import { asRefusal, ENDINGS, REFUSALS, type RefusalCode, refusal, refusalAnswer 
 import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
 import { needsTrust } from "./trust.ts";
-import type { Tunnelled } from "./tunnel.ts";
+import type { TunnelWatch } from "./tunnel.ts";
 import type { ResponseHandler, UpstreamConnection } from "./upstream.ts";
 
 /** The client's side of an exchange. */
@@ -39,7 +39,7 @@ export interface ClientSide {
   /** Cuts the response off so that the client notices. */
   cut(): void;
   /** Answers 101 and connects the two sockets. */
-  tunnel(answer: Answer, protocol: string, upstream: Socket, first: Buffer, onClose: (moved: Tunnelled) => void): void;
+  tunnel(answer: Answer, protocol: string, upstream: Socket, first: Buffer, watch: TunnelWatch): void;
 }
 
 /** Methods whose request may be sent twice (RFC 9110 9.2.2). */
@@ -78,7 +78,8 @@ export class Exchange implements ResponseHandler, Timed {
     this.#message = message;
     this.#origin = origin;
     this.#peer = peer;
-    this.#requestDone = message.framing.kind === "none";
+    const { framing } = message;
+    this.#requestDone = framing.kind === "none" || (framing.kind === "length" && framing.length === 0);
   }
 
   start(): void {
@@ -158,7 +159,8 @@ export class Exchange implements ResponseHandler, Timed {
     };
     const lease = await this.#engine.director.acquire(head, this.#abort.signal);
     if (this.#phase === "seeking") return lease;
-    lease.release({ status: this.#status, error: ENDINGS.clientGone });
+    const { reason } = this.#abort.signal as { reason: unknown };
+    lease.release({ status: this.#status, error: reason instanceof ProxyRefusal ? reason.code : ENDINGS.clientGone });
     throw new Error("The request has ended.");
   }
 
@@ -236,10 +238,14 @@ export class Exchange implements ResponseHandler, Timed {
     this.#status = response.status;
     this.#deadline = Number.POSITIVE_INFINITY;
     const answer = answerOf(response, this.#origin.requestId, (this.#lease as Lease).wake);
-    this.#client.tunnel(answer, response.upgrade ?? "", socket, first, ({ bytesIn, bytesOut, error }) => {
-      this.#bytesIn += bytesIn;
-      this.#bytesOut += bytesOut;
-      this.#settle(this.#cutting ? ENDINGS.cut : error);
+    this.#lease?.upgraded?.();
+    this.#client.tunnel(answer, response.upgrade ?? "", socket, first, {
+      onClientData: () => this.#lease?.wanted?.(),
+      onClose: ({ bytesIn, bytesOut, error }) => {
+        this.#bytesIn += bytesIn;
+        this.#bytesOut += bytesOut;
+        this.#settle(this.#cutting ? ENDINGS.cut : error);
+      },
     });
   }
 

@@ -58,7 +58,7 @@ export class Http2Side implements ClientSide {
   }
 
   sendInterim(answer: Answer): boolean {
-    if (!this.#stream.destroyed) this.#stream.additionalHeaders(headersOf(answer));
+    if (!this.#stream.closed) this.#stream.additionalHeaders(headersOf(answer));
     return true;
   }
 

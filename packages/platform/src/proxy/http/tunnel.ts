@@ -9,7 +9,13 @@ export interface Tunnelled {
   error: string | undefined;
 }
 
-export interface TunnelOptions {
+export interface TunnelWatch {
+  /** The client sent something. */
+  onClientData(): void;
+  onClose(moved: Tunnelled): void;
+}
+
+export interface TunnelOptions extends TunnelWatch {
   client: Socket;
   upstream: Socket;
   /** Bytes that were read together with the heads. */
@@ -17,16 +23,17 @@ export interface TunnelOptions {
   fromUpstream: Buffer;
   /** Silence on both sides that ends the tunnel, in milliseconds. */
   idleMs: number;
-  onClose(moved: Tunnelled): void;
 }
 
 /** Connects the two. One side may end its direction and still read; a side that breaks off ends the other too. */
-export function openTunnel({ client, upstream, fromClient, fromUpstream, idleMs, onClose }: TunnelOptions): void {
+export function openTunnel(options: TunnelOptions): void {
+  const { client, upstream, fromClient, fromUpstream, idleMs, onClientData, onClose } = options;
   const moved: Tunnelled = { bytesIn: fromClient.length, bytesOut: fromUpstream.length, error: undefined };
   if (fromClient.length > 0) upstream.write(fromClient);
   if (fromUpstream.length > 0) client.write(fromUpstream);
   client.on("data", (chunk) => {
     moved.bytesIn += chunk.length;
+    onClientData();
   });
   upstream.on("data", (chunk) => {
     moved.bytesOut += chunk.length;

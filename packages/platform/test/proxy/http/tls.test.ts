@@ -229,6 +229,7 @@ describe("HTTP/2", () => {
     expect((await ask(client, { ":path": "/" })).body).toBe("fine");
     expect(outcomes).toEqual([
       { status: 200, error: "upstream_broke" },
+      { status: 200, error: "upstream_broke" },
       { status: 200, error: undefined },
     ]);
   });

@@ -1,0 +1,181 @@
+/**
+ * Clients at random moments, machines that fall asleep after a second, suspends out of the blue, a long download and
+ * WebSockets among them: not one request fails, is lost, doubled or cut. `HIBERNAUT_TORTURE_S` sets for how long.
+ */
+import { createHash, randomInt } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { WebSocket } from "ws";
+import { ask, wakeOf } from "../helpers/proxied.ts";
+import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+
+const SECONDS = Number(process.env.HIBERNAUT_TORTURE_S ?? 40);
+const CLIENTS = 6;
+const SOCKETS = 2;
+const DOWNLOAD_BYTES = 1_500_000;
+
+let place: Place;
+beforeAll(async () => {
+  place = await Place.open({ HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });
+});
+afterAll(async () => {
+  expect(await place.close()).toEqual(NOTHING_LEFT);
+});
+
+/** Counts every request by its id, streams slowly, and echoes what comes over a WebSocket. */
+const APP = `
+const { createServer } = require("http");
+const { createHash } = require("crypto");
+const seen = {};
+const server = createServer((request, response) => {
+  const url = new URL(request.url, "http://app");
+  if (url.pathname === "/seen") return response.end(JSON.stringify(seen));
+  if (url.pathname === "/download") {
+    let left = Number(url.searchParams.get("bytes"));
+    const more = () => {
+      if (left <= 0) return response.end();
+      const piece = Buffer.alloc(Math.min(left, 60000), "hibernaut ");
+      left -= piece.length;
+      response.write(piece, () => setTimeout(more, 40));
+    };
+    return more();
+  }
+  const id = url.searchParams.get("id");
+  seen[id] = (seen[id] ?? 0) + 1;
+  setTimeout(() => response.end(id), Number(url.searchParams.get("ms")));
+});
+server.on("upgrade", (request, socket) => {
+  const accept = createHash("sha1").update(request.headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest("base64");
+  socket.write("HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Accept: " + accept + "\\r\\n\\r\\n");
+  let rest = Buffer.alloc(0);
+  socket.on("error", () => {});
+  socket.on("data", (chunk) => {
+    rest = Buffer.concat([rest, chunk]);
+    while (rest.length >= 6) {
+      const length = rest[1] & 127; // short messages only
+      if (rest.length < 6 + length) return;
+      if ((rest[0] & 15) === 8) return socket.end(Buffer.from([0x88, 0]));
+      const text = Buffer.from(rest.subarray(6, 6 + length).map((byte, i) => byte ^ rest[2 + (i % 4)]));
+      socket.write(Buffer.concat([Buffer.from([0x81, length]), text]));
+      rest = rest.subarray(6 + length);
+    }
+  });
+});
+server.listen(8080);
+`;
+
+interface Tally {
+  sent: string[];
+  wakes: Record<string, number>;
+  echoes: number;
+  downloads: number;
+  suspends: number;
+  faults: string[];
+}
+
+/** Of every period the clients leave the last part to the machines, which fall asleep in it. */
+const PERIOD_MS = 9000;
+const CALM_MS = 4000;
+
+const pause = (most: number) => delay(randomInt(1, most));
+
+test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and waking`, async () => {
+  const config = {
+    init: { cmd: ["-e", APP] },
+    services: [{ internal_port: 8080, autostop: "suspend" as const, idle_timeout: 1, concurrency: { soft_limit: 4 } }],
+  };
+  const machines = [await place.machine(config), await place.machine(config)];
+  const target = { proxyUrl: place.proxyUrl, app: place.app };
+  const tally: Tally = { sent: [], wakes: {}, echoes: 0, downloads: 0, suspends: 0, faults: [] };
+  const end = performance.now() + SECONDS * 1000;
+  const going = () => performance.now() < end;
+  const began = performance.now();
+  const calm = async () => {
+    const into = (performance.now() - began) % PERIOD_MS;
+    if (into > PERIOD_MS - CALM_MS) await delay(PERIOD_MS - into + randomInt(1, 300));
+  };
+  const guarded = async (what: string, work: () => Promise<void>) => {
+    while (going()) await work().catch((error: unknown) => void tally.faults.push(`${what}: ${String(error)}`));
+  };
+
+  let number = 0;
+  const client = async () => {
+    const id = `r${(number += 1)}`;
+    tally.sent.push(id);
+    const answer = await ask(target, `/work?id=${id}&ms=${randomInt(0, 150)}`);
+    const { kind } = wakeOf(answer);
+    tally.wakes[kind] = (tally.wakes[kind] ?? 0) + 1;
+    if (answer.status !== 200 || answer.text !== id) tally.faults.push(`${id}: ${answer.status} ${answer.text}`);
+    await pause(400);
+    await calm();
+  };
+  const expected = createHash("sha256").update(Buffer.alloc(DOWNLOAD_BYTES, "hibernaut ")).digest("hex");
+  const downloader = async () => {
+    const { text } = await ask(target, `/download?bytes=${DOWNLOAD_BYTES}`);
+    const got = createHash("sha256").update(text).digest("hex");
+    if (got !== expected) tally.faults.push(`a download of ${text.length} bytes differs`);
+    tally.downloads += 1;
+    await pause(3000);
+    await calm();
+  };
+  const socket = async () => {
+    await echoes(target, going, tally);
+    await calm();
+  };
+  const suspender = async () => {
+    await pause(2500);
+    const { machine_id: id } = machines[randomInt(machines.length)] ?? { machine_id: "" };
+    if ((await place.get(id)).state !== "running") return;
+    await place.client.suspendMachine(place.app, id).catch((error: { code: string }) => {
+      // It fell asleep by itself in the meantime.
+      if (!["aborted", "failed_precondition"].includes(error.code)) throw error;
+    });
+    tally.suspends += 1;
+  };
+  await Promise.all([
+    ...Array.from({ length: CLIENTS }, () => guarded("client", client)),
+    ...Array.from({ length: SOCKETS }, () => guarded("socket", socket)),
+    guarded("download", downloader),
+    guarded("suspend", suspender),
+  ]);
+
+  const seen: Record<string, number> = {};
+  for (const { machine_id: id, private_address: address } of machines) {
+    if ((await place.get(id)).state !== "running") await place.start(id);
+    const counts = (await (await fetch(`http://${address}:8080/seen`)).json()) as Record<string, number>;
+    for (const [request, count] of Object.entries(counts)) seen[request] = (seen[request] ?? 0) + count;
+  }
+  process.stderr.write(`torture: ${JSON.stringify({ ...tally, sent: tally.sent.length })}\n`);
+  expect(tally.faults).toEqual([]);
+  expect(Object.entries(seen).filter(([, count]) => count !== 1)).toEqual([]);
+  expect(Object.keys(seen).toSorted()).toEqual(tally.sent.toSorted());
+  expect(tally.wakes.resume ?? 0).toBeGreaterThan(0);
+  expect(tally.suspends).toBeGreaterThan(0);
+  expect(tally.downloads).toBeGreaterThan(0);
+  expect(tally.echoes).toBeGreaterThan(0);
+});
+
+/** One WebSocket: numbered messages with pauses long enough for a sleep in between, each echoed in its order. */
+async function echoes(target: { proxyUrl: string; app: string }, going: () => boolean, tally: Tally): Promise<void> {
+  const socket = new WebSocket(target.proxyUrl.replace("http", "ws"), { headers: { host: `${target.app}.localhost` } });
+  const closed = Promise.withResolvers<Error>();
+  socket.on("error", (error) => closed.resolve(error));
+  socket.on("close", (code) => closed.resolve(new Error(`closed with ${code}`)));
+  await new Promise<void>((resolve, reject) => {
+    socket.once("open", () => resolve());
+    void closed.promise.then(reject);
+  });
+  for (let message = 0; going() && message < 5; message += 1) {
+    const text = `message ${message} ${randomInt(1e9)}`;
+    const echo = new Promise<string>((resolve) => socket.once("message", (data) => resolve(String(data))));
+    socket.send(text);
+    const late = delay(60_000, new Error("no echo in 60 s"), { ref: false });
+    const got = await Promise.race([echo, closed.promise, late]);
+    if (got instanceof Error) throw got;
+    if (got !== text) throw new Error(`sent ${text}, got ${got}`);
+    tally.echoes += 1;
+    await pause(1000);
+  }
+  socket.close();
+  await closed.promise;
+}
