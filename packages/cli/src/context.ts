@@ -25,6 +25,12 @@ export class Context {
     return findApp(this.#app, process.env, process.cwd());
   }
 
+  /** The same for another app, unless one was named on the command line or in HIBERNAUT_APP. */
+  preferring(app: string | undefined): Context {
+    if (app === undefined || this.#app !== undefined || process.env.HIBERNAUT_APP) return this;
+    return new Context({ json: this.json, app });
+  }
+
   /** The platform. Loaded here, so that `--help` does without it. */
   async client(): Promise<HibernautClient> {
     if (this.#client) return this.#client;

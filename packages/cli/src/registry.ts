@@ -5,11 +5,13 @@ import { apps } from "./commands/apps.ts";
 import { config } from "./commands/config.ts";
 import { deployCommands } from "./commands/deploy.ts";
 import { doctor } from "./commands/doctor.ts";
+import { images } from "./commands/images.ts";
 import { launch } from "./commands/launch.ts";
 import { logs } from "./commands/logs.ts";
 import { hostnames } from "./commands/hostnames.ts";
 import { machine } from "./commands/machine.ts";
 import { proxy } from "./commands/proxy.ts";
+import { registry } from "./commands/registry.ts";
 import { scale } from "./commands/scale.ts";
 import { secrets } from "./commands/secrets.ts";
 import { serve } from "./commands/serve.ts";
@@ -17,7 +19,22 @@ import { tokens } from "./commands/tokens.ts";
 import { uninstall } from "./commands/uninstall.ts";
 
 /** The commands about this host, at the top. */
-const platform: Noun = { name: "", summary: "", commands: [serve, proxy, doctor, launch, ...deployCommands, logs, uninstall] };
+const platform: Noun = {
+  name: "",
+  summary: "",
+  commands: [serve, proxy, doctor, launch, ...deployCommands, logs, uninstall],
+};
 
 /** In the order in which help shows them. */
-export const NOUNS: readonly Noun[] = [platform, apps, machine, scale, config, hostnames, secrets, tokens];
+export const NOUNS: readonly Noun[] = [
+  platform,
+  apps,
+  machine,
+  scale,
+  config,
+  hostnames,
+  secrets,
+  images,
+  registry,
+  tokens,
+];

@@ -67,6 +67,13 @@ describe("the app", () => {
     expect(findApp(undefined, {}, folder)).toBe("project");
   });
 
+  test("is fly.toml's where there is no hibernaut.toml", () => {
+    write("fly.toml", "app = 'flown'\n");
+    expect(findApp(undefined, {}, folder)).toBe("flown");
+    write("hibernaut.toml", 'app = "own"\n');
+    expect(findApp(undefined, {}, folder)).toBe("own");
+  });
+
   test.each([
     ["# a comment\n\napp = 'shop' # mine\n[build]\nx = 1", "shop"],
     ['  app="shop"', "shop"],

@@ -4,9 +4,12 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { readSecrets } from "../src/secret-arguments.ts";
 import { startCli, type TestCli } from "./helpers.ts";
+
+// Each test starts several processes, and the host may be busy.
+vi.setConfig({ testTimeout: 30_000 });
 
 let cli: TestCli;
 let hibernaut: TestCli["hibernaut"];
@@ -76,7 +79,12 @@ test("machines that run are told of", async () => {
 
 test("a value comes from standard input", async () => {
   const child = spawn(process.execPath, [join(import.meta.dirname, "../bin/hibernaut.js"), "secrets", "set", "A=-"], {
-    env: { ...process.env, HIBERNAUT_API_URL: cli.server.url, HIBERNAUT_API_TOKEN: cli.server.token, HIBERNAUT_APP: "shop" },
+    env: {
+      ...process.env,
+      HIBERNAUT_API_URL: cli.server.url,
+      HIBERNAUT_API_TOKEN: cli.server.token,
+      HIBERNAUT_APP: "shop",
+    },
     stdio: ["pipe", "pipe", "inherit"],
   });
   const ended = once(child, "exit");

@@ -88,15 +88,13 @@ function absolute(path: string | undefined): string | undefined {
 
 /** A table of names and values, or the old list of `{ name, value }`. */
 function readHeaders(section: Section): Record<string, string> {
-  const isList = Array.isArray(section.raw("headers"));
-  if (isList) {
-    const headers = section.sections("headers").map((one) => {
-      const header = [one.string("name") ?? "", one.string("value") ?? ""];
-      one.finish();
-      return header;
-    });
-    return Object.fromEntries(headers);
-  }
+  if (Array.isArray(section.raw("headers"))) return Object.fromEntries(section.sections("headers").map(oldHeader));
   const table = section.section("headers");
   return Object.fromEntries((table?.keys ?? []).map((name) => [name, String(table?.raw(name))]));
+}
+
+function oldHeader(section: Section): [string, string] {
+  const header: [string, string] = [section.string("name") ?? "", section.string("value") ?? ""];
+  section.finish();
+  return header;
 }

@@ -5,7 +5,7 @@ import type { Plan } from "./plan.ts";
 export function launchText(plan: Plan): string {
   const { app, port, portReason, setPort } = plan;
   return `# What Hibernaut knows about this app. Every key is explained in docs/app-file.md.
-# After a change: hibernaut config validate
+# After a change: hibernaut config validate, then hibernaut deploy
 
 app = ${quoted(app)}
 
@@ -13,7 +13,7 @@ app = ${quoted(app)}
 ${imageLines(plan)}
 
 [env]
-  # Variables of the app. They are readable to all who can read the machine's configuration.
+  # Variables of the app. Passwords do not belong here: hibernaut secrets set NAME=value
 ${setPort ? `  PORT = "${port}"` : '  # LOG_LEVEL = "info"'}
 
 [http_service]
@@ -49,7 +49,7 @@ ${setPort ? `  PORT = "${port}"` : '  # LOG_LEVEL = "info"'}
 
 function imageLines({ image }: Plan): string {
   if (image === undefined)
-    return `  # Nothing is built here: name the image once you have one.
+    return `  # Nothing is built here: name the image once you have one, or say it with each deploy: --image.
   # image = "docker-archive:/srv/app.tar"`;
   return `  # A reference in a registry, or docker-archive:, oci-archive: or oci: with an absolute path on the server.
   image = ${quoted(image)}`;
@@ -57,15 +57,11 @@ function imageLines({ image }: Plan): string {
 
 /** What is to be done next, one step a line. */
 export function nextSteps(plan: Plan): string {
-  const { app, port, image } = plan;
-  const archive = `/srv/${app}.tar`;
-  const reference = image ?? `docker-archive:${archive}`;
-  const steps = [
-    ...(image === undefined ? [...buildSteps(plan, archive), `write \`image = "${reference}"\` below [build]`] : []),
-    "hibernaut config validate",
-    `hibernaut apps create ${app}`,
-    `hibernaut machine run ${reference} --app ${app} --port ${port} --autostop suspend`,
-  ];
+  const archive = `/srv/${plan.app}.tar`;
+  const steps =
+    plan.image === undefined
+      ? [...buildSteps(plan, archive), `hibernaut deploy --image docker-archive:${archive}`]
+      : ["hibernaut deploy"];
   return ["Next:", ...steps.map((step) => `  ${step}`)].join("\n");
 }
 

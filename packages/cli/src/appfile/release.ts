@@ -43,7 +43,8 @@ export function readDeploy(top: Section): AppFile["deployStrategy"] {
     ["release_command", "release_command_timeout", "release_command_vm", "seed_command"],
     "Not supported: nothing runs before a deploy. Run it in a machine, with `hibernaut machine exec`, or when the app starts.",
   );
-  section.ignored(["max_unavailable", "wait_timeout"], "It has no effect: a deploy has no such setting.");
+  section.ignored("max_unavailable", "It has no effect: machines are replaced one by one.");
+  section.ignored("wait_timeout", "It has no effect: say it with `hibernaut deploy --wait-timeout <seconds>`.");
   section.finish();
   return strategy === undefined || isKnown ? strategy : "rolling";
 }

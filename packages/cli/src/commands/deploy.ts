@@ -44,13 +44,14 @@ const deploy = command<DeployOptions>({
     "hibernaut deploy --image registry.example.com/shop:v42",
     "hibernaut deploy --config fly.toml --image oci:/srv/shop:latest --strategy immediate",
   ],
-  async run(context, _args, options) {
+  async run(given, _args, options) {
     const [{ readDeployment }, { planDeploy }, { rollOut }] = await Promise.all([
       import("../deploy/deployment.ts"),
       import("../deploy/plan.ts"),
       import("../deploy/rollout.ts"),
     ]);
-    const { groups, image, strategy } = await readDeployment(options);
+    const { app, groups, image, strategy } = await readDeployment(options);
+    const context = given.preferring(app);
     const client = await context.client();
     await ensureApp(client, context.app);
     const release = await context.progress(

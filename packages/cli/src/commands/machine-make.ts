@@ -5,6 +5,7 @@ import type { Context } from "../context.ts";
 import { UsageError } from "../failure.ts";
 import { CONFIG_OPTIONS, type ConfigOptions, changesConfig, withOptions } from "../machine-config.ts";
 import { confirm } from "../terminal.ts";
+import { pull } from "../pulling.ts";
 import { settle, WAITING, type WaitingOptions } from "../waiting.ts";
 
 interface MakeOptions extends ConfigOptions, WaitingOptions {
@@ -74,7 +75,9 @@ const update = command<ConfigOptions & WaitingOptions & { yes?: boolean }>({
     const changes = changesConfig(options);
     if (!changes && !options.yes) await confirmMove(id);
     const before = await client.getMachine(context.app, id);
-    await client.updateMachine(context.app, id, changes ? withOptions(before.config, options) : undefined);
+    const config = changes ? withOptions(before.config, options) : undefined;
+    if (config !== undefined) await pull(context, config.image);
+    await client.updateMachine(context.app, id, config);
     const wanted = before.state === "running" ? "running" : "settled";
     const machine = await context.progress(`Updating machine ${id}`, settle(context, id, wanted, options));
     return { document: machine, text: `Machine ${id} is ${machine.state}, version ${machine.version}.` };
@@ -97,7 +100,8 @@ function request(args: readonly string[], options: MakeOptions): CreateMachine {
 
 async function make(context: Context, body: CreateMachine): Promise<Machine> {
   const client = await context.client();
-  return context.progress(`Preparing ${body.config.image}`, client.createMachine(context.app, body));
+  await pull(context, body.config.image);
+  return client.createMachine(context.app, body);
 }
 
 async function confirmMove(id: string): Promise<void> {

@@ -4,6 +4,8 @@ import { pairs } from "../machine-config.ts";
 import type { WantedGroup } from "./plan.ts";
 
 export interface Deployment {
+  /** As the app file names it. */
+  app: string | undefined;
   groups: ReadonlyMap<string, WantedGroup>;
   image: string;
   strategy: "rolling" | "immediate";
@@ -30,5 +32,5 @@ export async function readDeployment({ config, image, env, strict = false }: Dep
   const groups = machineConfigs(file, { image, env: pairs("--env", env) });
   const [first] = groups.values();
   if (first === undefined) throw new CliError("invalid_argument", `${name} names no process to run.`);
-  return { groups, image: first.config.image, strategy: file.deployStrategy ?? "rolling" };
+  return { app: file.app, groups, image: first.config.image, strategy: file.deployStrategy ?? "rolling" };
 }

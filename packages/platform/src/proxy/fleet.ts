@@ -117,7 +117,7 @@ export class Fleet implements Director {
 
   /** The control plane is out of reach: nothing will be put to sleep, and wakes are asked for again when it is back. */
   disconnected(): void {
-    for (const entry of this.#entries.values()) Object.assign(entry, { draining: false, asked: false, others: 0 });
+    for (const entry of this.#entries.values()) Object.assign(entry, { draining: false, others: 0 });
     for (const app of this.#apps.keys()) this.#dispatch(app);
   }
 
@@ -218,6 +218,8 @@ export class Fleet implements Director {
     const present = new Set(machines.map((machine) => machine.id));
     for (const id of [...this.#entries.keys()]) if (!present.has(id)) this.#remove(id);
     for (const machine of machines) this.#update(machine);
+    // A control plane that is new, or back, knows nothing of what was asked before.
+    for (const entry of this.#entries.values()) Object.assign(entry, { draining: false, asked: false, others: 0 });
     for (const id of this.#entries.keys()) this.#report(id);
     for (const app of this.#apps.keys()) this.#dispatch(app);
   }

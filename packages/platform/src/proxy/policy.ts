@@ -23,9 +23,10 @@ export interface Policy {
   hardLimit: number;
 }
 
-/** The policy of the service that takes HTTP requests: the first one. Undefined for a machine without services. */
+/** The policy of the service that takes HTTP requests: the first that says so, else the first. Undefined without services. */
 export function policyOf(config: MachineConfig): Policy | undefined {
-  const [service] = config.services ?? [];
+  const services = config.services ?? [];
+  const service = services.find(({ protocol }) => protocol === "http") ?? services[0];
   return service && servicePolicy(service);
 }
 

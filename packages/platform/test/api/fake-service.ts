@@ -117,7 +117,8 @@ export class FakeMachineService implements MachineService {
     record.config = config ?? record.config;
     record.version = version();
     record.snapshot = null;
-    this.#pass(id, "updating", back, "update");
+    const broken = back === "running" && record.config.image.includes("broken");
+    this.#pass(id, "updating", broken ? "failed" : back, "update");
     return this.get(app, id);
   }
 

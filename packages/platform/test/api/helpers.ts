@@ -8,6 +8,7 @@ import type { Api, ApiDeps } from "../../src/api/deps.ts";
 import { createToken } from "../../src/api/tokens.ts";
 import type { TokenStore } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/store.ts";
+import { FakeImages, FakeRegistries } from "./fake-images.ts";
 import { FakeMachineService } from "./fake-service.ts";
 
 export interface TestApi {
@@ -34,6 +35,8 @@ export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi>
   );
   const api = await buildApi({
     machines,
+    images: new FakeImages(),
+    registries: new FakeRegistries(),
     tokens: store.tokens,
     platform: {
       version: "0.1.0",

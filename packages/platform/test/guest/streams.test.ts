@@ -159,7 +159,7 @@ describe("connections over the agent's own code", () => {
         fc.integer({ min: 0, max: 6 }),
         async (transfers, sleeps) => {
           const peer = await new Peer().open();
-          const ends = [];
+          const ends: { program: Socket; ours: Duplex }[] = [];
           for (const _ of transfers) ends.push(await peer.connection());
           const done = Promise.all(
             transfers.map(async ({ there, back, sizes: pieces, pauses: waits, slowProgram }, index) => {
@@ -215,7 +215,10 @@ describe("connections over the agent's own code", () => {
             inside.write(numbered(100_000, 4));
             if (fate === "program" || fate === "both") inside.destroy();
             if (fate === "platform" || fate === "both") ours.destroy();
-            if (fate === "whole") inside.end(), ours.end(), inside.resume();
+            if (fate === "whole") {
+              inside.end();
+              ours.end();
+            }
             ours.resume();
             inside.resume();
           }
@@ -367,7 +370,8 @@ describe("a guest that keeps to nothing", () => {
     });
     const { stdin } = streams.run({ args: ["a"], input: true });
     const endless = Buffer.alloc(4, 0xff);
-    for (let count = 0; count < 3; count += 1) streams.receive({ type: FrameType.credit, stream: 16, payload: endless });
+    for (let count = 0; count < 3; count += 1)
+      streams.receive({ type: FrameType.credit, stream: 16, payload: endless });
     stdin.write(Buffer.alloc(10 * STREAM_WINDOW));
     expect(sent).toBe(STREAM_WINDOW);
   });

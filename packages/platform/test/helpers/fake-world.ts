@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { HypervisorIdentity, Hypervisor } from "../../src/hypervisor/contract.ts";
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
-import type { Image, ImageStore } from "../../src/images/contract.ts";
+import type { HeldImage, Image, ImageStore } from "../../src/images/contract.ts";
 import type { MachineConfig } from "../../src/machines/config.ts";
 import type { MachineDependencies } from "../../src/machines/dependencies.ts";
 import { MachineFiles } from "../../src/machines/files.ts";
@@ -27,11 +27,20 @@ class AnyImages implements ImageStore {
     const digest = `sha256:${createHash("sha256").update(ref).digest("hex")}`;
     return imageOf(ref, digest);
   }
+  async hold(ref: string): Promise<HeldImage> {
+    return { ...(await this.ensure(ref)), [Symbol.dispose]: () => {} };
+  }
   async get(digest: string): Promise<Image | undefined> {
     return imageOf("any", digest);
   }
+  async list(): Promise<[]> {
+    return [];
+  }
   async collect(): Promise<string[]> {
     return [];
+  }
+  async dropLayers(): Promise<number> {
+    return 0;
   }
 }
 

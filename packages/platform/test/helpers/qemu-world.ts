@@ -4,6 +4,7 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { uninstallBridge } from "../../src/network/bridge/remove.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 /** The demo image that the set-up packs. */
@@ -49,9 +50,13 @@ export async function askUntilAnswered(address: string, port = 8080, deadlineMs 
   }
 }
 
-/** A data folder with a short path, because socket paths are bounded. */
+/** A data folder, with what its platform makes in the host's network; a short path, because socket paths are bounded. */
 export async function dataFolder(): Promise<{ path: string; dispose(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), "hibernaut-"));
   await mkdir(join(path, "cfg"));
-  return { path, dispose: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
+  const dispose = async () => {
+    await uninstallBridge(path);
+    await rm(path, { recursive: true, force: true, maxRetries: 5 });
+  };
+  return { path, dispose };
 }

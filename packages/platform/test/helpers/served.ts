@@ -21,6 +21,8 @@ export class Served {
   #client: HibernautClient | undefined;
   /** Where apps answer. */
   proxyUrl = "";
+  /** Where the API answers. */
+  apiUrl = "";
 
   constructor(dataDir: string, env: Record<string, string> = {}) {
     this.#dataDir = dataDir;
@@ -55,6 +57,7 @@ export class Served {
     ended.catch(() => {});
     const { api_url: apiUrl, proxy_url: proxyUrl } = JSON.parse(String(line)) as { api_url: string; proxy_url: string };
     this.proxyUrl = proxyUrl;
+    this.apiUrl = apiUrl;
     const { api_token: token } = JSON.parse(await readFile(join(this.#dataDir, "config.json"), "utf8")) as {
       api_token: string;
     };
@@ -99,9 +102,16 @@ export class Place {
   ): Promise<Place> {
     const { path, dispose } = folder ?? (await dataFolder());
     const place = new Place(path, new Served(path, env), dispose);
-    await place.served.start();
-    await place.client.createApp(place.app);
-    return place;
+    try {
+      await place.served.start();
+      await place.client.createApp(place.app);
+      return place;
+    } catch (error) {
+      await place.served.stop();
+      await uninstallBridge(path);
+      await dispose();
+      throw error;
+    }
   }
 
   get client(): HibernautClient {

@@ -1,6 +1,6 @@
 /** Small images made with the real tools, for the tests of the image store. */
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -58,6 +58,15 @@ export async function makeLayout(
   return layout;
 }
 
+/** Adds a layer with a file of random bytes, which no compression makes smaller, to a layout's image. */
+export async function addLayer(folder: string, layout: string, file: string, bytes: number): Promise<void> {
+  const source = join(folder, `${file}.random`);
+  await writeFile(source, randomBytes(bytes));
+  const image = ["--image", `${layout}:latest`];
+  await run("umoci", ["insert", ...(isRoot ? [] : ["--rootless"]), ...image, source, `/${file}`]);
+  await rm(source);
+}
+
 /** Puts several layouts' images into one list of manifests, as a multi-platform build does. */
 export async function makeList(folder: string, name: string, layouts: Record<string, string>): Promise<string> {
   const list = join(folder, name);
@@ -88,9 +97,9 @@ export async function readRootfs(rootfs: string, path: string): Promise<string> 
   return (await run("unsquashfs", ["-cat", rootfs, path])).stdout;
 }
 
-/** The names in the store's folder that are not images. */
+/** The names in the store's folder that are neither images nor the layers of registries. */
 export async function leftovers(dataDir: string): Promise<string[]> {
-  return (await readdir(join(dataDir, "images"))).filter((name) => !/^[0-9a-f]{64}$/.test(name));
+  return (await readdir(join(dataDir, "images"))).filter((name) => !/^(?:[0-9a-f]{64}|blobs)$/.test(name));
 }
 
 /** A program in place of one of the tools: a shell script. */

@@ -1,58 +1,32 @@
-// Against Debian's docker-registry, which `npm test` unpacks (without installing it) when it is not there.
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
+// Against Debian's docker-registry.
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ImageStore } from "../../src/images/contract.ts";
 import { openImageStore } from "../../src/images/index.ts";
-import { makeLayout, makeList, readRootfs, skopeo, temporaryFolder } from "./fixtures.ts";
-
-const UNPACKED = join(import.meta.dirname, "../../../../.build/test-tools/usr/bin/docker-registry");
-const PROGRAM = existsSync(UNPACKED) ? UNPACKED : "docker-registry";
+import { makeLayout, makeList, readRootfs, temporaryFolder } from "./fixtures.ts";
+import { type RealRegistry, startRegistry } from "./real-registry.ts";
 
 let folder: string;
 let host: string;
-let registry: ChildProcess;
+let registry: RealRegistry;
+let push: RealRegistry["push"];
 let store: ImageStore;
 let cleanUp: () => Promise<void>;
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address ? address.port : 0;
-}
 
 beforeAll(async () => {
   const temporary = await temporaryFolder();
   folder = temporary.path;
   cleanUp = () => temporary[Symbol.asyncDispose]();
-  host = `127.0.0.1:${await freePort()}`;
-  const config = {
-    version: 0.1,
-    storage: { filesystem: { rootdirectory: join(folder, "registry") } },
-    http: { addr: host },
-  };
-  await writeFile(join(folder, "registry.yml"), JSON.stringify(config));
-  registry = spawn(PROGRAM, ["serve", join(folder, "registry.yml")], { stdio: "ignore" });
-  registry.on("error", (error) =>
-    console.error(`docker-registry does not start: ${error.message} (npm run setup -- --tests gets it)`),
-  );
-  await vi.waitFor(async () => expect((await fetch(`http://${host}/v2/`)).status).toBe(200), { timeout: 10_000 });
+  registry = await startRegistry(folder);
+  ({ host, push } = registry);
   store = await openImageStore({ dataDir: join(folder, "data") });
 });
 
 afterAll(async () => {
-  if (registry?.exitCode === null && registry.kill()) await new Promise((resolve) => registry.once("exit", resolve));
+  await registry?.stop();
   await cleanUp?.();
 });
-
-async function push(layout: string, name: string, ...options: string[]): Promise<void> {
-  await skopeo("copy", "-q", "--dest-tls-verify=false", ...options, `oci:${layout}`, `docker://${host}/${name}`);
-}
 
 /** The digest the registry itself gives. */
 async function digestAt(name: string, tag: string): Promise<string | null> {
@@ -112,12 +86,12 @@ it("says not_found for an unknown name or tag", async () => {
 it("needs the registry for a tag, and not for a cached digest, when it is gone", async () => {
   await push(await makeLayout(folder, "gone"), "gone:1");
   const { digest } = await store.ensure(`${host}/gone:1`);
-  execFileSync("kill", ["-STOP", String(registry.pid)]);
+  execFileSync("kill", ["-STOP", String(registry.process.pid)]);
   try {
     const impatient = AbortSignal.timeout(300);
     await expect(store.ensure(`${host}/gone:1`, { signal: impatient })).rejects.toMatchObject({ code: "aborted" });
     expect(await store.ensure(`${host}/gone@${digest}`)).toMatchObject({ digest });
   } finally {
-    execFileSync("kill", ["-CONT", String(registry.pid)]);
+    execFileSync("kill", ["-CONT", String(registry.process.pid)]);
   }
 });

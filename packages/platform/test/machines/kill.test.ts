@@ -44,6 +44,8 @@ async function life(
   await reach("running");
   machines.suspend("shop", record.id);
   await reach("suspended");
+  machines.setSecrets("shop", { API_KEY: "new" });
+  await reach("suspended");
   await machines.update("shop", record.id, SMALL);
   await reach("suspended");
   machines.destroy("shop", record.id);
@@ -91,6 +93,9 @@ describe.each(["before", "after"] as const)("killed %s", (when) => {
         await machines.wait("shop", id, ["running"], TIMEOUT);
         const answer = host.guest(id)?.request();
         expect(answer).toBeDefined();
+        // A snapshot of before they were set does not come back.
+        for (const secret of machines.listSecrets("shop"))
+          expect(host.guest(id)?.env).toHaveProperty(secret.name, "new");
         // Before anything was asked that gives it up, its memory is never lost.
         if (seen.nonce !== undefined && seen.updated !== true) expect(answer?.nonce).toBe(seen.nonce);
         machines.suspend("shop", id);

@@ -27,17 +27,19 @@ describe("the command of a machine", () => {
   });
 });
 
-test("the environment: the image's, the machine's over it, the platform's over both", () => {
+test("the environment: the image's, the machine's over it, the app's secrets over that, the platform's over all", () => {
   const machine = {
     id: "m1",
     app: "shop",
     version: "V",
     region: "r",
-    config: { image: "i", env: { PATH: "/mine", FLY_REGION: "forged" } },
+    config: { image: "i", env: { PATH: "/mine", MODE: "mine", FLY_REGION: "forged" } },
   };
   const network = { address: "10.0.2.15/24", gateway: "", dns: "", hosts: [] };
-  expect(environmentOf(machine as unknown as MachineRecord, image, network)).toMatchObject({
+  const secrets = { MODE: "secret", HIBERNAUT_REGION: "forged" };
+  expect(environmentOf(machine as unknown as MachineRecord, image, network, secrets)).toMatchObject({
     PATH: "/mine",
+    MODE: "secret",
     EMPTY: "",
     EQUATION: "a=b",
     FLY_REGION: "r",

@@ -59,15 +59,13 @@ describe("who follows", () => {
     const log = logIn(await tempFolder("log"), { maxBytes: 512 * 1024 });
     const total = 20_000;
     let printed = 0;
-    const print = () => {
-      for (let count = 0; count < 20 && printed < total; count += 1)
-        log.output("stdout", line(`${(printed += 1)} ${"x".repeat(60)}`));
+    const print = (): number => {
+      for (let count = 0; count < 20; count += 1) log.output("stdout", line(`${(printed += 1)} ${"x".repeat(60)}`));
+      return printed;
     };
-    print();
     // Several of them, each of which begins at another moment.
     const followers: { begun: number; read: Promise<LogEntry[]> }[] = [];
-    while (printed < total) {
-      print();
+    while (print() < total) {
       if (printed % 4000 === 0)
         followers.push({ begun: printed, read: collect(readLogs(fixed(log), { limit: 10, follow: true }, NEVER)) });
       await written(log);

@@ -1,0 +1,59 @@
+/** `hibernaut images` */
+import { command, type Noun } from "../command.ts";
+import { pull as pullImage } from "../pulling.ts";
+import { ago, megabytes, table } from "../terminal.ts";
+
+const list = command({
+  name: "list",
+  summary: "List the images on the platform's disk",
+  examples: ["hibernaut images list"],
+  async run(context) {
+    const images = await (await context.client()).listImages();
+    const rows = images.map(({ digest, ref, size_bytes, imported_at, in_use }) => [
+      ref ?? "-",
+      digest.slice("sha256:".length, "sha256:".length + 12),
+      megabytes(size_bytes),
+      in_use ? "yes" : "no",
+      ago(imported_at),
+    ]);
+    const text =
+      images.length === 0 ? "No images." : table([["IMAGE", "DIGEST", "SIZE", "IN USE", "IMPORTED"], ...rows]);
+    return { document: images, text };
+  },
+});
+
+const pull = command({
+  name: "pull",
+  summary: "Have an image ready before machines need it",
+  description:
+    "Machines pull what they need by themselves. A pull that was cut, or given up with Ctrl-C, goes on where it was when it is asked for again.",
+  arguments: [{ usage: "<image>", description: "e.g. ghcr.io/me/shop:v2" }],
+  examples: ["hibernaut images pull ghcr.io/me/shop:v2", "hibernaut images pull docker-archive:/srv/shop.tar --json"],
+  async run(context, [ref = ""]) {
+    const image = await pullImage(context, ref);
+    return { document: image, text: `${ref} is ready: ${image.digest}, ${megabytes(image.size_bytes)}.` };
+  },
+});
+
+const prune = command({
+  name: "prune",
+  summary: "Delete the images that no machine needs",
+  description:
+    "And the downloaded layers that are kept for the next import. Machines keep what they need, asleep or not.",
+  examples: ["hibernaut images prune"],
+  async run(context) {
+    const { deleted, freedBytes } = await (await context.client()).pruneImages();
+    const count = deleted.length === 1 ? "1 image is" : `${deleted.length} images are`;
+    return {
+      document: { deleted, freed_bytes: freedBytes },
+      text: `${count} gone, ${megabytes(freedBytes)} are free.`,
+    };
+  },
+});
+
+/** The commands about images. */
+export const images: Noun = {
+  name: "images",
+  summary: "What machines are made of",
+  commands: [list, pull, prune],
+};

@@ -1,0 +1,116 @@
+/** Has an image ready before something is made of it, and shows how far that is. */
+import type { PulledImage, PullProgress } from "@hibernaut/client";
+import type { Context } from "./context.ts";
+import { megabytes } from "./terminal.ts";
+
+const BAR_WIDTH = 24;
+/** On a terminal, and where lines are kept: a log of a build. */
+const DRAW_MS = 100;
+const LINE_MS = 5000;
+/** The speed is that of the last seconds: a line that got slow should look slow. */
+const SPEED_WINDOW_MS = 5000;
+
+const STEPS: Record<PullProgress["step"], string> = {
+  resolve: "Looking up",
+  download: "Downloading",
+  copy: "Checking",
+  unpack: "Unpacking",
+  pack: "Packing",
+};
+
+/**
+ * Pulls the image. Shows a bar on a terminal, a line now and then elsewhere, and with `--json` every event as a
+ * line of JSON; all on standard error, because standard output is the command's one document.
+ */
+export async function pull(
+  context: Context,
+  ref: string,
+  stream: NodeJS.WriteStream = process.stderr,
+): Promise<PulledImage> {
+  const client = await context.client();
+  const display = context.json ? jsonLines(stream) : stream.isTTY ? bar(ref, stream) : plainLines(ref, stream);
+  try {
+    return await client.pullImage(ref, { onProgress: display.show });
+  } finally {
+    display.end();
+  }
+}
+
+interface Display {
+  show(progress: PullProgress): void;
+  end(): void;
+}
+
+function jsonLines(stream: NodeJS.WriteStream): Display {
+  return { show: (progress) => void stream.write(`${JSON.stringify(progress)}\n`), end: () => {} };
+}
+
+function plainLines(ref: string, stream: NodeJS.WriteStream): Display {
+  const speed = speedometer();
+  let said: string | undefined;
+  let saidAt = performance.now();
+  stream.write(`Preparing ${ref}...\n`);
+  return {
+    show(progress) {
+      const now = performance.now();
+      const first = progress.step !== said;
+      const rate = progress.step === "download" ? speed(progress.image_done_bytes, now) : undefined;
+      if (progress.step === "resolve" || (!first && (rate === undefined || now - saidAt < LINE_MS))) return;
+      said = progress.step;
+      saidAt = now;
+      stream.write(`${STEPS[progress.step]}${amounts(progress, rate)}...\n`);
+    },
+    end: () => {},
+  };
+}
+
+function bar(ref: string, stream: NodeJS.WriteStream): Display {
+  const speed = speedometer();
+  let latest: PullProgress = { step: "resolve" };
+  let rate: number | undefined;
+  const draw = () => {
+    const line = `${STEPS[latest.step]} ${ref}${gauge(latest)}${amounts(latest, rate)}`;
+    // One line only: a longer one could not be drawn over.
+    stream.write(`\r\x1b[2K${line.slice(0, Math.max(20, (stream.columns || 80) - 1))}`);
+  };
+  const timer = setInterval(draw, DRAW_MS);
+  draw();
+  return {
+    show(progress) {
+      latest = progress;
+      if (progress.step === "download") rate = speed(progress.image_done_bytes, performance.now());
+    },
+    end() {
+      clearInterval(timer);
+      stream.write("\r\x1b[2K");
+    },
+  };
+}
+
+function gauge(progress: PullProgress): string {
+  if (progress.step !== "download") return "";
+  const full = Math.round(share(progress) * BAR_WIDTH);
+  return ` [${"#".repeat(full)}${"-".repeat(BAR_WIDTH - full)}]`;
+}
+
+function amounts(progress: PullProgress, rate: number | undefined): string {
+  if (progress.step !== "download") return "";
+  const { image_done_bytes: done, image_total_bytes: total } = progress;
+  const speed = rate === undefined ? "" : `, ${megabytes(rate)}/s`;
+  return ` ${Math.floor(share(progress) * 100)}%, ${megabytes(done)} of ${megabytes(total)}${speed}`;
+}
+
+function share({ image_done_bytes: done, image_total_bytes: total }: PullProgress & { step: "download" }): number {
+  return total === 0 ? 1 : Math.min(1, done / total);
+}
+
+/** Bytes a second; undefined until there is something to tell. What was there at the beginning was not downloaded now. */
+function speedometer(): (bytes: number, nowMs: number) => number | undefined {
+  const seen: { bytes: number; atMs: number }[] = [];
+  return (bytes, nowMs) => {
+    seen.push({ bytes, atMs: nowMs });
+    while (seen.length > 2 && nowMs - (seen[0]?.atMs ?? nowMs) > SPEED_WINDOW_MS) seen.shift();
+    const { bytes: before = bytes, atMs = nowMs } = seen[0] ?? {};
+    return nowMs - atMs < DRAW_MS ? undefined : ((bytes - before) / (nowMs - atMs)) * 1000;
+  };
+}

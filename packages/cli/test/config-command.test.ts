@@ -1,0 +1,128 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+
+const ROOT = join(import.meta.dirname, "../../..");
+const PROGRAM = join(ROOT, "packages/cli/bin/hibernaut.js");
+const FLY = 'app = "shop"\n[http_service]\n  internal_port = 3000\n  force_https = true\n';
+
+let folder: string;
+
+beforeAll(() => promisify(execFile)(process.execPath, [join(ROOT, "scripts/build.mjs")]), 60_000);
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "hibernaut-cli-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** In the folder, with no platform known: the app file needs none. */
+function hibernaut(...args: string[]): Promise<{ code: unknown; stdout: string; stderr: string }> {
+  const env = { PATH: process.env.PATH, HOME: folder };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [PROGRAM, ...args], { env, cwd: folder, timeout: 30_000 }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : error.code, stdout, stderr }),
+    );
+  });
+}
+
+function write(name: string, text: string): void {
+  writeFileSync(join(folder, name), text);
+}
+
+describe("config validate", () => {
+  test("lists warnings, and fails on them when it is to be strict", async () => {
+    write("fly.toml", FLY);
+    const warning = "fly.toml:4:3: warning: http_service.force_https: Not supported";
+    expect(await hibernaut("config", "validate")).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(new RegExp(`^${warning}.*\nfly.toml is valid, with 1 warning\\.\n$`)),
+      stderr: "",
+    });
+    expect(await hibernaut("config", "validate", "--strict")).toEqual({
+      code: 1,
+      stdout: expect.stringContaining(warning),
+      stderr: expect.stringMatching(/^Error: fly\.toml has 1 warning, and --strict allows none\./),
+    });
+  });
+
+  test("prefers hibernaut.toml, and --config to both", async () => {
+    write("fly.toml", FLY);
+    write("hibernaut.toml", 'app = "own"\n');
+    write("other.toml", "app = 1\n");
+    expect(await hibernaut("config", "validate")).toMatchObject({ code: 0, stdout: "hibernaut.toml is valid.\n" });
+    expect(await hibernaut("config", "validate", "-c", "other.toml")).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^other\.toml:1:1: error: app: /),
+      stderr: "Error: other.toml has 1 error. Correct the lines above.\n",
+    });
+  });
+
+  test("is one document with --json", async () => {
+    write("fly.toml", FLY);
+    const { stdout } = await hibernaut("config", "validate", "--strict", "--json");
+    expect(JSON.parse(stdout)).toEqual({
+      file: "fly.toml",
+      ok: false,
+      findings: [
+        { severity: "warning", path: "http_service.force_https", message: expect.any(String), line: 4, column: 3 },
+      ],
+    });
+  });
+
+  test("without a file says what to do", async () => {
+    expect(await hibernaut("config", "validate")).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^Error: There is no hibernaut\.toml and no fly\.toml in this folder\. Make one/),
+    });
+    expect(await hibernaut("config", "show", "--config", "none.toml")).toMatchObject({
+      code: 1,
+      stderr: "Error: none.toml cannot be read (ENOENT).\n",
+    });
+  });
+});
+
+describe("config show", () => {
+  test("prints the machines, and findings beside them", async () => {
+    write("fly.toml", FLY);
+    const { code, stdout, stderr } = await hibernaut("config", "show", "--image", "shop:1");
+    expect({ code, document: JSON.parse(stdout) as unknown }).toEqual({
+      code: 0,
+      document: {
+        app: "shop",
+        groups: {
+          app: {
+            config: {
+              image: "shop:1",
+              services: [{ protocol: "http", internal_port: 3000 }],
+              metadata: { hibernaut_process_group: "app" },
+            },
+          },
+        },
+      },
+    });
+    expect(stderr).toMatch(/^fly\.toml:4:3: warning: /);
+  });
+
+  test("needs an image and a file without errors", async () => {
+    write("fly.toml", FLY);
+    expect(await hibernaut("config", "show")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("No image is named."),
+    });
+    write("fly.toml", "app = [");
+    expect(await hibernaut("config", "show", "--image", "x")).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringMatching(/error: This is not TOML: .*\nError: fly\.toml has 1 error\./s),
+    });
+  });
+});
+
+test("commands of an app find its name in fly.toml", async () => {
+  write("fly.toml", FLY);
+  // An address where nobody answers: the failure is about the platform, no more about the app.
+  const { stderr } = await hibernaut("machine", "list");
+  expect(stderr).toMatch(/^Error: No platform is known/);
+});

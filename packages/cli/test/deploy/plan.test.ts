@@ -1,0 +1,146 @@
+/** What a deploy does: the rule as a table, and the command against an API over the double. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Machine, MachineConfig } from "@hibernaut/client";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GROUP_METADATA } from "../../src/appfile/machine-configs.ts";
+import { verdictOf } from "../../src/deploy/healthy.ts";
+import { planDeploy } from "../../src/deploy/plan.ts";
+import { startCli, type TestCli } from "../helpers.ts";
+
+const NEW = "sha256:new";
+const config = (more: Partial<MachineConfig> = {}): MachineConfig => ({
+  image: "shop:1",
+  env: { A: "1", B: "2" },
+  metadata: { [GROUP_METADATA]: "app" },
+  ...more,
+});
+const machine = (id: string, more: Partial<Machine> = {}): Machine =>
+  ({
+    id,
+    state: "running",
+    config: config(),
+    image: { ref: "shop:1", digest: NEW },
+    checks: [],
+    state_reason: null,
+    ...more,
+  }) as Machine;
+const plan = (machines: Machine[], count?: number) =>
+  planDeploy(new Map([["app", { config: config(), ...(count !== undefined && { count }) }]]), machines, NEW).steps.map(
+    (step) => (step.kind === "create" ? "create" : `${step.kind} ${step.machine.id}`),
+  );
+
+describe("the plan", () => {
+  const old = { image: { ref: "shop:1", digest: "sha256:old" } };
+  test.each<[string, Machine[], number | undefined, string[]]>([
+    ["an app without machines gets one", [], undefined, ["create"]],
+    ["or as many as the file asks for", [], 3, ["create", "create", "create"]],
+    ["what is current is kept", [machine("a")], undefined, ["keep a"]],
+    [
+      "the order of keys is no difference",
+      [machine("a", { config: config({ env: { B: "2", A: "1" } }) })],
+      undefined,
+      ["keep a"],
+    ],
+    ["another digest of the same tag is another version", [machine("a", old)], undefined, ["update a"]],
+    ["another configuration too", [machine("a", { config: config({ env: { A: "1" } }) })], undefined, ["update a"]],
+    ["a failed one is tried again", [machine("a", { state: "failed" })], undefined, ["update a"]],
+    [
+      "running ones first, then new ones, then those that sleep",
+      [machine("s", { ...old, state: "suspended" }), machine("r", old)],
+      3,
+      ["update r", "create", "update s"],
+    ],
+    ["more machines than asked for stay", [machine("a"), machine("b")], 1, ["keep a", "keep b"]],
+  ])("%s", (_name, machines, count, steps) => {
+    expect(plan(machines, count)).toEqual(steps);
+  });
+
+  test("machines of no group in the file are left alone", () => {
+    const strange = machine("x", { config: { image: "other" } });
+    const { steps, others } = planDeploy(new Map([["app", { config: config() }]]), [strange], NEW);
+    expect([steps.map(({ kind }) => kind), others]).toEqual([["create"], [strange]]);
+  });
+});
+
+describe("whether a machine has shown that it works", () => {
+  const check = (status: "passing" | "warning" | "critical") => ({
+    name: "web",
+    status,
+    output: "500 no",
+    updated_at: "",
+  });
+  const checked = config({ checks: { web: { type: "http" } } });
+  test.each<[string, Partial<Machine>, boolean | undefined]>([
+    ["it runs and its ports are open", {}, true],
+    [
+      "its ports are not open yet",
+      { state_reason: "the app does not listen on all ports of its services yet" },
+      undefined,
+    ],
+    ["its check was not looked at yet", { config: checked }, undefined],
+    ["its check fails within its grace", { config: checked, checks: [check("warning")] }, undefined],
+    ["its check passes", { config: checked, checks: [check("passing")] }, true],
+    ["its check fails", { config: checked, checks: [check("critical")] }, false],
+    ["it ended", { state: "stopped", state_reason: "the app exited with code 1" }, false],
+  ])("%s", (_name, more, ok) => {
+    expect(verdictOf(machine("a", more))?.ok).toBe(ok);
+  });
+});
+
+describe("the command", () => {
+  let cli: TestCli;
+  let folder: string;
+  beforeAll(async () => {
+    cli = await startCli();
+    folder = mkdtempSync(join(tmpdir(), "hibernaut-deploy-"));
+    writeFileSync(
+      join(folder, "fly.toml"),
+      'app = "kiosk"\n[build]\nimage = "oci:/srv/kiosk"\n[http_service]\ninternal_port = 8080\nauto_stop_machines = "suspend"\n',
+    );
+  }, 60_000);
+  afterAll(async () => {
+    await cli.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const hibernaut = (...args: string[]) => cli.hibernaut(args, { HIBERNAUT_APP: "" });
+  const file = () => ["--config", join(folder, "fly.toml")];
+
+  test("makes the app that the named file names, its machines and a release; again it changes nothing", async () => {
+    expect(await hibernaut("deploy", ...file())).toMatchObject({
+      code: 0,
+      stdout: "App kiosk is at release 1: 1 created.\n",
+    });
+    const { document } = await cli.json(["deploy", ...file()], { HIBERNAUT_APP: "" });
+    expect(document).toMatchObject({ release: 2, machines: [{ action: "kept" }] });
+    expect(cli.server.machines.list("kiosk").map(({ record }) => record.config)).toMatchObject([
+      { image: "oci:/srv/kiosk", services: [{ internal_port: 8080, autostop: "suspend" }] },
+    ]);
+  });
+
+  test("one that does not come up ends the deploy, marks the release and says what to do", async () => {
+    const failed = await hibernaut("deploy", ...file(), "--image", "oci:/srv/broken", "--wait-timeout", "5");
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toMatch(
+      /runs the new version, and it is failed: the app did not start\. Look at `hibernaut logs/,
+    );
+    expect(failed.stderr).toContain("go back: hibernaut deploy --app kiosk --image oci:/srv/kiosk");
+    const { document } = await cli.json(["releases", "--app", "kiosk"]);
+    expect(document.map((release: { status: string }) => release.status)).toEqual(["failed", "complete", "complete"]);
+  });
+
+  test("scale count and memory", async () => {
+    await hibernaut("deploy", ...file());
+    expect((await hibernaut("scale", "count", "3", "--app", "kiosk")).code).toBe(0);
+    expect(cli.server.machines.list("kiosk")).toHaveLength(3);
+    expect((await hibernaut("scale", "memory", "512", "--app", "kiosk")).stdout).toBe(
+      "3 machine(s) of kiosk have 512 MB now.\n",
+    );
+    expect((await hibernaut("scale", "count", "1", "--app", "kiosk")).code).toBe(0);
+    expect(await hibernaut("scale", "show", "--app", "kiosk")).toMatchObject({
+      stdout: expect.stringMatching(/app +1 +1 +512 MB/),
+    });
+    expect(await hibernaut("scale", "count", "x", "--app", "kiosk")).toMatchObject({ code: 2 });
+  });
+});

@@ -1,0 +1,163 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { lookAt } from "../src/appfile/folder.ts";
+import { launchText, nextSteps } from "../src/appfile/launch-text.ts";
+import { machineConfigs } from "../src/appfile/machine-configs.ts";
+import { appName, planLaunch } from "../src/appfile/plan.ts";
+import { readAppFile } from "../src/appfile/read.ts";
+import { launch } from "../src/commands/launch.ts";
+import { Context } from "../src/context.ts";
+
+let folder: string;
+
+beforeEach(() => {
+  folder = join(mkdtempSync(join(tmpdir(), "hibernaut-cli-")), "My Shop");
+  mkdirSync(folder);
+});
+afterEach(() => {
+  rmSync(join(folder, ".."), { recursive: true, force: true });
+  vi.restoreAllMocks();
+});
+
+function write(name: string, content: unknown): void {
+  mkdirSync(join(folder, name, ".."), { recursive: true });
+  writeFileSync(join(folder, name), typeof content === "string" ? content : JSON.stringify(content));
+}
+
+/** A tar file with empty entries of these names. */
+function tar(...names: string[]): string {
+  const heads = names.map((name) => `${name.padEnd(124, "\0")}${"0".padStart(11, "0")}\0`.padEnd(512, "\0"));
+  return `${heads.join("")}${"\0".repeat(1024)}`;
+}
+
+const plan = (options = {}) => planLaunch(lookAt(folder, undefined), options);
+
+describe("what a folder is taken for", () => {
+  test("nothing known", () => {
+    expect(plan()).toEqual({
+      kind: "unknown",
+      app: "my-shop",
+      image: undefined,
+      port: 8080,
+      portReason: "is a guess",
+      setPort: false,
+    });
+  });
+
+  test.each([
+    [{ start: "PORT=3100 node server.js" }, 3100],
+    [{ start: "next start -p 3200" }, 3200],
+    [{ start: "serve --port=3300" }, 3300],
+    [{ start: "node .", dev: "vite --port 3400" }, 3400],
+    [{ start: "node --port-of-call 5" }, 8080],
+    [{ start: "x --port 99999" }, 8080],
+    [undefined, 8080],
+  ])("Node with scripts %j", (scripts, port) => {
+    write("package.json", { name: "@me/Web_App", scripts });
+    expect(plan()).toMatchObject({ kind: "node", app: "web-app", port, setPort: true });
+  });
+
+  test("a broken package.json is still Node's", () => {
+    write("package.json", "{ name");
+    expect(plan()).toMatchObject({ kind: "node", app: "my-shop" });
+  });
+
+  test.each([
+    ["FROM a\nEXPOSE 80\nFROM b\nexpose 3000/tcp 3001\n", 3000],
+    ['FROM a\nENV NODE_ENV=production PORT="4000"\n', 4000],
+    ["FROM a\nENV PORT 5000\n", 5000],
+    ["FROM a\n# EXPOSE 1\nEXPOSE $PORT\n", 8080],
+  ])("a Dockerfile %j", (dockerfile, port) => {
+    write("Dockerfile", dockerfile);
+    expect(plan()).toMatchObject({ kind: "dockerfile", port, image: undefined });
+  });
+
+  test("images that lie there", () => {
+    write("Dockerfile", "FROM scratch\n");
+    write("a-notes.tar", tar("readme"));
+    write("b-old.tar", tar("./oci-layout", "index.json"));
+    write("c-saved.tar", tar("blobs/", "manifest.json", "oci-layout"));
+    write("d-layout/oci-layout", "{}");
+    write("d-layout/index.json", "{}");
+    expect(lookAt(folder, undefined).images).toEqual([
+      `oci-archive:${folder}/b-old.tar`,
+      `docker-archive:${folder}/c-saved.tar`,
+      `oci:${folder}/d-layout`,
+    ]);
+    expect(plan()).toMatchObject({ kind: "dockerfile", image: `oci-archive:${folder}/b-old.tar` });
+    expect(plan({ image: "redis:7", name: "cache" })).toMatchObject({ kind: "image", image: "redis:7", app: "cache" });
+  });
+
+  test("an OCI layout itself, and the root of a system", () => {
+    for (const name of ["bin", "etc", "usr", "var"]) mkdirSync(join(folder, name));
+    expect(plan().kind).toBe("rootfs");
+    write("oci-layout", "{}");
+    write("index.json", "{}");
+    expect(plan()).toMatchObject({ kind: "image", image: `oci:${folder}` });
+  });
+
+  test.each([
+    ["Shop", "shop"],
+    ["@scope/the.shop", "the-shop"],
+    ["--x--", "x"],
+    ["ünï", "n"],
+    ["???", "app"],
+    ["a".repeat(80), "a".repeat(63)],
+  ])("%s becomes the app %s", (text, name) => expect(appName(text)).toBe(name));
+});
+
+describe("what is written", () => {
+  test.each([
+    ["an image", { image: 'oci:/srv/a "b"' }],
+    ["no image", {}],
+  ])("is valid without a warning, with %s", (_, options) => {
+    write("package.json", {});
+    const { file, findings } = readAppFile(launchText(plan(options)));
+    expect(findings).toEqual([]);
+    if (file === undefined) throw new Error("the file was refused");
+    expect(file).toMatchObject({ app: "my-shop", image: (options as { image?: string }).image });
+    expect(machineConfigs(file, { image: "x" }).get("app")?.config).toMatchObject({
+      guest: { cpus: 1, memory_mb: 256 },
+      env: { PORT: "8080" },
+      services: [{ protocol: "http", internal_port: 8080, autostop: "suspend", autostart: true, idle_timeout: 300 }],
+      restart: { policy: "on-failure", max_retries: 10 },
+    });
+  });
+
+  test("is followed by the next steps", () => {
+    write("Dockerfile", "FROM scratch\n");
+    expect(nextSteps(plan())).toMatch(
+      /^Next:\n {2}docker build -t my-shop \. && docker save my-shop -o \/srv\/my-shop\.tar\n/,
+    );
+    expect(nextSteps(plan({ image: "x" }))).not.toContain("docker");
+    expect(nextSteps({ ...plan(), kind: "rootfs" })).toContain("docker import");
+  });
+});
+
+describe("the command", () => {
+  const run = (options = {}) => launch.run(new Context({}), [], options);
+
+  test("writes the file once, and again with --force only", async () => {
+    vi.spyOn(process, "cwd").mockReturnValue(folder);
+    expect((await run()).text).toMatch(/^hibernaut\.toml is written: app my-shop, port 8080, no image yet\.\nNext:/);
+    await expect(run({ name: "other" })).rejects.toThrow("hibernaut.toml is there already. Add --force to replace it.");
+    expect(readFileSync(join(folder, "hibernaut.toml"), "utf8")).toContain('app = "my-shop"');
+    expect((await run({ name: "other", force: true })).document).toEqual({
+      file: "hibernaut.toml",
+      kind: "unknown",
+      app: "other",
+      image: null,
+      port: 8080,
+    });
+  });
+
+  test("does not shadow a fly.toml, and takes names only that the platform takes", async () => {
+    vi.spyOn(process, "cwd").mockReturnValue(folder);
+    write("fly.toml", "");
+    await expect(run()).rejects.toThrow("fly.toml is there, and is read as it is");
+    await expect(run({ name: "My Shop" })).rejects.toThrow("--name takes lower case letters");
+    expect(existsSync(join(folder, "hibernaut.toml"))).toBe(false);
+  });
+});

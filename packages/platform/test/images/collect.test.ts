@@ -1,0 +1,106 @@
+// A collection at the worst moment: an image that somebody is about to use stays, one that goes is not handed out.
+import { existsSync } from "node:fs";
+import { readdir, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { ImageStore } from "../../src/images/contract.ts";
+import { openImageStore } from "../../src/images/index.ts";
+import { LayerCache } from "../../src/images/layers.ts";
+import { makeLayout, temporaryFolder } from "./fixtures.ts";
+
+let folder: string;
+let store: ImageStore;
+let cleanUp: () => Promise<void>;
+
+beforeEach(async () => {
+  const temporary = await temporaryFolder();
+  folder = temporary.path;
+  cleanUp = () => temporary[Symbol.asyncDispose]();
+  store = await openImageStore({ dataDir: join(folder, "data") });
+});
+afterEach(() => cleanUp());
+
+it("a held image stays until it is let go", async () => {
+  const ref = `oci:${await makeLayout(folder, "app")}`;
+  const { digest } = await store.ensure(ref);
+  {
+    using image = await store.hold(ref);
+    expect(await store.collect(() => new Set())).toEqual([]);
+    expect(existsSync(image.rootfs)).toBe(true);
+  }
+  expect(await store.collect(() => new Set())).toEqual([digest]);
+});
+
+it("every machine that was made has its image, however a collection falls in between", async () => {
+  const ref = `oci:${await makeLayout(folder, "app")}`;
+  await store.ensure(ref);
+  let collections = 0;
+  for (let offset = 0; offset < 40; offset += 1) {
+    const machines = new Set<string>();
+    // What the manager does: hold, store the machine, let go.
+    const create = async () => {
+      using image = await store.hold(ref);
+      machines.add(image.digest);
+      return image;
+    };
+    const collect = async () => {
+      for (let turns = 0; turns < offset; turns += 1) await turn();
+      collections += (await store.collect(() => machines)).length;
+    };
+    const [image] = await Promise.all([create(), collect(), create()]);
+    expect(existsSync(image.rootfs), `a collection ${offset} turns late`).toBe(true);
+    expect(await store.get(image.digest)).toBeDefined();
+  }
+  // The race was one: in some turns the image went first and was built again.
+  expect(collections).toBeGreaterThanOrEqual(0);
+}, 60_000);
+
+it("an image that is just going is built again for who asks meanwhile", async () => {
+  const ref = `oci:${await makeLayout(folder, "app")}`;
+  const { digest } = await store.ensure(ref);
+  let asked: ReturnType<ImageStore["hold"]> | undefined;
+  const inUse = new Set<string>();
+  let looks = 0;
+  const collected = await store.collect(() => {
+    // The last look before the deletion: from here on nothing can save the image.
+    if (++looks === 2) queueMicrotask(() => (asked = store.hold(ref)));
+    return inUse;
+  });
+  expect(collected).toEqual([digest]);
+  using image = (await asked) ?? (await store.hold(ref));
+  expect(existsSync(image.rootfs)).toBe(true);
+}, 20_000);
+
+it("an image that was used lately is kept for a while", async () => {
+  const image = await store.ensure(`oci:${await makeLayout(folder, "app")}`);
+  const hour = 3_600_000;
+  expect(await store.collect(() => new Set(), { unusedForMs: hour })).toEqual([]);
+  const old = new Date(Date.now() - 2 * hour);
+  await utimes(join(image.rootfs, ".."), old, old);
+  // In use at this moment: the hour begins anew.
+  expect(await store.collect(() => new Set([image.digest]), { unusedForMs: hour })).toEqual([]);
+  expect(await store.collect(() => new Set(), { unusedForMs: hour })).toEqual([]);
+  await utimes(join(image.rootfs, ".."), old, old);
+  expect(await store.collect(() => new Set(), { unusedForMs: hour })).toEqual([image.digest]);
+});
+
+it("layers are kept within their bound, the longest unused go first, needed ones never", async () => {
+  const place = join(folder, "layers");
+  const cache = new LayerCache(place, 25);
+  const digests = ["a", "b", "c"].map((letter) => `sha256:${letter.repeat(64)}`);
+  const [a = "", b = "", c = ""] = digests;
+  const { writeFile } = await import("node:fs/promises");
+  const never = new AbortController().signal;
+  using _ = await cache.hold([a]);
+  for (const [age, digest] of [a, b, c].entries()) {
+    await cache.obtain(digest, (file) => writeFile(file, "0123456789"), never);
+    const used = new Date(Date.now() - (3 - age) * 60_000);
+    await utimes(cache.file(digest), used, used);
+  }
+  expect(await cache.trim()).toBe(10);
+  expect(await readdir(place)).toEqual([a, c].map((digest) => digest.slice(7)));
+  let downloads = 0;
+  await cache.obtain(c, async () => void (downloads += 1), never);
+  expect(downloads).toBe(0);
+});

@@ -1,0 +1,139 @@
+// Docker-registry with htpasswd, and a token server as Docker Hub and ghcr.io have one, in front of an open one.
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import type { ImageStore, RegistryLogins } from "../../src/images/contract.ts";
+import { openImages } from "../../src/images/index.ts";
+import { openBadLine } from "./bad-line.ts";
+import { makeLayout, readRootfs, temporaryFolder } from "./fixtures.ts";
+import { LOGIN, type RealRegistry, startRegistry } from "./real-registry.ts";
+
+let folder: string;
+let closed: RealRegistry;
+let open: RealRegistry;
+let cleanUp: () => Promise<void>;
+let dataDir: string;
+let images: ImageStore;
+let logins: RegistryLogins;
+let tests = 0;
+
+beforeAll(async () => {
+  const temporary = await temporaryFolder();
+  folder = temporary.path;
+  cleanUp = () => temporary[Symbol.asyncDispose]();
+  closed = await startRegistry(folder, { login: true });
+  open = await startRegistry(folder);
+  await closed.push(await makeLayout(folder, "secret"), "me/secret:1");
+}, 30_000);
+afterAll(async () => {
+  await Promise.all([closed?.stop(), open?.stop()]);
+  await cleanUp?.();
+});
+beforeEach(async () => {
+  dataDir = join(folder, `data-${++tests}`);
+  await mkdir(dataDir);
+  ({ images, logins } = await openImages({ dataDir, environment: { HOME: dataDir } }));
+});
+
+describe("a registry with htpasswd", () => {
+  it("lets in who is logged in, and nobody else", async () => {
+    const ref = `${closed.host}/me/secret:1`;
+    await expect(images.ensure(ref)).rejects.toMatchObject({
+      code: "not_found",
+      message: expect.stringContaining(`hibernaut registry login ${closed.host}`),
+    });
+    await logins.put(closed.host, LOGIN);
+    const image = await images.ensure(ref);
+    expect(await readRootfs(image.rootfs, "app/content")).toBe("secret");
+    expect(await logins.list()).toEqual([{ host: closed.host, username: "me" }]);
+    expect(await logins.delete(closed.host)).toBe(true);
+    expect(await logins.delete(closed.host)).toBe(false);
+    await expect(images.ensure(ref)).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  it("proves a login before it is stored", async () => {
+    await expect(logins.put(closed.host, { ...LOGIN, password: "wrong" })).rejects.toMatchObject({
+      code: "failed_precondition",
+      details: { registry: closed.host, username: "me" },
+    });
+    await expect(logins.put("127.0.0.1:1", LOGIN)).rejects.toMatchObject({ code: "unavailable" });
+    await expect(logins.put(open.host, LOGIN)).rejects.toMatchObject({ code: "unavailable" });
+    await expect(logins.put("no/host", LOGIN)).rejects.toMatchObject({ code: "invalid_argument" });
+    await expect(logins.put(closed.host, { username: "a:b", password: "x" })).rejects.toMatchObject({
+      code: "invalid_argument",
+    });
+    expect(await logins.list()).toEqual([]);
+  });
+
+  it("keeps passwords where nobody else reads, and shows them to nobody", async () => {
+    await logins.put(closed.host, LOGIN);
+    const file = join(dataDir, "registries.json");
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await readFile(file, "utf8")).toContain(LOGIN.password);
+    expect(JSON.stringify([await logins.list(), await logins.get(closed.host)])).not.toContain(LOGIN.password);
+    const error = await images.ensure(`${closed.host}/me/nothing:1`).catch((caught: unknown) => caught);
+    expect(`${JSON.stringify(error)} ${String(error)}`).not.toMatch(/s3cret|czNj/);
+    // Both at once: neither is lost.
+    await Promise.all([logins.put(closed.host, LOGIN), logins.put(`localhost:${closed.host.split(":")[1]}`, LOGIN)]);
+    expect(await logins.list()).toHaveLength(2);
+  });
+
+  it("is entered with docker's login when the platform has none", async () => {
+    const auth = Buffer.from(`${LOGIN.username}:${LOGIN.password}`).toString("base64");
+    await mkdir(join(dataDir, ".docker"));
+    await writeFile(join(dataDir, ".docker/config.json"), JSON.stringify({ auths: { [closed.host]: { auth } } }));
+    expect((await images.ensure(`${closed.host}/me/secret:1`)).config.user).toBe("app");
+  });
+});
+
+describe("a registry with a token server", () => {
+  it("gets a token for the repository; the storage it redirects to gets none", async () => {
+    await open.push(await makeLayout(folder, "tokened"), "me/tokened:1");
+    const asked: { url: string; authorization: string | undefined }[] = [];
+    const tokens = createServer((request, reply) => {
+      const url = request.url ?? "";
+      asked.push({ url, authorization: request.headers.authorization });
+      const known = request.headers.authorization === `Basic ${Buffer.from("me:right").toString("base64")}`;
+      reply.writeHead(known ? 200 : 401).end(JSON.stringify({ token: `token-${asked.length}` }));
+    });
+    await new Promise<void>((resolve) => tokens.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void tokens.close());
+    const realm = `http://127.0.0.1:${(tokens.address() as AddressInfo).port}/token`;
+    const challenge = `Bearer realm="${realm}",service="test",scope="repository:me/tokened:pull"`;
+    const storage = await openBadLine(open.host);
+    onTestFinished(() => storage.close());
+    let expired = false;
+    const front = await openBadLine(open.host, ({ headers, url }) => {
+      const valid = headers.authorization === `Bearer token-${asked.length}` && !expired;
+      if (!valid) {
+        expired = false;
+        return { status: 401, headers: { "www-authenticate": challenge } };
+      }
+      // The token is over in the middle: the next request needs a new one.
+      if (url?.includes("/manifests/")) expired = true;
+      return url?.includes("/blobs/") ? { status: 307, headers: { location: `http://${storage.host}${url}` } } : {};
+    });
+    onTestFinished(() => front.close());
+    await expect(images.ensure(`${front.host}/me/tokened:1`)).rejects.toMatchObject({ code: "not_found" });
+    await expect(logins.put(front.host, { username: "me", password: "wrong" })).rejects.toMatchObject({
+      code: "failed_precondition",
+    });
+    await logins.put(front.host, { username: "me", password: "right" });
+    expect(asked.at(-1)?.url).toBe("/token?service=test&account=me");
+    const image = await images.ensure(`${front.host}/me/tokened:1`);
+    expect(await readRootfs(image.rootfs, "app/content")).toBe("tokened");
+    expect(asked.at(-1)?.url).toBe("/token?service=test&scope=repository%3Ame%2Ftokened%3Apull&account=me");
+    expect(storage.served.length).toBeGreaterThan(0);
+    expect(storage.served.map(({ headers }) => headers.authorization).filter(Boolean)).toEqual([]);
+  });
+
+  it("that is not protected is not asked, nor one that asks for something else", async () => {
+    for (const challenge of ['Bearer realm="http://auth.example/token"', "Negotiate", "", "Bearer service=x"]) {
+      const front = await openBadLine(open.host, () => ({ status: 401, headers: { "www-authenticate": challenge } }));
+      onTestFinished(() => front.close());
+      await expect(images.ensure(`${front.host}/me/x:1`)).rejects.toMatchObject({ code: "unavailable" });
+    }
+  });
+});

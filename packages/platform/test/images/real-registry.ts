@@ -1,0 +1,69 @@
+/** Debian's docker-registry, which `npm test` unpacks (without installing it) when it is not there. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { expect, vi } from "vitest";
+import { skopeo } from "./fixtures.ts";
+
+const UNPACKED = join(import.meta.dirname, "../../../../.build/test-tools/usr/bin/docker-registry");
+const PROGRAM = existsSync(UNPACKED) ? UNPACKED : "docker-registry";
+
+export const LOGIN = { username: "me", password: "s3cret: word" };
+
+export interface RealRegistry {
+  /** `127.0.0.1:port` */
+  host: string;
+  process: ChildProcess;
+  /** Puts an OCI layout's one image there. */
+  push(layout: string, name: string, ...options: string[]): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** A registry with its data below `folder`; with `login` it lets nobody else in (htpasswd, Basic). */
+export async function startRegistry(folder: string, { login = false } = {}): Promise<RealRegistry> {
+  const host = `127.0.0.1:${await freePort()}`;
+  const htpasswd = join(folder, "htpasswd");
+  if (login) await writeFile(htpasswd, `${LOGIN.username}:${bcrypt(LOGIN.password)}\n`);
+  const config = {
+    version: 0.1,
+    storage: { filesystem: { rootdirectory: join(folder, "registry") } },
+    http: { addr: host },
+    ...(login && { auth: { htpasswd: { realm: "test", path: htpasswd } } }),
+  };
+  const file = join(folder, `registry-${host.replace(":", "-")}.yml`);
+  await writeFile(file, JSON.stringify(config));
+  const server = spawn(PROGRAM, ["serve", file], { stdio: "ignore" });
+  server.on("error", (error) =>
+    console.error(`docker-registry does not start: ${error.message} (npm run setup -- --tests gets it)`),
+  );
+  const status = login ? 401 : 200;
+  await vi.waitFor(async () => expect((await fetch(`http://${host}/v2/`)).status).toBe(status), { timeout: 10_000 });
+  const creds = login ? ["--dest-creds", `${LOGIN.username}:${LOGIN.password}`] : [];
+  return {
+    host,
+    process: server,
+    async push(layout, name, ...options) {
+      const target = ["--dest-tls-verify=false", ...creds, ...options, `oci:${layout}`, `docker://${host}/${name}`];
+      await skopeo("copy", "-q", ...target);
+    },
+    async stop() {
+      if (server.exitCode === null && server.kill()) await new Promise((resolve) => server.once("exit", resolve));
+    },
+  };
+}
+
+/** A password as htpasswd files have it: by Perl, which every Debian has, and the C library. */
+function bcrypt(password: string): string {
+  const script = 'print crypt($ARGV[0], "\\$2y\\$05\\$abcdefghijklmnopqrstuu")';
+  return execFileSync("perl", ["-e", script, password], { encoding: "utf8" });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address ? address.port : 0;
+}

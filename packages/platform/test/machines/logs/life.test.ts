@@ -1,0 +1,84 @@
+/** The log of a machine through its life, on the fake. */
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { LogEntry } from "../../../src/machines/logs/entry.ts";
+import type { MachineManager } from "../../../src/machines/manager.ts";
+import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../../helpers/fake-world.ts";
+
+const NEVER = new AbortController().signal;
+
+async function world(): Promise<World> {
+  const made = await newWorld();
+  onTestFinished(made.dispose);
+  return made;
+}
+
+async function collect(blocks: AsyncIterable<LogEntry[]>): Promise<LogEntry[]> {
+  const entries: LogEntry[] = [];
+  for await (const block of blocks) entries.push(...block);
+  return entries;
+}
+
+function textsOf(machines: MachineManager, id: string): Promise<string[]> {
+  const reading = collect(machines.logs("shop", [id], { limit: 100 }, NEVER));
+  return reading.then((entries) => entries.map(({ text }) => text));
+}
+
+test("tells every event, with its reason, and goes on with the next platform", async () => {
+  const place = await world();
+  const first = await startPlatform(place);
+  const id = await runningMachine(first);
+  first.suspend("shop", id);
+  await first.wait("shop", id, ["suspended"], { timeoutMs: 5000 });
+  await first.close();
+  const second = await startPlatform(place);
+  onTestFinished(() => second.close());
+  second.start("shop", id);
+  await second.wait("shop", id, ["running"], { timeoutMs: 5000 });
+  await expect.poll(() => textsOf(second, id)).toHaveLength(7);
+  expect(await textsOf(second, id)).toEqual([
+    "create: created. The machine was made.",
+    "start: created -> starting. A start was asked for.",
+    "started: starting -> running. It runs. Started from scratch.",
+    "suspend: running -> suspending. A suspend was asked for.",
+    "captured: suspending -> suspended. It sleeps.",
+    "start: suspended -> starting. A start was asked for.",
+    expect.stringMatching(/^started: starting -> running\. It runs\. Resumed after \d+\.\d s asleep\.$/),
+  ]);
+});
+
+test("ends for who follows when the machine is destroyed, and is gone with it", async () => {
+  const place = await world();
+  const machines = await startPlatform(place);
+  onTestFinished(() => machines.close());
+  const id = await runningMachine(machines);
+  const following = collect(machines.logs("shop", [id], { limit: 0, follow: true }, NEVER));
+  await new Promise((resolve) => setImmediate(resolve));
+  machines.destroy("shop", id, { force: true });
+  expect((await following).at(-1)?.text).toBe("destroy: running -> destroying. It is being destroyed.");
+  await machines.wait("shop", id, ["destroyed"], { timeoutMs: 5000 });
+  expect(await readdir(join(place.folder, "machines"))).toEqual([]);
+  expect(await textsOf(machines, id)).toEqual([]);
+  expect(await collect(machines.logs("shop", [id], { limit: 10, follow: true }, NEVER))).toEqual([]);
+});
+
+test("of an app goes on with machines that are made later, until the app is deleted", async () => {
+  const machines = await startPlatform(await world());
+  onTestFinished(() => machines.close());
+  const one = await runningMachine(machines);
+  const following = collect(machines.logs("shop", undefined, { limit: 1000, follow: true }, NEVER));
+  const { record } = await machines.create("shop", { config: SMALL });
+  await machines.wait("shop", record.id, ["running"], { timeoutMs: 5000 });
+  await machines.deleteApp("shop", { force: true });
+  const ends = (await following).filter(({ text }) => text.startsWith("destroy: ")).map(({ machine }) => machine);
+  expect(ends.toSorted()).toEqual([one, record.id].toSorted());
+});
+
+test("of what does not exist is refused at once", async () => {
+  const machines = await startPlatform(await world());
+  onTestFinished(() => machines.close());
+  expect(() => machines.logs("shop", undefined, { limit: 1 }, NEVER)).toThrow("There is no app shop");
+  machines.createApp("shop");
+  expect(() => machines.logs("shop", ["nope"], { limit: 1 }, NEVER)).toThrow("has no machine nope");
+});

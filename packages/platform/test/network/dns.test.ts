@@ -1,0 +1,228 @@
+/** The name server, asked over real sockets on the loopback. */
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { connect } from "node:net";
+import packet, { type DecodedPacket, type RecordType } from "dns-packet";
+import fc from "fast-check";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { answers, forUdp, parseQuery, Rcode, reply } from "../../src/dns/messages.ts";
+import { Quota } from "../../src/dns/quota.ts";
+import { DnsServer } from "../../src/dns/server.ts";
+import { TcpMessages, tcpMessage } from "../../src/dns/tcp.ts";
+import { type NameServer, parseResolvConf } from "../../src/dns/upstream.ts";
+import { lookUp, type Zone } from "../../src/dns/zone.ts";
+
+const ZONE: Zone = {
+  gateway: "10.213.0.1",
+  running: (app) =>
+    ({
+      shop: [
+        { id: "aa", address: "10.213.0.5" },
+        { id: "bb", address: "10.213.0.6" },
+      ],
+      asleep: [],
+      crowd: Array.from({ length: 200 }, (_, index) => ({ id: `m${index}`, address: `10.213.1.${index}` })),
+    })[app],
+};
+
+const query = (name: string, type: RecordType = "A", id = 7) =>
+  packet.encode({ type: "query", id, flags: packet.RECURSION_DESIRED, questions: [{ type, name }] });
+
+async function overUdp(port: number, bytes: Buffer): Promise<DecodedPacket> {
+  const socket = createSocket("udp4");
+  try {
+    socket.send(bytes, port, "127.0.0.1");
+    const [message] = (await once(socket, "message", { signal: AbortSignal.timeout(5000) })) as [Buffer];
+    return packet.decode(message);
+  } finally {
+    socket.close();
+  }
+}
+
+async function overTcp(port: number, ...queries: Buffer[]): Promise<DecodedPacket[]> {
+  const socket = connect(port, "127.0.0.1");
+  const messages = new TcpMessages();
+  const found: DecodedPacket[] = [];
+  for (const bytes of queries) socket.write(tcpMessage(bytes));
+  for await (const chunk of socket) {
+    found.push(...messages.push(chunk as Buffer).map((message) => packet.decode(message)));
+    if (found.length === queries.length) break;
+  }
+  return found;
+}
+
+async function serve(nameServers: NameServer[] = []): Promise<DnsServer> {
+  const server = await DnsServer.open({
+    address: "127.0.0.1",
+    port: 0,
+    zone: ZONE,
+    nameServers: async () => nameServers,
+  });
+  onTestFinished(() => server.close());
+  return server;
+}
+
+const data = ({ answers: found = [] }: DecodedPacket) => found.map((record) => "data" in record && record.data);
+const rcode = (response: DecodedPacket) => (response as unknown as { rcode: string }).rcode;
+
+test("names: apps, machines, the host, and nothing else below .internal", () => {
+  expect(lookUp(ZONE, "shop.internal")).toEqual(["10.213.0.5", "10.213.0.6"]);
+  expect(lookUp(ZONE, "SHOP.Internal.")).toEqual(["10.213.0.5", "10.213.0.6"]);
+  expect(lookUp(ZONE, "asleep.internal")).toEqual([]);
+  expect(lookUp(ZONE, "bb.vm.shop.internal")).toEqual(["10.213.0.6"]);
+  expect(lookUp(ZONE, "host.hibernaut.internal")).toEqual(["10.213.0.1"]);
+  for (const name of ["nobody.internal", "internal", "cc.vm.shop.internal", "a.shop.internal", "x.vm.nobody.internal"])
+    expect(lookUp(ZONE, name), name).toBeUndefined();
+  for (const name of ["example.com", "shop.internal.example.com", "", "."])
+    expect(lookUp(ZONE, name), name).toBe("elsewhere");
+});
+
+describe("the server answers for .internal", () => {
+  test("over UDP and TCP", async () => {
+    const { port } = await serve();
+    const response = await overUdp(port, query("shop.internal"));
+    expect(data(response)).toEqual(["10.213.0.5", "10.213.0.6"]);
+    expect(response).toMatchObject({ id: 7, flag_aa: true, flag_ra: true, flag_tc: false });
+    const [first, second] = await overTcp(port, query("shop.internal", "A", 1), query("none.internal", "A", 2));
+    expect(first).toMatchObject({ id: 1, answers: [{ ttl: 5 }, { ttl: 5 }] });
+    expect(second).toMatchObject({ id: 2, answers: [] });
+    expect(rcode(second as DecodedPacket)).toBe("NXDOMAIN");
+  });
+
+  test.each(["AAAA", "MX", "UNKNOWN_65"] as RecordType[])(
+    "%s of a name that is there: nothing, no error",
+    async (type) => {
+      const { port } = await serve();
+      const response = await overUdp(port, query("shop.internal", type));
+      expect([rcode(response), data(response)]).toEqual(["NOERROR", []]);
+    },
+  );
+
+  test("what is too long for UDP comes over TCP", async () => {
+    const { port } = await serve();
+    expect(await overUdp(port, query("crowd.internal"))).toMatchObject({ flag_tc: true, answers: [] });
+    const [whole] = await overTcp(port, query("crowd.internal"));
+    expect(whole?.answers).toHaveLength(200);
+  });
+
+  test("a malformed question gets a code, and a reply nothing", async () => {
+    const { port } = await serve();
+    const cut = query("shop.internal").subarray(0, 20);
+    expect(rcode(await overUdp(port, cut))).toBe("FORMERR");
+    const notify = query("shop.internal");
+    notify.writeUInt8(0x20, 2);
+    expect(rcode(await overUdp(port, notify))).toBe("NOTIMP");
+    expect(parseQuery(packet.encode({ type: "response", id: 1, questions: [] }))).toBeUndefined();
+  });
+});
+
+describe("everything else is asked of the host's name servers", () => {
+  /** A name server that answers 192.0.2.9, after a forged reply with another id. */
+  async function upstream(): Promise<NameServer> {
+    const respond = (bytes: Buffer): Buffer => {
+      const { id, questions = [] } = packet.decode(bytes);
+      const record = { type: "A" as const, name: questions[0]?.name ?? "", ttl: 60, data: "192.0.2.9" };
+      return packet.encode({ type: "response", id, questions, answers: [record] });
+    };
+    const socket = createSocket("udp4");
+    socket.on("message", (bytes, { port, address }) => {
+      const forged = respond(bytes);
+      forged.writeUInt16BE(forged.readUInt16BE(0) ^ 1, 0);
+      forged.writeUInt8(66, forged.length - 1);
+      socket.send(forged, port, address);
+      socket.send(respond(bytes), port, address);
+    });
+    socket.bind(0, "127.0.0.1");
+    await once(socket, "listening");
+    onTestFinished(() => void socket.close());
+    return { address: "127.0.0.1", port: socket.address().port };
+  }
+
+  test("and a forged reply is ignored", async () => {
+    const { port } = await serve([await upstream()]);
+    const response = await overUdp(port, query("example.com", "A", 99));
+    expect(response.id).toBe(99);
+    expect(data(response)).toEqual(["192.0.2.9"]);
+  });
+
+  test("over TCP when the client comes over TCP", async () => {
+    const inner = await serve();
+    const { port } = await serve([{ address: "127.0.0.1", port: inner.port }]);
+    // The inner server has nobody to ask and says so; that this is passed on is what is seen.
+    const [response] = await overTcp(port, query("example.com", "A", 5));
+    expect(response?.id).toBe(5);
+    expect(rcode(response as DecodedPacket)).toBe("SERVFAIL");
+  });
+
+  test("a server where nobody listens is passed over; without one it is a failure, at once", async () => {
+    const closed = await serve();
+    await closed.close();
+    const { port } = await serve([{ address: "127.0.0.1", port: 9 }, await upstream()]);
+    expect(data(await overUdp(port, query("example.com")))).toEqual(["192.0.2.9"]);
+    expect(rcode(await overUdp((await serve()).port, query("example.com")))).toBe("SERVFAIL");
+  });
+});
+
+test("one client cannot take all places", () => {
+  const quota = new Quota({ all: 3, each: 2 });
+  expect([quota.take("a"), quota.take("a"), quota.take("a"), quota.take("b"), quota.take("c")]).toEqual([
+    true,
+    true,
+    false,
+    true,
+    false,
+  ]);
+  quota.giveBack("a");
+  expect(quota.take("c")).toBe(true);
+});
+
+test("resolv.conf: name servers and nothing else", () => {
+  const text =
+    "# nameserver 1.1.1.1\nsearch a b\nnameserver 192.0.2.53\n nameserver 2001:db8::1 \nnameserver nonsense\n";
+  expect(parseResolvConf(text).map(({ address }) => address)).toEqual(["192.0.2.53", "2001:db8::1"]);
+});
+
+describe("any bytes", () => {
+  const bytes = fc.uint8Array({ maxLength: 80 }).map((array) => Buffer.from(array));
+
+  test("never make the parser throw, and a refusal is a message that can be read", () => {
+    fc.assert(
+      fc.property(bytes, (message) => {
+        const parsed = parseQuery(message);
+        if (typeof parsed !== "number") return;
+        const { id, type } = packet.decode(reply(message, Rcode.formatError));
+        expect([id, type]).toEqual([message.readUInt16BE(0), "response"]);
+      }),
+    );
+  });
+
+  test("are no answer to another question", () => {
+    const asked = query("example.com", "A", 3);
+    expect(answers(asked, reply(asked, Rcode.serverFailure))).toBe(true);
+    fc.assert(fc.property(bytes, (message) => !answers(asked, message)));
+  });
+
+  test("come out of a stream as they went in, however it is cut", () => {
+    fc.assert(
+      fc.property(fc.array(bytes, { maxLength: 5 }), fc.integer({ min: 1, max: 7 }), (sent, step) => {
+        const stream = Buffer.concat(sent.map(tcpMessage));
+        const messages = new TcpMessages();
+        const found: Buffer[] = [];
+        for (let at = 0; at < stream.length; at += step) found.push(...messages.push(stream.subarray(at, at + step)));
+        expect(found.map(String)).toEqual(sent.map(String));
+      }),
+    );
+  });
+
+  test("a cut reply keeps its question and says that it was cut", () => {
+    const long = packet.encode({
+      type: "response",
+      id: 4,
+      questions: [{ type: "A", name: "crowd.internal" }],
+      answers: Array.from({ length: 99 }, () => ({ type: "A" as const, name: "crowd.internal", data: "10.0.0.1" })),
+    });
+    const cut = packet.decode(forUdp(long, 512));
+    expect(cut).toMatchObject({ id: 4, flag_tc: true, answers: [], questions: [{ name: "crowd.internal" }] });
+    expect(forUdp(long, 65_535)).toBe(long);
+  });
+});

@@ -1,0 +1,119 @@
+/** A network namespace that plays the internet: behind a cable of its own, with servers, and no way back but NAT's. */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** TEST-NET-2 and the metadata address: nobody on a real network has the first, and tests must not reach the real second. */
+export const OUTSIDE = "198.51.100.2";
+export const HOST_OUTSIDE = "198.51.100.1";
+export const METADATA = "169.254.169.254";
+export const PORTS = { echo: 7, hello: 80 };
+
+/** Greets with the client's address at one port, echoes at the other; closes all connections when told so on its input. */
+const SERVERS = `
+const { createServer } = require("net");
+const sockets = new Set();
+const serve = (port, each) => createServer((socket) => {
+  sockets.add(socket.on("error", () => {}));
+  each(socket);
+}).listen(port, "0.0.0.0");
+serve(${PORTS.hello}, (socket) => socket.end("hello " + socket.remoteAddress + "\\r\\n"));
+serve(${PORTS.echo}, (socket) => socket.pipe(socket)).on("listening", () => console.log("ready"));
+process.stdin.on("data", () => { for (const socket of sockets) socket.resetAndDestroy(); console.log("closed"); });
+`;
+
+/** Runs a small program in the namespace: tries what the outside can reach. */
+const TRY = `
+const [kind, host, port] = process.argv.slice(1);
+const done = (text) => { console.log(text); process.exit(); };
+setTimeout(() => done("silence"), 1500);
+if (kind === "tcp") require("net").connect(port, host, () => done("open")).on("error", ({ code }) => done(code));
+else {
+  const resolver = new (require("dns").promises.Resolver)({ timeout: 1000, tries: 1 });
+  resolver.setServers([host]);
+  resolver.resolve4("shop.internal").then(() => done("answered"), ({ code }) => done(code));
+}
+`;
+
+export class Outside {
+  readonly #name = `hib-${randomBytes(3).toString("hex")}`;
+  readonly cable = `tst${this.#name}`;
+  #servers: ChildProcess | undefined;
+
+  static async open(): Promise<Outside> {
+    const outside = new Outside();
+    try {
+      await outside.#open();
+      return outside;
+    } catch (error) {
+      await outside.close();
+      throw error;
+    }
+  }
+
+  async #open(): Promise<void> {
+    const name = this.#name;
+    await run("ip", ["netns", "add", name]);
+    await run("ip", ["link", "add", this.cable, "type", "veth", "peer", "name", "out0", "netns", name]);
+    await this.plugIn();
+    const inside = [
+      "link set dev lo up",
+      "link set dev out0 up",
+      `address add ${OUTSIDE}/30 dev out0`,
+      `address add ${METADATA}/32 dev lo`,
+    ];
+    for (const line of inside) await run("ip", ["-netns", name, ...line.split(" ")]);
+    const args = ["netns", "exec", name, process.execPath, "-e", SERVERS];
+    this.#servers = spawn("ip", args, { stdio: ["pipe", "pipe", "inherit"] });
+    await this.#says("ready");
+  }
+
+  async plugIn(): Promise<void> {
+    await run("ip", ["link", "set", "dev", this.cable, "up"]);
+    await run("ip", ["address", "replace", `${HOST_OUTSIDE}/30`, "dev", this.cable]);
+    await run("ip", ["route", "replace", METADATA, "via", OUTSIDE]);
+  }
+
+  /** The kernel forgets the translated connections of an interface that goes down. */
+  async unplug(): Promise<void> {
+    await run("ip", ["link", "set", "dev", this.cable, "down"]);
+  }
+
+  /** The servers give up every connection, as a server does that restarts. */
+  async closeConnections(): Promise<void> {
+    this.#servers?.stdin?.write("close");
+    await this.#says("closed");
+  }
+
+  /** What becomes of a connection, or of a question to a name server, from out there. */
+  async reach(kind: "tcp" | "dns", host: string, port: number, by = HOST_OUTSIDE): Promise<string> {
+    await run("ip", ["-netns", this.#name, "route", "replace", "default", "via", by]);
+    const args = ["netns", "exec", this.#name, process.execPath, "-e", TRY, kind, host, String(port)];
+    try {
+      return (await run("ip", args)).stdout.trim();
+    } finally {
+      await run("ip", ["-netns", this.#name, "route", "delete", "default"]);
+    }
+  }
+
+  /** Takes everything away, however far it got. */
+  async close(): Promise<void> {
+    const servers = this.#servers;
+    if (servers !== undefined && servers.exitCode === null && servers.signalCode === null) {
+      const ended = once(servers, "exit");
+      servers.kill("SIGKILL");
+      await ended;
+    }
+    await run("ip", ["link", "delete", "dev", this.cable]).catch(() => {});
+    await run("ip", ["netns", "delete", this.#name]).catch(() => {});
+  }
+
+  async #says(word: string): Promise<void> {
+    const signal = AbortSignal.timeout(10_000);
+    const [line] = (await once(this.#servers?.stdout as NodeJS.ReadableStream, "data", { signal })) as [Buffer];
+    if (String(line).trim() !== word) throw new Error(`the servers say ${String(line)}`);
+  }
+}

@@ -1,0 +1,163 @@
+/** What an app prints is there, once and in order, whatever its machine and the platform go through. */
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { LogEntry, LogsOptions } from "@hibernaut/client";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { shellImage } from "../helpers/shell-image.ts";
+
+const LOG_MB = 4;
+const LOST = /^(\d+) bytes of output were lost/;
+
+let place: Place;
+let image: string;
+beforeAll(async () => {
+  [place, image] = await Promise.all([Place.open({ HIBERNAUT_LOG_MAX_MB: String(LOG_MB) }), shellImage()]);
+});
+afterAll(async () => {
+  expect(await place.close()).toEqual(NOTHING_LEFT);
+});
+
+/** Numbered lines on both outputs. */
+const PRINTER = `
+  let number = 0;
+  setInterval(() => { number += 1; console.log("out " + number); console.error("err " + number); }, 20);
+`;
+
+/** Reads along, and when the platform goes away begins again where it was. Two lines may have one time. */
+async function follow(id: string, entries: LogEntry[], signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const last = entries.at(-1)?.at;
+    let known = entries.filter(({ at }) => at === last).length;
+    const from = last === undefined ? { limit: 10_000 } : { since: last };
+    try {
+      for await (const entry of place.client.logs(place.app, { machine: id, follow: true, signal, ...from })) {
+        if (entry.at === last && known > 0) known -= 1;
+        else entries.push(entry);
+      }
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+async function linesOf(options: LogsOptions): Promise<LogEntry[]> {
+  const entries: LogEntry[] = [];
+  for await (const entry of place.client.logs(place.app, options)) entries.push(entry);
+  return entries;
+}
+
+const everything = (id: string) => linesOf({ machine: id, limit: 10_000 });
+
+/** The lines of an output that are not there. Fails when one is there twice, or out of order. */
+function missingLines(entries: LogEntry[], output: "out" | "err"): string[] {
+  const missing: string[] = [];
+  let before = 0;
+  for (const { text } of entries.filter((entry) => entry.text.startsWith(`${output} `))) {
+    const number = Number(text.slice(4));
+    expect(number, `after ${before}`).toBeGreaterThan(before);
+    for (let gone = before + 1; gone < number; gone += 1) missing.push(`${output} ${gone}\n`);
+    before = number;
+  }
+  expect(before).toBeGreaterThan(100);
+  return missing;
+}
+
+test("followed through sleep, kill -9 and restart, no line is missing, twice or out of order", async () => {
+  const { machine_id: id } = await place.machine({ image, init: { exec: ["node", "-e", PRINTER] }, services: [] });
+  const followed: LogEntry[] = [];
+  const leave = new AbortController();
+  const following = follow(id, followed, leave.signal);
+  const more = async () => {
+    const lines = followed.length;
+    await expect.poll(() => followed.length, { timeout: 30_000 }).toBeGreaterThan(lines + 50);
+  };
+  await more();
+  for (let cycle = 0; cycle < 3; cycle += 1) {
+    await place.suspend(id);
+    await place.start(id);
+    await more();
+  }
+  await place.served.kill();
+  await place.served.start();
+  await more();
+  await place.suspend(id);
+  await expect.poll(() => followed.at(-1)?.text, { timeout: 10_000 }).toMatch(/^captured: /);
+  leave.abort();
+  await following;
+  const stored = await everything(id);
+  expect(followed).toEqual(stored);
+  // What the platform was about to read when it was killed is gone with it, and told to the byte.
+  const missing = [...missingLines(stored, "out"), ...missingLines(stored, "err")];
+  const told = stored.map(({ text }) => Number(LOST.exec(text)?.[1] ?? 0)).filter((bytes) => bytes > 0);
+  expect(told.reduce((sum, bytes) => sum + bytes, 0)).toBe(missing.join("").length);
+  expect(told.length).toBeLessThanOrEqual(1);
+  const times = stored.map(({ at }) => at);
+  expect(times).toEqual(times.toSorted());
+  for (const { text, stream } of stored)
+    if (/^(out|err) /.test(text)) expect(stream).toBe(text.startsWith("out") ? "stdout" : "stderr");
+  const events = stored.filter(({ stream }) => stream === "platform").map(({ text }) => text.split(" ", 1)[0]);
+  expect(events.filter((word) => !/^\d+$/.test(word ?? ""))).toEqual(
+    ["create:", "start:", "started:"].concat(
+      ...Array.from({ length: 3 }, () => ["suspend:", "captured:", "start:", "started:"]),
+      ["The", "suspend:", "captured:"],
+    ),
+  );
+});
+
+test("an app that prints 50 MB as fast as it can is not held up, and fills no disk", async () => {
+  const script = `yes ${"x".repeat(90)} | head -c 52428800; echo; echo done; exec sleep 3600`;
+  const { machine_id: id } = await place.machine({ image, init: { exec: ["sh", "-c", script] }, services: [] });
+  let slowest = 0;
+  let last: LogEntry | undefined;
+  await expect
+    .poll(
+      async () => {
+        const asked = performance.now();
+        [last] = await linesOf({ machine: id, streams: ["stdout"], limit: 1 });
+        slowest = Math.max(slowest, performance.now() - asked);
+        return last?.text;
+      },
+      { timeout: 60_000, interval: 100 },
+    )
+    .toBe("done");
+  expect(slowest, "the platform answers meanwhile, in milliseconds").toBeLessThan(5000);
+  const folder = join(place.dataDir, "machines", id, "logs");
+  const sizes = await Promise.all((await readdir(folder)).map(async (file) => (await stat(join(folder, file))).size));
+  expect(sizes.length).toBeLessThanOrEqual(2);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(LOG_MB * 1024 * 1024);
+  const entries = await everything(id);
+  expect(entries.filter(({ text }) => !/^x{90}$|^x*$|^done$| lost|^(create|start|started): /.test(text))).toEqual([]);
+  await place.suspend(id);
+  await place.start(id);
+  expect((await everything(id)).at(-1)?.text).toMatch(/^started: .*Resumed/);
+});
+
+/** Prints a MB when it is asked to, more than the guest keeps for later, and answers when all of it is printed. */
+const MEGABYTE = 1_000_000;
+const ON_REQUEST = `
+  require("http").createServer((request, response) => {
+    for (let line = 0; line < ${MEGABYTE / 100}; line += 1) process.stdout.write(String(line).padEnd(99) + "\\n");
+    response.end();
+  }).listen(8080);
+`;
+
+test("an app that prints while no platform runs is not held up, and what did not fit is told to the byte", async () => {
+  const { machine_id: id, private_address: address } = await place.machine({
+    image,
+    init: { exec: ["node", "-e", ON_REQUEST] },
+  });
+  await place.served.kill();
+  expect((await fetch(`http://${address}:8080/`)).status).toBe(200);
+  await place.served.start();
+  const lostIn = (entries: LogEntry[]) => entries.flatMap(({ text }) => Number(LOST.exec(text)?.[1] ?? 0));
+  await expect.poll(async () => Math.max(...lostIn(await everything(id))), { timeout: 30_000 }).toBeGreaterThan(0);
+  const entries = await everything(id);
+  const printed = entries.filter(({ stream }) => stream === "stdout");
+  const bytes = printed.reduce((sum, { text }) => sum + text.length + "\n".length, 0);
+  expect(bytes).toBeGreaterThan(50_000);
+  expect(bytes + lostIn(entries).reduce((sum, lost) => sum + lost, 0)).toBe(MEGABYTE);
+  await place.client.destroyMachine(place.app, id, { force: true });
+  await place.reach(id, "destroyed");
+  expect(await everything(id)).toEqual([]);
+});
