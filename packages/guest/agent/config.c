@@ -15,7 +15,7 @@ static const char *replace(char **slot, char *text) {
 static const char *append(char **list, size_t *count, size_t limit, char *text) {
   if (*count == limit) {
     free(text);
-    return "too many arguments, environment variables or host lines";
+    return "too many arguments, environment variables, host lines or volumes";
   }
   list[(*count)++] = text;
   list[*count] = NULL;
@@ -31,6 +31,15 @@ static const char *append_port(struct config *config, char *text) {
   if (config->port_count == CONFIG_MAX_PORTS) return "too many ports";
   config->ports[config->port_count++] = (uint16_t)port;
   return NULL;
+}
+
+static const char *append_volume(struct config *config, char *text) {
+  const char *space = strchr(text, ' ');
+  if (space == NULL || space == text || space[1] != '/') {
+    free(text);
+    return "a volume is not a disk's serial number and a path";
+  }
+  return append(config->volumes, &config->volume_count, CONFIG_MAX_VOLUMES, text);
 }
 
 static const char *set_one(struct config *config, uint8_t key, const uint8_t *value, size_t length) {
@@ -66,6 +75,7 @@ static const char *set_one(struct config *config, uint8_t key, const uint8_t *va
     case C_ENV: return append(config->env, &config->env_count, CONFIG_MAX_WORDS, text);
     case C_HOSTS: return append(config->hosts, &config->host_count, CONFIG_MAX_HOSTS - 1, text);
     case C_PORT: return append_port(config, text);
+    case C_VOLUME: return append_volume(config, text);
     default: free(text); return "a record has an unknown key";
   }
 }
@@ -89,6 +99,7 @@ void config_free(struct config *config) {
   for (size_t i = 0; i < config->arg_count; i++) free(config->args[i]);
   for (size_t i = 0; i < config->env_count; i++) free(config->env[i]);
   for (size_t i = 0; i < config->host_count; i++) free(config->hosts[i]);
+  for (size_t i = 0; i < config->volume_count; i++) free(config->volumes[i]);
   memset(config, 0, sizeof *config);
 }
 

@@ -20,6 +20,7 @@ enum config_key {
   C_PORT = 9,    /* TCP port, decimal: ready when all are listening */
   C_CLOCK = 10,  /* u64 wall clock in ns */
   C_HOSTS = 11,  /* a line of /etc/hosts */
+  C_VOLUME = 16, /* "serial path": the disk with that serial number, and where its file system is mounted */
   /* of F_EXEC only, besides C_ARG, C_ENV (over the app's), C_USER and C_WORKDIR (instead of the app's): */
   C_TERMINAL = 12, /* u16 rows, u16 columns: input and output are a terminal */
   C_TIMEOUT = 13,  /* u32 ms of the machine's own time until the command is killed with its group; 0 is never */
@@ -30,14 +31,16 @@ enum config_key {
 #define CONFIG_MAX_WORDS 1024 /* arguments, and as many environment variables */
 #define CONFIG_MAX_PORTS 32
 #define CONFIG_MAX_HOSTS 32
+#define CONFIG_MAX_VOLUMES 8
 
 struct config {
   char *hostname, *user, *workdir, *address, *gateway, *dns, *hooks;
   char *args[CONFIG_MAX_WORDS + 1];
   char *env[CONFIG_MAX_WORDS + 1];
   char *hosts[CONFIG_MAX_HOSTS];
+  char *volumes[CONFIG_MAX_VOLUMES + 1];
   uint16_t ports[CONFIG_MAX_PORTS];
-  size_t arg_count, env_count, port_count, host_count;
+  size_t arg_count, env_count, port_count, host_count, volume_count;
   uint64_t clock_ns;
   bool terminal, input;
   uint16_t rows, columns;

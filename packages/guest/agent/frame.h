@@ -57,6 +57,8 @@ enum frame_type {
   F_ACCEPT = 0x8b,    /* a program connected to the local API: a new stream */
   F_DATA_ERR = 0x8c,  /* bytes of a command's standard error */
   F_EXEC_EXIT = 0x8d, /* u32 code, u32 signal, u8 0 = ended, 1 = killed at its time-out, 2 = never started; text */
+  F_PRINTED = 0x8e,   /* u64 bytes that the app has printed up to here: what did not come as F_LOG is lost. Sent after a
+                       * loss, as soon as there is room again, and before F_HELLO and F_AWOKEN */
 };
 
 struct frame {

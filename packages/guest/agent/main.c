@@ -21,6 +21,7 @@
 #include "outbox.h"
 #include "streams.h"
 #include "system.h"
+#include "volumes.h"
 
 #define PROTOCOL 2u
 #ifndef AGENT_VERSION
@@ -44,6 +45,8 @@ static struct {
   int port, signals;
   enum phase phase;
   bool peer, quiet, ready, stopping;
+  bool gap;         /* output was dropped since the last F_PRINTED */
+  uint64_t printed; /* bytes that the app wrote, those that were dropped among them */
   uint64_t kill_at, quiet_until, started_at, session;
   const char *refused; /* the first fault in the configuration: it is never run in part */
   struct frame_reader reader;
@@ -70,6 +73,13 @@ static void send_hello(void) {
   outbox_send(F_HELLO, 0, payload, (uint32_t)(28 + length));
 }
 
+/* How much there was, so that the platform knows what it missed: what we dropped, or what an earlier platform took with it. */
+static void send_printed(void) {
+  uint8_t payload[8];
+  put_u64(payload, agent.printed);
+  if (outbox_send(F_PRINTED, 0, payload, sizeof payload)) agent.gap = false;
+}
+
 static void send_exit(void) {
   uint8_t payload[9];
   put_u32(payload, agent.app.code);
@@ -92,6 +102,7 @@ static void run(void) {
   }
   int error = agent.refused == NULL ? -system_configure(&agent.config) : 0;
   const char *fault = error != 0 ? "the network could not be set up" : agent.refused;
+  if (fault == NULL) fault = volumes_mount(&agent.config, &error);
   if (fault == NULL) fault = app_start(&agent.app, &agent.config, &error);
   if (fault != NULL) {
     agent.phase = ENDED;
@@ -108,7 +119,10 @@ static void run(void) {
 
 /* The end of being quiet: the app goes on, and what it says is read again. */
 static void speak(void) {
-  if (agent.quiet) group_thaw();
+  if (agent.quiet) {
+    volumes_thaw();
+    group_thaw();
+  }
   agent.quiet = false;
 }
 
@@ -126,6 +140,7 @@ static void stop(const struct frame *frame) {
 static void quiesce(void) {
   group_freeze(FREEZE_MS);
   system_sync(); /* so that the disks alone are whole, should the memory ever be lost */
+  volumes_freeze();
   outbox_send(F_QUIESCED, 0, NULL, 0);
   agent.quiet = true;
   agent.quiet_until = system_monotonic_ms() + QUIET_MS; /* this clock stands while the machine does */
@@ -147,6 +162,7 @@ static void awake(const struct frame *frame) {
   if (error == 0 && frame->length > 16) error = system_add_entropy(frame->payload + 16, frame->length - 16);
   if (error < 0) system_note("awake", error);
   meet(get_u64(frame->payload + 8));
+  send_printed();
   put_u64(payload, system_wall_ns());
   payload[8] = hooks_exist(HOOKS_AFTER_RESUME);
   outbox_send(F_AWOKEN, 0, payload, sizeof payload);
@@ -156,6 +172,7 @@ static void awake(const struct frame *frame) {
 static void hello(const struct frame *frame) {
   if (frame->length >= 8) meet(get_u64(frame->payload));
   speak();
+  send_printed();
   send_hello();
 }
 
@@ -167,6 +184,9 @@ static void configure(const struct frame *frame) {
 }
 
 static void handle(const struct frame *frame) {
+  /* A program that is started joins the app's group. While that stands still it would never begin, and the agent wait
+   * for it for ever. The platform asks no such thing of a quiet machine, unless it lost its way. */
+  if (frame->type == F_EXEC || frame->type == F_RUN) speak();
   if (streams_handle(frame)) return;
   switch (frame->type) {
     case F_PAD: return;
@@ -198,7 +218,10 @@ static void read_output(int *fd, uint32_t stream) {
   static uint8_t chunk[LOG_CHUNK];
   ssize_t got = read(*fd, chunk, sizeof chunk);
   if (got > 0) {
-    outbox_send(F_LOG, stream, chunk, (uint32_t)got);
+    /* A gap ends with its report, so that nobody takes what follows it for the rest of a line before it. */
+    if (agent.gap && outbox_room(F_LOG) >= LOG_CHUNK + FRAME_HEADER + 8) send_printed();
+    if (agent.gap || !outbox_send(F_LOG, stream, chunk, (uint32_t)got)) agent.gap = true;
+    agent.printed += (uint64_t)got;
   } else if (got == 0 || errno != EAGAIN) {
     close(*fd);
     *fd = -1;
@@ -220,6 +243,7 @@ static void reap(void) {
     if (streams_reaped(pid, status) || !app_reaped(&agent.app, pid, status)) continue;
     read_last_words(&agent.app.out, 1);
     read_last_words(&agent.app.err, 2);
+    if (agent.gap) send_printed();
     agent.phase = ENDED;
     send_exit();
   }
@@ -259,6 +283,7 @@ static void end_when_due(void) {
     outbox_write(agent.port);
     usleep(1000);
   }
+  volumes_close();
   system_power_off();
 }
 
@@ -282,6 +307,7 @@ static void serve(void) {
     if (fds[3].revents != 0 && agent.app.err >= 0) read_output(&agent.app.err, 2);
     streams_work(fds + 4, count);
     look_for_ports();
+    if (agent.gap && outbox_room(F_LOG) >= LOG_CHUNK) send_printed();
   }
   if (agent.peer) outbox_write(agent.port);
   end_when_due();

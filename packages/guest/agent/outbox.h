@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Puts a frame in line, or drops and counts it when there is no room for its type. */
-void outbox_send(uint8_t type, uint32_t stream, const void *payload, uint32_t length);
+/* Puts a frame in line, or drops and counts it, and says false, when there is no room for its type. */
+bool outbox_send(uint8_t type, uint32_t stream, const void *payload, uint32_t length);
 
 /* The largest payload that a frame of this type may have now; 0 when there is no room. */
 uint32_t outbox_room(uint8_t type);

@@ -7,7 +7,7 @@
  * A connection begins with F_ACCEPT and is over when both sides sent F_END, or with F_RESET.
  * A command begins with F_EXEC and is over with F_EXEC_EXIT, after all its output, or with F_RESET
  * from the platform, which kills its process group. The platform numbers commands with even
- * numbers, the agent connections with odd ones; no number is used twice. */
+ * numbers from 16 on, the agent connections with odd ones; no number is used twice. */
 #ifndef HIBERNAUT_STREAMS_H
 #define HIBERNAUT_STREAMS_H
 
@@ -20,7 +20,8 @@
 #include "config.h"
 #include "frame.h"
 
-#define STREAMS_MAX 128u /* connections beyond wait in the socket's own queue, commands are refused */
+#define STREAMS_MAX 128u     /* commands beyond are refused ... */
+#define CONNECTIONS_MAX 96u  /* ... and connections wait in the socket's own queue: the rest is for commands, always */
 #define STREAM_WINDOW 65536u
 #define STREAMS_FDS (1u + 3u * STREAMS_MAX)
 

@@ -2,7 +2,8 @@
 import type { GuestConfig } from "./agent.ts";
 import { MAX_PAYLOAD } from "./frame.ts";
 
-const Key = {
+/** What a record is about. */
+export const Key = {
   hostname: 1,
   arg: 2,
   env: 3,
@@ -20,8 +21,10 @@ const Key = {
   hooks: 15,
 } as const;
 
+/** Key and length. */
+const HEAD_BYTES = 5;
 /** Longest value that fits a frame with its record header, in bytes. */
-export const MAX_VALUE = MAX_PAYLOAD - 5;
+export const MAX_VALUE = MAX_PAYLOAD - HEAD_BYTES;
 
 /** The wall clock as the agent takes it: nanoseconds since 1970, 8 bytes little endian. */
 export function wallClock(): Buffer {
@@ -96,6 +99,17 @@ export function encodeCommand(spec: CommandSpec): Buffer {
   return payload;
 }
 
+/** The records of one payload, as a guest reads them: key and value. */
+export function decodeRecords(payload: Buffer): [key: number, value: Buffer][] {
+  const records: [number, Buffer][] = [];
+  for (let at = 0; at < payload.length; ) {
+    const end = at + HEAD_BYTES + payload.readUInt32LE(at + 1);
+    records.push([payload.readUInt8(at), payload.subarray(at + HEAD_BYTES, end)]);
+    at = end;
+  }
+  return records;
+}
+
 function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32LE(value);
@@ -105,7 +119,7 @@ function uint32(value: number): Buffer {
 function record(key: number, value: string | Buffer): Buffer {
   const bytes = Buffer.from(value as string);
   if (bytes.length > MAX_VALUE) throw new RangeError(`a value is longer than ${MAX_VALUE} bytes`);
-  const head = Buffer.alloc(5);
+  const head = Buffer.alloc(HEAD_BYTES);
   head[0] = key;
   head.writeUInt32LE(bytes.length, 1);
   return Buffer.concat([head, bytes]);

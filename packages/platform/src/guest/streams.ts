@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
-import { type CommandExit, GuestCommand } from "./command.ts";
+import { GuestCommand } from "./command.ts";
 import { GuestConnection } from "./connection.ts";
 import { GuestError } from "./error.ts";
 import { type Frame, FrameType } from "./frame.ts";

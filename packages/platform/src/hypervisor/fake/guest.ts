@@ -2,6 +2,11 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { encodeFrame, type Frame, FrameReader, FrameType } from "../../guest/frame.ts";
+import { decodeRecords, Key } from "../../guest/records.ts";
+
+/** A record's key and length; the key that gives a command an input. */
+const RECORD_HEAD = 5;
+const INPUT_RECORD = 14;
 
 /** What the memory of a fake guest holds. */
 export interface FakeGuestState {
@@ -9,13 +14,24 @@ export interface FakeGuestState {
   count: number;
   phase: 0 | 1 | 2;
   ready: boolean;
-  exitCode: number;
+  exit: { code: number; signal: number; oom: boolean };
   /** Guest clock minus host clock, in milliseconds. */
   clockOffsetMs: number;
 }
 
 export class FakeGuest {
-  state: FakeGuestState = { nonce: randomUUID(), count: 0, phase: 0, ready: false, exitCode: 0, clockOffsetMs: 0 };
+  /** The environment that it was configured with; a guest that was resumed was not. */
+  readonly env: Record<string, string> = {};
+  state: FakeGuestState = {
+    nonce: randomUUID(),
+    count: 0,
+    phase: 0,
+    ready: false,
+    exit: { code: 0, signal: 0, oom: false },
+    clockOffsetMs: 0,
+  };
+  /** The app ends with code 1 as soon as it is started. */
+  crashes = false;
   /** CPUs stand still: nothing is answered until `resume`. */
   #paused = false;
   #channel: Duplex | undefined;
@@ -59,9 +75,9 @@ export class FakeGuest {
   }
 
   /** The app ends by itself. */
-  exit(code: number): void {
+  exit(code: number, { signal = 0, oom = false } = {}): void {
     if (this.state.phase === 2) return;
-    this.state = { ...this.state, phase: 2, exitCode: code };
+    this.state = { ...this.state, phase: 2, exit: { code, signal, oom } };
     if (!this.#quiet) this.#send(FrameType.exit, this.#exitPayload());
   }
 
@@ -70,15 +86,20 @@ export class FakeGuest {
   }
 
   #handle({ type, payload, stream }: Frame): void {
-    // Every command is `cat`: what comes in goes out, and it ends with its input.
-    if (type === FrameType.data) this.#echo(payload, stream);
+    // Every command is `cat`: what comes in goes out, and it ends with its input; at once when it has none.
+    if (type === FrameType.exec && !hasInput(payload)) this.#send(FrameType.execExit, Buffer.alloc(9), stream);
+    if (type === FrameType.data) this.#send(FrameType.data, payload, stream);
+    // What was passed on there makes room for as much here: it never has more than it was allowed.
+    if (type === FrameType.credit) this.#send(FrameType.credit, payload, stream);
     if (type === FrameType.end) this.#send(FrameType.execExit, Buffer.alloc(9), stream);
     if (type === FrameType.helloRequest) this.#hello();
     if (type === FrameType.ping) this.#send(FrameType.pong, payload);
+    if (type === FrameType.set) this.#configure(payload);
     if (type === FrameType.run) {
-      this.state = { ...this.state, phase: 1, ready: true };
+      this.state = { ...this.state, phase: 1, ready: !this.crashes };
       this.#send(FrameType.started, Buffer.alloc(4));
-      this.#send(FrameType.ready);
+      if (this.crashes) this.exit(1);
+      else this.#send(FrameType.ready);
     }
     if (type === FrameType.quiesce) {
       this.#send(FrameType.quiesced);
@@ -95,11 +116,13 @@ export class FakeGuest {
     }
   }
 
-  #echo(bytes: Buffer, stream: number): void {
-    const credit = Buffer.alloc(4);
-    credit.writeUInt32LE(bytes.length);
-    this.#send(FrameType.credit, credit, stream);
-    this.#send(FrameType.data, bytes, stream);
+  #configure(payload: Buffer): void {
+    for (const [key, value] of decodeRecords(payload)) {
+      if (key !== Key.env) continue;
+      const line = value.toString("utf8");
+      const at = line.indexOf("=");
+      this.env[line.slice(0, at)] = line.slice(at + 1);
+    }
   }
 
   #hello(): void {
@@ -114,11 +137,20 @@ export class FakeGuest {
 
   #exitPayload(): Buffer {
     const payload = Buffer.alloc(9);
-    payload.writeUInt32LE(this.state.exitCode, 0);
+    payload.writeUInt32LE(this.state.exit.code, 0);
+    payload.writeUInt32LE(this.state.exit.signal, 4);
+    payload[8] = this.state.exit.oom ? 1 : 0;
     return payload;
   }
 
   #send(type: number, payload?: Buffer, stream?: number): void {
     if (this.#channel?.writable) this.#channel.write(encodeFrame(type, payload, stream));
   }
+}
+
+/** Whether a command's records, see `guest/records.ts`, give it an input. */
+function hasInput(records: Buffer): boolean {
+  for (let at = 0; at < records.length; at += RECORD_HEAD + records.readUInt32LE(at + 1))
+    if (records[at] === INPUT_RECORD) return true;
+  return false;
 }

@@ -40,6 +40,8 @@ export class FakeHost {
   faults: { capture?: Error; boot?: Error; restore?: Error } = {};
   /** Awaited in the middle of a capture or boot, to hold it there. */
   hold: { capture?: Promise<void>; boot?: Promise<void> } = {};
+  /** Machines whose app ends as soon as it is started. */
+  readonly crashing = new Set<string>();
   #nextPid = 1;
 
   /** The guest of a machine, or undefined when it has no VMM. */
@@ -55,6 +57,7 @@ export class FakeHost {
     const pid = this.#nextPid++;
     const ref = { machineId: spec.machineId, pid, startTicks: String(pid) };
     const process = new FakeProcess(ref, identity, spec, () => this.end(ref));
+    process.guest.crashes = this.crashing.has(spec.machineId);
     this.processes.set(pid, process);
     this.mostPerMachine = Math.max(this.mostPerMachine, this.of(spec.machineId).length);
     return process;

@@ -1,0 +1,99 @@
+/* What the agent does, in which order, when frames come to a machine that stands still. The whole of main.c is here; the
+ * calls that would change this computer are noted down instead (the linker's --wrap sends them here). */
+#define _GNU_SOURCE
+#define main agent_main
+#include "../agent/main.c"
+#undef main
+
+#include <linux/random.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "check.h"
+
+static char done[1000];
+static uint64_t clock_set_to;
+static uint8_t pool[128];
+
+static void note(const char *what) { strncat(done, what, sizeof done - strlen(done) - 1); }
+
+int __wrap_clock_settime(clockid_t clock, const struct timespec *to);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+
+int __wrap_clock_settime(clockid_t clock, const struct timespec *to) {
+  note("clock ");
+  EXPECT(clock == CLOCK_REALTIME);
+  clock_set_to = (uint64_t)to->tv_sec * 1000000000u + (uint64_t)to->tv_nsec;
+  return 0;
+}
+
+int __wrap_ioctl(int fd, unsigned long request, ...) {
+  va_list rest;
+  (void)fd;
+  if (request == RNDADDENTROPY) {
+    va_start(rest, request);
+    const struct rand_pool_info *info = va_arg(rest, const struct rand_pool_info *);
+    va_end(rest);
+    EXPECT(info->entropy_count == 64 * 8 && info->buf_size == 64);
+    memcpy(pool, info->buf, 64);
+    note("entropy ");
+  } else {
+    note(request == RNDRESEEDCRNG ? "reseed " : "ioctl ");
+  }
+  return 0;
+}
+
+void group_make(void) {}
+void group_join(void) {}
+void group_freeze(int deadline_ms) { (void)deadline_ms, note("freeze "); }
+void group_thaw(void) { note("thaw "); }
+
+static void take(uint8_t type, const void *payload, uint32_t length) {
+  struct frame frame = {.type = type, .length = length, .payload = payload};
+  done[0] = '\0';
+  handle(&frame);
+}
+
+static void an_awakening_sets_clock_and_randomness_before_the_app_goes_on(void) {
+  uint8_t payload[16 + 64];
+  for (size_t i = 0; i < sizeof payload; i++) payload[i] = (uint8_t)i;
+  put_u64(payload, 1700000000123456789u);
+  take(F_QUIESCE, NULL, 0);
+  EXPECT_TEXT(done, "freeze ");
+  EXPECT(agent.quiet);
+  take(F_AWAKE, payload, sizeof payload);
+  EXPECT_TEXT(done, "clock entropy reseed thaw ");
+  EXPECT(clock_set_to == 1700000000123456789u && memcmp(pool, payload + 16, 64) == 0);
+  EXPECT(!agent.quiet);
+}
+
+static void an_awakening_that_is_cut_short_changes_nothing(void) {
+  take(F_QUIESCE, NULL, 0);
+  take(F_AWAKE, "short", 5);
+  EXPECT_TEXT(done, "");
+  take(F_HELLO_REQ, NULL, 0); /* whoever asks is told, and the app goes on */
+  EXPECT_TEXT(done, "thaw ");
+}
+
+static void a_program_is_never_started_into_a_group_that_stands_still(void) {
+  take(F_QUIESCE, NULL, 0);
+  struct frame exec = {.type = F_EXEC, .stream = 16, .payload = (const uint8_t *)""};
+  done[0] = '\0';
+  handle(&exec);
+  EXPECT_TEXT(done, "thaw ");
+  take(F_QUIESCE, NULL, 0);
+  agent.refused = "not in a test";
+  take(F_RUN, NULL, 0);
+  EXPECT_TEXT(done, "thaw ");
+}
+
+int main(void) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  streams_init(&agent.config);
+  RUN(an_awakening_sets_clock_and_randomness_before_the_app_goes_on);
+  RUN(an_awakening_that_is_cut_short_changes_nothing);
+  RUN(a_program_is_never_started_into_a_group_that_stands_still);
+  streams_reset();
+  return end_tests();
+}

@@ -1,0 +1,407 @@
+/* Tests of streams: connections over a real socket, commands by a real shell. Commands are started as in a machine,
+ * which only root may do: without root those tests are skipped, with a line that says so. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "config.h"
+#include "frame.h"
+#include "streams.h"
+#include "streams_bench.h"
+#include "system.h"
+
+static uint8_t block[STREAM_WINDOW + 1];
+static struct config app;
+
+/* ---- connections ---- */
+
+/* Bytes that can be read right now; *end tells whether the end was seen. */
+static size_t read_now(int fd, char *into, size_t room, bool *end) {
+  size_t size = 0;
+  for (ssize_t got; size < room; size += (size_t)got) {
+    got = read(fd, into + size, room - size);
+    if (got < 0) break;
+    if (got == 0) {
+      *end = true;
+      break;
+    }
+  }
+  return size;
+}
+
+static void connection_both_ways_and_half_closed(void) {
+  char text[100] = "";
+  bool end = false;
+  int files = bench_files(), fd = bench_connect();
+  uint32_t id = bench_accepted(0);
+  EXPECT(id % 2 == 1 && id > 16);
+  struct record *record = bench_record(id);
+  EXPECT(write(fd, "question", 8) == 8);
+  shutdown(fd, SHUT_WR);
+  UNTIL(record->end);
+  EXPECT_TEXT(record->out, "question");
+  EXPECT(bench_ready() == 0); /* its end is not told again and again */
+  bench_say(F_DATA, id, "an ", 3);
+  bench_say(F_DATA, id, "answer", 6);
+  bench_say(F_END, id, NULL, 0);
+  UNTIL(bench_files() == files + 1); /* closed on our side */
+  read_now(fd, text, sizeof text, &end);
+  EXPECT_TEXT(text, "an answer");
+  EXPECT(end && record->credit_given == 9 && !record->reset);
+  close(fd);
+}
+
+static void connection_whose_program_never_reads(void) {
+  int fd = bench_connect();
+  uint32_t id = bench_accepted(0);
+  struct record *record = bench_record(id);
+  uint64_t sent = 0;
+  /* As a platform does that keeps to its credit: it comes to a stop, and nothing is lost. */
+  for (int turns = 0; turns < 200; turns++) {
+    if (sent + 4096 <= STREAM_WINDOW + record->credit_given) bench_say(F_DATA, id, block, 4096), sent += 4096;
+    else if (bench_ready() == 0) break;
+    bench_turn(0);
+  }
+  EXPECT(sent == STREAM_WINDOW + record->credit_given);
+  EXPECT(!record->reset && bench_ready() == 0);
+  size_t got = 0;
+  bool end = false;
+  for (int turns = 0; got < sent && turns < 1000; turns++, bench_turn(0)) got += read_now(fd, (char *)block, sizeof block, &end);
+  EXPECT(got == sent && !record->reset);
+  close(fd);
+}
+
+static void connection_that_gets_more_than_its_credit(void) {
+  int fd = bench_connect();
+  uint32_t id = bench_accepted(0);
+  bench_say(F_DATA, id, block, STREAM_WINDOW);
+  bench_say(F_DATA, id, block, 1);
+  bench_turn(0);
+  EXPECT_TEXT(bench_record(id)->text, "more was sent than the credit allowed");
+  close(fd);
+}
+
+static void connection_sends_no_more_than_its_credit(void) {
+  int fd = bench_connect();
+  uint32_t id = bench_accepted(0);
+  struct record *record = bench_record(id);
+  size_t written = 0;
+  for (int turns = 0; turns < 100; turns++) {
+    ssize_t put = write(fd, block, sizeof block);
+    if (put > 0) written += (size_t)put;
+    bench_turn(0);
+  }
+  EXPECT(written > STREAM_WINDOW && record->out_size == STREAM_WINDOW);
+  EXPECT(bench_ready() == 0); /* more waits, and nothing can be done about it */
+  bench_say_u32(F_CREDIT, id, 1000);
+  bench_turn(0);
+  bench_turn(0);
+  EXPECT(record->out_size == STREAM_WINDOW + 1000);
+  bench_say_u32(F_CREDIT, id, UINT32_MAX); /* a platform that lost count: a window, not for ever */
+  for (int turns = 0; turns < 100; turns++) bench_turn(0);
+  EXPECT(record->out_size <= 2 * STREAM_WINDOW + 1000);
+  close(fd);
+}
+
+static void connection_reset_by_the_platform(void) {
+  char text[10];
+  bool end = false;
+  int files = bench_files(), fd = bench_connect();
+  uint32_t id = bench_accepted(0);
+  bench_say(F_RESET, id, "closed", 6);
+  EXPECT(bench_files() == files + 1);
+  EXPECT(read_now(fd, text, sizeof text, &end) == 0 && end);
+  bench_say(F_DATA, id, "late", 4); /* for nobody */
+  bench_say(F_END, id, NULL, 0);
+  bench_turn(0);
+  EXPECT(!bench_record(id)->reset && !bench_record(id)->end);
+  close(fd);
+}
+
+static void connection_whose_program_leaves(void) {
+  int files = bench_files(), fd = bench_connect();
+  uint32_t id = bench_accepted(0);
+  EXPECT(write(fd, "last words", 10) == 10);
+  close(fd);
+  struct record *record = bench_record(id);
+  UNTIL(record->end);
+  EXPECT_TEXT(record->out, "last words");
+  EXPECT(bench_ready() == 0);
+  bench_say(F_DATA, id, "nobody hears", 12);
+  UNTIL(record->reset);
+  EXPECT_TEXT(record->text, "the connection broke");
+  EXPECT(bench_files() == files);
+}
+
+static void connections_beyond_the_limit_wait(void) {
+  int fds[CONNECTIONS_MAX + 1];
+  for (size_t i = 0; i <= CONNECTIONS_MAX; i++) fds[i] = bench_connect();
+  for (size_t i = 0; i < 2 * CONNECTIONS_MAX; i++) bench_turn(0);
+  uint32_t last = bench_accepted(0);
+  EXPECT(fds[CONNECTIONS_MAX] >= 0 && bench_ready() == 0); /* it waits in the socket's queue */
+  bench_say(F_EXEC, 16, NULL, 0);
+  bench_turn(0);
+  EXPECT_TEXT(bench_record(16)->text, "no command was given"); /* but there is room for commands */
+  bench_say(F_RESET, last, NULL, 0);
+  EXPECT(bench_accepted(last) == last + 2);
+  for (size_t i = 0; i <= CONNECTIONS_MAX; i++) close(fds[i]);
+}
+
+static void connections_at_a_path_that_cannot_be(void) {
+  int files = bench_files();
+  streams_listen("/nonexistent/api");
+  EXPECT(bench_files() == files && bench_ready() == 0);
+}
+
+static void another_session_ends_everything(void) {
+  int files = bench_files(), fds[5];
+  for (int i = 0; i < 5; i++) fds[i] = bench_connect();
+  for (int i = 0; i < 5; i++) bench_turn(0);
+  streams_reset();
+  EXPECT(bench_files() == files + 5 && bench_ready() == 0);
+  for (int i = 0; i < 5; i++) close(fds[i]);
+}
+
+/* ---- commands ---- */
+
+static uint32_t command_id = 16;
+
+static size_t add_record(uint8_t *at, uint8_t key, const void *value, size_t length) {
+  at[0] = key;
+  put_u32(at + 1, (uint32_t)length);
+  memcpy(at + 5, value, length);
+  return 5 + length;
+}
+
+/* Runs a shell script; `more` are further records of the command. */
+static struct record *shell(const char *script, const uint8_t *more, size_t more_size) {
+  uint8_t records[4096];
+  size_t size = add_record(records, C_ARG, "/bin/sh", 7);
+  size += add_record(records + size, C_ARG, "-c", 2);
+  size += add_record(records + size, C_ARG, script, strlen(script));
+  if (more_size > 0) memcpy(records + size, more, more_size);
+  struct record *record = bench_record(command_id += 2);
+  bench_say(F_EXEC, record->id, records, (uint32_t)(size + more_size));
+  return record;
+}
+
+static const uint8_t WITH_INPUT[] = {C_INPUT, 0, 0, 0, 0};
+static const uint8_t ON_A_TERMINAL[] = {C_TERMINAL, 4, 0, 0, 0, 30, 0, 100, 0};
+
+static void command_output_and_code(void) {
+  int files = bench_files();
+  struct record *record = shell("echo out; echo err >&2; echo $COLOUR $SHAPE; exit 7", NULL, 0);
+  UNTIL(record->exited);
+  EXPECT_TEXT(record->out, "out\nblue round\n");
+  EXPECT_TEXT(record->err, "err\n");
+  EXPECT(record->code == 7 && record->signal == 0 && record->how == 0);
+  EXPECT(bench_files() == files);
+}
+
+static void command_with_input(void) {
+  struct record *record = shell("cat; exit 3", WITH_INPUT, sizeof WITH_INPUT);
+  bench_say(F_DATA, record->id, "one\n", 4);
+  UNTIL(record->out_size == 4);
+  bench_say(F_DATA, record->id, "two\n", 4);
+  bench_say(F_END, record->id, NULL, 0);
+  UNTIL(record->exited);
+  EXPECT_TEXT(record->out, "one\ntwo\n");
+  EXPECT(record->code == 3 && record->credit_given == 8);
+}
+
+static void command_that_closes_its_input(void) {
+  struct record *record = shell("exec <&-; echo closed; while :; do sleep 1; done", WITH_INPUT, sizeof WITH_INPUT);
+  UNTIL(record->out_size > 0);
+  bench_say(F_DATA, record->id, block, STREAM_WINDOW);
+  UNTIL(record->credit_given == STREAM_WINDOW); /* nobody will read it: whoever sends need not wait */
+  EXPECT(bench_ready() == 0);
+  bench_say_u32(F_SIGNAL, record->id, SIGTERM);
+  UNTIL(record->exited);
+  EXPECT(record->signal == SIGTERM);
+}
+
+static void command_that_cannot_be_started(void) {
+  static const struct {
+    uint8_t key;
+    const char *value, *why;
+    uint32_t code;
+  } cases[] = {
+      {C_ARG, "no-such-program", "the command could not be run: No such file or directory", 127},
+      {C_ARG, "/", "the command could not be run: Permission denied", 126},
+      {C_ENV, "A=b", "no command was given", 126},
+      {200, "x", "a record has an unknown key", 126},
+  };
+  int files = bench_files();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    uint8_t records[100];
+    struct record *record = bench_record(command_id += 2);
+    bench_say(F_EXEC, record->id, records, (uint32_t)add_record(records, cases[i].key, cases[i].value, strlen(cases[i].value)));
+    UNTIL(record->exited);
+    EXPECT_TEXT(record->text, cases[i].why);
+    EXPECT(record->code == cases[i].code && record->how == 2);
+  }
+  EXPECT(bench_files() == files);
+}
+
+static void command_out_of_time_is_killed_with_its_group(void) {
+  static const uint8_t soon[] = {C_TIMEOUT, 4, 0, 0, 0, 100, 0, 0, 0};
+  struct record *record = shell("sleep 1000 & echo $!; wait", soon, sizeof soon);
+  UNTIL(record->exited);
+  EXPECT(record->signal == SIGKILL && record->how == 1);
+  pid_t child = atoi(record->out);
+  /* The child is init's now, which reaps it when it comes to it: what counts is that it runs no more. */
+  char path[64], state[200] = "";
+  snprintf(path, sizeof path, "/proc/%d/stat", child);
+  UNTIL(strlen(system_read_file(path, state, sizeof state)) == 0 || strstr(state, ") Z ") != NULL);
+  EXPECT(child > 1);
+}
+
+static void command_that_leaves_a_silent_child(void) {
+  struct record *record = shell("sleep 1000 & echo $!; exit 4", NULL, 0);
+  UNTIL(record->exited);
+  EXPECT(record->code == 4 && atoi(record->out) > 1);
+  kill(atoi(record->out), SIGKILL);
+}
+
+static void command_that_leaves_a_chatty_child(void) {
+  struct record *record = shell("yes & echo $! >&2; exit 4", NULL, 0);
+  for (int turns = 0; turns < 2000 && !record->exited; turns++) {
+    bench_turn(1);
+    bench_say_u32(F_CREDIT, record->id, STREAM_WINDOW); /* all is read at once */
+  }
+  EXPECT(record->exited && record->code == 4);
+  kill(atoi(record->err), SIGKILL);
+}
+
+static void command_end_needs_no_credit(void) {
+  /* Exactly what fits the credit: nothing is left to be read, so nothing holds up the end. */
+  struct record *record = shell("head -c 65536 /dev/zero", NULL, 0);
+  UNTIL(record->exited);
+  EXPECT(record->out_size == STREAM_WINDOW && record->code == 0);
+}
+
+static void command_output_waits_for_credit_and_none_is_lost(void) {
+  struct record *record = shell("head -c 100000 /dev/zero; echo all >&2; exit 5", NULL, 0);
+  for (int turns = 0; turns < 50; turns++) bench_turn(1);
+  EXPECT(record->out_size + record->err_size == STREAM_WINDOW && !record->exited);
+  EXPECT(bench_ready() == 0);
+  bench_say_u32(F_CREDIT, record->id, STREAM_WINDOW);
+  UNTIL(record->exited);
+  EXPECT(record->out_size == 100000 && record->code == 5);
+  EXPECT_TEXT(record->err, "all\n");
+}
+
+static void terminal_has_a_size_and_follows_it(void) {
+  struct record *record =
+      shell("stty size; trap 'stty size; exit 5' WINCH; echo ready; while :; do sleep 0.05; done", ON_A_TERMINAL, sizeof ON_A_TERMINAL);
+  UNTIL(strstr(record->out, "ready") != NULL);
+  EXPECT(strncmp(record->out, "30 100\r\n", 8) == 0);
+  bench_say(F_RESIZE, record->id, "\x32\0\x78\0", 4);
+  UNTIL(record->exited);
+  EXPECT(strstr(record->out, "50 120\r\n") != NULL && record->code == 5);
+}
+
+static void terminal_input_ends_after_all_of_it(void) {
+  /* More than a terminal holds waits while the program stands still, and the end of the input waits behind it. */
+  struct record *record =
+      shell("stty -echo; echo ready; kill -STOP $$; wc -c; echo over", ON_A_TERMINAL, sizeof ON_A_TERMINAL);
+  UNTIL(strstr(record->out, "ready") != NULL);
+  memset(block, 'x', 30000);
+  for (size_t i = 99; i < 30000; i += 100) block[i] = '\n';
+  bench_say(F_DATA, record->id, block, 30000);
+  bench_say(F_END, record->id, NULL, 0);
+  for (int turns = 0; turns < 20; turns++) bench_turn(1);
+  bench_say_u32(F_SIGNAL, record->id, SIGCONT);
+  UNTIL(record->exited);
+  EXPECT(strstr(record->out, "30000\r\nover\r\n") != NULL);
+}
+
+static void terminal_with_a_chatty_child(void) {
+  struct record *record = shell("trap '' HUP; yes & echo pid $! pid; exit 4", ON_A_TERMINAL, sizeof ON_A_TERMINAL);
+  for (int turns = 0; turns < 2000 && !record->exited; turns++) {
+    bench_turn(1);
+    bench_say_u32(F_CREDIT, record->id, STREAM_WINDOW);
+  }
+  EXPECT(record->exited && record->code == 4);
+  EXPECT(strstr(record->out, "pid ") != NULL);
+}
+
+static void command_reset_kills_its_group(void) {
+  struct record *record = shell("sleep 1000 & echo $!; wait", NULL, 0);
+  UNTIL(record->out_size > 0);
+  char path[64], state[200];
+  snprintf(path, sizeof path, "/proc/%d/stat", atoi(record->out));
+  bench_say(F_RESET, record->id, "gone", 4);
+  UNTIL(strlen(system_read_file(path, state, sizeof state)) == 0 || strstr(state, ") Z ") != NULL);
+  EXPECT(!record->exited && !record->reset);
+}
+
+static void too_many_commands_and_numbers_that_are_wrong(void) {
+  uint32_t before = command_id;
+  for (size_t i = 0; i < STREAMS_MAX; i++) shell("exec sleep 1000", NULL, 0);
+  struct record *refused = shell("echo", NULL, 0);
+  bench_turn(0);
+  EXPECT_TEXT(refused->text, "too many streams");
+  EXPECT(!bench_record(before + 2)->reset);
+  shell("echo", NULL, 0)->id = 0; /* again a refusal */
+  static const uint32_t wrong[] = {0, 2, 15, 17, 0xffffffff};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    bench_say(F_EXEC, wrong[i], NULL, 0);
+    bench_turn(0);
+    EXPECT_TEXT(bench_record(wrong[i])->text, "this number cannot be a new command's");
+  }
+  bench_say(F_EXEC, before + 2, NULL, 0); /* one that is in use: both are over */
+  bench_turn(0);
+  EXPECT(bench_record(before + 2)->reset);
+}
+
+static void run_here(const char *name, void (*test)(void)) {
+  int files = bench_files();
+  run_test(name, test);
+  bench_reset();
+  if (bench_files() == files) return;
+  printf("FAIL %s left %d files open\n", name, bench_files() - files);
+  failures++;
+}
+#define RUN_HERE(test) run_here(#test, test)
+#define RUN_AS_ROOT(test) (geteuid() == 0 ? run_here(#test, test) : (void)printf("skip %s: only root may start commands\n", #test))
+
+int main(void) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  signal(SIGPIPE, SIG_IGN);
+  system_open_standard_files();
+  app.env[app.env_count++] = (char *)"COLOUR=blue";
+  app.env[app.env_count++] = (char *)"SHAPE=round";
+  app.workdir = (char *)"/tmp";
+  streams_init(&app);
+  bench_open();
+  RUN_HERE(connection_both_ways_and_half_closed);
+  RUN_HERE(connection_whose_program_never_reads);
+  RUN_HERE(connection_that_gets_more_than_its_credit);
+  RUN_HERE(connection_sends_no_more_than_its_credit);
+  RUN_HERE(connection_reset_by_the_platform);
+  RUN_HERE(connection_whose_program_leaves);
+  RUN_HERE(connections_beyond_the_limit_wait);
+  RUN_HERE(another_session_ends_everything);
+  RUN_AS_ROOT(command_output_and_code);
+  RUN_AS_ROOT(command_with_input);
+  RUN_AS_ROOT(command_that_closes_its_input);
+  RUN_AS_ROOT(command_that_cannot_be_started);
+  RUN_AS_ROOT(command_out_of_time_is_killed_with_its_group);
+  RUN_AS_ROOT(command_that_leaves_a_silent_child);
+  RUN_AS_ROOT(command_that_leaves_a_chatty_child);
+  RUN_AS_ROOT(command_end_needs_no_credit);
+  RUN_AS_ROOT(command_output_waits_for_credit_and_none_is_lost);
+  RUN_AS_ROOT(terminal_has_a_size_and_follows_it);
+  RUN_AS_ROOT(terminal_input_ends_after_all_of_it);
+  RUN_AS_ROOT(terminal_with_a_chatty_child);
+  RUN_AS_ROOT(command_reset_kills_its_group);
+  RUN_AS_ROOT(too_many_commands_and_numbers_that_are_wrong);
+  run_test("connections_at_a_path_that_cannot_be", connections_at_a_path_that_cannot_be); /* the last: nothing listens after it */
+  return end_tests();
+}
