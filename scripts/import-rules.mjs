@@ -6,8 +6,8 @@
  */
 
 const SRC = "packages/platform/src";
-/** The composition root, and the doctor that looks at every part by itself. */
-const ROOTS = [`${SRC}/server.ts`, `${SRC}/doctor.ts`];
+/** The composition root, the doctor that looks at every part by itself, and what takes each away again. */
+const ROOTS = [`${SRC}/server.ts`, `${SRC}/doctor.ts`, `${SRC}/uninstall.ts`];
 
 /**
  * @typedef {object} Rule
@@ -26,7 +26,7 @@ const ROOTS = [`${SRC}/server.ts`, `${SRC}/doctor.ts`];
  *
  * @type {Rule[]}
  */
-const contracts = ["hypervisor", "network", "images", "store"].map((part) => ({
+const contracts = ["hypervisor", "network", "images", "store", "secrets"].map((part) => ({
   name: `only ${part}/contract.ts is public`,
   files: [`${SRC}/**`],
   except: [`${SRC}/${part}/**`, ...ROOTS],
@@ -58,7 +58,9 @@ export const RULES = [
   },
   {
     name: "what stands below machines does not look up",
-    files: ["hypervisor", "network", "images", "store", "snapshots", "guest"].map((part) => `${SRC}/${part}/**`),
+    files: ["hypervisor", "network", "images", "store", "secrets", "snapshots", "guest"].map(
+      (part) => `${SRC}/${part}/**`,
+    ),
     never: [`${SRC}/machines/**`, `${SRC}/api/**`, `${SRC}/proxy/**`],
     unless: [`${SRC}/machines/types.ts`, `${SRC}/machines/config.ts`],
     reason: "imports run one way: api and proxy, then machines, then the contracts",
@@ -88,7 +90,10 @@ export const RULES = [
   {
     name: "the command line reaches the platform through the client",
     files: ["packages/cli/src/**"],
-    except: ["serve", "doctor"].flatMap((name) => [`packages/cli/src/**/${name}.ts`, `packages/cli/src/${name}.ts`]),
+    except: ["serve", "proxy", "doctor", "uninstall"].flatMap((name) => [
+      `packages/cli/src/**/${name}.ts`,
+      `packages/cli/src/${name}.ts`,
+    ]),
     never: ["packages/platform/**"],
     reason: "what the command line can do, every user of the API can do",
   },

@@ -1,5 +1,6 @@
 /** The HTTP API as methods. */
 import type { ExecOptions, ExecSession } from "./exec.ts";
+import { readPull } from "./pull.ts";
 import { type Call, type CallOptions, type ClientOptions, send, sendForLines } from "./transport.ts";
 import type {
   App,
@@ -14,10 +15,14 @@ import type {
   MachineEvent,
   MachineState,
   NewToken,
+  PulledImage,
+  PullProgress,
   Region,
+  RegistryLogin,
   Secret,
   SecretsEffect,
   Release,
+  StoredImage,
   Token,
   WaitState,
 } from "./types.ts";
@@ -30,6 +35,11 @@ export interface DestroyOptions extends CallOptions {
 /** Whether only to say what would happen. */
 export interface DryRunOptions extends CallOptions {
   dryRun?: boolean;
+}
+
+/** Who wants to hear how far a pull is. */
+export interface PullOptions extends CallOptions {
+  onProgress?(progress: PullProgress): void;
 }
 
 /** What to wait for, and for how long. */
@@ -266,6 +276,45 @@ export class HibernautClient {
   async openExec(app: string, id: string, exec: ExecOptions): Promise<ExecSession> {
     const { openExec } = await import("./exec.ts");
     return openExec(this.#options, machines(app, id, "exec"), exec);
+  }
+
+  /** Has the image ready on the platform; resolves when it is. What is downloaded is kept if this is given up. */
+  pullImage(ref: string, { onProgress, ...options }: PullOptions = {}): Promise<PulledImage> {
+    const call: Call = { ...options, method: "POST", path: ["v1", "images", "pull"], body: { ref } };
+    return readPull(sendForLines(this.#options, call), onProgress);
+  }
+
+  async listImages(options?: CallOptions): Promise<StoredImage[]> {
+    return (await this.#send<{ images: StoredImage[] }>({ ...options, method: "GET", path: ["v1", "images"] })).images;
+  }
+
+  /** Deletes the images that no machine needs, and the downloaded layers. */
+  async pruneImages(options?: CallOptions): Promise<{ deleted: string[]; freedBytes: number }> {
+    const call: Call = { ...options, method: "DELETE", path: ["v1", "images"], query: { unused: "true" } };
+    const { deleted, freed_bytes } = await this.#send<{ deleted: string[]; freed_bytes: number }>(call);
+    return { deleted, freedBytes: freed_bytes };
+  }
+
+  async listRegistries(options?: CallOptions): Promise<RegistryLogin[]> {
+    const path = ["v1", "registries"];
+    return (await this.#send<{ registries: RegistryLogin[] }>({ ...options, method: "GET", path })).registries;
+  }
+
+  getRegistry(host: string, options?: CallOptions): Promise<RegistryLogin> {
+    return this.#send({ ...options, method: "GET", path: ["v1", "registries", host] });
+  }
+
+  /** Stores a login, once the registry has taken it. */
+  loginRegistry(
+    host: string,
+    login: { username: string; password: string },
+    options?: CallOptions,
+  ): Promise<RegistryLogin> {
+    return this.#send({ ...options, method: "PUT", path: ["v1", "registries", host], body: login });
+  }
+
+  async logoutRegistry(host: string, options?: CallOptions): Promise<void> {
+    await this.#send({ ...options, method: "DELETE", path: ["v1", "registries", host] });
   }
 
   async listTokens(options?: CallOptions): Promise<Token[]> {

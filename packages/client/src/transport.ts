@@ -42,7 +42,7 @@ export async function* sendForLines(options: ClientOptions, call: Call): AsyncGe
   const decoder = new TextDecoder();
   let rest = "";
   try {
-    for await (const chunk of response.body ?? []) {
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
       rest = lines.pop() ?? "";
       for (const line of lines) if (line !== "") yield line;

@@ -208,6 +208,44 @@ export interface ExecResult {
   truncated: boolean;
 }
 
+/** How far a pull is. */
+export type PullProgress =
+  | { step: "resolve" | "copy" | "unpack" | "pack" }
+  | {
+      step: "download";
+      /** Digest of the layer this is about. */
+      layer: string;
+      done_bytes: number;
+      total_bytes: number;
+      /** All layers of the image together. */
+      image_done_bytes: number;
+      image_total_bytes: number;
+    };
+
+/** An image that is ready. */
+export interface PulledImage {
+  ref: string;
+  digest: string;
+  size_bytes: number;
+}
+
+/** An image on the platform's disk. */
+export interface StoredImage {
+  digest: string;
+  /** The reference that brought it. */
+  ref: string | null;
+  size_bytes: number;
+  imported_at: string;
+  /** Whether a machine needs it. */
+  in_use: boolean;
+}
+
+/** What the platform is at a registry, without the password. */
+export interface RegistryLogin {
+  host: string;
+  username: string;
+}
+
 /** What a new machine is made from. */
 export interface CreateMachine {
   name?: string;

@@ -1,9 +1,15 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
-import type { AppWire, MachineEventWire, MachineWire, TokenWire } from "../../platform/src/api/schemas.ts";
+import type {
+  AppWire,
+  LogEntryWire,
+  MachineEventWire,
+  MachineWire,
+  TokenWire,
+} from "../../platform/src/api/schemas.ts";
 import { startApi, type TestApi } from "../../platform/test/api/helpers.ts";
-import { type App, HibernautClient, type Machine, type MachineEvent, type Token } from "../src/index.ts";
+import { type App, HibernautClient, type LogEntry, type Machine, type MachineEvent, type Token } from "../src/index.ts";
 
 let server: TestApi;
 let client: HibernautClient;
@@ -18,6 +24,7 @@ test("the types are those of the platform's schemas", () => {
   expectTypeOf<MachineWire>().toExtend<Machine>();
   expectTypeOf<Machine>().toExtend<MachineWire>();
   expectTypeOf<MachineEventWire>().toEqualTypeOf<MachineEvent>();
+  expectTypeOf<LogEntryWire>().toEqualTypeOf<LogEntry>();
   expectTypeOf<AppWire>().toEqualTypeOf<App>();
   expectTypeOf<TokenWire>().toEqualTypeOf<Token>();
 });
@@ -45,12 +52,62 @@ test("every route has a method", async () => {
   expect(await client.updateMachine("shop", id)).toMatchObject({ config: { image: "y" } });
   expect(await client.getMachine("shop", id)).toMatchObject({ id });
   expect(await client.machineEvents("shop", id, { limit: 3 })).toHaveLength(3);
+  expect(await client.setSecrets("shop", { A: "1" }, { dryRun: true })).toMatchObject({ discarded: [] });
+  expect(await client.setSecrets("shop", { A: "1" })).toMatchObject({ discarded: [] });
+  expect(await client.listSecrets("shop")).toMatchObject([{ name: "A", digest: expect.any(String) }]);
+  expect(await client.unsetSecret("shop", "A", { dryRun: true })).toMatchObject({ discarded: [] });
+  expect(await client.unsetSecret("shop", "A")).toMatchObject({ discarded: [] });
+  const steps: string[] = [];
+  const image = await client.pullImage("me/app:1", { onProgress: ({ step }) => steps.push(step) });
+  expect(image).toMatchObject({ ref: "me/app:1", digest: expect.stringMatching(/^sha256:/) });
+  expect(steps).toEqual(["resolve", "download", "download"]);
+  expect(await client.listImages()).toMatchObject([{ ref: "me/app:1", in_use: false }]);
+  await expect(client.pullImage("missing")).rejects.toMatchObject({ code: "not_found", status: 404 });
+  await expect(client.pullImage("damaged")).rejects.toMatchObject({ code: "invalid_argument", status: 200 });
+  expect(await client.pruneImages()).toMatchObject({ deleted: [image.digest] });
+  expect(await client.loginRegistry("ghcr.io", { username: "me", password: "right" })).toEqual({
+    host: "ghcr.io",
+    username: "me",
+  });
+  expect(await client.listRegistries()).toEqual([await client.getRegistry("ghcr.io")]);
+  await client.logoutRegistry("ghcr.io");
   await client.destroyMachine("shop", id, { force: true });
   await client.deleteApp("shop", { force: true });
 
   const { token, id: tokenId } = await client.createToken("ci");
   expect(await new HibernautClient({ apiUrl: server.url, token }).listTokens()).toHaveLength(2);
   await client.revokeToken(tokenId);
+});
+
+async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+test("logs come line by line, whole, and follow", async () => {
+  server.machines.createApp("shop");
+  const [one, two] = await Promise.all(
+    ["one", "two"].map((name) => client.createMachine("shop", { name, config: { image: "x" }, skip_launch: true })),
+  );
+  const ids = [one?.id ?? "", two?.id ?? ""] as const;
+  for (let count = 0; count < 300; count += 1)
+    server.machines.print(ids[count % 2] ?? "", `${count} ${"ä€😀".repeat(100)}`);
+  const all = await collect(client.logs("shop", { limit: 1000 }));
+  expect(all.map(({ text }) => text)).toEqual(all.map((_, index) => `${index} ${"ä€😀".repeat(100)}`));
+  expect(all).toHaveLength(300);
+  expect(await collect(client.logs("shop", { machine: ids[0] }))).toHaveLength(100);
+  expect(await collect(client.logs("shop", { machine: ids, since: "1h", streams: ["stderr"] }))).toEqual([]);
+  await expect(client.logs("shop", { machine: "nope" }).next()).rejects.toMatchObject({ code: "not_found" });
+
+  const leave = new AbortController();
+  const lines = client.logs("shop", { machine: ids[1], follow: true, limit: 0, signal: leave.signal });
+  const next = lines.next();
+  await expect.poll(() => server.machines.followers.size).toBe(1);
+  server.machines.print(ids[1], "live");
+  expect((await next).value).toMatchObject({ machine: ids[1], stream: "stdout", text: "live" });
+  leave.abort(new Error("enough"));
+  await expect(lines.next()).rejects.toThrow("enough");
 });
 
 describe("a failure", () => {

@@ -36,6 +36,12 @@ const TOOLS = [
   { name: "setpriv", args: ["--version"], package: "util-linux", for: "ends imports with the platform" },
 ] as const;
 
+/** What the bridge network needs besides root. */
+const NETWORK_TOOLS = [
+  { name: "ip", args: ["-Version"], package: "iproute2", for: "makes the machines' network" },
+  { name: "nft", args: ["--version"], package: "nftables", for: "keeps machines apart" },
+] as const;
+
 /**
  * Checks the host, in the order in which a repair makes sense. Never rejects: what cannot be checked is a fault found.
  *
@@ -46,6 +52,7 @@ export async function* diagnose(settings: Settings): AsyncIterable<Diagnosis> {
   yield checkNode(process.versions.node);
   yield await checkQemu(settings.qemu);
   for (const tool of TOOLS) yield await checkTool(tool);
+  yield* checkNetwork(settings.network);
   yield checkSocketPath(settings.dataDir);
   yield await checkDataDir(settings.dataDir);
   yield await checkDisk(settings.dataDir);
@@ -89,7 +96,34 @@ async function checkQemu(program: string): Promise<Diagnosis> {
   }
 }
 
-async function checkTool(tool: (typeof TOOLS)[number]): Promise<Diagnosis> {
+async function* checkNetwork(mode: Settings["network"]): AsyncIterable<Diagnosis> {
+  const name = "network";
+  const root = process.getuid?.() === 0;
+  if (mode === "user" || (mode === "auto" && !root)) {
+    const why = mode === "user" ? "as set" : "because a bridge needs root";
+    return yield { name, status: mode === "user" ? "ok" : "warn", found: `QEMU's own, ${why}; see docs/network.md` };
+  }
+  if (!root) yield { name, status: "fail", found: "a bridge needs root", fix: "export HIBERNAUT_NETWORK=user" };
+  // Without them `auto` falls back to QEMU's own network.
+  const soften = ({ status, ...rest }: Diagnosis): Diagnosis => ({
+    ...rest,
+    status: status === "fail" && mode === "auto" ? "warn" : status,
+  });
+  for (const tool of NETWORK_TOOLS) yield soften(await checkTool(tool));
+  yield soften(await checkTun());
+}
+
+async function checkTun(): Promise<Diagnosis> {
+  const name = "/dev/net/tun";
+  try {
+    await access(name, constants.R_OK | constants.W_OK);
+    return { name, status: "ok", found: "may be opened" };
+  } catch (error) {
+    return { name, status: "fail", found: messageOf(error), fix: "modprobe tun" };
+  }
+}
+
+async function checkTool(tool: (typeof TOOLS | typeof NETWORK_TOOLS)[number]): Promise<Diagnosis> {
   const { name } = tool;
   try {
     const { stdout, stderr } = await run(name, tool.args, { timeout: TOOL_TIMEOUT_MS });

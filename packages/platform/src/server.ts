@@ -14,7 +14,7 @@ import { HibernautError } from "./errors.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, qemuVersion, type Verdict } from "./hypervisor/qemu/accelerator.ts";
 import { QemuHypervisor } from "./hypervisor/qemu/index.ts";
-import { openImageStore } from "./images/index.ts";
+import { Library, openImages } from "./images/index.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { MachineManager } from "./machines/manager.ts";
 import { Slots } from "./machines/slots.ts";
@@ -84,7 +84,7 @@ async function runLocked(
   const { machineRoot, runRoot } = files;
   const hypervisor = new QemuHypervisor({ program: settings.qemu, version, accelerator, runRoot, machineRoot });
   const store = openStore(join(settings.dataDir, "hibernaut.db"));
-  const images = await openImageStore({ dataDir: settings.dataDir });
+  const { images, logins } = await openImages(settings);
   const snapshots = new SnapshotStore((id) => files.paths(id).folder);
   const network = await openNetwork(settings.network, {
     dataDir: settings.dataDir,
@@ -119,6 +119,12 @@ async function runLocked(
       api.server.emit("connection", connection);
     },
   });
+  const library = new Library({
+    images,
+    inUse: () => machines.imagesInUse(),
+    keepMs: settings.imageKeepH * 3_600_000,
+    onFault: (err) => log.error({ err }, "images that no machine needs could not be collected"),
+  });
   const registry = new Registry();
   const info = {
     version: await productVersion(),
@@ -131,6 +137,8 @@ async function runLocked(
   const api: Api = await buildApi({
     machines,
     local,
+    images: library,
+    registries: logins,
     tokens: store.tokens,
     platform: info,
     check: () => store.check(),
@@ -139,7 +147,7 @@ async function runLocked(
   });
   try {
     await machines.recover();
-    await images.collect(machines.imagesInUse());
+    await library.open();
     await bundles.collect(machines.bundlesInUse());
     const apiUrl = await listen(api, settings);
     if (settings.apiListen.port === 0) await network.protect(controlPorts(settings, Number(new URL(apiUrl).port)));
@@ -159,6 +167,7 @@ async function runLocked(
     onReady?.({ apiUrl, proxyUrl, token: admin.token, accelerator: verdict });
     await aborted(signal);
   } finally {
+    library.close();
     await proxySide?.close();
     await checks.close();
     await api.close();

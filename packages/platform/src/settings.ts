@@ -70,6 +70,12 @@ export interface Settings {
   hookTimeoutMs: number;
   /** The longest that an app may ask to be kept awake at once, in seconds; it may ask again. */
   keepAwakeMaxS: number;
+  /** Registries that may speak plain HTTP, or show a certificate nobody vouches for; those on loopback always may. */
+  insecureRegistries: readonly string[];
+  /** Downloaded layers kept for the next import, in MB: an app's next version shares most of them. */
+  layerCacheMb: number;
+  /** How long an image that no machine needs is kept, in hours: going back to yesterday's version downloads nothing. */
+  imageKeepH: number;
   /** What the log of one machine may take on disk, in MB: enough for a day of a talkative app, times all machines. */
   logMaxMb: number;
   logLevel: "debug" | "info" | "warn" | "error" | "silent";
@@ -90,6 +96,8 @@ interface Setting<T> {
 
 /** A host name in lower case. */
 const SUFFIX = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/;
+/** A host as references name it, with its port. */
+const REGISTRY = /^[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\d{1,5})?$/;
 
 const bundled = join(import.meta.dirname, "../../guest/.build/bundle");
 
@@ -138,6 +146,13 @@ const SETTINGS: { [K in keyof Settings]: Setting<Settings[K]> } = {
   suspendTimeoutMs: { env: "HIBERNAUT_SUSPEND_TIMEOUT_MS", fallback: () => 60_000, parse: integer(1000, 600_000) },
   hookTimeoutMs: { env: "HIBERNAUT_HOOK_TIMEOUT_MS", fallback: () => 5_000, parse: integer(100, 60_000) },
   keepAwakeMaxS: { env: "HIBERNAUT_KEEPALIVE_MAX_TTL", fallback: () => 3600, parse: integer(1, 604_800) },
+  insecureRegistries: {
+    env: "HIBERNAUT_INSECURE_REGISTRIES",
+    fallback: () => [],
+    parse: list(REGISTRY, "names of registries such as registry.lan:5000"),
+  },
+  layerCacheMb: { env: "HIBERNAUT_LAYER_CACHE_MB", fallback: () => 2048, parse: integer(0, 1_048_576) },
+  imageKeepH: { env: "HIBERNAUT_IMAGE_KEEP_HOURS", fallback: () => 24, parse: integer(0, 8760) },
   logMaxMb: { env: "HIBERNAUT_LOG_MAX_MB", fallback: () => 16, parse: integer(1, 10_240) },
   logLevel: {
     env: "HIBERNAUT_LOG_LEVEL",

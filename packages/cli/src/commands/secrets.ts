@@ -27,7 +27,7 @@ const set = command<{ yes?: boolean }>({
     const { values, usedStdin } = await readSecrets(words);
     const client = await context.client();
     await agree(await client.setSecrets(app, values, { dryRun: true }), { yes, canAsk: !usedStdin });
-    const effect = await discarded(client, app, await client.setSecrets(app, values));
+    const effect = await untilDiscarded(client, app, await client.setSecrets(app, values));
     const names = Object.keys(values);
     return { document: { secrets: names, ...effect }, text: effectText(`Set: ${names.join(", ")}.`, effect) };
   },
@@ -61,7 +61,7 @@ const unset = command<{ yes?: boolean }>({
     const client = await context.client();
     // Every name is looked up before the first one is unset.
     await agree(await unsetAll(client, context.app, names, { dryRun: true }), { yes, canAsk: true });
-    const effect = await discarded(client, context.app, await unsetAll(client, context.app, names));
+    const effect = await untilDiscarded(client, context.app, await unsetAll(client, context.app, names));
     return { document: { secrets: names, ...effect }, text: effectText(`Unset: ${names.join(", ")}.`, effect) };
   },
 });
@@ -88,7 +88,7 @@ async function agree({ discarded }: SecretsEffect, { yes, canAsk }: { yes: boole
 }
 
 /** Waits until the snapshots are gone: until then a command that follows, such as an update, would be refused. */
-async function discarded(client: HibernautClient, app: string, effect: SecretsEffect): Promise<SecretsEffect> {
+async function untilDiscarded(client: HibernautClient, app: string, effect: SecretsEffect): Promise<SecretsEffect> {
   const states = ["settled", "destroyed"] as const;
   await Promise.all(effect.discarded.map((id) => client.waitMachine(app, id, { states: [...states] })));
   return effect;

@@ -10,6 +10,7 @@ import type {
 } from "fastify";
 import type { Registry } from "prom-client";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
+import type { ImageLibrary, RegistryLogins } from "../images/contract.ts";
 import type { MachineService } from "../machines/service.ts";
 import type { TokenStore } from "../store/contract.ts";
 import type { LocalConnections } from "./auth.ts";
@@ -31,6 +32,8 @@ export interface PlatformInfo {
 /** The parts of the platform that stand behind the API. */
 export interface ApiDeps {
   machines: MachineService;
+  images: ImageLibrary;
+  registries: RegistryLogins;
   tokens: TokenStore;
   platform: PlatformInfo;
   /** Throws when the platform cannot do its work; the store's `check`. */

@@ -60,11 +60,13 @@ export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): 
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
 }
 
-function errorWire(error: HibernautError, requestId: string): ErrorWire {
+/** An error on the wire. */
+export function errorWire(error: HibernautError, requestId: string): ErrorWire {
   return { error: error.code, message: error.message, details: error.details, request_id: requestId };
 }
 
-function toHibernautError(thrown: FastifyError, request: FastifyRequest): HibernautError {
+/** Anything that was thrown as an error for users. */
+export function toHibernautError(thrown: FastifyError, request: FastifyRequest): HibernautError {
   if (thrown instanceof HibernautError) return thrown;
   if (thrown.validation) {
     const part = thrown.validationContext ?? "body";

@@ -18,7 +18,7 @@ export async function describeApi(app: Api, version: string): Promise<void> {
         description: "Machines that sleep. Times are RFC 3339; errors are `{error, message, details, request_id}`.",
         license: { name: "Apache-2.0", identifier: "Apache-2.0" },
       },
-      tags: [{ name: "apps" }, { name: "machines" }, { name: "inside" }, { name: "tokens" }, { name: "platform" }],
+      tags: [{ name: "apps" }, { name: "machines" }, { name: "inside" }, { name: "images" }, { name: "tokens" }, { name: "platform" }],
       components: { securitySchemes: { token: { type: "http", scheme: "bearer" } } },
       security: [{ token: [] }],
     },

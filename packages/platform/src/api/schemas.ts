@@ -397,6 +397,68 @@ export const DryRunQuery = Type.Object(
   closed,
 );
 
+/** An image to have ready. */
+export const PullBody = Type.Object({ ref: Type.String({ minLength: 1, maxLength: 4096 }) }, closed);
+const digest = Type.String({ pattern: "^sha256:[0-9a-f]{64}$" });
+const bytes = Type.Integer({ minimum: 0 });
+const PULL_STEPS = ["resolve", "copy", "unpack", "pack"] as const;
+/** One line of a pull. The last one has `done` or `error`. */
+export const PullEvent = Type.Union([
+  Type.Object({ step: Type.Unsafe<(typeof PULL_STEPS)[number]>({ type: "string", enum: [...PULL_STEPS] }) }, closed),
+  Type.Object(
+    {
+      step: Type.Literal("download"),
+      layer: digest,
+      done_bytes: bytes,
+      total_bytes: bytes,
+      image_done_bytes: Type.Integer({ description: "all layers together" }),
+      image_total_bytes: bytes,
+    },
+    closed,
+  ),
+  Type.Object({ done: Type.Literal(true), ref: Type.String(), digest, size_bytes: bytes }, closed),
+  named("Error", Failure),
+]);
+export const ImageList = Type.Object(
+  {
+    images: Type.Array(
+      Type.Object(
+        {
+          digest,
+          ref: nullable(Type.String({ description: "the reference that brought it" })),
+          size_bytes: bytes,
+          imported_at: time,
+          in_use: Type.Boolean({ description: "whether a machine needs it" }),
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+);
+/** `?unused=true` */
+export const PruneQuery = Type.Object(
+  { unused: Type.Literal("true", { description: "only these can be deleted: the images that no machine needs" }) },
+  closed,
+);
+export const PruneReply = Type.Object(
+  { deleted: Type.Array(digest), freed_bytes: Type.Integer({ description: "with the downloaded layers" }) },
+  closed,
+);
+
+/** A registry, as images name it. */
+export const RegistryParams = Type.Object({ host: Type.String() }, closed);
+/** A login; it goes in and never comes out. */
+export const RegistryBody = Type.Object(
+  {
+    username: Type.String({ minLength: 1, maxLength: 16_384 }),
+    password: Type.String({ minLength: 1, maxLength: 16_384, writeOnly: true }),
+  },
+  closed,
+);
+export const RegistryReply = Type.Object({ host: Type.String(), username: Type.String() }, closed);
+export const RegistryList = Type.Object({ registries: Type.Array(RegistryReply) }, closed);
+
 /** A changed machine. */
 export const UpdateMachineBody = Type.Object(
   { config: Type.Optional(MachineConfig) },

@@ -41,7 +41,7 @@ function checkOf(name: string, port: number, check: CheckConfig): Check {
     graceMs: milliseconds(check.grace_period) ?? GRACE_MS,
     method: (check.method ?? "GET").toUpperCase(),
     path: check.path ?? "/",
-    headers: Object.fromEntries((check.headers ?? []).map(({ name, values }) => [name, values])),
+    headers: Object.fromEntries((check.headers ?? []).map((header) => [header.name, header.values])),
   };
 }
 

@@ -57,7 +57,10 @@ export function answer(zone: Zone, query: Query): Buffer | undefined {
 /** The query turned into a reply that has nothing but a code. Works on what cannot be decoded, too. */
 export function reply(query: Buffer, code: number): Buffer {
   const bytes = query.length > HEADER_BYTES ? withQuestionOnly(query) : Buffer.from(query.subarray(0, HEADER_BYTES));
-  bytes.writeUInt16BE((bytes.readUInt16BE(2) & (OPCODE_MASK | packet.RECURSION_DESIRED)) | 0x8000 | packet.RECURSION_AVAILABLE | code, 2);
+  bytes.writeUInt16BE(
+    (bytes.readUInt16BE(2) & (OPCODE_MASK | packet.RECURSION_DESIRED)) | 0x8000 | packet.RECURSION_AVAILABLE | code,
+    2,
+  );
   return bytes;
 }
 

@@ -51,17 +51,23 @@ export async function askUpstream(
 function overUdp(query: Buffer, { address, port }: NameServer, limit: AbortSignal): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
     const socket = createSocket(isIPv4(address) ? "udp4" : "udp6");
+    let ended = false;
     const end = (response?: Buffer) => {
+      if (ended) return;
+      ended = true;
       limit.removeEventListener("abort", late);
       socket.close();
       resolve(response);
     };
     const late = () => end();
     limit.addEventListener("abort", late);
-    socket.once("error", () => end());
+    socket.on("error", late);
     socket.on("message", (response) => answers(query, response) && end(response));
     // Connected: the kernel drops what comes from anybody else, and reports a port where nobody listens.
-    socket.connect(port, address, () => socket.send(query));
+    socket.connect(port, address, (error?: Error) => {
+      if (error !== undefined) end();
+      else if (!ended) socket.send(query);
+    });
   });
 }
 
@@ -76,7 +82,7 @@ function overTcp(query: Buffer, { address, port }: NameServer, limit: AbortSigna
     };
     const late = () => end();
     limit.addEventListener("abort", late);
-    socket.once("error", () => end()).once("close", () => end());
+    socket.on("error", late).once("close", late);
     socket.on("data", (chunk) => {
       const response = messages.push(chunk).find((message) => answers(query, message));
       if (response !== undefined) end(Buffer.from(response));

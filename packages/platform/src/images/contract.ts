@@ -25,10 +25,48 @@ export interface Image {
   sizeBytes: number;
 }
 
-/** A step of a long import, for progress displays. `percent` is absent while unknown. */
-export interface ImageProgress {
-  step: "resolve" | "copy" | "unpack" | "pack";
-  percent?: number;
+/** A step of a long import, for progress displays. */
+export type ImageProgress =
+  | { step: "resolve" | "copy" | "unpack" | "pack" }
+  | {
+      step: "download";
+      /** Digest of the layer this is about, and what is there of it. */
+      layer: string;
+      doneBytes: number;
+      totalBytes: number;
+      /** All layers of the image together, also those that need no download. */
+      imageDoneBytes: number;
+      imageTotalBytes: number;
+    };
+
+export interface EnsureOptions {
+  signal?: AbortSignal;
+  onProgress?(progress: ImageProgress): void;
+}
+
+/** An image that is not deleted until it is disposed of: `using image = await images.hold(ref)`. */
+export type HeldImage = Image & Disposable;
+
+/** An image on the disk, for lists. */
+export interface StoredImage {
+  digest: string;
+  /** The reference that brought it; undefined for one that an older version imported. */
+  ref: string | undefined;
+  sizeBytes: number;
+  /** RFC 3339. */
+  importedAt: string;
+}
+
+/** Which images to delete. */
+export interface CollectOptions {
+  /** Images that were asked for, or in use, less than this ago are kept. Default: 0, none are. */
+  unusedForMs?: number;
+}
+
+/** Who we are at a registry. */
+export interface Login {
+  username: string;
+  password: string;
 }
 
 export interface ImageStore {
@@ -38,9 +76,40 @@ export interface ImageStore {
    * unsupported kind or architecture, corrupt image), `not_found`, `unavailable` (registry does not
    * answer, disk full).
    */
-  ensure(ref: string, options?: { signal?: AbortSignal; onProgress?(progress: ImageProgress): void }): Promise<Image>;
+  ensure(ref: string, options?: EnsureOptions): Promise<Image>;
+  /**
+   * The same, and the image stays until it is disposed of: a machine that is made of it can be stored meanwhile.
+   * An image from `ensure` may be collected the moment after.
+   */
+  hold(ref: string, options?: EnsureOptions): Promise<HeldImage>;
   /** The cached image, or undefined. */
   get(digest: string): Promise<Image | undefined>;
-  /** Deletes images whose digest is not in `inUse` and leftovers of broken imports; returns the digests deleted. */
-  collect(inUse: ReadonlySet<string>): Promise<string[]>;
+  /** All images, the newest first. */
+  list(): Promise<StoredImage[]>;
+  /**
+   * Deletes images whose digest is not among `inUse()`, and leftovers of broken imports; returns the digests deleted.
+   * `inUse` is asked again before each deletion: a machine may have been made since.
+   */
+  collect(inUse: () => ReadonlySet<string>, options?: CollectOptions): Promise<string[]>;
+  /** Deletes downloaded layers that no pull under way needs; returns the bytes that were freed. */
+  dropLayers(): Promise<number>;
+}
+
+/** Logins for registries. Passwords go in and never out. */
+export interface RegistryLogins {
+  list(): Promise<{ host: string; username: string }[]>;
+  /** Undefined when the platform has none for that host. */
+  get(host: string): Promise<{ host: string; username: string } | undefined>;
+  /** Stores a login that the registry takes. Rejects with a HibernautError when it does not, or does not answer. */
+  put(host: string, login: Login, signal?: AbortSignal): Promise<void>;
+  /** Whether there was one. */
+  delete(host: string): Promise<boolean>;
+}
+
+/** What the API shows of images: all of them, with whether machines need them. */
+export interface ImageLibrary {
+  list(): Promise<(StoredImage & { inUse: boolean })[]>;
+  pull(ref: string, options?: EnsureOptions): Promise<Image>;
+  /** Deletes every image that no machine needs, and the downloaded layers. */
+  prune(): Promise<{ digests: string[]; freedBytes: number }>;
 }

@@ -2,6 +2,7 @@
 import { basename } from "node:path";
 import { HibernautError, isHibernautError } from "../errors.ts";
 import type { Reference } from "./reference.ts";
+import { RegistryFault } from "./registry/fault.ts";
 import { ToolFailure } from "./tools.ts";
 
 const DISK_FULL = /no space left on device|disk quota exceeded/i;
@@ -22,6 +23,7 @@ export function explain(error: unknown, ref: string, reference: Reference): unkn
   }
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   if (code === "ENOSPC" || code === "EDQUOT") return diskFull(ref);
+  if (error instanceof RegistryFault && reference.kind === "registry") return faultOf(error, ref, reference.host);
   if (!(error instanceof ToolFailure)) return error;
   if (DISK_FULL.test(error.stderr)) return diskFull(ref);
   if (error.problem === "missing") {
@@ -57,10 +59,33 @@ function localFailure(error: ToolFailure, ref: string): HibernautError {
   return new HibernautError("invalid_argument", message, details);
 }
 
+/** The HibernautError for a registry's refusal of an image. */
+function faultOf({ kind, message: reason, cause }: RegistryFault, ref: string, host: string): HibernautError {
+  const details = { image: ref, registry: host, reason };
+  if (kind === "denied") {
+    const message = `The registry ${host} does not show the image ${ref}: it does not exist or needs a login (${reason}). Check the name, or run hibernaut registry login ${host}.`;
+    return new HibernautError("not_found", message, details, { cause });
+  }
+  if (kind === "login") {
+    const message = `The registry ${host} does not show the image ${ref} to the login that is stored for it: ${reason}. Check the name and what the login may do, or run hibernaut registry login ${host} again.`;
+    return new HibernautError("not_found", message, details, { cause });
+  }
+  if (kind === "missing") {
+    const message = `The registry ${host} has no image ${ref}: ${reason}. Check its name and tag.`;
+    return new HibernautError("not_found", message, details, { cause });
+  }
+  if (kind === "invalid") {
+    const message = `The image ${ref} of ${host} cannot be used: ${reason}. Push it again; if it stays so, do not trust what is between you and the registry.`;
+    return new HibernautError("invalid_argument", message, details, { cause });
+  }
+  const message = `The image ${ref} could not be fetched from ${host}: ${reason}. Check the network and the registry, then ask again: what is downloaded is kept.`;
+  return new HibernautError("unavailable", message, details, { cause });
+}
+
 function registryFailure(error: ToolFailure, ref: string, host: string): HibernautError {
   const details = { image: ref, registry: host, tool: error.tool, reason: error.message };
   if (error.problem === "failed" && REGISTRY_DENIED.test(error.message)) {
-    const message = `The registry ${host} does not show the image ${ref}: it does not exist or needs a login. Check the name, or run skopeo login ${host} as the user the platform runs as.`;
+    const message = `The registry ${host} does not show the image ${ref}: it does not exist or needs a login. Check the name, or run hibernaut registry login ${host}.`;
     return new HibernautError("not_found", message, details);
   }
   if (error.problem === "failed" && REGISTRY_MISSING.test(error.message)) {

@@ -1,20 +1,30 @@
-/** The steps from a reference to a root file system, each one run of a tool. */
-import { readFile, stat } from "node:fs/promises";
+/** The steps from a reference to a root file system, each one run of a tool, but for downloads. */
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "../errors.ts";
-import type { ImageConfig, ImageProgress } from "./contract.ts";
+import type { ImageConfig, ImageProgress, Login } from "./contract.ts";
 import { allowOwner, flush, removeTree } from "./files.ts";
 import { descriptorDigest, parseObject, readImageConfig, resolveManifest } from "./manifest.ts";
 import { formatReference, type Reference } from "./reference.ts";
+import type { RegistryClient } from "./registry/client.ts";
 import type { Job } from "./shared.ts";
 import { commonArguments, contentStamp, pinnedName, skipsTls } from "./source.ts";
 import { runTool } from "./tools.ts";
+import { registriesHaveRules } from "./trust.ts";
 
 /** The programs that do the work; replaced in tests that need a failing one. */
 export interface ImageTools {
   skopeo: string;
   umoci: string;
   mksquashfs: string;
+}
+
+/** How registries are reached. */
+export interface Registries {
+  client: RegistryClient;
+  /** Those that may speak plain HTTP, beside those on loopback. */
+  insecure: readonly string[];
+  findLogin(host: string, repository: string): Promise<Login | undefined>;
 }
 
 /** One import: what, for whom, where its temporary files go and who waits for it. */
@@ -26,6 +36,7 @@ export interface Import {
   /** A private folder; the caller deletes it. */
   folder: string;
   tools: ImageTools;
+  registries: Registries;
   job: Job<ImageProgress>;
 }
 
@@ -45,12 +56,24 @@ const COPY_RETRIES = "2";
 const MEMORY = ["-mem", "256M"];
 /** The image's name within the private layout. */
 const TAG = "image";
+/** The folder of what was downloaded; skopeo makes of it a layout that umoci can unpack. */
+const DOWNLOADED = "downloaded";
 
 /** Finds the digest of the manifest that a reference stands for, without fetching the image. */
-export async function resolveImage({ ref, reference, folder, tools, job }: Import): Promise<string> {
+export async function resolveImage(work: Import): Promise<string> {
+  const { ref, reference, folder, tools, registries, job } = work;
   job.report({ step: "resolve" });
-  const tls = skipsTls(reference) ? ["--tls-verify=false"] : [];
-  const args = [...commonArguments(), "--tmpdir", ".", "inspect", "--raw", ...tls, formatReference(reference)];
+  if (reference.kind === "registry" && !(await registriesHaveRules()))
+    return registries.client.resolve({ ref, reference, job });
+  const args = [
+    ...commonArguments(),
+    "--tmpdir",
+    ".",
+    "inspect",
+    "--raw",
+    ...(await registryArguments(work, "--tls-verify=false")),
+    formatReference(reference),
+  ];
   const raw = await runTool(tools.skopeo, args, { cwd: folder, timeoutMs: RESOLVE_TIMEOUT_MS, signal: job.signal });
   return resolveManifest(raw, ref);
 }
@@ -71,7 +94,7 @@ export async function buildImage(work: Import, digest: string, stamp: string): P
   const config = await readLayout(join(folder, "layout"), ref);
   await unpack(work);
   // The three copies of an image need not be on the disk at the same time.
-  await removeTree(join(folder, "layout"));
+  await Promise.all(["layout", DOWNLOADED].map((name) => removeTree(join(folder, name))));
   await pack(work);
   await removeTree(join(folder, "rootfs"));
   await flush(join(folder, ROOTFS_FILE));
@@ -83,23 +106,37 @@ export async function rootfsSize(folder: string): Promise<number> {
   return (await stat(join(folder, ROOTFS_FILE))).size;
 }
 
-async function copyToLayout({ folder, reference, tools, job }: Import, digest: string): Promise<void> {
+async function copyToLayout(work: Import, digest: string): Promise<void> {
+  const { folder, tools, job } = work;
+  const source = (await download(work, digest)) ?? pinnedName(work.reference, digest);
   job.report({ step: "copy" });
-  const tls = skipsTls(reference) ? ["--src-tls-verify=false"] : [];
   // umoci reads gzip but no zstd; level 1 because the copy is deleted a moment later.
   const compression = ["--dest-compress-format", "gzip", "--dest-compress-level", "1"];
-  const options = ["--quiet", "--retry-times", COPY_RETRIES, ...compression, ...tls];
+  const access = await registryArguments(work, "--src-tls-verify=false");
+  const options = ["--quiet", "--retry-times", COPY_RETRIES, ...compression, ...access];
   // Paths are relative: the data folder may have a colon in its name, which ends a path here.
-  const args = [
-    ...commonArguments(),
-    "--tmpdir",
-    ".",
-    "copy",
-    ...options,
-    pinnedName(reference, digest),
-    `oci:layout:${TAG}`,
-  ];
+  const args = [...commonArguments(), "--tmpdir", ".", "copy", ...options, source, `oci:layout:${TAG}`];
   await runTool(tools.skopeo, args, { cwd: folder, timeoutMs: COPY_TIMEOUT_MS, signal: job.signal });
+}
+
+/** Downloads an image of a registry, and says what skopeo calls it then; undefined when skopeo is to fetch it. */
+async function download(work: Import, digest: string): Promise<string | undefined> {
+  const { ref, reference, folder, registries, job } = work;
+  if (reference.kind !== "registry" || (await registriesHaveRules())) return undefined;
+  await registries.client.fetch({ ref, reference, job }, digest, join(folder, DOWNLOADED));
+  return `dir:${DOWNLOADED}`;
+}
+
+/** What lets skopeo into a registry. The login goes into a file of the import's: others can read command lines. */
+async function registryArguments({ reference, folder, registries }: Import, noTls: string): Promise<string[]> {
+  if (reference.kind !== "registry" || !(await registriesHaveRules())) return [];
+  const { host, repository } = reference;
+  const tls = skipsTls(reference, registries.insecure) ? [noTls] : [];
+  const login = await registries.findLogin(host, repository);
+  if (login === undefined) return tls;
+  const auth = Buffer.from(`${login.username}:${login.password}`).toString("base64");
+  await writeFile(join(folder, "auth.json"), JSON.stringify({ auths: { [host]: { auth } } }), { mode: 0o600 });
+  return [...tls, "--authfile", "auth.json"];
 }
 
 async function readLayout(layout: string, ref: string): Promise<ImageConfig> {

@@ -69,6 +69,15 @@ export function parseReference(text: string): Reference {
   return parseRegistry(text, text);
 }
 
+/** The name under which a registry's login is kept. Throws `invalid_argument` when it is no name of a registry. */
+export function registryHost(text: string): string {
+  const host = text.replace(/^https:\/\//, "").replace(/\/$/, "");
+  if (host === "index.docker.io" || host === "registry-1.docker.io") return "docker.io";
+  if (HOST.test(host) && host.length <= MAX_NAME_LENGTH) return host;
+  const message = `"${text.slice(0, 64)}" is not the name of a registry. Write it as in images: ghcr.io, host:5000, or docker.io for Docker Hub.`;
+  throw new HibernautError("invalid_argument", message, { registry: text.slice(0, 64) });
+}
+
 /** The reference in full, defaults filled in: the form that skopeo takes. */
 export function formatReference(reference: Reference): string {
   if (reference.kind === "local") {

@@ -1,14 +1,12 @@
 /** From a parsed reference to the arguments that let skopeo read the image. */
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { HibernautError } from "../errors.ts";
 import { PLATFORM } from "./manifest.ts";
 import { formatReference, type LocalReference, type Reference } from "./reference.ts";
-
-/** Where skopeo looks for rules about which images to trust. */
-const POLICY_FILES = [join(homedir(), ".config/containers/policy.json"), "/etc/containers/policy.json"];
+import { mayBePlain } from "./registry/endpoint.ts";
+import { POLICY_FILES } from "./trust.ts";
 
 /** Options that every skopeo command gets: the platform, and no trust policy unless the owner wrote one. */
 export function commonArguments(): string[] {
@@ -16,11 +14,9 @@ export function commonArguments(): string[] {
   return [...policy, "--override-os", PLATFORM.os, "--override-arch", PLATFORM.architecture];
 }
 
-/** A registry on this server may speak plain HTTP, as docker allows; any other must prove who it is. */
-export function skipsTls(reference: Reference): boolean {
-  if (reference.kind !== "registry") return false;
-  const name = reference.host.replace(/:\d+$/, "");
-  return name === "localhost" || /^127(?:\.\d{1,3}){3}$/.test(name);
+/** Whether skopeo need not ask for a certificate. */
+export function skipsTls(reference: Reference, insecure: readonly string[]): boolean {
+  return reference.kind === "registry" && mayBePlain(reference.host, insecure);
 }
 
 /**

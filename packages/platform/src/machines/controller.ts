@@ -337,6 +337,7 @@ export class MachineController {
       get exit() {
         return self.#exitValue;
       },
+      ended: (exit) => self.#rememberExit(exit),
       exited: () => self.#exit.promise,
     };
   }

@@ -128,7 +128,8 @@ export class MachineManager implements MachineService {
     }
     this.#refuseTakenName(app, name);
     requireSupported(input.config);
-    const image = await this.#deps.images.ensure(input.config.image);
+    // Held until the machine is stored: a collection in between would take its image away.
+    using image = await this.#deps.images.hold(input.config.image);
     this.getApp(app);
     const record = this.#insert(app, name, input.config, image.digest);
     const controller = this.#control(record);
@@ -158,12 +159,11 @@ export class MachineManager implements MachineService {
     const controller = this.#find(app, id);
     const { record } = controller;
     if (config !== undefined) requireSupported(config);
-    const imageDigest =
-      config === undefined ? record.imageDigest : (await this.#deps.images.ensure(config.image)).digest;
+    using image = config === undefined ? undefined : await this.#deps.images.hold(config.image);
     const pending = {
       config: config ?? record.config,
       version: newUlid(),
-      imageDigest,
+      imageDigest: image?.digest ?? record.imageDigest,
       bundleVersion: this.#deps.bundles.current.version,
       from: controller.record.state as RestingState,
     };

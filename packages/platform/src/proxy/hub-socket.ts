@@ -4,7 +4,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import type { ProxyHub } from "./hub.ts";
 import { exchangeLines } from "./lines.ts";
-import type { FromProxy, ToProxy } from "./table.ts";
+import type { FromProxy } from "./table.ts";
 
 /** The socket's path. The folder is its owner's alone, and so is the socket. */
 export function hubSocketPath(dataDir: string): string {
@@ -17,7 +17,7 @@ export async function listenForProxies(hub: ProxyHub, path: string): Promise<{ c
   const server = createServer((socket) => {
     sockets.add(socket);
     // Messages arrive in later turns of the event loop only.
-    const send = exchangeLines<FromProxy, ToProxy>(socket, (message) => proxy.receive(message));
+    const send = exchangeLines(socket, (message: FromProxy) => proxy.receive(message));
     const proxy = hub.connect(send);
     socket.on("error", () => {});
     socket.on("close", () => {

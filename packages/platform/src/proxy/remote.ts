@@ -27,7 +27,7 @@ export function connectRemote(
     let connected = false;
     opened.on("connect", () => {
       connected = true;
-      send = exchangeLines<ToProxy, FromProxy>(opened, (message) => fleet.receive(message));
+      send = exchangeLines(opened, (message: ToProxy) => fleet.receive(message));
       options.onConnection?.(true);
     });
     opened.on("error", () => {});

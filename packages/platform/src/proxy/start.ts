@@ -51,7 +51,12 @@ export async function startProxySide(options: StartProxyOptions): Promise<ProxyS
   };
   try {
     if (settings.proxy === "inside")
-      proxy = await serveProxy({ settings, registry, log, connect: (options) => connectInProcess(hub, options) });
+      proxy = await serveProxy({
+        settings,
+        registry,
+        log,
+        connect: (fleetOptions) => connectInProcess(hub, fleetOptions),
+      });
     const finishRequests = (machineId: string) => hub.finished(machineId, settings.drainTimeoutMs);
     return { url: proxy?.url, finishRequests, close };
   } catch (error) {

@@ -17,7 +17,12 @@ export function readKey(file: string): Buffer | undefined {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return undefined;
-    throw new HibernautError("failed_precondition", `The key of the secrets, ${file}, cannot be read: ${code}.`, {}, { cause: error });
+    throw new HibernautError(
+      "failed_precondition",
+      `The key of the secrets, ${file}, cannot be read: ${code}.`,
+      {},
+      { cause: error },
+    );
   }
   if (key.length === KEY_BYTES) return key;
   const what = `The key of the secrets, ${file}, has ${key.length} bytes instead of ${KEY_BYTES}: it is none.`;

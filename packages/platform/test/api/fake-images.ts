@@ -27,7 +27,12 @@ export class FakeImages implements ImageLibrary {
     onProgress({ step: "resolve" });
     for (const [index, layer] of [digestOf(`${ref}1`), digestOf(`${ref}2`)].entries()) {
       const imageDoneBytes = (index + 1) * LAYER_BYTES;
-      const bytes = { doneBytes: LAYER_BYTES, totalBytes: LAYER_BYTES, imageDoneBytes, imageTotalBytes: 2 * LAYER_BYTES };
+      const bytes = {
+        doneBytes: LAYER_BYTES,
+        totalBytes: LAYER_BYTES,
+        imageDoneBytes,
+        imageTotalBytes: 2 * LAYER_BYTES,
+      };
       onProgress({ step: "download", layer, ...bytes });
       await delay(1, undefined, signal && { signal });
     }

@@ -249,10 +249,10 @@ export class FakeMachineService implements MachineService {
     return release;
   }
 
-  endRelease(app: string, version: number, status: ReleaseRecord["status"], description: string): ReleaseRecord {
+  endRelease(app: string, number: number, status: ReleaseRecord["status"], description: string): ReleaseRecord {
     this.getApp(app);
-    const release = this.releases.get(app)?.find((one) => one.version === version);
-    if (!release) throw new HibernautError("not_found", `App ${app} has no release ${version}.`);
+    const release = this.releases.get(app)?.find((one) => one.version === number);
+    if (!release) throw new HibernautError("not_found", `App ${app} has no release ${number}.`);
     return Object.assign(release, { status, description });
   }
 

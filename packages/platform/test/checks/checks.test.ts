@@ -94,7 +94,7 @@ describe("a look", () => {
   test("over HTTP: method, path and headers go out, 2xx passes, anything else says what it was", async () => {
     let ill = false;
     const { port } = await serving((request, response) => {
-      const asked = `${request.method} ${request.url} ${request.headers["x-probe"]}`;
+      const asked = `${request.method} ${request.url} ${String(request.headers["x-probe"])}`;
       response.writeHead(ill ? 503 : 200).end(ill ? "no database" : asked);
     });
     const http = check({ port, method: "POST", path: "/up?x=1", headers: { "x-probe": ["yes"] } });

@@ -302,12 +302,8 @@ describe("open requests and what others do to their machine", () => {
     const id = await machine();
     const lease = await acquire();
     await turn();
-    let finished = false;
-    const finishing = hub.finished(id, 5000).then(() => {
-      finished = true;
-    });
-    await turn();
-    expect(finished).toBe(false);
+    const finishing = hub.finished(id, 5000);
+    expect(await Promise.race([finishing.then(() => "finished"), turn().then(() => "waiting")])).toBe("waiting");
     lease.release({});
     await finishing;
     const endless = await acquire();

@@ -135,11 +135,11 @@ grace_period = "3s"
   const deployed = await hibernaut(folder, "deploy");
   expect(deployed, deployed.err).toMatchObject({ code: 0, out: "App kiosk is at release 1: 2 created.\n" });
 
-  let asking = true;
+  const asking = new AbortController();
   const answers: string[] = [];
   const failures: unknown[] = [];
   const client = async () => {
-    while (asking) {
+    while (!asking.signal.aborted) {
       try {
         const { status, text } = await ask(target);
         if (status !== 200) failures.push(`${status} ${text}`);
@@ -156,7 +156,7 @@ grace_period = "3s"
   expect(failed.err).toContain(`--image ${good}`);
   const back = await hibernaut(folder, "deploy");
   expect(back, back.err).toMatchObject({ code: 0 });
-  asking = false;
+  asking.abort();
   await Promise.all(clients);
   expect(failures).toEqual([]);
   expect(new Set(answers)).toEqual(new Set(["good"]));

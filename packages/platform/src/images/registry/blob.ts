@@ -63,7 +63,10 @@ async function fill(
   part: string,
   from: number,
 ): Promise<{ hash: Hash; resumed: boolean }> {
-  if (from === blob.size && from > 0) return { hash: await hashOf(part), resumed: true };
+  if (from === blob.size && from > 0) {
+    onProgress(from);
+    return { hash: await hashOf(part), resumed: true };
+  }
   // Bytes are counted from 0, the end is the blob's (RFC 9110, section 14.2; distribution-spec, "Pulling blobs").
   const range: Record<string, string> = from > 0 ? { range: `bytes=${from}-` } : {};
   const response = await session.get(`${repository}/blobs/${blob.digest}`, range, signal);
@@ -79,8 +82,10 @@ async function fill(
   let at = start;
   onProgress(at);
   for await (const chunk of bodyOf(response, patience, signal)) {
-    if (at + chunk.length > blob.size)
+    if (at + chunk.length > blob.size) {
+      await discard(part);
       throw new RegistryFault("invalid", `the layer ${blob.digest} is larger than the ${blob.size} bytes it should have`);
+    }
     await writeAll(handle, chunk, at);
     hash.update(chunk);
     at += chunk.length;

@@ -9,9 +9,10 @@ export interface Challenge {
 }
 
 const SEPARATORS = /[\s,]*/y;
-const SCHEME = /[\w!#$%&'*+.^`|~-]+/y;
+/** A word followed by an equals sign is none: it belongs to a parameter that could not be read. */
+const SCHEME = /[\w!#$%&'*+.^`|~-]+(?=[\s,]|$)/y;
 /** `name=token` or `name="text"`. Values without quotes may be URLs: some registries write them so. */
-const PARAMETER = /\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",=][^\s",]*))\s*(?=,|$)/y;
+const PARAMETER = /[\s,]*([\w!#$%&'*+.^`|~-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",=][^\s",]*))\s*(?=,|$)/y;
 /** What schemes other than ours put in place of parameters, e.g. Negotiate. */
 const TOKEN68 = /\s+[\w.~+/-]+=*\s*(?=,|$)/y;
 
@@ -39,10 +40,8 @@ export function parseChallenges(header: string): Challenge[] {
     for (let found = read(PARAMETER); found; found = read(PARAMETER)) {
       const [, name = "", quoted, plain = ""] = found;
       parameters.set(name.toLowerCase(), quoted === undefined ? plain : quoted.replace(/\\(.)/g, "$1"));
-      if (header[at] === ",") at += 1;
     }
     if (parameters.size === 0) read(TOKEN68);
     challenges.push({ scheme: scheme.toLowerCase(), parameters });
-    if (at < header.length && !/[\s,]/.test(header[at] ?? "") && header[at - 1] !== ",") return challenges;
   }
 }

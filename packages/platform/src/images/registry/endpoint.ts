@@ -1,6 +1,6 @@
 /** Where a registry is, and where it may send us: TLS everywhere, but for hosts that are trusted without. */
 import { RegistryFault } from "./fault.ts";
-import { getOnce, type Transport } from "./request.ts";
+import { codeOf, getOnce, type Transport } from "./request.ts";
 
 /** Docker Hub's name in references, and where its registry is. */
 const DOCKER_HUB = { name: "docker.io", host: "registry-1.docker.io" };
@@ -59,6 +59,6 @@ export class Endpoint {
 
 /** A server of plain HTTP answers a TLS greeting with text, or hangs up. */
 function speaksNoTls(error: unknown): boolean {
-  const { code = "" } = ((error as Error).cause ?? {}) as { code?: string };
+  const code = codeOf((error as Error).cause);
   return code === "EPROTO" || code === "ECONNRESET" || code.startsWith("ERR_SSL_");
 }

@@ -16,18 +16,15 @@ export interface Descriptor {
 /** An image's manifest, its bytes as they are hashed. */
 export interface FetchedManifest {
   text: string;
-  mediaType: string;
   config: Descriptor;
   layers: Descriptor[];
 }
 
-const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
-const DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json";
 const ACCEPT = [
   "application/vnd.oci.image.index.v1+json",
-  MANIFEST,
+  "application/vnd.oci.image.manifest.v1+json",
   "application/vnd.docker.distribution.manifest.list.v2+json",
-  DOCKER_MANIFEST,
+  "application/vnd.docker.distribution.manifest.v2+json",
 ].join(", ");
 
 /** What every registry has to accept (distribution-spec, "Pushing Manifests"), and so the most there is. */
@@ -50,7 +47,7 @@ export async function resolveAt(
   signal: AbortSignal,
 ): Promise<string> {
   const name = reference.digest ?? reference.tag ?? "latest";
-  const { text } = await fetchText(session, reference.repository, name, patience, signal);
+  const text = await fetchText(session, reference.repository, name, patience, signal);
   return resolveManifest(text, ref);
 }
 
@@ -62,7 +59,7 @@ export async function fetchManifest(
   ref: string,
   { patience, signal }: { patience: Patience; signal: AbortSignal },
 ): Promise<FetchedManifest> {
-  const { text, mediaType } = await fetchText(session, repository, digest, patience, signal);
+  const text = await fetchText(session, repository, digest, patience, signal);
   const manifest = parseObject(text, ref, "manifest");
   const config = descriptor(manifest.config, MAX_CONFIG_BYTES);
   if (!Array.isArray(manifest.layers) || manifest.layers.length > MAX_LAYERS)
@@ -71,8 +68,7 @@ export async function fetchManifest(
   const total = layers.reduce((sum, { size }) => sum + size, 0);
   if (total > MAX_IMAGE_BYTES)
     throw new RegistryFault("invalid", `it claims to have ${total} bytes; the most is ${MAX_IMAGE_BYTES}`);
-  const own = typeof manifest.mediaType === "string" ? manifest.mediaType : mediaType;
-  return { text, mediaType: own === DOCKER_MANIFEST ? DOCKER_MANIFEST : MANIFEST, config, layers };
+  return { text, config, layers };
 }
 
 async function fetchText(
@@ -81,14 +77,14 @@ async function fetchText(
   name: string,
   patience: Patience,
   signal: AbortSignal,
-): Promise<{ text: string; mediaType: string }> {
+): Promise<string> {
   return retrying(
     async () => {
       const response = await session.get(`${repository}/manifests/${name}`, { accept: ACCEPT }, signal);
       const text = await textOf(response, MAX_MANIFEST_BYTES, patience, signal);
       if (name.startsWith("sha256:") && digestOf(text) !== name)
         throw new RegistryFault("invalid", `its manifest is not ${name}: what came has the digest ${digestOf(text)}`);
-      return { text, mediaType: (response.headers["content-type"] ?? "").split(";", 1)[0] ?? "" };
+      return text;
     },
     patience,
     signal,

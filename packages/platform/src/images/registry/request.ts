@@ -117,8 +117,15 @@ export async function textOf(
 const LASTING = /^(?:CERT_|ERR_TLS_|ERR_INVALID_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|EPROTO|ERR_SSL_)/;
 
 function connectionFault(error: Error, host: string, signal: AbortSignal): unknown {
-  if (error instanceof RegistryFault || signal.aborted) return error;
-  const { code = "" } = error as NodeJS.ErrnoException;
+  if (signal.aborted) return signal.reason;
+  if (error instanceof RegistryFault) return error;
+  const code = codeOf(error);
   const reason = error.message === "aborted" ? "the connection was cut" : error.message || code;
   return new RegistryFault(LASTING.test(code) ? "unreachable" : "transient", `${host}: ${reason}`, { cause: error });
+}
+
+/** The code that Node or OpenSSL gave an error; empty for none. */
+export function codeOf(error: unknown): string {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return typeof code === "string" ? code : "";
 }

@@ -31,6 +31,11 @@ export class Session {
     this.#options = options;
   }
 
+  /** Whether the registry wanted to know who we are, and took what we showed. */
+  get authorized(): boolean {
+    return this.#authorization !== undefined;
+  }
+
   /**
    * GET of `path` below `/v2/`. Resolves with a reply of status 200, 206 or 416, whose body has to be read or
    * destroyed. Rejects with a RegistryFault.

@@ -176,7 +176,10 @@ async function goOn(context: EffectContext, booted: Booted): Promise<EffectResul
   const hello = await live.agent.hello(within(signal, deps.settings.bootTimeoutMs, "the boot"), { resync: true });
   const kind = record.coldReason === CONSUMED ? "resume" : "cold";
   const patch = () => booted(kind, kind === "resume" ? "snapshot" : record.coldReason);
-  if (hello.phase === "ended") return { outcome: "app_ended", patch: patch() };
+  if (hello.phase === "ended") {
+    context.ended(hello.exit);
+    return { outcome: "app_ended", patch: patch() };
+  }
   if (hello.phase === "waiting") {
     const secrets = deps.secrets.environment(record.app);
     return startApp(context, { agent: live.agent, image: await imageOf(context), secrets }, patch);

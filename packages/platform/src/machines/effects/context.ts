@@ -48,6 +48,8 @@ export interface EffectContext {
   kill(): Promise<void>;
   /** How the app ended, once it did. */
   readonly exit: GuestExit | undefined;
+  /** The guest's own account of how the app ended, when nobody was there to hear of it. */
+  ended(exit: GuestExit): void;
   /** Settles when the app ends. */
   exited(): Promise<GuestExit>;
 }

@@ -17,11 +17,11 @@ const MAX_BLOCK = 500;
 
 /** One of several sources: its next entries, of which the first is up. */
 class Source<T> {
-  readonly #blocks: AsyncGenerator<T[]>;
+  readonly #blocks: AsyncGenerator<T[], void>;
   #block: T[] = [];
   #next = 0;
 
-  constructor(blocks: AsyncGenerator<T[]>) {
+  constructor(blocks: AsyncGenerator<T[], void>) {
     this.#blocks = blocks;
   }
 
@@ -37,10 +37,10 @@ class Source<T> {
 
   async load(): Promise<void> {
     do {
-      const { value, done } = await this.#blocks.next();
-      this.#block = done === true ? [] : value;
+      const next = await this.#blocks.next();
+      this.#block = next.done === true ? [] : next.value;
       this.#next = 0;
-      if (done === true) return;
+      if (next.done === true) return;
     } while (this.#block.length === 0);
   }
 
@@ -50,7 +50,7 @@ class Source<T> {
 }
 
 /** The entries of all ranges that are wanted, oldest first, in blocks. */
-export async function* merged(ranges: readonly Range[], query: LogQuery): AsyncGenerator<LogEntry[]> {
+export async function* merged(ranges: readonly Range[], query: LogQuery): AsyncGenerator<LogEntry[], void> {
   const sources = ranges.map(({ log, from, to }) => new Source(readForwards(log.folder, from, to)));
   try {
     await Promise.all(sources.map((source) => source.load()));

@@ -17,7 +17,7 @@ export interface PlacedEntry {
 }
 
 /** The entries between two places, in blocks. Of what was deleted meanwhile it tells, before what comes after. */
-export async function* readForwards(folder: string, from: Position, to: Position): AsyncGenerator<LogEntry[]> {
+export async function* readForwards(folder: string, from: Position, to: Position): AsyncGenerator<LogEntry[], void> {
   let { segment, offset } = from;
   let missing = false;
   while (segment < to.segment || (segment === to.segment && offset < to.offset)) {
@@ -53,7 +53,7 @@ export async function* readForwards(folder: string, from: Position, to: Position
 }
 
 /** The entries before a place, the newest first, in blocks. */
-export async function* readBackwards(folder: string, before: Position): AsyncGenerator<PlacedEntry[]> {
+export async function* readBackwards(folder: string, before: Position): AsyncGenerator<PlacedEntry[], void> {
   let size = FIRST_BLOCK_BYTES;
   for (let { segment, offset } = before; segment > 0; segment -= 1, offset = Number.POSITIVE_INFINITY) {
     if (offset === 0) continue;

@@ -1,0 +1,144 @@
+/** `/v1/images`: what is there, what is to come, what can go. */
+import { PassThrough } from "node:stream";
+import { setImmediate } from "node:timers/promises";
+import type { FastifyError } from "fastify";
+import type { Static } from "typebox";
+import type { Image, ImageProgress } from "../../images/contract.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import { errorWire, toHibernautError } from "../errors.ts";
+import { ImageList, NoQuery, PruneQuery, PruneReply, PullBody, PullEvent, replies } from "../schemas.ts";
+
+const NDJSON = "application/x-ndjson";
+/** Unpacking a large image takes minutes; a silent connection would be taken for a dead one. */
+const REPEAT_MS = 10_000;
+
+type PullWire = Static<typeof PullEvent>;
+
+/** Registers the routes of images. A client that goes away ends its pull, unless others wait for the same image. */
+export function imageRoutes(app: Api, { images }: ApiDeps): void {
+  const tags = ["images"];
+  const closing = new AbortController();
+  const open = new Set<Promise<void>>();
+  app.addHook("preClose", async () => {
+    closing.abort();
+    await Promise.all(open);
+    // What was written leaves before the server cuts its connections.
+    await setImmediate();
+  });
+
+  app.get(
+    "/v1/images",
+    { schema: { tags, summary: "List images", querystring: NoQuery, response: replies(200, ImageList) } },
+    async () => ({
+      images: (await images.list()).map(({ digest, ref, sizeBytes, importedAt, inUse }) => ({
+        digest,
+        ref: ref ?? null,
+        size_bytes: sizeBytes,
+        imported_at: importedAt,
+        in_use: inUse,
+      })),
+    }),
+  );
+
+  app.delete(
+    "/v1/images",
+    {
+      schema: {
+        tags,
+        summary: "Delete the images that no machine needs, and the downloaded layers",
+        querystring: PruneQuery,
+        response: replies(200, PruneReply),
+      },
+    },
+    async () => {
+      const { digests, freedBytes } = await images.prune();
+      return { deleted: digests, freed_bytes: freedBytes };
+    },
+  );
+
+  const { default: failure } = replies(200, PullEvent);
+  app.post(
+    "/v1/images/pull",
+    {
+      schema: {
+        tags,
+        summary: "Have an image ready, and hear how far it is: a JSON object a line, the last one with `done` or `error`",
+        querystring: NoQuery,
+        body: PullBody,
+        response: {
+          200: { description: "an event a line", content: { [NDJSON]: { schema: PullEvent } } },
+          default: failure,
+        },
+      },
+    },
+    async (request, reply) => {
+      const leave = new AbortController();
+      const lines = new Lines();
+      const signal = AbortSignal.any([closing.signal, leave.signal]);
+      const pulled = images.pull(request.body.ref, { signal, onProgress: (event) => lines.write(progressWire(event)) });
+      // A reference that cannot be used is refused as every other request is, before a line is written.
+      await Promise.race([pulled, lines.begun]).catch((error) => {
+        lines.out.destroy();
+        throw error;
+      });
+      lines.out.once("close", () => leave.abort());
+      const sending = pulled
+        .then(
+          (image) => lines.end(doneWire(image)),
+          (thrown: FastifyError) => {
+            const error = toHibernautError(thrown, request);
+            if (error.code === "internal") request.log.error({ err: thrown, url: request.url }, "a pull failed");
+            lines.end(errorWire(error, request.id));
+          },
+        )
+        .finally(() => open.delete(sending));
+      open.add(sending);
+      return reply.header("cache-control", "no-store").type(NDJSON).send(lines.out);
+    },
+  );
+}
+
+/** Events as lines. The last one is said again in silence, and left out while the client does not keep up. */
+class Lines {
+  readonly out = new PassThrough();
+  /** Resolves with the first line. */
+  readonly begun: Promise<void>;
+  readonly #begin: () => void;
+  readonly #timer = setInterval(() => this.#last && this.write(this.#last), REPEAT_MS);
+  #last: PullWire | undefined;
+
+  constructor() {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.begun = promise;
+    this.#begin = resolve;
+    this.out.once("close", () => clearInterval(this.#timer));
+  }
+
+  write(event: PullWire): void {
+    this.#last = event;
+    this.#begin();
+    if (!this.out.writableNeedDrain && !this.out.destroyed) this.out.write(`${JSON.stringify(event)}\n`);
+  }
+
+  end(event: PullWire): void {
+    clearInterval(this.#timer);
+    if (!this.out.destroyed) this.out.end(`${JSON.stringify(event)}\n`);
+  }
+}
+
+function progressWire(progress: ImageProgress): PullWire {
+  if (progress.step !== "download") return { step: progress.step };
+  const { step, layer, doneBytes, totalBytes, imageDoneBytes, imageTotalBytes } = progress;
+  return {
+    step,
+    layer,
+    done_bytes: doneBytes,
+    total_bytes: totalBytes,
+    image_done_bytes: imageDoneBytes,
+    image_total_bytes: imageTotalBytes,
+  };
+}
+
+function doneWire({ ref, digest, sizeBytes }: Image): PullWire {
+  return { done: true, ref, digest, size_bytes: sizeBytes };
+}

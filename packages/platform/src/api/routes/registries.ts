@@ -1,0 +1,82 @@
+/** `/v1/registries`: who the platform is at registries. */
+import { HibernautError } from "../../errors.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import { NoQuery, Ok, RegistryBody, RegistryList, RegistryParams, RegistryReply, replies } from "../schemas.ts";
+
+/** Registers the routes of registries. A password goes in and never comes out. */
+export function registryRoutes(app: Api, { registries }: ApiDeps): void {
+  const tags = ["images"];
+  const path = "/v1/registries/:host";
+
+  app.get(
+    "/v1/registries",
+    {
+      schema: {
+        tags,
+        summary: "List the logins for registries, without their passwords",
+        querystring: NoQuery,
+        response: replies(200, RegistryList),
+      },
+    },
+    async () => ({ registries: await registries.list() }),
+  );
+
+  app.get(
+    path,
+    {
+      schema: {
+        tags,
+        summary: "Show the login for a registry, without its password",
+        params: RegistryParams,
+        querystring: NoQuery,
+        response: replies(200, RegistryReply),
+      },
+    },
+    async (request) => {
+      const login = await registries.get(request.params.host);
+      if (login === undefined) throw noLogin(request.params.host);
+      return login;
+    },
+  );
+
+  app.put(
+    path,
+    {
+      schema: {
+        tags,
+        summary: "Store a login for a registry, once the registry takes it",
+        params: RegistryParams,
+        querystring: NoQuery,
+        body: RegistryBody,
+        response: replies(200, RegistryReply),
+      },
+    },
+    async (request) => {
+      const { host } = request.params;
+      await registries.put(host, request.body, request.signal);
+      return (await registries.get(host)) ?? { host, username: request.body.username };
+    },
+  );
+
+  app.delete(
+    path,
+    {
+      schema: {
+        tags,
+        summary: "Forget the login for a registry",
+        params: RegistryParams,
+        querystring: NoQuery,
+        response: replies(200, Ok),
+      },
+    },
+    async (request) => {
+      if (!(await registries.delete(request.params.host))) throw noLogin(request.params.host);
+      return { ok: true as const };
+    },
+  );
+}
+
+function noLogin(host: string): HibernautError {
+  const message = `There is no login for the registry ${host.slice(0, 80)}. See \`hibernaut registry list\`.`;
+  return new HibernautError("not_found", message, { registry: host.slice(0, 80) });
+}

@@ -1,0 +1,71 @@
+/** Logins that are shown to their registry before they are stored: a typing error is found where it is made. */
+import { HibernautError } from "../errors.ts";
+import type { Login, RegistryLogins } from "./contract.ts";
+import type { LoginStore } from "./credentials.ts";
+import { registryHost } from "./reference.ts";
+import type { RegistryClient } from "./registry/client.ts";
+import { RegistryFault } from "./registry/fault.ts";
+
+/** A person waits for it. */
+const CHECK_TIMEOUT_MS = 30_000;
+/** Longer than any password or token; docker's tokens have some KB. */
+const MAX_LENGTH = 16_384;
+
+/** The platform's logins, checked when they are made. */
+export class CheckedLogins implements RegistryLogins {
+  readonly #stored: LoginStore;
+  readonly #client: RegistryClient;
+
+  constructor(stored: LoginStore, client: RegistryClient) {
+    this.#stored = stored;
+    this.#client = client;
+  }
+
+  list(): Promise<{ host: string; username: string }[]> {
+    return this.#stored.list();
+  }
+
+  async get(host: string): Promise<{ host: string; username: string } | undefined> {
+    const login = await this.#stored.get(registryHost(host));
+    return login && { host: registryHost(host), username: login.username };
+  }
+
+  async put(name: string, login: Login, signal?: AbortSignal): Promise<void> {
+    const host = registryHost(name);
+    checkWords(login);
+    const limit = AbortSignal.timeout(CHECK_TIMEOUT_MS);
+    try {
+      await this.#client.checkLogin(host, login, signal ? AbortSignal.any([signal, limit]) : limit);
+    } catch (error) {
+      throw refusal(error, host, login.username, limit.aborted);
+    }
+    await this.#stored.put(host, login);
+  }
+
+  delete(host: string): Promise<boolean> {
+    return this.#stored.delete(registryHost(host));
+  }
+}
+
+function checkWords({ username, password }: Login): void {
+  // A colon ends the user's name in a Basic login (RFC 7617, section 2).
+  const fits = (text: string) => text !== "" && text.length <= MAX_LENGTH;
+  if (fits(username) && fits(password) && !username.includes(":")) return;
+  const message = `A user name and a password are needed, neither over ${MAX_LENGTH} characters, no colon in the name.`;
+  throw new HibernautError("invalid_argument", message);
+}
+
+function refusal(error: unknown, host: string, username: string, late: boolean): unknown {
+  if (late) {
+    const message = `The registry ${host} did not answer within ${CHECK_TIMEOUT_MS / 1000} s. Check its name and the network, then log in again.`;
+    return new HibernautError("unavailable", message, { registry: host });
+  }
+  if (!(error instanceof RegistryFault)) return error;
+  const details = { registry: host, username, reason: error.message };
+  if (error.kind === "login" || error.kind === "denied") {
+    const message = `The registry ${host} does not take the login of ${username}: ${error.message}. Check the name and the password; many registries want a token in place of the password.`;
+    return new HibernautError("failed_precondition", message, details);
+  }
+  const message = `The login for ${host} could not be proved: ${error.message}. Nothing was stored. Check the registry's name and the network.`;
+  return new HibernautError("unavailable", message, details);
+}
