@@ -220,6 +220,7 @@ static void config_every_key(void) {
   EXPECT(set(config, C_ARG, "/bin/app") == NULL && set(config, C_ARG, "") == NULL && set(config, C_ARG, "-v") == NULL);
   EXPECT(set(config, C_ENV, "PATHS=no") == NULL && set(config, C_ENV, "PATH=/bin") == NULL && set(config, C_ENV, "EMPTY=") == NULL);
   EXPECT(set(config, C_HOSTS, "10.0.0.1 db") == NULL);
+  EXPECT(set(config, C_VOLUME, "vol_1 /data/a b") == NULL);
   EXPECT(set(config, C_PORT, "8080") == NULL && set(config, C_PORT, "1") == NULL && set(config, C_PORT, "65535") == NULL);
   EXPECT(set_bytes(config, C_CLOCK, clock, 8) == NULL);
   EXPECT_TEXT(config->hostname, "second");
@@ -234,6 +235,7 @@ static void config_every_key(void) {
   EXPECT_TEXT(config_env(config, "EMPTY"), "");
   EXPECT_TEXT(config_env(config, "PAT"), NULL);
   EXPECT_TEXT(config->hosts[0], "10.0.0.1 db");
+  EXPECT_TEXT(config->volumes[0], "vol_1 /data/a b");
   EXPECT(config->port_count == 3 && config->ports[0] == 8080 && config->ports[1] == 1 && config->ports[2] == 65535);
   EXPECT(config->clock_ns == 0x0807060504030201ull);
   end_config(config);
@@ -271,7 +273,7 @@ static void config_cut_and_too_long(void) {
 static void config_bad_values(void) {
   struct config *config = new_config();
   EXPECT_TEXT(set(config, 0, "x"), "a record has an unknown key");
-  EXPECT_TEXT(set(config, 16, "x"), "a record has an unknown key");
+  EXPECT_TEXT(set(config, 17, "x"), "a record has an unknown key");
   EXPECT_TEXT(set(config, 255, ""), "a record has an unknown key");
   EXPECT_TEXT(set_bytes(config, C_ARG, "a\0b", 3), "a value holds a zero byte");
   EXPECT_TEXT(set_bytes(config, C_HOSTNAME, "\0", 1), "a value holds a zero byte");
@@ -279,7 +281,9 @@ static void config_bad_values(void) {
   EXPECT_TEXT(set_bytes(config, C_CLOCK, "123456789", 9), "the clock is not 8 bytes");
   static const char *const ports[] = {"", "0", "65536", "-1", "+1", " 1", "1 ", "1x", "0x10", "99999999999999999999999"};
   for (size_t i = 0; i < sizeof ports / sizeof *ports; i++) EXPECT_TEXT(set(config, C_PORT, ports[i]), "a port is not a number from 1 to 65535");
-  EXPECT(config->arg_count == 0 && config->port_count == 0 && config->hostname == NULL);
+  static const char *const volumes[] = {"", "vol_1", "vol_1 ", " /data", "vol_1 data", "/data vol_1"};
+  for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++) EXPECT_TEXT(set(config, C_VOLUME, volumes[i]), "a volume is not a disk's serial number and a path");
+  EXPECT(config->arg_count == 0 && config->port_count == 0 && config->volume_count == 0 && config->hostname == NULL);
   end_config(config);
 }
 
@@ -293,6 +297,8 @@ static void config_too_many(void) {
   EXPECT(hosts == CONFIG_MAX_HOSTS - 1 && config->hosts[hosts] == NULL);
   for (int i = 0; i < CONFIG_MAX_PORTS; i++) EXPECT(set(config, C_PORT, "80") == NULL);
   EXPECT_TEXT(set(config, C_PORT, "80"), "too many ports");
+  for (int i = 0; i < CONFIG_MAX_VOLUMES; i++) EXPECT(set(config, C_VOLUME, "v /d") == NULL);
+  EXPECT(set(config, C_VOLUME, "v /d") != NULL && config->volumes[CONFIG_MAX_VOLUMES] == NULL);
   end_config(config);
 }
 

@@ -36,6 +36,8 @@ export interface BadLine {
   blobBytes(): Map<string, number>;
   /** The most replies with blobs that were under way at one time. */
   mostAtOnce(): number;
+  /** How many are under way now. */
+  underWay(): number;
   close(): Promise<void>;
 }
 
@@ -89,6 +91,7 @@ export async function openBadLine(
       return bytes;
     },
     mostAtOnce: () => most,
+    underWay: () => atOnce,
     close() {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(() => resolve()));

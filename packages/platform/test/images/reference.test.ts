@@ -23,6 +23,8 @@ describe("what is understood", () => {
     ["oci:app:1", "oci:app:1"],
     ["oci-archive:./a b.tar".replace(" ", "_"), "oci-archive:./a_b.tar"],
     ["docker-archive:/x.tar:me/app:1", "docker-archive:/x.tar:me/app:1"],
+    ["docker-daemon:shop", "docker-daemon:docker.io/library/shop:latest"],
+    ["docker-daemon:me/shop:1", "docker-daemon:docker.io/me/shop:1"],
     ["docker-archive:/x.tar:@0", "docker-archive:/x.tar:@0"],
   ])("%s is %s", (text, full) => {
     expect(formatReference(parseReference(text))).toBe(full);
@@ -46,7 +48,9 @@ describe("what is refused, with the reason", () => {
     ["/srv/app", "looks like a path"],
     ["app.tar", "looks like a path"],
     ["docker:redis", "followed by //"],
-    ["docker-daemon:redis:7", "docker-daemon: is not a kind"],
+    ["containers-storage:redis:7", "containers-storage: is not a kind"],
+    [`docker-daemon:redis@sha256:${HEX}`, "by tag here"],
+    ["docker-daemon:", "the name of the image is missing"],
     ["dir:/srv/app", "dir: is not a kind"],
     ["https://ghcr.io/app", "https: is not a kind"],
     ["oci-archive:", "followed by a path"],

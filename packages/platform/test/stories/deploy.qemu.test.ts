@@ -1,5 +1,6 @@
 /** From an app's folder to running machines: the command line, a real registry, real machines, the real proxy. */
-import { execFile } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -29,13 +30,17 @@ const app = (version: string, health = 200) => `
   }).listen(8080);
   process.on("SIGTERM", () => process.exit(0));`;
 
+async function environment(): Promise<NodeJS.ProcessEnv> {
+  const connection = { HIBERNAUT_API_URL: place.client.apiUrl, HIBERNAUT_API_TOKEN: await place.token() };
+  return { ...process.env, ...connection, HIBERNAUT_APP: "" };
+}
+
+async function running(folder: string, ...args: string[]): Promise<ChildProcess> {
+  return spawn(process.execPath, [CLI, ...args], { cwd: folder, env: await environment(), stdio: "ignore" });
+}
+
 async function hibernaut(folder: string, ...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const env = {
-    ...process.env,
-    HIBERNAUT_API_URL: place.client.apiUrl,
-    HIBERNAUT_API_TOKEN: await place.token(),
-    HIBERNAUT_APP: "",
-  };
+  const env = await environment();
   return new Promise((resolve) => {
     execFile(process.execPath, [CLI, ...args], { cwd: folder, env, timeout: 240_000 }, (error, out, err) => {
       resolve({ code: typeof error?.code === "number" ? error.code : error === null ? 0 : -1, out, err });
@@ -108,6 +113,50 @@ primary_region = "ams"
   const releases = await hibernaut(folder, "releases");
   expect(releases.out.match(/^v\d+ +complete/gm)).toHaveLength(4);
   await place.client.deleteApp("cafe", { force: true });
+});
+
+test("a deploy that is killed, and one whose platform is killed, are finished by deploying again", async () => {
+  const [old, newer] = [await registry.push("night:1", app("old")), await registry.push("night:2", app("new"))];
+  const folder = await folderWith(
+    "night",
+    "hibernaut.toml",
+    `app = "night"\n[build]\nimage = "${old}"\n[http_service]\ninternal_port = 8080\nmin_machines_running = 2\n`,
+  );
+  expect((await hibernaut(folder, "deploy")).out).toBe("App night is at release 1: 2 created.\n");
+  const versions = async () => (await place.client.listMachines("night")).map(({ version }) => version);
+  const before = await versions();
+  const begun = async () => {
+    await expect
+      .poll(async () => (await versions()).filter((version) => !before.includes(version)).length, {
+        timeout: 60_000,
+        interval: 20,
+      })
+      .toBe(1);
+  };
+
+  const killed = await running(folder, "deploy", "--image", newer);
+  await begun();
+  killed.kill("SIGKILL");
+  await once(killed, "exit");
+  expect((await hibernaut(folder, "releases")).out).toMatch(/^v2 +pending/m);
+  const again = await hibernaut(folder, "deploy", "--image", newer);
+  expect(again, again.err).toMatchObject({ code: 0 });
+  const images = async () =>
+    new Set((await place.client.listMachines("night")).map(({ config, state }) => `${state} ${config.image}`));
+  expect(await images()).toEqual(new Set([`running ${newer}`]));
+
+  before.splice(0, before.length, ...(await versions()));
+  const orphaned = await running(folder, "deploy");
+  await begun();
+  await place.served.kill();
+  const [code] = (await once(orphaned, "exit")) as [number];
+  expect(code).toBe(1);
+  await place.served.start();
+  const finished = await hibernaut(folder, "deploy");
+  expect(finished, finished.err).toMatchObject({ code: 0 });
+  expect(await images()).toEqual(new Set([`running ${old}`]));
+  expect((await ask({ proxyUrl: place.proxyUrl, app: "night" })).text).toMatch(/^old/);
+  await place.client.deleteApp("night", { force: true });
 });
 
 test("a version that fails its check leaves the old one answering, without one failed request", async () => {
