@@ -10,6 +10,7 @@ import type { TokenStore } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/store.ts";
 import { FakeImages, FakeRegistries } from "./fake-images.ts";
 import { FakeMachineService } from "./fake-service.ts";
+import { fakeVolumes } from "./fake-volumes.ts";
 
 export interface TestApi {
   api: Api;
@@ -36,6 +37,7 @@ export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi>
   const api = await buildApi({
     machines,
     images: new FakeImages(),
+    volumes: fakeVolumes(machines, folder),
     registries: new FakeRegistries(),
     tokens: store.tokens,
     platform: {

@@ -45,7 +45,6 @@ test("the document is OpenAPI 3.1 with every route of the design", () => {
       `GET ${machine}/logs`,
       "GET /v1/apps/{app_name}/logs",
       `POST ${machine}/exec`,
-      `GET ${machine}/exec`,
       "GET /v1/apps/{app_name}/hostnames",
       "POST /v1/apps/{app_name}/hostnames",
       "DELETE /v1/apps/{app_name}/hostnames/{hostname}",
