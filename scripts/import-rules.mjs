@@ -26,7 +26,7 @@ const ROOTS = [`${SRC}/server.ts`, `${SRC}/doctor.ts`, `${SRC}/uninstall.ts`];
  *
  * @type {Rule[]}
  */
-const contracts = ["hypervisor", "network", "images", "store", "secrets"].map((part) => ({
+const contracts = ["hypervisor", "network", "images", "store", "secrets", "volumes"].map((part) => ({
   name: `only ${part}/contract.ts is public`,
   files: [`${SRC}/**`],
   except: [`${SRC}/${part}/**`, ...ROOTS],
@@ -58,7 +58,7 @@ export const RULES = [
   },
   {
     name: "what stands below machines does not look up",
-    files: ["hypervisor", "network", "images", "store", "secrets", "snapshots", "guest"].map(
+    files: ["hypervisor", "network", "images", "store", "secrets", "volumes", "snapshots", "guest"].map(
       (part) => `${SRC}/${part}/**`,
     ),
     never: [`${SRC}/machines/**`, `${SRC}/api/**`, `${SRC}/proxy/**`],

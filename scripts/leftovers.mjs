@@ -1,4 +1,5 @@
 /** What tests may leave behind on the machine, seen before and after they ran. */
+import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -35,8 +36,18 @@ function processes(run) {
   });
 }
 
+/** Only root sees any; without nft there are none. */
+function tables() {
+  const path = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`;
+  const { stdout } = spawnSync("nft", ["list", "tables"], { encoding: "utf8", env: { ...process.env, PATH: path } });
+  return (stdout ?? "")
+    .split("\n")
+    .filter((line) => line.includes(" hibernaut_"))
+    .map((line) => `nftables ${line}`);
+}
+
 /**
- * Everything of ours that is there now: processes, temporary files, mounts and network interfaces.
+ * Everything of ours that is there now: processes, temporary files, mounts, network interfaces and firewall tables.
  *
  * @param {string} run what {@link RUN_VARIABLE} is set to for the tests
  * @returns {string[]}
@@ -53,5 +64,8 @@ export function findLeftovers(run) {
   const interfaces = list("/sys/class/net")
     .filter((name) => name.startsWith("hib"))
     .map((name) => `network interface ${name}`);
-  return [...processes(run), ...files, ...mounts, ...interfaces];
+  const namespaces = list("/run/netns")
+    .filter((name) => name.startsWith("hib"))
+    .map((name) => `network namespace ${name}`);
+  return [...processes(run), ...files, ...mounts, ...interfaces, ...namespaces, ...tables()];
 }

@@ -16,6 +16,8 @@ export const PACKAGES = {
   umoci: "unpacks images",
   "squashfs-tools": "makes root file systems of images",
   e2fsprogs: "makes the machines' writable layers",
+  iproute2: "makes the machines' network",
+  nftables: "keeps machines apart in the network",
   gcc: "builds the agent inside the machines",
   "libc6-dev": "the C library the agent is linked with",
   cpio: "packs the machines' initramfs",

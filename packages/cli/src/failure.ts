@@ -47,7 +47,7 @@ export function toFailure(error: unknown): Failure {
 /** The line for a terminal, without `Error: `. */
 export function failureText({ error, message, request_id }: Failure): string {
   const sentence = /[.!?]$/.test(message) ? message : `${message}.`;
-  const next = NEXT_STEP[error];
+  const next = message.includes(" --") ? undefined : NEXT_STEP[error];
   const trace =
     error === "internal" && request_id !== null && !message.includes(request_id) ? ` (request ${request_id})` : "";
   return `${sentence}${next ? ` ${next}` : ""}${trace}`;

@@ -1,5 +1,5 @@
 /** Options of `machine create`, `run` and `update` as a configuration. */
-import type { MachineConfig, ServiceConfig } from "@hibernaut/client";
+import type { MachineConfig, Mount, ServiceConfig } from "@hibernaut/client";
 import type { Option } from "./command.ts";
 import { UsageError } from "./failure.ts";
 
@@ -14,10 +14,14 @@ export interface ConfigOptions {
   autostart?: "on" | "off";
   idleTimeout?: number;
   minRunning?: number;
+  softLimit?: number;
+  hardLimit?: number;
+  check?: string;
   restart?: "no" | "on-failure" | "always";
   maxRetries?: number;
   stopSignal?: string;
   stopTimeout?: number;
+  volume?: string[];
   metadata?: string[];
   schedule?: "hourly" | "daily" | "weekly" | "monthly";
 }
@@ -28,7 +32,11 @@ export const CONFIG_OPTIONS: readonly Option[] = [
   { flags: "-e, --env <NAME=value>", description: "environment variable; may repeat", repeats: true },
   { flags: "--memory <mb>", description: "memory in MB", minimum: 1 },
   { flags: "--cpus <count>", description: "virtual CPUs", minimum: 1 },
-  { flags: "-p, --port <port>", description: "port that the app listens on", minimum: 1 },
+  {
+    flags: "-p, --port <port>",
+    description: "port that the app listens on; the proxy brings its requests there",
+    minimum: 1,
+  },
   { flags: "--autostop <what>", description: "what to do with an idle machine", choices: ["suspend", "stop", "off"] },
   { flags: "--autostart <on|off>", description: "whether a request starts it", choices: ["on", "off"] },
   { flags: "--idle-timeout <seconds>", description: "how long without a request is idle", minimum: 1 },
@@ -36,6 +44,12 @@ export const CONFIG_OPTIONS: readonly Option[] = [
     flags: "--min-running <count>",
     description: "machines of the app that are never stopped for idleness",
     minimum: 0,
+  },
+  { flags: "--soft-limit <count>", description: "open requests at which another machine is started", minimum: 1 },
+  { flags: "--hard-limit <count>", description: "open requests at which it takes no more", minimum: 1 },
+  {
+    flags: "--check <path>",
+    description: "it takes requests only while this path answers 200 to 299, e.g. /health",
   },
   {
     flags: "--restart <policy>",
@@ -45,6 +59,16 @@ export const CONFIG_OPTIONS: readonly Option[] = [
   { flags: "--max-retries <count>", description: "starts in a row by the restart policy", minimum: 0 },
   { flags: "--stop-signal <name>", description: "signal that asks the app to end, e.g. SIGINT" },
   { flags: "--stop-timeout <seconds>", description: "how long it may take before it is killed", minimum: 0 },
+  {
+    flags: "-v, --volume <name:path>",
+    description: "volume by name or id, and where it is mounted; may repeat, replaces all there were",
+    repeats: true,
+  },
+  {
+    flags: "--suspend-timeout <seconds>",
+    description: "how long it may get ready for a suspend; 0: it is not asked",
+    minimum: 0,
+  },
   { flags: "--metadata <NAME=value>", description: "note for programs; may repeat", repeats: true },
   {
     flags: "--schedule <interval>",
@@ -55,7 +79,8 @@ export const CONFIG_OPTIONS: readonly Option[] = [
 
 /** The configuration with what the options change; the rest stays as it is. */
 export function withOptions(config: MachineConfig, options: ConfigOptions): MachineConfig {
-  const { image, env, memory, cpus, restart, maxRetries, stopSignal, stopTimeout, metadata, schedule } = options;
+  const { image, env, memory, cpus, restart, maxRetries, stopSignal, stopTimeout, metadata, schedule, volume } =
+    options;
   const services = withServiceOptions(config.services, options);
   return {
     ...config,
@@ -64,10 +89,19 @@ export function withOptions(config: MachineConfig, options: ConfigOptions): Mach
     ...merged("env", config.env, pairs("--env", env)),
     ...merged("restart", config.restart, { policy: restart, max_retries: maxRetries }),
     ...merged("stop_config", config.stop_config, { signal: stopSignal, timeout: stopTimeout }),
+    ...merged("suspend_config", config.suspend_config, { timeout: suspendTimeout }),
+    ...merged("checks", config.checks, { http: check === undefined ? undefined : { type: "http", path: check } }),
     ...merged("metadata", config.metadata, pairs("--metadata", metadata)),
     ...(schedule !== undefined && { schedule }),
+    ...(volume !== undefined && { mounts: volume.map(mountOf) }),
     ...(services !== undefined && { services }),
   };
+}
+
+function mountOf(text: string): Mount {
+  const at = text.indexOf(":/");
+  if (at < 1) throw new UsageError(`--volume takes name:path, as in data:/data, not \`${text}\`.`);
+  return { volume: text.slice(0, at), path: text.slice(at + 1) };
 }
 
 /** Whether any option asks for a change. */
@@ -85,21 +119,32 @@ function merged(key: keyof MachineConfig, before: object | undefined, changes: o
 }
 
 function withServiceOptions(before: ServiceConfig[] | undefined, options: ConfigOptions): ServiceConfig[] | undefined {
-  const { port, autostop, autostart, idleTimeout, minRunning } = options;
+  const { port, autostop, autostart, idleTimeout, minRunning, softLimit, hardLimit } = options;
+  const limits = {
+    ...(softLimit !== undefined && { soft_limit: softLimit }),
+    ...(hardLimit !== undefined && { hard_limit: hardLimit }),
+  };
   const changes = {
     ...(autostop !== undefined && { autostop }),
     ...(autostart !== undefined && { autostart: autostart === "on" }),
     ...(idleTimeout !== undefined && { idle_timeout: idleTimeout }),
     ...(minRunning !== undefined && { min_machines_running: minRunning }),
   };
+  const changed = (service: ServiceConfig): ServiceConfig => ({
+    ...service,
+    ...changes,
+    ...(Object.keys(limits).length > 0 && { concurrency: { ...service.concurrency, ...limits } }),
+  });
   if (port !== undefined) {
     const [first = { protocol: "http" as const, internal_port: port }, ...others] = before ?? [];
-    return [{ ...first, ...changes, internal_port: port }, ...others];
+    return [{ ...changed(first), internal_port: port }, ...others];
   }
-  if (Object.keys(changes).length === 0) return before;
+  if (Object.keys({ ...changes, ...limits }).length === 0) return before;
   if (!before?.length)
-    throw new UsageError("--autostop, --autostart, --idle-timeout and --min-running are about a port. Add --port.");
-  return before.map((service) => ({ ...service, ...changes }));
+    throw new UsageError(
+      "--autostop, --autostart, --idle-timeout, --min-running, --soft-limit and --hard-limit are about a port. Add --port.",
+    );
+  return before.map(changed);
 }
 
 export function pairs(flag: string, texts: readonly string[] = []): Record<string, string> {

@@ -29,7 +29,8 @@ Examples:
   $ hibernaut serve
   $ hibernaut apps create shop
   $ hibernaut machine run oci:/srv/shop:latest --app shop --port 8080 --autostop suspend
-  $ hibernaut machine suspend 3f9c01ab22de41 --app shop
+  $ curl http://shop.localhost:8080/
+  $ hibernaut deploy
 
 Every command has --help with examples, and --json for scripts.
 The platform is found by HIBERNAUT_API_URL and HIBERNAUT_API_TOKEN, else by the file that \`serve\` wrote.

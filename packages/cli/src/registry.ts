@@ -17,6 +17,7 @@ import { secrets } from "./commands/secrets.ts";
 import { serve } from "./commands/serve.ts";
 import { tokens } from "./commands/tokens.ts";
 import { uninstall } from "./commands/uninstall.ts";
+import { volumes } from "./commands/volumes.ts";
 
 /** The commands about this host, at the top. */
 const platform: Noun = {
@@ -34,6 +35,7 @@ export const NOUNS: readonly Noun[] = [
   config,
   hostnames,
   secrets,
+  volumes,
   images,
   registry,
   tokens,

@@ -37,7 +37,10 @@ test("images are pulled with lines of progress, listed and pruned", async () => 
 test("with --json progress is a JSON object a line, and the result one document", async () => {
   const { stdout, stderr } = await cli.hibernaut(["images", "pull", "me/app:1", "--json"]);
   expect(JSON.parse(stdout)).toMatchObject({ ref: "me/app:1", digest: expect.any(String) });
-  const lines = stderr.trim().split("\n").map((line) => JSON.parse(line) as { step: string });
+  const lines = stderr
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { step: string });
   expect(lines.map(({ step }) => step)).toEqual(["resolve", "download", "download"]);
 });
 

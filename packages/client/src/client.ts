@@ -5,6 +5,7 @@ import { type Call, type CallOptions, type ClientOptions, send, sendForLines } f
 import type {
   App,
   CreateMachine,
+  CreateVolume,
   Exec,
   ExecResult,
   Health,
@@ -24,6 +25,8 @@ import type {
   Release,
   StoredImage,
   Token,
+  Volume,
+  VolumeSnapshot,
   WaitState,
 } from "./types.ts";
 
@@ -133,6 +136,50 @@ export class HibernautClient {
     options?: CallOptions,
   ): Promise<Release> {
     return this.#send({ ...options, method: "POST", path: ["v1", "apps", app, "releases", String(version)], body });
+  }
+
+  /** Oldest first. */
+  listVolumes(app: string, options?: CallOptions): Promise<Volume[]> {
+    return this.#send({ ...options, method: "GET", path: volumes(app) });
+  }
+
+  getVolume(app: string, id: string, options?: CallOptions): Promise<Volume> {
+    return this.#send({ ...options, method: "GET", path: volumes(app, id) });
+  }
+
+  createVolume(app: string, volume: CreateVolume, options?: CallOptions): Promise<Volume> {
+    return this.#send({ ...options, method: "POST", path: volumes(app), body: volume });
+  }
+
+  /** Its machine has the new size from its next cold start on; `needsRestart` says that one has to come first. */
+  async extendVolume(
+    app: string,
+    id: string,
+    sizeGb: number,
+    options?: CallOptions,
+  ): Promise<{ volume: Volume; needsRestart: boolean }> {
+    const call: Call = { ...options, method: "PUT", path: volumes(app, id, "extend"), body: { size_gb: sizeGb } };
+    const { volume, needs_restart } = await this.#send<{ volume: Volume; needs_restart: boolean }>(call);
+    return { volume, needsRestart: needs_restart };
+  }
+
+  /** With its snapshots. A volume that a machine has is refused. */
+  async destroyVolume(app: string, id: string, options?: CallOptions): Promise<void> {
+    await this.#send({ ...options, method: "DELETE", path: volumes(app, id) });
+  }
+
+  /** Newest first. */
+  listVolumeSnapshots(app: string, id: string, options?: CallOptions): Promise<VolumeSnapshot[]> {
+    return this.#send({ ...options, method: "GET", path: volumes(app, id, "snapshots") });
+  }
+
+  /** Resolves when the copy is whole. */
+  createVolumeSnapshot(app: string, id: string, options?: CallOptions): Promise<VolumeSnapshot> {
+    return this.#send({ ...options, method: "POST", path: volumes(app, id, "snapshots") });
+  }
+
+  async destroyVolumeSnapshot(app: string, id: string, snapshotId: string, options?: CallOptions): Promise<void> {
+    await this.#send({ ...options, method: "DELETE", path: volumes(app, id, "snapshots", snapshotId) });
   }
 
   /** Names of their own under which an app answers. */
@@ -336,6 +383,10 @@ export class HibernautClient {
 
 function dryRunQuery(dryRun = false): Record<string, string | undefined> {
   return { dry_run: dryRun ? "true" : undefined };
+}
+
+function volumes(app: string, ...rest: string[]): string[] {
+  return ["v1", "apps", app, "volumes", ...rest];
 }
 
 function machines(app: string, ...rest: string[]): string[] {

@@ -42,9 +42,61 @@ export interface MachineConfig {
   stop_config?: { signal?: string; timeout?: number };
   /** Seconds that the app gets to prepare for a suspend; 0 or absent: it is not asked. */
   suspend_config?: { timeout?: number };
-  mounts?: Record<string, unknown>[];
+  mounts?: Mount[];
   metadata?: Record<string, string>;
   schedule?: "hourly" | "daily" | "weekly" | "monthly";
+}
+
+/** A volume of a machine. One of `volume` and `source` names it. */
+export interface Mount {
+  /** Name or id; in replies the id. */
+  volume?: string;
+  source?: string;
+  /** In replies: the volume's name. */
+  name?: string;
+  path: string;
+  /** Of a volume that has to be made; 1 when absent. */
+  size_gb?: number;
+}
+
+/** A disk that outlives machines. */
+export interface Volume {
+  id: string;
+  /** Several volumes of an app may have the same. */
+  name: string;
+  state: "creating" | "created" | "destroying";
+  size_gb: number;
+  region: string;
+  encrypted: false;
+  /** The one machine that has it. */
+  attached_machine_id: string | null;
+  /** Days that its snapshots are kept. */
+  snapshot_retention: number;
+  created_at: string;
+}
+
+/** What a volume is made with. */
+export interface CreateVolume {
+  name: string;
+  /** The snapshot's, else 1, when absent. */
+  size_gb?: number;
+  region?: string;
+  /** Begin with what this snapshot holds. */
+  snapshot_id?: string;
+  /** Days; 5 when absent. */
+  snapshot_retention?: number;
+}
+
+/** A volume as it was at one moment. */
+export interface VolumeSnapshot {
+  id: string;
+  status: "creating" | "created" | "destroying";
+  /** Bytes that it takes on the disk, where it shares none with the volume. */
+  size: number;
+  /** GB; a volume that is made of it has as much or more. */
+  volume_size: number;
+  retention_days: number;
+  created_at: string;
 }
 
 /** What one check of a machine last found. */

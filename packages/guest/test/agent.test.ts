@@ -43,7 +43,7 @@ test.each([
   ["frames, configuration, users and ports", "agent_test", "frame config user system", []],
   ["streams: connections, commands and their ends", "streams_test", STREAMS.join(" "), []],
   ["streams and the outbox under random frames", "streams_fuzz", STREAMS.join(" "), []],
-  ["a resume", "awake_test", `app ${STREAMS.join(" ")}`, ["-Wl,--wrap=ioctl,--wrap=clock_settime"]],
+  ["a resume", "awake_test", `app volumes ${STREAMS.join(" ")}`, ["-Wl,--wrap=ioctl,--wrap=clock_settime"]],
 ] as const)(
   "the agent's own tests pass under the sanitizers: %s",
   async (_what, name, parts, flags) => {

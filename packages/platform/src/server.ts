@@ -25,6 +25,11 @@ import { configFolder, LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./
 import { SnapshotStore } from "./snapshots/store.ts";
 import { lockDataDir } from "./store/lock.ts";
 import { openStore } from "./store/store.ts";
+import { VolumeFiles } from "./volumes/files.ts";
+import { Volumes } from "./volumes/index.ts";
+
+/** Retention is counted in days. */
+const VOLUME_SNAPSHOTS_EXPIRE_MS = 60 * 60_000;
 
 export interface PlatformReady {
   apiUrl: string;
@@ -99,7 +104,14 @@ async function runLocked(
   const local: LocalConnections = new WeakMap();
   const checks = new CheckRunner();
   let proxySide: ProxySide | undefined;
-  const machines = new MachineManager({
+  let stopExpiry = () => {};
+  const volumes = new Volumes({
+    store,
+    files: new VolumeFiles(settings.dataDir),
+    holdStill: (machineId, work) => machines.holdStill(machineId, work),
+    onTrouble: (message) => log.warn({}, message),
+  });
+  const machines: MachineManager = new MachineManager({
     hypervisor,
     store,
     images,
@@ -107,6 +119,7 @@ async function runLocked(
     snapshots,
     bundles,
     secrets: openSecrets({ store: store.secrets, keyFile: join(settings.dataDir, "secrets.key") }),
+    volumes,
     files,
     bootSlots,
     settings,
@@ -138,6 +151,7 @@ async function runLocked(
     machines,
     local,
     images: library,
+    volumes,
     registries: logins,
     tokens: store.tokens,
     platform: info,
@@ -146,7 +160,9 @@ async function runLocked(
     registry,
   });
   try {
+    await volumes.recover();
     await machines.recover();
+    stopExpiry = volumes.startExpiry(VOLUME_SNAPSHOTS_EXPIRE_MS);
     await library.open();
     await bundles.collect(machines.bundlesInUse());
     const apiUrl = await listen(api, settings);
@@ -168,6 +184,7 @@ async function runLocked(
     await aborted(signal);
   } finally {
     library.close();
+    stopExpiry();
     await proxySide?.close();
     await checks.close();
     await api.close();

@@ -63,9 +63,11 @@ function configOf(
     ...part("restart", { policy: restart?.policy, max_retries: restart?.maxRetries }),
     ...part("stop_config", { signal: file.killSignal, timeout: file.killTimeout }),
     ...(mounts.length > 0 && {
-      mounts: mounts.map(({ source, destination, sizeGb }) =>
-        present({ volume: source, path: destination, size_gb: sizeGb }),
-      ),
+      mounts: mounts.map(({ source, destination, sizeGb }) => ({
+        volume: source,
+        path: destination,
+        ...present({ size_gb: sizeGb }),
+      })),
     }),
     metadata: { [GROUP_METADATA]: group.name },
   };

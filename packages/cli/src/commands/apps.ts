@@ -12,7 +12,7 @@ const create = command({
     const app = await (await context.client()).createApp(name);
     return {
       document: app,
-      text: `App ${app.name} is created. Give it a machine: hibernaut machine run <image> --app ${app.name}`,
+      text: `App ${app.name} is created. Give it a machine: hibernaut machine run <image> --app ${app.name} --port <port>`,
     };
   },
 });

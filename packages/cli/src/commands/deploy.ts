@@ -2,6 +2,7 @@
 import type { HibernautClient } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import { toFailure } from "../failure.ts";
+import { pull } from "../pulling.ts";
 import { ago, table } from "../terminal.ts";
 
 /** A cold start under software emulation takes seconds, and an app its time to answer. */
@@ -54,10 +55,8 @@ const deploy = command<DeployOptions>({
     const context = given.preferring(app);
     const client = await context.client();
     await ensureApp(client, context.app);
-    const release = await context.progress(
-      `Bringing ${image} to the platform`,
-      client.beginRelease(context.app, { image }),
-    );
+    await pull(context, image);
+    const release = await client.beginRelease(context.app, { image });
     const { steps, others } = planDeploy(groups, await client.listMachines(context.app), release.image.digest);
     for (const { id } of others) say(`Machine ${id} belongs to no process group of the app file and is left alone.`);
     try {

@@ -92,7 +92,10 @@ async function attach(context: Context, id: string, words: string[], options: Ex
     const exit = await session.exit;
     await written;
     if (exit.timed_out)
-      throw new CliError("deadline_exceeded", `The command did not end in ${timeout} s and was killed.`);
+      throw new CliError(
+        "deadline_exceeded",
+        `The command did not end in ${timeout} s and was killed. Give it longer with --timeout.`,
+      );
     if (exit.exit_code === null) throw new CliError("aborted", `The command did not end: ${exit.error}.`);
     if (exit.error !== null) stderr.write(`${exit.error}\n`);
     return { document: undefined, text: "", exitCode: exit.exit_code };

@@ -1,5 +1,5 @@
 /** `hibernaut machine list`, `status` and `events`: what only looks. */
-import type { Machine } from "@hibernaut/client";
+import type { Machine, ServiceConfig } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import { ago, megabytes, table } from "../terminal.ts";
 
@@ -79,6 +79,11 @@ function statusText(machine: Machine): string {
         : "never",
     ],
     ...(machine.keep_awake === null ? [] : [keepAwakeLine(machine.keep_awake)]),
+    ...(config.services ?? []).map((service): [string, string] => ["service", serviceText(service)]),
+    ...machine.checks.map(({ name, status, output }): [string, string] => [
+      "check",
+      `${name} ${status}: ${output.replace(/\s+/g, " ").slice(0, 100)}`,
+    ]),
     ["address", machine.private_address],
     ["region", machine.region],
     ["version", machine.version],
@@ -86,6 +91,11 @@ function statusText(machine: Machine): string {
     ["updated", machine.updated_at],
   ];
   return table(lines);
+}
+
+function serviceText({ internal_port: port, autostop = "off", autostart = true, idle_timeout: idle }: ServiceConfig) {
+  const sleep = autostop === "off" ? "never put to sleep" : `${autostop} after ${idle ?? 300} s without a request`;
+  return `port ${port}, ${sleep}${autostart ? "" : ", not started by requests"}`;
 }
 
 function keepAwakeLine({ until, reason }: { until: string; reason: string }): [string, string] {

@@ -33,7 +33,10 @@ const count = command<ScaleOptions>({
   async run(context, [text = ""], { group, waitTimeout = WAIT_TIMEOUT_S }) {
     const wanted = wholeNumber(text, 0);
     const client = await context.client();
-    const { groupOf } = await import("../deploy/plan.ts");
+    const [{ groupOf }, { withVolumeNames }] = await Promise.all([
+      import("../deploy/plan.ts"),
+      import("../deploy/mounts.ts"),
+    ]);
     const machines = await own(client, context.app, group);
     const document: { machine_id: string; action: "created" | "destroyed" }[] = [];
     for (const members of Map.groupBy(machines, (machine) => groupOf(machine) ?? "").values()) {
@@ -44,7 +47,7 @@ const count = command<ScaleOptions>({
         document.push({ machine_id: id, action: "destroyed" });
       }
       for (let missing = wanted - members.length; missing > 0; missing -= 1) {
-        const { id } = await client.createMachine(context.app, { config: model.config });
+        const { id } = await client.createMachine(context.app, { config: withVolumeNames(model.config) });
         const started = waitFor(context, id, ["running", "stopped", "failed"], { waitTimeout });
         await context.progress(`Starting machine ${id}`, started);
         document.push({ machine_id: id, action: "created" });

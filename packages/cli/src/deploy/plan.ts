@@ -1,6 +1,7 @@
 /** What a deploy has to do: a pure rule, so that running it again goes on where it was interrupted. */
 import type { Machine, MachineConfig } from "@hibernaut/client";
 import { GROUP_METADATA } from "../appfile/machine-configs.ts";
+import { withVolumeNames } from "./mounts.ts";
 
 /** The machines that a process group should have. */
 export interface WantedGroup {
@@ -56,7 +57,11 @@ function rank(step: Step): number {
 }
 
 function isCurrent({ config, image, state }: Machine, wanted: MachineConfig, digest: string): boolean {
-  return state !== "failed" && image.digest === digest && canonical(config) === canonical(wanted);
+  return (
+    state !== "failed" &&
+    image.digest === digest &&
+    canonical(withVolumeNames(config)) === canonical(withVolumeNames(wanted))
+  );
 }
 
 /** Equal for equal values, whatever the order of their keys. */

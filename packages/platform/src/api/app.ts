@@ -22,6 +22,7 @@ import { releaseRoutes } from "./routes/releases.ts";
 import { secretRoutes } from "./routes/secrets.ts";
 import { registryRoutes } from "./routes/registries.ts";
 import { tokenRoutes } from "./routes/tokens.ts";
+import { volumeRoutes } from "./routes/volumes.ts";
 import { waitRoute } from "./routes/wait.ts";
 import { compileValidator } from "./validation.ts";
 
@@ -86,6 +87,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     hostnameRoutes(secured, deps);
     secretRoutes(secured, deps);
     releaseRoutes(secured, deps);
+    volumeRoutes(secured, deps);
     imageRoutes(secured, deps);
     registryRoutes(secured, deps);
     tokenRoutes(secured, deps);

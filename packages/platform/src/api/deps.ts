@@ -13,6 +13,7 @@ import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, RegistryLogins } from "../images/contract.ts";
 import type { MachineService } from "../machines/service.ts";
 import type { TokenStore } from "../store/contract.ts";
+import type { VolumeService } from "../volumes/contract.ts";
 import type { LocalConnections } from "./auth.ts";
 
 /** What the platform is, for `GET /v1/health`; settled before the API listens. */
@@ -33,6 +34,7 @@ export interface PlatformInfo {
 export interface ApiDeps {
   machines: MachineService;
   images: ImageLibrary;
+  volumes: VolumeService;
   registries: RegistryLogins;
   tokens: TokenStore;
   platform: PlatformInfo;

@@ -4,7 +4,7 @@
  */
 import { type Static, type TSchema, Type } from "typebox";
 import { ERROR_STATUS } from "../errors.ts";
-import { MachineConfig } from "../machines/config.ts";
+import { MachineConfig, VOLUME_GB } from "../machines/config.ts";
 import { LOG_STREAMS } from "../machines/logs/entry.ts";
 import { STATES } from "../machines/types.ts";
 
@@ -106,6 +106,35 @@ const Release = Type.Object(
   closed,
 );
 
+const volumeState = Type.Union([Type.Literal("creating"), Type.Literal("created"), Type.Literal("destroying")]);
+
+const Volume = Type.Object(
+  {
+    id: Type.String({ pattern: "^vol_[0-9a-f]{16}$" }),
+    name: Type.String({ description: "several volumes of an app may have the same" }),
+    state: volumeState,
+    size_gb: Type.Integer(),
+    region: Type.String(),
+    encrypted: Type.Literal(false, { description: "encrypt the disk of the host" }),
+    attached_machine_id: nullable(Type.String({ description: "the one machine that has it" })),
+    snapshot_retention: Type.Integer({ description: "days that its snapshots are kept" }),
+    created_at: time,
+  },
+  closed,
+);
+
+const VolumeSnapshot = Type.Object(
+  {
+    id: Type.String({ pattern: "^vs_[0-9a-f]{16}$" }),
+    status: volumeState,
+    size: Type.Integer({ description: "bytes that it takes on the disk, where it shares none with the volume" }),
+    volume_size: Type.Integer({ description: "GB; a volume that is made of it has as much or more" }),
+    retention_days: Type.Integer(),
+    created_at: time,
+  },
+  closed,
+);
+
 const Failure = Type.Object(
   {
     error: Type.Unsafe<keyof typeof ERROR_STATUS>({ type: "string", enum: Object.keys(ERROR_STATUS) }),
@@ -125,6 +154,8 @@ export const COMPONENTS: Readonly<Record<string, TSchema>> = {
   App,
   Release,
   Token,
+  Volume,
+  VolumeSnapshot,
   Error: Failure,
 };
 
@@ -135,6 +166,8 @@ export type LogEntryWire = Static<typeof LogEntry>;
 export type AppWire = Static<typeof App>;
 export type ReleaseWire = Static<typeof Release>;
 export type TokenWire = Static<typeof Token>;
+export type VolumeWire = Static<typeof Volume>;
+export type VolumeSnapshotWire = Static<typeof VolumeSnapshot>;
 export type ErrorWire = Static<typeof Failure>;
 
 /** Replies. */
@@ -368,6 +401,39 @@ export const UpdateReleaseBody = Type.Object(
 );
 export const ReleaseParams = Type.Object(
   { app_name: Type.String(), version: Type.String({ pattern: "^[1-9]\\d{0,8}$" }) },
+  closed,
+);
+
+/** A volume of an app. */
+export const VolumeParams = Type.Object({ app_name: Type.String(), volume_id: Type.String() }, closed);
+export const VolumeSnapshotParams = Type.Object(
+  { app_name: Type.String(), volume_id: Type.String(), snapshot_id: Type.String() },
+  closed,
+);
+export const VolumeReply = named("Volume", Volume);
+export const VolumeList = Type.Array(VolumeReply);
+export const VolumeSnapshotReply = named("VolumeSnapshot", VolumeSnapshot);
+export const VolumeSnapshotList = Type.Array(VolumeSnapshotReply);
+/** A new volume. */
+export const CreateVolumeBody = Type.Object(
+  {
+    name: Type.String({ maxLength: 64, description: "1 to 30 of a-z, 0-9 and _" }),
+    size_gb: Type.Optional(Type.Integer({ ...VOLUME_GB, description: "default: the snapshot's, else 1" })),
+    region: Type.Optional(Type.String({ maxLength: 64, description: "the one there is" })),
+    snapshot_id: Type.Optional(Type.String({ maxLength: 64, description: "begin with what this snapshot holds" })),
+    snapshot_retention: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 60, description: "days that its snapshots are kept; default: 5" }),
+    ),
+  },
+  closed,
+);
+/** A larger size. */
+export const ExtendVolumeBody = Type.Object({ size_gb: Type.Integer(VOLUME_GB) }, closed);
+export const ExtendVolumeReply = Type.Object(
+  {
+    volume: VolumeReply,
+    needs_restart: Type.Boolean({ description: "its machine sees the new size at its next cold start only" }),
+  },
   closed,
 );
 

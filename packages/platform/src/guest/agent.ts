@@ -38,6 +38,8 @@ export interface GuestConfig {
   network: GuestNetwork;
   /** TCP ports whose listening makes the app ready. */
   ports: number[];
+  /** Disks by their serial numbers, and where their file systems are mounted. */
+  volumes: { serial: string; path: string }[];
 }
 
 export { GuestError };

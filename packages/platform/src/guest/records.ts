@@ -19,6 +19,7 @@ export const Key = {
   timeout: 13,
   input: 14,
   hooks: 15,
+  volume: 16,
 } as const;
 
 /** Key and length. */
@@ -46,6 +47,7 @@ export function encodeRecords(config: GuestConfig): Buffer[] {
     record(Key.dns, config.network.dns),
     ...config.network.hosts.map((line) => record(Key.hosts, line)),
     ...config.ports.map((port) => record(Key.port, String(port))),
+    ...config.volumes.map(({ serial, path }) => record(Key.volume, `${serial} ${path}`)),
     record(Key.clock, wallClock()),
   ];
   const payloads: Buffer[] = [];

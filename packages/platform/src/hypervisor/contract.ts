@@ -32,6 +32,8 @@ export interface VmmSpec {
   image: string;
   /** Writable layer (ext4 in a sparse file). */
   layer: string;
+  /** Further disks, in the order in which the guest gets them. The serial numbers have at most 20 characters. */
+  volumes: { serial: string; file: string }[];
   /** The file that is the guest's memory; made by `boot`, reused by `restore`. */
   memory: string;
   /** Folder for sockets, short enough for a socket address. */

@@ -2,6 +2,7 @@
 import { open, readFile, rename } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import { HibernautError } from "../errors.ts";
 import type { Login } from "./contract.ts";
 import { flush } from "./files.ts";
 
@@ -52,8 +53,14 @@ export class LoginStore {
       if (error.code === "ENOENT") return "{}";
       throw error;
     });
-    // No prototype: a host named `constructor` is just a name.
-    return Object.assign(Object.create(null), JSON.parse(text)) as Logins;
+    try {
+      // No prototype: a host named `constructor` is just a name.
+      return Object.assign(Object.create(null), JSON.parse(text)) as Logins;
+    } catch {
+      // Not the parser's own words: they may quote a password.
+      const message = `${this.#file} is not JSON, so no login for a registry can be read. Repair it, or delete it and log in again.`;
+      throw new HibernautError("unavailable", message, { file: this.#file });
+    }
   }
 
   /** Whole or not at all, and never readable by others. */

@@ -3,6 +3,7 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "../errors.ts";
 import type { ImageConfig, ImageProgress, Login } from "./contract.ts";
+import { dockerHost } from "./daemon.ts";
 import { allowOwner, flush, removeTree } from "./files.ts";
 import { descriptorDigest, parseObject, readImageConfig, resolveManifest } from "./manifest.ts";
 import { formatReference, type Reference } from "./reference.ts";
@@ -71,10 +72,12 @@ export async function resolveImage(work: Import): Promise<string> {
     ".",
     "inspect",
     "--raw",
-    ...(await registryArguments(work, "--tls-verify=false")),
+    ...(await accessArguments(work, "")),
     formatReference(reference),
   ];
-  const raw = await runTool(tools.skopeo, args, { cwd: folder, timeoutMs: RESOLVE_TIMEOUT_MS, signal: job.signal });
+  // Docker makes a manifest only by exporting the whole image.
+  const timeoutMs = reference.kind === "daemon" ? COPY_TIMEOUT_MS : RESOLVE_TIMEOUT_MS;
+  const raw = await runTool(tools.skopeo, args, { cwd: folder, timeoutMs, signal: job.signal });
   return resolveManifest(raw, ref);
 }
 
@@ -112,7 +115,7 @@ async function copyToLayout(work: Import, digest: string): Promise<void> {
   job.report({ step: "copy" });
   // umoci reads gzip but no zstd; level 1 because the copy is deleted a moment later.
   const compression = ["--dest-compress-format", "gzip", "--dest-compress-level", "1"];
-  const access = await registryArguments(work, "--src-tls-verify=false");
+  const access = await accessArguments(work, "src-");
   const options = ["--quiet", "--retry-times", COPY_RETRIES, ...compression, ...access];
   // Paths are relative: the data folder may have a colon in its name, which ends a path here.
   const args = [...commonArguments(), "--tmpdir", ".", "copy", ...options, source, `oci:layout:${TAG}`];
@@ -127,11 +130,12 @@ async function download(work: Import, digest: string): Promise<string | undefine
   return `dir:${DOWNLOADED}`;
 }
 
-/** What lets skopeo into a registry. The login goes into a file of the import's: others can read command lines. */
-async function registryArguments({ reference, folder, registries }: Import, noTls: string): Promise<string[]> {
+/** What lets skopeo into a registry, or to Docker. The login goes into a file of the import's: others can read command lines. */
+async function accessArguments({ reference, folder, registries }: Import, prefix: "" | "src-"): Promise<string[]> {
+  if (reference.kind === "daemon") return [`--${prefix}daemon-host`, dockerHost()];
   if (reference.kind !== "registry" || !(await registriesHaveRules())) return [];
   const { host, repository } = reference;
-  const tls = skipsTls(reference, registries.insecure) ? [noTls] : [];
+  const tls = skipsTls(reference, registries.insecure) ? [`--${prefix}tls-verify=false`] : [];
   const login = await registries.findLogin(host, repository);
   if (login === undefined) return tls;
   const auth = Buffer.from(`${login.username}:${login.password}`).toString("base64");

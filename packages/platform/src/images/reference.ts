@@ -23,12 +23,21 @@ export interface RegistryReference {
   digest?: string;
 }
 
-export type Reference = LocalReference | RegistryReference;
+/** An image in the Docker of this server. */
+export interface DaemonReference {
+  kind: "daemon";
+  /** As in a registry: Docker names its images so. */
+  host: string;
+  repository: string;
+  tag: string;
+}
+
+export type Reference = LocalReference | RegistryReference | DaemonReference;
 
 const LOCAL = ["oci", "oci-archive", "docker-archive"] as const;
 
 /** Kinds that skopeo knows and machines cannot start from: refused by name, not taken for a repository. */
-const UNSUPPORTED = ["dir", "docker-daemon", "containers-storage", "ostree", "sif", "tarball", "http", "https", "file"];
+const UNSUPPORTED = ["dir", "containers-storage", "ostree", "sif", "tarball", "http", "https", "file"];
 
 // The grammar of the distribution project, in linear time.
 const HOST = /^[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*(?::\d{1,5})?$/;
@@ -63,6 +72,11 @@ export function parseReference(text: string): Reference {
     if (!rest.startsWith("//")) throw refuse(text, "docker: is followed by //");
     return parseRegistry(text, rest.slice(2));
   }
+  if (prefix === "docker-daemon") {
+    const { host, repository, tag } = parseRegistry(text, rest);
+    if (tag === undefined) throw refuse(text, "Docker's images are named by tag here, not by digest");
+    return { kind: "daemon", host, repository, tag };
+  }
   if (UNSUPPORTED.includes(prefix)) {
     throw refuse(text, `${prefix}: is not a kind of image that can be used here`);
   }
@@ -83,6 +97,7 @@ export function formatReference(reference: Reference): string {
   if (reference.kind === "local") {
     return `${reference.transport}:${reference.path}${reference.name && `:${reference.name}`}`;
   }
+  if (reference.kind === "daemon") return `docker-daemon:${reference.host}/${reference.repository}:${reference.tag}`;
   const { host, repository, tag, digest } = reference;
   return `docker://${host}/${repository}${digest ? `@${digest}` : `:${tag}`}`;
 }
@@ -147,7 +162,7 @@ function repositoryReason(repository: string): string {
 function refuse(text: string, why: string): HibernautError {
   return new HibernautError(
     "invalid_argument",
-    `The image reference "${text}" cannot be used: ${why}. Write name:tag, host/name:tag, oci:FOLDER, oci-archive:FILE or docker-archive:FILE.`,
+    `The image reference "${text}" cannot be used: ${why}. Write name:tag, host/name:tag, oci:FOLDER, oci-archive:FILE, docker-archive:FILE or docker-daemon:NAME:TAG.`,
     { image: text },
   );
 }

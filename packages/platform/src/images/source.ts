@@ -3,14 +3,15 @@ import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { HibernautError } from "../errors.ts";
+import { daemonImageId } from "./daemon.ts";
 import { PLATFORM } from "./manifest.ts";
 import { formatReference, type LocalReference, type Reference } from "./reference.ts";
 import { mayBePlain } from "./registry/endpoint.ts";
-import { POLICY_FILES } from "./trust.ts";
+import { policyFiles } from "./trust.ts";
 
 /** Options that every skopeo command gets: the platform, and no trust policy unless the owner wrote one. */
 export function commonArguments(): string[] {
-  const policy = POLICY_FILES.some((file) => existsSync(file)) ? [] : ["--insecure-policy"];
+  const policy = policyFiles().some((file) => existsSync(file)) ? [] : ["--insecure-policy"];
   return [...policy, "--override-os", PLATFORM.os, "--override-arch", PLATFORM.architecture];
 }
 
@@ -24,7 +25,7 @@ export function skipsTls(reference: Reference, insecure: readonly string[]): boo
  * passes unchanged. Throws `not_found` or `invalid_argument` that names the path.
  */
 export async function checkSource(reference: Reference): Promise<Reference> {
-  if (reference.kind === "registry") return reference;
+  if (reference.kind !== "local") return reference;
   const path = resolve(reference.path);
   if (path.includes(":")) {
     throw bad(
@@ -45,9 +46,10 @@ export async function checkSource(reference: Reference): Promise<Reference> {
   return checked;
 }
 
-/** Identifies the content of a local image as far as file times tell; empty for a registry. */
+/** Identifies the content of a local image as far as file times tell, and of one in Docker; empty for a registry. */
 export async function contentStamp(reference: Reference): Promise<string> {
   if (reference.kind === "registry") return "";
+  if (reference.kind === "daemon") return daemonImageId(reference);
   const file = reference.transport === "oci" ? join(reference.path, "index.json") : reference.path;
   const { ino, size, mtimeNs } = await stat(file, { bigint: true });
   return `${ino}-${size}-${mtimeNs}`;
@@ -55,7 +57,7 @@ export async function contentStamp(reference: Reference): Promise<string> {
 
 /** skopeo's name of exactly the image that was resolved, whatever happens to the tag in the meantime. */
 export function pinnedName(reference: Reference, digest: string): string {
-  if (reference.kind === "local") return formatReference(reference);
+  if (reference.kind !== "registry") return formatReference(reference);
   const { host, repository } = reference;
   return formatReference({ kind: "registry", host, repository, digest });
 }

@@ -4,10 +4,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 
 /** Where skopeo looks for rules. The first one that is there counts. */
-export const POLICY_FILES: readonly string[] = [
-  join(homedir(), ".config/containers/policy.json"),
-  "/etc/containers/policy.json",
-];
+export function policyFiles(): string[] {
+  return [join(homedir(), ".config/containers/policy.json"), "/etc/containers/policy.json"];
+}
 
 interface Policy {
   default?: unknown;
@@ -15,7 +14,7 @@ interface Policy {
 }
 
 /** Whether there are rules for images of registries, other than to accept them all, which is what Debian installs. */
-export async function registriesHaveRules(files: readonly string[] = POLICY_FILES): Promise<boolean> {
+export async function registriesHaveRules(files = policyFiles()): Promise<boolean> {
   for (const file of files) {
     const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) =>
       // A file we may not read may hold rules: skopeo will say so.

@@ -3,6 +3,7 @@
  * validator, the TypeScript type and the OpenAPI document.
  */
 import { constants } from "node:os";
+import { posix } from "node:path";
 import { type Static, Type } from "typebox";
 import { HibernautError } from "../errors.ts";
 
@@ -11,6 +12,11 @@ const closed = { additionalProperties: false } as const;
 /** Larger machines would make suspend slow and its file large for what software emulation can use. */
 const MEMORY_MB = { minimum: 128, maximum: 32_768, default: 256 } as const;
 const CPUS = { minimum: 1, maximum: 8, default: 1 } as const;
+/** A volume's file is sparse: its size is a promise, and one beyond any disk is a mistake. */
+export const VOLUME_GB = { minimum: 1, maximum: 4096 } as const;
+
+/** Not for volumes: the machine itself lives there. */
+const OWN_FOLDERS = ["/proc", "/sys", "/dev", "/run", "/.hibernaut", "/.fly"];
 
 export const ServiceConfig = Type.Object(
   {
@@ -61,6 +67,21 @@ export const CheckConfig = Type.Object(
         Type.Object({ name: HeaderName, values: Type.Array(HeaderValue, { minItems: 1, maxItems: 8 }) }, closed),
         { maxItems: 32 },
       ),
+    ),
+  },
+  closed,
+);
+
+export const MountConfig = Type.Object(
+  {
+    volume: Type.Optional(
+      Type.String({ maxLength: 64, description: "name of the volume, or its id; in replies the id" }),
+    ),
+    source: Type.Optional(Type.String({ maxLength: 64, description: "the same as volume, as in app files" })),
+    name: Type.Optional(Type.String({ maxLength: 64, description: "in replies: the volume's name; else of no effect" })),
+    path: Type.String({ maxLength: 1024, description: "where it is mounted" }),
+    size_gb: Type.Optional(
+      Type.Integer({ ...VOLUME_GB, description: "of a volume that has to be made; default: 1" }),
     ),
   },
   closed,
@@ -144,10 +165,7 @@ export const MachineConfig = Type.Object(
       ),
     ),
     mounts: Type.Optional(
-      Type.Array(Type.Record(Type.String(), Type.Unknown()), {
-        maxItems: 32,
-        description: "not supported yet: must be empty",
-      }),
+      Type.Array(MountConfig, { maxItems: 8, description: "volumes, each of this machine alone while it has it" }),
     ),
     metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
     schedule: Type.Optional(
@@ -159,6 +177,7 @@ export const MachineConfig = Type.Object(
 
 export type CheckConfig = Static<typeof CheckConfig>;
 export type ServiceConfig = Static<typeof ServiceConfig>;
+export type MountConfig = Static<typeof MountConfig>;
 export type MachineConfig = Static<typeof MachineConfig>;
 
 /** Refuses what the schema cannot: `invalid_argument` that names the field. */
@@ -166,14 +185,30 @@ export function requireSupported(config: MachineConfig): void {
   const refuse = (field: string, message: string) => {
     throw new HibernautError("invalid_argument", message, { field: `config.${field}` });
   };
-  if ((config.mounts ?? []).length > 0)
-    refuse("mounts", "Volumes are not supported yet: `config.mounts` must be absent or empty.");
+  for (const [index, mount] of (config.mounts ?? []).entries())
+    refuseMount(mount, (config.mounts ?? []).slice(0, index), (message) => refuse(`mounts[${index}]`, message));
   for (const [index, service] of (config.services ?? []).entries())
     refuseImpossible(service, `services[${index}]`, refuse);
   const signal = config.stop_config?.signal;
   if (signal !== undefined && !(signal in constants.signals)) {
     refuse("stop_config.signal", `There is no signal ${signal}. Use one of signal(7), such as SIGTERM or SIGINT.`);
   }
+}
+
+function refuseMount(
+  { volume, source, path }: MountConfig,
+  before: readonly MountConfig[],
+  refuse: (message: string) => void,
+): void {
+  if (volume === undefined && source === undefined) refuse("`volume` is missing: the name or id of a volume.");
+  if (volume !== undefined && source !== undefined && volume !== source)
+    refuse("`volume` and `source` differ. Send one of them.");
+  if (!/^\/[^\0]+$/.test(path) || posix.normalize(`${path}/`) !== `${path}/`)
+    refuse(`\`${path.slice(0, 100)}\` is no path for a volume. It begins with /, as in /data, and has no . or .. or // in it.`);
+  if (OWN_FOLDERS.some((folder) => path === folder || path.startsWith(`${folder}/`)))
+    refuse(`A volume cannot be mounted at ${path}: the machine itself uses that folder. Choose another path, e.g. /data.`);
+  if (before.some((other) => other.path === path || path.startsWith(`${other.path}/`) || other.path.startsWith(`${path}/`)))
+    refuse(`Two volumes cannot be mounted at ${path}, or one inside the other. Give each a path of its own.`);
 }
 
 /** Settings that are each fine and together cannot work. */

@@ -14,6 +14,7 @@ import { boot } from "./effects/boot.ts";
 import { capture } from "./effects/capture.ts";
 import { type EffectContext, type EffectResult, type LiveGuest, within } from "./effects/context.ts";
 import { applyUpdate, halt, remove } from "./effects/halt.ts";
+import { standStill } from "./effects/still.ts";
 import { newUlid } from "./identity.ts";
 import { Inside } from "./inside.ts";
 import {
@@ -144,6 +145,25 @@ export class MachineController {
     } catch (error) {
       if (error instanceof RangeError) throw new HibernautError("invalid_argument", `${capital(error.message)}.`);
       throw error;
+    }
+  }
+
+  /**
+   * Has the guest stand still, its disks flushed, while `work` goes on. `failed_precondition` unless the machine runs
+   * and nothing is under way. What is asked for meanwhile waits for it.
+   */
+  async holdStill(work: () => Promise<void>): Promise<void> {
+    const { id, state } = this.#record;
+    if (state !== "running" || this.#live === undefined || this.#task !== undefined)
+      throw new HibernautError("failed_precondition", `Machine ${id} is busy, or not running. Try again in a moment.`);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const task: Task = { abort: new AbortController(), done: promise };
+    this.#task = task;
+    try {
+      await standStill(this.#context(task.abort.signal), this.#live.agent, work);
+    } finally {
+      if (this.#task === task) this.#task = undefined;
+      resolve();
     }
   }
 

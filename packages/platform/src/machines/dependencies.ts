@@ -7,6 +7,7 @@ import type { Secrets } from "../secrets/contract.ts";
 import type { Settings } from "../settings.ts";
 import type { SnapshotStore } from "../snapshots/store.ts";
 import type { Store } from "../store/contract.ts";
+import type { MachineVolumes } from "../volumes/contract.ts";
 import type { MachineFiles } from "./files.ts";
 import type { CheckResult } from "./service.ts";
 import type { Slots } from "./slots.ts";
@@ -46,6 +47,7 @@ export interface MachineDependencies {
   snapshots: SnapshotStore;
   bundles: Bundles;
   secrets: Secrets;
+  volumes: MachineVolumes;
   files: MachineFiles;
   /** Boots at once: all machines of a host that was restarted would otherwise boot together, each too slow to succeed. */
   bootSlots: Slots;

@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import type { GuestConfig } from "../guest/agent.ts";
 import type { ImageConfig } from "../images/contract.ts";
 import type { GuestNetwork } from "../network/contract.ts";
+import type { Mount } from "../volumes/contract.ts";
 import { guestSize, type MachineConfig, servicePorts } from "./config.ts";
 import type { MachineRecord } from "./types.ts";
 
@@ -62,7 +63,13 @@ export function guestConfigOf(
     workdir: image.workingDir,
     network,
     ports: servicePorts(machine.config),
+    volumes: (machine.config.mounts ?? []).map(diskOf),
   };
+}
+
+/** The disk that the agent looks for: a volume's id is its serial number. */
+function diskOf({ volume = "", path }: Mount): { serial: string; path: string } {
+  return { serial: volume, path };
 }
 
 /** The signal that asks the app to end, by number, and how long it has until it is killed. */

@@ -26,6 +26,7 @@ import type {
   ReleaseRecord,
   RestingState,
 } from "./types.ts";
+import type { HeldMounts } from "../volumes/contract.ts";
 import { waitFor, type WaitOptions } from "./waiting.ts";
 
 /** Recovering means talking to guests: a few at once, so that a small host is not swamped. */
@@ -101,14 +102,16 @@ export class MachineManager implements MachineService {
   async deleteApp(name: string, { force = false } = {}): Promise<void> {
     this.getApp(name);
     const machines = this.#deps.store.machines.list(name);
+    this.#refuseVolumes(name, { force });
     if (machines.length > 0 && !force) {
       const message = `App ${name} still has ${machines.length} machine(s). Destroy them first, or use force.`;
       throw new HibernautError("failed_precondition", message, { machines: machines.map((machine) => machine.id) });
     }
     for (const { id } of machines) this.destroy(name, id, { force: true });
     await Promise.all(machines.map(({ id }) => this.wait(name, id, ["destroyed"], { timeoutMs: DESTROY_TIMEOUT_MS })));
+    await this.#deps.volumes.destroyAll(name);
     if (!this.#deps.store.apps.delete(name))
-      throw new HibernautError("aborted", `App ${name} got a new machine meanwhile. Try again.`);
+      throw new HibernautError("aborted", `App ${name} got a new machine or volume meanwhile. Try again.`);
     for (const listener of this.#appListeners) listener();
     for (const listener of this.#hostnameListeners) listener();
   }
@@ -130,8 +133,10 @@ export class MachineManager implements MachineService {
     requireSupported(input.config);
     // Held until the machine is stored: a collection in between would take its image away.
     using image = await this.#deps.images.hold(input.config.image);
+    // Likewise: no other machine gets them until this one is stored with them.
+    using held = await this.#deps.volumes.hold(app, input.config.mounts);
     this.getApp(app);
-    const record = this.#insert(app, name, input.config, image.digest);
+    const record = this.#insert(app, name, mounting(input.config, held), image.digest);
     const controller = this.#control(record);
     controller.machineLog.platform(
       sentenceOf({ at: record.createdAt, type: "create", from: null, to: "created", details: {} }),
@@ -160,8 +165,9 @@ export class MachineManager implements MachineService {
     const { record } = controller;
     if (config !== undefined) requireSupported(config);
     using image = config === undefined ? undefined : await this.#deps.images.hold(config.image);
+    using held = await this.#deps.volumes.hold(app, config?.mounts, id);
     const pending = {
-      config: config ?? record.config,
+      config: config === undefined ? record.config : mounting(config, held),
       version: newUlid(),
       imageDigest: image?.digest ?? record.imageDigest,
       bundleVersion: this.#deps.bundles.current.version,
@@ -324,6 +330,11 @@ export class MachineManager implements MachineService {
     this.#own(id).inside.awaitReply(sent);
   }
 
+  /** Has a running machine stand still, its disks flushed, while `work` goes on. Not a part of {@link MachineService}. */
+  holdStill(id: string, work: () => Promise<void>): Promise<void> {
+    return this.#own(id).holdStill(work);
+  }
+
   async wait(app: string, id: string, targets: WaitTarget[], options: WaitOptions): Promise<MachineState> {
     return waitFor(this.#find(app, id), targets, options);
   }
@@ -398,6 +409,16 @@ export class MachineManager implements MachineService {
     return record;
   }
 
+  #refuseVolumes(app: string, { force }: { force: boolean }): void {
+    const volumes = this.#deps.volumes.list(app);
+    if (volumes.length === 0 || force) return;
+    throw new HibernautError(
+      "failed_precondition",
+      `App ${app} still has ${volumes.length} volume(s) with data. Destroy them first, or use force, which destroys them with their snapshots.`,
+      { volumes: volumes.map(({ id }) => id) },
+    );
+  }
+
   #refuseTakenName(app: string, name: string): void {
     const holder = this.#deps.store.machines.list(app).find((machine) => machine.name === name);
     if (holder === undefined) return;
@@ -454,6 +475,11 @@ export class MachineManager implements MachineService {
       image: { ref: record.config.image, digest: record.imageDigest },
     };
   }
+}
+
+/** A configuration with the volumes that were found for it. */
+function mounting({ mounts: _asked, ...config }: MachineConfig, { mounts }: HeldMounts): MachineConfig {
+  return mounts === undefined ? config : { ...config, mounts };
 }
 
 /** The logs of machines that were named. */

@@ -10,10 +10,11 @@ export function appStore(db: Database): AppStore {
   );
   const get = db.prepare<[string], AppRecord>("SELECT name, created_at AS createdAt FROM apps WHERE name = ?");
   const list = db.prepare<[], AppRecord>("SELECT name, created_at AS createdAt FROM apps ORDER BY name");
-  // One statement, so that no machine can slip in between the look and the deletion.
+  // One statement, so that no machine and no volume can slip in between the look and the deletion.
   const remove = db.prepare<{ name: string }>(`
     DELETE FROM apps WHERE name = @name
     AND NOT EXISTS (SELECT 1 FROM machines WHERE app = @name AND state <> 'destroyed')
+    AND NOT EXISTS (SELECT 1 FROM volumes WHERE app = @name)
   `);
 
   return {

@@ -3,6 +3,7 @@
  * none of it. Synchronous by intent: deciding and storing a transition must not be interleaved.
  */
 import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "../machines/types.ts";
+import type { VolumeRecord, VolumeSnapshotRecord } from "../volumes/contract.ts";
 
 export interface TokenRecord {
   /** Short public id, for `tokens list` and `tokens revoke`. */
@@ -19,7 +20,7 @@ export interface AppStore {
   insert(app: AppRecord): boolean;
   get(name: string): AppRecord | undefined;
   list(): AppRecord[];
-  /** Deletes the app and the records of its destroyed machines; false when it does not exist or has live machines. */
+  /** Deletes the app and the records of its destroyed machines; false when it does not exist or has live machines or volumes. */
   delete(name: string): boolean;
 }
 
@@ -81,6 +82,25 @@ export interface TokenStore {
   revoke(id: string, at: string): boolean;
 }
 
+export interface VolumeStore {
+  /** False when there is no such app. */
+  insert(volume: VolumeRecord): boolean;
+  /** Replaces size and state. */
+  update(volume: VolumeRecord): void;
+  /** A volume that has snapshots cannot be. */
+  remove(id: string): void;
+  get(id: string): VolumeRecord | undefined;
+  /** Oldest first; of one app when it is named. */
+  list(app?: string): VolumeRecord[];
+  insertSnapshot(snapshot: VolumeSnapshotRecord): void;
+  /** Replaces size on the disk and state. */
+  updateSnapshot(snapshot: VolumeSnapshotRecord): void;
+  removeSnapshot(id: string): void;
+  getSnapshot(id: string): VolumeSnapshotRecord | undefined;
+  /** Newest first. */
+  listSnapshots(volumeId: string): VolumeSnapshotRecord[];
+}
+
 export interface Store {
   apps: AppStore;
   machines: MachineStore;
@@ -88,6 +108,7 @@ export interface Store {
   hostnames: HostnameStore;
   secrets: SecretStore;
   releases: ReleaseStore;
+  volumes: VolumeStore;
   /** Fails when the database cannot be read or written. */
   check(): void;
   close(): void;

@@ -84,6 +84,31 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (app, name)
   ) STRICT;
   `,
+  `
+  -- Disks that outlive machines. Nothing deletes a row but the end of its files.
+  CREATE TABLE volumes (
+    seq                INTEGER PRIMARY KEY,
+    id                 TEXT NOT NULL UNIQUE,
+    app                TEXT NOT NULL REFERENCES apps (name),
+    name               TEXT NOT NULL,
+    size_gb            INTEGER NOT NULL,
+    state              TEXT NOT NULL,
+    snapshot_retention INTEGER NOT NULL,
+    created_at         TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX volumes_app ON volumes (app);
+
+  CREATE TABLE volume_snapshots (
+    seq        INTEGER PRIMARY KEY,
+    id         TEXT NOT NULL UNIQUE,
+    volume_id  TEXT NOT NULL REFERENCES volumes (id),
+    size_gb    INTEGER NOT NULL,
+    size_bytes INTEGER NOT NULL,
+    state      TEXT NOT NULL,
+    created_at TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX volume_snapshots_volume ON volume_snapshots (volume_id);
+  `,
 ];
 
 /** Brings the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

@@ -9,6 +9,7 @@ import { machineStore } from "./machines.ts";
 import { secretStore } from "./secrets.ts";
 import { releaseStore } from "./releases.ts";
 import { tokenStore } from "./tokens.ts";
+import { volumeStore } from "./volumes.ts";
 
 /**
  * Opens the store, and makes its file and folder when absent. Throws `failed_precondition` when a
@@ -26,6 +27,7 @@ export function openStore(file: string): Store {
     hostnames: tellingFaults(hostnameStore(db)),
     secrets: tellingFaults(secretStore(db)),
     releases: tellingFaults(releaseStore(db)),
+    volumes: tellingFaults(volumeStore(db)),
     check: writeCheck(db),
     close: () => void db.close(),
   };

@@ -25,6 +25,7 @@ test("the document is OpenAPI 3.1 with every route of the design", () => {
     Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
   );
   const machine = "/v1/apps/{app_name}/machines/{machine_id}";
+  const volume = "/v1/apps/{app_name}/volumes/{volume_id}";
   expect(routes.toSorted()).toEqual(
     [
       "GET /v1/apps",
@@ -67,6 +68,14 @@ test("the document is OpenAPI 3.1 with every route of the design", () => {
       "GET /v1/registries/{host}",
       "PUT /v1/registries/{host}",
       "DELETE /v1/registries/{host}",
+      "GET /v1/apps/{app_name}/volumes",
+      "POST /v1/apps/{app_name}/volumes",
+      `GET ${volume}`,
+      `DELETE ${volume}`,
+      `PUT ${volume}/extend`,
+      `GET ${volume}/snapshots`,
+      `POST ${volume}/snapshots`,
+      `DELETE ${volume}/snapshots/{snapshot_id}`,
       "GET /v1/tokens",
       "POST /v1/tokens",
       "DELETE /v1/tokens/{token_id}",

@@ -11,6 +11,7 @@ const CONFIG: GuestConfig = {
   workdir: "/",
   network: { address: "10.0.2.15/24", gateway: "10.0.2.2", dns: "10.0.2.3", hosts: [] },
   ports: [],
+  volumes: [],
 };
 const soon = () => AbortSignal.timeout(2000);
 

@@ -17,6 +17,8 @@ import { openSecrets } from "../../src/secrets/index.ts";
 import { SnapshotStore } from "../../src/snapshots/store.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/store.ts";
+import { VolumeFiles } from "../../src/volumes/files.ts";
+import { Volumes } from "../../src/volumes/index.ts";
 
 /** Memory of test machines: small, so that thousands of memory files fit anywhere. */
 export const SMALL: MachineConfig = { image: "app:1", guest: { memory_mb: 128 }, services: [{ internal_port: 8080 }] };
@@ -56,6 +58,11 @@ class FastFiles extends MachineFiles {
   }
 }
 
+/** Likewise for volumes: files of their size, without a file system. */
+export class FastVolumeFiles extends VolumeFiles {
+  override async format(): Promise<void> {}
+}
+
 export interface World {
   folder: string;
   host: FakeHost;
@@ -91,6 +98,12 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
   const files = new FastFiles(world.folder, 64);
   const note = (fields: Record<string, unknown>, message: string) => void world.logged.push({ fields, message });
   const bundle = { version: world.bundleVersion, kernel: "", initrd: "" };
+  const volumes = new Volumes({
+    store: world.store,
+    files: new FastVolumeFiles(world.folder),
+    holdStill: (id, work) => machines.holdStill(id, work),
+    onTrouble: (message) => note({}, message),
+  });
   const deps: MachineDependencies = {
     hypervisor: parts.hypervisor ?? new FakeHypervisor(world.host, world.identity),
     store: world.store,
@@ -99,6 +112,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     snapshots: new SnapshotStore((id) => files.paths(id).folder),
     secrets: openSecrets({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),
     bundles: { current: bundle, get: (version) => ({ ...bundle, version }) },
+    volumes,
     files,
     bootSlots: new Slots(parts.bootSlots ?? 8),
     settings: {
@@ -116,7 +130,8 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     },
     log: { info: note, warn: note, error: note },
   };
-  const machines = new MachineManager(parts.wrap?.(deps) ?? deps);
+  const machines: MachineManager = new MachineManager(parts.wrap?.(deps) ?? deps);
+  await volumes.recover();
   await machines.recover();
   return machines;
 }

@@ -4,6 +4,7 @@
  */
 import type { Vmm } from "../../src/hypervisor/contract.ts";
 import type { MachineDependencies } from "../../src/machines/dependencies.ts";
+import type { VolumesOptions } from "../../src/volumes/index.ts";
 
 /** Thrown by synchronous calls of a dead platform, so that its code stops where it is. */
 export class Killed extends Error {
@@ -45,7 +46,16 @@ export class Mortality {
         "discardOthers",
       ]),
       files: this.#async(deps.files, "files", ["freshLayer", "remove", "forgetMemory"]),
+      volumes: this.#async(deps.volumes, "volumes", ["hold", "disks"]),
     };
+  }
+
+  /** The same for what volumes are made with. */
+  wrapVolumes(options: VolumesOptions): VolumesOptions {
+    const records = ["insert", "update", "remove", "insertSnapshot", "updateSnapshot", "removeSnapshot"];
+    const volumes = this.#sync(options.store.volumes, "volumes", records);
+    const files = this.#async(options.files, "files", ["make", "copy", "grow", "remove", "removeSnapshot"]);
+    return { ...options, store: { ...options.store, volumes }, files };
   }
 
   kill(): void {

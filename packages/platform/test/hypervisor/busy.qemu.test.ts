@@ -61,6 +61,7 @@ test(`${BOOTS} cold boots in a row while every CPU is busy: none hangs`, { timeo
         bundle,
         image: image.rootfs,
         layer,
+        volumes: [],
         memory,
         runDir: run,
         consoleLog,

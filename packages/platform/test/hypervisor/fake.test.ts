@@ -24,6 +24,7 @@ describeHypervisor("the fake", async () => {
         bundle: { version: "1", kernel: "", initrd: "" },
         image: "",
         layer: "",
+        volumes: [],
         memory: join(runDir, "memory"),
         runDir,
         consoleLog: "",
@@ -38,6 +39,7 @@ describeHypervisor("the fake", async () => {
       workdir: "/",
       network: { address: "10.0.2.15/24", gateway: "10.0.2.2", dns: "10.0.2.3", hosts: [] },
       ports: [8080],
+      volumes: [],
     }),
     request: async (spec) => {
       const guest = host.guest(spec.machineId);

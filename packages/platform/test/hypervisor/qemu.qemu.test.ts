@@ -40,6 +40,7 @@ describeHypervisor("QEMU", async () => {
         bundle,
         image: image.rootfs,
         layer,
+        volumes: [],
         memory,
         runDir: run,
         consoleLog: console,
@@ -54,6 +55,7 @@ describeHypervisor("QEMU", async () => {
       workdir: image.config.workingDir,
       network: spec.network.guest,
       ports: [8080],
+      volumes: [],
     }),
     request: async (spec) => {
       if (spec.network.mode !== "user") throw new Error("not a user network");

@@ -29,13 +29,36 @@ describe("what registries write", () => {
         ["bearer", { realm: "https://x.example/token?a=1" }],
       ],
     ],
-    ["Negotiate, Basic realm=x", [["negotiate", {}], ["basic", { realm: "x" }]]],
-    ["Negotiate abc==, Basic realm=x", [["negotiate", {}], ["basic", { realm: "x" }]]],
+    [
+      "Negotiate, Basic realm=x",
+      [
+        ["negotiate", {}],
+        ["basic", { realm: "x" }],
+      ],
+    ],
+    [
+      "Negotiate abc==, Basic realm=x",
+      [
+        ["negotiate", {}],
+        ["basic", { realm: "x" }],
+      ],
+    ],
     ["Basic", [["basic", {}]]],
     ["", []],
     [",, ,", []],
     ['Bearer realm="never closed', [["bearer", {}]]],
-    ['Bearer __proto__="x", constructor="y"', [["bearer", Object.fromEntries([["__proto__", "x"], ["constructor", "y"]])]]],
+    [
+      'Bearer __proto__="x", constructor="y"',
+      [
+        [
+          "bearer",
+          Object.fromEntries([
+            ["__proto__", "x"],
+            ["constructor", "y"],
+          ]),
+        ],
+      ],
+    ],
   ])("%s", (header, challenges) => {
     expect(read(header)).toEqual(challenges);
   });
@@ -82,13 +105,25 @@ describe("any header", () => {
   it("at all is read in no great time, and never throws", () => {
     const piece = fc.constantFrom("Bearer ", "Basic", "realm", "=", '"', "\\", ",", " ", "a", "é", "==", "\t");
     fc.assert(
-      fc.property(fc.oneof(fc.string({ maxLength: 200 }), fc.array(piece, { maxLength: 60 }).map((all) => all.join(""))), (header) => {
-        for (const { scheme } of parseChallenges(header)) expect(scheme).toBe(scheme.toLowerCase());
-      }),
+      fc.property(
+        fc.oneof(
+          fc.string({ maxLength: 200 }),
+          fc.array(piece, { maxLength: 60 }).map((all) => all.join("")),
+        ),
+        (header) => {
+          for (const { scheme } of parseChallenges(header)) expect(scheme).toBe(scheme.toLowerCase());
+        },
+      ),
       { numRuns: 3000 },
     );
     const start = performance.now();
-    for (const header of ['a="'.repeat(6000), "a ".repeat(8000), `a b=${"\\".repeat(16_000)}`, "a=".repeat(8000), " ".repeat(16_000)])
+    for (const header of [
+      'a="'.repeat(6000),
+      "a ".repeat(8000),
+      `a b=${"\\".repeat(16_000)}`,
+      "a=".repeat(8000),
+      " ".repeat(16_000),
+    ])
       parseChallenges(header);
     expect(performance.now() - start).toBeLessThan(500);
   });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as delay, setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { ImageStore } from "../../src/images/contract.ts";
+import { Holds } from "../../src/images/holds.ts";
 import { openImageStore } from "../../src/images/index.ts";
 import { LayerCache } from "../../src/images/layers.ts";
 import { makeLayout, temporaryFolder } from "./fixtures.ts";
@@ -67,21 +68,26 @@ it("every machine that was made has its image, whenever a collection comes", { t
   }
 });
 
-it("an image that is just going is built again for who asks meanwhile", async () => {
-  const ref = `oci:${await makeLayout(folder, "app")}`;
-  const { digest } = await store.ensure(ref);
-  let asked: ReturnType<ImageStore["hold"]> | undefined;
-  const inUse = new Set<string>();
-  let looks = 0;
-  const collected = await store.collect(() => {
-    // The last look before the deletion: from here on nothing can save the image.
-    if (++looks === 2) queueMicrotask(() => (asked = store.hold(ref)));
-    return inUse;
+it("who asks for what is just going is answered when it is gone", async () => {
+  const holds = new Holds();
+  const gone = Promise.withResolvers<void>();
+  const removed = holds.remove("app", () => gone.promise);
+  let taken = false;
+  const take = holds.take("app").then((release) => {
+    taken = true;
+    return release;
   });
-  expect(collected).toEqual([digest]);
-  using image = (await asked) ?? (await store.hold(ref));
-  expect(existsSync(image.rootfs)).toBe(true);
-}, 20_000);
+  await turn();
+  expect(taken).toBe(false);
+  gone.resolve();
+  expect(await removed).toBe(true);
+  const release = await take;
+  const never = () => Promise.reject(new Error("it is held"));
+  expect(await holds.remove("app", never)).toBe(false);
+  release();
+  release();
+  expect(await holds.remove("app", () => Promise.resolve())).toBe(true);
+});
 
 it("an image that was used lately is kept for a while", async () => {
   const image = await store.ensure(`oci:${await makeLayout(folder, "app")}`);

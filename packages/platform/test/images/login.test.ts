@@ -80,6 +80,13 @@ describe("a registry with htpasswd", () => {
     expect(await logins.list()).toHaveLength(2);
   });
 
+  it("is not entered with logins that cannot be read, and what is in them is not said", async () => {
+    await writeFile(join(dataDir, "registries.json"), '{"x":{"password":"s3cret');
+    const error = await images.ensure(`${closed.host}/me/secret:1`).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ code: "unavailable", message: expect.stringContaining("Repair it") });
+    expect(String(error)).not.toContain("s3cret");
+  });
+
   it("is entered with docker's login when the platform has none", async () => {
     const auth = Buffer.from(`${LOGIN.username}:${LOGIN.password}`).toString("base64");
     await mkdir(join(dataDir, ".docker"));

@@ -208,8 +208,9 @@ describe("what a registry may not do", () => {
 
   it("redirects to storage are followed, over and over again they are not, nor away from TLS", async () => {
     const storage = await line();
-    const leading = await line((request): Mischief =>
-      large(request) ? { status: 307, headers: { location: `http://${storage.host}${request.url}` } } : {},
+    const leading = await line(
+      (request): Mischief =>
+        large(request) ? { status: 307, headers: { location: `http://${storage.host}${request.url}` } } : {},
     );
     const image = await (await open()).ensure(`${leading.host}/big:1`);
     expect(await readRootfs(image.rootfs, "app/content")).toBe("big");

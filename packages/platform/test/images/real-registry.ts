@@ -21,15 +21,15 @@ export interface RealRegistry {
   stop(): Promise<void>;
 }
 
-/** A registry with its data below `folder`; with `login` it lets nobody else in (htpasswd, Basic). */
-export async function startRegistry(folder: string, { login = false } = {}): Promise<RealRegistry> {
+/** A registry with its data below `folder`; with `login` it lets nobody else in (htpasswd, Basic), with `tls` nobody vouches for it. */
+export async function startRegistry(folder: string, { login = false, tls = false } = {}): Promise<RealRegistry> {
   const host = `127.0.0.1:${await freePort()}`;
   const htpasswd = join(folder, "htpasswd");
   if (login) await writeFile(htpasswd, `${LOGIN.username}:${bcrypt(LOGIN.password)}\n`);
   const config = {
     version: 0.1,
     storage: { filesystem: { rootdirectory: join(folder, "registry") } },
-    http: { addr: host },
+    http: { addr: host, ...(tls && { tls: await makeCertificate(folder) }) },
     ...(login && { auth: { htpasswd: { realm: "test", path: htpasswd } } }),
   };
   const file = join(folder, `registry-${host.replace(":", "-")}.yml`);
@@ -38,7 +38,8 @@ export async function startRegistry(folder: string, { login = false } = {}): Pro
   server.on("error", (error) =>
     console.error(`docker-registry does not start: ${error.message} (npm run setup -- --tests gets it)`),
   );
-  const status = login ? 401 : 200;
+  // A server of TLS answers plain HTTP with 400.
+  const status = tls ? 400 : login ? 401 : 200;
   await vi.waitFor(async () => expect((await fetch(`http://${host}/v2/`)).status).toBe(status), { timeout: 10_000 });
   const creds = login ? ["--dest-creds", `${LOGIN.username}:${LOGIN.password}`] : [];
   return {
@@ -52,6 +53,14 @@ export async function startRegistry(folder: string, { login = false } = {}): Pro
       if (server.exitCode === null && server.kill()) await new Promise((resolve) => server.once("exit", resolve));
     },
   };
+}
+
+/** A certificate that is signed by itself. */
+async function makeCertificate(folder: string): Promise<{ certificate: string; key: string }> {
+  const [certificate, key] = [join(folder, "registry.crt"), join(folder, "registry.key")];
+  const options = ["-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=test", "-days", "1"];
+  execFileSync("openssl", ["req", ...options, "-out", certificate, "-keyout", key], { stdio: "ignore" });
+  return { certificate, key };
 }
 
 /** A password as htpasswd files have it: by Perl, which every Debian has, and the C library. */

@@ -95,3 +95,14 @@ it("needs the registry for a tag, and not for a cached digest, when it is gone",
     execFileSync("kill", ["-CONT", String(registry.process.pid)]);
   }
 });
+
+it("speaks TLS where a registry on loopback does, whoever vouches for it", async () => {
+  const secure = await startRegistry(folder, { tls: true });
+  try {
+    await secure.push(await makeLayout(folder, "tls"), "tls:1");
+    const image = await store.ensure(`${secure.host}/tls:1`);
+    expect(await readRootfs(image.rootfs, "app/content")).toBe("tls");
+  } finally {
+    await secure.stop();
+  }
+});

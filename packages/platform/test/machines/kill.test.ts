@@ -6,6 +6,8 @@ import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-worl
 import { Mortality } from "../helpers/mortal.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
+/** With a volume, which is the same one all its life. */
+const KEEPING = { ...SMALL, mounts: [{ volume: "data", path: "/data" }] };
 let world: World | undefined;
 
 afterEach(async () => {
@@ -20,7 +22,7 @@ async function life(
   seen: { id?: string; nonce?: string; updated?: boolean },
 ): Promise<void> {
   machines.createApp("shop");
-  const { record } = await machines.create("shop", { name: "one", config: SMALL });
+  const { record } = await machines.create("shop", { name: "one", config: KEEPING });
   seen.id = record.id;
   const reach = (state: "running" | "suspended" | "stopped" | "destroyed") =>
     machines.wait("shop", record.id, [state], TIMEOUT);
@@ -36,7 +38,7 @@ async function life(
   await reach("running");
   delete seen.nonce;
   seen.updated = true;
-  await machines.update("shop", record.id, { ...SMALL, image: "app:2" });
+  await machines.update("shop", record.id, { ...KEEPING, image: "app:2" });
   await reach("running");
   machines.stop("shop", record.id);
   await reach("stopped");
@@ -46,7 +48,7 @@ async function life(
   await reach("suspended");
   machines.setSecrets("shop", { API_KEY: "new" });
   await reach("suspended");
-  await machines.update("shop", record.id, SMALL);
+  await machines.update("shop", record.id, KEEPING);
   await reach("suspended");
   machines.destroy("shop", record.id);
   await reach("destroyed");
@@ -100,6 +102,7 @@ describe.each(["before", "after"] as const)("killed %s", (when) => {
         if (seen.nonce !== undefined && seen.updated !== true) expect(answer?.nonce).toBe(seen.nonce);
         machines.suspend("shop", id);
         await machines.wait("shop", id, ["suspended"], TIMEOUT);
+        expect(record.config.mounts?.map(({ volume }) => volume)).toEqual(store.volumes.list().map((volume) => volume.id));
         machines.destroy("shop", id);
         await machines.wait("shop", id, ["destroyed"], TIMEOUT);
       }

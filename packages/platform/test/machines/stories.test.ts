@@ -262,7 +262,7 @@ describe("wrong states and wrong names", () => {
       details: { field: "config.stop_config.signal" },
     });
     const volume = machines.create("shop", { config: { ...SMALL, mounts: [{ path: "/data" }] } });
-    await expect(volume).rejects.toMatchObject({ code: "invalid_argument", details: { field: "config.mounts" } });
+    await expect(volume).rejects.toMatchObject({ code: "invalid_argument", details: { field: "config.mounts[0]" } });
     await machines.deleteApp("shop", { force: true });
     expect(machines.listApps()).toEqual([]);
     machines.createApp("shop");

@@ -62,7 +62,8 @@ export function imageRoutes(app: Api, { images }: ApiDeps): void {
     {
       schema: {
         tags,
-        summary: "Have an image ready, and hear how far it is: a JSON object a line, the last one with `done` or `error`",
+        summary:
+          "Have an image ready, and hear how far it is: a JSON object a line, the last one with `done` or `error`",
         querystring: NoQuery,
         body: PullBody,
         response: {

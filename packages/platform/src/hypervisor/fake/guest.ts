@@ -22,6 +22,8 @@ export interface FakeGuestState {
 export class FakeGuest {
   /** The environment that it was configured with; a guest that was resumed was not. */
   readonly env: Record<string, string> = {};
+  /** Its volumes' disks and paths, likewise. */
+  readonly volumes: string[] = [];
   state: FakeGuestState = {
     nonce: randomUUID(),
     count: 0,
@@ -65,6 +67,11 @@ export class FakeGuest {
   resume(): void {
     this.#paused = false;
     this.#work();
+  }
+
+  /** Its app stands still, and its disks do. */
+  get quiet(): boolean {
+    return this.#quiet;
   }
 
   /** The app answers a request; undefined while the guest stands still. */
@@ -118,6 +125,7 @@ export class FakeGuest {
 
   #configure(payload: Buffer): void {
     for (const [key, value] of decodeRecords(payload)) {
+      if (key === Key.volume) this.volumes.push(value.toString("utf8"));
       if (key !== Key.env) continue;
       const line = value.toString("utf8");
       const at = line.indexOf("=");

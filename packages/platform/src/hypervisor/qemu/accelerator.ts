@@ -124,7 +124,7 @@ async function bootUnderKvm(
     } as const;
     const files = { image, layer, memory: join(folder, "memory"), runDir, consoleLog: join(folder, "console.log") };
     const vmm = await hypervisor.boot(
-      { machineId, cpus: 1, memoryMb: 128, bundle, ...files, network: { ...network, ports: [] } },
+      { machineId, cpus: 1, memoryMb: 128, bundle, ...files, volumes: [], network: { ...network, ports: [] } },
       limit,
     );
     try {

@@ -62,10 +62,21 @@ export function qemuArguments(spec: VmmSpec, { accelerator, cpuModel, incoming }
     ...network(spec),
     ...["-device", "virtio-serial-pci", "-chardev", `socket,id=agent,path=${escape(agent)},server=on,wait=off`],
     ...["-device", `virtserialport,chardev=agent,name=${AGENT_PORT}`],
+    // Last, so that the devices before them stay where they are, however many volumes there are.
+    ...spec.volumes.flatMap(volume),
     ...["-qmp", `unix:${escape(qmp)},server=on,wait=off`],
     ...["-sandbox", SANDBOX],
     ...(incoming ? ["-S", "-incoming", "defer"] : []),
   ];
+}
+
+/**
+ * A flush of the guest is one of the host (`cache=writeback`, QEMU's default, said because what apps have committed
+ * rests on it): what was acknowledged survives the end of QEMU, of the platform and of the power.
+ */
+function volume({ serial, file }: VmmSpec["volumes"][number], index: number): string[] {
+  const drive = `if=none,id=vol${index},file=${escape(file)},format=raw,cache=writeback,discard=unmap,file.locking=on`;
+  return ["-drive", drive, "-device", `virtio-blk-pci,drive=vol${index},serial=${serial}`];
 }
 
 function network({ network: plug }: VmmSpec): string[] {

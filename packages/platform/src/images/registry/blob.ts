@@ -84,7 +84,10 @@ async function fill(
   for await (const chunk of bodyOf(response, patience, signal)) {
     if (at + chunk.length > blob.size) {
       await discard(part);
-      throw new RegistryFault("invalid", `the layer ${blob.digest} is larger than the ${blob.size} bytes it should have`);
+      throw new RegistryFault(
+        "invalid",
+        `the layer ${blob.digest} is larger than the ${blob.size} bytes it should have`,
+      );
     }
     await writeAll(handle, chunk, at);
     hash.update(chunk);

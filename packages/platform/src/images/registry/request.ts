@@ -114,10 +114,11 @@ export async function textOf(
 }
 
 /** Faults of TLS and of addresses stay as they are however often one tries. */
-const LASTING = /^(?:CERT_|ERR_TLS_|ERR_INVALID_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|EPROTO|ERR_SSL_)/;
+const LASTING =
+  /^(?:CERT_|ERR_TLS_|ERR_INVALID_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|EPROTO|ERR_SSL_)/;
 
-function connectionFault(error: Error, host: string, signal: AbortSignal): unknown {
-  if (signal.aborted) return signal.reason;
+function connectionFault(error: Error, host: string, signal: AbortSignal): Error {
+  if (signal.aborted) return signal.reason as Error;
   if (error instanceof RegistryFault) return error;
   const code = codeOf(error);
   const reason = error.message === "aborted" ? "the connection was cut" : error.message || code;

@@ -110,7 +110,7 @@ function complaint(status: number, text: string): string {
     const { errors } = JSON.parse(text) as { errors?: { code?: unknown; message?: unknown }[] };
     const said = errors?.map(({ code, message }) => message ?? code).find((word) => typeof word === "string");
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are taken out of what a stranger wrote
-    if (said) return `${String(said).replace(/[\x00-\x1f\x7f]+/g, " ").slice(0, 200)} (status ${status})`;
+    if (said) return `${said.replace(/[\x00-\x1f\x7f]+/g, " ").slice(0, 200)} (status ${status})`;
   } catch {
     // no registry's words: the status has to do
   }

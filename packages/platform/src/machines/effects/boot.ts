@@ -69,7 +69,8 @@ async function resume(
     const limit = within(context.signal, deps.settings.resumeTimeoutMs, "the resume");
     await deps.files.prepare(record.id);
     await deps.snapshots.stage(record.id, generation);
-    const vmm = await deps.hypervisor.restore((await specOf(context)).spec, usable.devices, limit);
+    const { spec } = await specOf(context, { cold: false });
+    const vmm = await deps.hypervisor.restore(spec, usable.devices, limit);
     const { agent } = await context.attach(vmm);
     // From here on the snapshot is spent, whatever happens: it must be stored before the guest runs.
     context.patch({ snapshot: null, coldReason: CONSUMED });
@@ -118,7 +119,7 @@ async function coldStart(context: EffectContext, reason: string, booted: Booted)
   if (record.resetLayer || !(await deps.files.hasLayer(record.id))) await deps.files.freshLayer(record.id);
   context.patch({ resetLayer: false, coldReason: reason });
   if (!deps.network.owns(record.address)) context.patch({ address: freeAddress(deps) });
-  const { spec, image } = await specOf(context);
+  const { spec, image } = await specOf(context, { cold: true });
   const limit = within(signal, deps.settings.bootTimeoutMs, "the boot");
   context.inside.streams.reset("the machine was started from scratch");
   context.machineLog.newGuest();
@@ -197,8 +198,8 @@ async function imageOf({ deps, record }: EffectContext): Promise<Image> {
   );
 }
 
-async function specOf(context: EffectContext): Promise<{ spec: VmmSpec; image: Image }> {
-  const { deps, record } = context;
+async function specOf(context: EffectContext, { cold }: { cold: boolean }): Promise<{ spec: VmmSpec; image: Image }> {
+  const { deps, record, signal } = context;
   const image = await imageOf(context);
   const bundle = deps.bundles.get(record.bundleVersion);
   if (bundle === undefined) {
@@ -209,6 +210,8 @@ async function specOf(context: EffectContext): Promise<{ spec: VmmSpec; image: I
   }
   const paths = deps.files.paths(record.id);
   const { cpus, memoryMb } = guestSize(record.config);
+  // A guest that goes on where it stood has the disks that it knows, in the size that it knows.
+  const disks = await deps.volumes.disks(record.config.mounts, { grow: cold, signal });
   const network = await deps.network.attach(record, servicePorts(record.config));
   const spec: VmmSpec = {
     machineId: record.id,
@@ -217,6 +220,7 @@ async function specOf(context: EffectContext): Promise<{ spec: VmmSpec; image: I
     bundle,
     image: image.rootfs,
     layer: paths.layer,
+    volumes: disks.map(({ id, file }) => ({ serial: id, file })),
     memory: paths.memory,
     runDir: paths.run,
     consoleLog: paths.console,

@@ -9,6 +9,10 @@ import type { EffectContext, EffectResult } from "./context.ts";
 
 /** From the end of the app to the end of the VMM: a flush of the disks and a power off. */
 const POWER_OFF_MS = 10_000;
+/** The same with volumes, of which every write counts: a memory full of them goes to a slow disk. */
+const UNMOUNT_MS = 60_000;
+/** A machine that is destroyed has volumes to leave in order, but no longer the right to take its time. */
+const LAST_GRACE_MS = 5_000;
 
 /** Stops the guest and forgets its state: memory, snapshot and, at the next start, the writable layer. */
 export async function halt(context: EffectContext): Promise<EffectResult> {
@@ -62,6 +66,7 @@ export async function applyUpdate(context: EffectContext): Promise<EffectResult>
 /** Deletes everything that the machine has on the host. */
 export async function remove(context: EffectContext): Promise<EffectResult> {
   try {
+    if (hasVolumes(context)) await endGuest(context);
     await context.kill();
     await context.deps.network.detach(context.record.id);
     await context.machineLog.end();
@@ -91,12 +96,17 @@ async function endGuest(context: EffectContext): Promise<void> {
   // A machine that is destroyed is not waited for.
   if (context.exit === undefined && record.state !== "destroying")
     await abortable(deps.finishRequests?.(record.id) ?? Promise.resolve(), signal).catch(() => {});
-  const { signal: number, graceMs } = stopOf(record.config, image?.config);
+  const { signal: number, graceMs: wanted } = stopOf(record.config, image?.config);
+  const graceMs = record.state === "destroying" ? Math.min(wanted, LAST_GRACE_MS) : wanted;
   live.agent.stop(number, graceMs);
-  const tooLong = delay(graceMs + POWER_OFF_MS, undefined, { ref: false });
+  const tooLong = delay(graceMs + (hasVolumes(context) ? UNMOUNT_MS : POWER_OFF_MS), undefined, { ref: false });
   // Superseded (destroy): no more patience with the app.
   await abortable(Promise.race([live.vmm.exited, tooLong]), signal).catch(() => {});
   await context.kill();
+}
+
+function hasVolumes({ record }: EffectContext): boolean {
+  return (record.config.mounts ?? []).length > 0;
 }
 
 async function forgetState({ deps, record }: EffectContext): Promise<void> {

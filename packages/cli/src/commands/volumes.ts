@@ -1,0 +1,183 @@
+/** `hibernaut volumes` */
+import type { Volume, VolumeSnapshot } from "@hibernaut/client";
+import { command, type Noun } from "../command.ts";
+import { UsageError } from "../failure.ts";
+import { ago, confirm, megabytes, table } from "../terminal.ts";
+
+const ID = [{ usage: "<id>", description: "id of the volume, from `volumes list`" }];
+const DEFAULT_SIZE_GB = 1;
+
+const create = command<{ size?: number; snapshotId?: string; snapshotRetention?: number }>({
+  name: "create",
+  summary: "Make a volume",
+  description: "A machine that mounts a volume of this name gets it, if no other machine has it.",
+  arguments: [{ usage: "<name>", description: "name of the volume; several may have the same" }],
+  options: [
+    {
+      flags: "-s, --size <gb>",
+      description: `size in GB (default: the snapshot's, else ${DEFAULT_SIZE_GB})`,
+      minimum: 1,
+    },
+    { flags: "--snapshot-id <id>", description: "begin with what this snapshot of a volume holds" },
+    { flags: "--snapshot-retention <days>", description: "how long its snapshots are kept (default: 5)", minimum: 1 },
+  ],
+  ofApp: true,
+  examples: [
+    "hibernaut volumes create data --size 2 --app shop",
+    "hibernaut volumes create data --snapshot-id vs_0123456789abcdef --app shop",
+  ],
+  async run(context, [name = ""], { size, snapshotId, snapshotRetention }) {
+    const client = await context.client();
+    const making = client.createVolume(context.app, {
+      name,
+      ...(size !== undefined && { size_gb: size }),
+      ...(snapshotId !== undefined && { snapshot_id: snapshotId }),
+      ...(snapshotRetention !== undefined && { snapshot_retention: snapshotRetention }),
+    });
+    const volume = await context.progress(`Making volume ${name}`, making);
+    const text = `Volume ${volume.id} (${name}, ${volume.size_gb} GB) is made. Mount it: hibernaut machine run <image> --volume ${name}:/data`;
+    return { document: volume, text };
+  },
+});
+
+const list = command({
+  name: "list",
+  summary: "List the volumes of an app",
+  ofApp: true,
+  examples: ["hibernaut volumes list --app shop"],
+  async run(context) {
+    const volumes = await (await context.client()).listVolumes(context.app);
+    const rows = volumes.map((volume) => [
+      volume.id,
+      volume.name,
+      `${volume.size_gb} GB`,
+      volume.attached_machine_id ?? "-",
+      volume.state,
+      ago(volume.created_at),
+    ]);
+    const text =
+      volumes.length === 0
+        ? `App ${context.app} has no volumes.`
+        : table([["ID", "NAME", "SIZE", "MACHINE", "STATE", "CREATED"], ...rows]);
+    return { document: volumes, text };
+  },
+});
+
+const show = command({
+  name: "show",
+  summary: "Show a volume",
+  arguments: ID,
+  ofApp: true,
+  examples: ["hibernaut volumes show vol_0123456789abcdef --app shop"],
+  async run(context, [id = ""]) {
+    const volume = await (await context.client()).getVolume(context.app, id);
+    return { document: volume, text: volumeText(volume) };
+  },
+});
+
+const extend = command<{ size?: number }>({
+  name: "extend",
+  summary: "Make a volume larger",
+  description: "Its machine has the new size from its next cold start on. A volume never becomes smaller.",
+  arguments: ID,
+  options: [{ flags: "-s, --size <gb>", description: "the new size in GB", minimum: 1 }],
+  ofApp: true,
+  examples: ["hibernaut volumes extend vol_0123456789abcdef --size 10 --app shop"],
+  async run(context, [id = ""], { size }) {
+    if (size === undefined) throw new UsageError("No size is named. Add --size with the new size in GB.");
+    const { volume, needsRestart } = await (await context.client()).extendVolume(context.app, id, size);
+    const { attached_machine_id: machine } = volume;
+    const next = needsRestart ? ` Its machine sees that after: hibernaut machine restart ${machine}` : "";
+    return { document: { volume, needs_restart: needsRestart }, text: `Volume ${id} has ${size} GB.${next}` };
+  },
+});
+
+const destroy = command<{ yes?: boolean }>({
+  name: "destroy",
+  summary: "Destroy a volume with all that is on it, and its snapshots",
+  description: "A volume that a machine has is not destroyed.",
+  arguments: ID,
+  options: [{ flags: "-y, --yes", description: "do not ask" }],
+  ofApp: true,
+  examples: ["hibernaut volumes destroy vol_0123456789abcdef --app shop"],
+  async run(context, [id = ""], { yes = false }) {
+    const client = await context.client();
+    if (!yes) {
+      const { name, size_gb: size } = await client.getVolume(context.app, id);
+      const { length } = await client.listVolumeSnapshots(context.app, id);
+      await agree(`Volume ${id} (${name}, ${size} GB) and its ${length} snapshot(s) will be gone for good.`);
+    }
+    await client.destroyVolume(context.app, id);
+    return { document: { id, ok: true }, text: `Volume ${id} is gone.` };
+  },
+});
+
+const snapshots = command({
+  name: "snapshots",
+  summary: "List, create or destroy the snapshots of a volume",
+  description:
+    "A snapshot is the volume as it is at that moment. It is deleted with its volume, and after the days that the volume keeps snapshots.",
+  arguments: [
+    { usage: "<what>", description: "list, create or destroy" },
+    ...ID,
+    { usage: "[snapshot]", description: "id of the snapshot to destroy" },
+  ],
+  ofApp: true,
+  examples: [
+    "hibernaut volumes snapshots create vol_0123456789abcdef --app shop",
+    "hibernaut volumes snapshots list vol_0123456789abcdef --app shop",
+    "hibernaut volumes snapshots destroy vol_0123456789abcdef vs_0123456789abcdef --app shop",
+  ],
+  async run(context, [what = "", id = "", snapshotId]) {
+    const client = await context.client();
+    if (what === "list") {
+      const found = await client.listVolumeSnapshots(context.app, id);
+      return { document: found, text: found.length === 0 ? `Volume ${id} has no snapshots.` : snapshotTable(found) };
+    }
+    if (what === "create") {
+      const made = await context.progress(`Copying volume ${id}`, client.createVolumeSnapshot(context.app, id));
+      const text = `Snapshot ${made.id} is made. Go back to it: hibernaut volumes create <name> --snapshot-id ${made.id}`;
+      return { document: made, text };
+    }
+    if (what !== "destroy") throw new UsageError(`\`${what}\` is none of list, create and destroy.`);
+    if (snapshotId === undefined)
+      throw new UsageError("No snapshot is named. Add its id, from `volumes snapshots list`.");
+    await client.destroyVolumeSnapshot(context.app, id, snapshotId);
+    return { document: { id: snapshotId, ok: true }, text: `Snapshot ${snapshotId} is gone.` };
+  },
+});
+
+async function agree(warning: string): Promise<void> {
+  if (!process.stdin.isTTY) throw new UsageError(`Nothing was destroyed. ${warning} Add --yes to agree.`);
+  if (!(await confirm(`${warning} Go on?`))) throw new UsageError("Nothing was destroyed.");
+}
+
+function volumeText(volume: Volume): string {
+  return table([
+    ["id", volume.id],
+    ["name", volume.name],
+    ["size", `${volume.size_gb} GB`],
+    ["state", volume.state],
+    ["machine", volume.attached_machine_id ?? "-"],
+    ["snapshots kept", `${volume.snapshot_retention} d`],
+    ["created", volume.created_at],
+  ]);
+}
+
+function snapshotTable(found: readonly VolumeSnapshot[]): string {
+  const rows = found.map((snapshot) => [
+    snapshot.id,
+    `${snapshot.volume_size} GB`,
+    megabytes(snapshot.size),
+    snapshot.status,
+    ago(snapshot.created_at),
+  ]);
+  return table([["ID", "VOLUME", "ON DISK", "STATE", "CREATED"], ...rows]);
+}
+
+/** The commands about volumes. */
+export const volumes: Noun = {
+  name: "volumes",
+  summary: "Disks that outlive machines",
+  commands: [create, list, show, extend, destroy, snapshots],
+};

@@ -1,0 +1,168 @@
+/** `/v1/apps/{app_name}/volumes`: disks that outlive machines, with Fly's field names. */
+import { HibernautError } from "../../errors.ts";
+import type { VolumeSnapshotRecord, VolumeView } from "../../volumes/contract.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import {
+  AppParams,
+  CreateVolumeBody,
+  ExtendVolumeBody,
+  ExtendVolumeReply,
+  NoQuery,
+  Ok,
+  replies,
+  VolumeList,
+  VolumeParams,
+  VolumeReply,
+  VolumeSnapshotList,
+  VolumeSnapshotParams,
+  VolumeSnapshotReply,
+  type VolumeSnapshotWire,
+  type VolumeWire,
+} from "../schemas.ts";
+
+/** Registers the routes of volumes. */
+export function volumeRoutes(app: Api, { volumes, platform: { region } }: ApiDeps): void {
+  const path = "/v1/apps/:app_name/volumes";
+  const common = { tags: ["volumes"], querystring: NoQuery };
+  const wire = (volume: VolumeView) => volumeWire(volume, region);
+
+  app.get(
+    path,
+    { schema: { ...common, summary: "List an app's volumes", params: AppParams, response: replies(200, VolumeList) } },
+    async ({ params }) => volumes.list(params.app_name).map(wire),
+  );
+
+  app.post(
+    path,
+    {
+      schema: {
+        ...common,
+        summary: "Make a volume, empty or of a snapshot",
+        params: AppParams,
+        body: CreateVolumeBody,
+        response: replies(201, VolumeReply),
+      },
+    },
+    async ({ params, body }, reply) => {
+      if (body.region !== undefined && body.region !== region)
+        throw new HibernautError("invalid_argument", `There is no region ${body.region} here; the only one is ${region}.`);
+      const { name, size_gb: sizeGb, snapshot_id: snapshotId, snapshot_retention: snapshotRetention } = body;
+      const made = await volumes.create(params.app_name, { name, sizeGb, snapshotId, snapshotRetention });
+      return reply.code(201).send(wire(made));
+    },
+  );
+
+  app.get(
+    `${path}/:volume_id`,
+    { schema: { ...common, summary: "Show a volume", params: VolumeParams, response: replies(200, VolumeReply) } },
+    async ({ params }) => wire(volumes.get(params.app_name, params.volume_id)),
+  );
+
+  app.delete(
+    `${path}/:volume_id`,
+    {
+      schema: {
+        ...common,
+        summary: "Destroy a volume that no machine has, with its snapshots",
+        params: VolumeParams,
+        response: replies(200, Ok),
+      },
+    },
+    async ({ params }) => {
+      await volumes.destroy(params.app_name, params.volume_id);
+      return { ok: true as const };
+    },
+  );
+
+  app.put(
+    `${path}/:volume_id/extend`,
+    {
+      schema: {
+        ...common,
+        summary: "Make a volume larger, from its machine's next cold start on",
+        params: VolumeParams,
+        body: ExtendVolumeBody,
+        response: replies(200, ExtendVolumeReply),
+      },
+    },
+    async ({ params, body }) => {
+      const { volume, needsRestart } = volumes.extend(params.app_name, params.volume_id, body.size_gb);
+      return { volume: wire(volume), needs_restart: needsRestart };
+    },
+  );
+
+  snapshotRoutes(app, { volumes });
+}
+
+function snapshotRoutes(app: Api, { volumes }: Pick<ApiDeps, "volumes">): void {
+  const path = "/v1/apps/:app_name/volumes/:volume_id/snapshots";
+  const common = { tags: ["volumes"], querystring: NoQuery };
+  const wire = (snapshot: VolumeSnapshotRecord, { snapshotRetention }: VolumeView): VolumeSnapshotWire => ({
+    id: snapshot.id,
+    status: snapshot.state,
+    size: snapshot.sizeBytes,
+    volume_size: snapshot.sizeGb,
+    retention_days: snapshotRetention,
+    created_at: snapshot.createdAt,
+  });
+
+  app.get(
+    path,
+    {
+      schema: {
+        ...common,
+        summary: "List a volume's snapshots, newest first",
+        params: VolumeParams,
+        response: replies(200, VolumeSnapshotList),
+      },
+    },
+    async ({ params: { app_name: name, volume_id: id } }) => {
+      const volume = volumes.get(name, id);
+      return (await volumes.listSnapshots(name, id)).map((snapshot) => wire(snapshot, volume));
+    },
+  );
+
+  app.post(
+    path,
+    {
+      schema: {
+        ...common,
+        summary: "Keep the volume as it is now",
+        params: VolumeParams,
+        response: replies(201, VolumeSnapshotReply),
+      },
+    },
+    async ({ params: { app_name: name, volume_id: id } }, reply) =>
+      reply.code(201).send(wire(await volumes.snapshot(name, id), volumes.get(name, id))),
+  );
+
+  app.delete(
+    `${path}/:snapshot_id`,
+    {
+      schema: {
+        ...common,
+        summary: "Delete a snapshot of a volume",
+        params: VolumeSnapshotParams,
+        response: replies(200, Ok),
+      },
+    },
+    async ({ params }) => {
+      await volumes.destroySnapshot(params.app_name, params.volume_id, params.snapshot_id);
+      return { ok: true as const };
+    },
+  );
+}
+
+function volumeWire({ id, name, state, sizeGb, machineId, snapshotRetention, createdAt }: VolumeView, region: string): VolumeWire {
+  return {
+    id,
+    name,
+    state,
+    size_gb: sizeGb,
+    region,
+    encrypted: false,
+    attached_machine_id: machineId,
+    snapshot_retention: snapshotRetention,
+    created_at: createdAt,
+  };
+}

@@ -1,0 +1,48 @@
+/** Volumes of apps, and their snapshots, in the database. */
+import type { Database } from "better-sqlite3";
+import type { VolumeRecord, VolumeSnapshotRecord } from "../volumes/contract.ts";
+import type { VolumeStore } from "./contract.ts";
+
+/** The repository over an open, migrated database. */
+export function volumeStore(db: Database): VolumeStore {
+  const columns =
+    "id, app, name, size_gb AS sizeGb, state, snapshot_retention AS snapshotRetention, created_at AS createdAt";
+  const snapshotColumns =
+    "id, volume_id AS volumeId, size_gb AS sizeGb, size_bytes AS sizeBytes, state, created_at AS createdAt";
+  const insert = db.prepare<VolumeRecord>(`
+    INSERT INTO volumes (id, app, name, size_gb, state, snapshot_retention, created_at)
+    SELECT @id, @app, @name, @sizeGb, @state, @snapshotRetention, @createdAt WHERE EXISTS (SELECT 1 FROM apps WHERE name = @app)
+  `);
+  const update = db.prepare<VolumeRecord>("UPDATE volumes SET size_gb = @sizeGb, state = @state WHERE id = @id");
+  const remove = db.prepare<[string]>("DELETE FROM volumes WHERE id = ?");
+  const get = db.prepare<[string], VolumeRecord>(`SELECT ${columns} FROM volumes WHERE id = ?`);
+  const listAll = db.prepare<[], VolumeRecord>(`SELECT ${columns} FROM volumes ORDER BY seq`);
+  const listApp = db.prepare<[string], VolumeRecord>(`SELECT ${columns} FROM volumes WHERE app = ? ORDER BY seq`);
+  const insertSnapshot = db.prepare<VolumeSnapshotRecord>(`
+    INSERT INTO volume_snapshots (id, volume_id, size_gb, size_bytes, state, created_at)
+    VALUES (@id, @volumeId, @sizeGb, @sizeBytes, @state, @createdAt)
+  `);
+  const updateSnapshot = db.prepare<VolumeSnapshotRecord>(
+    "UPDATE volume_snapshots SET size_bytes = @sizeBytes, state = @state WHERE id = @id",
+  );
+  const removeSnapshot = db.prepare<[string]>("DELETE FROM volume_snapshots WHERE id = ?");
+  const getSnapshot = db.prepare<[string], VolumeSnapshotRecord>(
+    `SELECT ${snapshotColumns} FROM volume_snapshots WHERE id = ?`,
+  );
+  const listSnapshots = db.prepare<[string], VolumeSnapshotRecord>(
+    `SELECT ${snapshotColumns} FROM volume_snapshots WHERE volume_id = ? ORDER BY seq DESC`,
+  );
+
+  return {
+    insert: (volume) => insert.run(volume).changes === 1,
+    update: (volume) => void update.run(volume),
+    remove: (id) => void remove.run(id),
+    get: (id) => get.get(id),
+    list: (app) => (app === undefined ? listAll.all() : listApp.all(app)),
+    insertSnapshot: (snapshot) => void insertSnapshot.run(snapshot),
+    updateSnapshot: (snapshot) => void updateSnapshot.run(snapshot),
+    removeSnapshot: (id) => void removeSnapshot.run(id),
+    getSnapshot: (id) => getSnapshot.get(id),
+    listSnapshots: (volumeId) => listSnapshots.all(volumeId),
+  };
+}

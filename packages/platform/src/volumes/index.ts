@@ -1,0 +1,271 @@
+/** Volumes on this host's disk: the implementation of {@link VolumeService}. */
+import { HibernautError } from "../errors.ts";
+import type { MachineRecord } from "../machines/types.ts";
+import type { Store } from "../store/contract.ts";
+import type {
+  CreateVolume,
+  HeldMounts,
+  Mount,
+  VolumeDisk,
+  VolumeRecord,
+  VolumeService,
+  VolumeSnapshotRecord,
+  VolumeView,
+} from "./contract.ts";
+import type { VolumeFiles } from "./files.ts";
+import {
+  checkName,
+  chooseVolume,
+  DEFAULT_RETENTION_DAYS,
+  DEFAULT_SIZE_GB,
+  newId,
+  resolved,
+  volumesOf,
+  wantedOf,
+} from "./rules.ts";
+import { type HoldStill, VolumeSnapshots } from "./snapshots.ts";
+import { Turns } from "./turns.ts";
+
+export interface VolumesOptions {
+  store: Pick<Store, "apps" | "machines" | "volumes">;
+  files: VolumeFiles;
+  /** Has a running machine stand still with its disks flushed while the work goes on. */
+  holdStill: HoldStill;
+  /** Told what people should know, e.g. of files that belong to no volume. */
+  onTrouble(message: string): void;
+}
+
+/**
+ * Which machine has a volume is stored with the machine and nowhere else: both are never at odds. What is decided here is
+ * decided in one go, without waiting, so that two machines never get the same volume.
+ */
+export class Volumes implements VolumeService {
+  readonly #options: VolumesOptions;
+  readonly #snapshots: VolumeSnapshots;
+  readonly #turns = new Turns();
+  /** Promised to machines that are about to be stored. */
+  readonly #held = new Set<string>();
+
+  constructor(options: VolumesOptions) {
+    this.#options = options;
+    const { store, files, holdStill } = options;
+    const machineOf = (id: string) => this.#machineOf(id);
+    this.#snapshots = new VolumeSnapshots({ store: store.volumes, files, holdStill, turns: this.#turns, machineOf });
+  }
+
+  /** Takes away what a platform that died left half made or half deleted. Call once, before anything else. */
+  async recover(): Promise<void> {
+    const { store, files, onTrouble } = this.#options;
+    for (const volume of store.volumes.list()) {
+      if (volume.state !== "created") await this.#remove(volume);
+      else await this.#snapshots.recover(volume);
+    }
+    const known = new Set(store.volumes.list().map(({ id }) => id));
+    const strays = (await files.folders()).filter((name) => name.startsWith("vol_") && !known.has(name));
+    if (strays.length > 0)
+      onTrouble(`${files.root} holds ${strays.join(", ")}, which the database does not know. They are left alone.`);
+  }
+
+  /** Deletes snapshots that are over their retention, from time to time. Returns how to stop that. */
+  startExpiry(everyMs: number): () => void {
+    const expire = async () => {
+      for (const volume of this.#options.store.volumes.list()) await this.#snapshots.expire(volume);
+    };
+    const timer = setInterval(() => void expire().catch((error) => this.#options.onTrouble(String(error))), everyMs);
+    timer.unref();
+    return () => clearInterval(timer);
+  }
+
+  list(app: string): VolumeView[] {
+    this.#requireApp(app);
+    return this.#options.store.volumes.list(app).map((volume) => this.#view(volume));
+  }
+
+  get(app: string, id: string): VolumeView {
+    return this.#view(this.#find(app, id));
+  }
+
+  async create(app: string, { name, sizeGb, snapshotRetention, snapshotId }: CreateVolume): Promise<VolumeView> {
+    this.#requireApp(app);
+    checkName(name);
+    const snapshot = snapshotId === undefined ? undefined : this.#snapshots.find(app, snapshotId);
+    const least = snapshot?.sizeGb ?? DEFAULT_SIZE_GB;
+    if (sizeGb !== undefined && sizeGb < least)
+      throw new HibernautError("invalid_argument", `Snapshot ${snapshotId} needs a volume of at least ${least} GB.`, {
+        field: "size_gb",
+        minimum: least,
+      });
+    const retention = snapshotRetention ?? DEFAULT_RETENTION_DAYS;
+    const volume = { ...newVolume(app, name, sizeGb ?? least), snapshotRetention: retention };
+    return this.#view(await this.#make(volume, snapshot));
+  }
+
+  extend(app: string, id: string, sizeGb: number): { volume: VolumeView; needsRestart: boolean } {
+    const volume = this.#whole(app, id);
+    if (sizeGb < volume.sizeGb)
+      throw new HibernautError(
+        "invalid_argument",
+        `Volume ${id} has ${volume.sizeGb} GB and cannot become smaller. Make a smaller one and copy what it should hold.`,
+        { field: "size_gb", minimum: volume.sizeGb },
+      );
+    // Its file follows at the next cold start: a guest that runs or sleeps has the size it found.
+    const extended = { ...volume, sizeGb };
+    this.#options.store.volumes.update(extended);
+    const machine = this.#machineOf(id);
+    const needsRestart = machine !== undefined && sizeGb > volume.sizeGb && hasGuest(machine);
+    return { volume: this.#view(extended), needsRestart };
+  }
+
+  async destroy(app: string, id: string): Promise<void> {
+    const volume = this.#whole(app, id);
+    const reason = this.#taken(id);
+    if (reason !== undefined)
+      throw new HibernautError(
+        "failed_precondition",
+        `Volume ${id} cannot be destroyed: ${reason}. Destroy that machine first, or update it to do without the volume.`,
+        { volume_id: id, machine_id: this.#machineOf(id)?.id ?? null },
+      );
+    // Stored now: from here on no machine gets it, and a platform that dies goes on with it.
+    this.#options.store.volumes.update({ ...volume, state: "destroying" });
+    await this.#turns.take(id, () => this.#remove(volume));
+  }
+
+  async destroyAll(app: string): Promise<void> {
+    for (const { id, state } of this.list(app)) {
+      if (state === "created") await this.destroy(app, id);
+      else await this.#turns.take(id, async () => {}); // somebody else is at it
+    }
+  }
+
+  async listSnapshots(app: string, id: string): Promise<VolumeSnapshotRecord[]> {
+    return this.#snapshots.list(this.#find(app, id));
+  }
+
+  async snapshot(app: string, id: string): Promise<VolumeSnapshotRecord> {
+    return this.#snapshots.create(this.#whole(app, id));
+  }
+
+  async destroySnapshot(app: string, id: string, snapshotId: string): Promise<void> {
+    await this.#snapshots.destroy(this.#find(app, id), snapshotId);
+  }
+
+  async hold(app: string, mounts: readonly Mount[] | undefined, machineId?: string): Promise<HeldMounts> {
+    if (mounts === undefined) return { mounts: undefined, [Symbol.dispose]: () => {} };
+    const { store } = this.#options;
+    const machine = store.machines.list(app).find(({ id }) => id === machineId);
+    const own = machine === undefined ? [] : volumesOf(machine);
+    const mine: string[] = [];
+    const release = () => mine.forEach((id) => void this.#held.delete(id));
+    const missing: VolumeRecord[] = [];
+    const choose = (mount: Mount): Mount => {
+      const taken = (id: string) =>
+        mine.includes(id) ? "another mount has it" : own.includes(id) ? undefined : this.#taken(id);
+      const found = chooseVolume(mount, { volumes: store.volumes.list(app), taken, own });
+      const volume = found ?? newVolume(app, wantedOf(mount), mount.size_gb ?? DEFAULT_SIZE_GB);
+      if (found === undefined) missing.push(volume);
+      mine.push(volume.id);
+      this.#held.add(volume.id);
+      return resolved(mount, volume);
+    };
+    try {
+      const chosen = mounts.map(choose);
+      for (const volume of missing) await this.#make(volume);
+      return { mounts: chosen, [Symbol.dispose]: release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  async disks(
+    mounts: readonly Mount[] = [],
+    { grow, signal }: { grow: boolean; signal: AbortSignal },
+  ): Promise<VolumeDisk[]> {
+    const { store, files } = this.#options;
+    const disks: VolumeDisk[] = [];
+    for (const id of mounts.map(wantedOf)) {
+      await this.#turns.idle(id, signal);
+      const volume = store.volumes.get(id);
+      if (volume?.state !== "created")
+        throw new HibernautError("failed_precondition", `Volume ${id} is gone. Update the machine with another one.`);
+      if (grow) await files.grow(id, volume.sizeGb);
+      disks.push({ id, file: files.disk(id) });
+    }
+    return disks;
+  }
+
+  /** Stores the intent, makes the files, and stores that they are whole. */
+  async #make(volume: VolumeRecord, snapshot?: VolumeSnapshotRecord): Promise<VolumeRecord> {
+    const { store, files } = this.#options;
+    if (!store.volumes.insert(volume)) throw noApp(volume.app);
+    try {
+      if (snapshot === undefined) await files.make(volume.id, volume.sizeGb);
+      else await this.#snapshots.restore(snapshot, volume.id);
+      const made: VolumeRecord = { ...volume, state: "created" };
+      store.volumes.update(made);
+      return made;
+    } catch (error) {
+      await this.#remove(volume);
+      throw error;
+    }
+  }
+
+  async #remove(volume: VolumeRecord): Promise<void> {
+    const { store, files } = this.#options;
+    await this.#snapshots.forget(volume);
+    await files.remove(volume.id);
+    store.volumes.remove(volume.id);
+  }
+
+  /** Why nobody else can have the volume now. */
+  #taken(id: string): string | undefined {
+    const machine = this.#machineOf(id);
+    if (machine !== undefined) return `it belongs to machine ${machine.id}`;
+    return this.#held.has(id) ? "a machine is being made with it" : undefined;
+  }
+
+  #machineOf(id: string): MachineRecord | undefined {
+    return this.#options.store.machines.list().find((machine) => volumesOf(machine).includes(id));
+  }
+
+  #find(app: string, id: string): VolumeRecord {
+    this.#requireApp(app);
+    const volume = this.#options.store.volumes.get(id);
+    if (volume !== undefined && volume.app === app) return volume;
+    const message = `App ${app} has no volume ${id.slice(0, 40)}. See \`hibernaut volumes list --app ${app}\`.`;
+    throw new HibernautError("not_found", message, { app_name: app, volume_id: id });
+  }
+
+  #whole(app: string, id: string): VolumeRecord {
+    const volume = this.#find(app, id);
+    if (volume.state === "created") return volume;
+    throw new HibernautError("failed_precondition", `Volume ${id} is still ${volume.state}. Try again in a moment.`, {
+      volume_id: id,
+      state: volume.state,
+    });
+  }
+
+  #requireApp(app: string): void {
+    if (this.#options.store.apps.get(app) === undefined) throw noApp(app);
+  }
+
+  #view(volume: VolumeRecord): VolumeView {
+    return { ...volume, machineId: this.#machineOf(volume.id)?.id ?? null };
+  }
+}
+
+function newVolume(app: string, name: string, sizeGb: number): VolumeRecord {
+  const createdAt = new Date().toISOString();
+  const snapshotRetention = DEFAULT_RETENTION_DAYS;
+  return { id: newId("vol"), app, name, sizeGb, state: "creating", snapshotRetention, createdAt };
+}
+
+/** It runs, or sleeps in a snapshot: what it knows of its disks is in its memory. */
+function hasGuest({ state, snapshot }: MachineRecord): boolean {
+  return snapshot !== null || !["created", "stopped", "failed"].includes(state);
+}
+
+function noApp(app: string): HibernautError {
+  const message = `There is no app ${app}. Create it with \`hibernaut apps create ${app}\`.`;
+  return new HibernautError("not_found", message, { app_name: app });
+}
