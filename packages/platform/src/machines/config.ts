@@ -78,11 +78,11 @@ export const MountConfig = Type.Object(
       Type.String({ maxLength: 64, description: "name of the volume, or its id; in replies the id" }),
     ),
     source: Type.Optional(Type.String({ maxLength: 64, description: "the same as volume, as in app files" })),
-    name: Type.Optional(Type.String({ maxLength: 64, description: "in replies: the volume's name; else of no effect" })),
-    path: Type.String({ maxLength: 1024, description: "where it is mounted" }),
-    size_gb: Type.Optional(
-      Type.Integer({ ...VOLUME_GB, description: "of a volume that has to be made; default: 1" }),
+    name: Type.Optional(
+      Type.String({ maxLength: 64, description: "in replies: the volume's name; else of no effect" }),
     ),
+    path: Type.String({ maxLength: 1024, description: "where it is mounted" }),
+    size_gb: Type.Optional(Type.Integer({ ...VOLUME_GB, description: "of a volume that has to be made; default: 1" })),
   },
   closed,
 );
@@ -204,10 +204,18 @@ function refuseMount(
   if (volume !== undefined && source !== undefined && volume !== source)
     refuse("`volume` and `source` differ. Send one of them.");
   if (!/^\/[^\0]+$/.test(path) || posix.normalize(`${path}/`) !== `${path}/`)
-    refuse(`\`${path.slice(0, 100)}\` is no path for a volume. It begins with /, as in /data, and has no . or .. or // in it.`);
+    refuse(
+      `\`${path.slice(0, 100)}\` is no path for a volume. It begins with /, as in /data, and has no . or .. or // in it.`,
+    );
   if (OWN_FOLDERS.some((folder) => path === folder || path.startsWith(`${folder}/`)))
-    refuse(`A volume cannot be mounted at ${path}: the machine itself uses that folder. Choose another path, e.g. /data.`);
-  if (before.some((other) => other.path === path || path.startsWith(`${other.path}/`) || other.path.startsWith(`${path}/`)))
+    refuse(
+      `A volume cannot be mounted at ${path}: the machine itself uses that folder. Choose another path, e.g. /data.`,
+    );
+  if (
+    before.some(
+      (other) => other.path === path || path.startsWith(`${other.path}/`) || other.path.startsWith(`${path}/`),
+    )
+  )
     refuse(`Two volumes cannot be mounted at ${path}, or one inside the other. Give each a path of its own.`);
 }
 

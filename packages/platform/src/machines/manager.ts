@@ -177,10 +177,10 @@ export class MachineManager implements MachineService {
     return this.#view(controller.record);
   }
 
-  start(app: string, id: string): { previousState: MachineState } {
+  start(app: string, id: string, details: Record<string, unknown> = {}): { previousState: MachineState } {
     const controller = this.#find(app, id);
     const previousState = controller.record.state;
-    controller.command("start");
+    controller.command("start", { details });
     return { previousState };
   }
 

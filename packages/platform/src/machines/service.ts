@@ -68,7 +68,8 @@ export interface MachineService {
   events(app: string, id: string, limit: number): MachineEvent[];
   /** A full new configuration; without one, the machine moves to the current guest bundle and nothing else changes. */
   update(app: string, id: string, config?: MachineConfig): Promise<MachineView>;
-  start(app: string, id: string): { previousState: MachineState };
+  /** `details` go into the machine's history, e.g. who asked. */
+  start(app: string, id: string, details?: Record<string, unknown>): { previousState: MachineState };
   suspend(app: string, id: string): void;
   stop(app: string, id: string): void;
   restart(app: string, id: string): void;

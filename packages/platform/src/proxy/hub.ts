@@ -163,7 +163,7 @@ export class ProxyHub {
       return;
     }
     try {
-      this.#options.machines.start(watched.record.app, id);
+      this.#options.machines.start(watched.record.app, id, { by: "proxy" });
     } catch (error) {
       proxy.send({ kind: "wake_failed", id, message: messageOf(error) });
     }

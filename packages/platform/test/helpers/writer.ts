@@ -38,11 +38,13 @@ export class Writer {
 
   /** Acknowledged rows that are not there: empty, or something is lost. */
   async lost(): Promise<number[]> {
+    // Before the look: it goes on writing meanwhile.
+    const acknowledged = [...this.acknowledged];
     const client = await this.#connect();
     try {
       const { rows } = await client.query<{ n: number }>("SELECT n FROM rows ORDER BY n");
       const there = new Set(rows.map(({ n }) => n));
-      return this.acknowledged.filter((n) => !there.has(n));
+      return acknowledged.filter((n) => !there.has(n));
     } finally {
       await client.end();
     }

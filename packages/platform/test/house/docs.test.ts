@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { NOUNS } from "../../../cli/src/registry.ts";
 import { COMMANDS, OUTCOMES } from "../../src/machines/lifecycle.ts";
 import { STATES } from "../../src/machines/types.ts";
+import { REFUSALS } from "../../src/proxy/http/refusals.ts";
 import { readSettings, SETTING_NAMES } from "../../src/settings.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -46,8 +47,12 @@ describe("settings", () => {
     const values = Object.values(readSettings({ XDG_CONFIG_HOME: "/nowhere", HOME: "/nowhere" }));
     for (const [index, name] of SETTING_NAMES.entries()) {
       // Folders depend on the user and on where the repository is.
-      if (name === "HIBERNAUT_DATA_DIR" || name === "HIBERNAUT_GUEST_BUNDLE") continue;
+      if (["HIBERNAUT_DATA_DIR", "HIBERNAUT_GUEST_BUNDLE", "HIBERNAUT_PROXY_TLS_FOLDER"].includes(name)) continue;
       const value: unknown = values[index];
+      if (value === undefined || (Array.isArray(value) && value.length === 0)) {
+        expect(rows.get(name), name).toBe("none");
+        continue;
+      }
       const shown = typeof value === "object" && value !== null ? Object.values(value).join(":") : String(value);
       expect(rows.get(name), name).toBe(`\`${shown}\``);
     }
@@ -118,6 +123,44 @@ test("every command that a document shows exists", () => {
     }
   }
   expect(shown).toBeGreaterThan(20);
+});
+
+test("every command is named in some document", () => {
+  const all = DOCUMENTS.map(text).join("\n");
+  for (const { name, commands } of NOUNS) {
+    for (const command of commands) {
+      const words = `${name} ${command.name}`.trim();
+      const named = all.includes(`hibernaut ${words}`) || all.includes(`\`${words}`);
+      expect(named, `hibernaut ${words}`).toBe(true);
+    }
+  }
+});
+
+test("every refusal of the proxy is explained, with its status, and no other", () => {
+  const rows = [...section("docs/errors.md", "Refusals of the proxy").matchAll(/^\| `(\w+)` \| (\d+) \|/gm)];
+  const found = new Map<string, string>(Object.entries(REFUSALS).map(([code, status]) => [code, String(status)]));
+  for (const file of globSync("proxy/*.ts", { cwd: SRC })) {
+    const code = readFileSync(join(SRC, file), "utf8");
+    for (const [, status = "", word = ""] of code.matchAll(/new ProxyRefusal\((\d+), "(\w+)"/g)) found.set(word, status);
+  }
+  expect(found.size).toBeGreaterThan(15);
+  expect(new Map(rows.map(([, code = "", status = ""]) => [code, status]))).toEqual(
+    new Map([...found].toSorted((a, b) => rows.findIndex(([, code]) => code === a[0]) - rows.findIndex(([, code]) => code === b[0]))),
+  );
+});
+
+test("every route of the API is named in docs/api.md", () => {
+  const document = text("docs/api.md");
+  let routes = 0;
+  for (const file of globSync("api/routes/*.ts", { cwd: SRC })) {
+    const code = readFileSync(join(SRC, file), "utf8");
+    for (const [, path = ""] of code.matchAll(/["'`](\/v1\/[^"'`\s]*)["'`]/g)) {
+      const last = path.replace(/:(\w+)/g, "{$1}").split("/").filter((part) => !part.startsWith("{") && !part.startsWith("$")).at(-1);
+      expect(document, `${path} in ${file}`).toContain(`/${last}`);
+      routes += 1;
+    }
+  }
+  expect(routes).toBeGreaterThan(15);
 });
 
 describe("links", () => {

@@ -28,20 +28,24 @@ export async function boot(context: EffectContext): Promise<EffectResult> {
   });
   try {
     await waitBeforeRestart(context);
-    if (context.live !== undefined) return await goOn(context, booted);
+    if (context.live !== undefined) return told(await goOn(context, booted));
     const resumed = await resume(context);
-    if ("after" in resumed)
-      return {
-        outcome: "started",
-        patch: booted("resume", "snapshot"),
-        details: { kind: "resume", ...resumed.details },
-        after: resumed.after,
-      };
-    return await deps.bootSlots.run(() => coldStart(context, resumed.reason, booted), context.signal);
+    if ("after" in resumed) {
+      const { after, details } = resumed;
+      return told({ outcome: "started", patch: booted("resume", "snapshot"), details, after });
+    }
+    return told(await deps.bootSlots.run(() => coldStart(context, resumed.reason, booted), context.signal));
   } catch (error) {
     await context.kill();
     return { outcome: "start_failed", patch: { stateReason: messageOf(error) }, details: { reason: messageOf(error) } };
   }
+}
+
+/** The machine's history says how it was started and how long that took. */
+function told(result: EffectResult): EffectResult {
+  const boot = result.patch?.lastBoot;
+  if (!boot || result.outcome !== "started") return result;
+  return { ...result, details: { kind: boot.kind, duration_ms: boot.duration_ms, ...result.details } };
 }
 
 type Booted = (kind: LastBoot["kind"], reason: string) => Partial<MachineRecord>;
@@ -160,14 +164,14 @@ async function untilReady(
   const first = await Promise.race([ready, context.exited()]);
   if (context.exit !== undefined) return { outcome: "app_ended", patch: patch() };
   signal.throwIfAborted();
-  if (first === "ready") return { outcome: "started", patch: patch(), details: { kind: "cold" } };
+  if (first === "ready") return { outcome: "started", patch: patch() };
   if (!limit.aborted) throw first;
   const stateReason = "the app does not listen on all ports of its services yet";
   void agent.ready(new AbortController().signal).then(
     () => context.clearReason(stateReason),
     () => {}, // the guest ended first
   );
-  return { outcome: "started", patch: { ...patch(), stateReason }, details: { kind: "cold", warning: stateReason } };
+  return { outcome: "started", patch: { ...patch(), stateReason }, details: { warning: stateReason } };
 }
 
 /** A start that an earlier platform process began: the guest is there, at whatever point it reached. */
