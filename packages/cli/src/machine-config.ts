@@ -21,6 +21,7 @@ export interface ConfigOptions {
   maxRetries?: number;
   stopSignal?: string;
   stopTimeout?: number;
+  suspendTimeout?: number;
   volume?: string[];
   metadata?: string[];
   schedule?: "hourly" | "daily" | "weekly" | "monthly";
@@ -81,6 +82,7 @@ export const CONFIG_OPTIONS: readonly Option[] = [
 export function withOptions(config: MachineConfig, options: ConfigOptions): MachineConfig {
   const { image, env, memory, cpus, restart, maxRetries, stopSignal, stopTimeout, metadata, schedule, volume } =
     options;
+  const { check, suspendTimeout } = options;
   const services = withServiceOptions(config.services, options);
   return {
     ...config,

@@ -25,6 +25,12 @@ describe("options change a configuration", () => {
     ],
     [{ restart: "always" as const, maxRetries: 3 }, { restart: { policy: "always", max_retries: 3 } }],
     [{ stopSignal: "SIGINT", stopTimeout: 9 }, { stop_config: { signal: "SIGINT", timeout: 9 } }],
+    [{ suspendTimeout: 5 }, { suspend_config: { timeout: 5 } }],
+    [{ check: "/health" }, { checks: { http: { type: "http", path: "/health" } } }],
+    [
+      { port: 80, softLimit: 5, hardLimit: 9 },
+      { services: [{ protocol: "http", internal_port: 80, concurrency: { soft_limit: 5, hard_limit: 9 } }] },
+    ],
     [
       { metadata: ["team=a"], schedule: "daily" as const },
       { metadata: { team: "a" }, schedule: "daily" },

@@ -7,9 +7,20 @@ import type {
   MachineEventWire,
   MachineWire,
   TokenWire,
+  VolumeSnapshotWire,
+  VolumeWire,
 } from "../../platform/src/api/schemas.ts";
 import { startApi, type TestApi } from "../../platform/test/api/helpers.ts";
-import { type App, HibernautClient, type LogEntry, type Machine, type MachineEvent, type Token } from "../src/index.ts";
+import {
+  type App,
+  HibernautClient,
+  type LogEntry,
+  type Machine,
+  type MachineEvent,
+  type Token,
+  type Volume,
+  type VolumeSnapshot,
+} from "../src/index.ts";
 
 let server: TestApi;
 let client: HibernautClient;
@@ -27,6 +38,8 @@ test("the types are those of the platform's schemas", () => {
   expectTypeOf<LogEntryWire>().toEqualTypeOf<LogEntry>();
   expectTypeOf<AppWire>().toEqualTypeOf<App>();
   expectTypeOf<TokenWire>().toEqualTypeOf<Token>();
+  expectTypeOf<VolumeWire>().toEqualTypeOf<Volume>();
+  expectTypeOf<VolumeSnapshotWire>().toEqualTypeOf<VolumeSnapshot>();
 });
 
 test("every route has a method", async () => {
@@ -57,6 +70,17 @@ test("every route has a method", async () => {
   expect(await client.listSecrets("shop")).toMatchObject([{ name: "A", digest: expect.any(String) }]);
   expect(await client.unsetSecret("shop", "A", { dryRun: true })).toMatchObject({ discarded: [] });
   expect(await client.unsetSecret("shop", "A")).toMatchObject({ discarded: [] });
+  const volume = await client.createVolume("shop", { name: "data" });
+  expect(await client.listVolumes("shop")).toEqual([volume]);
+  expect(await client.getVolume("shop", volume.id)).toEqual(volume);
+  expect(await client.extendVolume("shop", volume.id, 2)).toMatchObject({
+    volume: { size_gb: 2 },
+    needsRestart: false,
+  });
+  const snapshot = await client.createVolumeSnapshot("shop", volume.id);
+  expect(await client.listVolumeSnapshots("shop", volume.id)).toEqual([snapshot]);
+  await client.destroyVolumeSnapshot("shop", volume.id, snapshot.id);
+  await client.destroyVolume("shop", volume.id);
   const steps: string[] = [];
   const image = await client.pullImage("me/app:1", { onProgress: ({ step }) => steps.push(step) });
   expect(image).toMatchObject({ ref: "me/app:1", digest: expect.stringMatching(/^sha256:/) });

@@ -80,9 +80,9 @@ function statusText(machine: Machine): string {
     ],
     ...(machine.keep_awake === null ? [] : [keepAwakeLine(machine.keep_awake)]),
     ...(config.services ?? []).map((service): [string, string] => ["service", serviceText(service)]),
-    ...machine.checks.map(({ name, status, output }): [string, string] => [
+    ...machine.checks.map((check): [string, string] => [
       "check",
-      `${name} ${status}: ${output.replace(/\s+/g, " ").slice(0, 100)}`,
+      `${check.name} ${check.status}: ${check.output.replace(/\s+/g, " ").slice(0, 100)}`,
     ]),
     ["address", machine.private_address],
     ["region", machine.region],

@@ -6,6 +6,8 @@ import { megabytes, table } from "../terminal.ts";
 import { waitFor } from "../waiting.ts";
 
 const WAIT_TIMEOUT_S = 120;
+/** Of a machine whose configuration names none. */
+const DEFAULT_MEMORY_MB = 256;
 /** Those that nobody uses go first. */
 const GOING_ORDER = ["failed", "created", "stopped", "suspended"];
 
@@ -74,7 +76,7 @@ const memory = command<ScaleOptions>({
     ]);
     const machines = await own(await context.client(), context.app, group);
     const steps = machines
-      .filter((machine) => (machine.config.guest?.memory_mb ?? 0) !== memoryMb)
+      .filter((machine) => (machine.config.guest?.memory_mb ?? DEFAULT_MEMORY_MB) !== memoryMb)
       .map((machine) => ({
         kind: "update" as const,
         group: groupOf(machine) ?? "",
@@ -97,7 +99,7 @@ const show = command({
     const { groupOf } = await import("../deploy/plan.ts");
     const machines = await (await context.client()).listMachines(context.app);
     const groups = Map.groupBy(machines, (machine) => {
-      const { cpus = 1, memory_mb: memoryMb = 256 } = machine.config.guest ?? {};
+      const { cpus = 1, memory_mb: memoryMb = DEFAULT_MEMORY_MB } = machine.config.guest ?? {};
       return JSON.stringify([groupOf(machine) ?? "", cpus, memoryMb]);
     });
     const document = [...groups].map(([key, members]) => {

@@ -112,7 +112,10 @@ export class VolumeFiles {
       await rm(draft, { force: true }).catch(() => {});
       const { stderr = "" } = error as { stderr?: string };
       const why = stderr.trim() || messageOf(error);
-      throw new HibernautError("unavailable", `The disk of a volume cannot be written: ${why}. See \`hibernaut doctor\`.`);
+      throw new HibernautError(
+        "unavailable",
+        `The disk of a volume cannot be written: ${why}. See \`hibernaut doctor\`.`,
+      );
     }
   }
 

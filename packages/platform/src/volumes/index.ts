@@ -2,6 +2,7 @@
 import { HibernautError } from "../errors.ts";
 import type { MachineRecord } from "../machines/types.ts";
 import type { Store } from "../store/contract.ts";
+import { Attachments } from "./attachments.ts";
 import type {
   CreateVolume,
   HeldMounts,
@@ -13,16 +14,7 @@ import type {
   VolumeView,
 } from "./contract.ts";
 import type { VolumeFiles } from "./files.ts";
-import {
-  checkName,
-  chooseVolume,
-  DEFAULT_RETENTION_DAYS,
-  DEFAULT_SIZE_GB,
-  newId,
-  resolved,
-  volumesOf,
-  wantedOf,
-} from "./rules.ts";
+import { checkName, DEFAULT_RETENTION_DAYS, DEFAULT_SIZE_GB, newVolume, wantedOf } from "./rules.ts";
 import { type HoldStill, VolumeSnapshots } from "./snapshots.ts";
 import { Turns } from "./turns.ts";
 
@@ -35,21 +27,18 @@ export interface VolumesOptions {
   onTrouble(message: string): void;
 }
 
-/**
- * Which machine has a volume is stored with the machine and nowhere else: both are never at odds. What is decided here is
- * decided in one go, without waiting, so that two machines never get the same volume.
- */
+/** Every intent is stored before its files are touched, and its end after: what a kill leaves half done is taken away. */
 export class Volumes implements VolumeService {
   readonly #options: VolumesOptions;
   readonly #snapshots: VolumeSnapshots;
   readonly #turns = new Turns();
-  /** Promised to machines that are about to be stored. */
-  readonly #held = new Set<string>();
+  readonly #attachments: Attachments;
 
   constructor(options: VolumesOptions) {
     this.#options = options;
     const { store, files, holdStill } = options;
-    const machineOf = (id: string) => this.#machineOf(id);
+    this.#attachments = new Attachments(store);
+    const machineOf = (id: string) => this.#attachments.machineOf(id);
     this.#snapshots = new VolumeSnapshots({ store: store.volumes, files, holdStill, turns: this.#turns, machineOf });
   }
 
@@ -111,19 +100,19 @@ export class Volumes implements VolumeService {
     // Its file follows at the next cold start: a guest that runs or sleeps has the size it found.
     const extended = { ...volume, sizeGb };
     this.#options.store.volumes.update(extended);
-    const machine = this.#machineOf(id);
+    const machine = this.#attachments.machineOf(id);
     const needsRestart = machine !== undefined && sizeGb > volume.sizeGb && hasGuest(machine);
     return { volume: this.#view(extended), needsRestart };
   }
 
   async destroy(app: string, id: string): Promise<void> {
     const volume = this.#whole(app, id);
-    const reason = this.#taken(id);
+    const reason = this.#attachments.taken(id);
     if (reason !== undefined)
       throw new HibernautError(
         "failed_precondition",
         `Volume ${id} cannot be destroyed: ${reason}. Destroy that machine first, or update it to do without the volume.`,
-        { volume_id: id, machine_id: this.#machineOf(id)?.id ?? null },
+        { volume_id: id, machine_id: this.#attachments.machineOf(id)?.id ?? null },
       );
     // Stored now: from here on no machine gets it, and a platform that dies goes on with it.
     this.#options.store.volumes.update({ ...volume, state: "destroying" });
@@ -151,24 +140,8 @@ export class Volumes implements VolumeService {
 
   async hold(app: string, mounts: readonly Mount[] | undefined, machineId?: string): Promise<HeldMounts> {
     if (mounts === undefined) return { mounts: undefined, [Symbol.dispose]: () => {} };
-    const { store } = this.#options;
-    const machine = store.machines.list(app).find(({ id }) => id === machineId);
-    const own = machine === undefined ? [] : volumesOf(machine);
-    const mine: string[] = [];
-    const release = () => mine.forEach((id) => void this.#held.delete(id));
-    const missing: VolumeRecord[] = [];
-    const choose = (mount: Mount): Mount => {
-      const taken = (id: string) =>
-        mine.includes(id) ? "another mount has it" : own.includes(id) ? undefined : this.#taken(id);
-      const found = chooseVolume(mount, { volumes: store.volumes.list(app), taken, own });
-      const volume = found ?? newVolume(app, wantedOf(mount), mount.size_gb ?? DEFAULT_SIZE_GB);
-      if (found === undefined) missing.push(volume);
-      mine.push(volume.id);
-      this.#held.add(volume.id);
-      return resolved(mount, volume);
-    };
+    const { mounts: chosen, missing, release } = this.#attachments.choose(app, mounts, machineId);
     try {
-      const chosen = mounts.map(choose);
       for (const volume of missing) await this.#make(volume);
       return { mounts: chosen, [Symbol.dispose]: release };
     } catch (error) {
@@ -217,17 +190,6 @@ export class Volumes implements VolumeService {
     store.volumes.remove(volume.id);
   }
 
-  /** Why nobody else can have the volume now. */
-  #taken(id: string): string | undefined {
-    const machine = this.#machineOf(id);
-    if (machine !== undefined) return `it belongs to machine ${machine.id}`;
-    return this.#held.has(id) ? "a machine is being made with it" : undefined;
-  }
-
-  #machineOf(id: string): MachineRecord | undefined {
-    return this.#options.store.machines.list().find((machine) => volumesOf(machine).includes(id));
-  }
-
   #find(app: string, id: string): VolumeRecord {
     this.#requireApp(app);
     const volume = this.#options.store.volumes.get(id);
@@ -250,14 +212,8 @@ export class Volumes implements VolumeService {
   }
 
   #view(volume: VolumeRecord): VolumeView {
-    return { ...volume, machineId: this.#machineOf(volume.id)?.id ?? null };
+    return { ...volume, machineId: this.#attachments.machineOf(volume.id)?.id ?? null };
   }
-}
-
-function newVolume(app: string, name: string, sizeGb: number): VolumeRecord {
-  const createdAt = new Date().toISOString();
-  const snapshotRetention = DEFAULT_RETENTION_DAYS;
-  return { id: newId("vol"), app, name, sizeGb, state: "creating", snapshotRetention, createdAt };
 }
 
 /** It runs, or sleeps in a snapshot: what it knows of its disks is in its memory. */

@@ -16,6 +16,13 @@ export function newId(kind: "vol" | "vs"): string {
   return `${kind}_${randomBytes(8).toString("hex")}`;
 }
 
+/** The record of a volume that is about to be made. */
+export function newVolume(app: string, name: string, sizeGb: number): VolumeRecord {
+  const createdAt = new Date().toISOString();
+  const snapshotRetention = DEFAULT_RETENTION_DAYS;
+  return { id: newId("vol"), app, name, sizeGb, state: "creating", snapshotRetention, createdAt };
+}
+
 /** Throws `invalid_argument` for what cannot name a volume. An id cannot: a mount could mean either. */
 export function checkName(name: string): void {
   if (NAME.test(name) && !ID.test(name)) return;
@@ -34,7 +41,7 @@ export function wantedOf({ volume, source }: Mount): string {
 }
 
 /** Which volumes a choice is made from. */
-export interface Choice {
+export interface Candidates {
   /** All of the app, oldest first. */
   volumes: readonly VolumeRecord[];
   /** Why a volume is not to be had, e.g. `it belongs to machine ...`; undefined when it is. */
@@ -44,7 +51,7 @@ export interface Choice {
 }
 
 /** The volume for a mount, or undefined when one has to be made. Throws where an id was named that cannot be had. */
-export function chooseVolume(mount: Mount, { volumes, taken, own }: Choice): VolumeRecord | undefined {
+export function chooseVolume(mount: Mount, { volumes, taken, own }: Candidates): VolumeRecord | undefined {
   const wanted = wantedOf(mount);
   if (!ID.test(wanted)) {
     checkName(wanted);

@@ -49,7 +49,14 @@ export class VolumeSnapshots {
       const copy = await this.#howToCopy(volume.id);
       const { sizeGb, id: volumeId } = store.get(volume.id) ?? fail(`Volume ${volume.id} is gone.`);
       const createdAt = new Date().toISOString();
-      const begun: VolumeSnapshotRecord = { id: newId("vs"), volumeId, sizeGb, sizeBytes: 0, state: "creating", createdAt };
+      const begun: VolumeSnapshotRecord = {
+        id: newId("vs"),
+        volumeId,
+        sizeGb,
+        sizeBytes: 0,
+        state: "creating",
+        createdAt,
+      };
       const path = files.snapshot(volumeId, begun.id);
       store.insertSnapshot(begun);
       try {
@@ -105,7 +112,8 @@ export class VolumeSnapshots {
         machine_id: machine.id,
         state: machine.state,
       });
-    if (machine.state !== "running") throw refuse(`its machine ${machine.id} is ${machine.state}. Try again in a moment.`);
+    if (machine.state !== "running")
+      throw refuse(`its machine ${machine.id} is ${machine.state}. Try again in a moment.`);
     if (await files.canClone()) return (from, to) => holdStill(machine.id, () => files.clone(from, to));
     throw refuse(
       `its machine ${machine.id} is running, and the file system of ${files.root} cannot clone files, as btrfs and XFS can. Suspend or stop the machine, and try again.`,

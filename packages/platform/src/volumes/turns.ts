@@ -20,6 +20,7 @@ export class Turns {
 
   /** Settles when nothing is under way. Rejects with the signal's reason when it is aborted first. */
   async idle(name: string, signal: AbortSignal): Promise<void> {
-    for (let last = this.#last.get(name); last !== undefined; last = this.#last.get(name)) await abortable(last, signal);
+    for (let last = this.#last.get(name); last !== undefined; last = this.#last.get(name))
+      await abortable(last, signal);
   }
 }

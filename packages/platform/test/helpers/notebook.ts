@@ -64,14 +64,17 @@ export class Notes {
 
   #ask(method: string, path: string, body = ""): Promise<string> {
     return new Promise((resolve, reject) => {
-      const sent = request({ host: this.#address, port: 8080, agent: false, method, path, timeout: 20_000 }, (reply) => {
-        let text = "";
-        reply.setEncoding("utf8").on("data", (chunk: string) => {
-          text += chunk;
-        });
-        reply.on("end", () => (reply.statusCode === 200 ? resolve(text) : reject(new Error(`${reply.statusCode}`))));
-        reply.on("error", reject);
-      });
+      const sent = request(
+        { host: this.#address, port: 8080, agent: false, method, path, timeout: 20_000 },
+        (reply) => {
+          let text = "";
+          reply.setEncoding("utf8").on("data", (chunk: string) => {
+            text += chunk;
+          });
+          reply.on("end", () => (reply.statusCode === 200 ? resolve(text) : reject(new Error(`${reply.statusCode}`))));
+          reply.on("error", reject);
+        },
+      );
       sent.on("timeout", () => sent.destroy(new Error("the guest does not answer")));
       sent.on("error", reject);
       sent.end(body);

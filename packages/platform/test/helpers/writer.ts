@@ -8,16 +8,19 @@ const RETRY_MS = 50;
 const TEXT = "x".repeat(500);
 
 export class Writer {
-  readonly acknowledged: number[] = [];
+  readonly acknowledged: number[];
   /** Connections that were lost or refused. */
   broken = 0;
   readonly #host: string;
   readonly #end = new AbortController();
   readonly #done: Promise<void>;
-  #tried = 0;
+  #tried: number;
 
-  constructor(host: string) {
+  /** Goes on with new rows after those of another writer. */
+  constructor(host: string, before?: Writer) {
     this.#host = host;
+    this.acknowledged = [...(before?.acknowledged ?? [])];
+    this.#tried = before === undefined ? 0 : before.#tried;
     this.#done = this.#write();
   }
 

@@ -102,7 +102,9 @@ describe.each(["before", "after"] as const)("killed %s", (when) => {
         if (seen.nonce !== undefined && seen.updated !== true) expect(answer?.nonce).toBe(seen.nonce);
         machines.suspend("shop", id);
         await machines.wait("shop", id, ["suspended"], TIMEOUT);
-        expect(record.config.mounts?.map(({ volume }) => volume)).toEqual(store.volumes.list().map((volume) => volume.id));
+        expect(record.config.mounts?.map(({ volume }) => volume)).toEqual(
+          store.volumes.list().map((volume) => volume.id),
+        );
         machines.destroy("shop", id);
         await machines.wait("shop", id, ["destroyed"], TIMEOUT);
       }

@@ -5,6 +5,7 @@ import { HibernautError } from "../../src/errors.ts";
 import type { MachineManager } from "../../src/machines/manager.ts";
 import type { WaitTarget } from "../../src/machines/service.ts";
 import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
+import { UserNetwork } from "../../src/network/user.ts";
 
 let world: World;
 let machines: MachineManager;
@@ -29,6 +30,16 @@ const started = async (id: string) => {
   machines.start("shop", id);
   await reach(id, "running");
 };
+
+/** One that no machine has been on yet. */
+class OtherNetwork extends UserNetwork {
+  override owns(address: string): boolean {
+    return address.startsWith("127.1.");
+  }
+  override allocate(): string {
+    return "127.1.0.1";
+  }
+}
 
 describe("suspend and resume", () => {
   test("a machine goes on exactly where it stopped", async () => {
@@ -142,6 +153,17 @@ describe("a snapshot that does not fit is refused with its reason, and the start
       machines = await startPlatform(world);
     });
     expect(found).toBe("guest_bundle_changed: guest bundle was bundle-1, is bundle-2");
+  });
+
+  test("another network: the machine gets an address of it", async () => {
+    let id = "";
+    const found = await coldReason(async (machine) => {
+      id = machine;
+      await machines.close();
+      machines = await startPlatform(world, { wrap: (deps) => ({ ...deps, network: new OtherNetwork() }) });
+    });
+    expect(found).toMatch(/^network_changed: 127\.\d+\.\d+\.\d+ is no address of the present network$/);
+    expect(record(id).address).toBe("127.1.0.1");
   });
 
   test("a missing memory file", async () => {

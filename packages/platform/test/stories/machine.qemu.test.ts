@@ -1,138 +1,143 @@
-/** What users do with a machine, on real QEMU. The long ones share one machine. */
+/** What users do with a machine, on real QEMU and on each network. The long ones share one machine. */
 import { chmod, cp, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ask, askUntilAnswered, BUNDLE, COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
-let place: Place;
-let id: string;
-let address: string;
+/** The rest of the platform must not notice how machines are connected. The bridge needs root. */
+const NETWORKS = process.getuid?.() === 0 ? ["bridge", "user"] : ["user"];
 
-beforeAll(async () => {
-  place = await Place.open();
-  const machine = await place.machine();
-  id = machine.machine_id;
-  address = machine.private_address;
-});
-afterAll(async () => {
-  expect(await place.close()).toEqual(NOTHING_LEFT);
-});
+describe.each(NETWORKS)("on the %s network", (network) => {
+  let place: Place;
+  let id: string;
+  let address: string;
 
-const events = async () => (await place.client.machineEvents(place.app, id)).map((event) => event.type);
-
-describe("waking", () => {
-  test("fifty starts at once are one start", async () => {
-    const before = await askUntilAnswered(address);
-    await place.suspend(id);
-    const answers = await Promise.all(Array.from({ length: 50 }, () => place.client.startMachine(place.app, id)));
-    expect(answers.filter((answer) => answer.previousState === "suspended")).toHaveLength(1);
-    await place.reach(id, "running");
-    expect(await place.processes()).toHaveLength(1);
-    expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
-    expect((await events()).slice(0, 3)).toEqual(["started", "start", "captured"]);
+  beforeAll(async () => {
+    place = await Place.open({ HIBERNAUT_NETWORK: network });
+    const machine = await place.machine();
+    id = machine.machine_id;
+    address = machine.private_address;
+  });
+  afterAll(async () => {
+    expect(await place.close()).toEqual(NOTHING_LEFT);
   });
 
-  test("a start while suspending cancels the suspend: the same guest answers", async () => {
-    const before = await ask(address);
-    const [process] = await place.processes();
-    await place.client.suspendMachine(place.app, id);
-    expect((await place.client.startMachine(place.app, id)).previousState).toBe("suspending");
-    await place.reach(id, "running");
-    expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
-    expect(await place.processes()).toEqual([process]);
-    expect((await events())[0]).toBe("capture_cancelled");
-    expect((await place.get(id)).snapshot).toBeNull();
-  });
-});
+  const events = async () => (await place.client.machineEvents(place.app, id)).map((event) => event.type);
 
-describe("a snapshot that no longer fits is refused, and the start is cold with the reason", () => {
-  const coldStart = async () => {
-    await place.start(id);
-    await askUntilAnswered(address);
-    return (await place.get(id)).last_boot;
-  };
+  describe("waking", () => {
+    test("fifty starts at once are one start", async () => {
+      const before = await askUntilAnswered(address);
+      await place.suspend(id);
+      const answers = await Promise.all(Array.from({ length: 50 }, () => place.client.startMachine(place.app, id)));
+      expect(answers.filter((answer) => answer.previousState === "suspended")).toHaveLength(1);
+      await place.reach(id, "running");
+      expect(await place.processes()).toHaveLength(1);
+      expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
+      expect((await events()).slice(0, 3)).toEqual(["started", "start", "captured"]);
+    });
 
-  test("new code: suspended, then updated", async () => {
-    await place.suspend(id);
-    const config = { image: COUNTER_IMAGE, services: [{ internal_port: 8080 }], env: { RELEASE: "2" } };
-    await place.client.updateMachine(place.app, id, config);
-    await place.reach(id, "suspended");
-    expect(await place.get(id)).toMatchObject({ state: "suspended", snapshot: null, config });
-    expect(await coldStart()).toMatchObject({ kind: "cold", reason: "updated" });
-  });
-
-  test("a memory file that was cut short", async () => {
-    await place.suspend(id);
-    await truncate(join(place.dataDir, "machines", id, "memory"), 1024 * 1024);
-    expect(await coldStart()).toMatchObject({
-      kind: "cold",
-      reason: expect.stringMatching(/^snapshot_corrupt: the memory file has 1048576 bytes/),
+    test("a start while suspending cancels the suspend: the same guest answers", async () => {
+      const before = await ask(address);
+      const [process] = await place.processes();
+      await place.client.suspendMachine(place.app, id);
+      expect((await place.client.startMachine(place.app, id)).previousState).toBe("suspending");
+      await place.reach(id, "running");
+      expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
+      expect(await place.processes()).toEqual([process]);
+      expect((await events())[0]).toBe("capture_cancelled");
+      expect((await place.get(id)).snapshot).toBeNull();
     });
   });
 
-  test("another version of QEMU", async () => {
-    await place.suspend(id);
-    const other = join(place.dataDir, "qemu-other");
-    await writeFile(
-      other,
-      '#!/bin/sh\n[ "$1" = --version ] && { echo "QEMU emulator version 99.0.0"; exit; }\nexec qemu-system-x86_64 "$@"\n',
-    );
-    await chmod(other, 0o755);
-    await place.served.stop();
-    await place.served.start({ HIBERNAUT_QEMU: other });
-    expect(await coldStart()).toMatchObject({
-      kind: "cold",
-      reason: expect.stringMatching(/^hypervisor_version_changed: .* is 99\.0\.0$/),
+  describe("a snapshot that no longer fits is refused, and the start is cold with the reason", () => {
+    const coldStart = async () => {
+      await place.start(id);
+      await askUntilAnswered(address);
+      return (await place.get(id)).last_boot;
+    };
+
+    test("new code: suspended, then updated", async () => {
+      await place.suspend(id);
+      const config = { image: COUNTER_IMAGE, services: [{ internal_port: 8080 }], env: { RELEASE: "2" } };
+      await place.client.updateMachine(place.app, id, config);
+      await place.reach(id, "suspended");
+      expect(await place.get(id)).toMatchObject({ state: "suspended", snapshot: null, config });
+      expect(await coldStart()).toMatchObject({ kind: "cold", reason: "updated" });
     });
-    await place.served.stop();
-    await place.served.start();
+
+    test("a memory file that was cut short", async () => {
+      await place.suspend(id);
+      await truncate(join(place.dataDir, "machines", id, "memory"), 1024 * 1024);
+      expect(await coldStart()).toMatchObject({
+        kind: "cold",
+        reason: expect.stringMatching(/^snapshot_corrupt: the memory file has 1048576 bytes/),
+      });
+    });
+
+    test("another version of QEMU", async () => {
+      await place.suspend(id);
+      const other = join(place.dataDir, "qemu-other");
+      await writeFile(
+        other,
+        '#!/bin/sh\n[ "$1" = --version ] && { echo "QEMU emulator version 99.0.0"; exit; }\nexec qemu-system-x86_64 "$@"\n',
+      );
+      await chmod(other, 0o755);
+      await place.served.stop();
+      await place.served.start({ HIBERNAUT_QEMU: other });
+      expect(await coldStart()).toMatchObject({
+        kind: "cold",
+        reason: expect.stringMatching(/^hypervisor_version_changed: .* is 99\.0\.0$/),
+      });
+      await place.served.stop();
+      await place.served.start();
+    });
+
+    test("another guest bundle, which the machine gets by an update", async () => {
+      await place.reach(id, "running");
+      await place.suspend(id);
+      const newer = join(place.dataDir, "newer-bundle");
+      await cp(BUNDLE, newer, { recursive: true });
+      const manifest = JSON.parse(await readFile(join(newer, "bundle.json"), "utf8")) as object;
+      await writeFile(join(newer, "bundle.json"), JSON.stringify({ ...manifest, version: "newer" }));
+      await place.served.stop();
+      await place.served.start({ HIBERNAUT_GUEST_BUNDLE: newer });
+      expect(await coldStart()).toMatchObject({
+        kind: "cold",
+        reason: expect.stringMatching(/^guest_bundle_changed: .* is newer$/),
+      });
+      const { suspend } = await place.get(id);
+      expect(suspend).toEqual({ eligible: false, reasons: [expect.stringContaining("machine update")] });
+      await expect(place.client.suspendMachine(place.app, id)).rejects.toMatchObject({
+        status: 412,
+        code: "failed_precondition",
+      });
+      await place.client.updateMachine(place.app, id);
+      await place.reach(id, "running");
+      await place.suspend(id);
+      await place.start(id);
+      expect((await place.get(id)).last_boot).toMatchObject({ kind: "resume" });
+    });
   });
 
-  test("another guest bundle, which the machine gets by an update", async () => {
-    await place.reach(id, "running");
-    await place.suspend(id);
-    const newer = join(place.dataDir, "newer-bundle");
-    await cp(BUNDLE, newer, { recursive: true });
-    const manifest = JSON.parse(await readFile(join(newer, "bundle.json"), "utf8")) as object;
-    await writeFile(join(newer, "bundle.json"), JSON.stringify({ ...manifest, version: "newer" }));
-    await place.served.stop();
-    await place.served.start({ HIBERNAUT_GUEST_BUNDLE: newer });
-    expect(await coldStart()).toMatchObject({
-      kind: "cold",
-      reason: expect.stringMatching(/^guest_bundle_changed: .* is newer$/),
+  describe("ending", () => {
+    test("a machine that is stopped ends its app with the signal, and starts afresh", async () => {
+      const before = await askUntilAnswered(address);
+      await place.client.stopMachine(place.app, id);
+      await place.reach(id, "stopped");
+      expect(await place.processes()).toEqual([]);
+      expect((await place.get(id)).state_reason).toBe("the app exited with code 0");
+      await place.start(id);
+      expect((await askUntilAnswered(address)).nonce).not.toBe(before.nonce);
+      expect((await place.get(id)).last_boot).toMatchObject({ kind: "cold", reason: "stopped" });
     });
-    const { suspend } = await place.get(id);
-    expect(suspend).toEqual({ eligible: false, reasons: [expect.stringContaining("machine update")] });
-    await expect(place.client.suspendMachine(place.app, id)).rejects.toMatchObject({
-      status: 412,
-      code: "failed_precondition",
+
+    test("the platform stops gracefully beside a guest that goes on", async () => {
+      const before = await askUntilAnswered(address);
+      await place.served.stop();
+      expect(await ask(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
+      await place.served.start();
+      expect((await place.get(id)).state).toBe("running");
     });
-    await place.client.updateMachine(place.app, id);
-    await place.reach(id, "running");
-    await place.suspend(id);
-    await place.start(id);
-    expect((await place.get(id)).last_boot).toMatchObject({ kind: "resume" });
-  });
-});
-
-describe("ending", () => {
-  test("a machine that is stopped ends its app with the signal, and starts afresh", async () => {
-    const before = await askUntilAnswered(address);
-    await place.client.stopMachine(place.app, id);
-    await place.reach(id, "stopped");
-    expect(await place.processes()).toEqual([]);
-    expect((await place.get(id)).state_reason).toBe("the app exited with code 0");
-    await place.start(id);
-    expect((await askUntilAnswered(address)).nonce).not.toBe(before.nonce);
-    expect((await place.get(id)).last_boot).toMatchObject({ kind: "cold", reason: "stopped" });
-  });
-
-  test("the platform stops gracefully beside a guest that goes on", async () => {
-    const before = await askUntilAnswered(address);
-    await place.served.stop();
-    expect(await ask(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
-    await place.served.start();
-    expect((await place.get(id)).state).toBe("running");
   });
 });

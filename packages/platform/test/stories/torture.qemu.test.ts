@@ -16,7 +16,7 @@ const DOWNLOAD_BYTES = 1_500_000;
 
 let place: Place;
 beforeAll(async () => {
-  place = await Place.open({ HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });
+  place = await Place.open({ HIBERNAUT_IDLE_CHECK_INTERVAL: "1", HIBERNAUT_LOG_LEVEL: "warn" });
 });
 afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);
@@ -139,6 +139,12 @@ test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and wak
     guarded("suspend", suspender),
   ]);
 
+  for (const { machine_id: id } of machines) {
+    const { last_boot: boot } = await place.get(id);
+    // Whatever else went well: a machine that was started from scratch has lost its memory.
+    for (const { at, details } of (await place.client.machineEvents(place.app, id, { limit: 1000 })).slice(0, -2))
+      if (details.kind === "cold") tally.faults.push(`cold start of ${id} at ${at}: ${JSON.stringify([details, boot])}`);
+  }
   const seen: Record<string, number> = {};
   for (const { machine_id: id, private_address: address } of machines) {
     if ((await place.get(id)).state !== "running") await place.start(id);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { MachineConfig } from "../../src/machines/config.ts";
 import type { MachineManager } from "../../src/machines/manager.ts";
-import { Volumes } from "../../src/volumes/index.ts";
+import type { Volumes } from "../../src/volumes/index.ts";
 import { FastVolumeFiles, newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
@@ -59,7 +59,9 @@ describe("a machine that asks for a volume by name", () => {
     expect(volumes.list("shop")).toMatchObject([
       { id: volume, name: "data", sizeGb: 3, state: "created", machineId: id, snapshotRetention: 5 },
     ]);
-    expect(machines.get("shop", id).record.config.mounts).toEqual([{ volume, name: "data", path: "/data", size_gb: 3 }]);
+    expect(machines.get("shop", id).record.config.mounts).toEqual([
+      { volume, name: "data", path: "/data", size_gb: 3 },
+    ]);
     expect((await stat(disk(volume))).size).toBe(3 * GB);
     const [process] = world.host.of(id);
     expect(process?.spec.volumes).toEqual([{ serial: volume, file: disk(volume) }]);
@@ -67,7 +69,10 @@ describe("a machine that asks for a volume by name", () => {
   });
 
   test("gets one that is free, the oldest first, before one is made", async () => {
-    const [old] = [await volumes.create("shop", { name: "data", sizeGb: 2 }), await volumes.create("shop", { name: "data" })];
+    const [old] = [
+      await volumes.create("shop", { name: "data", sizeGb: 2 }),
+      await volumes.create("shop", { name: "data" }),
+    ];
     await volumes.create("shop", { name: "other" });
     expect(volumeOf(await running())).toBe(old.id);
     expect(volumes.list("shop")).toHaveLength(3);
@@ -198,7 +203,10 @@ describe("after kill -9 of the platform", () => {
   test("what was half made or half destroyed is gone, and what was whole is there", async () => {
     const whole = await volumes.create("shop", { name: "data" });
     const files = new FastVolumeFiles(world.folder);
-    for (const [state, id] of [["creating", "vol_00000000000000c1"], ["destroying", "vol_00000000000000d1"]] as const) {
+    for (const [state, id] of [
+      ["creating", "vol_00000000000000c1"],
+      ["destroying", "vol_00000000000000d1"],
+    ] as const) {
       world.store.volumes.insert({ ...whole, id, state });
       await files.make(id, 1);
     }

@@ -45,7 +45,10 @@ export function volumeRoutes(app: Api, { volumes, platform: { region } }: ApiDep
     },
     async ({ params, body }, reply) => {
       if (body.region !== undefined && body.region !== region)
-        throw new HibernautError("invalid_argument", `There is no region ${body.region} here; the only one is ${region}.`);
+        throw new HibernautError(
+          "invalid_argument",
+          `There is no region ${body.region} here; the only one is ${region}.`,
+        );
       const { name, size_gb: sizeGb, snapshot_id: snapshotId, snapshot_retention: snapshotRetention } = body;
       const made = await volumes.create(params.app_name, { name, sizeGb, snapshotId, snapshotRetention });
       return reply.code(201).send(wire(made));
@@ -153,7 +156,10 @@ function snapshotRoutes(app: Api, { volumes }: Pick<ApiDeps, "volumes">): void {
   );
 }
 
-function volumeWire({ id, name, state, sizeGb, machineId, snapshotRetention, createdAt }: VolumeView, region: string): VolumeWire {
+function volumeWire(
+  { id, name, state, sizeGb, machineId, snapshotRetention, createdAt }: VolumeView,
+  region: string,
+): VolumeWire {
   return {
     id,
     name,

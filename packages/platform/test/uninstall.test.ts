@@ -1,0 +1,69 @@
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { BridgeNetwork } from "../src/network/bridge/index.ts";
+import { openNetwork } from "../src/network/open.ts";
+import { lockDataDir } from "../src/store/lock.ts";
+import { uninstall } from "../src/uninstall.ts";
+import { networkOf } from "./helpers/served.ts";
+import { tempFolder } from "./helpers/temp.ts";
+
+/** A data folder as a platform leaves it, as far as this matters. */
+async function dataFolder(): Promise<string> {
+  const folder = await tempFolder("uninstall");
+  await mkdir(join(folder, "run"));
+  await writeFile(join(folder, "hibernaut.db"), "");
+  return folder;
+}
+
+const bridge = (dataDir: string) => ({ dataDir, subnet: "auto", machines: [], controlPorts: [] });
+
+describe("uninstall", () => {
+  test("leaves the data unless it is told to", async () => {
+    const dataDir = await dataFolder();
+    expect(await uninstall({ dataDir, data: false })).toEqual({ guests: 0, data: false });
+    expect(existsSync(join(dataDir, "hibernaut.db"))).toBe(true);
+    expect(await uninstall({ dataDir, data: true })).toEqual({ guests: 0, data: true });
+    expect(existsSync(dataDir)).toBe(false);
+    expect(await uninstall({ dataDir, data: true }), "once more").toEqual({ guests: 0, data: false });
+  });
+
+  test("deletes no folder that is not a platform's", async () => {
+    const dataDir = await tempFolder("uninstall");
+    await expect(uninstall({ dataDir, data: true })).rejects.toMatchObject({ code: "failed_precondition" });
+    expect(existsSync(dataDir)).toBe(true);
+  });
+
+  test("does nothing while a platform runs", async () => {
+    const dataDir = await dataFolder();
+    const lock = lockDataDir(dataDir);
+    onTestFinished(() => lock.release());
+    await expect(uninstall({ dataDir, data: true })).rejects.toMatchObject({ code: "failed_precondition" });
+    expect(existsSync(join(dataDir, "hibernaut.db"))).toBe(true);
+  });
+
+  test.skipIf(process.getuid?.() !== 0)("takes the bridge away", async () => {
+    const dataDir = await dataFolder();
+    const network = await BridgeNetwork.open(bridge(dataDir));
+    onTestFinished(async () => void (await uninstall({ dataDir, data: false })));
+    await network.attach({ id: "00000000000001", app: "shop", address: network.allocate(new Set()) });
+    await network.close();
+    expect(await networkOf(dataDir)).toHaveLength(4);
+    await uninstall({ dataDir, data: false });
+    expect(await networkOf(dataDir)).toEqual([]);
+  });
+});
+
+describe("the network that is set", () => {
+  test("is what the host can have with `auto`, with the reason; `bridge` insists", async () => {
+    const options = bridge(await tempFolder());
+    const getuid = vi.spyOn(process, "getuid").mockReturnValue(1000);
+    onTestFinished(() => getuid.mockRestore());
+    const opened = await openNetwork("auto", options);
+    expect(opened).toMatchObject({ network: { mode: "user" }, reason: expect.stringContaining("runs as root") });
+    expect(opened.gateway).toBeUndefined();
+    await expect(openNetwork("bridge", options)).rejects.toMatchObject({ code: "failed_precondition" });
+    expect((await openNetwork("user", options)).reason).toContain("HIBERNAUT_NETWORK");
+  });
+});
