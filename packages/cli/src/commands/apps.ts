@@ -35,9 +35,15 @@ const list = command({
 const destroy = command<{ force?: boolean }>({
   name: "destroy",
   summary: "Delete an app",
-  description: "An app with machines is deleted with --force only, and they with it.",
+  description:
+    "An app with machines or volumes is deleted with --force only, and they with it, and what is on the volumes.",
   arguments: [{ usage: "<name>", description: "name of the app" }],
-  options: [{ flags: "-f, --force", description: "destroy its machines first, also running ones" }],
+  options: [
+    {
+      flags: "-f, --force",
+      description: "destroy its machines first, also running ones, and its volumes with their snapshots",
+    },
+  ],
   examples: ["hibernaut apps destroy shop", "hibernaut apps destroy shop --force"],
   async run(context, [name = ""], { force = false }) {
     await (await context.client()).deleteApp(name, { force });

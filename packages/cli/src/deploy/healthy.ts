@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Machine } from "@hibernaut/client";
 import type { Context } from "../context.ts";
-import { CliError } from "../failure.ts";
+import { CliError, toFailure } from "../failure.ts";
 import { waitFor } from "../waiting.ts";
 
 const LOOK_MS = 250;
@@ -27,7 +27,12 @@ export function verdictOf(machine: Machine): Verdict | undefined {
 export async function untilHealthy(context: Context, id: string, waitTimeout: number): Promise<Verdict> {
   const client = await context.client();
   const deadline = Date.now() + waitTimeout * 1000;
-  await waitFor(context, id, ["running", "stopped", "failed"], { waitTimeout });
+  try {
+    await waitFor(context, id, ["running", "stopped", "failed"], { waitTimeout });
+  } catch (error) {
+    if (toFailure(error).error !== "deadline_exceeded") throw error;
+    return { ok: false, text: `it has not come up after ${waitTimeout} s` };
+  }
   for (;;) {
     const machine = await client.getMachine(context.app, id);
     const verdict = verdictOf(machine);

@@ -33,6 +33,8 @@ export async function rollOut(context: Context, steps: readonly Step[], options:
 
 async function carryOutAndWait(context: Context, step: Step, left: number, options: RolloutOptions): Promise<Done> {
   if (step.kind !== "keep") options.onStep(describe(step));
+  // An earlier deploy may have left it on its way.
+  if (step.kind === "update") await waitFor(context, step.machine.id, ["settled"], options);
   const done = await carryOut(context, step);
   if (step.kind === "keep") return done;
   const { machine_id: id } = done;

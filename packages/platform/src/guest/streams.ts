@@ -65,6 +65,11 @@ export class GuestStreams {
     return this.#streams.size;
   }
 
+  /** Commands among them. */
+  get commands(): number {
+    return [...this.#streams.values()].filter((stream) => stream instanceof GuestCommand).length;
+  }
+
   /** Runs a command in the guest. Throws a RangeError when command and environment do not fit a frame. */
   run(spec: CommandSpec): GuestCommand {
     const payload = encodeCommand(spec);

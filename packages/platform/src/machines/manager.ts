@@ -303,6 +303,10 @@ export class MachineManager implements MachineService {
     return this.#find(app, id).run(spec);
   }
 
+  commands(id: string): number {
+    return this.#controllers.get(id)?.inside.streams.commands ?? 0;
+  }
+
   identify(id: string): { app: string; id: string } {
     return { app: this.#own(id).record.app, id };
   }

@@ -86,6 +86,9 @@ export interface MachineService {
   /** Runs a command in a running machine: `failed_precondition` in any other. */
   run(app: string, id: string, spec: CommandSpec): GuestCommand;
 
+  /** Commands that run in the machine now: somebody waits for them. */
+  commands(id: string): number;
+
   /** What a machine's own programs may do, and hear; `id` is the machine's. */
   /** The app and id of a machine of this platform that is not destroyed. */
   identify(id: string): { app: string; id: string };

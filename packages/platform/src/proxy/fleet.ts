@@ -75,8 +75,10 @@ export class Fleet implements Director {
   async acquire(request: RequestHead, signal: AbortSignal): Promise<Lease> {
     const app = appOf(request.host, this.#hostnames, this.#suffixes);
     const entries = app === undefined ? undefined : this.#apps.get(app);
-    if (app === undefined || entries === undefined || entries.size === 0)
-      throw new ProxyRefusal(404, "unknown_host", `No app answers for ${request.host} here.`);
+    if (app === undefined || entries === undefined || entries.size === 0) {
+      const message = `No app answers for ${request.host} here: there is none of that name, or it has no machine with a service.`;
+      throw new ProxyRefusal(404, "unknown_host", message);
+    }
     const began = this.#now();
     const queue = this.#queue(app);
     // Nobody overtakes those who wait.

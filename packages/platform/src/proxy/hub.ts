@@ -225,7 +225,7 @@ export class ProxyHub {
       id: record.id,
       load,
       idleMs: load > 0 ? 0 : this.#now() - watched.idleSince,
-      keptAwake: awakeForMs(record) > 0,
+      keptAwake: awakeForMs(record) > 0 || this.#options.machines.commands(record.id) > 0,
       policy: policy as Policy,
     };
   }
@@ -237,7 +237,7 @@ export class ProxyHub {
     const { idleTimeoutMs, autostop } = watched.policy;
     watched.draining = true;
     const answers = await Promise.all([...this.#proxies].map((proxy) => this.#ask(proxy, id, idleTimeoutMs)));
-    const wanted = !watched.draining || watched.record.state !== "running" || awakeForMs(watched.record) > 0;
+    const wanted = !watched.draining || watched.record.state !== "running" || this.#idleMachine(watched).keptAwake;
     watched.draining = false;
     if (this.#closed || wanted || autostop === "off" || !answers.every(Boolean)) {
       watched.idleSince = Math.max(watched.idleSince, this.#now() - idleTimeoutMs + SHORTEST_PAUSE_MS);

@@ -289,6 +289,10 @@ export class FakeMachineService implements MachineService {
     return { discarded: asleep.map(({ id }) => id), pending: awake.map(({ id }) => id) };
   }
 
+  commands(): number {
+    return 0;
+  }
+
   identify(id: string): { app: string; id: string } {
     const record = this.machines.get(id);
     if (!record) throw new HibernautError("not_found", "It is gone.");

@@ -385,6 +385,17 @@ describe("sleeping", () => {
     await reach(id, "suspended");
   });
 
+  test("a command that runs in it keeps a machine awake until it ends", async () => {
+    const id = await machine();
+    const command = machines.run("shop", id, { args: ["cat"], input: true });
+    await later(IDLE_S);
+    expect(state(id)).toBe("running");
+    command.stdin.end();
+    await command.exit;
+    await hub.check();
+    await reach(id, "suspended");
+  });
+
   test("what another proxy has open counts", async () => {
     const id = await machine();
     proxies.push(newProxy());

@@ -60,7 +60,7 @@ export function appRoutes(app: Api, { machines }: ApiDeps): void {
     {
       schema: {
         tags,
-        summary: "Delete an app; with `force` its machines too",
+        summary: "Delete an app; with `force` its machines and volumes too",
         params: AppParams,
         querystring: ForceQuery,
         response: replies(200, Ok),

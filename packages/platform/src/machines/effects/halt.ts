@@ -10,7 +10,7 @@ import type { EffectContext, EffectResult } from "./context.ts";
 /** From the end of the app to the end of the VMM: a flush of the disks and a power off. */
 const POWER_OFF_MS = 10_000;
 /** The same with volumes, of which every write counts: a memory full of them goes to a slow disk. */
-const UNMOUNT_MS = 60_000;
+const UNMOUNT_MS = 45_000;
 /** A machine that is destroyed has volumes to leave in order, but no longer the right to take its time. */
 const LAST_GRACE_MS = 5_000;
 
