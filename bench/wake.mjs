@@ -4,6 +4,7 @@
  * demo image, 256 MB. Prints medians and spread, keeps every sample in `bench/results/wake.json`, and exits
  * with 1 when a goal is missed.
  */
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -89,5 +90,7 @@ try {
   process.exitCode = ratio >= GOALS.cold_per_resume && slowest < GOALS.suspend_ms ? 0 : 1;
 } finally {
   await platform.stop();
+  const uninstall = [join(ROOT, "packages/cli/bin/hibernaut.js"), "uninstall"];
+  spawnSync(process.execPath, uninstall, { stdio: "inherit" });
   rmSync(dataDir, { recursive: true, force: true });
 }

@@ -67,7 +67,10 @@ export async function packNodeApp(app, { out = app.out, node, force = false, onS
     onStep?.("collecting the app");
     const files = await app.files(work);
     onStep?.("copying Node and its libraries");
-    await stage(join(work, "root"), binary, libraries, { files: [...files, ...programs], writable: app.writable ?? [] });
+    await stage(join(work, "root"), binary, libraries, {
+      files: [...files, ...programs],
+      writable: app.writable ?? [],
+    });
     onStep?.("writing the image");
     await writeLayout(join(work, "layout"), join(work, "root"), app.config);
     await writeFile(join(work, "layout", FINGERPRINT), fingerprint);

@@ -101,7 +101,8 @@ async function* checkNetwork(mode: Settings["network"]): AsyncIterable<Diagnosis
   const root = process.getuid?.() === 0;
   if (mode === "user" || (mode === "auto" && !root)) {
     const why = mode === "user" ? "as set" : "because a bridge needs root";
-    return yield { name, status: mode === "user" ? "ok" : "warn", found: `QEMU's own, ${why}; see docs/network.md` };
+    yield { name, status: mode === "user" ? "ok" : "warn", found: `QEMU's own, ${why}; see docs/network.md` };
+    return;
   }
   if (!root) yield { name, status: "fail", found: "a bridge needs root", fix: "export HIBERNAUT_NETWORK=user" };
   // Without them `auto` falls back to QEMU's own network.

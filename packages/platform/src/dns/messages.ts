@@ -44,13 +44,13 @@ export function answer(zone: Zone, query: Query): Buffer | undefined {
   if (found === "elsewhere") return undefined;
   if (found === undefined) return reply(query.bytes, Rcode.nameError);
   const wanted = query.type === "A" || query.type === "ANY" ? found : [];
-  const answers = wanted.map((data) => ({ type: "A" as const, name: query.name, ttl: TTL_S, data }));
+  const records = wanted.map((data) => ({ type: "A" as const, name: query.name, ttl: TTL_S, data }));
   return packet.encode({
     type: "response",
     id: query.id,
     flags: packet.AUTHORITATIVE_ANSWER | packet.RECURSION_DESIRED | packet.RECURSION_AVAILABLE,
     questions: [{ type: query.type as "A", name: query.name }],
-    answers,
+    answers: records,
   });
 }
 

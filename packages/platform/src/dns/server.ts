@@ -31,6 +31,7 @@ export class DnsServer {
   readonly #questions = new Quota(MOST_QUESTIONS);
   readonly #connections = new Quota(MOST_CONNECTIONS);
   readonly #sockets = new Set<Socket>();
+  #closed = false;
 
   private constructor(options: DnsOptions) {
     this.#options = options;
@@ -49,12 +50,7 @@ export class DnsServer {
       await server.close();
       throw error;
     }
-    server.#udp.on("message", (bytes, { address: client, port: at }) => {
-      void server.#respond(bytes, "udp", client).then((response) => {
-        // The client may be gone, or asleep, by now.
-        if (response !== undefined) server.#udp.send(response, at, client, () => {});
-      });
-    });
+    server.#udp.on("message", (bytes, { address: client, port: at }) => void server.#answerUdp(bytes, client, at));
     for (const part of [server.#udp, server.#tcp]) part.on("error", () => {});
     return server;
   }
@@ -65,6 +61,7 @@ export class DnsServer {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     for (const socket of this.#sockets) socket.destroy();
     await Promise.all([
       new Promise<void>((resolve) => this.#tcp.close(() => resolve())),
@@ -76,6 +73,13 @@ export class DnsServer {
         }
       }),
     ]);
+  }
+
+  async #answerUdp(bytes: Buffer, client: string, port: number): Promise<void> {
+    const response = await this.#respond(bytes, "udp", client);
+    if (response === undefined || this.#closed) return;
+    // The client may be gone, or asleep, by now.
+    this.#udp.send(response, port, client, () => {});
   }
 
   async #respond(bytes: Buffer, transport: "udp" | "tcp", client: string): Promise<Buffer | undefined> {

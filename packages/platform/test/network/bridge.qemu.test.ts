@@ -57,7 +57,7 @@ async function serve(host: string, greeting: string): Promise<Service> {
 
 async function listen(host: string): Promise<UdpSocket> {
   const socket = createSocket("udp4");
-  socket.on("message", (text, { address }) => void heard.push(`${text} from ${address}`));
+  socket.on("message", (text, { address }) => void heard.push(`${String(text)} from ${address}`));
   socket.bind(0, host);
   await once(socket, "listening");
   return socket;
@@ -93,6 +93,7 @@ async function tryAll(
   return JSON.parse(await shell(of, change ? `${change.make} && ${ask}; ${change.undo}` : ask));
 }
 
+const byText = (one: string, other: string) => one.localeCompare(other);
 const unreachable = () => expect.stringMatching(/^(silence|EHOSTUNREACH)$/);
 
 const seen = async ({ private_address: address }: Machine, path = "") =>
@@ -179,7 +180,7 @@ describe.skipIf(!isRoot)("a bridge", () => {
         "the names of its app's running machines",
         () => a,
         () => ["dns", "shop.internal"],
-        () => [a, b].map((one) => one.private_address).sort(),
+        () => [a, b].map((one) => one.private_address).toSorted(byText),
       ],
       ["the names of another app's", () => a, () => ["dns", "mail.internal"], () => [c.private_address]],
       [
@@ -207,7 +208,7 @@ describe.skipIf(!isRoot)("a bridge", () => {
 
     test.each(matrix)("%s", async (name, _from, _tries, expected, arrived) => {
       const found = results.get(name);
-      expect(Array.isArray(found) ? found.sort() : found).toEqual(expected());
+      expect(Array.isArray(found) ? found.toSorted(byText) : found).toEqual(expected());
       if (arrived !== undefined) await arrived();
     });
   });

@@ -12,7 +12,8 @@ import pg from "pg";
 
 const UNPACKED = join(import.meta.dirname, "../../../../.build/test-tools");
 /** What was unpacked beside the programs is found there; what is not, where the system has it. */
-const ENVIRONMENT = { ...process.env, LD_LIBRARY_PATH: libraries(join(UNPACKED, "usr/lib")) };
+export const LIBRARY_PATH = libraries(join(UNPACKED, "usr/lib"));
+const ENVIRONMENT = { ...process.env, LD_LIBRARY_PATH: LIBRARY_PATH };
 const USER = "orders";
 const PASSWORD = "a test's own";
 /** PostgreSQL refuses to run as root. Everybody has a nobody. */
@@ -135,7 +136,7 @@ function access(port: number, database: string): Access {
 }
 
 /** What `npm test` unpacked, or what the system has: the newest of 15 and later. */
-function findPrograms(): string {
+export function findPrograms(): string {
   for (const root of [UNPACKED, "/"]) {
     const versions = join(root, "usr/lib/postgresql");
     if (!existsSync(versions)) continue;

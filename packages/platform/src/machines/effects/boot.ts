@@ -43,9 +43,9 @@ export async function boot(context: EffectContext): Promise<EffectResult> {
 
 /** The machine's history says how it was started and how long that took. */
 function told(result: EffectResult): EffectResult {
-  const boot = result.patch?.lastBoot;
-  if (!boot || result.outcome !== "started") return result;
-  return { ...result, details: { kind: boot.kind, duration_ms: boot.duration_ms, ...result.details } };
+  const last = result.patch?.lastBoot;
+  if (!last || result.outcome !== "started") return result;
+  return { ...result, details: { kind: last.kind, duration_ms: last.duration_ms, ...result.details } };
 }
 
 type Booted = (kind: LastBoot["kind"], reason: string) => Partial<MachineRecord>;
