@@ -5,7 +5,7 @@ import { postgresImage } from "../helpers/postgres-image.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { Writer } from "../helpers/writer.ts";
 
-/** 20 of each, as is promised, take a quarter of an hour under emulation. */
+/** 20 of each, as is promised, take seven minutes under emulation. */
 const CYCLES = process.env["HIBERNAUT_LONG_TESTS"] === "1" ? 20 : 3;
 const TIMEOUT_MS = 60_000 + CYCLES * 120_000;
 /** Rows between two disturbances: enough for the server to be in the middle of something. */

@@ -139,11 +139,16 @@ export class LogWriter {
       await this.#options.prepare();
       return open(path, "a", 0o600);
     });
-    // A line that was cut short, by a full disk or the end of a platform, is not to spoil the next one.
-    const { size } = await opened.stat();
-    if (size > 0) await opened.appendFile("\n");
-    this.#position = { ...this.#position, offset: size === 0 ? 0 : size + 1 };
-    return opened;
+    try {
+      // A line that was cut short, by a full disk or the end of a platform, is not to spoil the next one.
+      const { size } = await opened.stat();
+      if (size > 0) await opened.appendFile("\n");
+      this.#position = { ...this.#position, offset: size === 0 ? 0 : size + 1 };
+      return opened;
+    } catch (error) {
+      await opened.close().catch(() => {});
+      throw error;
+    }
   }
 
   #advance(bytes: number): void {
