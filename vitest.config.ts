@@ -10,6 +10,9 @@ export default defineConfig({
           name: "unit",
           include: ["{packages,services}/*/test/**/*.test.ts"],
           exclude: [QEMU, "**/node_modules/**"],
+          // Only a bound for what hangs: on a busy host a test that starts a program takes seconds.
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
         },
       },
       {
