@@ -10,5 +10,6 @@ test("the page on errors has exactly the registry's codes, each with its status"
     Number(status),
   ]);
   expect(Object.fromEntries(sections)).toEqual(ERROR_STATUS);
-  expect(text.match(/^## /gm)).toHaveLength(sections.length);
+  // What the proxy answers by itself has a section of its own, held to its code elsewhere.
+  expect(text.match(/^## [a-z_]+$/gm)).toHaveLength(sections.length);
 });

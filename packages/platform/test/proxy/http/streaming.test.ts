@@ -113,8 +113,9 @@ describe("bodies", () => {
     await writing;
     expect(bytes).toBe(SIZE);
     expect(came.digest("hex")).toBe(sent.digest("hex"));
-    // Proxy, app and client share this process; garbage that waits to be collected is most of it.
-    expect(most).toBeLessThan(120 * 1024 * 1024);
+    // Proxy, app and client share this process; garbage that waits to be collected is most of it. Who kept the
+    // body would have it three times.
+    expect(most).toBeLessThan(180 * 1024 * 1024);
   });
 
   test("wait for a reader that does not read", async () => {
