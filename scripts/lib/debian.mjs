@@ -31,6 +31,7 @@ const TEST_PACKAGES = {
   "docker-registry": "a real registry to import images from",
   // Whatever version the distribution has: 15 or newer wherever the platform runs.
   postgresql: "a real PostgreSQL for the orders service",
+  curl: "speaks to the platform from inside a machine",
 };
 const TEST_FOLDER = join(ROOT, ".build/test-tools");
 

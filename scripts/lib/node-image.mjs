@@ -37,6 +37,7 @@ const GROUP = "root:x:0:\napp:x:1000:\n";
  * @property {object} config The image's configuration, as in the OCI specification.
  * @property {(work: string) => Promise<AppFile[]>} files The app's own files; `work` is a folder for what has to be made.
  * @property {Record<string, string>} [programs] Further programs, with their shared libraries: where each goes in the image (without the leading slash), and where it is on this machine.
+ * @property {string} [libraryPath] Where shared libraries are looked for first, as in LD_LIBRARY_PATH.
  * @property {string[]} [writable] Folders that every user may write to, without the leading slash.
  *
  * @typedef {object} Library
@@ -54,7 +55,7 @@ const GROUP = "root:x:0:\napp:x:1000:\n";
 export async function packNodeApp(app, { out = app.out, node, force = false, onStep } = {}) {
   const binary = node ?? (await defaultNode());
   const programs = Object.entries(app.programs ?? {}).map(([to, from]) => ({ from, to, mode: 0o755 }));
-  const libraries = await librariesOf([binary, ...programs.map(({ from }) => from)]);
+  const libraries = await librariesOf([binary, ...programs.map(({ from }) => from)], app.libraryPath ?? "");
   const target = resolve(out);
   const fingerprint = await fingerprintOf(app, binary, libraries);
   const ref = `oci:${target}:latest`;
@@ -119,10 +120,11 @@ async function defaultNode() {
 
 /**
  * @param {string[]} binaries
+ * @param {string} libraryPath
  * @returns {Promise<Library[]>} Those of all, each once.
  */
-async function librariesOf(binaries) {
-  const all = (await Promise.all(binaries.map(findLibraries))).flat();
+async function librariesOf(binaries, libraryPath) {
+  const all = (await Promise.all(binaries.map((binary) => findLibraries(binary, libraryPath)))).flat();
   return [...new Map(all.map((library) => [library.to, library])).values()];
 }
 
@@ -131,10 +133,12 @@ async function librariesOf(binaries) {
  * by itself: the image has no loader cache. The loader keeps its place, which is written in the program.
  *
  * @param {string} binary
+ * @param {string} libraryPath
  * @returns {Promise<Library[]>}
  */
-async function findLibraries(binary) {
-  const { stdout } = await run("ldd", [binary]);
+async function findLibraries(binary, libraryPath) {
+  const env = libraryPath === "" ? process.env : { ...process.env, LD_LIBRARY_PATH: libraryPath };
+  const { stdout } = await run("ldd", [binary], { env });
   const paths = [...stdout.matchAll(/(?:=> |^\s+)(\/\S+) \(0x/gm)].map((match) => String(match[1]));
   const libc = paths.find((path) => basename(path) === "libc.so.6");
   if (!libc)

@@ -31,30 +31,24 @@ export async function postgresImage(): Promise<string> {
   const needed = paths.filter((path) => !/\/(man|locale)\/|\/extension\/(?!plpgsql)/.test(path));
   const data = await Promise.all(needed.map(async (path) => ({ from: await realpath(path), to: inImage(path) })));
   const modules = MODULES.map((name) => join(version, "lib", name));
-  const before = process.env["LD_LIBRARY_PATH"];
-  process.env["LD_LIBRARY_PATH"] = LIBRARY_PATH;
-  try {
-    const { ref } = await packNodeApp({
-      out: join(ROOT, ".build/test-postgres"),
-      inputs: [import.meta.filename],
-      programs: {
-        "bin/sh": await realpath("/bin/sh"),
-        [inImage(join(bin, "postgres"))]: join(bin, "postgres"),
-        [inImage(join(bin, "initdb"))]: join(bin, "initdb"),
-      },
-      config: {
-        User: "app",
-        Env: [`PATH=/usr/bin:/bin:/${inImage(bin)}`],
-        Entrypoint: ["/bin/sh", "-c", START],
-        WorkingDir: "/",
-        // Waits for nobody's session, and leaves the cluster in order.
-        StopSignal: "SIGINT",
-      },
-      files: async () => [...data, ...modules.map((path) => ({ from: path, to: inImage(path), mode: 0o755 }))],
-    });
-    return ref;
-  } finally {
-    if (before === undefined) delete process.env["LD_LIBRARY_PATH"];
-    else process.env["LD_LIBRARY_PATH"] = before;
-  }
+  const { ref } = await packNodeApp({
+    out: join(ROOT, ".build/test-postgres"),
+    inputs: [import.meta.filename],
+    libraryPath: LIBRARY_PATH,
+    programs: {
+      "bin/sh": await realpath("/bin/sh"),
+      [inImage(join(bin, "postgres"))]: join(bin, "postgres"),
+      [inImage(join(bin, "initdb"))]: join(bin, "initdb"),
+    },
+    config: {
+      User: "app",
+      Env: [`PATH=/usr/bin:/bin:/${inImage(bin)}`],
+      Entrypoint: ["/bin/sh", "-c", START],
+      WorkingDir: "/",
+      // Waits for nobody's session, and leaves the cluster in order.
+      StopSignal: "SIGINT",
+    },
+    files: async () => [...data, ...modules.map((path) => ({ from: path, to: inImage(path), mode: 0o755 }))],
+  });
+  return ref;
 }

@@ -1,7 +1,9 @@
 /** An image with a shell, curl and a few tools beside Node, packed from this machine's own programs. */
+import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { packNodeApp } from "../../../../scripts/lib/node-image.mjs";
+import { LIBRARY_PATH } from "../../../../services/orders/test/postgres/server.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 const TOOLS = [
@@ -25,12 +27,13 @@ const TOOLS = [
 export async function shellImage(): Promise<string> {
   const programs: Record<string, string> = {
     "bin/sh": await realpath("/bin/sh"),
-    "usr/bin/curl": "/usr/bin/curl",
+    "usr/bin/curl": existsSync("/usr/bin/curl") ? "/usr/bin/curl" : join(ROOT, ".build/test-tools/usr/bin/curl"),
   };
   for (const tool of TOOLS) programs[`usr/bin/${tool}`] = `/usr/bin/${tool}`;
   const { ref } = await packNodeApp({
     out: join(ROOT, ".build/test-shell"),
     inputs: [],
+    libraryPath: LIBRARY_PATH,
     programs,
     config: { Env: ["PATH=/usr/local/bin:/usr/bin:/bin"], Entrypoint: ["/bin/sh"], WorkingDir: "/" },
     files: async () => [],
