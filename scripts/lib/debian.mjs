@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:f
 import { join } from "node:path";
 import { ROOT } from "./node.mjs";
 import { ask, run, SetupError } from "./run.mjs";
+import { TEST_TOOLS } from "./test-tools.mjs";
 
 /**
  * Every package with its reason. Programs of packages that Debian marks essential (bash, dpkg, util-linux) are there.
@@ -26,14 +27,16 @@ export const PACKAGES = {
   "ca-certificates": "lets registries prove who they are",
 };
 
-/** Only for `npm test`. Unpacked, not installed: as installed services they would run and listen. */
+/** Only for `npm test` and the benches. Unpacked, not installed: as installed services they would run and listen. */
 const TEST_PACKAGES = {
   "docker-registry": "a real registry to import images from",
   // Whatever version the distribution has: 15 or newer wherever the platform runs.
   postgresql: "a real PostgreSQL for the orders service",
   curl: "speaks to the platform from inside a machine",
+  nginx: "the proxy that ours is held against",
+  haproxy: "another one, which frames messages more strictly",
+  wrk: "makes the load of the benches",
 };
-const TEST_FOLDER = join(ROOT, ".build/test-tools");
 
 const APT_ENVIRONMENT = ["DEBIAN_FRONTEND=noninteractive", "NEEDRESTART_SUSPEND=1"];
 const RETRY = "Check the network and the package sources, then run npm run setup again.";
@@ -97,11 +100,11 @@ export async function installPackages(progress, step) {
  */
 export async function unpackTestPackages(step) {
   const wanted = Object.keys(TEST_PACKAGES).join("\n");
-  const stamp = join(TEST_FOLDER, ".packages");
+  const stamp = join(TEST_TOOLS, ".packages");
   if ((await readFile(stamp, "utf8").catch(() => "")) === wanted) return;
   step.show();
   await mkdir(join(ROOT, ".build"), { recursive: true });
-  const folder = await mkdtemp(`${TEST_FOLDER}.tmp-`);
+  const folder = await mkdtemp(`${TEST_TOOLS}.tmp-`);
   try {
     const onLine = step.detail;
     // With all that they need and that is not installed, but nothing is installed: the folder is ours, so no lock is needed.
@@ -121,8 +124,8 @@ export async function unpackTestPackages(step) {
     const packages = (await readdir(folder)).filter((name) => name.endsWith(".deb"));
     for (const name of packages) await run("dpkg-deb", ["-x", name, "tools"], { cwd: folder });
     await writeFile(join(folder, "tools/.packages"), wanted);
-    await rm(TEST_FOLDER, { recursive: true, force: true });
-    await rename(join(folder, "tools"), TEST_FOLDER);
+    await rm(TEST_TOOLS, { recursive: true, force: true });
+    await rename(join(folder, "tools"), TEST_TOOLS);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -1,16 +1,15 @@
 /** Debian's docker-registry on a loopback port, with an app of ours in it. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { packNodeApp } from "../../../../scripts/lib/node-image.mjs";
+import { findTool } from "../../../../scripts/lib/test-tools.mjs";
 
 const run = promisify(execFile);
-const UNPACKED = join(import.meta.dirname, "../../../../.build/test-tools/usr/bin/docker-registry");
-const PROGRAM = existsSync(UNPACKED) ? UNPACKED : "docker-registry";
+const PROGRAM = findTool("docker-registry");
 const START_MS = 10_000;
 
 export class TestRegistry {

@@ -1,8 +1,8 @@
 /** An image with a shell, curl and a few tools beside Node, packed from this machine's own programs. */
-import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { packNodeApp } from "../../../../scripts/lib/node-image.mjs";
+import { findTool } from "../../../../scripts/lib/test-tools.mjs";
 import { LIBRARY_PATH } from "../../../../services/orders/test/postgres/server.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -27,7 +27,7 @@ const TOOLS = [
 export async function shellImage(): Promise<string> {
   const programs: Record<string, string> = {
     "bin/sh": await realpath("/bin/sh"),
-    "usr/bin/curl": existsSync("/usr/bin/curl") ? "/usr/bin/curl" : join(ROOT, ".build/test-tools/usr/bin/curl"),
+    "usr/bin/curl": findTool("curl"),
   };
   for (const tool of TOOLS) programs[`usr/bin/${tool}`] = `/usr/bin/${tool}`;
   const { ref } = await packNodeApp({

@@ -1,14 +1,13 @@
 /** Debian's docker-registry, which `npm test` unpacks (without installing it) when it is not there. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, vi } from "vitest";
+import { findTool } from "../../../../scripts/lib/test-tools.mjs";
 import { skopeo } from "./fixtures.ts";
 
-const UNPACKED = join(import.meta.dirname, "../../../../.build/test-tools/usr/bin/docker-registry");
-const PROGRAM = existsSync(UNPACKED) ? UNPACKED : "docker-registry";
+const PROGRAM = findTool("docker-registry");
 
 export const LOGIN = { username: "me", password: "s3cret: word" };
 
