@@ -1,0 +1,213 @@
+/**
+ * A guest that sleeps and wakes with QEMU and nothing else: what the platform's wake is measured against.
+ *
+ * To wake is the least that is correct: start QEMU over the memory file, load the devices' state, let the guest go on,
+ * and ask the app until it answers. No proxy, no store, no checks, no clock. To sleep is not measured; it is here so
+ * that each wake has a snapshot of its own, as the platform's has, and no file needs to be copied.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, copyFileSync, constants, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
+import { GuestAgent } from "../../packages/platform/src/guest/agent.ts";
+import { runTool } from "./wake-files.mjs";
+import { askUntilAnswered, now } from "./wake-request.mjs";
+
+const RETRY_MS = 2;
+/** Connections to a guest that has not started its app yet cost it time. */
+const BOOT_RETRY_MS = 20;
+const BOOT_MS = 120_000;
+const CAPABILITIES = ["x-ignore-shared", "events"].map((capability) => ({ capability, state: true }));
+/** QEMU's descriptors for the devices' state. */
+const STATE_IN = 3;
+const STATE_OUT = 4;
+
+/**
+ * @typedef {object} BareOptions
+ * @property {string} program QEMU.
+ * @property {string[]} args Its arguments, but for how it starts; all files that it writes are in `folder`.
+ * @property {string} folder Its memory, writable layer and sockets, under the platform's names.
+ * @property {number} memoryMb
+ * @property {string} layer An empty writable layer, to be copied.
+ * @property {import("../../packages/platform/src/guest/agent.ts").GuestConfig} config What the app is started with.
+ * @property {import("./wake-request.mjs").Target} target
+ *
+ * @typedef {Record<string, number>} Marks Names of moments, and when they were.
+ */
+
+/** @param {BareOptions} options */
+export function openBare({ program, args, folder, memoryMb, layer, config, target }) {
+  const [memory, devices] = [join(folder, "memory"), join(folder, "devices")];
+  /** @type {import("node:child_process").ChildProcess | undefined} */
+  let qemu;
+  /** @type {Qmp | undefined} */
+  let qmp;
+
+  /** @param {string[]} more @param {number | "ignore"} stateIn */
+  function start(more, stateIn) {
+    const [log, stateOut] = [openSync(join(folder, "qemu.log"), "a"), openSync(`${devices}.new`, "w", 0o600)];
+    qemu = spawn(program, [...args, ...more], { detached: true, stdio: ["ignore", log, log, stateIn, stateOut] });
+    qemu.once("error", () => {}); // its end says it too
+    for (const fd of [log, stateOut]) closeSync(fd);
+  }
+
+  function kill() {
+    if (qemu?.pid !== undefined && qemu.exitCode === null && qemu.signalCode === null) qemu.kill("SIGKILL");
+  }
+
+  return {
+    files: [memory, devices],
+    kill,
+
+    /** Boots, from QEMU's start to the app's first byte. */
+    async boot() {
+      copyFileSync(layer, join(folder, "layer.ext4"), constants.COPYFILE_FICLONE);
+      rmSync(memory, { force: true });
+      runTool("fallocate", ["--length", `${memoryMb}MiB`, memory]);
+      rmSync(join(folder, "agent.sock"), { force: true });
+      rmSync(join(folder, "qmp.sock"), { force: true });
+      /** @type {Marks} */
+      const marks = { began: now() };
+      start([], "ignore");
+      const agent = new GuestAgent(await open(join(folder, "agent.sock")));
+      marks.qemu = now();
+      const limit = AbortSignal.timeout(BOOT_MS);
+      await agent.hello(limit);
+      marks.booted = now();
+      await agent.run(config, limit);
+      marks.started = now();
+      const answer = await askUntilAnswered(target, BOOT_RETRY_MS);
+      qmp = await Qmp.open(join(folder, "qmp.sock"));
+      return {
+        answer,
+        marks: { ...marks, connect: answer.began, connected: answer.connected, first: answer.firstByte },
+      };
+    },
+
+    /** Wakes, from QEMU's start to the app's first byte. */
+    async wake() {
+      rmSync(join(folder, "agent.sock"), { force: true });
+      rmSync(join(folder, "qmp.sock"), { force: true });
+      const state = openSync(devices, "r");
+      /** @type {Marks} */
+      const marks = { began: now() };
+      start(["-S", "-incoming", "defer"], state);
+      closeSync(state);
+      marks.spawned = now();
+      qmp = await Qmp.open(join(folder, "qmp.sock"));
+      marks.qmp = now();
+      // The guest finds its channel as it was when it fell asleep; nobody listens.
+      void open(join(folder, "agent.sock")).then((channel) => channel.resume());
+      await qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
+      await qmp.migrate("migrate-incoming", `fd:${STATE_IN}`);
+      marks.loaded = now();
+      void qmp.execute("cont");
+      marks.cont = now();
+      const answer = await askUntilAnswered(target, RETRY_MS);
+      return {
+        answer,
+        marks: { ...marks, connect: answer.began, connected: answer.connected, first: answer.firstByte },
+      };
+    },
+
+    /** Writes the guest's state, makes it durable, and ends QEMU. */
+    async sleep() {
+      if (qemu === undefined || qmp === undefined) throw new Error("The bare guest does not run.");
+      await qmp.execute("stop");
+      await qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
+      await qmp.migrate("migrate", `fd:${STATE_OUT}`);
+      await this.end();
+      renameSync(`${devices}.new`, devices);
+      for (const file of [memory, devices]) {
+        const fd = openSync(file, "r");
+        fsyncSync(fd);
+        closeSync(fd);
+      }
+    },
+
+    /** Ends QEMU, if it runs. */
+    async end() {
+      if (qemu === undefined) return;
+      const gone = qemu.exitCode === null && qemu.signalCode === null ? once(qemu, "exit") : undefined;
+      kill();
+      await gone;
+      qmp?.close();
+      qemu = undefined;
+      qmp = undefined;
+    },
+  };
+}
+
+/** Connects to a socket that QEMU is about to make. @param {string} path @returns {Promise<import("node:net").Socket>} */
+async function open(path) {
+  for (const deadline = now() + BOOT_MS; ; ) {
+    const socket = connect(path);
+    try {
+      await once(socket, "connect");
+      return socket.on("error", () => {});
+    } catch (error) {
+      if (now() > deadline) throw error;
+      await delay(RETRY_MS);
+    }
+  }
+}
+
+/** QEMU's monitor: a command, its answer. */
+class Qmp {
+  #socket;
+  /** @type {Set<(message: any) => void>} */
+  #listeners = new Set();
+
+  /** @param {import("node:net").Socket} socket */
+  constructor(socket) {
+    this.#socket = socket;
+    createInterface(socket).on("line", (line) => {
+      for (const listener of this.#listeners) listener(JSON.parse(line));
+    });
+  }
+
+  /** @param {string} path */
+  static async open(path) {
+    const qmp = new Qmp(await open(path));
+    await qmp.execute("qmp_capabilities");
+    return qmp;
+  }
+
+  close() {
+    this.#socket.destroy();
+  }
+
+  /** @param {string} execute @param {object} [args] */
+  async execute(execute, args = {}) {
+    const answer = this.#message((message) => "return" in message || "error" in message);
+    this.#socket.write(`${JSON.stringify({ execute, arguments: args })}\n`);
+    const { error } = await answer;
+    if (error !== undefined) throw new Error(`QEMU refused ${execute}: ${error.desc}`);
+  }
+
+  /** Moves the devices' state in or out. @param {string} command @param {string} uri */
+  async migrate(command, uri) {
+    const end = this.#message(({ event, data }) => event === "MIGRATION" && /completed|failed/.test(data.status));
+    await this.execute(command, { uri });
+    const { data } = await end;
+    if (data.status !== "completed") throw new Error(`QEMU's ${command} failed; its words are in qemu.log.`);
+  }
+
+  /** @param {(message: any) => boolean} wanted @returns {Promise<any>} */
+  #message(wanted) {
+    return new Promise((resolve, reject) => {
+      const gone = () => reject(new Error("QEMU ended; its words are in qemu.log."));
+      const listener = (/** @type {any} */ message) => {
+        if (!wanted(message)) return;
+        this.#listeners.delete(listener);
+        this.#socket.off("close", gone);
+        resolve(message);
+      };
+      this.#listeners.add(listener);
+      this.#socket.once("close", gone);
+    });
+  }
+}

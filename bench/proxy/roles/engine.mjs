@@ -1,0 +1,11 @@
+/** Our HTTP engine alone: a machine that is always there, and nobody who reads the access log. */
+import { createProxyServer } from "../../../packages/platform/src/proxy/http/server.ts";
+import { APP_PORT, HOST, ready } from "./lib.mjs";
+
+const lease = {
+  ...{ address: HOST, port: APP_PORT, machineId: "m1", appName: "bench", connectDeadline: 0 },
+  wake: /** @type {const} */ ({ kind: "running", durationMs: 0 }),
+  release() {},
+};
+const proxy = createProxyServer({ director: { acquire: async () => lease } });
+ready((await proxy.listen({ host: HOST, port: 0 })).port);

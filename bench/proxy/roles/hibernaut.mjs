@@ -1,0 +1,33 @@
+/**
+ * The whole proxy, as `hibernaut proxy` runs it: table of machines, metrics, access log. Instead of the control plane
+ * this file tells it of one machine, which is always awake and is the bench's app.
+ */
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { hubSocketPath } from "../../../packages/platform/src/proxy/hub-socket.ts";
+import { exchangeLines } from "../../../packages/platform/src/proxy/lines.ts";
+import { policyOf } from "../../../packages/platform/src/proxy/policy.ts";
+import { runProxy } from "../../../packages/platform/src/proxy/process.ts";
+import { toWire } from "../../../packages/platform/src/proxy/table.ts";
+import { readSettings } from "../../../packages/platform/src/settings.ts";
+import { APP_PORT, HOST, ready } from "./lib.mjs";
+
+const settings = readSettings({ ...process.env, HIBERNAUT_PROXY_LISTEN: `${HOST}:0` });
+const policy = policyOf({ image: "", services: [{ internal_port: APP_PORT }] });
+if (policy === undefined) throw new Error("A service has a policy.");
+const machine = {
+  ...{ id: "m1", app: "bench", address: HOST, healthy: true, reason: null, policy: toWire(policy) },
+  state: "running",
+  lastBoot: { kind: "cold", at: new Date().toISOString() },
+};
+const hub = createServer((socket) => {
+  const send = exchangeLines(socket, () => {});
+  send({ kind: "table", machines: [machine], hostnames: {}, suffixes: ["localhost"], connectionsSurvive: true });
+});
+hub.listen(hubSocketPath(settings.dataDir));
+await once(hub, "listening");
+await runProxy({
+  settings,
+  signal: new AbortController().signal,
+  onReady: ({ url }) => ready(Number(new URL(url).port)),
+});

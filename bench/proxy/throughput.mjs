@@ -1,0 +1,186 @@
+#!/usr/bin/env node
+/**
+ * How many requests the proxy forwards: `npm run bench:proxy`. One run, in rounds that go from one to the next: the
+ * app asked directly, through this proxy (whole, and its HTTP engine alone), through nginx and HAProxy, through spliced
+ * sockets, and through what one would build on Node's libraries. One process each; the proxy has a CPU of its own, app and
+ * load share another. Prints medians and spread, keeps every sample, and exits with 1 when a goal is missed.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { createProgress } from "../../scripts/lib/progress.mjs";
+import { findTool, toolEnvironment } from "../../scripts/lib/test-tools.mjs";
+import { setup } from "../../scripts/setup.mjs";
+import { NATIVE_PROXIES, NODE_PROXIES, Servers } from "./servers.mjs";
+
+const USAGE = `npm run bench:proxy -- [options]
+
+  --only A,B       these proxies, of: ${[...NODE_PROXIES, ...NATIVE_PROXIES].join(", ")}; nothing is recorded
+  --rounds N       bursts at each (default: 7)
+  --seconds N      length of a burst (default: 4)
+  --connections N  kept open by the load (default: 64)
+  --bytes N        of the app's response (default: 100)
+`;
+const RESULTS = join(import.meta.dirname, "../results/proxy.json");
+/** Of nginx's throughput; of the best library's; and nginx's p99 times this. */
+const GOALS = { of_nginx: 0.65, of_library: 2, p99_of_nginx: 2 };
+const LIBRARIES = ["undici", "node-http", "http-proxy-3"];
+
+const { values: options } = parseArgs({
+  options: {
+    only: { type: "string" },
+    rounds: { type: "string", default: "7" },
+    seconds: { type: "string", default: "4" },
+    connections: { type: "string", default: "64" },
+    bytes: { type: "string", default: "100" },
+    help: { type: "boolean" },
+  },
+});
+if (options.help) {
+  process.stdout.write(USAGE);
+  process.exit();
+}
+const rounds = Number(options.rounds);
+const seconds = Number(options.seconds);
+const names = options.only?.split(",") ?? [...NODE_PROXIES, ...NATIVE_PROXIES];
+/** The proxy under test runs alone on the last CPU. */
+const PROXY_CPU = cpus().length - 1;
+const OTHER_CPU = 0;
+
+/**
+ * @typedef {{ rps: number, p50_ms: number, p99_ms: number, cpu_us: number }} Sample `cpu_us`: of the proxy, per request
+ * @param {import("./servers.mjs").Server} server
+ * @param {number} duration in seconds
+ * @returns {Promise<Sample>}
+ */
+async function burst(server, duration) {
+  const url = `http://bench.localhost:${server.port}/`;
+  const args = ["-t1", `-c${options.connections}`, `-d${duration}s`, "--latency", "-H", "Host: bench.localhost"];
+  const cpuBefore = server.cpuMs();
+  const load = spawn(
+    "taskset",
+    ["-c", String(OTHER_CPU), findTool("wrk"), ...args, url.replace("bench.localhost", "127.0.0.1")],
+    { stdio: ["ignore", "pipe", "inherit"], env: toolEnvironment() },
+  );
+  let text = "";
+  load.stdout.on("data", (chunk) => (text += chunk));
+  await once(load, "close");
+  const cpuMs = server.cpuMs() - cpuBefore;
+  const requests = Number(/(\d+) requests in/.exec(text)?.[1]);
+  if (/Non-2xx|Socket errors/.test(text) || !(requests > 0)) throw new Error(`${server.name} failed.\n${text}`);
+  const at = (/** @type {string} */ name) => milliseconds(new RegExp(`${name}\\s+([\\d.]+)(us|ms|s)`).exec(text));
+  const rps = Number(/Requests\/sec:\s+([\d.]+)/.exec(text)?.[1]);
+  return { rps, p50_ms: at("50%"), p99_ms: at("99%"), cpu_us: (cpuMs * 1000) / requests };
+}
+
+/** @param {RegExpExecArray | null} match */
+function milliseconds(match) {
+  const factor = { us: 0.001, ms: 1, s: 1000 }[match?.[2] ?? ""] ?? Number.NaN;
+  return Number(match?.[1]) * factor;
+}
+
+/** @param {number[]} samples */
+function median(samples) {
+  return samples.toSorted((a, b) => a - b)[Math.floor(samples.length / 2)] ?? Number.NaN;
+}
+
+/** @param {Sample[]} all @param {keyof Sample} key */
+function medianOf(all, key) {
+  return median(all.map((sample) => sample[key]));
+}
+
+/** @param {Record<string, Sample[]>} samples @param {Record<string, number>} memory */
+function print(samples, memory) {
+  console.log(`\n${options.connections} connections, ${options.bytes} bytes, ${rounds} rounds of ${seconds} s;`);
+  console.log(`${cpus().length} CPUs (${cpus()[0]?.model}), load ${loadavg()[0]?.toFixed(1)}\n`);
+  console.log("               requests/s      min      max   p50 ms   p99 ms   CPU us/request   RSS MB");
+  for (const [name, all] of Object.entries(samples)) {
+    const rps = all.map((sample) => sample.rps);
+    const columns = [
+      [medianOf(all, "rps").toFixed(0), 11],
+      [Math.min(...rps).toFixed(0), 8],
+      [Math.max(...rps).toFixed(0), 8],
+      [medianOf(all, "p50_ms").toFixed(2), 8],
+      [medianOf(all, "p99_ms").toFixed(2), 8],
+      [name === "direct" ? "" : medianOf(all, "cpu_us").toFixed(1), 16],
+      [memory[name]?.toFixed(0) ?? "", 8],
+    ];
+    console.log(`${name.padEnd(14)}${columns.map(([text, width]) => String(text).padStart(Number(width))).join(" ")}`);
+  }
+}
+
+/** Each goal with what was reached. @param {Record<string, Sample[]>} samples */
+function goals(samples) {
+  /** Round by round, so that what slows the host down slows both. @param {string} other @param {keyof Sample} key */
+  const ratio = (other, key) =>
+    median(
+      (samples.hibernaut ?? []).map((sample, round) => sample[key] / (samples[other]?.[round]?.[key] ?? Number.NaN)),
+    );
+  const library = LIBRARIES.toSorted(
+    (a, b) => medianOf(samples[b] ?? [], "rps") - medianOf(samples[a] ?? [], "rps"),
+  )[0];
+  return [
+    {
+      goal: `at least ${GOALS.of_nginx} of nginx`,
+      reached: ratio("nginx", "rps"),
+      met: ratio("nginx", "rps") >= GOALS.of_nginx,
+    },
+    {
+      goal: `at least ${GOALS.of_library} times the best library (${library})`,
+      reached: ratio(String(library), "rps"),
+      met: ratio(String(library), "rps") >= GOALS.of_library,
+    },
+    {
+      goal: `p99 at most ${GOALS.p99_of_nginx} times nginx's`,
+      reached: ratio("nginx", "p99_ms"),
+      met: ratio("nginx", "p99_ms") <= GOALS.p99_of_nginx,
+    },
+  ];
+}
+
+await setup({ quiet: true, tests: true });
+const folder = mkdtempSync(join(tmpdir(), "hibernaut-bench-"));
+const servers = new Servers(folder);
+process
+  .on("SIGINT", () => process.exit(130))
+  .on("exit", () => {
+    servers.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+const progress = createProgress(rounds + 1);
+const app = await servers.app(OTHER_CPU, Number(options.bytes));
+const all = [{ ...app, name: "direct" }];
+for (const name of names) all.push(await servers.proxy(name, PROXY_CPU, app.port));
+/** @type {Record<string, Sample[]>} */
+const samples = Object.fromEntries(all.map(({ name }) => [name, []]));
+await progress.step("warm-up", async (step) => {
+  step.show();
+  for (const server of all) await burst(server, seconds);
+});
+for (let round = 0; round < rounds; round += 1)
+  await progress.step(`round ${round + 1}`, async (step) => {
+    step.show();
+    for (const server of all) samples[server.name]?.push(await burst(server, seconds));
+  });
+const memory = Object.fromEntries(all.slice(1).map((server) => [server.name, server.rssMb()]));
+print(samples, memory);
+if (options.only === undefined) {
+  const reached = goals(samples);
+  console.log("");
+  for (const { goal, reached: figure, met } of reached)
+    console.log(`${met ? "met" : "MISSED"}: ${goal}: ${figure.toFixed(2)}`);
+  const environment = {
+    date: new Date().toISOString(),
+    node: process.version,
+    cpu: cpus()[0]?.model,
+    cpus: cpus().length,
+  };
+  const { only: _only, help: _help, ...settings } = options;
+  const record = { command: "npm run bench:proxy", environment, settings, goals: reached, rss_mb: memory, samples };
+  writeFileSync(RESULTS, `${JSON.stringify(record, undefined, 2)}\n`);
+  process.exitCode = reached.every(({ met }) => met) ? 0 : 1;
+}
+process.exit();

@@ -1,0 +1,76 @@
+/** One HTTP request over a new connection, by hand: what counts is when the first byte of the answer comes. */
+import { connect } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+
+/** A handshake that takes longer lost a packet to a guest that was not there yet; the kernel would repeat it after 1 s. */
+const CONNECT_MS = 250;
+const ANSWER_MS = 60_000;
+
+/** Milliseconds of a clock that all processes of this host share. */
+export const now = () => Number(process.hrtime.bigint()) / 1e6;
+
+/**
+ * @typedef {object} Answer Times are of {@link now}.
+ * @property {number} began When the connection was asked for.
+ * @property {number} connected
+ * @property {number} firstByte
+ * @property {string} wake What the field `Hibernaut-Wake` says; empty without one.
+ * @property {{ nonce: string, count: number }} body Of the counter.
+ *
+ * @typedef {{ host: string, port: number, name: string }} Target `name` goes into the field `Host`.
+ */
+
+/** @param {Target} target @returns {Promise<Answer>} */
+export function ask({ host, port, name }) {
+  return new Promise((resolve, reject) => {
+    const times = { began: now(), connected: Number.NaN, firstByte: Number.NaN };
+    let text = "";
+    const socket = connect({ host, port, noDelay: true });
+    const giveUp = (/** @type {string} */ why) => socket.destroy(new Error(`${host}:${port} ${why}.`));
+    let timer = setTimeout(() => giveUp("takes no connection"), CONNECT_MS);
+    socket.once("connect", () => {
+      times.connected = now();
+      clearTimeout(timer);
+      timer = setTimeout(() => giveUp("does not answer"), ANSWER_MS);
+      socket.write(`GET / HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`);
+    });
+    socket.once("data", () => {
+      times.firstByte = now();
+    });
+    socket.setEncoding("latin1").on("data", (chunk) => {
+      text += chunk;
+    });
+    socket.once("error", reject);
+    socket.once("close", () => {
+      clearTimeout(timer);
+      try {
+        resolve({ ...times, ...parse(text) });
+      } catch (error) {
+        reject(error);
+      }
+    });
+  });
+}
+
+/** Asks again and again, `pauseMs` apart, until there is an answer. @param {Target} target @param {number} pauseMs */
+export async function askUntilAnswered(target, pauseMs) {
+  const deadline = now() + ANSWER_MS;
+  for (;;) {
+    try {
+      return await ask(target);
+    } catch (error) {
+      if (now() > deadline) throw error;
+      await delay(pauseMs);
+    }
+  }
+}
+
+/** @param {string} text */
+function parse(text) {
+  const [head = "", ...rest] = text.split("\r\n\r\n");
+  if (!head.startsWith("HTTP/1.1 200 ")) throw new Error(`No answer of the app: ${text.slice(0, 500) || "(nothing)"}`);
+  const body = rest.join("\r\n\r\n");
+  // The app's answer may come in chunks; its JSON is one line.
+  const json = body.slice(body.indexOf("{"), body.lastIndexOf("}") + 1);
+  return { wake: /^hibernaut-wake: *(.*)$/im.exec(head)?.[1]?.trim() ?? "", body: JSON.parse(json) };
+}

@@ -1,0 +1,75 @@
+/**
+ * Preloaded into the platform (`--import`): notes when it does what a wake consists of, as seen at its edges, the
+ * processes that it starts and the sockets that it opens. Adds nothing to a wake but a look at the clock for each.
+ * A line of JSON for each wake goes to the file that HIBERNAUT_BENCH_TRACE names.
+ */
+import { ChildProcess } from "node:child_process";
+import { appendFileSync } from "node:fs";
+import { Server, Socket } from "node:net";
+import { basename } from "node:path";
+
+const FILE = process.env.HIBERNAUT_BENCH_TRACE;
+const now = () => Number(process.hrtime.bigint()) / 1e6;
+
+let accepted = Number.NaN;
+/** @type {Record<string, number> | undefined} The wake that is under way. */
+let marks;
+
+/** @param {string} name */
+function mark(name) {
+  if (marks !== undefined) marks[name] ??= now();
+}
+
+function finish() {
+  const line = JSON.stringify(marks);
+  marks = undefined;
+  if (FILE !== undefined) setImmediate(() => appendFileSync(FILE, `${line}\n`));
+}
+
+/** Patching by hand what Node's types rightly do not foresee. @type {any} */
+const [server, child, socket] = [Server.prototype, ChildProcess.prototype, Socket.prototype];
+
+const { emit } = server;
+server.emit = function (/** @type {string} */ event, /** @type {unknown[]} */ ...args) {
+  if (event === "connection") accepted = now();
+  return emit.call(this, event, ...args);
+};
+
+const { spawn } = child;
+child.spawn = function (/** @type {{ args?: string[] }} */ options) {
+  const guest = options.args?.includes("-qmp") === true;
+  if (guest) marks = { accepted, spawn: now() };
+  const result = spawn.call(this, options);
+  if (guest) mark("spawned");
+  return result;
+};
+
+const { connect, push, write } = socket;
+socket.connect = function (/** @type {any[]} */ ...args) {
+  const options = [args[0]].flat()[0];
+  if (marks !== undefined && typeof options === "object") {
+    // An attempt that fails is followed by another one; the last one of each counts.
+    this.edge = options.path === undefined ? "guest" : basename(options.path);
+    if (this.edge === "guest") mark("connect");
+    this.once("connect", () => mark(this.edge === "guest" ? "connected" : this.edge));
+  }
+  return connect.apply(this, args);
+};
+socket.write = function (/** @type {unknown} */ data, /** @type {unknown[]} */ ...rest) {
+  if (this.edge === "qmp.sock" && typeof data === "string") {
+    if (data.includes('"migrate-incoming"')) mark("load");
+    if (data.includes('"cont"')) mark("cont");
+  }
+  return write.call(this, data, ...rest);
+};
+socket.push = function (/** @type {any} */ data, /** @type {unknown[]} */ ...rest) {
+  if (marks !== undefined && data !== null) {
+    if (this.edge === "qmp.sock" && String(data).includes('"completed"')) mark("loaded");
+    if (this.edge === "agent.sock" && marks.cont !== undefined && marks.connect === undefined) marks.awake = now();
+    if (this.edge === "guest") {
+      mark("first");
+      finish();
+    }
+  }
+  return push.call(this, data, ...rest);
+};
