@@ -32,26 +32,30 @@ const WAKE_ORDER: readonly MachineState[] = ["suspending", "suspended", "stopped
  * hard limit. Another one is started when all that run are at the soft limit, or none runs: one at a time.
  */
 export function choose(machines: readonly Candidate[]): Choice {
-  const up = machines.filter((machine) => machine.state === "running");
-  const running = up.filter((machine) => machine.healthy);
-  const underSoft = leastLoaded(running.filter((machine) => machine.load < machine.softLimit));
+  const underSoft = leastLoaded(machines, "softLimit");
   if (underSoft !== undefined) return { send: underSoft.id, wake: undefined, hope: true };
-  const underHard = leastLoaded(running.filter((machine) => machine.load < machine.hardLimit));
+  const underHard = leastLoaded(machines, "hardLimit");
+  const up = machines.some((machine) => machine.state === "running");
   const coming = machines.some((machine) => ON_ITS_WAY.has(machine.state));
   const wake = coming ? undefined : nextToWake(machines);
   return {
     send: underHard?.id,
     wake: wake?.id,
-    hope: underHard !== undefined || up.length > 0 || coming || wake !== undefined,
+    hope: underHard !== undefined || up || coming || wake !== undefined,
   };
 }
 
-/** Of equal ones the first, so that a few machines do the work and the others can sleep. */
-function leastLoaded(machines: readonly Candidate[]): Candidate | undefined {
-  return machines.reduce<Candidate | undefined>(
-    (best, machine) => (best === undefined || machine.load < best.load ? machine : best),
-    undefined,
-  );
+/**
+ * Of those that can take a request and are under their limit; of equal ones the first, so that a few machines do the
+ * work and the others can sleep. Runs for every request: one pass, and no lists.
+ */
+function leastLoaded(machines: readonly Candidate[], limit: "softLimit" | "hardLimit"): Candidate | undefined {
+  let best: Candidate | undefined;
+  for (const machine of machines) {
+    if (machine.state !== "running" || !machine.healthy || machine.load >= machine[limit]) continue;
+    if (best === undefined || machine.load < best.load) best = machine;
+  }
+  return best;
 }
 
 function nextToWake(machines: readonly Candidate[]): Candidate | undefined {

@@ -6,15 +6,16 @@
 /** Chooses where a request goes, and wakes what sleeps. */
 export interface Director {
   /**
-   * Resolves when a machine may take the request; rejects with a {@link ProxyRefusal} when none may, and with
-   * the signal's reason after it aborted. Anything else that is thrown becomes a 500 `internal`.
+   * Returns a lease when a machine may take the request now, which is what most requests meet, and else a promise of
+   * one. Throws, or rejects with, a {@link ProxyRefusal} when none may, and rejects with the signal's reason after it
+   * aborted. Anything else that is thrown becomes a 500 `internal`.
    *
    * Asked again for the same request, with the machines that failed in `request.tried`, when a machine could not
    * be reached or died before its first answering byte and the request is safe to repeat.
    *
-   * @param signal aborts when the client went away or the proxy ran out of patience
+   * @param signal to be asked for by whoever waits: aborts when the client went away or the proxy ran out of patience
    */
-  acquire(request: RequestHead, signal: AbortSignal): Promise<Lease>;
+  acquire(request: RequestHead, signal: () => AbortSignal): Lease | Promise<Lease>;
 }
 
 /** A field line of a message: `name` as it was spelt, `key` the same in lower case, `value` without outer blanks. */

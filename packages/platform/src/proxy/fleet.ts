@@ -49,7 +49,7 @@ export class Fleet implements Director {
   readonly #now: () => number;
   readonly #entries = new Map<string, Entry>();
   readonly #apps = new Map<string, Set<Entry>>();
-  readonly #queues = new Map<string, WaitingQueue<{ lease: Lease }>>();
+  readonly #queues = new Map<string, WaitingQueue<Lease>>();
   readonly #changed = new Set<string>();
   #hostnames: Readonly<Record<string, string>> = {};
   #suffixes: readonly string[] = [];
@@ -72,7 +72,7 @@ export class Fleet implements Director {
     return Object.fromEntries(open.filter(([, load]) => load > 0));
   }
 
-  async acquire(request: RequestHead, signal: AbortSignal): Promise<Lease> {
+  acquire(request: RequestHead, signal: () => AbortSignal): Lease | Promise<Lease> {
     const app = appOf(request.host, this.#hostnames, this.#suffixes);
     const entries = app === undefined ? undefined : this.#apps.get(app);
     if (app === undefined || entries === undefined || entries.size === 0) {
@@ -80,17 +80,16 @@ export class Fleet implements Director {
       throw new ProxyRefusal(404, "unknown_host", message);
     }
     const began = this.#now();
-    const queue = this.#queue(app);
     // Nobody overtakes those who wait.
-    const lease = queue.size === 0 ? this.#tryLease(app, request) : undefined;
-    if (lease !== undefined) return lease;
-    const waiting = queue.wait(began, signal, (since) => {
-      const given = this.#tryLease(app, request, since);
-      return given && { lease: given };
-    });
+    const lease = this.#queues.get(app)?.size ? undefined : this.#tryLease(app, request);
+    return lease ?? this.#wait(app, request, began, signal());
+  }
+
+  #wait(app: string, request: RequestHead, began: number, signal: AbortSignal): Promise<Lease> {
+    const waiting = this.#queue(app).wait(began, signal, (since) => this.#tryLease(app, request, since));
     // The table may already hold what this request waits for.
     this.#dispatch(app);
-    return (await waiting).lease;
+    return waiting;
   }
 
   receive(message: ToProxy): void {
@@ -132,7 +131,9 @@ export class Fleet implements Director {
   /** A lease now, or undefined when the request has to wait; `since` when it waits already. Throws when waiting is in vain. */
   #tryLease(app: string, request: RequestHead, since?: number): Lease | undefined {
     const now = this.#now();
-    const entries = [...(this.#apps.get(app) ?? [])].filter(({ machine }) => !request.tried.includes(machine.id));
+    const all = [...(this.#apps.get(app) ?? [])];
+    const { tried } = request;
+    const entries = tried.length === 0 ? all : all.filter(({ machine }) => !tried.includes(machine.id));
     const choice = choose(entries.map((entry) => candidate(entry, now)));
     if (choice.wake !== undefined) this.#wake(choice.wake);
     const entry = choice.send === undefined ? undefined : this.#entries.get(choice.send);
@@ -192,8 +193,8 @@ export class Fleet implements Director {
     if (queue?.size === 0) this.#queues.delete(app);
   }
 
-  #queue(app: string): WaitingQueue<{ lease: Lease }> {
-    const queue = this.#queues.get(app) ?? new WaitingQueue<{ lease: Lease }>(app, this.#options);
+  #queue(app: string): WaitingQueue<Lease> {
+    const queue = this.#queues.get(app) ?? new WaitingQueue<Lease>(app, this.#options);
     this.#queues.set(app, queue);
     return queue;
   }

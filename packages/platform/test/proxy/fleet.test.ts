@@ -97,8 +97,11 @@ const request = (more: Partial<RequestHead> = {}): RequestHead => ({
   tried: [],
   ...more,
 });
-const acquire = (more?: Partial<RequestHead>, signal = new AbortController().signal): Promise<Lease> =>
-  (proxies[0] as { fleet: Fleet }).fleet.acquire(request(more), signal);
+const acquire = (more?: Partial<RequestHead>): Promise<Lease> =>
+  acquireAt((proxies[0] as { fleet: Fleet }).fleet, request(more));
+/** What is given or thrown at once is given or rejected with a promise. */
+const acquireAt = async (fleet: Fleet, head: RequestHead, signal = new AbortController().signal): Promise<Lease> =>
+  fleet.acquire(head, () => signal);
 
 /** Time passes, and the control plane looks who is idle. */
 async function later(seconds: number): Promise<void> {
@@ -243,10 +246,10 @@ describe("waking", () => {
     machines.start = () => ({ previousState: "suspended" }); // the wake is lost on its way
     const leaving = new AbortController();
     const [first, second] = [
-      fleet.acquire(request(), leaving.signal),
-      fleet.acquire(request(), AbortSignal.timeout(9e6)),
+      acquireAt(fleet, request(), leaving.signal),
+      acquireAt(fleet, request(), AbortSignal.timeout(9e6)),
     ];
-    await expect(fleet.acquire(request(), AbortSignal.timeout(9e6))).rejects.toMatchObject({
+    await expect(acquireAt(fleet, request(), AbortSignal.timeout(9e6))).rejects.toMatchObject({
       status: 503,
       code: "too_many_held",
       retryAfterS: 1,
@@ -279,7 +282,7 @@ describe("open requests and what others do to their machine", () => {
     await turn();
     const { fleet } = proxies.at(-1) as { fleet: Fleet };
     const id = await machine();
-    const lease = await fleet.acquire(request(), new AbortController().signal);
+    const lease = await acquireAt(fleet, request());
     lease.upgraded?.();
     await asleep(id);
     expect(state(id)).toBe("suspended");
@@ -400,7 +403,7 @@ describe("sleeping", () => {
     const id = await machine();
     proxies.push(newProxy());
     await turn();
-    const lease = await (proxies[1] as { fleet: Fleet }).fleet.acquire(request(), new AbortController().signal);
+    const lease = await acquireAt((proxies[1] as { fleet: Fleet }).fleet, request());
     await later(IDLE_S);
     expect(state(id)).toBe("running");
     expect(hub.load(id)).toBe(1);
@@ -436,7 +439,7 @@ describe("sleeping", () => {
     proxies.push(newProxy());
     await turn();
     const lost = proxies.pop() as { fleet: Fleet; close(): void };
-    await lost.fleet.acquire(request(), new AbortController().signal);
+    await acquireAt(lost.fleet, request());
     await turn();
     lost.close();
     await later(IDLE_S);

@@ -13,6 +13,8 @@ const SEMICOLON = 0x3b;
 const MOST_DIGITS = 12;
 /** Bytes of extensions to one chunk; nobody uses them but to keep a server busy. */
 const MOST_EXTENSION = 256;
+/** `;name`, `;name=token` or `;name="text"`, without the blanks between them that RFC 9112 7.1.1 calls bad. */
+const EXTENSION = /^(?:;[\w!#$%&'*+.^`|~-]+(?:=(?:[\w!#$%&'*+.^`|~-]+|"(?:[^"\\\x7f]|\\[^\x7f])*"))?)+$/;
 /** Pieces up to this are copied next to their size line; larger ones are written as they are. */
 const COPY_UP_TO = 4096;
 
@@ -28,7 +30,7 @@ export class ChunkedReader implements BodyReader {
   readonly #trailers: HeadReader;
   #place: number = Place.size;
   #digits = 0;
-  #extension = 0;
+  #extension = "";
   /** The size as far as it was read; then what is left of the chunk's data. */
   #left = 0;
   trailers: readonly Field[] = [];
@@ -72,10 +74,11 @@ export class ChunkedReader implements BodyReader {
         this.#size(byte);
         break;
       case Place.extension:
-        this.#extension += 1;
-        if (this.#extension > MOST_EXTENSION) throw new TooLarge("head", "The extensions of a chunk are too long.");
-        if (byte === CR) this.#place = Place.sizeLf;
+        if (byte === CR) this.#endExtension();
         else if (byte < 0x20 && byte !== 0x09) throw new Malformed("A chunk's extension holds no control characters.");
+        else this.#extension += String.fromCharCode(byte);
+        if (this.#extension.length > MOST_EXTENSION)
+          throw new TooLarge("head", "The extensions of a chunk are too long.");
         break;
       case Place.sizeLf:
         expectByte(byte, LF);
@@ -89,7 +92,7 @@ export class ChunkedReader implements BodyReader {
         expectByte(byte, LF);
         this.#place = Place.size;
         this.#digits = 0;
-        this.#extension = 0;
+        this.#extension = "";
     }
   }
 
@@ -100,8 +103,15 @@ export class ChunkedReader implements BodyReader {
       if (this.#digits > MOST_DIGITS) throw new Malformed(`A chunk's size has at most ${MOST_DIGITS} digits.`);
       this.#left = this.#left * 16 + digit;
     } else if (this.#digits > 0 && byte === CR) this.#place = Place.sizeLf;
-    else if (this.#digits > 0 && byte === SEMICOLON) this.#place = Place.extension;
-    else throw new Malformed("A chunk begins with its size in hexadecimal digits.");
+    else if (this.#digits > 0 && byte === SEMICOLON) {
+      this.#extension = ";";
+      this.#place = Place.extension;
+    } else throw new Malformed("A chunk begins with its size in hexadecimal digits.");
+  }
+
+  #endExtension(): void {
+    if (!EXTENSION.test(this.#extension)) throw new Malformed("A chunk's extension is a name, with a value or without.");
+    this.#place = Place.sizeLf;
   }
 }
 

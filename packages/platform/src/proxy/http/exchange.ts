@@ -53,10 +53,13 @@ export class Exchange implements ResponseHandler, Timed {
   readonly #message: RequestMessage;
   readonly #origin: Origin;
   readonly #peer: Peer;
-  readonly #abort = new AbortController();
   readonly #begun = performance.now();
   readonly #time = Date.now();
   readonly #tried: string[] = [];
+  /** Made for those who wait; most requests find a machine and a connection to it at once. */
+  #abort: AbortController | undefined;
+  /** Why nobody needs to wait any more. */
+  #ended: Error | undefined;
   #phase: Phase = "seeking";
   #deadline = Number.POSITIVE_INFINITY;
   #lease: Lease | undefined;
@@ -87,7 +90,7 @@ export class Exchange implements ResponseHandler, Timed {
     const { framing } = this.#message;
     if (framing.kind === "length" && framing.length > this.#engine.limits.bodyBytes)
       return this.#refuse(asRefusal(this.#bodyTooLarge()));
-    void this.#seek(false);
+    this.#seek(false);
   }
 
   // The client's events.
@@ -133,14 +136,30 @@ export class Exchange implements ResponseHandler, Timed {
   // The way to a machine.
 
   /** Finds a machine and a connection to it, a new one if it must be `fresh`, and sends the head. */
-  async #seek(fresh: boolean): Promise<void> {
+  #seek(fresh: boolean): void {
     this.#phase = "seeking";
     this.#touch();
     try {
+      const found = this.#lease ?? this.#acquire();
+      if (!(found instanceof Promise)) {
+        this.#lease = found;
+        const kept = fresh ? undefined : this.#engine.pool.take(found);
+        if (kept !== undefined) return this.#send(kept);
+      }
+      void this.#await(found, fresh);
+    } catch (error) {
+      this.#refuse(this.#explain(error));
+    }
+  }
+
+  /** The same, for a request that has to wait: for a machine, or for a connection. */
+  async #await(found: Lease | Promise<Lease>, fresh: boolean): Promise<void> {
+    try {
+      if (found instanceof Promise) this.#lease = await this.#unlessEnded(found);
       while (this.#phase === "seeking") {
-        this.#lease ??= await this.#acquire();
-        const reused = fresh ? undefined : this.#engine.pool.take(this.#lease);
-        const connection = reused ?? (await this.#connect(this.#lease));
+        this.#lease ??= await this.#unlessEnded(this.#acquire());
+        const kept = fresh ? undefined : this.#engine.pool.take(this.#lease);
+        const connection = kept ?? (await this.#connect(this.#lease));
         if (connection !== undefined) return this.#send(connection);
       }
     } catch (error) {
@@ -149,25 +168,35 @@ export class Exchange implements ResponseHandler, Timed {
     }
   }
 
-  async #acquire(): Promise<Lease> {
+  #acquire(): Lease | Promise<Lease> {
     const { method, target, host, httpVersion, fields } = this.#message;
     const { clientAddress, secure, requestId } = this.#origin;
-    const head: RequestHead = {
-      ...{ method, target, host, httpVersion, fields, clientAddress, secure, requestId },
-      connection: this.#peer.connection,
-      tried: this.#tried,
-    };
-    const lease = await this.#engine.director.acquire(head, this.#abort.signal);
+    const { connection } = this.#peer;
+    const tried = this.#tried;
+    const origin = { clientAddress, secure, requestId, connection, tried };
+    const head: RequestHead = { method, target, host, httpVersion, fields, ...origin };
+    return this.#engine.director.acquire(head, () => this.#signal);
+  }
+
+  /** Gives a lease back that came too late. */
+  async #unlessEnded(found: Lease | Promise<Lease>): Promise<Lease> {
+    const lease = await found;
     if (this.#phase === "seeking") return lease;
-    const { reason } = this.#abort.signal as { reason: unknown };
+    const reason = this.#ended;
     lease.release({ status: this.#status, error: reason instanceof ProxyRefusal ? reason.code : ENDINGS.clientGone });
     throw new Error("The request has ended.");
+  }
+
+  get #signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#ended !== undefined) this.#abort.abort(this.#ended);
+    return this.#abort.signal;
   }
 
   async #connect(lease: Lease): Promise<UpstreamConnection | undefined> {
     const { address, port, connectDeadline: deadline } = lease;
     const { limits, pool } = this.#engine;
-    const { signal } = this.#abort;
+    const signal = this.#signal;
     try {
       return await pool.add(lease, () => connect({ address, port, deadline, signal, limits }));
     } catch (error) {
@@ -259,8 +288,8 @@ export class Exchange implements ResponseHandler, Timed {
     const repeatable = !this.#bodyTaken && !connection?.answering && (unsent || IDEMPOTENT.has(this.#message.method));
     this.#holdBody();
     // The app closed a kept connection in the moment that we used it: that says nothing against the machine.
-    if (repeatable && connection?.reused) return void this.#seek(true);
-    if (repeatable && this.#nextMachine("upstream_closed")) return void this.#seek(false);
+    if (repeatable && connection?.reused) return this.#seek(true);
+    if (repeatable && this.#nextMachine("upstream_closed")) return this.#seek(false);
     const message = "The app closed the connection without an answer. Its log may say why.";
     this.#refuse(refusal("upstream_closed", message, { cause: error }));
   }
@@ -306,7 +335,8 @@ export class Exchange implements ResponseHandler, Timed {
   }
 
   #dropConnection(reason: Error): void {
-    this.#abort.abort(reason);
+    this.#ended = reason;
+    this.#abort?.abort(reason);
     this.#connection?.destroy();
     this.#connection = undefined;
   }

@@ -66,7 +66,8 @@ export function control(fields: readonly Field[], version: "1.0" | "1.1"): Contr
         connection = connection === NO_OPTIONS ? listed(value) : [...connection, ...listed(value)];
         break;
       case "upgrade":
-        upgrade = upgrade === undefined ? value : `${upgrade}, ${value}`;
+        // An empty one names no protocol.
+        if (value !== "") upgrade = upgrade === undefined ? value : `${upgrade}, ${value}`;
         break;
     }
   }

@@ -169,9 +169,9 @@ export async function rig({ app, director, ...options }: RigOptions): Promise<Ri
     };
   };
   const direct: Director = {
-    async acquire(request, signal) {
+    acquire(request, signal) {
       heads.push({ ...request, tried: [...request.tried] });
-      return director === undefined ? lease() : director(request, signal, lease);
+      return director === undefined ? lease() : director(request, signal(), lease);
     },
   };
   const proxy = createProxyServer({
