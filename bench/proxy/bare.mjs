@@ -7,10 +7,11 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, copyFileSync, constants, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
-import { connect } from "node:net";
+import { closeSync, createWriteStream, fsyncSync, openSync, rmSync } from "node:fs";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { GuestAgent } from "../../packages/platform/src/guest/agent.ts";
 import { runTool } from "./wake-files.mjs";
@@ -21,9 +22,8 @@ const RETRY_MS = 2;
 const BOOT_RETRY_MS = 20;
 const BOOT_MS = 120_000;
 const CAPABILITIES = ["x-ignore-shared", "events"].map((capability) => ({ capability, state: true }));
-/** QEMU's descriptors for the devices' state. */
-const STATE_IN = 3;
-const STATE_OUT = 4;
+/** The descriptor from which QEMU reads the devices' state. */
+const STATE = 3;
 
 /**
  * @typedef {object} BareOptions
@@ -46,12 +46,12 @@ export function openBare({ program, args, folder, memoryMb, layer, config, targe
   /** @type {Qmp | undefined} */
   let qmp;
 
-  /** @param {string[]} more @param {number | "ignore"} stateIn */
-  function start(more, stateIn) {
-    const [log, stateOut] = [openSync(join(folder, "qemu.log"), "a"), openSync(`${devices}.new`, "w", 0o600)];
-    qemu = spawn(program, [...args, ...more], { detached: true, stdio: ["ignore", log, log, stateIn, stateOut] });
+  /** @param {string[]} more @param {number | "ignore"} state */
+  function start(more, state) {
+    const log = openSync(join(folder, "qemu.log"), "a");
+    qemu = spawn(program, [...args, ...more], { detached: true, stdio: ["ignore", log, log, state] });
     qemu.once("error", () => {}); // its end says it too
-    for (const fd of [log, stateOut]) closeSync(fd);
+    closeSync(log);
   }
 
   function kill() {
@@ -64,7 +64,7 @@ export function openBare({ program, args, folder, memoryMb, layer, config, targe
 
     /** Boots, from QEMU's start to the app's first byte. */
     async boot() {
-      copyFileSync(layer, join(folder, "layer.ext4"), constants.COPYFILE_FICLONE);
+      runTool("cp", ["--sparse=always", "--reflink=auto", layer, join(folder, "layer.ext4")]);
       rmSync(memory, { force: true });
       runTool("fallocate", ["--length", `${memoryMb}MiB`, memory]);
       rmSync(join(folder, "agent.sock"), { force: true });
@@ -102,7 +102,8 @@ export function openBare({ program, args, folder, memoryMb, layer, config, targe
       // The guest finds its channel as it was when it fell asleep; nobody listens.
       void open(join(folder, "agent.sock")).then((channel) => channel.resume());
       await qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
-      await qmp.migrate("migrate-incoming", `fd:${STATE_IN}`);
+      marks.load = now();
+      await qmp.migrate("migrate-incoming", `fd:${STATE}`);
       marks.loaded = now();
       void qmp.execute("cont");
       marks.cont = now();
@@ -118,9 +119,13 @@ export function openBare({ program, args, folder, memoryMb, layer, config, targe
       if (qemu === undefined || qmp === undefined) throw new Error("The bare guest does not run.");
       await qmp.execute("stop");
       await qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
-      await qmp.migrate("migrate", `fd:${STATE_OUT}`);
+      const socket = join(folder, "state.sock");
+      rmSync(socket, { force: true });
+      const server = createServer().listen(socket);
+      const written = once(server, "connection").then(([stream]) => pipeline(stream, createWriteStream(devices)));
+      await Promise.all([written, qmp.migrate("migrate", `unix:${socket}`)]);
+      server.close();
       await this.end();
-      renameSync(`${devices}.new`, devices);
       for (const file of [memory, devices]) {
         const fd = openSync(file, "r");
         fsyncSync(fd);
@@ -164,7 +169,9 @@ class Qmp {
   /** @param {import("node:net").Socket} socket */
   constructor(socket) {
     this.#socket = socket;
-    createInterface(socket).on("line", (line) => {
+    const lines = createInterface(socket);
+    lines.on("error", () => {}); // the socket's own, once more
+    lines.on("line", (line) => {
       for (const listener of this.#listeners) listener(JSON.parse(line));
     });
   }

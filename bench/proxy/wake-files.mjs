@@ -1,6 +1,5 @@
 /** A snapshot's files in the host's page cache, and out of it. */
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
 
 /** Runs a tool of the system to its end; returns what it printed. @param {string} program @param {string[]} args */
 export function runTool(program, args) {
@@ -20,13 +19,13 @@ export function cachedBytes(files) {
 }
 
 /**
- * Reads the files, so that all of them is in the cache: after a wake from the disk only what the guest touched is.
+ * Reads the files, so that all of each is in the cache: after a wake from the disk only what the guest touched is. Not
+ * into this process, which would take longer to start others.
  *
  * @param {string[]} files
  */
 export function intoCache(files) {
-  for (const file of files) readFileSync(file);
-  return cachedBytes(files);
+  for (const file of files) runTool("dd", [`if=${file}`, "of=/dev/null", "bs=1M", "status=none"]);
 }
 
 /**
@@ -40,7 +39,7 @@ export function outOfCache(files) {
     runTool("dd", [`if=${file}`, "iflag=nocache", "count=0", "status=none"]);
   }
   const left = cachedBytes(files);
-  if (left === 0) return left;
+  if (left === 0) return;
   throw new Error(
     `${left} bytes of ${files.join(", ")} stay in the page cache; set TMPDIR to a folder on a real disk.`,
   );

@@ -21,10 +21,10 @@ export const now = () => Number(process.hrtime.bigint()) / 1e6;
  */
 
 /** @param {Target} target @returns {Promise<Answer>} */
-export function ask({ host, port, name }) {
-  return new Promise((resolve, reject) => {
-    const times = { began: now(), connected: Number.NaN, firstByte: Number.NaN };
-    let text = "";
+export async function ask({ host, port, name }) {
+  const times = { began: now(), connected: Number.NaN, firstByte: Number.NaN };
+  const text = await new Promise((resolve, reject) => {
+    let received = "";
     const socket = connect({ host, port, noDelay: true });
     const giveUp = (/** @type {string} */ why) => socket.destroy(new Error(`${host}:${port} ${why}.`));
     let timer = setTimeout(() => giveUp("takes no connection"), CONNECT_MS);
@@ -38,18 +38,15 @@ export function ask({ host, port, name }) {
       times.firstByte = now();
     });
     socket.setEncoding("latin1").on("data", (chunk) => {
-      text += chunk;
+      received += chunk;
     });
     socket.once("error", reject);
     socket.once("close", () => {
       clearTimeout(timer);
-      try {
-        resolve({ ...times, ...parse(text) });
-      } catch (error) {
-        reject(error);
-      }
+      resolve(received);
     });
   });
+  return { ...times, ...parse(text) };
 }
 
 /** Asks again and again, `pauseMs` apart, until there is an answer. @param {Target} target @param {number} pauseMs */

@@ -3,7 +3,7 @@ import { mkdir, readFile, realpath } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { type Logger, pino } from "pino";
+import type { Logger } from "pino";
 import { Registry } from "prom-client";
 import { ensureAdminToken } from "./api/admin-token.ts";
 import { type Api, buildApi } from "./api/app.ts";
@@ -15,6 +15,7 @@ import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, qemuVersion, type Verdict } from "./hypervisor/qemu/accelerator.ts";
 import { QemuHypervisor } from "./hypervisor/qemu/index.ts";
 import { Library, openImages } from "./images/index.ts";
+import { openLog } from "./log.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { MachineManager } from "./machines/manager.ts";
 import { Slots } from "./machines/slots.ts";
@@ -60,8 +61,7 @@ export async function serve(options: ServeOptions): Promise<void> {
       `The path ${settings.dataDir} is too long for sockets: HIBERNAUT_DATA_DIR may have ${most} bytes.`,
     );
   }
-  const timestamp = pino.stdTimeFunctions.isoTime;
-  const log = pino({ level: settings.logLevel, base: null, timestamp }, pino.destination(2));
+  const log = openLog(settings.logLevel);
   const lock = lockDataDir(settings.dataDir);
   // Waiting for guests uses timers that keep no process alive; this one does, until we are done.
   const alive = setInterval(() => {}, 2 ** 30);

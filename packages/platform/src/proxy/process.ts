@@ -1,7 +1,7 @@
 /** `hibernaut proxy`: a proxy in a process of its own, beside a control plane on the same host. */
 import { createServer, type Server } from "node:http";
-import { pino } from "pino";
 import { Registry } from "prom-client";
+import { openLog } from "../log.ts";
 import type { Settings } from "../settings.ts";
 import { hubSocketPath } from "./hub-socket.ts";
 import { connectRemote } from "./remote.ts";
@@ -15,8 +15,7 @@ export interface ProxyProcessOptions {
 
 /** Runs until the signal is aborted. The control plane may come and go meanwhile. */
 export async function runProxy({ settings, signal, onReady }: ProxyProcessOptions): Promise<void> {
-  const timestamp = pino.stdTimeFunctions.isoTime;
-  const log = pino({ level: settings.logLevel, base: null, timestamp }, pino.destination(2));
+  const log = openLog(settings.logLevel);
   const registry = new Registry();
   const proxy = await serveProxy({
     settings,

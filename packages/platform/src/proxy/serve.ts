@@ -4,6 +4,7 @@ import type { Registry } from "prom-client";
 import { HibernautError } from "../errors.ts";
 import type { Listen, Settings } from "../settings.ts";
 import { messageOf } from "../text.ts";
+import { openAccessLog } from "./access-log.ts";
 import type { AccessEntry } from "./contract.ts";
 import type { Fleet, FleetOptions } from "./fleet.ts";
 import { createProxyServer, type ProxyServer, type TlsOptions } from "./http/server.ts";
@@ -19,12 +20,10 @@ export interface ServeProxyOptions {
     | "proxyHoldTimeoutMs"
     | "proxyMaxHeld"
     | "proxyConnectTimeoutMs"
+    | "logLevel"
   >;
   registry: Registry;
-  log: {
-    info(fields: object, message: string): void;
-    warn(fields: object, message: string): void;
-  };
+  log: { warn(fields: object, message: string): void };
   /** Makes the fleet, connected to the control plane one way or the other. */
   connect(options: Omit<FleetOptions, "link">): { fleet: Fleet; close(): void };
   /** Several processes may share the ports. */
@@ -57,9 +56,10 @@ export async function serveProxy(options: ServeProxyOptions): Promise<RunningPro
     held: () => fleet.held(),
     inFlight: () => servers.reduce((sum, server) => sum + server.stats().requests, 0),
   });
+  const accessLog = openAccessLog(settings.logLevel);
   const onAccess = (entry: AccessEntry) => {
     metrics.onAccess(entry);
-    log.info(accessLine(entry), "request");
+    accessLog.write(entry);
   };
   const onFault = (error: unknown) => log.warn({ err: error }, "the proxy met a fault");
   const start = async (listen: Listen, tls?: TlsOptions): Promise<AddressInfo> => {
@@ -73,6 +73,7 @@ export async function serveProxy(options: ServeProxyOptions): Promise<RunningPro
   const end = async () => {
     await Promise.all(servers.map((server) => server.close(CLOSE_GRACE_MS)));
     close();
+    accessLog.close();
   };
   try {
     const address = await start(settings.proxyListen);
@@ -95,25 +96,4 @@ function cannotListen({ host, port }: Listen, setting: string, error: unknown): 
 
 function hostOf({ address, family }: AddressInfo): string {
   return family === "IPv6" ? `[${address}]` : address;
-}
-
-/** In the words of the access logs that people have tools for. */
-function accessLine(entry: AccessEntry): object {
-  return {
-    request_id: entry.requestId,
-    method: entry.method,
-    host: entry.host,
-    target: entry.target,
-    protocol: `HTTP/${entry.httpVersion}`,
-    client: entry.clientAddress,
-    status: entry.status ?? null,
-    bytes_in: entry.bytesIn,
-    bytes_out: entry.bytesOut,
-    duration_ms: Math.round(entry.durationMs),
-    wake: entry.wake?.kind ?? null,
-    wake_ms: entry.wake?.durationMs ?? null,
-    app: entry.appName ?? null,
-    machine: entry.machineId ?? null,
-    error: entry.error ?? null,
-  };
 }

@@ -20,6 +20,8 @@ export interface Harness {
 }
 
 const LIMIT_MS = 60_000;
+/** So many parts of a capture's time are tried as the moment to give it up. */
+const MOMENTS = 60;
 const limit = () => AbortSignal.timeout(LIMIT_MS);
 
 export function describeHypervisor(name: string, open: () => Promise<Harness>): void {
@@ -115,6 +117,27 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>): 
       await expect(vmm.capture(join(dirname(spec.memory), "devices"), AbortSignal.abort(gaveUp))).rejects.toThrow();
       await vmm.run();
       await agent.awake(limit());
+      expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
+    });
+
+    test("a capture may be given up at any moment, and the guest goes on at once", async () => {
+      const { vmm, agent, spec, nonce } = await running();
+      await agent.quiesce(limit());
+      await vmm.pause();
+      const began = performance.now();
+      await vmm.capture(join(dirname(spec.memory), "devices"), limit());
+      const wholeMs = performance.now() - began;
+      await vmm.run();
+      await agent.awake(limit());
+      for (let moment = 0; moment <= MOMENTS; moment += 1) {
+        await vmm.pause();
+        const giveUp = new AbortController();
+        const timer = setTimeout(() => giveUp.abort(new Error("never mind")), (moment / MOMENTS) * wholeMs);
+        await vmm.capture(join(dirname(spec.memory), "devices"), giveUp.signal).catch(() => {});
+        clearTimeout(timer);
+        await vmm.run();
+        expect(await vmm.state()).toBe("running");
+      }
       expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
     });
 

@@ -16,6 +16,11 @@ import { keepGoing } from "./stall.ts";
 /** The memory file is shared with the guest, so only the devices' state goes through the stream. */
 const CAPABILITIES = ["x-ignore-shared", "events"].map((capability) => ({ capability, state: true }));
 const CONNECT_RETRY_MS = 2;
+/** States of a stream that QEMU is done with (MigrationStatus in its QAPI schema). */
+const STREAM_ENDED = new Set(["none", "completed", "failed", "cancelled"]);
+/** Cancelling takes a few milliseconds; a QEMU that needs longer has other troubles. */
+const CANCEL_MS = 5000;
+const CANCEL_POLL_MS = 2;
 
 interface MigrationInfo {
   status?: string;
@@ -64,6 +69,10 @@ export class QemuVmm implements Vmm {
     const path = join(this.#runDir, "capture.sock");
     await rm(path, { force: true });
     const server = createServer();
+    // QEMU stands still as a whole while it writes: a connection that nobody reads must not stay open.
+    const sockets = new Set<Socket>();
+    let over = false;
+    server.on("connection", (socket) => (over ? socket.destroy() : sockets.add(socket)));
     server.listen(path);
     await once(server, "listening");
     // Whichever end fails first knows the reason: a writer that cannot write, or QEMU that cannot send.
@@ -80,13 +89,25 @@ export class QemuVmm implements Vmm {
       await Promise.all([written.catch(fail), this.#migrate("migrate", `unix:${path}`, either).catch(fail)]);
       await flushFile(this.#memory);
     } catch (error) {
+      over = true;
+      for (const socket of sockets) socket.destroy();
       await this.#qmp.execute("migrate_cancel").catch(() => {});
+      await this.#streamEnded().catch(() => {});
       throw error;
     } finally {
+      over = true;
       server.close();
       await rm(path, { force: true });
     }
     signal.throwIfAborted();
+  }
+
+  /** QEMU refuses to go on, and to begin anew, while a state stream that was cancelled is not cleared away. */
+  async #streamEnded(): Promise<void> {
+    for (const end = performance.now() + CANCEL_MS; performance.now() < end; await delay(CANCEL_POLL_MS)) {
+      const { status = "none" } = await this.#qmp.execute<MigrationInfo>("query-migrate");
+      if (STREAM_ENDED.has(status)) return;
+    }
   }
 
   /** Loads device state into a QEMU that waits for it. */

@@ -62,7 +62,12 @@ async function turnBack(context: EffectContext, generation: string, reason: stri
     await live.vmm.run();
   } catch (error) {
     await context.kill();
-    return { outcome: "lost", patch: { capturing: null }, details: { reason: `${reason}; ${messageOf(error)}` } };
+    const why = `${reason}; ${messageOf(error)}`;
+    deps.log.warn(
+      { machine: record.id, reason: why },
+      "a guest was lost: it did not go on after a suspend was given up",
+    );
+    return { outcome: "lost", patch: { capturing: null }, details: { reason: why } };
   }
   // A guest that is slow to answer is not lost: it speaks again by itself after a while.
   await live.agent

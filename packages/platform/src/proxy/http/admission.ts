@@ -27,7 +27,8 @@ export function admit(
   peer: Peer,
   trust: Trust,
 ): { fields: readonly Field[]; origin: Origin } {
-  const believed = peer.trusted ? fields : fields.filter((field) => !needsTrust(field.key));
+  const forged = !peer.trusted && fields.some(({ key }) => needsTrust(key));
+  const believed = forged ? fields.filter(({ key }) => !needsTrust(key)) : fields;
   const origin = {
     requestId: requestId(believed),
     peer: peer.address,

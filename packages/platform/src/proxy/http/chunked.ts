@@ -110,7 +110,8 @@ export class ChunkedReader implements BodyReader {
   }
 
   #endExtension(): void {
-    if (!EXTENSION.test(this.#extension)) throw new Malformed("A chunk's extension is a name, with a value or without.");
+    if (!EXTENSION.test(this.#extension))
+      throw new Malformed("A chunk's extension is a name, with a value or without.");
     this.#place = Place.sizeLf;
   }
 }

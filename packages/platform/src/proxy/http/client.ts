@@ -39,7 +39,9 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
   #ahead: Buffer = NOTHING;
   #emptyLines = 0;
   #advancing = false;
-  #deadline: number;
+  /** How long what is waited for may take, in milliseconds, and until when; counted from the first tick. */
+  #patienceMs = 0;
+  #deadline: number | undefined;
   #message: RequestMessage | undefined;
   #exchange: Exchange | undefined;
   #body: BodyReader = bodyReader(NO_BODY, { headBytes: 0, headFields: 0 });
@@ -55,7 +57,7 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
     this.#head = new HeadReader(engine.limits.headBytes);
     this.#outbox = new Outbox(socket, engine.limits.bufferBytes, () => this.#exchange?.onClientRoom());
     this.#reply = new Reply(this.#outbox);
-    this.#deadline = performance.now() + engine.limits.headMs;
+    this.#await(engine.limits.headMs);
     engine.connections.add(this);
     socket.on("data", (chunk) => this.#onData(chunk));
     socket.on("end", () => this.#onEnd());
@@ -114,7 +116,7 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
   }
 
   #readHead(): boolean {
-    if (!this.#head.begun) this.#deadline = performance.now() + this.#engine.limits.headMs;
+    if (!this.#head.begun) this.#await(this.#engine.limits.headMs);
     try {
       const end = this.#head.read(this.#ahead, 0);
       this.#ahead = end === -1 ? NOTHING : this.#ahead.subarray(end);
@@ -237,7 +239,7 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
 
   #awaitNext(): void {
     if (this.#engine.closing) return this.#linger();
-    this.#deadline = performance.now() + this.#engine.limits.idleMs;
+    this.#await(this.#engine.limits.idleMs);
     this.#advance();
   }
 
@@ -259,7 +261,7 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
   #linger(): void {
     this.#state = "lingering";
     this.#ahead = NOTHING;
-    this.#deadline = performance.now() + this.#engine.limits.lingerMs;
+    this.#await(this.#engine.limits.lingerMs);
     this.#outbox.flush();
     this.#socket.end();
     this.#socket.resume();
@@ -269,7 +271,13 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
     if (this.#state === "open" && this.#exchange === undefined) this.#socket.destroy();
   }
 
+  #await(ms: number): void {
+    this.#patienceMs = ms;
+    this.#deadline = undefined;
+  }
+
   tick(now: number): void {
+    this.#deadline ??= now + this.#patienceMs;
     if (this.#exchange !== undefined || now < this.#deadline) return;
     if (this.#state === "open" && this.#head.begun)
       this.#refuse(refusal("request_timeout", "The request's head did not come in time."));

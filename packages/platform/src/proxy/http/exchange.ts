@@ -62,6 +62,8 @@ export class Exchange implements ResponseHandler, Timed {
   #ended: Error | undefined;
   #phase: Phase = "seeking";
   #deadline = Number.POSITIVE_INFINITY;
+  /** Whether something moved since the deadline was set. */
+  #moved = true;
   #lease: Lease | undefined;
   #connection: UpstreamConnection | undefined;
   /** Whether any part of the body was taken from the client: then it cannot be sent again. */
@@ -265,7 +267,7 @@ export class Exchange implements ResponseHandler, Timed {
     this.#phase = "tunnel";
     this.#connection = undefined;
     this.#status = response.status;
-    this.#deadline = Number.POSITIVE_INFINITY;
+    this.#touch();
     const answer = answerOf(response, this.#origin.requestId, (this.#lease as Lease).wake);
     this.#lease?.upgraded?.();
     this.#client.tunnel(answer, response.upgrade ?? "", socket, first, {
@@ -327,7 +329,6 @@ export class Exchange implements ResponseHandler, Timed {
   #settle(error: string | undefined): void {
     if (this.#phase === "over") return;
     this.#phase = "over";
-    this.#deadline = Number.POSITIVE_INFINITY;
     this.#engine.exchanges.delete(this);
     if (error !== undefined) this.#dropConnection(new Error(`The request has ended: ${error}.`));
     this.#lease?.release({ status: this.#status, error });
@@ -358,30 +359,31 @@ export class Exchange implements ResponseHandler, Timed {
 
   // Time.
 
-  /** Something moved: whoever is waited for now has its whole time again. */
+  /** Something moved: whoever is waited for now has its whole time again, from the next tick on. */
   #touch(): void {
+    this.#moved = true;
+  }
+
+  /** How long the one may take who is waited for, in milliseconds. */
+  #patience(): number {
     const { limits } = this.#engine;
-    let ms: number;
     switch (this.#phase) {
       case "seeking":
-        ms = limits.acquireMs;
-        break;
+        return limits.acquireMs;
       case "waiting":
-        ms = this.#requestDone || this.#bodyHeld ? limits.responseHeadMs : limits.requestBodyMs;
-        break;
+        return this.#requestDone || this.#bodyHeld ? limits.responseHeadMs : limits.requestBodyMs;
       case "answering":
-        ms = this.#clientFull ? limits.clientStallMs : limits.responseBodyMs;
-        break;
+        return this.#clientFull ? limits.clientStallMs : limits.responseBodyMs;
       case "sending":
-        ms = limits.clientStallMs;
-        break;
+        return limits.clientStallMs;
       default:
-        return;
+        return Number.POSITIVE_INFINITY;
     }
-    this.#deadline = performance.now() + ms;
   }
 
   tick(now: number): void {
+    if (this.#moved) this.#deadline = now + this.#patience();
+    this.#moved = false;
     if (now < this.#deadline) return;
     if (this.#phase === "seeking") this.#refuse(refusal("wake_timeout", "No machine of the app was ready in time."));
     else if (this.#phase === "sending" || this.#clientFull) this.#break(ENDINGS.clientStalled);

@@ -63,7 +63,7 @@ export class Pool {
     if (machine === undefined || !connection.reusable || machine.idle.length >= this.#limits.machineIdleConnections)
       return connection.destroy();
     connection.reused = true;
-    connection.idleSince = performance.now();
+    connection.idleSince = undefined;
     connection.resume();
     machine.idle.push(connection);
   }
@@ -81,7 +81,8 @@ export class Pool {
   sweep(now: number): void {
     const eldest = now - this.#limits.machineIdleMs;
     for (const { idle } of this.#machines.values()) {
-      const young = idle.findIndex((connection) => connection.idleSince > eldest);
+      for (const connection of idle) connection.idleSince ??= now;
+      const young = idle.findIndex(({ idleSince = now }) => idleSince > eldest);
       for (const connection of idle.splice(0, young === -1 ? idle.length : young)) connection.destroy();
     }
   }

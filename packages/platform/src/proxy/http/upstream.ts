@@ -35,7 +35,8 @@ export class UpstreamConnection implements BodySink {
   answering = false;
   /** Not to be used again: its machine goes away. */
   retired = false;
-  idleSince = 0;
+  /** On the sweep's clock; undefined until the next sweep. */
+  idleSince: number | undefined;
   readonly #socket: Socket;
   readonly #limits: Limits;
   readonly #head: HeadReader;

@@ -1,0 +1,144 @@
+/** What the samples come to, and whether it is good enough. */
+import { cpus, loadavg, release } from "node:os";
+
+/** Of the bare script's time, what a wake from the page cache may take through the platform. */
+export const GOAL = { kind: "resume_cached", ratio: 1.2 };
+
+export const TITLES = /** @type {const} */ ({
+  resume_cached: "resume, snapshot in the page cache",
+  resume_dropped: "resume, snapshot dropped from it",
+  cold: "cold start",
+});
+
+/**
+ * The parts of a wake, by the marks at which they end; each begins where the one before it ended. The bare script has
+ * not all of them.
+ */
+const PARTS = {
+  resume: {
+    spawn: "request, store, checks of the snapshot",
+    spawned: "QEMU is spawned",
+    load: "QEMU starts",
+    loaded: "the devices' state is loaded",
+    cont: "the snapshot is spent, in the store",
+    awake: "the guest goes on and has its clock set",
+    connect: "the proxy takes over",
+    connected: "a connection to the app",
+    first: "the app's first byte",
+    answered: "the proxy hands it on",
+  },
+  cold: {
+    spawn: "request, store, layer and memory",
+    spawned: "QEMU is spawned",
+    connect: "kernel, agent and app start",
+    connected: "a connection to the app",
+    first: "the app's first byte",
+    answered: "the proxy hands it on",
+  },
+};
+
+/**
+ * @typedef {keyof typeof TITLES} Kind
+ * @typedef {"platform" | "bare"} Side
+ * @typedef {object} Sample
+ * @property {number} round
+ * @property {Kind} kind
+ * @property {Side} side
+ * @property {boolean} first Whether this side was measured first in its pair.
+ * @property {number} ms From the request, or from QEMU's start, to the first byte of the answer.
+ * @property {number} busy How busy the host's CPUs were just before, from 0 to 1.
+ * @property {number} cached_bytes Of the snapshot's files in the page cache, before.
+ * @property {string} wake The field `Hibernaut-Wake`.
+ * @property {Record<string, number>} parts Milliseconds.
+ */
+
+/** How long the parts took. @param {Kind} kind @param {Record<string, number>} marks */
+export function partsOf(kind, marks) {
+  let before = marks.began ?? Number.NaN;
+  /** @type {Record<string, number>} */
+  const parts = {};
+  for (const name of Object.keys(PARTS[kind === "cold" ? "cold" : "resume"])) {
+    const at = marks[name];
+    if (at === undefined) continue;
+    parts[name] = round(at - before);
+    before = at;
+  }
+  return parts;
+}
+
+/** @param {number} value */
+export const round = (value, digits = 2) => Number(value.toFixed(digits));
+
+/** @param {number[]} values */
+function summary(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (/** @type {number} */ index) => sorted[index] ?? Number.NaN;
+  const middle = (sorted.length - 1) / 2;
+  return {
+    n: sorted.length,
+    min: at(0),
+    median: round((at(Math.floor(middle)) + at(Math.ceil(middle))) / 2),
+    p90: at(Math.max(0, Math.ceil(0.9 * sorted.length) - 1)),
+    max: at(sorted.length - 1),
+  };
+}
+
+/** The figures of one kind. @param {Kind} kind @param {Sample[]} all */
+function summarizeKind(kind, all) {
+  const of = (/** @type {Side} */ side) => all.filter((sample) => sample.kind === kind && sample.side === side);
+  const side = (/** @type {Sample[]} */ samples) => ({
+    ms: summary(samples.map(({ ms }) => ms)),
+    parts_ms: Object.fromEntries(
+      Object.keys(samples[0]?.parts ?? {}).map((part) => [part, summary(samples.map(({ parts }) => parts[part] ?? 0))]),
+    ),
+  });
+  const [platform, bare] = [of("platform"), of("bare")];
+  const pairs = platform.flatMap((sample) => {
+    const other = bare.find((candidate) => candidate.round === sample.round);
+    return other === undefined ? [] : [round(sample.ms / other.ms, 3)];
+  });
+  const [through, beside] = [side(platform), side(bare)];
+  return {
+    platform: through,
+    bare: beside,
+    ratio_of_medians: round(through.ms.median / beside.ms.median, 3),
+    ratio_of_pairs: summary(pairs),
+  };
+}
+
+/** @param {Sample[]} samples */
+export function summarize(samples) {
+  const kinds = /** @type {Kind[]} */ (Object.keys(TITLES)).filter((kind) => samples.some((one) => one.kind === kind));
+  return Object.fromEntries(kinds.map((kind) => [kind, summarizeKind(kind, samples)]));
+}
+
+/** @typedef {ReturnType<typeof summarize>} Results */
+
+/** @param {Results} results */
+export function print(results) {
+  for (const [name, { platform, bare, ratio_of_medians, ratio_of_pairs }] of Object.entries(results)) {
+    const kind = /** @type {Kind} */ (name);
+    const { min, median: pairs, max } = ratio_of_pairs;
+    console.log(`\n${TITLES[kind]}: request to first byte, ms`);
+    console.table({ platform: platform.ms, bare: bare.ms });
+    console.log(`ratio of the medians ${ratio_of_medians}; of pairs ${pairs} (${min}–${max})`);
+    const rows = Object.entries(PARTS[kind === "cold" ? "cold" : "resume"]).map(([part, title]) => [
+      title,
+      { platform: platform.parts_ms[part]?.median ?? "", bare: bare.parts_ms[part]?.median ?? "" },
+    ]);
+    console.log("where it goes, medians in ms:");
+    console.table(Object.fromEntries(rows));
+  }
+}
+
+/** Whether the goal is met; undefined when it was not measured. @param {Results} results */
+export function goalMet(results) {
+  const ratio = results[GOAL.kind]?.ratio_of_medians;
+  return ratio === undefined ? undefined : ratio <= GOAL.ratio;
+}
+
+/** What was measured on. */
+export function environment() {
+  const host = { cpu: cpus()[0]?.model, cpus: cpus().length, kernel: release(), load: loadavg() };
+  return { date: new Date().toISOString(), host, node: process.version };
+}
