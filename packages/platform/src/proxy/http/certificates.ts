@@ -19,6 +19,7 @@ export class Certificates {
   #pairs = new Map<string, Pair>();
   /** What the loaded pairs were read from: names, times and sizes. */
   #seen = new Map<string, string>();
+  #looking: Promise<void> | undefined;
 
   private constructor(folder: string, onFault: (error: unknown) => void) {
     this.#folder = folder;
@@ -32,13 +33,17 @@ export class Certificates {
     return certificates;
   }
 
-  /** Takes over what changed. A pair that is broken, or half written, leaves the old one in its place. */
-  async refresh(): Promise<void> {
-    try {
-      await this.#load();
-    } catch (error) {
-      this.#onFault(error);
-    }
+  /**
+   * Takes over what changed. A pair that is broken, or half written, leaves the old one in its place. While a look
+   * is under way another waits for it and sees the same: two at once would take each other's pairs for their own.
+   */
+  refresh(): Promise<void> {
+    this.#looking ??= this.#load()
+      .catch((error: unknown) => this.#onFault(error))
+      .finally(() => {
+        this.#looking = undefined;
+      });
+    return this.#looking;
   }
 
   /** What a client gets that asks for `name`: its own pair, that of the names beside it, or the default. */

@@ -55,7 +55,7 @@ export function control(fields: readonly Field[], version: "1.0" | "1.1"): Contr
         length = contentLength(value);
         break;
       case "transfer-encoding":
-        if (chunked || value !== "chunked") throw new Malformed("Transfer-Encoding may only be `chunked`, once.");
+        if (chunked || !isChunked(value)) throw new Malformed("Transfer-Encoding may only be `chunked`, once.");
         chunked = true;
         break;
       case "content_length":
@@ -74,6 +74,11 @@ export function control(fields: readonly Field[], version: "1.0" | "1.1"): Contr
   if (chunked && length !== undefined) throw new Malformed("Content-Length and Transfer-Encoding exclude each other.");
   if (chunked && version === "1.0") throw new Malformed("HTTP/1.0 knows no Transfer-Encoding.");
   return { length, chunked, connection, upgrade };
+}
+
+/** Names of codings may be spelt in any case (RFC 9112 7); ours is the usual spelling, whoever reads it. */
+function isChunked(coding: string): boolean {
+  return coding === "chunked" || coding.toLowerCase() === "chunked";
 }
 
 /** Digits only, no list, no sign, and small enough to be counted exactly. */

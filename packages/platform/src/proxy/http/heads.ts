@@ -106,6 +106,8 @@ export interface Answer {
   framing: Framing;
   /** To be stated although no body follows (HEAD, 304). */
   length: number | undefined;
+  /** The protocol that the app asks for with 426; HTTP/1 has a field for it. */
+  upgrade?: string | undefined;
 }
 
 /** What of the app's response goes to the client, and what we have to add. */
@@ -118,7 +120,8 @@ export function answerOf(response: ResponseMessage, requestId: string, wake: Wak
     field("Hibernaut-Request-Id", requestId),
   );
   // 204 has no body that could have a length (RFC 9110 8.6).
-  return { status, reason, fields, framing, length: status === 204 ? undefined : length };
+  const asked = status === 426 ? { upgrade: response.upgrade } : undefined;
+  return { status, reason, fields, framing, length: status === 204 ? undefined : length, ...asked };
 }
 
 /** An interim response: 100, 103 and whatever may come. */

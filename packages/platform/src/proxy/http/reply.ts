@@ -29,6 +29,7 @@ export class Reply {
     let extra = "";
     if (this.#chunked) extra = "Transfer-Encoding: chunked\r\n";
     else if (!unknownLength && length !== undefined) extra = `Content-Length: ${length}\r\n`;
+    if (answer.upgrade !== undefined) extra += `Connection: Upgrade\r\nUpgrade: ${answer.upgrade}\r\n`;
     if (close) extra += "Connection: close\r\n";
     else if (httpVersion === "1.0") extra += "Connection: keep-alive\r\n";
     this.#outbox.push(responseHead(answer, extra));

@@ -5,6 +5,7 @@ import { connect as connectHttp2, constants, type ClientHttp2Session, type Outgo
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { Certificates } from "../../../src/proxy/http/certificates.ts";
 import { parseHttp2Request } from "../../../src/proxy/http/http2-request.ts";
 import { tempFolder } from "../../helpers/temp.ts";
 import { type App, CLOSE, httpApp, KEEP, parsed, RawClient, rawApp, received, rig, until } from "./helpers.ts";
@@ -92,6 +93,22 @@ describe("TLS", () => {
       const deadline = performance.now() + 4000;
       while (shown !== "newer" && performance.now() < deadline) shown = await nameShown(port, asked);
       expect(shown).toBe("newer");
+    }
+  });
+
+  test("looks at its folder as often as it is told to, also while it still reads what it saw before", async () => {
+    const folder = await tempFolder("certificates");
+    await put(folder, "default", "default");
+    const certificates = await Certificates.open(folder, () => {});
+    for (const name of Array.from({ length: 20 }, (_, round) => ["newer", "default"][round % 2] as string)) {
+      await put(folder, "default", name);
+      const looks: Promise<void>[] = [];
+      for (let look = 0; look < 20; look += 1) {
+        looks.push(certificates.refresh());
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await Promise.all(looks);
+      expect(String(certificates.fallback.cert)).toBe(pairs.get(name)?.cert);
     }
   });
 
