@@ -74,12 +74,12 @@ async function create(call, app) {
     await call("GET", `${path}/wait?state=${state}`);
   };
   await call("GET", `${path}/wait`);
-  return { id: String(machine.machine_id), address: String(machine.private_address), to };
+  return { id: String(machine.machine_id), address: String(machine.private_address), path, to };
 }
 
 /** A machine that is woken by requests to the proxy. @param {Opened} platform */
 export async function openMachine({ folder, trace, call, target }) {
-  const { id, to } = await create(call, "wake");
+  const { id, path, to } = await create(call, "wake");
   const snapshots = join(folder, "machines", id, "snapshots");
   let lines = 0;
 
@@ -102,7 +102,12 @@ export async function openMachine({ folder, trace, call, target }) {
     sleep: () => to("suspend", "suspended"),
     stop: () => to("stop", "stopped"),
     async wake() {
-      const answer = await ask(target);
+      const answer = await ask(target).catch(async (error) => {
+        const { state, state_reason: reason, last_boot: boot } = await call("GET", path);
+        throw new Error(`A request to the sleeping machine failed; it is ${JSON.stringify({ state, reason, boot })}.`, {
+          cause: error,
+        });
+      });
       return { answer, marks: { began: answer.began, ...(await traced()), answered: answer.firstByte } };
     },
   };

@@ -32,7 +32,7 @@ const RESULT = join(import.meta.dirname, "../results/proxy-wake.json");
 /** Wakes before the first one that counts: V8 compiles what it sees often, and takes its time. */
 const WARM_UP = 3;
 /** How long a sample waits for a host that does nothing else. */
-const PATIENCE_MS = 4_000;
+const PATIENCE_MS = 8_000;
 /** An app that was just woken has done what it had to. */
 const SETTLE_MS = 300;
 

@@ -1,8 +1,12 @@
 /** What one proxy has open on one machine. */
 
 export class MachineLoad {
-  /** Open requests of each client connection. */
-  readonly #connections = new Map<object, number>();
+  /**
+   * Open requests of each client connection that ever had one. Nothing is taken out: a Map that changes with every
+   * request is a burden to the garbage collector, and these go with their connections.
+   */
+  readonly #open = new WeakMap<object, { requests: number }>();
+  #connections = 0;
   #requests = 0;
   #idleSince: number;
 
@@ -15,7 +19,7 @@ export class MachineLoad {
   }
 
   get connections(): number {
-    return this.#connections.size;
+    return this.#connections;
   }
 
   /** Milliseconds since anything was open; 0 while something is. */
@@ -25,19 +29,29 @@ export class MachineLoad {
 
   open(connection: object): void {
     this.#requests += 1;
-    this.#connections.set(connection, (this.#connections.get(connection) ?? 0) + 1);
+    const open = this.#of(connection);
+    open.requests += 1;
+    if (open.requests === 1) this.#connections += 1;
   }
 
   close(connection: object, now: number): void {
     this.#requests -= 1;
-    const left = (this.#connections.get(connection) ?? 1) - 1;
-    if (left === 0) this.#connections.delete(connection);
-    else this.#connections.set(connection, left);
+    const open = this.#of(connection);
+    open.requests -= 1;
+    if (open.requests === 0) this.#connections -= 1;
     if (this.#requests === 0) this.#idleSince = now;
   }
 
   /** Counts as busy now: whoever woke a machine wants to use it. */
   touch(now: number): void {
     this.#idleSince = now;
+  }
+
+  #of(connection: object): { requests: number } {
+    const known = this.#open.get(connection);
+    if (known !== undefined) return known;
+    const open = { requests: 0 };
+    this.#open.set(connection, open);
+    return open;
   }
 }

@@ -276,7 +276,12 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
     this.#deadline = undefined;
   }
 
+  cutRequests(): void {
+    this.#exchange?.cut();
+  }
+
   tick(now: number): void {
+    this.#exchange?.tick(now);
     this.#deadline ??= now + this.#patienceMs;
     if (this.#exchange !== undefined || now < this.#deadline) return;
     if (this.#state === "open" && this.#head.begun)

@@ -9,8 +9,11 @@ export interface Engine {
   readonly limits: Readonly<Limits>;
   readonly pool: Pool;
   readonly trust: Trust;
-  /** Requests that are under way. */
-  readonly exchanges: Set<Timed>;
+  /**
+   * Requests that are under way. Only counted: a Set that changes with every request keeps those that have ended
+   * alive until the next full garbage collection, as each of its outgrown tables points to the next.
+   */
+  requests: number;
   /** Client connections, those in a TLS handshake not among them. */
   readonly connections: Set<ClientConnectionHandle>;
   /** No further requests are wanted on the connections there are. */
@@ -20,15 +23,15 @@ export interface Engine {
   onFault(error: unknown): void;
 }
 
-/** Whatever has times to keep; looked at every `sweepMs`. */
-export interface Timed {
-  /** @param now on the clock of `performance.now()` */
+export interface ClientConnectionHandle {
+  /**
+   * Looks at the times of the connection and of the requests on it; called every `sweepMs`.
+   *
+   * @param now on the clock of `performance.now()`
+   */
   tick(now: number): void;
-  /** Ends it at once. */
-  cut(): void;
-}
-
-export interface ClientConnectionHandle extends Timed {
   /** Ends the connection as soon as nothing is under way on it. */
   finish(): void;
+  /** Ends at once what is under way on it. */
+  cutRequests(): void;
 }

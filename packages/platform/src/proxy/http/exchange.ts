@@ -13,7 +13,7 @@ import { type Field, type Lease, ProxyRefusal, type RequestHead } from "../contr
 import type { Peer } from "./admission.ts";
 import { lastChunk, pushChunk } from "./chunked.ts";
 import { connect } from "./connect.ts";
-import type { Engine, Timed } from "./engine.ts";
+import type { Engine } from "./engine.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
 import { type Answer, answerOf, interimOf, type Origin, passingTrailers, requestHead } from "./heads.ts";
 import { asRefusal, ENDINGS, REFUSALS, type RefusalCode, refusal, refusalAnswer } from "./refusals.ts";
@@ -47,7 +47,7 @@ const IDEMPOTENT: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRAC
 
 type Phase = "seeking" | "waiting" | "answering" | "sending" | "tunnel" | "over";
 
-export class Exchange implements ResponseHandler, Timed {
+export class Exchange implements ResponseHandler {
   readonly #engine: Engine;
   readonly #client: ClientSide;
   readonly #message: RequestMessage;
@@ -88,7 +88,7 @@ export class Exchange implements ResponseHandler, Timed {
   }
 
   start(): void {
-    this.#engine.exchanges.add(this);
+    this.#engine.requests += 1;
     const { framing } = this.#message;
     if (framing.kind === "length" && framing.length > this.#engine.limits.bodyBytes)
       return this.#refuse(asRefusal(this.#bodyTooLarge()));
@@ -329,7 +329,7 @@ export class Exchange implements ResponseHandler, Timed {
   #settle(error: string | undefined): void {
     if (this.#phase === "over") return;
     this.#phase = "over";
-    this.#engine.exchanges.delete(this);
+    this.#engine.requests -= 1;
     if (error !== undefined) this.#dropConnection(new Error(`The request has ended: ${error}.`));
     this.#lease?.release({ status: this.#status, error });
     this.#log(error);
@@ -382,6 +382,7 @@ export class Exchange implements ResponseHandler, Timed {
   }
 
   tick(now: number): void {
+    if (this.#phase === "over") return;
     if (this.#moved) this.#deadline = now + this.#patience();
     this.#moved = false;
     if (now < this.#deadline) return;

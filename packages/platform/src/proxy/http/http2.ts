@@ -28,7 +28,7 @@ class Http2Connection implements ClientConnectionHandle {
   readonly #engine: Engine;
   readonly #session: ServerHttp2Session;
   readonly #peer: Peer;
-  #streams = 0;
+  readonly #exchanges = new Set<Exchange>();
   #idleSince = performance.now();
 
   constructor(engine: Engine, session: ServerHttp2Session, peer: Peer) {
@@ -39,11 +39,6 @@ class Http2Connection implements ClientConnectionHandle {
     session.on("error", () => session.destroy());
     session.on("close", () => engine.connections.delete(this));
     session.on("stream", (stream, _headers, flags, raw: string[]) => {
-      this.#streams += 1;
-      stream.once("close", () => {
-        this.#streams -= 1;
-        this.#idleSince = performance.now();
-      });
       this.#serve(stream, raw, (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0);
     });
   }
@@ -56,6 +51,11 @@ class Http2Connection implements ClientConnectionHandle {
       message.fields = fields;
       const exchange = new Exchange(this.#engine, side, message, origin, this.#peer);
       side.serve(exchange);
+      this.#exchanges.add(exchange);
+      stream.once("close", () => {
+        this.#exchanges.delete(exchange);
+        this.#idleSince = performance.now();
+      });
       exchange.start();
     } catch (error) {
       const refused = asRefusal(error);
@@ -73,10 +73,11 @@ class Http2Connection implements ClientConnectionHandle {
   }
 
   tick(now: number): void {
-    if (this.#streams === 0 && now - this.#idleSince > this.#engine.limits.idleMs) this.#session.close();
+    for (const exchange of this.#exchanges) exchange.tick(now);
+    if (this.#exchanges.size === 0 && now - this.#idleSince > this.#engine.limits.idleMs) this.#session.close();
   }
 
-  cut(): void {
-    this.#session.destroy();
+  cutRequests(): void {
+    for (const exchange of this.#exchanges) exchange.cut();
   }
 }

@@ -86,7 +86,7 @@ class HttpProxy implements ProxyServer {
       limits,
       pool: new Pool(limits),
       trust: new Trust(trustedProxies),
-      exchanges: new Set(),
+      requests: 0,
       connections: new Set(),
       closing: false,
       onAccess: onAccess ?? (() => {}),
@@ -135,7 +135,7 @@ class HttpProxy implements ProxyServer {
   stats(): ProxyStats {
     const { open, idle } = this.#engine.pool.count();
     return {
-      requests: this.#engine.exchanges.size,
+      requests: this.#engine.requests,
       clientConnections: this.#sockets.size,
       machineConnections: open,
       idleMachineConnections: idle,
@@ -185,13 +185,12 @@ class HttpProxy implements ProxyServer {
   }
 
   #sweep(now: number): void {
-    for (const exchange of this.#engine.exchanges) exchange.tick(now);
     for (const connection of this.#engine.connections) connection.tick(now);
     this.#engine.pool.sweep(now);
   }
 
   #cut(): void {
-    for (const exchange of this.#engine.exchanges) exchange.cut();
+    for (const connection of this.#engine.connections) connection.cutRequests();
     for (const socket of this.#sockets) socket.destroy();
   }
 }
