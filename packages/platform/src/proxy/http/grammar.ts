@@ -55,20 +55,41 @@ function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }
 
+/** What nearly every list of ours consists of. */
+const SINGLE: ReadonlyMap<string, readonly string[]> = new Map(
+  ["keep-alive", "close", "Upgrade", "upgrade"].map((word) => [word, [word.toLowerCase()]]),
+);
+
 /** The parts of a list, `a, b,c`, in lower case. */
-export function listed(value: string): string[] {
-  return value
-    .toLowerCase()
-    .split(",")
-    .map((part) => trimmed(part, 0, part.length))
-    .filter((part) => part !== "");
+export function listed(value: string): readonly string[] {
+  return (
+    SINGLE.get(value) ??
+    value
+      .toLowerCase()
+      .split(",")
+      .map((part) => trimmed(part, 0, part.length))
+      .filter((part) => part !== "")
+  );
 }
 
 /** Names as DNS has them, with `_` which people use; IPv4; IPv6 in brackets. No user, no percent signs. */
 const AUTHORITY = /^([a-z0-9_-][a-z0-9._-]{0,252}|\[[0-9a-f:.]{2,45}\])(?::(\d{1,5}))?$/i;
 
+export interface Authority {
+  readonly host: string;
+  readonly port: number | undefined;
+}
+
+/** The last one that was split: the next request is mostly for the same. */
+let split: { authority: string; parts: Authority | undefined } = { authority: "", parts: undefined };
+
 /** Host and port of `authority`; undefined when it is none that we serve. */
-export function splitAuthority(authority: string): { host: string; port: number | undefined } | undefined {
+export function splitAuthority(authority: string): Authority | undefined {
+  if (authority !== split.authority) split = { authority, parts: partsOf(authority) };
+  return split.parts;
+}
+
+function partsOf(authority: string): Authority | undefined {
   const match = AUTHORITY.exec(authority);
   if (match === null) return undefined;
   const port = match[2] === undefined ? undefined : Number(match[2]);

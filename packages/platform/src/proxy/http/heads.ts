@@ -23,6 +23,11 @@ const NOT_FORWARDED = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
+/** The request's id and its client are for us to name. */
+const NOT_TO_APPS = new Set([...NOT_FORWARDED, "x-request-id", "hibernaut-request-id", "hibernaut-client-ip"]);
+/** Fields that {@link wayLines} writes anew. */
+const WAY = new Set(["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port"]);
+const TRAILERS = /(^|[\s,])trailers\b/i;
 /** What a trailer must not bring: what frames, routes, or was decided on before it came (RFC 9110 6.5.1). */
 const NOT_IN_TRAILERS = new Set([
   ...NOT_FORWARDED,
@@ -52,45 +57,47 @@ export interface Origin {
 /** The head of the request to the app. */
 export function requestHead(message: RequestMessage, origin: Origin): string {
   let text = `${message.method} ${message.target} HTTP/1.1\r\nHost: ${message.authority}\r\n`;
-  let forwardedFor = "";
-  let [protocol, host, port] = [
-    origin.secure ? "https" : "http",
-    message.authority,
-    message.port ?? (origin.secure ? 443 : 80),
-  ].map(String) as [string, string, string];
-  for (const { name, key, value } of message.fields) {
-    switch (key) {
-      case "x-forwarded-for":
-        forwardedFor += `${value}, `;
-        break;
-      case "x-forwarded-proto":
-        protocol = value;
-        break;
-      case "x-forwarded-host":
-        host = value;
-        break;
-      case "x-forwarded-port":
-        port = value;
-        break;
-      case "x-request-id":
-      case "hibernaut-request-id":
-      case "hibernaut-client-ip":
-        break;
-      case "te":
-        if (/(^|[\s,])trailers\b/i.test(value)) text += "Connection: TE\r\nTE: trailers\r\n";
-        break;
-      default:
-        if (!NOT_FORWARDED.has(key) && !message.connection.includes(key)) text += `${name}: ${value}\r\n`;
-    }
+  let way: Field[] | undefined;
+  for (const field of message.fields) {
+    const { name, key, value } = field;
+    if (WAY.has(key)) (way ??= []).push(field);
+    else if (key === "te" && TRAILERS.test(value)) text += "Connection: TE\r\nTE: trailers\r\n";
+    else if (!NOT_TO_APPS.has(key) && !message.connection.includes(key)) text += `${name}: ${value}\r\n`;
   }
   if (message.upgrade !== undefined) text += `Connection: Upgrade\r\nUpgrade: ${message.upgrade}\r\n`;
-  return `${text}${framingField(message.framing)}X-Forwarded-For: ${forwardedFor}${origin.peer}\r\nX-Forwarded-Proto: ${
-    protocol
-  }\r\nX-Forwarded-Host: ${host}\r\nX-Forwarded-Port: ${port}\r\nX-Request-Id: ${
-    origin.requestId
-  }\r\nHibernaut-Request-Id: ${origin.requestId}\r\nHibernaut-Client-IP: ${origin.clientAddress}\r\nVia: ${
-    message.httpVersion
-  } ${PSEUDONYM}\r\n\r\n`;
+  const { requestId } = origin;
+  text += `${framingField(message.framing)}X-Request-Id: ${requestId}\r\nHibernaut-Request-Id: ${requestId}\r\n`;
+  return text + (way === undefined ? usualWay(message, origin) : wayLines(message, origin, way));
+}
+
+/** The last lines that {@link usualWay} made: those of the next request are mostly the same. */
+let usual = { peer: "", authority: "", secure: false, httpVersion: "", text: "" };
+
+/** {@link wayLines} of a request that came from its client directly. */
+function usualWay(message: RequestMessage, origin: Origin): string {
+  const { authority, httpVersion } = message;
+  const { peer, secure } = origin;
+  const same = usual.peer === peer && usual.authority === authority && usual.httpVersion === httpVersion;
+  if (!same || usual.secure !== secure)
+    usual = { peer, authority, secure, httpVersion, text: wayLines(message, origin, []) };
+  return usual.text;
+}
+
+/** Who asks, and which way the request came; and the end of the head. `given` is what trusted proxies say of that. */
+function wayLines(message: RequestMessage, origin: Origin, given: readonly Field[]): string {
+  const { authority, httpVersion } = message;
+  const said = (key: string) => given.filter((field) => field.key === key).map(({ value }) => value);
+  const protocol = said("x-forwarded-proto").at(-1) ?? (origin.secure ? "https" : "http");
+  const host = said("x-forwarded-host").at(-1) ?? authority;
+  const port = said("x-forwarded-port").at(-1) ?? message.port ?? (origin.secure ? 443 : 80);
+  return [
+    `X-Forwarded-For: ${[...said("x-forwarded-for"), origin.peer].join(", ")}\r\n`,
+    `X-Forwarded-Proto: ${protocol}\r\n`,
+    `X-Forwarded-Host: ${host}\r\n`,
+    `X-Forwarded-Port: ${port}\r\n`,
+    `Hibernaut-Client-IP: ${origin.clientAddress}\r\n`,
+    `Via: ${httpVersion} ${PSEUDONYM}\r\n\r\n`,
+  ].join("");
 }
 
 function framingField(framing: Framing): string {
