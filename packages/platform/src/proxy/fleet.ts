@@ -2,10 +2,9 @@
  * One proxy's view of all machines: gives requests to them, holds requests while machines wake, and tells the
  * control plane what is open. Decides nothing about sleeping but this: whether it needs a machine itself.
  */
-import { type Candidate, choose } from "./balance.ts";
+import { choose } from "./balance.ts";
 import { type Director, type Lease, ProxyRefusal, type RequestHead, type Wake } from "./contract.ts";
-import { MachineLoad } from "./load.ts";
-import type { Policy } from "./policy.ts";
+import { Entry, FAILED_REST_MS } from "./entry.ts";
 import { type QueueLimits, WaitingQueue } from "./queue.ts";
 import { appOf } from "./routing.ts";
 import { type ControlLink, type FromProxy, fromWire, type TableMachine, type ToProxy } from "./table.ts";
@@ -22,33 +21,14 @@ export interface FleetOptions extends QueueLimits {
   now?(): number;
 }
 
-interface Entry {
-  machine: TableMachine;
-  policy: Policy;
-  load: MachineLoad;
-  /** Load that other proxies put on it. */
-  others: number;
-  /** Upgraded connections among its open requests. */
-  tunnels: number;
-  /** It may be put to sleep any moment: it takes nothing more. */
-  draining: boolean;
-  /** A wake was asked for, and nothing has changed since. */
-  asked: boolean;
-  /** When its last start was told of. A suspend that was turned back is no start. */
-  startedAt: number;
-  failedAt: number;
-}
-
 /** Loads are told together: a busy proxy changes them many times in a moment. */
 const REPORT_MS = 20;
-/** A machine that failed is given a rest before a request starts it again. */
-const FAILED_REST_MS = 10_000;
 
 export class Fleet implements Director {
   readonly #options: FleetOptions;
   readonly #now: () => number;
   readonly #entries = new Map<string, Entry>();
-  readonly #apps = new Map<string, Set<Entry>>();
+  readonly #apps = new Map<string, Entry[]>();
   readonly #queues = new Map<string, WaitingQueue<Lease>>();
   readonly #changed = new Set<string>();
   #hostnames: Readonly<Record<string, string>> = {};
@@ -68,14 +48,14 @@ export class Fleet implements Director {
 
   /** Open load by machine, of this proxy alone. */
   loads(): Record<string, number> {
-    const open = [...this.#entries.values()].map((entry) => [entry.machine.id, ownLoad(entry)] as const);
+    const open = [...this.#entries.values()].map((entry) => [entry.machine.id, entry.own] as const);
     return Object.fromEntries(open.filter(([, load]) => load > 0));
   }
 
   acquire(request: RequestHead, signal: () => AbortSignal): Lease | Promise<Lease> {
     const app = appOf(request.host, this.#hostnames, this.#suffixes);
     const entries = app === undefined ? undefined : this.#apps.get(app);
-    if (app === undefined || entries === undefined || entries.size === 0) {
+    if (app === undefined || entries === undefined) {
       const message = `No app answers for ${request.host} here: there is none of that name, or it has no machine with a service.`;
       throw new ProxyRefusal(404, "unknown_host", message);
     }
@@ -130,25 +110,24 @@ export class Fleet implements Director {
 
   /** A lease now, or undefined when the request has to wait; `since` when it waits already. Throws when waiting is in vain. */
   #tryLease(app: string, request: RequestHead, since?: number): Lease | undefined {
-    const now = this.#now();
-    const all = [...(this.#apps.get(app) ?? [])];
     const { tried } = request;
-    const entries = tried.length === 0 ? all : all.filter(({ machine }) => !tried.includes(machine.id));
-    const choice = choose(entries.map((entry) => candidate(entry, now)));
+    const all = this.#apps.get(app) ?? [];
+    const entries = tried.length === 0 ? all : all.filter(({ id }) => !tried.includes(id));
+    const choice = choose(entries);
     if (choice.wake !== undefined) this.#wake(choice.wake);
     const entry = choice.send === undefined ? undefined : this.#entries.get(choice.send);
-    if (entry !== undefined) return this.#lease(entry, request, since, now);
+    if (entry !== undefined) return this.#lease(entry, request, since);
     if (choice.hope) return undefined;
     throw this.#hopeless(app, entries);
   }
 
-  #lease(entry: Entry, { connection }: RequestHead, since: number | undefined, now: number): Lease {
-    const { machine, load, policy } = entry;
+  #lease(entry: Entry, { connection }: RequestHead, since: number | undefined): Lease {
+    const { machine, open, policy } = entry;
     const { onWake, connectTimeoutMs } = this.#options;
-    load.open(connection);
+    open.add(connection);
     this.#report(machine.id);
     let tunnel = false;
-    const wake = wakeOf(entry, since, now);
+    const wake = entry.wakeSince(since);
     if (wake.kind !== "running") onWake?.(machine.app, wake);
     return {
       address: machine.address,
@@ -167,14 +146,14 @@ export class Fleet implements Director {
       },
       release: () => {
         if (tunnel) entry.tunnels -= 1;
-        load.close(connection, this.#now());
+        open.remove(connection, this.#now());
         this.#report(machine.id);
         this.#dispatch(machine.app);
       },
     };
   }
 
-  #hopeless(app: string, entries: Entry[]): ProxyRefusal {
+  #hopeless(app: string, entries: readonly Entry[]): ProxyRefusal {
     const failed = entries.find(({ machine }) => machine.state === "failed");
     if (failed !== undefined) {
       const { id, reason } = failed.machine;
@@ -234,37 +213,27 @@ export class Fleet implements Director {
     const policy = fromWire(machine.policy);
     const moved = before?.machine.state !== machine.state;
     const started = before !== undefined && before.machine.lastBoot?.at !== machine.lastBoot?.at;
-    const entry: Entry = before ?? {
-      machine,
-      policy,
-      load: new MachineLoad(now),
-      others: 0,
-      tunnels: 0,
-      draining: false,
-      asked: false,
-      startedAt: Number.NEGATIVE_INFINITY,
-      failedAt: Number.NEGATIVE_INFINITY,
-    };
+    const entry = before ?? new Entry(machine, policy, this.#now);
     Object.assign(entry, { machine, policy, ...(started && { startedAt: now }) });
     if (moved) {
       Object.assign(entry, { draining: false, asked: false });
       if (machine.state === "running") {
-        entry.load.touch(now);
+        entry.open.touch(now);
       } else {
         this.#options.onLeft?.(machine.id);
       }
       if (machine.state === "failed") entry.failedAt = now;
       if (this.#isNeeded(entry)) this.#wake(machine.id);
     }
+    if (before !== undefined) return;
     this.#entries.set(machine.id, entry);
-    const siblings = this.#apps.get(machine.app) ?? new Set();
-    this.#apps.set(machine.app, siblings.add(entry));
+    this.#apps.set(machine.app, [...(this.#apps.get(machine.app) ?? []), entry]);
   }
 
   /** Somebody asked for its suspend while requests are open: they would wait for ever, or be cut. */
-  #isNeeded({ machine, load, tunnels }: Entry): boolean {
+  #isNeeded({ machine, open, tunnels }: Entry): boolean {
     if (machine.state !== "suspending" && machine.state !== "suspended") return false;
-    return load.requests > (this.#connectionsSurvive ? tunnels : 0);
+    return open.requests > (this.#connectionsSurvive ? tunnels : 0);
   }
 
   #remove(id: string): void {
@@ -272,8 +241,9 @@ export class Fleet implements Director {
     if (entry === undefined) return;
     const { app } = entry.machine;
     this.#entries.delete(id);
-    this.#apps.get(app)?.delete(entry);
-    if (this.#apps.get(app)?.size === 0) this.#apps.delete(app);
+    const left = this.#apps.get(app)?.filter((other) => other !== entry) ?? [];
+    if (left.length > 0) this.#apps.set(app, left);
+    else this.#apps.delete(app);
     this.#options.onLeft?.(id);
     this.#dispatch(app);
   }
@@ -289,9 +259,9 @@ export class Fleet implements Director {
     const entry = this.#entries.get(id);
     const agreed =
       entry === undefined ||
-      (entry.load.requests === 0 &&
+      (entry.open.requests === 0 &&
         (this.#queues.get(entry.machine.app)?.size ?? 0) === 0 &&
-        entry.load.idleMs(this.#now()) >= idleMs);
+        entry.open.idleMs(this.#now()) >= idleMs);
     if (agreed && entry !== undefined) {
       entry.draining = true;
       this.#options.onLeft?.(id);
@@ -313,7 +283,7 @@ export class Fleet implements Director {
       const loads = [...this.#changed].map((changed) => {
         const entry = this.#entries.get(changed);
         if (entry === undefined) return [changed, { load: 0, requests: 0 }];
-        return [changed, { load: ownLoad(entry), requests: entry.load.requests - entry.tunnels }];
+        return [changed, { load: entry.own, requests: entry.open.requests - entry.tunnels }];
       });
       this.#changed.clear();
       this.#options.link.send({
@@ -322,29 +292,4 @@ export class Fleet implements Director {
       });
     }, REPORT_MS).unref();
   }
-}
-
-/** A machine that came to run while the request waited was woken for it. */
-function wakeOf({ machine, startedAt }: Entry, since: number | undefined, now: number): Wake {
-  if (since === undefined || startedAt < since || machine.lastBoot === null) return { kind: "running", durationMs: 0 };
-  return { kind: machine.lastBoot.kind, durationMs: Math.round(now - since) };
-}
-
-function ownLoad({ load, policy }: Entry): number {
-  return policy.unit === "connections" ? load.connections : load.requests;
-}
-
-/** A machine that is being drained is on its way to sleep already: only a wake turns it around. */
-function candidate(entry: Entry, now: number): Candidate {
-  const { machine, policy } = entry;
-  const resting = machine.state === "failed" && now - entry.failedAt >= FAILED_REST_MS ? "stopped" : machine.state;
-  return {
-    id: machine.id,
-    state: entry.draining && machine.state === "running" ? "suspending" : resting,
-    load: ownLoad(entry) + entry.others,
-    softLimit: policy.softLimit,
-    hardLimit: policy.hardLimit,
-    autostart: policy.autostart,
-    healthy: machine.healthy,
-  };
 }

@@ -27,14 +27,14 @@ export class MachineLoad {
     return this.#requests > 0 ? 0 : now - this.#idleSince;
   }
 
-  open(connection: object): void {
+  add(connection: object): void {
     this.#requests += 1;
     const open = this.#of(connection);
     open.requests += 1;
     if (open.requests === 1) this.#connections += 1;
   }
 
-  close(connection: object, now: number): void {
+  remove(connection: object, now: number): void {
     this.#requests -= 1;
     const open = this.#of(connection);
     open.requests -= 1;
