@@ -6,4 +6,4 @@ import { APP_PORT, HOST, listen, MOST_CONNECTIONS } from "./lib.mjs";
 const agent = new Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS });
 const proxy = createProxyServer({ target: { host: HOST, port: APP_PORT }, agent });
 proxy.on("error", () => {});
-await listen(createServer((request, response) => void proxy.web(request, response)));
+await listen(createServer((request, response) => proxy.web(request, response)));

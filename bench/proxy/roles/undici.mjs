@@ -13,7 +13,7 @@ await listen(
     delete headers.connection;
     const bodiless = headers["content-length"] === undefined && headers["transfer-encoding"] === undefined;
     pool.dispatch(
-      { path: url, method: /** @type {"GET"} */ (method), headers, body: bodiless ? null : request },
+      { path: url, method, headers, body: bodiless ? null : request },
       {
         onRequestStart() {},
         onResponseStart(_controller, status, answered) {

@@ -166,6 +166,7 @@ static void awake(const struct frame *frame) {
   put_u64(payload, system_wall_ns());
   payload[8] = hooks_exist(HOOKS_AFTER_RESUME);
   outbox_send(F_AWOKEN, 0, payload, sizeof payload);
+  if (agent.peer) outbox_write(agent.port); /* now: once the app goes on, it takes the CPU that this needs */
   speak();
 }
 

@@ -58,9 +58,9 @@ export interface Origin {
 export function requestHead(message: RequestMessage, origin: Origin): string {
   let text = `${message.method} ${message.target} HTTP/1.1\r\nHost: ${message.authority}\r\n`;
   let way: Field[] | undefined;
-  for (const field of message.fields) {
-    const { name, key, value } = field;
-    if (WAY.has(key)) (way ??= []).push(field);
+  for (const one of message.fields) {
+    const { name, key, value } = one;
+    if (WAY.has(key)) (way ??= []).push(one);
     else if (key === "te" && TRAILERS.test(value)) text += "Connection: TE\r\nTE: trailers\r\n";
     else if (!NOT_TO_APPS.has(key) && !message.connection.includes(key)) text += `${name}: ${value}\r\n`;
   }
@@ -86,7 +86,7 @@ function usualWay(message: RequestMessage, origin: Origin): string {
 /** Who asks, and which way the request came; and the end of the head. `given` is what trusted proxies say of that. */
 function wayLines(message: RequestMessage, origin: Origin, given: readonly Field[]): string {
   const { authority, httpVersion } = message;
-  const said = (key: string) => given.filter((field) => field.key === key).map(({ value }) => value);
+  const said = (key: string) => given.filter((one) => one.key === key).map(({ value }) => value);
   const protocol = said("x-forwarded-proto").at(-1) ?? (origin.secure ? "https" : "http");
   const host = said("x-forwarded-host").at(-1) ?? authority;
   const port = said("x-forwarded-port").at(-1) ?? message.port ?? (origin.secure ? 443 : 80);
