@@ -18,9 +18,9 @@ const CAPABILITIES = ["x-ignore-shared", "events"].map((capability) => ({ capabi
 const CONNECT_RETRY_MS = 2;
 /** States of a stream that QEMU is done with (MigrationStatus in its QAPI schema). */
 const STREAM_ENDED = new Set(["none", "completed", "failed", "cancelled"]);
-/** Cancelling takes a few milliseconds; a QEMU that needs longer has other troubles. */
-const CANCEL_MS = 5000;
-const CANCEL_POLL_MS = 2;
+/** Ending takes a few milliseconds; a QEMU that needs longer has other troubles. */
+const STREAM_END_MS = 5000;
+const STREAM_POLL_MS = 2;
 
 interface MigrationInfo {
   status?: string;
@@ -92,21 +92,25 @@ export class QemuVmm implements Vmm {
       over = true;
       for (const socket of sockets) socket.destroy();
       await this.#qmp.execute("migrate_cancel").catch(() => {});
-      await this.#streamEnded().catch(() => {});
       throw error;
     } finally {
       over = true;
+      await this.#streamEnded().catch(() => {});
       server.close();
       await rm(path, { force: true });
     }
     signal.throwIfAborted();
   }
 
-  /** QEMU refuses to go on, and to begin anew, while a state stream that was cancelled is not cleared away. */
+  /**
+   * Waits until QEMU has cleared a state stream away, whole or cancelled. It says that the stream has ended before it
+   * has; until then it refuses to let the guest go on, and to begin another.
+   */
   async #streamEnded(): Promise<void> {
-    for (const end = performance.now() + CANCEL_MS; performance.now() < end; await delay(CANCEL_POLL_MS)) {
-      const { status = "none" } = await this.#qmp.execute<MigrationInfo>("query-migrate");
-      if (STREAM_ENDED.has(status)) return;
+    for (const end = performance.now() + STREAM_END_MS; performance.now() < end; await delay(STREAM_POLL_MS)) {
+      const { status: stream = "none" } = await this.#qmp.execute<MigrationInfo>("query-migrate");
+      const { status: guest } = await this.#qmp.execute<{ status: string }>("query-status");
+      if (STREAM_ENDED.has(stream) && guest !== "finish-migrate") return;
     }
   }
 
