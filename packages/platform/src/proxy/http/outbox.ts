@@ -1,6 +1,7 @@
 /**
- * What waits to be written to a socket. Everything that one event brings about - a head, the first piece of its
- * body, the frames of several chunks - leaves in one write, and says when the other side reads too slowly.
+ * What waits to be written to a socket. Everything that one turn of the event loop brings about - a head, the first
+ * piece of its body, the frames of several chunks - leaves in one write, and says when the other side reads too slowly.
+ * The writes of all sockets follow each other, behind all reads: that forwards a tenth more than a write after each.
  */
 import type { Duplex } from "node:stream";
 
@@ -36,7 +37,7 @@ export class Outbox {
 
   /** Takes bytes, or text of latin1 characters. False when the writer should pause until `onRoom`. */
   push(part: string | Buffer): boolean {
-    if (this.#parts.length === 0) process.nextTick(flush, this);
+    if (this.#parts.length === 0) flushLater(this);
     this.#parts.push(part);
     this.#size += part.length;
     if (this.#size + this.#socket.writableLength >= this.#bufferBytes) this.#full = true;
@@ -60,7 +61,7 @@ export class Outbox {
     this.#whenSent = undefined;
   }
 
-  /** Writes now what would be written when the event is over. */
+  /** Writes now what would be written when the turn is over. */
   flush(): void {
     const parts = this.#parts;
     if (parts.length === 0) return;
@@ -97,8 +98,18 @@ export class Outbox {
   }
 }
 
-function flush(outbox: Outbox): void {
-  outbox.flush();
+/** Outboxes with something to write, until the event loop has read what there is to read. */
+let waiting: Outbox[] = [];
+
+function flushLater(outbox: Outbox): void {
+  if (waiting.length === 0) setImmediate(flushAll);
+  waiting.push(outbox);
+}
+
+function flushAll(): void {
+  const all = waiting;
+  waiting = [];
+  for (const outbox of all) outbox.flush();
 }
 
 function merge(parts: (string | Buffer)[], size: number): Buffer {
