@@ -26,6 +26,8 @@ export interface Served {
   headers: IncomingMessage["headers"];
   status: number;
   bytes: number;
+  /** Bytes that have not been handed to the line; 0 is all that a client waits for, whenever the reply is closed. */
+  left: number;
 }
 
 export interface BadLine {
@@ -54,23 +56,29 @@ export async function openBadLine(
   const server = createServer((incoming, reply) => {
     const path = incoming.url ?? "";
     const isBlob = path.includes("/blobs/");
-    const note: Served = { path, headers: incoming.headers, status: 0, bytes: 0 };
+    const note: Served = { path, headers: incoming.headers, status: 0, bytes: 0, left: Number.POSITIVE_INFINITY };
     const number = served.filter((other) => other.path === path).length;
     served.push(note);
     const tricks = mischief(incoming, number);
     if (tricks.status !== undefined) {
       note.status = tricks.status;
+      note.left = 0;
       reply.writeHead(tricks.status, tricks.headers).end(tricks.body ?? "");
       return;
     }
-    if (isBlob) most = Math.max(most, ++atOnce);
+    if (isBlob) {
+      atOnce += 1;
+      most = Math.max(most, served.filter((other) => other.path.includes("/blobs/") && other.left > 0).length);
+    }
     reply.once("close", () => {
       if (isBlob) atOnce -= 1;
+      note.left = 0;
     });
     const { host: _, range, ...headers } = incoming.headers;
     const passed = { ...headers, ...(range !== undefined && !tricks.ignoreRange && { range }) };
     const onward = request(`http://${target}${path}`, { headers: passed }, (response) => {
       note.status = response.statusCode ?? 0;
+      note.left = Number(response.headers["content-length"] ?? Number.POSITIVE_INFINITY);
       reply.writeHead(note.status, response.headers);
       void pass(response, reply, note, tricks);
     });
@@ -106,6 +114,7 @@ async function pass(from: IncomingMessage, to: ServerResponse, note: Served, tri
       for (let at = 0; at < chunk.length; at += PIECE) {
         const piece = Buffer.from(chunk.subarray(at, at + PIECE)).subarray(0, Math.max(0, cutAfter - note.bytes));
         if (damaged && note.bytes === 0 && piece.length > 0) piece[0] = (piece[0] ?? 0) ^ 0xff;
+        note.left -= piece.length;
         await new Promise<void>((resolve, reject) => to.write(piece, (error) => (error ? reject(error) : resolve())));
         note.bytes += piece.length;
         if (note.bytes >= cutAfter) return void to.destroy();
