@@ -17,9 +17,14 @@ export function findTool(name) {
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? name;
 }
 
-/** The environment for such a program: libraries that were unpacked with it are found there. */
-export function toolEnvironment() {
+/** What was unpacked beside the programs is found there; what is not, where the system has it. */
+export function libraryPath() {
   const base = join(TEST_TOOLS, "usr/lib");
-  const folders = existsSync(base) ? [base, ...readdirSync(base).map((name) => join(base, name))] : [];
-  return { ...process.env, LD_LIBRARY_PATH: folders.join(":") };
+  const folders = existsSync(base) ? readdirSync(base).filter((name) => name.endsWith("-linux-gnu")) : [];
+  return [...folders.map((name) => join(base, name)), process.env.LD_LIBRARY_PATH ?? ""].filter(Boolean).join(":");
+}
+
+/** The environment for such a program. */
+export function toolEnvironment() {
+  return { ...process.env, LD_LIBRARY_PATH: libraryPath() };
 }

@@ -2,7 +2,8 @@
 import { readdir, realpath } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { packNodeApp } from "../../../../scripts/lib/node-image.mjs";
-import { findPrograms, LIBRARY_PATH } from "../../../../services/orders/test/postgres/server.ts";
+import { libraryPath } from "../../../../scripts/lib/test-tools.mjs";
+import { findPrograms } from "../../../../services/orders/test/postgres/server.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 /** All that `initdb` and a server without extensions load. */
@@ -34,7 +35,7 @@ export async function postgresImage(): Promise<string> {
   const { ref } = await packNodeApp({
     out: join(ROOT, ".build/test-postgres"),
     inputs: [import.meta.filename],
-    libraryPath: LIBRARY_PATH,
+    libraryPath: libraryPath(),
     programs: {
       "bin/sh": await realpath("/bin/sh"),
       [inImage(join(bin, "postgres"))]: join(bin, "postgres"),

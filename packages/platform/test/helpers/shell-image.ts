@@ -2,8 +2,7 @@
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { packNodeApp } from "../../../../scripts/lib/node-image.mjs";
-import { findTool } from "../../../../scripts/lib/test-tools.mjs";
-import { LIBRARY_PATH } from "../../../../services/orders/test/postgres/server.ts";
+import { findTool, libraryPath } from "../../../../scripts/lib/test-tools.mjs";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 const TOOLS = [
@@ -33,7 +32,7 @@ export async function shellImage(): Promise<string> {
   const { ref } = await packNodeApp({
     out: join(ROOT, ".build/test-shell"),
     inputs: [],
-    libraryPath: LIBRARY_PATH,
+    libraryPath: libraryPath(),
     programs,
     config: { Env: ["PATH=/usr/local/bin:/usr/bin:/bin"], Entrypoint: ["/bin/sh"], WorkingDir: "/" },
     files: async () => [],

@@ -9,11 +9,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
+import { TEST_TOOLS, toolEnvironment } from "../../../../scripts/lib/test-tools.mjs";
 
-const UNPACKED = join(import.meta.dirname, "../../../../.build/test-tools");
-/** What was unpacked beside the programs is found there; what is not, where the system has it. */
-export const LIBRARY_PATH = libraries(join(UNPACKED, "usr/lib"));
-const ENVIRONMENT = { ...process.env, LD_LIBRARY_PATH: LIBRARY_PATH };
+const ENVIRONMENT = toolEnvironment();
 const USER = "orders";
 const PASSWORD = "a test's own";
 /** PostgreSQL refuses to run as root. Everybody has a nobody. */
@@ -137,7 +135,7 @@ function access(port: number, database: string): Access {
 
 /** What `npm test` unpacked, or what the system has: the newest of 15 and later. */
 export function findPrograms(): string {
-  for (const root of [UNPACKED, "/"]) {
+  for (const root of [TEST_TOOLS, "/"]) {
     const versions = join(root, "usr/lib/postgresql");
     if (!existsSync(versions)) continue;
     const found = readdirSync(versions)
@@ -146,11 +144,6 @@ export function findPrograms(): string {
     if (found !== undefined) return join(versions, found, "bin");
   }
   throw new Error("These tests need PostgreSQL 15 or newer (Debian: postgresql).");
-}
-
-function libraries(folder: string): string {
-  const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith("-linux-gnu")) : [];
-  return [...names.map((name) => join(folder, name)), process.env["LD_LIBRARY_PATH"] ?? ""].filter(Boolean).join(":");
 }
 
 function unprivileged(options: string[], program: string, args: string[]): [string, string[]] {
