@@ -23,7 +23,15 @@ const TICK_MS = 10;
  */
 
 /** Ours, and what one would build on Node instead. Each is a file in `roles/`. */
-export const NODE_PROXIES = ["hibernaut", "engine", "spliced", "undici", "node-http", "fastify-http-proxy", "http-proxy-3"];
+export const NODE_PROXIES = [
+  "hibernaut",
+  "engine",
+  "spliced",
+  "undici",
+  "node-http",
+  "fastify-http-proxy",
+  "http-proxy-3",
+];
 export const NATIVE_PROXIES = ["nginx", "haproxy"];
 
 /** Starts servers; each may be bound to one CPU, so that a round is not decided by what the scheduler thinks of. */

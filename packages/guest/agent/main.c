@@ -34,6 +34,9 @@
 #define READY_SLOW_MS 100       /* ... and after READY_FAST_FOR_MS */
 #define READY_FAST_FOR_MS 10000
 #define QUIET_MS 10000          /* a platform that vanished after F_QUIESCE must not block the app's output for ever */
+#define AWAKE_STOOD 80u         /* where F_AWAKE says how long the machine stood still: behind clock, session and 64 bytes of randomness */
+#define CLOCK_BEHIND_NS 20000000u   /* as much as the platform lets a clock be off */
+#define MESSAGE_LATE_NS 1000000000u /* a busy host takes a tenth of that */
 #define FREEZE_MS 1000          /* for the app to stand still; longer only when it waits for a disk */
 #define LOCAL_API "/.hibernaut/api"
 #define LOCAL_API_TWIN "/.fly/api" /* where apps written for Fly Machines look */
@@ -152,13 +155,22 @@ static void meet(uint64_t session) {
   agent.session = session;
 }
 
+/* What the clock should say. A message may come late; this machine's own clock, put forward by how long it stood, is
+ * right whenever that is looked at. Unless it was wrong before, or what it is told is: then it is far from the message. */
+static uint64_t wall_after(uint64_t sent, uint64_t stood) {
+  uint64_t own = system_wall_ns() + stood;
+  return own + CLOCK_BEHIND_NS >= sent && own <= sent + MESSAGE_LATE_NS ? own : sent;
+}
+
 static void awake(const struct frame *frame) {
   uint8_t payload[9];
   if (frame->length < 16) {
     send_text(F_ERROR, "an awakening needs the clock and a session");
     return;
   }
-  int error = system_set_clock(get_u64(frame->payload));
+  uint64_t wall = get_u64(frame->payload);
+  if (frame->length >= AWAKE_STOOD + 8) wall = wall_after(wall, get_u64(frame->payload + AWAKE_STOOD));
+  int error = system_set_clock(wall);
   if (error == 0 && frame->length > 16) error = system_add_entropy(frame->payload + 16, frame->length - 16);
   if (error < 0) system_note("awake", error);
   meet(get_u64(frame->payload + 8));

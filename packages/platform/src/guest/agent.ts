@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import type { GuestNetwork } from "../network/contract.ts";
 import { GuestError } from "./error.ts";
 import { encodeFrame, type Frame, FrameReader, FrameType, MAX_PAYLOAD } from "./frame.ts";
-import { encodeRecords, wallClock } from "./records.ts";
+import { encodeRecords, nanoseconds } from "./records.ts";
 import { GuestStreams } from "./streams.ts";
 
 /** How the app ended. `signal` is 0 when it exited by itself. */
@@ -49,7 +49,7 @@ const PROTOCOLS: readonly number[] = [1, 2];
 const PHASES = ["waiting", "running", "ended"] as const;
 /** Reseeds the guest's random generator: as much as its pool takes at once. */
 const ENTROPY_BYTES = 64;
-/** A clock that is off by more is set again: the message may have waited for a busy host. */
+/** A clock that is off by more is set again, at once to the host's: the message may have waited for a busy host. */
 const CLOCK_OFF_MS = 20;
 const CLOCK_TRIES = 5;
 /** Streams 0 to 2 are control and the app's output. */
@@ -139,19 +139,24 @@ export class GuestAgent {
   }
 
   /**
-   * After a resume or a cancelled suspend: sets the clock to the host's and reseeds randomness, then lets the app go
-   * on. Says whether the image has programs to run after a resume, and by how much the clock may be off, in milliseconds.
+   * After a resume or a cancelled suspend: sets the clock and reseeds randomness, then lets the app go on. Says whether
+   * the image has programs to run after a resume, and by how much the clock may be off, in milliseconds.
+   *
+   * @param stoodMs how long the guest's clocks stood still, in whole milliseconds: put forward by that, they are right
+   * however long the message takes. Without it they are set to the message's time, and again when that was too late.
    */
-  async awake(signal: AbortSignal): Promise<{ hooks: boolean; clockOffMs: number }> {
+  async awake(signal: AbortSignal, stoodMs?: number): Promise<{ hooks: boolean; clockOffMs: number }> {
     for (let tries = 1; ; tries += 1) {
       const answer = this.#expect([FrameType.awoken], signal);
-      this.#send(FrameType.awake, Buffer.concat([wallClock(), this.streams.session, randomBytes(ENTROPY_BYTES)]));
+      const stood = tries === 1 && stoodMs !== undefined && stoodMs >= 0 ? [nanoseconds(stoodMs)] : [];
+      const parts = [nanoseconds(Date.now()), this.streams.session, randomBytes(ENTROPY_BYTES), ...stood];
+      this.#send(FrameType.awake, Buffer.concat(parts));
       const { payload } = await answer;
       this.#protocol = payload.length < 9 ? 1 : 2;
       this.#flow();
       if (payload.length < 9) return { hooks: false, clockOffMs: 0 };
-      const clockOffMs = Number((wallClock().readBigUInt64LE() - payload.readBigUInt64LE()) / 1_000_000n);
-      if (clockOffMs <= CLOCK_OFF_MS || tries === CLOCK_TRIES) return { hooks: payload[8] === 1, clockOffMs };
+      const clockOffMs = Date.now() - Number(payload.readBigUInt64LE() / 1_000_000n);
+      if (Math.abs(clockOffMs) <= CLOCK_OFF_MS || tries === CLOCK_TRIES) return { hooks: payload[8] === 1, clockOffMs };
     }
   }
 

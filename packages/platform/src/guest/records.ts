@@ -27,11 +27,11 @@ const HEAD_BYTES = 5;
 /** Longest value that fits a frame with its record header, in bytes. */
 export const MAX_VALUE = MAX_PAYLOAD - HEAD_BYTES;
 
-/** The wall clock as the agent takes it: nanoseconds since 1970, 8 bytes little endian. */
-export function wallClock(): Buffer {
-  const clock = Buffer.alloc(8);
-  clock.writeBigUInt64LE(BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)) * 1000n);
-  return clock;
+/** A time as the agent takes it: nanoseconds, 8 bytes little endian. */
+export function nanoseconds(milliseconds: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64LE(BigInt(milliseconds) * 1_000_000n);
+  return bytes;
 }
 
 /** Payloads of as many frames as the configuration needs. Throws a RangeError when one value cannot fit a frame. */
@@ -48,7 +48,7 @@ export function encodeRecords(config: GuestConfig): Buffer[] {
     ...config.network.hosts.map((line) => record(Key.hosts, line)),
     ...config.ports.map((port) => record(Key.port, String(port))),
     ...config.volumes.map(({ serial, path }) => record(Key.volume, `${serial} ${path}`)),
-    record(Key.clock, wallClock()),
+    record(Key.clock, nanoseconds(Date.now())),
   ];
   const payloads: Buffer[] = [];
   let current: Buffer[] = [];

@@ -21,10 +21,24 @@ export interface Draft {
   devices: string;
 }
 
-/** A published generation that fits; `devices` is ready to be loaded. */
-export interface UsableSnapshot {
+/** When a generation was taken. */
+export interface Taken {
+  /** ISO 8601. */
+  createdAt: string;
+  /** When the guest's clocks stopped, in milliseconds since 1970. */
+  stoppedAtMs: number;
+}
+
+/** A published generation that fits what is there now. */
+export interface FittingSnapshot {
   generation: string;
   devices: string;
+  stoppedAtMs: number | undefined;
+  /**
+   * Why its files cannot be used: `snapshot_missing: ...` or `snapshot_corrupt: ...`. Reads from the disk, so whoever
+   * is in a hurry begins to load it meanwhile; but no guest may run before this has settled with undefined.
+   */
+  flaw(): Promise<string | undefined>;
 }
 
 export class SnapshotStore {
@@ -47,7 +61,7 @@ export class SnapshotStore {
    * Publishes a draft whose device state and memory are durable already. When this settles the
    * snapshot survives a power cut; when it rejects there is none. Returns its size on disk in bytes.
    */
-  async publish(draft: Draft, origin: SnapshotOrigin, createdAt: string): Promise<number> {
+  async publish(draft: Draft, origin: SnapshotOrigin, { createdAt, stoppedAtMs }: Taken): Promise<number> {
     const memory = join(draft.folder, "memory");
     await link(join(this.#machineFolder(origin.machineId), "memory"), memory);
     const [memoryPrint, devicesPrint] = await Promise.all([
@@ -60,6 +74,7 @@ export class SnapshotStore {
       machine_version: origin.machineVersion,
       generation: draft.generation,
       created_at: createdAt,
+      stopped_at_ms: stoppedAtMs,
       hypervisor: origin.hypervisor,
       bundle_version: origin.bundleVersion,
       image_digest: origin.imageDigest,
@@ -78,8 +93,8 @@ export class SnapshotStore {
     return blocks * 512 + devicesPrint.size;
   }
 
-  /** The generation, or why it cannot be resumed: `snapshot_missing: ...`, `guest_bundle_changed: ...`, ... */
-  async usable(generation: string, now: SnapshotOrigin): Promise<UsableSnapshot | string> {
+  /** The generation, or why it cannot be resumed here: `snapshot_missing: ...`, `guest_bundle_changed: ...`, ... */
+  async fitting(generation: string, now: SnapshotOrigin): Promise<FittingSnapshot | string> {
     const folder = join(this.#folder(now.machineId), generation);
     const text = await readFile(join(folder, "manifest.json"), "utf8").catch(() => undefined);
     if (text === undefined) return "snapshot_missing: there is no manifest";
@@ -87,18 +102,8 @@ export class SnapshotStore {
     if (typeof manifest === "string") return manifest;
     const difference = misfit(manifest, now);
     if (difference !== undefined) return difference;
-    for (const [name, kind] of [
-      ["memory", "sampled"],
-      ["devices", "whole"],
-    ] as const) {
-      const wanted = manifest.files[name];
-      const found = await fingerprint(join(folder, name), kind).catch(() => undefined);
-      if (found === undefined) return `snapshot_missing: there is no ${name} file`;
-      if (found.size !== wanted.size)
-        return `snapshot_corrupt: the ${name} file has ${found.size} bytes instead of ${wanted.size}`;
-      if (found.sha256 !== wanted.sha256) return `snapshot_corrupt: the ${name} file has changed`;
-    }
-    return { generation, devices: join(folder, "devices") };
+    const flaw = () => flawIn(folder, manifest);
+    return { generation, devices: join(folder, "devices"), stoppedAtMs: manifest.stopped_at_ms, flaw };
   }
 
   /** What is to be recorded about a published generation; undefined when its manifest cannot be read. */
@@ -157,6 +162,21 @@ export class SnapshotStore {
   #folder(machineId: string): string {
     return join(this.#machineFolder(machineId), "snapshots");
   }
+}
+
+async function flawIn(folder: string, { files }: SnapshotManifest): Promise<string | undefined> {
+  for (const [name, kind] of [
+    ["memory", "sampled"],
+    ["devices", "whole"],
+  ] as const) {
+    const wanted = files[name];
+    const found = await fingerprint(join(folder, name), kind).catch(() => undefined);
+    if (found === undefined) return `snapshot_missing: there is no ${name} file`;
+    if (found.size !== wanted.size)
+      return `snapshot_corrupt: the ${name} file has ${found.size} bytes instead of ${wanted.size}`;
+    if (found.sha256 !== wanted.sha256) return `snapshot_corrupt: the ${name} file has changed`;
+  }
+  return undefined;
 }
 
 function exists(path: string): Promise<boolean> {

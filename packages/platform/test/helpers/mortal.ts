@@ -40,7 +40,7 @@ export class Mortality {
       snapshots: this.#async(deps.snapshots, "snapshots", [
         "draft",
         "publish",
-        "usable",
+        "fitting",
         "stage",
         "discard",
         "discardOthers",

@@ -1,6 +1,6 @@
 /** The hypervisor contract on QEMU. */
 import { execFile } from "node:child_process";
-import { rm, truncate, writeFile } from "node:fs/promises";
+import { open, rm, truncate, writeFile } from "node:fs/promises";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -44,17 +44,26 @@ export class QemuHypervisor implements Hypervisor {
 
   async boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm> {
     await makeMemoryFile(spec.memory, spec.memoryMb);
-    return this.#start(spec, false, signal);
+    return this.#start(spec, {}, signal);
   }
 
   async restore(spec: VmmSpec, deviceState: string, signal: AbortSignal): Promise<Vmm> {
-    const vmm = await this.#start(spec, true, signal);
+    const vmm = await this.#startWith(deviceState, spec, signal);
     try {
-      await vmm.load(deviceState, signal);
+      await vmm.load(signal);
       return vmm;
     } catch (error) {
       await vmm.kill();
       throw error;
+    }
+  }
+
+  async #startWith(deviceState: string, spec: VmmSpec, signal: AbortSignal): Promise<QemuVmm> {
+    const state = await open(deviceState, "r");
+    try {
+      return await this.#start(spec, { state: state.fd }, signal);
+    } finally {
+      await state.close();
     }
   }
 
@@ -76,13 +85,15 @@ export class QemuHypervisor implements Hypervisor {
     return killProcess(ref);
   }
 
-  async #start(spec: VmmSpec, incoming: boolean, signal: AbortSignal): Promise<QemuVmm> {
+  /** Starts QEMU; with the `state` of an earlier guest, a descriptor, it waits until it is told to load that. */
+  async #start(spec: VmmSpec, { state }: { state?: number }, signal: AbortSignal): Promise<QemuVmm> {
     const { qmp: path, agent } = socketPaths(spec.runDir);
     await Promise.all([rm(path, { force: true }), rm(agent, { force: true })]);
     const { accelerator, program } = this.#settings;
+    const incoming = state !== undefined;
     const args = qemuArguments(spec, { accelerator, cpuModel: cpuModel(accelerator), incoming });
     signal.throwIfAborted();
-    const ref = await spawnDetached(program, args, spec.machineId, spec.consoleLog);
+    const ref = await spawnDetached(program, args, { machineId: spec.machineId, log: spec.consoleLog, file: state });
     // QEMU that refuses its arguments ends at once: do not wait for its socket then.
     const gone = new AbortController();
     const started = new AbortController();

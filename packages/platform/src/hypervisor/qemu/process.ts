@@ -13,14 +13,31 @@ const POLL_MS = 2;
 /** How often the end of an adopted process is looked for: it is not our child, so nothing tells us. */
 const WATCH_MS = 100;
 
+/** The descriptor under which a started program finds the file that it was given. */
+export const GIVEN_FILE = 3;
+
+/** What is started, besides its arguments. */
+export interface Detached {
+  machineId: string;
+  /** Where its output is appended. */
+  log: string;
+  /** A descriptor of ours that it gets as {@link GIVEN_FILE}; the caller closes its own. */
+  file?: number | undefined;
+}
+
 /**
- * Starts QEMU in its own session, its output in `log`, so that it outlives this process.
+ * Starts QEMU in its own session, so that it outlives this process.
  * Rejects with `unavailable` when the program cannot be run.
  */
-export async function spawnDetached(program: string, args: string[], machineId: string, log: string): Promise<VmmRef> {
+export async function spawnDetached(
+  program: string,
+  args: string[],
+  { machineId, log, file }: Detached,
+): Promise<VmmRef> {
   const output = openSync(log, "a", 0o600);
   try {
-    const child = spawn(program, args, { detached: true, stdio: ["ignore", output, output] });
+    const given = file === undefined ? [] : [file];
+    const child = spawn(program, args, { detached: true, stdio: ["ignore", output, output, ...given] });
     await once(child, "spawn").catch((error: Error) => {
       throw new HibernautError("unavailable", `${program} cannot be run: ${error.message}. Run \`hibernaut doctor\`.`);
     });

@@ -1,6 +1,6 @@
 /** One QEMU process with its guest. */
 import { once } from "node:events";
-import { createReadStream, createWriteStream } from "node:fs";
+import { createWriteStream } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { connect, createServer, type Socket } from "node:net";
 import { dirname, join } from "node:path";
@@ -9,7 +9,7 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { abortable } from "../../guest/agent.ts";
 import type { HypervisorIdentity, Vmm, VmmRef } from "../contract.ts";
-import { killProcess, watchExit } from "./process.ts";
+import { GIVEN_FILE, killProcess, watchExit } from "./process.ts";
 import { type Qmp, QmpError } from "./qmp.ts";
 import { keepGoing } from "./stall.ts";
 
@@ -38,6 +38,8 @@ export class QemuVmm implements Vmm {
   readonly #watch = new AbortController();
   readonly #gone = Promise.withResolvers<void>();
   #channel: Socket | undefined;
+  /** A channel that nobody has asked for yet. */
+  #early: Socket | undefined;
 
   constructor(ref: VmmRef, identity: HypervisorIdentity, qmp: Qmp, runDir: string, memory: string) {
     this.ref = ref;
@@ -114,25 +116,18 @@ export class QemuVmm implements Vmm {
     }
   }
 
-  /** Loads device state into a QEMU that waits for it. */
-  async load(deviceState: string, signal: AbortSignal): Promise<void> {
-    const path = join(this.#runDir, "load.sock");
-    await rm(path, { force: true });
+  /** Loads the device state that QEMU was given at its start, and waits to load. */
+  async load(signal: AbortSignal): Promise<void> {
+    // Before the state comes: a guest that finds its channel as it left it has nothing to learn about it.
+    this.#early = await connectRetrying(join(this.#runDir, "agent.sock"), signal);
     await this.#qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
-    const loaded = this.#migrate("migrate-incoming", `unix:${path}`, signal);
-    loaded.catch(() => {});
-    const socket = await connectRetrying(path, signal);
-    // QEMU closes the socket as soon as it has seen the end mark, so a late EPIPE says nothing.
-    const sent = pipeline(createReadStream(deviceState), socket, { signal }).catch(() => {});
-    await loaded;
-    socket.destroy();
-    await sent;
-    await rm(path, { force: true });
+    await this.#migrate("migrate-incoming", `fd:${GIVEN_FILE}`, signal);
   }
 
   async openChannel(signal: AbortSignal): Promise<Duplex> {
     this.#channel?.destroy();
-    this.#channel = await connectRetrying(join(this.#runDir, "agent.sock"), signal);
+    this.#channel = this.#early ?? (await connectRetrying(join(this.#runDir, "agent.sock"), signal));
+    this.#early = undefined;
     return this.#channel;
   }
 
@@ -145,6 +140,7 @@ export class QemuVmm implements Vmm {
   release(): void {
     this.#watch.abort();
     this.#channel?.destroy();
+    this.#early?.destroy();
     this.#qmp.close();
   }
 

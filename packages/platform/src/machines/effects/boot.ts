@@ -2,9 +2,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError, isHibernautError } from "../../errors.ts";
 import type { GuestAgent } from "../../guest/agent.ts";
-import type { VmmSpec } from "../../hypervisor/contract.ts";
+import type { Vmm, VmmSpec } from "../../hypervisor/contract.ts";
 import type { Image } from "../../images/contract.ts";
-import type { UsableSnapshot } from "../../snapshots/store.ts";
+import type { FittingSnapshot } from "../../snapshots/store.ts";
 import { messageOf } from "../../text.ts";
 import { freeAddress } from "../address.ts";
 import { guestSize, servicePorts } from "../config.ts";
@@ -63,23 +63,26 @@ async function resume(
   if (record.snapshot === null) return { reason: record.coldReason === CONSUMED ? LOST : record.coldReason };
   const { generation } = record.snapshot;
   const after = () => deps.snapshots.discard(record.id, generation);
-  const usable = await usableSnapshot(context, record.snapshot);
-  if (typeof usable === "string") {
-    context.patch({ snapshot: null, coldReason: usable });
+  const useless = async (reason: string) => {
+    context.patch({ snapshot: null, coldReason: reason });
     await after();
-    return { reason: usable };
-  }
+    return { reason };
+  };
+  const snapshot = await fittingSnapshot(context, record.snapshot);
+  if (typeof snapshot === "string") return useless(snapshot);
   try {
     const limit = within(context.signal, deps.settings.resumeTimeoutMs, "the resume");
     await deps.files.prepare(record.id);
     await deps.snapshots.stage(record.id, generation);
     const { spec } = await specOf(context, { cold: false });
-    const vmm = await deps.hypervisor.restore(spec, usable.devices, limit);
+    const vmm = await load(deps, spec, snapshot, limit);
+    if (typeof vmm === "string") return await useless(vmm);
     const { agent } = await context.attach(vmm);
     // From here on the snapshot is spent, whatever happens: it must be stored before the guest runs.
     context.patch({ snapshot: null, coldReason: CONSUMED });
+    const stoodMs = snapshot.stoppedAtMs === undefined ? undefined : Date.now() - snapshot.stoppedAtMs;
     await vmm.run();
-    const { hooks, clockOffMs } = await agent.awake(limit);
+    const { hooks, clockOffMs } = await agent.awake(limit, stoodMs);
     deps.log.info({ machine: record.id, clockOffMs }, "the guest is awake");
     const sleptMs = Date.now() - Date.parse(record.snapshot.created_at);
     context.inside.started("resume", sleptMs);
@@ -93,23 +96,37 @@ async function resume(
     if (context.signal.aborted || isHibernautError(error, "unavailable")) throw error;
     const reason = `resume_failed: ${messageOf(error)}`;
     deps.log.warn({ machine: record.id, reason }, "a resume failed; starting cold");
-    context.patch({ snapshot: null, coldReason: reason });
-    await after();
-    return { reason };
+    return useless(reason);
   }
 }
 
-/** The snapshot, or why it cannot be resumed. */
-async function usableSnapshot(
+/** Loads a snapshot, and looks at its files meanwhile: nothing of it runs yet. Answers with a flaw if they have one. */
+async function load(
+  { hypervisor }: EffectContext["deps"],
+  spec: VmmSpec,
+  snapshot: FittingSnapshot,
+  limit: AbortSignal,
+): Promise<Vmm | string> {
+  const [flaw, loaded] = await Promise.allSettled([snapshot.flaw(), hypervisor.restore(spec, snapshot.devices, limit)]);
+  if (flaw.status === "fulfilled" && flaw.value === undefined && loaded.status === "fulfilled") return loaded.value;
+  if (loaded.status === "fulfilled") await loaded.value.kill();
+  if (flaw.status === "rejected") throw flaw.reason;
+  // Files with a flaw explain why they could not be loaded, too.
+  if (flaw.value !== undefined) return flaw.value;
+  throw (loaded as PromiseRejectedResult).reason;
+}
+
+/** The snapshot, or why it does not fit. */
+async function fittingSnapshot(
   { deps, record }: EffectContext,
   { generation, secrets = "" }: SnapshotRecord,
-): Promise<UsableSnapshot | string> {
+): Promise<FittingSnapshot | string> {
   if (!deps.network.owns(record.address))
     return `network_changed: ${record.address} is no address of the present network`;
   // It was discarded when they changed, unless the platform died in that moment.
   if (secrets !== deps.secrets.version(record.app))
     return "secrets_changed: the app's secrets are others than when it was taken";
-  return deps.snapshots.usable(generation, originOf(record, deps, deps.hypervisor.identity()));
+  return deps.snapshots.fitting(generation, originOf(record, deps, deps.hypervisor.identity()));
 }
 
 async function coldStart(context: EffectContext, reason: string, booted: Booted): Promise<EffectResult> {

@@ -25,6 +25,7 @@ export async function capture(context: EffectContext): Promise<EffectResult> {
     if (unready !== undefined) deps.log.warn({ machine: record.id, reason: unready }, "suspending all the same");
     await live.agent.quiesce(within(limit, QUIESCE_TIMEOUT_MS, "flushing the guest's disks"));
     if (context.exit !== undefined) throw new Error("the app ended meanwhile");
+    const stoppedAtMs = Date.now();
     await live.vmm.pause();
     const frozen = performance.now();
     const draft = await deps.snapshots.draft(record.id, generation);
@@ -32,7 +33,10 @@ export async function capture(context: EffectContext): Promise<EffectResult> {
     // The last moment to turn back: once it is published, the guest must not go on.
     limit.throwIfAborted();
     const createdAt = new Date().toISOString();
-    const size = await deps.snapshots.publish(draft, originOf(record, deps, live.vmm.identity), createdAt);
+    const size = await deps.snapshots.publish(draft, originOf(record, deps, live.vmm.identity), {
+      createdAt,
+      stoppedAtMs,
+    });
     await context.kill();
     const durations = {
       duration_ms: Math.round(performance.now() - began),
