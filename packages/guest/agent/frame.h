@@ -33,8 +33,8 @@ enum frame_type {
   F_STOP = 0x12,      /* u32 signal, u32 grace in ms: end the app, then power off */
   F_QUIESCE = 0x13,   /* hold the app still, flush file systems, answer F_QUIESCED, then send nothing until F_AWAKE,
                        * F_HELLO_REQ or F_STOP, or until QUIET_MS of the machine's own time have passed */
-  F_AWAKE = 0x14,     /* u64 wall clock in ns, u64 session, 64 bytes of randomness, and, where it is known, u64 ns that the machine
-                       * stood still; answer F_AWOKEN */
+  F_AWAKE = 0x14,     /* u64 wall clock in ns, u64 session, 64 bytes of randomness and, where it is known, u64 ns by which the
+                       * machine's clock fell behind while it stood still; answer F_AWOKEN */
   F_PING = 0x15,      /* answered with F_PONG and the same payload */
   F_EXEC = 0x20,      /* records as of F_SET: start a command on this new stream, see streams.h */
   F_RESIZE = 0x21,    /* u16 rows, u16 columns of a stream's terminal */
@@ -51,7 +51,7 @@ enum frame_type {
   F_READY = 0x84,        /* every port asked for is listening */
   F_EXIT = 0x85,         /* u32 code, u32 signal, u8 killed for lack of memory */
   F_LOG = 0x86,          /* output of the app */
-  F_QUIESCED = 0x87,
+  F_QUIESCED = 0x87,      /* u64 the machine's wall clock in ns */
   F_AWOKEN = 0x88, /* u64 wall clock of the guest in ns, u8 whether hooks are to be run after a resume */
   F_PONG = 0x89,
   F_ERROR = 0x8a, /* text: what was refused and why */

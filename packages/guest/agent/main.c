@@ -144,7 +144,9 @@ static void quiesce(void) {
   group_freeze(FREEZE_MS);
   system_sync(); /* so that the disks alone are whole, should the memory ever be lost */
   volumes_freeze();
-  outbox_send(F_QUIESCED, 0, NULL, 0);
+  uint8_t payload[8];
+  put_u64(payload, system_wall_ns());
+  outbox_send(F_QUIESCED, 0, payload, sizeof payload);
   agent.quiet = true;
   agent.quiet_until = system_monotonic_ms() + QUIET_MS; /* this clock stands while the machine does */
 }

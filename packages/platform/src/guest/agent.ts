@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import type { GuestNetwork } from "../network/contract.ts";
 import { GuestError } from "./error.ts";
 import { encodeFrame, type Frame, FrameReader, FrameType, MAX_PAYLOAD } from "./frame.ts";
-import { encodeRecords, nanoseconds } from "./records.ts";
+import { encodeRecords, milliseconds, nanoseconds } from "./records.ts";
 import { GuestStreams } from "./streams.ts";
 
 /** How the app ended. `signal` is 0 when it exited by itself. */
@@ -130,20 +130,24 @@ export class GuestAgent {
     return this.#protocol >= 2;
   }
 
-  /** Holds the app still, flushes the guest's disks and ends all talk. `awake` or `hello` end it. */
-  async quiesce(signal: AbortSignal): Promise<void> {
+  /**
+   * Holds the app still, flushes the guest's disks and ends all talk. `awake` or `hello` end it. Returns by how many
+   * milliseconds the guest's clock is ahead of the host's; 0 for agents that do not say.
+   */
+  async quiesce(signal: AbortSignal): Promise<number> {
     this.streams.hold();
     const answer = this.#expect([FrameType.quiesced], signal);
     this.#send(FrameType.quiesce);
-    await answer;
+    const { payload } = await answer;
+    return payload.length < 8 ? 0 : milliseconds(payload) - Date.now();
   }
 
   /**
    * After a resume or a cancelled suspend: sets the clock and reseeds randomness, then lets the app go on. Says whether
    * the image has programs to run after a resume, and by how much the clock may be off, in milliseconds.
    *
-   * @param stoodMs how long the guest's clocks stood still, in whole milliseconds: put forward by that, they are right
-   * however long the message takes. Without it they are set to the message's time, and again when that was too late.
+   * @param stoodMs by how much the guest's clock fell behind while it stood, in milliseconds: put forward by that, it is
+   * right however long the message takes. Without it it is set to the message's time, and again when that was too late.
    */
   async awake(signal: AbortSignal, stoodMs?: number): Promise<{ hooks: boolean; clockOffMs: number }> {
     for (let tries = 1; ; tries += 1) {
@@ -155,7 +159,7 @@ export class GuestAgent {
       this.#protocol = payload.length < 9 ? 1 : 2;
       this.#flow();
       if (payload.length < 9) return { hooks: false, clockOffMs: 0 };
-      const clockOffMs = Date.now() - Number(payload.readBigUInt64LE() / 1_000_000n);
+      const clockOffMs = Math.round(Date.now() - milliseconds(payload));
       if (Math.abs(clockOffMs) <= CLOCK_OFF_MS || tries === CLOCK_TRIES) return { hooks: payload[8] === 1, clockOffMs };
     }
   }

@@ -30,8 +30,13 @@ export const MAX_VALUE = MAX_PAYLOAD - HEAD_BYTES;
 /** A time as the agent takes it: nanoseconds, 8 bytes little endian. */
 export function nanoseconds(milliseconds: number): Buffer {
   const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64LE(BigInt(milliseconds) * 1_000_000n);
+  bytes.writeBigUInt64LE(BigInt(Math.round(milliseconds * 1_000_000)));
   return bytes;
+}
+
+/** A time of the agent's, in milliseconds. */
+export function milliseconds(bytes: Buffer): number {
+  return Number(bytes.readBigUInt64LE()) / 1_000_000;
 }
 
 /** Payloads of as many frames as the configuration needs. Throws a RangeError when one value cannot fit a frame. */

@@ -15,8 +15,8 @@ export const SnapshotManifest = Type.Object({
   machine_version: Type.String(),
   generation: Type.String(),
   created_at: Type.String(),
-  /** When the guest's clocks stopped, in milliseconds since 1970; snapshots of earlier versions do not say. */
-  stopped_at_ms: Type.Optional(Type.Number()),
+  /** What the guest's clock said when it stopped, in milliseconds since 1970; earlier versions did not note it. */
+  guest_clock_ms: Type.Optional(Type.Number()),
   hypervisor: Type.Object({
     hypervisor: Type.String(),
     version: Type.String(),

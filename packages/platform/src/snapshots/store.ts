@@ -25,15 +25,16 @@ export interface Draft {
 export interface Taken {
   /** ISO 8601. */
   createdAt: string;
-  /** When the guest's clocks stopped, in milliseconds since 1970. */
-  stoppedAtMs: number;
+  /** What the guest's clock said when it stopped, in milliseconds since 1970. */
+  clockMs: number;
 }
 
 /** A published generation that fits what is there now. */
 export interface FittingSnapshot {
   generation: string;
   devices: string;
-  stoppedAtMs: number | undefined;
+  /** What the guest's clock said when it stopped, in milliseconds since 1970, if that was noted. */
+  clockMs: number | undefined;
   /**
    * Why its files cannot be used: `snapshot_missing: ...` or `snapshot_corrupt: ...`. Reads from the disk, so whoever
    * is in a hurry begins to load it meanwhile; but no guest may run before this has settled with undefined.
@@ -61,7 +62,7 @@ export class SnapshotStore {
    * Publishes a draft whose device state and memory are durable already. When this settles the
    * snapshot survives a power cut; when it rejects there is none. Returns its size on disk in bytes.
    */
-  async publish(draft: Draft, origin: SnapshotOrigin, { createdAt, stoppedAtMs }: Taken): Promise<number> {
+  async publish(draft: Draft, origin: SnapshotOrigin, { createdAt, clockMs }: Taken): Promise<number> {
     const memory = join(draft.folder, "memory");
     await link(join(this.#machineFolder(origin.machineId), "memory"), memory);
     const [memoryPrint, devicesPrint] = await Promise.all([
@@ -74,7 +75,7 @@ export class SnapshotStore {
       machine_version: origin.machineVersion,
       generation: draft.generation,
       created_at: createdAt,
-      stopped_at_ms: stoppedAtMs,
+      guest_clock_ms: clockMs,
       hypervisor: origin.hypervisor,
       bundle_version: origin.bundleVersion,
       image_digest: origin.imageDigest,
@@ -103,7 +104,7 @@ export class SnapshotStore {
     const difference = misfit(manifest, now);
     if (difference !== undefined) return difference;
     const flaw = () => flawIn(folder, manifest);
-    return { generation, devices: join(folder, "devices"), stoppedAtMs: manifest.stopped_at_ms, flaw };
+    return { generation, devices: join(folder, "devices"), clockMs: manifest.guest_clock_ms, flaw };
   }
 
   /** What is to be recorded about a published generation; undefined when its manifest cannot be read. */

@@ -80,7 +80,7 @@ async function resume(
     const { agent } = await context.attach(vmm);
     // From here on the snapshot is spent, whatever happens: it must be stored before the guest runs.
     context.patch({ snapshot: null, coldReason: CONSUMED });
-    const stoodMs = snapshot.stoppedAtMs === undefined ? undefined : Date.now() - snapshot.stoppedAtMs;
+    const stoodMs = snapshot.clockMs === undefined ? undefined : Date.now() - snapshot.clockMs;
     await vmm.run();
     const { hooks, clockOffMs } = await agent.awake(limit, stoodMs);
     deps.log.info({ machine: record.id, clockOffMs }, "the guest is awake");

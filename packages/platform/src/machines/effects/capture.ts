@@ -23,9 +23,9 @@ export async function capture(context: EffectContext): Promise<EffectResult> {
     const readyMs = readyTimeoutMs(record.config);
     const unready = readyMs > 0 ? await getReady(context, readyMs) : undefined;
     if (unready !== undefined) deps.log.warn({ machine: record.id, reason: unready }, "suspending all the same");
-    await live.agent.quiesce(within(limit, QUIESCE_TIMEOUT_MS, "flushing the guest's disks"));
+    const aheadMs = await live.agent.quiesce(within(limit, QUIESCE_TIMEOUT_MS, "flushing the guest's disks"));
     if (context.exit !== undefined) throw new Error("the app ended meanwhile");
-    const stoppedAtMs = Date.now();
+    const clockMs = Date.now() + aheadMs;
     await live.vmm.pause();
     const frozen = performance.now();
     const draft = await deps.snapshots.draft(record.id, generation);
@@ -35,7 +35,7 @@ export async function capture(context: EffectContext): Promise<EffectResult> {
     const createdAt = new Date().toISOString();
     const size = await deps.snapshots.publish(draft, originOf(record, deps, live.vmm.identity), {
       createdAt,
-      stoppedAtMs,
+      clockMs,
     });
     await context.kill();
     const durations = {
