@@ -68,6 +68,33 @@ static void an_awakening_sets_clock_and_randomness_before_the_app_goes_on(void) 
   EXPECT(!agent.quiet);
 }
 
+static uint64_t wall(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* This computer's clock stands for that of a machine which slept an hour. */
+static void the_clock_is_put_forward_by_the_sleep_however_late_the_message_is(void) {
+  const uint64_t hour = 3600000000000u, late = 50000000u, second = 1000000000u;
+  uint8_t payload[16 + 64 + 8] = {0};
+  uint64_t before = wall();
+  put_u64(payload, before + hour - late);
+  put_u64(payload + 80, hour);
+  take(F_AWAKE, payload, sizeof payload);
+  EXPECT(clock_set_to >= before + hour && clock_set_to <= wall() + hour);
+  EXPECT(memcmp(pool, payload + 16, 64) == 0);
+  put_u64(payload + 80, hour + 2 * second); /* would be far ahead of the message */
+  take(F_AWAKE, payload, sizeof payload);
+  EXPECT(clock_set_to == before + hour - late);
+  put_u64(payload + 80, hour - second); /* behind it */
+  take(F_AWAKE, payload, sizeof payload);
+  EXPECT(clock_set_to == before + hour - late);
+  put_u64(payload + 80, UINT64_MAX);
+  take(F_AWAKE, payload, sizeof payload);
+  EXPECT(clock_set_to == before + hour - late);
+}
+
 static void an_awakening_that_is_cut_short_changes_nothing(void) {
   take(F_QUIESCE, NULL, 0);
   take(F_AWAKE, "short", 5);
@@ -92,6 +119,7 @@ int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   streams_init(&agent.config);
   RUN(an_awakening_sets_clock_and_randomness_before_the_app_goes_on);
+  RUN(the_clock_is_put_forward_by_the_sleep_however_late_the_message_is);
   RUN(an_awakening_that_is_cut_short_changes_nothing);
   RUN(a_program_is_never_started_into_a_group_that_stands_still);
   streams_reset();

@@ -28,9 +28,9 @@ const HEAD_BYTES = 5;
 export const MAX_VALUE = MAX_PAYLOAD - HEAD_BYTES;
 
 /** A time as the agent takes it: nanoseconds, 8 bytes little endian. */
-export function nanoseconds(milliseconds: number): Buffer {
+export function nanoseconds(ms: number): Buffer {
   const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64LE(BigInt(Math.round(milliseconds * 1_000_000)));
+  bytes.writeBigUInt64LE(BigInt(Math.round(ms * 1_000_000)));
   return bytes;
 }
 

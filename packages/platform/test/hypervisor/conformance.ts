@@ -58,10 +58,10 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>): 
     async function suspended() {
       const guest = await running();
       const devices = join(dirname(guest.spec.memory), "devices");
-      await guest.agent.quiesce(limit());
+      const clockMs = Date.now() + (await guest.agent.quiesce(limit()));
       await guest.vmm.pause();
       await guest.vmm.capture(devices, limit());
-      return { ...guest, devices };
+      return { ...guest, devices, clockMs };
     }
 
     test("a guest boots, says hello, runs its app and answers", async () => {
@@ -88,6 +88,27 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>): 
       expect(answer).toMatchObject({ nonce, count: 2 });
       expect(Math.abs(answer.now - Date.now())).toBeLessThan(500);
     });
+
+    for (const [what, wrongByMs] of [
+      ["how long it slept", 0],
+      ["nothing", undefined],
+      ["a little too much", 300],
+      ["nonsense", 3_600_000],
+    ] as const)
+      test(`a guest that is told ${what} when it wakes has the right time of day`, async () => {
+        const { vmm, spec, devices, clockMs } = await suspended();
+        await vmm.kill();
+        const resumed = keep(await harness.hypervisor().restore(spec, devices, limit()));
+        const agent = new GuestAgent(await resumed.openChannel(limit()));
+        const stoodMs = wrongByMs === undefined ? undefined : Date.now() - clockMs + wrongByMs;
+        await resumed.run();
+        const { clockOffMs } = await agent.awake(limit(), stoodMs);
+        expect(Math.abs(clockOffMs)).toBeLessThan(100);
+        const asked = Date.now();
+        const { now } = await harness.request(spec);
+        expect(now).toBeGreaterThan(asked - 100);
+        expect(now).toBeLessThan(Date.now() + 100);
+      });
 
     test("a capture that is given up leaves the same guest running", async () => {
       const { vmm, agent, spec, nonce } = await suspended();

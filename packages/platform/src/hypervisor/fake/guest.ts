@@ -2,11 +2,14 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { encodeFrame, type Frame, FrameReader, FrameType } from "../../guest/frame.ts";
-import { decodeRecords, Key } from "../../guest/records.ts";
+import { decodeRecords, Key, milliseconds, nanoseconds } from "../../guest/records.ts";
 
 /** A record's key and length; the key that gives a command an input. */
 const RECORD_HEAD = 5;
 const INPUT_RECORD = 14;
+
+/** In the payload that tells a guest to go on: by how much its clock fell behind, if that is known. */
+const STOOD_AT = 80;
 
 /** What the memory of a fake guest holds. */
 export interface FakeGuestState {
@@ -17,6 +20,8 @@ export interface FakeGuestState {
   exit: { code: number; signal: number; oom: boolean };
   /** Guest clock minus host clock, in milliseconds. */
   clockOffsetMs: number;
+  /** What its clock says while it stands still. */
+  stoppedClockMs?: number;
 }
 
 export class FakeGuest {
@@ -62,10 +67,13 @@ export class FakeGuest {
 
   pause(): void {
     this.#paused = true;
+    this.state.stoppedClockMs ??= this.#clockMs();
   }
 
   resume(): void {
     this.#paused = false;
+    this.state.clockOffsetMs = this.#clockMs() - Date.now();
+    delete this.state.stoppedClockMs;
     this.#work();
   }
 
@@ -86,6 +94,10 @@ export class FakeGuest {
     if (this.state.phase === 2) return;
     this.state = { ...this.state, phase: 2, exit: { code, signal, oom } };
     if (!this.#quiet) this.#send(FrameType.exit, this.#exitPayload());
+  }
+
+  #clockMs(): number {
+    return this.state.stoppedClockMs ?? Date.now() + this.state.clockOffsetMs;
   }
 
   #work(): void {
@@ -109,13 +121,13 @@ export class FakeGuest {
       else this.#send(FrameType.ready);
     }
     if (type === FrameType.quiesce) {
-      this.#send(FrameType.quiesced);
+      this.#send(FrameType.quiesced, nanoseconds(this.#clockMs()));
       this.#quiet = true;
     }
     if (type === FrameType.awake) {
       this.#quiet = false;
-      this.state.clockOffsetMs = Number(payload.readBigUInt64LE() / 1_000_000n) - Date.now();
-      this.#send(FrameType.awoken, Buffer.concat([payload.subarray(0, 8), Buffer.alloc(1)]));
+      this.state.clockOffsetMs = wallAfter(payload, this.#clockMs()) - Date.now();
+      this.#send(FrameType.awoken, Buffer.concat([nanoseconds(this.#clockMs()), Buffer.alloc(1)]));
     }
     if (type === FrameType.stop) {
       this.exit(0);
@@ -161,4 +173,11 @@ function hasInput(records: Buffer): boolean {
   for (let at = 0; at < records.length; at += RECORD_HEAD + records.readUInt32LE(at + 1))
     if (records[at] === INPUT_RECORD) return true;
   return false;
+}
+
+/** What the clock of a guest should say that is told to go on: as the agent's `wall_after`. */
+function wallAfter(payload: Buffer, clockMs: number): number {
+  const sent = milliseconds(payload);
+  const own = payload.length > STOOD_AT ? clockMs + milliseconds(payload.subarray(STOOD_AT)) : sent;
+  return own >= sent - 20 && own <= sent + 1000 ? own : sent;
 }

@@ -72,10 +72,7 @@ async function resume(
   if (typeof snapshot === "string") return useless(snapshot);
   try {
     const limit = within(context.signal, deps.settings.resumeTimeoutMs, "the resume");
-    await deps.files.prepare(record.id);
-    await deps.snapshots.stage(record.id, generation);
-    const { spec } = await specOf(context, { cold: false });
-    const vmm = await load(deps, spec, snapshot, limit);
+    const vmm = await load(context, snapshot, limit);
     if (typeof vmm === "string") return await useless(vmm);
     const { agent } = await context.attach(vmm);
     // From here on the snapshot is spent, whatever happens: it must be stored before the guest runs.
@@ -101,19 +98,24 @@ async function resume(
 }
 
 /** Loads a snapshot, and looks at its files meanwhile: nothing of it runs yet. Answers with a flaw if they have one. */
-async function load(
-  { hypervisor }: EffectContext["deps"],
-  spec: VmmSpec,
-  snapshot: FittingSnapshot,
-  limit: AbortSignal,
-): Promise<Vmm | string> {
-  const [flaw, loaded] = await Promise.allSettled([snapshot.flaw(), hypervisor.restore(spec, snapshot.devices, limit)]);
-  if (flaw.status === "fulfilled" && flaw.value === undefined && loaded.status === "fulfilled") return loaded.value;
-  if (loaded.status === "fulfilled") await loaded.value.kill();
+async function load(context: EffectContext, snapshot: FittingSnapshot, limit: AbortSignal): Promise<Vmm | string> {
+  const [flaw, loaded] = await Promise.allSettled([snapshot.flaw(), restore(context, snapshot, limit)]);
+  if (loaded.status === "fulfilled") {
+    if (flaw.status === "fulfilled" && flaw.value === undefined) return loaded.value;
+    await loaded.value.kill();
+  }
   if (flaw.status === "rejected") throw flaw.reason;
   // Files with a flaw explain why they could not be loaded, too.
   if (flaw.value !== undefined) return flaw.value;
   throw (loaded as PromiseRejectedResult).reason;
+}
+
+async function restore(context: EffectContext, { generation, devices }: FittingSnapshot, limit: AbortSignal) {
+  const { deps, record } = context;
+  await deps.files.prepare(record.id);
+  await deps.snapshots.stage(record.id, generation);
+  const { spec } = await specOf(context, { cold: false });
+  return deps.hypervisor.restore(spec, devices, limit);
 }
 
 /** The snapshot, or why it does not fit. */
