@@ -4,10 +4,11 @@ import { open, rm, truncate, writeFile } from "node:fs/promises";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { messageOf } from "../../text.ts";
 import { HibernautError } from "../../errors.ts";
+import { messageOf } from "../../text.ts";
 import type { Hypervisor, HypervisorIdentity, Vmm, VmmRef, VmmSpec } from "../contract.ts";
 import { DEVICE_LAYOUT, MACHINE_TYPE, qemuArguments, socketPaths } from "./arguments.ts";
+import { readAhead } from "./hot-pages.ts";
 import { findProcesses, isAlive, killProcess, spawnDetached, watchExit } from "./process.ts";
 import { Qmp } from "./qmp.ts";
 import { QemuVmm } from "./vmm.ts";
@@ -48,12 +49,16 @@ export class QemuHypervisor implements Hypervisor {
   }
 
   async restore(spec: VmmSpec, deviceState: string, signal: AbortSignal): Promise<Vmm> {
-    const vmm = await this.#startWith(deviceState, spec, signal);
+    const failed = new AbortController();
+    void readAhead(spec.memory, AbortSignal.any([signal, failed.signal]));
+    let vmm: QemuVmm | undefined;
     try {
+      vmm = await this.#startWith(deviceState, spec, signal);
       await vmm.load(signal);
       return vmm;
     } catch (error) {
-      await vmm.kill();
+      failed.abort();
+      await vmm?.kill();
       throw error;
     }
   }

@@ -9,6 +9,7 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { abortable } from "../../guest/agent.ts";
 import type { HypervisorIdentity, Vmm, VmmRef } from "../contract.ts";
+import { noteHotPages } from "./hot-pages.ts";
 import { GIVEN_FILE, killProcess, watchExit } from "./process.ts";
 import { type Qmp, QmpError } from "./qmp.ts";
 import { keepGoing } from "./stall.ts";
@@ -21,6 +22,8 @@ const STREAM_ENDED = new Set(["none", "completed", "failed", "cancelled"]);
 /** Ending takes a few milliseconds; a QEMU that needs longer has other troubles. */
 const STREAM_END_MS = 5000;
 const STREAM_POLL_MS = 2;
+/** By then a guest that woke has answered the first request: what it touched is what the next wake needs. */
+const AWAKE_FOR_MS = 500;
 
 interface MigrationInfo {
   status?: string;
@@ -37,6 +40,8 @@ export class QemuVmm implements Vmm {
   readonly #memory: string;
   readonly #watch = new AbortController();
   readonly #gone = Promise.withResolvers<void>();
+  /** Its state was loaded, and it has not run since. */
+  #restored = false;
   #channel: Socket | undefined;
   /** A channel that nobody has asked for yet. */
   #early: Socket | undefined;
@@ -60,6 +65,15 @@ export class QemuVmm implements Vmm {
 
   async run(): Promise<void> {
     await this.#qmp.execute("cont");
+    if (this.#restored) void this.#noteHotPages();
+    this.#restored = false;
+  }
+
+  /** A while after a guest woke, once. It may be gone by then, or the kernel may not tell: the next wake does without. */
+  async #noteHotPages(): Promise<void> {
+    await delay(AWAKE_FOR_MS, undefined, { signal: this.#watch.signal, ref: false })
+      .then(() => noteHotPages(this.ref.pid, this.#memory))
+      .catch(() => {});
   }
 
   async pause(): Promise<void> {
@@ -122,6 +136,7 @@ export class QemuVmm implements Vmm {
     this.#early = await connectRetrying(join(this.#runDir, "agent.sock"), signal);
     await this.#qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
     await this.#migrate("migrate-incoming", `fd:${GIVEN_FILE}`, signal);
+    this.#restored = true;
   }
 
   async openChannel(signal: AbortSignal): Promise<Duplex> {
