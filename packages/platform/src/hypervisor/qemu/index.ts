@@ -49,16 +49,12 @@ export class QemuHypervisor implements Hypervisor {
   }
 
   async restore(spec: VmmSpec, deviceState: string, signal: AbortSignal): Promise<Vmm> {
-    const failed = new AbortController();
-    void readAhead(spec.memory, AbortSignal.any([signal, failed.signal]));
-    let vmm: QemuVmm | undefined;
+    const vmm = await this.#startWith(deviceState, spec, signal);
     try {
-      vmm = await this.#startWith(deviceState, spec, signal);
       await vmm.load(signal);
       return vmm;
     } catch (error) {
-      failed.abort();
-      await vmm?.kill();
+      await vmm.kill();
       throw error;
     }
   }
@@ -104,6 +100,7 @@ export class QemuHypervisor implements Hypervisor {
     const started = new AbortController();
     void watchExit(ref, started.signal).then(() => gone.abort(new Error("the process ended at once")));
     const limit = AbortSignal.any([signal, AbortSignal.timeout(START_DEADLINE_MS), gone.signal]);
+    if (incoming) void readAhead(spec.memory, limit);
     try {
       const connection = await Qmp.connect(path, limit);
       return new QemuVmm(ref, identityOf(connection.version, accelerator), connection, spec.runDir, spec.memory);
