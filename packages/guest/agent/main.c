@@ -173,14 +173,15 @@ static void awake(const struct frame *frame) {
   uint64_t wall = get_u64(frame->payload);
   if (frame->length >= AWAKE_STOOD + 8) wall = wall_after(wall, get_u64(frame->payload + AWAKE_STOOD));
   int error = system_set_clock(wall);
-  if (error == 0 && frame->length > 16) error = system_add_entropy(frame->payload + 16, frame->length - 16);
-  if (error < 0) system_note("awake", error);
   meet(get_u64(frame->payload + 8));
   send_printed();
   put_u64(payload, system_wall_ns());
   payload[8] = hooks_exist(HOOKS_AFTER_RESUME);
   outbox_send(F_AWOKEN, 0, payload, sizeof payload);
-  if (agent.peer) outbox_write(agent.port); /* now: once the app goes on, it takes the CPU that this needs */
+  /* Now: once the app goes on, it takes the CPU that this needs. And the platform connects to it while we stir. */
+  if (agent.peer) outbox_write(agent.port);
+  if (error == 0 && frame->length > 16) error = system_add_entropy(frame->payload + 16, frame->length - 16);
+  if (error < 0) system_note("awake", error);
   speak();
 }
 

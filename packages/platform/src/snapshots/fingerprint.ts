@@ -9,8 +9,8 @@ const PAGE = 4096;
  * They do not find a single flipped bit: the file system below is trusted for that.
  */
 const SAMPLES = 256;
-/** Of them, so many are asked for together: whoever else wants something from a disk should not wait behind all. */
-const READS_AT_ONCE = 8;
+/** Of them, so many are asked for together: whoever else wants something of the disk, or a turn, does not wait for all. */
+const READS_AT_ONCE = 2;
 
 export interface Fingerprint {
   size: number;

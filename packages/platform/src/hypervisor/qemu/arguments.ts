@@ -51,7 +51,8 @@ export function qemuArguments(spec: VmmSpec, { accelerator, cpuModel, incoming }
     ...["-machine", `${MACHINE_TYPE},${MACHINE_OPTIONS}`, "-accel", accelerator, "-cpu", cpuModel],
     ...["-smp", String(spec.cpus), "-m", `${spec.memoryMb}M`],
     ...["-object", `memory-backend-file,id=ram,size=${spec.memoryMb}M,mem-path=${escape(spec.memory)},share=on`],
-    ...["-kernel", spec.bundle.kernel, "-initrd", spec.bundle.initrd, "-append", KERNEL_OPTIONS],
+    // A guest that goes on where it stood has its kernel in its memory, and never boots again: see `-no-reboot`.
+    ...(incoming ? [] : ["-kernel", spec.bundle.kernel, "-initrd", spec.bundle.initrd, "-append", KERNEL_OPTIONS]),
     ...["-chardev", `file,id=console,path=${escape(spec.consoleLog)},append=on`, "-serial", "chardev:console"],
     // The image is shared by all machines that run it, and nobody writes to it: no lock.
     ...["-drive", `if=none,id=image,file=${escape(spec.image)},format=raw,readonly=on,file.locking=off`],
