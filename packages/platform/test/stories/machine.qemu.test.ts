@@ -1,5 +1,5 @@
 /** What users do with a machine, on real QEMU and on each network. The long ones share one machine. */
-import { chmod, cp, readFile, truncate, writeFile } from "node:fs/promises";
+import { chmod, cp, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ask, askUntilAnswered, BUNDLE, COUNTER_IMAGE } from "../helpers/qemu-world.ts";
@@ -48,6 +48,26 @@ describe.each(NETWORKS)("on the %s network", (network) => {
       expect((await events())[0]).toBe("capture_cancelled");
       expect((await place.get(id)).snapshot).toBeNull();
     });
+  });
+
+  test("a wake notes which memory it needed, for the next one; a damaged note harms nobody", async () => {
+    const note = join(place.dataDir, "machines", id, "hot-pages.json");
+    const sleepAndWake = async () => {
+      await place.suspend(id);
+      await place.start(id);
+      return askUntilAnswered(address);
+    };
+    const before = await askUntilAnswered(address);
+    await rm(note, { force: true });
+    await sleepAndWake();
+    const ranges = async () => JSON.parse(await readFile(note, "utf8").catch(() => "[]")) as [number, number][];
+    await expect.poll(async () => (await ranges()).length, { timeout: 10_000 }).toBeGreaterThan(0);
+    const { size } = await stat(join(place.dataDir, "machines", id, "memory"));
+    for (const [from, to] of await ranges()) expect(from >= 0 && from < to && to <= size / 4096).toBe(true);
+    await writeFile(note, '[[0, 1], "');
+    await sleepAndWake();
+    await writeFile(note, "[[0,1],[99999999,100000000]]");
+    expect(await sleepAndWake()).toMatchObject({ nonce: before.nonce, count: before.count + 3 });
   });
 
   describe("a snapshot that no longer fits is refused, and the start is cold with the reason", () => {

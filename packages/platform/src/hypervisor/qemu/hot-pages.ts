@@ -27,10 +27,10 @@ const MOST_PAGES = (128 * 1024 * 1024) / PAGE;
 /** So many single pages tell whether the memory is in the page cache, where reading ahead would only cost time. */
 const PROBES = 16;
 /**
- * The fastest quarter of them decides, because a CPU that starts QEMU meanwhile slows down most. A page from the cache
- * takes it 16 to 75 us, with the way through Node; one from a fast disk 110 or more.
+ * The second fastest of them decides, because a CPU that starts QEMU meanwhile slows down most: it takes 16 to 55 us
+ * from the cache, with the way through Node, and 75 or more from a fast disk.
  */
-const CACHED_READ_US = 80;
+const CACHED_READ_US = 60;
 /** Entries of /proc/PID/pagemap that are read at a time, 8 bytes each. */
 const ENTRIES = 32_768;
 const ENTRY_BYTES = 8;
@@ -53,15 +53,15 @@ async function readRanges(file: string): Promise<Range[]> {
 }
 
 /**
- * Reads the pages from `memory` that were noted, so that they are in the page cache; nothing when they seem to be
- * there already. Ends early when aborted. Never rejects.
+ * Reads the pages from `memory` that were noted, so that they are in the page cache; nothing when they are there
+ * already, as far as `inCache` can tell. Ends early when aborted. Never rejects.
  */
-export async function readAhead(memory: string, signal: AbortSignal): Promise<void> {
+export async function readAhead(memory: string, signal: AbortSignal, inCache = seemsCached): Promise<void> {
   const ranges = await readRanges(fileOf(memory));
   if (ranges.length === 0) return;
   const opened = await open(memory, "r").catch(() => undefined);
   try {
-    if (opened !== undefined && !(await seemsCached(opened, ranges))) await readAll(opened, ranges, signal);
+    if (opened !== undefined && !(await inCache(opened, ranges))) await readAll(opened, ranges, signal);
   } catch {
     // What cannot be read ahead is QEMU's to report.
   } finally {
@@ -72,13 +72,16 @@ export async function readAhead(memory: string, signal: AbortSignal): Promise<vo
 async function seemsCached(memory: FileHandle, ranges: Range[]): Promise<boolean> {
   const page = Buffer.allocUnsafe(PAGE);
   const times: number[] = [];
-  for (let probe = 0; probe < PROBES; probe += 1) {
-    const [from] = ranges[Math.floor((probe * ranges.length) / PROBES)] as Range;
+  // Each range once: a page that was just read is in the cache.
+  const probes = Math.min(PROBES, ranges.length);
+  for (let probe = 0; probe < probes; probe += 1) {
+    const [from] = ranges[Math.floor((probe * ranges.length) / probes)] as Range;
     const began = performance.now();
     await memory.read(page, 0, PAGE, from * PAGE);
     times.push((performance.now() - began) * 1000);
   }
-  return (times.sort((a, b) => a - b)[PROBES / 4 - 1] as number) < CACHED_READ_US;
+  const [, second = Number.POSITIVE_INFINITY] = times.sort((a, b) => a - b);
+  return second < CACHED_READ_US;
 }
 
 async function readAll(memory: FileHandle, ranges: Range[], signal: AbortSignal): Promise<void> {
