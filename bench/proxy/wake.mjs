@@ -24,7 +24,7 @@ import { environment, GOAL, goalMet, partsOf, print, round, summarize } from "./
 const USAGE = `npm run bench:proxy:wake -- [options]
 
   --quick       three resumes and one cold start, as a first look; nothing is recorded
-  --resumes N   resumes of each kind and side (default: 20)
+  --resumes N   resumes of each kind and side (default: 40)
   --cold N      cold starts of each side (default: 5)
   --json        print the record as JSON, and no tables
 `;
@@ -49,7 +49,7 @@ if (options.help) {
   process.stdout.write(USAGE);
   process.exit();
 }
-const resumes = Number(options.resumes ?? (options.quick ? 3 : 20));
+const resumes = Number(options.resumes ?? (options.quick ? 3 : 40));
 const colds = Number(options.cold ?? (options.quick ? 1 : 5));
 if (!(resumes >= 0 && colds >= 0 && resumes + colds > 0)) {
   process.stderr.write(USAGE);
