@@ -85,21 +85,21 @@ async function seemsCached(memory: FileHandle, ranges: Range[]): Promise<boolean
 }
 
 async function readAll(memory: FileHandle, ranges: Range[], signal: AbortSignal): Promise<void> {
-  const pieces = ranges.flatMap(([from, to]) =>
-    Array.from({ length: Math.ceil((to - from) / PIECE_PAGES) }, (_, index): Range => {
-      const start = from + index * PIECE_PAGES;
-      return [start, Math.min(start + PIECE_PAGES, to)];
-    }),
-  );
-  const next = pieces.values();
+  const next = piecesOf(ranges);
   const reader = async () => {
     const buffer = Buffer.allocUnsafeSlow(PIECE_PAGES * PAGE);
     for (const [from, to] of next) {
       if (signal.aborted) return;
-      await memory.read(buffer, 0, (to - from) * PAGE, from * PAGE);
+      const { bytesRead } = await memory.read(buffer, 0, (to - from) * PAGE, from * PAGE);
+      if (bytesRead === 0) return; // no page of this memory, nor is any that follows
     }
   };
   await Promise.all(Array.from({ length: READERS }, reader));
+}
+
+function* piecesOf(ranges: Range[]): Generator<Range> {
+  for (const [from, to] of ranges)
+    for (let start = from; start < to; start += PIECE_PAGES) yield [start, Math.min(start + PIECE_PAGES, to)];
 }
 
 /** Notes which pages of `memory` the process has come across so far. Rejects when the kernel does not tell. */
