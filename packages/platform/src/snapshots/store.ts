@@ -37,7 +37,7 @@ export interface FittingSnapshot {
   clockMs: number | undefined;
   /**
    * Why its files cannot be used: `snapshot_missing: ...` or `snapshot_corrupt: ...`. Reads from the disk, so whoever
-   * is in a hurry begins to load it meanwhile; but no guest may run before this has settled with undefined.
+   * is in a hurry begins to load it meanwhile; but no guest may run before this has settled with undefined. Never rejects.
    */
   flaw(): Promise<string | undefined>;
 }

@@ -99,15 +99,17 @@ async function resume(
 
 /** Loads a snapshot, and looks at its files meanwhile: nothing of it runs yet. Answers with a flaw if they have one. */
 async function load(context: EffectContext, snapshot: FittingSnapshot, limit: AbortSignal): Promise<Vmm | string> {
-  const [flaw, loaded] = await Promise.allSettled([snapshot.flaw(), restore(context, snapshot, limit)]);
-  if (loaded.status === "fulfilled") {
-    if (flaw.status === "fulfilled" && flaw.value === undefined) return loaded.value;
-    await loaded.value.kill();
-  }
-  if (flaw.status === "rejected") throw flaw.reason;
-  // Files with a flaw explain why they could not be loaded, too.
-  if (flaw.value !== undefined) return flaw.value;
-  throw (loaded as PromiseRejectedResult).reason;
+  const useless = new AbortController();
+  const loaded = restore(context, snapshot, AbortSignal.any([limit, useless.signal]));
+  loaded.catch(() => {}); // a flaw, if there is one, explains it better
+  const flaw = await snapshot.flaw();
+  if (flaw === undefined) return loaded;
+  useless.abort(new Error(flaw));
+  await loaded.then(
+    (vmm) => vmm.kill(),
+    () => {},
+  );
+  return flaw;
 }
 
 async function restore(context: EffectContext, { generation, devices }: FittingSnapshot, limit: AbortSignal) {
