@@ -49,6 +49,7 @@ export class QemuHypervisor implements Hypervisor {
   }
 
   async restore(spec: VmmSpec, deviceState: string, signal: AbortSignal): Promise<Vmm> {
+    void readAhead(spec.memory, signal);
     const vmm = await this.#startWith(deviceState, spec, signal);
     try {
       await vmm.load(signal);
@@ -100,7 +101,6 @@ export class QemuHypervisor implements Hypervisor {
     const started = new AbortController();
     void watchExit(ref, started.signal).then(() => gone.abort(new Error("the process ended at once")));
     const limit = AbortSignal.any([signal, AbortSignal.timeout(START_DEADLINE_MS), gone.signal]);
-    if (incoming) void readAhead(spec.memory, limit);
     try {
       const connection = await Qmp.connect(path, limit);
       return new QemuVmm(ref, identityOf(connection.version, accelerator), connection, spec.runDir, spec.memory);
