@@ -1,8 +1,8 @@
 /** The HTTP API: puts routes, tokens, errors, metrics and the document together. */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import websocket from "@fastify/websocket";
 import fastify, { LogController } from "fastify";
+import websocket from "@fastify/websocket";
 import { authorize } from "./auth.ts";
 import type { Api, ApiDeps } from "./deps.ts";
 import { refuseConnection, sendError, sendNotFound } from "./errors.ts";
@@ -12,15 +12,15 @@ import { actionRoutes } from "./routes/actions.ts";
 import { appRoutes } from "./routes/apps.ts";
 import { execRoute } from "./routes/exec.ts";
 import { execStreamRoute } from "./routes/exec-stream.ts";
-import { hostnameRoutes } from "./routes/hostnames.ts";
 import { imageRoutes } from "./routes/images.ts";
+import { hostnameRoutes } from "./routes/hostnames.ts";
 import { insideRoutes } from "./routes/inside.ts";
 import { logRoutes } from "./routes/logs.ts";
 import { machineRoutes } from "./routes/machines.ts";
 import { documentRoute, healthRoute, metricsRoute, regionRoute } from "./routes/platform.ts";
-import { registryRoutes } from "./routes/registries.ts";
 import { releaseRoutes } from "./routes/releases.ts";
 import { secretRoutes } from "./routes/secrets.ts";
+import { registryRoutes } from "./routes/registries.ts";
 import { tokenRoutes } from "./routes/tokens.ts";
 import { volumeRoutes } from "./routes/volumes.ts";
 import { waitRoute } from "./routes/wait.ts";

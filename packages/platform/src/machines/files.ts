@@ -1,6 +1,6 @@
 /** Where a machine's files are, and how they are made. */
 import { execFile } from "node:child_process";
-import { constants, copyFile, mkdir, open, rename, rm, stat, statfs, truncate, writeFile } from "node:fs/promises";
+import { copyFile, constants, mkdir, open, rename, rm, stat, statfs, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { HibernautError } from "../errors.ts";

@@ -2,8 +2,6 @@
 import { HibernautError } from "../errors.ts";
 import type { GuestCommand } from "../guest/command.ts";
 import type { CommandSpec } from "../guest/streams.ts";
-import type { SecretSummary } from "../secrets/contract.ts";
-import type { HeldMounts } from "../volumes/contract.ts";
 import { freeAddress } from "./address.ts";
 import { type MachineConfig, requireSupported } from "./config.ts";
 import { MachineController } from "./controller.ts";
@@ -11,6 +9,7 @@ import type { MachineDependencies } from "./dependencies.ts";
 import { suspendEligibility } from "./eligibility.ts";
 import { checkHostname } from "./hostnames.ts";
 import { newMachineId, newMachineName, newUlid } from "./identity.ts";
+import type { SecretSummary } from "../secrets/contract.ts";
 import type { InsideListener } from "./inside.ts";
 import { type LogSource, readLogs } from "./logs/follow.ts";
 import type { LogQuery } from "./logs/query.ts";
@@ -27,7 +26,8 @@ import type {
   ReleaseRecord,
   RestingState,
 } from "./types.ts";
-import { type WaitOptions, waitFor } from "./waiting.ts";
+import type { HeldMounts } from "../volumes/contract.ts";
+import { waitFor, type WaitOptions } from "./waiting.ts";
 
 /** Recovering means talking to guests: a few at once, so that a small host is not swamped. */
 const RECOVER_AT_ONCE = 8;

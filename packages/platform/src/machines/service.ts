@@ -1,8 +1,8 @@
 /** What the API, the proxy and the command line may ask of machines: the only door to them. */
 import type { GuestCommand } from "../guest/command.ts";
 import type { CommandSpec } from "../guest/streams.ts";
-import type { SecretSummary } from "../secrets/contract.ts";
 import type { MachineConfig } from "./config.ts";
+import type { SecretSummary } from "../secrets/contract.ts";
 import type { InsideListener } from "./inside.ts";
 import type { LogEntry } from "./logs/entry.ts";
 import type { LogQuery } from "./logs/query.ts";

@@ -5,7 +5,7 @@ import type { Settings } from "../settings.ts";
 import { ProxyHub } from "./hub.ts";
 import { hubSocketPath, listenForProxies } from "./hub-socket.ts";
 import { connectInProcess } from "./in-process.ts";
-import { type RunningProxy, type ServeProxyOptions, serveProxy } from "./serve.ts";
+import { type RunningProxy, serveProxy, type ServeProxyOptions } from "./serve.ts";
 
 export interface StartProxyOptions {
   machines: MachineService;

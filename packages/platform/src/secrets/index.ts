@@ -4,7 +4,7 @@ import { HibernautError } from "../errors.ts";
 import type { SecretRecord, SecretStore } from "../store/contract.ts";
 import { digestOf, seal, sizeOf, unseal } from "./cipher.ts";
 import type { Secrets } from "./contract.ts";
-import { makeKey, REPAIR, readKey } from "./key.ts";
+import { makeKey, readKey, REPAIR } from "./key.ts";
 import { checkSecrets, checkTotal } from "./rules.ts";
 
 /** What secrets are kept with. */

@@ -6,8 +6,8 @@ import { openDatabase } from "./database.ts";
 import { tellingFaults } from "./faults.ts";
 import { hostnameStore } from "./hostnames.ts";
 import { machineStore } from "./machines.ts";
-import { releaseStore } from "./releases.ts";
 import { secretStore } from "./secrets.ts";
+import { releaseStore } from "./releases.ts";
 import { tokenStore } from "./tokens.ts";
 import { volumeStore } from "./volumes.ts";
 

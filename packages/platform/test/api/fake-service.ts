@@ -17,6 +17,9 @@ import { Inside, type InsideListener } from "../../src/machines/inside.ts";
 import type { LogEntry } from "../../src/machines/logs/entry.ts";
 import { isTooOld, isWanted, type LogQuery } from "../../src/machines/logs/query.ts";
 import type { LogBlocks, MachineService, MachineView, SecretsEffect, WaitTarget } from "../../src/machines/service.ts";
+import { digestOf } from "../../src/secrets/cipher.ts";
+import type { SecretSummary } from "../../src/secrets/contract.ts";
+import { checkSecrets } from "../../src/secrets/rules.ts";
 import {
   type AppRecord,
   type CreateMachine,
@@ -27,9 +30,6 @@ import {
   type MachineState,
   type ReleaseRecord,
 } from "../../src/machines/types.ts";
-import { digestOf } from "../../src/secrets/cipher.ts";
-import type { SecretSummary } from "../../src/secrets/contract.ts";
-import { checkSecrets } from "../../src/secrets/rules.ts";
 
 const KEY = Buffer.alloc(32);
 const MOMENT_MS = 5;

@@ -1,6 +1,6 @@
 /** How machines are looked at: the rules as tables, and real ports. */
 import { createServer, type Server } from "node:http";
-import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import { createServer as createTcpServer, type AddressInfo } from "node:net";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { type Check, checksOf, isHealthy, judge, milliseconds, nextLookMs } from "../../src/checks/policy.ts";
 import { probe } from "../../src/checks/probe.ts";

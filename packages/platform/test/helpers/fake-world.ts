@@ -1,10 +1,10 @@
 /** A platform on a fake host: real store, real snapshot files, no QEMU. */
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Hypervisor, HypervisorIdentity } from "../../src/hypervisor/contract.ts";
+import type { HypervisorIdentity, Hypervisor } from "../../src/hypervisor/contract.ts";
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import type { HeldImage, Image, ImageStore } from "../../src/images/contract.ts";
 import type { MachineConfig } from "../../src/machines/config.ts";

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readBundle } from "../../src/guest/bundles.ts";
 import { proveAccelerator, qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
-import { BUNDLE } from "../helpers/qemu-world.ts";
 import { tempFolder } from "../helpers/temp.ts";
+import { BUNDLE } from "../helpers/qemu-world.ts";
 
 const QEMU = "qemu-system-x86_64";
 const prove = async (dataDir: string, qemu = QEMU, accelerator: "auto" | "kvm" | "tcg" = "auto") =>

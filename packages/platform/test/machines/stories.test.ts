@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { HibernautError } from "../../src/errors.ts";
 import type { MachineManager } from "../../src/machines/manager.ts";
 import type { WaitTarget } from "../../src/machines/service.ts";
-import { UserNetwork } from "../../src/network/user.ts";
 import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
+import { UserNetwork } from "../../src/network/user.ts";
 
 let world: World;
 let machines: MachineManager;

@@ -3,11 +3,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { askUntilAnswered, COUNTER_IMAGE } from "../helpers/qemu-world.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { openBadLine } from "../images/bad-line.ts";
 import { temporaryFolder } from "../images/fixtures.ts";
 import { startRegistry } from "../images/real-registry.ts";
+import { askUntilAnswered, COUNTER_IMAGE } from "../helpers/qemu-world.ts";
+import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
 const MB = 1024 * 1024;

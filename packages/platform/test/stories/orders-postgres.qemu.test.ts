@@ -7,8 +7,8 @@ import {
   type Access,
   ask,
   startTestServer,
-  type TestServer,
   terminateAll,
+  type TestServer,
 } from "../../../../services/orders/test/postgres/server.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 

@@ -1,7 +1,7 @@
 /** Proxies in processes of their own: what they do without the control plane, and that they agree about sleeping. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { ask, wakeOf } from "../helpers/proxied.ts";

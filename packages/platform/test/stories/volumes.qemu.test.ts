@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { truncate } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { diskOf, faultsOf, Notes, notebook } from "../helpers/notebook.ts";
+import { diskOf, faultsOf, notebook, Notes } from "../helpers/notebook.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
 const GB = 1024 ** 3;

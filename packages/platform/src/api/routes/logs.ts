@@ -8,7 +8,7 @@ import type { LogQuery } from "../../machines/logs/query.ts";
 import type { LogBlocks } from "../../machines/service.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { nearest } from "../nearest.ts";
-import { AppLogsQuery, AppParams, LogLine, LogsQuery, MAX_LOG_LINES, MachineParams, replies } from "../schemas.ts";
+import { AppLogsQuery, AppParams, LogLine, LogsQuery, MachineParams, MAX_LOG_LINES, replies } from "../schemas.ts";
 import { sendLines } from "../send-lines.ts";
 import { sinceMs } from "../since.ts";
 

@@ -10,6 +10,9 @@ const INPUT_RECORD = 14;
 
 /** In the payload that tells a guest to go on: by how much its clock fell behind, if that is known. */
 const STOOD_AT = 80;
+/** A clock that would be further behind that message, or ahead of it, is not believed: the agent's own limits. */
+const CLOCK_BEHIND_MS = 20;
+const MESSAGE_LATE_MS = 1000;
 
 /** What the memory of a fake guest holds. */
 export interface FakeGuestState {
@@ -179,5 +182,5 @@ function hasInput(records: Buffer): boolean {
 function wallAfter(payload: Buffer, clockMs: number): number {
   const sent = milliseconds(payload);
   const own = payload.length > STOOD_AT ? clockMs + milliseconds(payload.subarray(STOOD_AT)) : sent;
-  return own >= sent - 20 && own <= sent + 1000 ? own : sent;
+  return own >= sent - CLOCK_BEHIND_MS && own <= sent + MESSAGE_LATE_MS ? own : sent;
 }

@@ -2,9 +2,9 @@
 import { digestOf, parseObject, resolveManifest } from "../manifest.ts";
 import type { RegistryReference } from "../reference.ts";
 import { RegistryFault } from "./fault.ts";
-import { type Patience, retrying } from "./patience.ts";
-import { textOf } from "./request.ts";
 import type { Session } from "./session.ts";
+import { textOf } from "./request.ts";
+import { type Patience, retrying } from "./patience.ts";
 
 /** Something a manifest points at (image-spec, "Content Descriptors"). */
 export interface Descriptor {

@@ -1,5 +1,5 @@
 /** One GET over HTTP, bounded in time, its faults sorted into those worth a second try and others. */
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
+import { Agent as HttpAgent, type IncomingMessage, type OutgoingHttpHeaders, request as httpRequest } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { getCACertificates } from "node:tls";
 import { RegistryFault } from "./fault.ts";

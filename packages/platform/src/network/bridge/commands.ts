@@ -2,9 +2,9 @@
 import { execFile } from "node:child_process";
 import { access, readdir, readFile, writeFile } from "node:fs/promises";
 import { HibernautError } from "../../errors.ts";
-import { parseAddress, type Subnet, size } from "../../ipv4.ts";
 import { messageOf } from "../../text.ts";
 import type { Names } from "./names.ts";
+import { parseAddress, type Subnet, size } from "../../ipv4.ts";
 
 /** They take milliseconds; the kernel may hold them for longer while it takes down many interfaces. */
 const TIMEOUT_MS = 20_000;

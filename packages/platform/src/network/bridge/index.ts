@@ -5,7 +5,6 @@
  */
 import { randomInt } from "node:crypto";
 import { HibernautError } from "../../errors.ts";
-import { formatSubnet, type Subnet, size } from "../../ipv4.ts";
 import {
   type GuestNetwork,
   HOST_NAME,
@@ -20,6 +19,7 @@ import { type Names, namesFor, tapName } from "./names.ts";
 import { removeNetwork, removeTaps } from "./remove.ts";
 import { type Port, rulesetOf } from "./ruleset.ts";
 import { selectSubnet } from "./select.ts";
+import { formatSubnet, type Subnet, size } from "../../ipv4.ts";
 import { addressOf, FIRST_MACHINE_HOST, GATEWAY_HOST, machineHost } from "./subnet.ts";
 
 /** How often the rules are looked for: `systemctl restart nftables` removes everybody's. In milliseconds. */

@@ -1,9 +1,8 @@
 /** Bridge and taps as lines for `ip -batch` and `bridge -batch`. Pure. */
-
-import { type Subnet } from "../../ipv4.ts";
 import { local } from "../mac.ts";
 import type { Names } from "./names.ts";
 import type { Port } from "./ruleset.ts";
+import { type Subnet } from "../../ipv4.ts";
 import { addressOf, GATEWAY_HOST } from "./subnet.ts";
 
 /**

@@ -2,9 +2,8 @@
  * The nftables rules of a platform as one text that replaces all of them at once. Pure. What each
  * rule is for stands beside it; sets make the cost of a packet independent of the number of machines.
  */
-
-import { formatSubnet, type Subnet } from "../../ipv4.ts";
 import type { Names } from "./names.ts";
+import { formatSubnet, type Subnet } from "../../ipv4.ts";
 import { addressOf, GATEWAY_HOST } from "./subnet.ts";
 
 export interface Port {

@@ -1,9 +1,9 @@
 /** Which subnet the machines of a data folder live in. */
 import { HibernautError } from "../../errors.ts";
-import { formatSubnet, parseSubnet, type Subnet } from "../../ipv4.ts";
 import { usedSubnets } from "./commands.ts";
 import type { Names } from "./names.ts";
 import { readSubnet, writeSubnet } from "./state.ts";
+import { formatSubnet, parseSubnet, type Subnet } from "../../ipv4.ts";
 import { chooseSubnet, stolen } from "./subnet.ts";
 
 /**

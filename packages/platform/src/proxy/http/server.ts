@@ -1,6 +1,6 @@
 /** The proxy's server: its ports, its clock, and its end. */
 import { once } from "node:events";
-import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from "node:net";
+import { createServer, type AddressInfo, type ListenOptions, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import type { AccessEntry, Director } from "../contract.ts";
 import { peerOf } from "./admission.ts";

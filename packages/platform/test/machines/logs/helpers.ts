@@ -1,8 +1,8 @@
 /** A log in a folder of its own, and what it says. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { LogEntry } from "../../../src/machines/logs/entry.ts";
 import { type LogSource, readLogs } from "../../../src/machines/logs/follow.ts";
+import type { LogEntry } from "../../../src/machines/logs/entry.ts";
 import { MachineLog, type MachineLogOptions } from "../../../src/machines/logs/machine-log.ts";
 import type { LogQuery } from "../../../src/machines/logs/query.ts";
 

@@ -1,6 +1,6 @@
 /** A proxy, apps and clients on loopback; `rig()` looks that nothing stays open when its test has finished. */
 import { once } from "node:events";
-import { createServer as createHttpServer, type Server as HttpServer, type RequestListener } from "node:http";
+import { createServer as createHttpServer, type RequestListener, type Server as HttpServer } from "node:http";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { expect, onTestFinished } from "vitest";
 import type { AccessEntry, Director, Lease, Outcome, RequestHead } from "../../../src/proxy/contract.ts";

@@ -2,7 +2,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Field } from "../../../src/proxy/contract.ts";
-import { ProxyRefusal } from "../../../src/proxy/contract.ts";
 import { bodyReader } from "../../../src/proxy/http/body.ts";
 import { lastChunk, pushChunk } from "../../../src/proxy/http/chunked.ts";
 import { CHUNKED } from "../../../src/proxy/http/fields.ts";
@@ -10,6 +9,7 @@ import { Malformed } from "../../../src/proxy/http/grammar.ts";
 import { HeadReader } from "../../../src/proxy/http/head-reader.ts";
 import { parseRequest } from "../../../src/proxy/http/request.ts";
 import { parseResponse } from "../../../src/proxy/http/response.ts";
+import { ProxyRefusal } from "../../../src/proxy/contract.ts";
 
 const LIMITS = { headBytes: 2048, headFields: 20 };
 

@@ -1,7 +1,7 @@
 /** TLS with a folder of certificates, and HTTP/2 over it. */
 import { execFileSync } from "node:child_process";
 import { rename, stat, writeFile } from "node:fs/promises";
-import { type ClientHttp2Session, connect as connectHttp2, constants, type OutgoingHttpHeaders } from "node:http2";
+import { connect as connectHttp2, constants, type ClientHttp2Session, type OutgoingHttpHeaders } from "node:http2";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
