@@ -65,7 +65,7 @@ export async function readAhead(memory: string, signal: AbortSignal, inCache = s
   } catch {
     // What cannot be read ahead is QEMU's to report.
   } finally {
-    await opened?.close();
+    await opened?.close().catch(() => {}); // it was only read
   }
 }
 
