@@ -7,6 +7,7 @@ export type MachineState =
   | "suspended"
   | "stopped"
   | "failed"
+  | "restarting"
   | "starting"
   | "suspending"
   | "stopping"
@@ -14,8 +15,32 @@ export type MachineState =
   | "destroying"
   | "destroyed";
 
+/** An app that ended by itself. */
+export interface Crash {
+  at: string;
+  /** E.g. `the app exited with code 1`. */
+  reason: string;
+  /** Null when the virtual machine vanished. */
+  exit_code: number | null;
+  /** It ended before it listened on its ports. */
+  at_start: boolean;
+  /** The start that follows is this attempt, from 1, of at most `max_attempts`. */
+  attempt: number;
+  max_attempts: number;
+  /** When that start is due; null when the restart policy gives it none. */
+  retry_at: string | null;
+}
+
 /** What `wait` waits for; `settled` is any state in which a machine rests. */
-export type WaitState = "running" | "stopped" | "suspended" | "destroyed" | "failed" | "created" | "settled";
+export type WaitState =
+  | "running"
+  | "stopped"
+  | "suspended"
+  | "destroyed"
+  | "failed"
+  | "created"
+  | "restarting"
+  | "settled";
 
 /** A port of the app, and what the proxy does about it. */
 export interface ServiceConfig {
@@ -142,6 +167,8 @@ export interface Machine {
   last_boot: { kind: "resume" | "cold"; reason: string; at: string; duration_ms: number } | null;
   /** The app asked not to be put to sleep for being idle. */
   keep_awake: { until: string; reason: string } | null;
+  /** How the app last ended by itself, and when it is started again; null while it runs, or when nothing went wrong. */
+  crash: Crash | null;
   private_address: string;
   created_at: string;
   updated_at: string;

@@ -20,6 +20,19 @@ function named<T extends TSchema>(name: string, _schema: T) {
 const state = Type.Unsafe<(typeof STATES)[number]>({ type: "string", enum: [...STATES] });
 const config = named("MachineConfig", MachineConfig);
 
+const Crash = Type.Object(
+  {
+    at: time,
+    reason: Type.String({ description: "how the app ended, e.g. `the app exited with code 1`" }),
+    exit_code: nullable(Type.Integer({ description: "null when the virtual machine vanished" })),
+    at_start: Type.Boolean({ description: "it ended before it listened on its ports" }),
+    attempt: Type.Integer({ description: "the start that follows, counted from 1" }),
+    max_attempts: Type.Integer({ description: "the restart policy's `max_retries`" }),
+    retry_at: nullable(time),
+  },
+  closed,
+);
+
 const KeepAwake = Type.Object({ until: time, reason: Type.String() }, closed);
 
 const Machine = Type.Object(
@@ -60,6 +73,7 @@ const Machine = Type.Object(
       ),
     ),
     keep_awake: nullable(KeepAwake),
+    crash: nullable(Crash),
     private_address: Type.String(),
     created_at: time,
     updated_at: time,
@@ -279,7 +293,7 @@ export const WaitQuery = Type.Object(
     state: Type.Optional(
       Type.Union([Type.String(), Type.Array(Type.String())], {
         description:
-          "running (default; also `started`), stopped, suspended, destroyed, failed, created, or settled for any resting state; may repeat or be comma separated",
+          "running (default; also `started`), stopped, suspended, destroyed, failed, created, restarting, or settled for any resting state; may repeat or be comma separated",
       }),
     ),
     timeout: Type.Optional(Type.Integer({ minimum: 1, maximum: 300, description: "seconds; default: 60" })),

@@ -23,6 +23,8 @@ export function machineWire({ record, suspend, image, checks }: MachineView): Ma
     snapshot: snapshot && { created_at: snapshot.created_at, size_bytes: snapshot.size_bytes },
     last_boot: record.lastBoot,
     keep_awake: liveLease(record.keepAwake),
+    // An app that runs has recovered, for all that is known.
+    crash: record.state === "running" ? null : (record.crash ?? null),
     private_address: record.address,
     created_at: record.createdAt,
     updated_at: record.updatedAt,

@@ -81,12 +81,23 @@ export interface Vmm {
   release(): void;
 }
 
+/**
+ * The VMM was killed from outside while it started: by a person, or by the kernel of a host without memory. That says
+ * nothing about the machine, and trying again may work.
+ */
+export class VmmKilled extends Error {
+  override name = "VmmKilled";
+}
+
 export interface Hypervisor {
   /** What a snapshot taken now would record. */
   identity(): HypervisorIdentity;
-  /** Starts a guest from scratch, its CPUs running. A process that was started is gone when this rejects. */
+  /**
+   * Starts a guest from scratch, its CPUs running. A process that was started is gone when this rejects; with
+   * {@link VmmKilled} when somebody else ended it.
+   */
   boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm>;
-  /** Loads `deviceState` over the memory file; the guest is paused, and its memory file unchanged until `run`. */
+  /** Loads `deviceState` over the memory file; the guest is paused, and its memory file unchanged until `run`. Rejects as `boot`. */
   restore(spec: VmmSpec, deviceState: string, signal: AbortSignal): Promise<Vmm>;
   /** The VMMs of this platform that are alive now, whoever started them. */
   find(): Promise<VmmRef[]>;

@@ -7,9 +7,10 @@ import { HibernautError } from "../errors.ts";
 import { GuestAgent, type GuestExit } from "../guest/agent.ts";
 import type { GuestCommand } from "../guest/command.ts";
 import type { CommandSpec } from "../guest/streams.ts";
-import type { Vmm, VmmRef } from "../hypervisor/contract.ts";
+import { type Vmm, VmmKilled, type VmmRef } from "../hypervisor/contract.ts";
 import { capital, messageOf } from "../text.ts";
 import type { MachineDependencies } from "./dependencies.ts";
+import { backOff } from "./effects/back-off.ts";
 import { boot } from "./effects/boot.ts";
 import { capture } from "./effects/capture.ts";
 import { type EffectContext, type EffectResult, type LiveGuest, within } from "./effects/context.ts";
@@ -30,11 +31,12 @@ import { MachineLog } from "./logs/machine-log.ts";
 import { sentenceOf } from "./logs/sentences.ts";
 import { observe, takeOver } from "./recover.ts";
 import { planRecovery } from "./recovery.ts";
-import { describeExit, hasFailed, restartDelay, restartsInARow } from "./restart.ts";
+import { afterEnd, describeExit } from "./restart.ts";
 import { isResting, type KeepAwake, type MachineEvent, type MachineRecord, type PendingUpdate } from "./types.ts";
 
 const EFFECTS: Record<Exclude<Effect, "cancel_capture">, (context: EffectContext) => Promise<EffectResult>> = {
   boot,
+  back_off: backOff,
   capture,
   halt,
   apply_update: applyUpdate,
@@ -43,6 +45,7 @@ const EFFECTS: Record<Exclude<Effect, "cancel_capture">, (context: EffectContext
 /** What an effect reports that failed in a way it did not foresee. */
 const FAILED_OUTCOME: Record<keyof typeof EFFECTS, Outcome> = {
   boot: "start_failed",
+  back_off: "retry",
   capture: "lost",
   halt: "halt_failed",
   apply_update: "update_failed",
@@ -61,6 +64,17 @@ interface Task {
 }
 
 export type ChangeListener = (record: MachineRecord) => void;
+
+/** What belongs to a command. */
+export interface CommandOptions {
+  force?: boolean;
+  pending?: PendingUpdate;
+  details?: Record<string, unknown>;
+  /** A request at the proxy asked, nobody who looks after the machine: its restarts go on counting. */
+  unattended?: boolean;
+  /** May refuse after the table agreed to a move. */
+  check?(): void;
+}
 
 export class MachineController {
   readonly #deps: MachineDependencies;
@@ -107,10 +121,7 @@ export class MachineController {
    * Decides, stores and begins. Throws what the lifecycle refuses; returns as soon as the intent
    * is stored. `check` may refuse after the table agreed to a move.
    */
-  command(
-    command: Command,
-    options: { force?: boolean; pending?: PendingUpdate; details?: Record<string, unknown>; check?(): void } = {},
-  ): void {
+  command(command: Command, options: CommandOptions = {}): void {
     const { state, id } = this.#record;
     const answer = transition(state, command, { goal: this.#record.goal, force: options.force });
     if (answer.kind === "refuse") {
@@ -118,10 +129,17 @@ export class MachineController {
     }
     if (answer.kind === "move") options.check?.();
     const patch: Partial<MachineRecord> = {};
+    if (command !== "suspend") patch.crash = null;
     // Someone takes care of the machine: what it failed at before does not count any more.
-    if (command !== "suspend") patch.restarts = 0;
+    if (command !== "suspend" && options.unattended !== true) patch.restarts = 0;
     if (command === "update" && options.pending !== undefined) patch.pending = options.pending;
+    const crashed = (this.#record.crash ?? null) !== null;
     this.#apply(command, answer, patch, options.details ?? {});
+    // It is on its way already, and from now on at somebody's wish.
+    if (crashed && (this.#record.crash ?? null) !== null && command !== "suspend") {
+      this.#patch(patch);
+      this.#tell();
+    }
   }
 
   /**
@@ -170,7 +188,7 @@ export class MachineController {
   /** Stores, or with null ends, the app's wish not to be put to sleep. */
   keepAwake(lease: KeepAwake | null): void {
     this.#patch({ keepAwake: lease });
-    for (const listener of [...this.#listeners]) listener(this.#record);
+    this.#tell();
   }
 
   /** Settles when nothing is under way. */
@@ -215,6 +233,7 @@ export class MachineController {
   /** Lets go of the guest, which runs on, once what is under way is done. */
   async close(): Promise<void> {
     this.#closed = true;
+    if (this.#record.state === "restarting") this.#forgetTask();
     await this.settled();
     this.inside.streams.reset("the platform is shutting down");
     this.#live?.agent.close();
@@ -250,14 +269,31 @@ export class MachineController {
     // Nothing is left that the guest's ends of the streams could go on in.
     if (this.#live === undefined && this.#record.snapshot === null) this.inside.streams.reset("the machine ended");
     if (answer.effect === "cancel_capture") this.#task?.abort.abort(new Error("a start was asked for"));
-    else if (answer.effect !== undefined) this.#launch(answer.effect);
-    if (from !== to) for (const listener of [...this.#listeners]) listener(this.#record);
+    else if (answer.effect !== undefined) this.#launch(answer.effect, { patient: from === "stopping" });
+    if (from !== to) this.#tell();
   }
 
-  /** Queues an effect behind the one under way, which is told to end. */
-  #launch(effect: keyof typeof EFFECTS): void {
+  #tell(): void {
+    for (const listener of [...this.#listeners]) listener(this.#record);
+  }
+
+  /** Ends what is under way without a word about its outcome: the next platform begins it again. */
+  #forgetTask(): void {
+    const task = this.#task;
+    this.#task = undefined;
+    task?.abort.abort(new Error("the platform is shutting down"));
+  }
+
+  /**
+   * Queues an effect behind the one under way, which is told to end. An update is `patient` with a stop: the app keeps
+   * the time that it was given, and its volumes are unmounted.
+   */
+  #launch(effect: keyof typeof EFFECTS, { patient = false } = {}): void {
+    // A platform that is shutting down leaves the wait to the next one.
+    if (effect === "back_off" && this.#closed) return;
     const previous = this.#task;
-    previous?.abort.abort(new Error(`${effect.replace("_", " ")} was asked for`));
+    if (!(patient && effect === "apply_update"))
+      previous?.abort.abort(new Error(`${effect.replace("_", " ")} was asked for`));
     const task: Task = { abort: new AbortController(), done: Promise.resolve() };
     this.#task = task;
     task.done = this.#run(task, effect, previous?.done);
@@ -305,23 +341,20 @@ export class MachineController {
 
   #finish(result: EffectResult): void {
     let { outcome, patch = {}, details = {} } = result;
-    const { state, goal, pending, config } = this.#record;
-    const ended = outcome === "app_ended" || outcome === "lost";
-    if (ended) {
-      const failed = outcome === "lost" || (this.#exitValue !== undefined && hasFailed(this.#exitValue));
+    const { state, goal, pending } = this.#record;
+    if (outcome === "app_ended" || outcome === "lost") {
+      const exit = outcome === "lost" ? undefined : this.#exitValue;
       const reason =
         this.#exitValue === undefined
           ? String(result.details?.reason ?? "the virtual machine ended")
           : describeExit(this.#exitValue);
-      patch = { ...patch, stateReason: reason, ...(outcome === "lost" && { coldReason: "vmm_lost" }) };
-      if (this.#exitValue !== undefined) details = { ...this.#exitValue, reason, ...details };
       // An app that ended before it was ready brings the boot that it ended in.
-      const lastBoot = patch.lastBoot ?? this.#record.lastBoot;
-      const ranForMs = lastBoot === null ? 0 : Date.now() - Date.parse(lastBoot.at);
-      const restarts = restartsInARow(this.#record.restarts, ranForMs);
-      if (!this.#closed && restartDelay(config, restarts, { failed }) !== null) {
+      const { restarts, crash } = afterEnd({ ...this.#record, ...patch }, { exit, reason, at: new Date() });
+      patch = { ...patch, stateReason: reason, restarts, crash, ...(outcome === "lost" && { coldReason: "vmm_lost" }) };
+      if (this.#exitValue !== undefined) details = { ...this.#exitValue, reason, ...details };
+      if (crash !== null && crash.retry_at !== null) {
         outcome = outcome === "lost" ? "lost_restarts" : "app_restarts";
-        patch = { ...patch, restarts: restarts + 1 };
+        details = { ...details, attempt: crash.attempt, max_attempts: crash.max_attempts };
       }
     }
     const answer = transition(state, outcome, { goal, from: pending?.from });
@@ -408,8 +441,12 @@ export class MachineController {
       agent.onExit = (exit) => this.#appEnded(exit);
       this.#live = { vmm, agent };
     } catch (error) {
+      const gone = await vmm.state().then(
+        () => false,
+        () => true,
+      );
       await vmm.kill();
-      throw error;
+      throw gone ? new VmmKilled(messageOf(error)) : error;
     }
     vmm.onStalled = (reason) => this.#stalled(vmm, reason);
     void vmm.exited.then(() => this.#vmmEnded(vmm));

@@ -3,7 +3,7 @@
  * platform decides about states.
  */
 import type { ErrorCode } from "../errors.ts";
-import { type MachineState, type RestingState, STATES } from "./types.ts";
+import { type Goal, type MachineState, type RestingState, STATES } from "./types.ts";
 
 /** What someone asks for. */
 export const COMMANDS = ["start", "suspend", "stop", "restart", "update", "destroy"] as const;
@@ -26,6 +26,8 @@ export const OUTCOMES = [
   /** The virtual machine vanished; likewise. */
   "lost",
   "lost_restarts",
+  /** The wait before the next start by the restart policy is over. */
+  "retry",
 ] as const;
 
 export type Command = (typeof COMMANDS)[number];
@@ -33,17 +35,17 @@ export type Outcome = (typeof OUTCOMES)[number];
 export type LifecycleEvent = Command | Outcome;
 
 /** Work that follows a transition; each kind is one function of the controller. */
-export type Effect = "boot" | "capture" | "cancel_capture" | "halt" | "apply_update" | "remove";
+export type Effect = "boot" | "back_off" | "capture" | "cancel_capture" | "halt" | "apply_update" | "remove";
 
 export type Transition =
-  | { kind: "move"; to: MachineState; goal: "running" | null; effect?: Effect }
+  | { kind: "move"; to: MachineState; goal: Goal; effect?: Effect }
   /** Accepted, but the state does not change: it is there already, or on its way. */
-  | { kind: "stay"; goal: "running" | null; effect?: Effect }
+  | { kind: "stay"; goal: Goal; effect?: Effect }
   | { kind: "refuse"; code: ErrorCode; reason: string };
 
 /** What the table's answer may depend on besides state and event. */
 export interface LifecycleContext {
-  goal: "running" | null;
+  goal: Goal;
   /** Where an update started. */
   from?: RestingState | undefined;
   force?: boolean | undefined;
@@ -52,10 +54,10 @@ export interface LifecycleContext {
 type Rule = (context: LifecycleContext) => Transition;
 type Row = Partial<Record<LifecycleEvent, Rule>>;
 
-const move = (to: MachineState, effect?: Effect, goal: "running" | null = null): Rule => {
+const move = (to: MachineState, effect?: Effect, goal: Goal = null): Rule => {
   return () => ({ kind: "move", to, goal, ...(effect && { effect }) });
 };
-const stay = (goal?: "running" | null, effect?: Effect): Rule => {
+const stay = (goal?: Goal, effect?: Effect): Rule => {
   return (context) => ({ kind: "stay", goal: goal === undefined ? context.goal : goal, ...(effect && { effect }) });
 };
 const refuse = (code: ErrorCode, reason: string): Rule => {
@@ -75,6 +77,10 @@ const forced = (rule: Rule): Rule => {
 
 const boot = move("starting", "boot");
 const remove = move("destroying", "remove");
+const update = move("updating", "apply_update");
+const backOff = move("restarting", "back_off");
+/** The app ended and will be started again, once what is left of its guest is gone. */
+const restart = move("stopping", "halt", "restarting");
 const notRunning = refuse("failed_precondition", "only a running machine can be suspended");
 const busy = (what: string) => refuse("aborted", `it is being ${what}; wait until that is done and try again`);
 
@@ -84,7 +90,7 @@ const TABLE: Record<MachineState, Row> = {
     restart: boot,
     stop: refuse("failed_precondition", "it has never run"),
     suspend: notRunning,
-    update: move("updating", "apply_update"),
+    update,
     destroy: remove,
   },
   starting: {
@@ -92,24 +98,24 @@ const TABLE: Record<MachineState, Row> = {
     restart: stay(),
     suspend: refuse("failed_precondition", "it is still starting; wait for running"),
     stop: move("stopping", "halt"),
-    update: busy("started"),
+    update,
     destroy: forced(remove),
     started: move("running"),
     start_failed: move("failed"),
     app_ended: move("stopping", "halt"),
-    app_restarts: move("stopping", "halt", "running"),
+    app_restarts: restart,
   },
   running: {
     start: stay(),
     suspend: move("suspending", "capture"),
     stop: move("stopping", "halt"),
     restart: move("stopping", "halt", "running"),
-    update: move("updating", "apply_update"),
+    update,
     destroy: forced(remove),
     app_ended: move("stopping", "halt"),
-    app_restarts: move("stopping", "halt", "running"),
+    app_restarts: restart,
     lost: move("failed"),
-    lost_restarts: boot,
+    lost_restarts: backOff,
   },
   suspending: {
     start: stay("running", "cancel_capture"),
@@ -123,14 +129,14 @@ const TABLE: Record<MachineState, Row> = {
     capture_cancelled: move("running"),
     capture_failed: move("running"),
     lost: move("failed"),
-    lost_restarts: boot,
+    lost_restarts: backOff,
   },
   suspended: {
     start: boot,
     suspend: stay(),
     stop: move("stopping", "halt"),
     restart: move("stopping", "halt", "running"),
-    update: move("updating", "apply_update"),
+    update,
     destroy: remove,
   },
   stopping: {
@@ -138,9 +144,9 @@ const TABLE: Record<MachineState, Row> = {
     restart: stay("running"),
     suspend: notRunning,
     stop: stay(null),
-    update: busy("stopped"),
+    update, // begins once the stop is done
     destroy: remove,
-    halted: restOrStart("stopped"),
+    halted: (context) => (context.goal === "restarting" ? backOff : restOrStart("stopped"))(context),
     halt_failed: move("failed"),
   },
   stopped: {
@@ -148,7 +154,7 @@ const TABLE: Record<MachineState, Row> = {
     restart: boot,
     suspend: notRunning,
     stop: stay(),
-    update: move("updating", "apply_update"),
+    update,
     destroy: remove,
   },
   failed: {
@@ -156,8 +162,17 @@ const TABLE: Record<MachineState, Row> = {
     restart: boot,
     suspend: notRunning,
     stop: move("stopping", "halt"),
-    update: move("updating", "apply_update"),
+    update,
     destroy: remove,
+  },
+  restarting: {
+    start: boot,
+    restart: boot,
+    suspend: notRunning,
+    stop: move("stopping", "halt"),
+    update,
+    destroy: remove,
+    retry: boot,
   },
   updating: {
     start: stay("running"),
@@ -202,7 +217,7 @@ export function listedMoves(): Set<string> {
   const froms: (RestingState | undefined)[] = [undefined, "created", "running", "suspended", "stopped", "failed"];
   for (const state of STATES) {
     for (const rule of Object.values(TABLE[state])) {
-      for (const goal of [null, "running"] as const) {
+      for (const goal of [null, "running", "restarting"] as const) {
         for (const from of froms) {
           const answer = rule({ goal, from, force: true });
           if (answer.kind === "move") moves.add(`${state}>${answer.to}`);

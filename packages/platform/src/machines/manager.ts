@@ -14,6 +14,7 @@ import type { InsideListener } from "./inside.ts";
 import { type LogSource, readLogs } from "./logs/follow.ts";
 import type { LogQuery } from "./logs/query.ts";
 import { sentenceOf } from "./logs/sentences.ts";
+import { restAfterUpdate } from "./restart.ts";
 import { changeSecrets } from "./secrets.ts";
 import type { LogBlocks, MachineService, MachineView, SecretsEffect, WaitTarget } from "./service.ts";
 import type {
@@ -24,7 +25,6 @@ import type {
   MachineRecord,
   MachineState,
   ReleaseRecord,
-  RestingState,
 } from "./types.ts";
 import type { HeldMounts } from "../volumes/contract.ts";
 import { waitFor, type WaitOptions } from "./waiting.ts";
@@ -171,16 +171,16 @@ export class MachineManager implements MachineService {
       version: newUlid(),
       imageDigest: image?.digest ?? record.imageDigest,
       bundleVersion: this.#deps.bundles.current.version,
-      from: controller.record.state as RestingState,
+      from: restAfterUpdate(controller.record),
     };
     controller.command("update", { pending });
     return this.#view(controller.record);
   }
 
-  start(app: string, id: string, details: Record<string, unknown> = {}): { previousState: MachineState } {
+  start(app: string, id: string, { by }: { by?: "proxy" } = {}): { previousState: MachineState } {
     const controller = this.#find(app, id);
     const previousState = controller.record.state;
-    controller.command("start", { details });
+    controller.command("start", { details: by === undefined ? {} : { by }, unattended: by === "proxy" });
     return { previousState };
   }
 

@@ -56,6 +56,8 @@ export function planRecovery(recorded: Recorded, { vmm, published }: Observed): 
       return { vmm: "none", keep: null, next: effect("boot"), reason: "start made again" };
     case "suspending":
       return planSuspending(recorded.capturing, vmm, published);
+    case "restarting":
+      return { vmm: end, keep: snapshot, next: effect("back_off"), reason: "restart is due" };
     case "stopping":
       return { vmm: alive ? goOn : "none", keep: null, next: effect("halt"), reason: "stop goes on" };
     case "updating":

@@ -1,6 +1,7 @@
-/** What happens when the app ends by itself: a pure rule. */
+/** What happens when an app ends by itself: pure rules. */
 import type { GuestExit } from "../guest/agent.ts";
 import type { MachineConfig } from "./config.ts";
+import type { Crash, MachineRecord, RestingState } from "./types.ts";
 
 const DEFAULT_POLICY = "on-failure";
 const DEFAULT_MAX_RETRIES = 10;
@@ -9,18 +10,67 @@ const FIRST_DELAY_MS = 250;
 const LONGEST_DELAY_MS = 30_000;
 /** An app that ran this long works: its next failure is a new one. */
 const HEALTHY_MS = 60_000;
+/** One failure of an app that ran may be an accident; an app that fails again right after its restart is broken. */
+const KNOWN_AFTER_ATTEMPTS = 2;
+
+/** How an app, or its virtual machine, ended. */
+export interface End {
+  /** Undefined when the virtual machine vanished. */
+  exit: GuestExit | undefined;
+  /** For people. */
+  reason: string;
+  at: Date;
+}
 
 /** How long to wait before the next start, in milliseconds, or null for no restart. `retries` counts restarts in a row. */
 export function restartDelay(config: MachineConfig, retries: number, ended: { failed: boolean }): number | null {
   const policy = config.restart?.policy ?? DEFAULT_POLICY;
   const wanted = policy === "always" || (policy === "on-failure" && ended.failed);
-  if (!wanted || retries >= (config.restart?.max_retries ?? DEFAULT_MAX_RETRIES)) return null;
+  if (!wanted || retries >= maxRetries(config)) return null;
   return Math.min(FIRST_DELAY_MS * 2 ** retries, LONGEST_DELAY_MS);
 }
 
 /** How many restarts there were in a row, now that the app has ended after running this long. */
 export function restartsInARow(restarts: number, ranForMs: number): number {
   return ranForMs >= HEALTHY_MS ? 0 : restarts;
+}
+
+/**
+ * What the record says once its app has ended by itself. There is no crash when the app ended well and is not
+ * started again; `crash.retry_at` is null when it failed and the policy gives it no further attempt.
+ */
+export function afterEnd(
+  { config, state, restarts: before, lastBoot }: Pick<MachineRecord, "config" | "state" | "restarts" | "lastBoot">,
+  { exit, reason, at }: End,
+): { restarts: number; crash: Crash | null } {
+  const ranForMs = lastBoot === null ? 0 : at.getTime() - Date.parse(lastBoot.at);
+  const restarts = restartsInARow(before, ranForMs);
+  const failed = exit === undefined || hasFailed(exit);
+  const delayMs = restartDelay(config, restarts, { failed });
+  const again = delayMs !== null;
+  if (!failed && !again) return { restarts, crash: null };
+  const crash: Crash = {
+    at: at.toISOString(),
+    reason,
+    exit_code: exit?.code ?? null,
+    at_start: state === "starting",
+    attempt: again ? restarts + 1 : restarts,
+    max_attempts: maxRetries(config),
+    retry_at: again ? new Date(at.getTime() + delayMs).toISOString() : null,
+  };
+  return { restarts: again ? restarts + 1 : restarts, crash };
+}
+
+/** Whether the app is broken rather than unlucky: a request that waited for it would wait in vain. */
+export function isKnownToCrash({ at_start: atStart, attempt }: Crash): boolean {
+  return atStart || attempt >= KNOWN_AFTER_ATTEMPTS;
+}
+
+/** Where a machine rests after an update: one that runs, was meant to, or failed, comes up with the new version. */
+export function restAfterUpdate({ state, goal, crash }: Pick<MachineRecord, "state" | "goal" | "crash">): RestingState {
+  const meantToRun = state === "starting" || state === "restarting" || state === "failed" || goal !== null;
+  if (meantToRun || (crash ?? null) !== null) return "running";
+  return state === "stopping" ? "stopped" : (state as RestingState);
 }
 
 export function hasFailed(exit: GuestExit): boolean {
@@ -32,4 +82,8 @@ export function describeExit(exit: GuestExit): string {
   if (exit.oom) return "the app was killed: out of memory";
   if (exit.signal !== 0) return `the app was ended by signal ${exit.signal}`;
   return `the app exited with code ${exit.code}`;
+}
+
+function maxRetries(config: MachineConfig): number {
+  return config.restart?.max_retries ?? DEFAULT_MAX_RETRIES;
 }

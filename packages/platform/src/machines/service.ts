@@ -15,10 +15,11 @@ import type {
   MachineRecord,
   MachineState,
   ReleaseRecord,
+  RestingState,
 } from "./types.ts";
 
 /** States that `wait` can wait for; `settled` is any resting state. */
-export type WaitTarget = "running" | "stopped" | "suspended" | "destroyed" | "failed" | "created" | "settled";
+export type WaitTarget = RestingState | "destroyed" | "settled";
 
 /** What one check of a machine last found. */
 export interface CheckResult {
@@ -68,8 +69,8 @@ export interface MachineService {
   events(app: string, id: string, limit: number): MachineEvent[];
   /** A full new configuration; without one, the machine moves to the current guest bundle and nothing else changes. */
   update(app: string, id: string, config?: MachineConfig): Promise<MachineView>;
-  /** `details` go into the machine's history, e.g. who asked. */
-  start(app: string, id: string, details?: Record<string, unknown>): { previousState: MachineState };
+  /** Started `by` the proxy for a request, an app that keeps crashing does not get all its retries anew. */
+  start(app: string, id: string, options?: { by?: "proxy" }): { previousState: MachineState };
   suspend(app: string, id: string): void;
   stop(app: string, id: string): void;
   restart(app: string, id: string): void;

@@ -1,7 +1,8 @@
 /** The nouns of the machines module. */
 import type { MachineConfig } from "./config.ts";
 
-export const RESTING_STATES = ["created", "running", "suspended", "stopped", "failed"] as const;
+/** `restarting` rests between the end of its app and the next start that the restart policy gives it. */
+export const RESTING_STATES = ["created", "running", "suspended", "stopped", "failed", "restarting"] as const;
 export const PASSING_STATES = ["starting", "suspending", "stopping", "updating", "destroying"] as const;
 export const STATES = [...RESTING_STATES, ...PASSING_STATES, "destroyed"] as const;
 
@@ -31,6 +32,25 @@ export interface LastBoot {
   duration_ms: number;
 }
 
+/** What a passing state is followed by, when it is not its usual end. */
+export type Goal = "running" | "restarting" | null;
+
+/** How an app last ended by itself, and what follows. Kept until somebody takes care of the machine, or it slept. */
+export interface Crash {
+  at: string;
+  /** For people: `the app exited with code 1`. */
+  reason: string;
+  /** Null when the virtual machine vanished. */
+  exit_code: number | null;
+  /** It ended before it listened on its ports. */
+  at_start: boolean;
+  /** The next start is this attempt (from 1) of at most `max_attempts`. */
+  attempt: number;
+  max_attempts: number;
+  /** When that start is due, RFC 3339; null when the restart policy gives it none. */
+  retry_at: string | null;
+}
+
 /** What an update will change, stored before it is carried out. */
 export interface PendingUpdate {
   config: MachineConfig;
@@ -58,7 +78,7 @@ export interface MachineRecord {
   name: string;
   state: MachineState;
   /** What the passing state will be followed by, when it is not its usual end. */
-  goal: "running" | null;
+  goal: Goal;
   region: string;
   /** A ULID that changes with every update. */
   version: string;
@@ -81,6 +101,8 @@ export interface MachineRecord {
   keepAwake?: KeepAwake | null;
   /** Starts in a row by the restart policy. */
   restarts: number;
+  /** Absent or null when the app has not ended by itself. */
+  crash?: Crash | null;
   createdAt: string;
   updatedAt: string;
 }

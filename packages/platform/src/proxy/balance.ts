@@ -11,6 +11,8 @@ export interface Candidate {
   autostart: boolean;
   /** Its checks let it take requests. */
   healthy: boolean;
+  /** Its app crashes again and again: it is neither waited for nor started by requests. */
+  crashing: boolean;
 }
 
 export interface Choice {
@@ -23,7 +25,7 @@ export interface Choice {
 }
 
 /** States from which a machine comes to run by itself, or because it was asked to already. */
-const ON_ITS_WAY: ReadonlySet<MachineState> = new Set(["starting", "updating"]);
+const ON_ITS_WAY: ReadonlySet<MachineState> = new Set(["starting", "restarting", "updating"]);
 /** Cheapest first. A machine that is being suspended only has to be told to go on. */
 const WAKE_ORDER: readonly MachineState[] = ["suspending", "suspended", "stopped", "created", "stopping"];
 
@@ -36,7 +38,7 @@ export function choose(machines: readonly Candidate[]): Choice {
   if (underSoft !== undefined) return { send: underSoft.id, wake: undefined, hope: true };
   const underHard = leastLoaded(machines, "hardLimit");
   const up = machines.some((machine) => machine.state === "running");
-  const coming = machines.some((machine) => ON_ITS_WAY.has(machine.state));
+  const coming = machines.some((machine) => ON_ITS_WAY.has(machine.state) && !machine.crashing);
   const wake = coming ? undefined : nextToWake(machines);
   return {
     send: underHard?.id,
@@ -59,6 +61,8 @@ function leastLoaded(machines: readonly Candidate[], limit: "softLimit" | "hardL
 }
 
 function nextToWake(machines: readonly Candidate[]): Candidate | undefined {
-  const asleep = machines.filter((machine) => machine.autostart && WAKE_ORDER.includes(machine.state));
+  const asleep = machines.filter(
+    (machine) => machine.autostart && !machine.crashing && WAKE_ORDER.includes(machine.state),
+  );
   return asleep.toSorted((a, b) => WAKE_ORDER.indexOf(a.state) - WAKE_ORDER.indexOf(b.state))[0];
 }

@@ -6,8 +6,11 @@ import { MachineLoad } from "./load.ts";
 import type { Policy } from "./policy.ts";
 import type { TableMachine } from "./table.ts";
 
-/** A machine that failed is given a rest before a request starts it again. */
+/** A machine that failed, or whose app crashed and is not started again, rests before a request starts it. */
 export const FAILED_REST_MS = 10_000;
+
+/** States in which an app that is known to crash is between two attempts of its restart policy, or in one. */
+const CRASH_LOOP: ReadonlySet<MachineState> = new Set(["starting", "stopping", "restarting"]);
 
 const RUNNING: Wake = { kind: "running", durationMs: 0 };
 
@@ -45,7 +48,26 @@ export class Entry implements Candidate {
   get state(): MachineState {
     const { state } = this.machine;
     if (state === "running" && this.draining) return "suspending";
-    return state === "failed" && this.#now() - this.failedAt >= FAILED_REST_MS ? "stopped" : state;
+    return state === "failed" && this.#rested >= FAILED_REST_MS ? "stopped" : state;
+  }
+
+  get crashing(): boolean {
+    const { crash, state } = this.machine;
+    if (crash === null) return false;
+    return CRASH_LOOP.has(state) || (state === "stopped" && this.#rested < FAILED_REST_MS);
+  }
+
+  /** In how many seconds a request may find it better. */
+  retryAfterS(wallMs = Date.now()): number {
+    const { crash } = this.machine;
+    const due = crash?.retryAt ?? null;
+    const leftMs = due === null ? FAILED_REST_MS - this.#rested : Date.parse(due) - wallMs;
+    return Math.max(1, Math.ceil(leftMs / 1000));
+  }
+
+  /** Since it failed, in milliseconds. */
+  get #rested(): number {
+    return this.#now() - this.failedAt;
   }
 
   get load(): number {

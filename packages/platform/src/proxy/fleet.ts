@@ -154,6 +154,8 @@ export class Fleet implements Director {
   }
 
   #hopeless(app: string, entries: readonly Entry[]): ProxyRefusal {
+    const crashing = entries.find((entry) => entry.crashing);
+    if (crashing !== undefined) return crashRefusal(app, crashing);
     const failed = entries.find(({ machine }) => machine.state === "failed");
     if (failed !== undefined) {
       const { id, reason } = failed.machine;
@@ -222,7 +224,7 @@ export class Fleet implements Director {
       } else {
         this.#options.onLeft?.(machine.id);
       }
-      if (machine.state === "failed") entry.failedAt = now;
+      if (machine.state === "failed" || machine.state === "stopped") entry.failedAt = now;
       if (this.#isNeeded(entry)) this.#wake(machine.id);
     }
     if (before !== undefined) return;
@@ -292,4 +294,13 @@ export class Fleet implements Director {
       });
     }, REPORT_MS).unref();
   }
+}
+
+function crashRefusal(app: string, entry: Entry): ProxyRefusal {
+  const { id, crash } = entry.machine;
+  const retryAfterS = entry.retryAfterS();
+  const next =
+    crash?.retryAt == null ? "It is not started again by itself." : `It is started again in ${retryAfterS} s.`;
+  const message = `App ${app} crashes: on machine ${id}, ${crash?.reason}. ${next} Its logs say more: hibernaut logs --app ${app}`;
+  return new ProxyRefusal(503, "app_crashed", message, { retryAfterS });
 }

@@ -5,6 +5,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../text.ts";
 import type { MachineService } from "../machines/service.ts";
+import { isKnownToCrash } from "../machines/restart.ts";
 import type { MachineRecord } from "../machines/types.ts";
 import { type IdleMachine, planSleep } from "./idle.ts";
 import { type Policy, policyOf } from "./policy.ts";
@@ -210,6 +211,10 @@ export class ProxyHub {
       lastBoot: record.lastBoot && { kind: record.lastBoot.kind, at: record.lastBoot.at },
       healthy: this.#options.isHealthy?.(record.id) ?? true,
       reason: record.stateReason,
+      crash:
+        record.crash && isKnownToCrash(record.crash)
+          ? { reason: record.crash.reason, retryAt: record.crash.retry_at }
+          : null,
       policy: policy === undefined ? null : toWire(policy),
     };
   }

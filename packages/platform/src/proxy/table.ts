@@ -13,6 +13,8 @@ export interface TableMachine {
   healthy: boolean;
   /** Why it is in its state, for the answer when it cannot be woken. */
   reason: string | null;
+  /** Its app is known to crash: a request that waited for it would wait in vain. `retryAt` is RFC 3339, null for never. */
+  crash: { reason: string; retryAt: string | null } | null;
   /** Null for a machine that offers nothing. */
   policy: WirePolicy | null;
 }

@@ -237,6 +237,53 @@ describe("waking", () => {
     expect((await acquire()).wake.kind).toBe("cold");
   });
 
+  describe("of an app that crashes at its start", () => {
+    const crashing = async (restart: MachineConfig["restart"] = {}) => {
+      const id = await asleep(await machine({}, { restart }), "stop");
+      world.host.crashing.add(id);
+      return id;
+    };
+
+    test("a request that waited is told as soon as it has crashed, the next at once, until it comes up", async () => {
+      const id = await crashing();
+      const told = { status: 503, code: "app_crashed", message: expect.stringMatching(/the app exited with code 1/) };
+      await expect(acquire()).rejects.toMatchObject(told);
+      await reach(id, "restarting");
+      await expect(acquire()).rejects.toMatchObject({ ...told, retryAfterS: 1 });
+      expect(state(id)).toBe("restarting");
+      expect(machines.events("shop", id, 100).filter(({ type }) => type === "start")).toHaveLength(1 + 1);
+      world.host.crashing.clear();
+      await reach(id, "running");
+      await turn();
+      expect((await acquire()).machineId).toBe(id);
+    });
+
+    test("once it was given up a request starts it again, after a rest", async () => {
+      const id = await crashing({ policy: "no" });
+      await expect(acquire()).rejects.toMatchObject({ status: 503, code: "app_crashed" });
+      await reach(id, "stopped");
+      await turn();
+      await expect(acquire()).rejects.toMatchObject({ status: 503, code: "app_crashed", retryAfterS: 10 });
+      world.host.crashing.clear();
+      now += 10_000;
+      expect((await acquire()).wake.kind).toBe("cold");
+    });
+
+    test("another machine of the app takes its requests", async () => {
+      await crashing();
+      const id = await machine();
+      expect((await acquire()).machineId).toBe(id);
+    });
+  });
+
+  test("an app that ran and then failed once is waited for", async () => {
+    const id = await machine();
+    world.host.guest(id)?.exit(1);
+    await reach(id, "restarting");
+    await turn();
+    expect((await acquire()).machineId).toBe(id);
+  });
+
   test("a full line refuses the next with 503, a long wait ends with 504, a client that leaves frees its place", async () => {
     proxies.push(newProxy({ maxHeld: 2, holdTimeoutMs: 300 }));
     const { fleet } = proxies[1] as { fleet: Fleet };

@@ -16,6 +16,7 @@ const machine = (id: string, state: MachineState, load = 0, more: Partial<Candid
   hardLimit: 20,
   autostart: true,
   healthy: true,
+  crashing: false,
   ...more,
 });
 
@@ -56,6 +57,17 @@ describe("balancing", () => {
       { wake: "b", hope: true },
     ],
     ["without autostart nothing is woken", [machine("a", "suspended", 0, { autostart: false })], { hope: false }],
+    [
+      "one whose app crashes is neither waited for nor woken",
+      [machine("a", "starting", 0, { crashing: true }), machine("b", "stopped", 0, { crashing: true })],
+      { hope: false },
+    ],
+    [
+      "another one is woken in its place",
+      [machine("a", "restarting", 0, { crashing: true }), machine("b", "stopped")],
+      { wake: "b", hope: true },
+    ],
+    ["one that is started again after its first failure is waited for", [machine("a", "restarting")], { hope: true }],
     ["a failed machine is no hope", [machine("a", "failed")], { hope: false }],
     ["no machine is no hope", [], { hope: false }],
   ])("%s", (_name, machines, { send, wake, hope }) => {
@@ -71,9 +83,10 @@ describe("balancing", () => {
       hardLimit: fc.integer({ min: 15, max: 25 }),
       autostart: fc.boolean(),
       healthy: fc.constant(true),
+      crashing: fc.boolean(),
     });
     fc.assert(
-      fc.property(fc.array(any, { maxLength: 8 }), (machines) => {
+      fc.property(fc.uniqueArray(any, { maxLength: 8, selector: ({ id }) => id }), (machines) => {
         const { send, wake } = choose(machines);
         const running = machines.filter(({ state }) => state === "running");
         const chosen = machines.find(({ id }) => id === send);
@@ -86,9 +99,9 @@ describe("balancing", () => {
           expect(running.every(({ load, hardLimit }) => load >= hardLimit)).toBe(true);
         }
         if (wake !== undefined) {
-          expect(machines.find(({ id }) => id === wake)?.autostart).toBe(true);
+          expect(machines.find(({ id }) => id === wake)).toMatchObject({ autostart: true, crashing: false });
           expect(running.every(({ load, softLimit }) => load >= softLimit)).toBe(true);
-          expect(machines.some(({ state }) => state === "starting")).toBe(false);
+          expect(machines.some(({ state, crashing }) => state === "starting" && !crashing)).toBe(false);
         }
       }),
     );

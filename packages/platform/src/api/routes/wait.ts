@@ -15,6 +15,7 @@ const TARGETS: ReadonlyMap<string, WaitTarget> = new Map([
   ["destroyed", "destroyed"],
   ["failed", "failed"],
   ["created", "created"],
+  ["restarting", "restarting"],
   ["settled", "settled"],
 ]);
 

@@ -5,7 +5,14 @@
 import { readFileSync } from "node:fs";
 import { open, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { type Duplex, duplexPair } from "node:stream";
-import type { Hypervisor, HypervisorIdentity, Vmm, VmmRef, VmmSpec } from "../contract.ts";
+import {
+  type Hypervisor,
+  type HypervisorIdentity,
+  type Vmm,
+  VmmKilled,
+  type VmmRef,
+  type VmmSpec,
+} from "../contract.ts";
 import { FakeGuest, type FakeGuestState } from "./guest.ts";
 
 /** Room in a memory file for the guest's state. */
@@ -38,8 +45,8 @@ export class FakeHost {
   readonly restored: string[] = [];
   /** Thrown by the next capture, boot or restore, once. */
   faults: { capture?: Error; boot?: Error; restore?: Error } = {};
-  /** Awaited in the middle of a capture or boot, to hold it there. */
-  hold: { capture?: Promise<void>; boot?: Promise<void> } = {};
+  /** Awaited in the middle of a capture, boot or restore, to hold it there. */
+  hold: { capture?: Promise<void>; boot?: Promise<void>; restore?: Promise<void> } = {};
   /** Machines whose app ends as soon as it is started. */
   readonly crashing = new Set<string>();
   #nextPid = 1;
@@ -180,6 +187,7 @@ export class FakeHypervisor implements Hypervisor {
     try {
       await this.#host.hold.boot;
       signal.throwIfAborted();
+      if (!this.#host.processes.has(process.ref.pid)) throw new VmmKilled("the fake was killed");
       this.#host.takeFault("boot");
     } catch (error) {
       this.#host.end(process.ref);
@@ -196,7 +204,9 @@ export class FakeHypervisor implements Hypervisor {
       if (!readFileSync(deviceState, "utf8").includes(spec.machineId))
         throw new Error("the device state is another machine's");
       const memory = await readFile(spec.memory);
+      await this.#host.hold.restore;
       signal.throwIfAborted();
+      if (!this.#host.processes.has(process.ref.pid)) throw new VmmKilled("the fake was killed");
       process.guest.pause();
       process.restoredFrom = deviceState;
       process.guest.state = JSON.parse(memory.toString("utf8", 0, STATE_BYTES)) as FakeGuestState;

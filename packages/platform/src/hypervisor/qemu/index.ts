@@ -6,10 +6,17 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { HibernautError } from "../../errors.ts";
 import { messageOf } from "../../text.ts";
-import type { Hypervisor, HypervisorIdentity, Vmm, VmmRef, VmmSpec } from "../contract.ts";
+import {
+  type Hypervisor,
+  type HypervisorIdentity,
+  type Vmm,
+  VmmKilled,
+  type VmmRef,
+  type VmmSpec,
+} from "../contract.ts";
 import { DEVICE_LAYOUT, MACHINE_TYPE, qemuArguments, socketPaths } from "./arguments.ts";
 import { readAhead } from "./hot-pages.ts";
-import { findProcesses, isAlive, killProcess, spawnDetached, watchExit } from "./process.ts";
+import { findProcesses, isAlive, killProcess, type Started, spawnDetached, watchExit } from "./process.ts";
 import { Qmp } from "./qmp.ts";
 import { QemuVmm } from "./vmm.ts";
 
@@ -45,22 +52,27 @@ export class QemuHypervisor implements Hypervisor {
 
   async boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm> {
     await makeMemoryFile(spec.memory, spec.memoryMb);
-    return this.#start(spec, {}, signal);
+    return (await this.#start(spec, {}, signal)).vmm;
   }
 
   async restore(spec: VmmSpec, deviceState: string, signal: AbortSignal): Promise<Vmm> {
     void readAhead(spec.memory, signal);
-    const vmm = await this.#startWith(deviceState, spec, signal);
+    const { vmm, started } = await this.#startWith(deviceState, spec, signal);
     try {
       await vmm.load(signal);
       return vmm;
     } catch (error) {
+      const killed = await wasKilled(started);
       await vmm.kill();
-      throw error;
+      throw killed ?? error;
     }
   }
 
-  async #startWith(deviceState: string, spec: VmmSpec, signal: AbortSignal): Promise<QemuVmm> {
+  async #startWith(
+    deviceState: string,
+    spec: VmmSpec,
+    signal: AbortSignal,
+  ): Promise<{ vmm: QemuVmm; started: Started }> {
     const state = await open(deviceState, "r");
     try {
       return await this.#start(spec, { state: state.fd }, signal);
@@ -88,33 +100,51 @@ export class QemuHypervisor implements Hypervisor {
   }
 
   /** Starts QEMU; with the `state` of an earlier guest, a descriptor, it waits until it is told to load that. */
-  async #start(spec: VmmSpec, { state }: { state?: number }, signal: AbortSignal): Promise<QemuVmm> {
+  async #start(
+    spec: VmmSpec,
+    { state }: { state?: number },
+    signal: AbortSignal,
+  ): Promise<{ vmm: QemuVmm; started: Started }> {
     const { qmp: path, agent } = socketPaths(spec.runDir);
     await Promise.all([rm(path, { force: true }), rm(agent, { force: true })]);
     const { accelerator, program } = this.#settings;
     const incoming = state !== undefined;
     const args = qemuArguments(spec, { accelerator, cpuModel: cpuModel(accelerator), incoming });
     signal.throwIfAborted();
-    const ref = await spawnDetached(program, args, { machineId: spec.machineId, log: spec.consoleLog, file: state });
+    const started = await spawnDetached(program, args, {
+      machineId: spec.machineId,
+      log: spec.consoleLog,
+      file: state,
+    });
+    const { ref } = started;
     // QEMU that refuses its arguments ends at once: do not wait for its socket then.
     const gone = new AbortController();
-    const started = new AbortController();
-    void watchExit(ref, started.signal).then(() => gone.abort(new Error("the process ended at once")));
+    const connected = new AbortController();
+    void watchExit(ref, connected.signal).then(() => gone.abort(new Error("the process ended at once")));
     const limit = AbortSignal.any([signal, AbortSignal.timeout(START_DEADLINE_MS), gone.signal]);
     try {
       const connection = await Qmp.connect(path, limit);
-      return new QemuVmm(ref, identityOf(connection.version, accelerator), connection, spec.runDir, spec.memory);
+      const identity = identityOf(connection.version, accelerator);
+      return { vmm: new QemuVmm(ref, identity, connection, spec.runDir, spec.memory), started };
     } catch (error) {
+      const killed = await wasKilled(started);
       await killProcess(ref);
       signal.throwIfAborted();
+      if (killed !== undefined) throw killed;
       throw new HibernautError(
         "unavailable",
         `QEMU did not start (${messageOf(error)}). Its own words are in ${spec.consoleLog}.`,
       );
     } finally {
-      started.abort();
+      connected.abort();
     }
   }
+}
+
+/** Ask before it is ended by us. SIGKILL is what people and the kernel's out-of-memory killer send; QEMU itself never. */
+async function wasKilled({ ref, ended }: Started): Promise<VmmKilled | undefined> {
+  if ((await isAlive(ref)) || (await ended) !== "SIGKILL") return undefined;
+  return new VmmKilled("QEMU was killed while the machine started; the host may be short of memory");
 }
 
 /**

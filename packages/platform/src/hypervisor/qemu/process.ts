@@ -25,6 +25,13 @@ export interface Detached {
   file?: number | undefined;
 }
 
+/** A process that was started. */
+export interface Started {
+  ref: VmmRef;
+  /** The signal that ended it, or null for none. Settles when it ends, as long as this process lives. */
+  ended: Promise<NodeJS.Signals | null>;
+}
+
 /**
  * Starts QEMU in its own session, so that it outlives this process.
  * Rejects with `unavailable` when the program cannot be run.
@@ -33,7 +40,7 @@ export async function spawnDetached(
   program: string,
   args: string[],
   { machineId, log, file }: Detached,
-): Promise<VmmRef> {
+): Promise<Started> {
   const output = openSync(log, "a", 0o600);
   try {
     const given = file === undefined ? [] : [file];
@@ -41,9 +48,12 @@ export async function spawnDetached(
     await once(child, "spawn").catch((error: Error) => {
       throw new HibernautError("unavailable", `${program} cannot be run: ${error.message}. Run \`hibernaut doctor\`.`);
     });
+    const ended = new Promise<NodeJS.Signals | null>((resolve) => {
+      child.once("exit", (_code, signal) => resolve(signal));
+    });
     child.unref();
     const pid = child.pid ?? 0;
-    return { machineId, pid, startTicks: (await startTicks(pid)) ?? "gone" };
+    return { ref: { machineId, pid, startTicks: (await startTicks(pid)) ?? "gone" }, ended };
   } finally {
     closeSync(output);
   }

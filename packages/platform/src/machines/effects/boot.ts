@@ -1,15 +1,13 @@
 /** Starting a machine: from its snapshot where there is one that fits, else from scratch. */
-import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError, isHibernautError } from "../../errors.ts";
 import type { GuestAgent } from "../../guest/agent.ts";
-import type { Vmm, VmmSpec } from "../../hypervisor/contract.ts";
+import { type Vmm, VmmKilled, type VmmSpec } from "../../hypervisor/contract.ts";
 import type { Image } from "../../images/contract.ts";
 import type { FittingSnapshot } from "../../snapshots/store.ts";
 import { messageOf } from "../../text.ts";
 import { freeAddress } from "../address.ts";
 import { guestSize, servicePorts } from "../config.ts";
 import { guestConfigOf } from "../environment.ts";
-import { restartDelay } from "../restart.ts";
 import type { LastBoot, MachineRecord, SnapshotRecord } from "../types.ts";
 import { type EffectContext, type EffectResult, originOf, within } from "./context.ts";
 import { runHooks } from "./hooks.ts";
@@ -18,6 +16,8 @@ import { runHooks } from "./hooks.ts";
 const LOST = "resume_lost";
 /** What stands in `coldReason` from the moment a snapshot is consumed until the next one is taken. */
 export const CONSUMED = "snapshot_consumed";
+/** A guest that was killed is started again within the same start: the third time it is no accident. */
+const MOST_TRIES = 3;
 
 export async function boot(context: EffectContext): Promise<EffectResult> {
   const { deps } = context;
@@ -26,19 +26,40 @@ export async function boot(context: EffectContext): Promise<EffectResult> {
     lastBoot: { kind, reason, at: new Date().toISOString(), duration_ms: Math.round(performance.now() - began) },
     stateReason: null,
   });
-  try {
-    await waitBeforeRestart(context);
-    if (context.live !== undefined) return told(await goOn(context, booted));
-    const resumed = await resume(context);
-    if ("after" in resumed) {
-      const { after, details } = resumed;
-      return told({ outcome: "started", patch: booted("resume", "snapshot"), details, after });
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return told(await bootOnce(context, booted));
+    } catch (error) {
+      const killed = !context.signal.aborted && (await wasKilled(context, error));
+      await context.kill();
+      const reason = messageOf(error);
+      if (!killed || tries === MOST_TRIES)
+        return { outcome: "start_failed", patch: { stateReason: reason }, details: { reason } };
+      deps.log.warn({ machine: context.record.id, reason, tries }, "a guest was killed while it started; trying again");
+      context.machineLog.platform("Its virtual machine was killed while it started; it is started again.");
     }
-    return told(await deps.bootSlots.run(() => coldStart(context, resumed.reason, booted), context.signal));
-  } catch (error) {
-    await context.kill();
-    return { outcome: "start_failed", patch: { stateReason: messageOf(error) }, details: { reason: messageOf(error) } };
   }
+}
+
+async function bootOnce(context: EffectContext, booted: Booted): Promise<EffectResult> {
+  if (context.live !== undefined) return goOn(context, booted);
+  const resumed = await resume(context);
+  if ("reason" in resumed)
+    return context.deps.bootSlots.run(() => coldStart(context, resumed.reason, booted), context.signal);
+  const { after, details } = resumed;
+  return { outcome: "started", patch: booted("resume", "snapshot"), details, after };
+}
+
+/** Whether the virtual machine is gone that we did not end: no fault of the start itself. */
+async function wasKilled({ live }: EffectContext, error: unknown): Promise<boolean> {
+  if (error instanceof VmmKilled) return true;
+  return (
+    live !== undefined &&
+    live.vmm.state().then(
+      () => false,
+      () => true,
+    )
+  );
 }
 
 /** The machine's history says how it was started and how long that took. */
@@ -49,11 +70,6 @@ function told(result: EffectResult): EffectResult {
 }
 
 type Booted = (kind: LastBoot["kind"], reason: string) => Partial<MachineRecord>;
-
-async function waitBeforeRestart({ record, signal }: EffectContext): Promise<void> {
-  if (record.restarts === 0) return;
-  await delay(restartDelay(record.config, record.restarts - 1, { failed: true }) ?? 0, undefined, { signal });
-}
 
 /** Tries the snapshot. Answers with the reason when the start has to be cold. */
 async function resume(
@@ -87,10 +103,12 @@ async function resume(
     if (failed !== undefined) deps.log.warn({ machine: record.id, reason: failed }, "the machine goes on all the same");
     return { after, details: { slept_ms: sleptMs, ...(failed !== undefined && { hooks: failed }) } };
   } catch (error) {
+    const killed = context.record.snapshot !== null && (await wasKilled(context, error));
     await context.kill();
-    // QEMU that cannot even be started (no memory, a port that is taken) says nothing about the
-    // snapshot: it is kept for the next start, and a cold start now would fail the same way.
+    // QEMU that cannot even be started (no memory, a port that is taken), or was killed before its guest ran, says
+    // nothing about the snapshot: it is kept for the next try, and a cold start now would fail the same way.
     if (context.signal.aborted || isHibernautError(error, "unavailable")) throw error;
+    if (killed) throw new VmmKilled(messageOf(error));
     const reason = `resume_failed: ${messageOf(error)}`;
     deps.log.warn({ machine: record.id, reason }, "a resume failed; starting cold");
     return useless(reason);

@@ -49,6 +49,9 @@ export async function capture(context: EffectContext): Promise<EffectResult> {
         capturing: null,
         coldReason: "",
         stateReason: null,
+        // It worked until it slept.
+        restarts: 0,
+        crash: null,
       },
       details: { size_bytes: size, ...durations, ...(unready !== undefined && { unready }) },
     };

@@ -25,6 +25,7 @@ const SENTENCES: Record<LifecycleEvent | "create", string> = {
   app_restarts: "The app ended and will be started again.",
   lost: "Its virtual machine is gone.",
   lost_restarts: "Its virtual machine is gone; it will be started again.",
+  retry: "It is started again.",
 };
 
 /**
