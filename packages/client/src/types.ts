@@ -156,6 +156,8 @@ export interface Machine {
   state: MachineState;
   /** The fault of `failed`, the exit of `stopped`. */
   state_reason: string | null;
+  /** Why no request reaches the app that runs: it listens on another port, or on loopback; null when one does. */
+  unreachable: string | null;
   region: string;
   version: string;
   config: MachineConfig;

@@ -48,7 +48,7 @@ enum frame_type {
   F_HELLO = 0x81,        /* see hello() in main.c */
   F_STARTED = 0x82,      /* u32 pid */
   F_START_FAILED = 0x83, /* u32 errno, text */
-  F_READY = 0x84,        /* every port asked for is listening */
+  F_READY = 0x84,        /* every port asked for is listening, and not for the machine itself alone */
   F_EXIT = 0x85,         /* u32 code, u32 signal, u8 killed for lack of memory */
   F_LOG = 0x86,          /* output of the app */
   F_QUIESCED = 0x87,      /* u64 the machine's wall clock in ns */
@@ -60,6 +60,8 @@ enum frame_type {
   F_EXEC_EXIT = 0x8d, /* u32 code, u32 signal, u8 0 = ended, 1 = killed at its time-out, 2 = never started; text */
   F_PRINTED = 0x8e,   /* u64 bytes that the app has printed up to here: what did not come as F_LOG is lost. Sent after a
                        * loss, as soon as there is room again, and before F_HELLO and F_AWOKEN */
+  F_LISTENING = 0x8f, /* where programs listen, see listening.h: each time that it changes until F_READY, and after F_HELLO
+                       * and F_AWOKEN */
 };
 
 struct frame {

@@ -18,6 +18,7 @@
 #include "frame.h"
 #include "group.h"
 #include "hooks.h"
+#include "listening.h"
 #include "outbox.h"
 #include "streams.h"
 #include "system.h"
@@ -51,6 +52,9 @@ static struct {
   bool gap;         /* output was dropped since the last F_PRINTED */
   uint64_t printed; /* bytes that the app wrote, those that were dropped among them */
   uint64_t kill_at, quiet_until, started_at, session;
+  struct listener listeners[LISTENERS_MAX]; /* as last told */
+  size_t listener_count;
+  bool listeners_told;
   const char *refused; /* the first fault in the configuration: it is never run in part */
   struct frame_reader reader;
   struct config config;
@@ -178,6 +182,7 @@ static void awake(const struct frame *frame) {
   put_u64(payload, system_wall_ns());
   payload[8] = hooks_exist(HOOKS_AFTER_RESUME);
   outbox_send(F_AWOKEN, 0, payload, sizeof payload);
+  agent.listeners_told = false;
   /* Now: once the app goes on, it takes the CPU that this needs. And the platform connects to it while we stir. */
   if (agent.peer) outbox_write(agent.port);
   if (error == 0 && frame->length > 16) error = system_add_entropy(frame->payload + 16, frame->length - 16);
@@ -190,6 +195,7 @@ static void hello(const struct frame *frame) {
   speak();
   send_printed();
   send_hello();
+  agent.listeners_told = false;
 }
 
 static void configure(const struct frame *frame) {
@@ -265,14 +271,24 @@ static void reap(void) {
   }
 }
 
+/* The platform says at once why an app cannot be reached, as soon as it knows where that listens. */
+static void tell_listeners(const struct listener *listeners, size_t count) {
+  static uint8_t payload[LISTENERS_MAX * LISTENER_BYTES];
+  size_t bytes = count * sizeof *listeners;
+  if (agent.listeners_told && count == agent.listener_count && memcmp(listeners, agent.listeners, bytes) == 0) return;
+  if (!outbox_send(F_LISTENING, 0, payload, listeners_write(listeners, count, payload))) return; /* next time */
+  memcpy(agent.listeners, listeners, bytes);
+  agent.listener_count = count;
+  agent.listeners_told = true;
+}
+
 static void look_for_ports(void) {
-  static char table[131072];
+  static struct listener listeners[LISTENERS_MAX];
   if (agent.phase != RUNNING || agent.ready) return;
-  for (size_t i = 0; i < agent.config.port_count; i++) {
-    uint16_t port = agent.config.ports[i];
-    if (!system_listening(system_read_file("/proc/net/tcp", table, sizeof table), port) &&
-        !system_listening(system_read_file("/proc/net/tcp6", table, sizeof table), port)) return;
-  }
+  size_t count = agent.config.port_count == 0 ? 0 : listeners_now(listeners, LISTENERS_MAX);
+  tell_listeners(listeners, count);
+  for (size_t i = 0; i < agent.config.port_count; i++)
+    if (!listeners_reach(listeners, count, agent.config.ports[i])) return;
   agent.ready = true;
   outbox_send(F_READY, 0, NULL, 0);
 }

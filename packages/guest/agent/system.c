@@ -282,14 +282,3 @@ uint64_t system_oom_kills(void) {
   const char *line = strstr(system_read_file("/proc/vmstat", text, sizeof text), "\noom_kill ");
   return line != NULL ? strtoull(line + 10, NULL, 10) : 0;
 }
-
-bool system_listening(const char *table, uint16_t port) {
-  char local[140];
-  unsigned state;
-  for (const char *line = strchr(table, '\n'); line != NULL && line[1] != '\0'; line = strchr(line + 1, '\n')) {
-    if (sscanf(line + 1, " %*[^:]: %139s %*s %x", local, &state) != 2 || state != 0x0a) continue;
-    const char *colon = strrchr(local, ':');
-    if (colon != NULL && strtoul(colon + 1, NULL, 16) == port) return true;
-  }
-  return false;
-}

@@ -42,7 +42,4 @@ uint64_t system_oom_kills(void);
 /* The text of a file cut to size - 1 bytes; "" when it cannot be read. */
 char *system_read_file(const char *path, char *out, size_t size);
 
-/* Whether a TCP socket listens on the port, in the text of /proc/net/tcp or tcp6. */
-bool system_listening(const char *table, uint16_t port);
-
 #endif

@@ -37,10 +37,10 @@ test("the agent compiles without a warning", async () => {
 }, 60_000);
 
 /** What streams are made of. */
-const STREAMS = "streams flow command connection outbox frame config spawn hooks user system".split(" ");
+const STREAMS = "streams flow command connection outbox frame config spawn hooks user system listening".split(" ");
 
 test.each([
-  ["frames, configuration, users and ports", "agent_test", "frame config user system", []],
+  ["frames, configuration, users and ports", "agent_test", "frame config user system listening", []],
   ["streams: connections, commands and their ends", "streams_test", STREAMS.join(" "), []],
   ["streams and the outbox under random frames", "streams_fuzz", STREAMS.join(" "), []],
   ["a resume", "awake_test", `app volumes ${STREAMS.join(" ")}`, ["-Wl,--wrap=ioctl,--wrap=clock_settime"]],

@@ -9,6 +9,7 @@
 #include "check.h"
 #include "config.h"
 #include "frame.h"
+#include "listening.h"
 #include "system.h"
 #include "user.h"
 
@@ -436,22 +437,50 @@ static const char TCP6[] =
     "   1: 0000000000000000FFFF00000F02000A:0BB8 0000000000000000FFFF00000202000A:D431 01 00000000:00000000 00:00000000 00000000  1000        0 24000 1 0000000000000000 20 4 30 10 -1\n";
 
 static void listening_ports(void) {
-  EXPECT(system_listening(TCP, 8080));
-  EXPECT(system_listening(TCP, 22));
-  EXPECT(!system_listening(TCP, 50000)); /* a connection, not a listener */
-  EXPECT(!system_listening(TCP, 443));   /* the other end's port */
-  EXPECT(!system_listening(TCP, 0));
-  EXPECT(system_listening(TCP6, 3000));
-  EXPECT(!system_listening(TCP6, 54321));
-  EXPECT(!system_listening("", 80));
-  EXPECT(!system_listening("only a headline", 80));
-  EXPECT(!system_listening("only a headline\n", 80));
+  struct listener found[4];
+  EXPECT(listeners_read(TCP, 4, found, 4) == 2); /* the third is a connection */
+  EXPECT(found[0].port == 8080 && found[0].address[0] == 127 && found[0].address[3] == 1);
+  EXPECT(listener_is_loopback(&found[0]));
+  EXPECT(!listeners_reach(found, 2, 8080)); /* by the machine itself alone */
+  EXPECT(listeners_reach(found, 2, 22));
+  EXPECT(!listeners_reach(found, 2, 443)); /* the other end's port */
+  EXPECT(!listeners_reach(found, 2, 0));
+  EXPECT(listeners_read(TCP, 4, found, 1) == 1);
+  EXPECT(listeners_read(TCP, 6, found, 4) == 0); /* addresses of another length */
+  EXPECT(listeners_read(TCP6, 6, found, 4) == 1);
+  EXPECT(found[0].port == 3000 && listeners_reach(found, 1, 3000));
+  EXPECT(listeners_read("", 4, found, 4) == 0);
+  EXPECT(listeners_read("only a headline", 4, found, 4) == 0);
+  EXPECT(listeners_read("only a headline\n", 4, found, 4) == 0);
+}
+
+static void listening_loopback(void) {
+  static const struct { const char *table; bool loopback; } SIX[] = {
+      {"h\n 0: 00000000000000000000000001000000:0050 0:0 0A \n", true},  /* ::1 */
+      {"h\n 0: 0000000000000000FFFF00000100007F:0050 0:0 0A \n", true},  /* ::ffff:127.0.0.1 */
+      {"h\n 0: 0000000000000000FFFF00000F02000A:0050 0:0 0A \n", false}, /* ::ffff:10.0.2.15 */
+      {"h\n 0: 00000000000000000000000000000000:0050 0:0 0A \n", false},
+  };
+  for (size_t i = 0; i < sizeof SIX / sizeof *SIX; i++) {
+    struct listener found;
+    EXPECT(listeners_read(SIX[i].table, 6, &found, 1) == 1);
+    EXPECT(listener_is_loopback(&found) == SIX[i].loopback);
+  }
+}
+
+static void listening_wire(void) {
+  struct listener found[2];
+  uint8_t wire[2 * LISTENER_BYTES];
+  EXPECT(listeners_write(found, listeners_read(TCP, 4, found, 2), wire) == 2 * LISTENER_BYTES);
+  EXPECT(wire[0] == 4 && get_u16(wire + 1) == 8080 && wire[3] == 127 && wire[6] == 1 && wire[18] == 0);
+  EXPECT(wire[LISTENER_BYTES] == 4 && get_u16(wire + LISTENER_BYTES + 1) == 22);
 }
 
 static void listening_ports_cut(void) {
   for (size_t length = 0; length < sizeof TCP; length++) {
     char *cut = strndup(TCP, length);
-    EXPECT(!system_listening(cut, 80));
+    struct listener found[4];
+    EXPECT(listeners_read(cut, 4, found, 4) <= 2);
     free(cut);
   }
 }
@@ -491,6 +520,8 @@ int main(void) {
   RUN(user_long_lines);
   RUN(user_fuzz);
   RUN(listening_ports);
+  RUN(listening_loopback);
+  RUN(listening_wire);
   RUN(listening_ports_cut);
   RUN(read_file);
   return end_tests();

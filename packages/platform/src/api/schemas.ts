@@ -43,6 +43,11 @@ const Machine = Type.Object(
     name: Type.String(),
     state,
     state_reason: nullable(Type.String({ description: "the fault of `failed`, the exit of `stopped`" })),
+    unreachable: nullable(
+      Type.String({
+        description: "why no request reaches the app that runs: it listens on another port, or on loopback",
+      }),
+    ),
     region: Type.String(),
     version: Type.String({ description: "a ULID that changes with every update" }),
     config,

@@ -14,6 +14,7 @@ export function machineWire({ record, suspend, image, checks }: MachineView): Ma
     name: record.name,
     state: record.state,
     state_reason: record.stateReason,
+    unreachable: record.state === "running" ? (record.unreachable ?? null) : null,
     region: record.region,
     version: record.version,
     config: record.config,

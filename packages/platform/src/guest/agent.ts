@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
 import type { GuestNetwork } from "../network/contract.ts";
 import { GuestError } from "./error.ts";
+import { decodeListeners, type Listener } from "./listening.ts";
 import { encodeFrame, type Frame, FrameReader, FrameType, MAX_PAYLOAD } from "./frame.ts";
 import { encodeRecords, milliseconds, nanoseconds } from "./records.ts";
 import { GuestStreams } from "./streams.ts";
@@ -60,6 +61,8 @@ export class GuestAgent {
   onLog: (stream: number, data: Buffer) => void = () => {};
   /** How many bytes the app has printed up to here, since its guest booted: what `onLog` was not given of them is lost. */
   onPrinted: (bytes: number) => void = () => {};
+  /** Where programs listen now; told until the app is ready, by agents that tell it. */
+  onListening: (listeners: Listener[]) => void = () => {};
   /** Something the agent refused; worth a line in the log. */
   onError: (message: string) => void = () => {};
   /** Commands and connections; they outlive this channel. */
@@ -213,6 +216,7 @@ export class GuestAgent {
       waiter.resolve(frame);
     }
     if (frame.type === FrameType.ready) this.#ready.resolve();
+    if (frame.type === FrameType.listening) this.onListening(decodeListeners(frame.payload));
     if (frame.type === FrameType.log) this.onLog(frame.stream, frame.payload);
     if (frame.type === FrameType.printed && frame.payload.length === 8)
       this.onPrinted(Number(frame.payload.readBigUInt64LE()));

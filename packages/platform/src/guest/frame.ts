@@ -41,6 +41,7 @@ export const FrameType = {
   dataErr: 0x8c,
   execExit: 0x8d,
   printed: 0x8e,
+  listening: 0x8f,
 } as const;
 
 /** One message of the channel. `stream` 0 is control, 1 the app's stdout, 2 its stderr, others as in streams.ts. */

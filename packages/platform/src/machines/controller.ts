@@ -29,6 +29,8 @@ import {
 import type { LogStream } from "./logs/entry.ts";
 import { MachineLog } from "./logs/machine-log.ts";
 import { sentenceOf } from "./logs/sentences.ts";
+import { servicePorts } from "./config.ts";
+import { Reachability } from "./reachability.ts";
 import { observe, takeOver } from "./recover.ts";
 import { planRecovery } from "./recovery.ts";
 import { afterEnd, describeExit } from "./restart.ts";
@@ -376,6 +378,7 @@ export class MachineController {
         return self.#record;
       },
       patch: (changes) => this.#patch(changes),
+      unreachable: () => this.#live?.reachability.judged ?? new Promise(() => {}),
       clearReason: (reason) => this.#clearReason(reason),
       get live() {
         return self.#live;
@@ -401,12 +404,22 @@ export class MachineController {
     this.#record = next;
   }
 
+  /** The app listens elsewhere than its services say, or again where they do. While it starts, that tells it. */
+  #reached(agent: GuestAgent, why: string | undefined): void {
+    if (this.#live?.agent !== agent || this.#record.state !== "running") return;
+    const { stateReason, unreachable = null } = this.#record;
+    if (why === undefined && unreachable === null) return;
+    const reason = why ?? (stateReason === unreachable ? null : stateReason);
+    this.#note({ stateReason: reason, unreachable: why ?? null });
+    this.#tell();
+  }
+
   #clearReason(reason: string): void {
     if (this.#record.stateReason === reason) this.#note({ stateReason: null });
   }
 
   /** What is only for people to read is told even if it cannot be stored: a full disk may be what there is to tell. */
-  #note(changes: Pick<MachineRecord, "stateReason">): void {
+  #note(changes: Pick<MachineRecord, "stateReason" | "unreachable">): void {
     this.#record = { ...this.#record, ...changes };
     try {
       this.#patch(changes);
@@ -439,7 +452,15 @@ export class MachineController {
       agent.onPrinted = (bytes) => this.machineLog.printed(bytes);
       agent.onError = (message) => log.warn({ machine: id, message }, "the agent refused something");
       agent.onExit = (exit) => this.#appEnded(exit);
-      this.#live = { vmm, agent };
+      const { config, state, unreachable } = this.#record;
+      const before = state === "running" ? (unreachable ?? undefined) : undefined;
+      const reachability = new Reachability(servicePorts(config), (why) => this.#reached(agent, why), before);
+      agent.onListening = (listeners) => reachability.listening(listeners);
+      void agent.ready(new AbortController().signal).then(
+        () => reachability.ready(),
+        () => reachability.close(), // the guest ended first
+      );
+      this.#live = { vmm, agent, reachability };
     } catch (error) {
       const gone = await vmm.state().then(
         () => false,

@@ -97,6 +97,8 @@ export interface MachineRecord {
   lastBoot: LastBoot | null;
   /** Why the machine is in its state: the fault of `failed`, the exit of `stopped`. */
   stateReason: string | null;
+  /** Why no request reaches the app that runs, although it listens somewhere; absent or null when one does. */
+  unreachable?: string | null;
   /** The app asked not to be put to sleep for being idle. */
   keepAwake?: KeepAwake | null;
   /** Starts in a row by the restart policy. */

@@ -11,6 +11,8 @@ export interface Candidate {
   autostart: boolean;
   /** Its checks let it take requests. */
   healthy: boolean;
+  /** Its app listens where requests come. */
+  reachable: boolean;
   /** Its app crashes again and again: it is neither waited for nor started by requests. */
   crashing: boolean;
 }
@@ -37,7 +39,7 @@ export function choose(machines: readonly Candidate[]): Choice {
   const underSoft = leastLoaded(machines, "softLimit");
   if (underSoft !== undefined) return { send: underSoft.id, wake: undefined, hope: true };
   const underHard = leastLoaded(machines, "hardLimit");
-  const up = machines.some((machine) => machine.state === "running");
+  const up = machines.some((machine) => machine.state === "running" && machine.reachable);
   const coming = machines.some((machine) => ON_ITS_WAY.has(machine.state) && !machine.crashing);
   const wake = coming ? undefined : nextToWake(machines);
   return {
@@ -54,7 +56,8 @@ export function choose(machines: readonly Candidate[]): Choice {
 function leastLoaded(machines: readonly Candidate[], limit: "softLimit" | "hardLimit"): Candidate | undefined {
   let best: Candidate | undefined;
   for (const machine of machines) {
-    if (machine.state !== "running" || !machine.healthy || machine.load >= machine[limit]) continue;
+    if (machine.state !== "running" || !machine.healthy || !machine.reachable || machine.load >= machine[limit])
+      continue;
     if (best === undefined || machine.load < best.load) best = machine;
   }
   return best;

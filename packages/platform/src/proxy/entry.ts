@@ -51,6 +51,10 @@ export class Entry implements Candidate {
     return state === "failed" && this.#rested >= FAILED_REST_MS ? "stopped" : state;
   }
 
+  get reachable(): boolean {
+    return this.machine.unreachable === null;
+  }
+
   get crashing(): boolean {
     const { crash, state } = this.machine;
     if (crash === null) return false;

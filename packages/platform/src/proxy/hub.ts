@@ -215,6 +215,7 @@ export class ProxyHub {
         record.crash && isKnownToCrash(record.crash)
           ? { reason: record.crash.reason, retryAt: record.crash.retry_at }
           : null,
+      unreachable: record.state === "running" ? (record.unreachable ?? null) : null,
       policy: policy === undefined ? null : toWire(policy),
     };
   }

@@ -15,6 +15,8 @@ export interface TableMachine {
   reason: string | null;
   /** Its app is known to crash: a request that waited for it would wait in vain. `retryAt` is RFC 3339, null for never. */
   crash: { reason: string; retryAt: string | null } | null;
+  /** It runs, and why no request reaches its app; null when one does. */
+  unreachable: string | null;
   /** Null for a machine that offers nothing. */
   policy: WirePolicy | null;
 }

@@ -284,6 +284,19 @@ describe("waking", () => {
     expect((await acquire()).machineId).toBe(id);
   });
 
+  test("an app that listens on loopback only is told as that at once, until it listens elsewhere", async () => {
+    const { record } = await machines.create("shop", { config: SMALL, skipLaunch: true });
+    world.host.listening.set(record.id, [{ address: "127.0.0.1", port: 8080 }]);
+    machines.start("shop", record.id);
+    const message = expect.stringMatching(/listens on 127\.0\.0\.1:8080 only/);
+    await expect(acquire()).rejects.toMatchObject({ status: 502, code: "upstream_unreachable", message });
+    await reach(record.id, "running");
+    world.host.guest(record.id)?.listen();
+    await expect.poll(() => machines.get("shop", record.id).record.unreachable).toBeNull();
+    await turn();
+    expect((await acquire()).machineId).toBe(record.id);
+  });
+
   test("a full line refuses the next with 503, a long wait ends with 504, a client that leaves frees its place", async () => {
     proxies.push(newProxy({ maxHeld: 2, holdTimeoutMs: 300 }));
     const { fleet } = proxies[1] as { fleet: Fleet };

@@ -16,6 +16,7 @@ const machine = (id: string, state: MachineState, load = 0, more: Partial<Candid
   hardLimit: 20,
   autostart: true,
   healthy: true,
+  reachable: true,
   crashing: false,
   ...more,
 });
@@ -68,6 +69,16 @@ describe("balancing", () => {
       { wake: "b", hope: true },
     ],
     ["one that is started again after its first failure is waited for", [machine("a", "restarting")], { hope: true }],
+    [
+      "one whose app listens elsewhere is not waited for",
+      [machine("a", "running", 0, { reachable: false })],
+      { hope: false },
+    ],
+    [
+      "nor given anything while another comes",
+      [machine("a", "running", 0, { reachable: false }), machine("b", "starting")],
+      { hope: true },
+    ],
     ["a failed machine is no hope", [machine("a", "failed")], { hope: false }],
     ["no machine is no hope", [], { hope: false }],
   ])("%s", (_name, machines, { send, wake, hope }) => {
@@ -83,6 +94,7 @@ describe("balancing", () => {
       hardLimit: fc.integer({ min: 15, max: 25 }),
       autostart: fc.boolean(),
       healthy: fc.constant(true),
+      reachable: fc.constant(true),
       crashing: fc.boolean(),
     });
     fc.assert(

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { encodeFrame, type Frame, FrameReader, FrameType } from "../../guest/frame.ts";
+import { encodeListeners, type Listener } from "../../guest/listening.ts";
 import { decodeRecords, Key, milliseconds, nanoseconds } from "../../guest/records.ts";
 
 /** A record's key and length; the key that gives a command an input. */
@@ -42,6 +43,8 @@ export class FakeGuest {
   };
   /** The app ends with code 1 as soon as it is started. */
   crashes = false;
+  /** Where the app listens, if that is not where it should. */
+  listening: Listener[] | undefined;
   /** CPUs stand still: nothing is answered until `resume`. */
   #paused = false;
   #channel: Duplex | undefined;
@@ -78,6 +81,14 @@ export class FakeGuest {
     this.state.clockOffsetMs = this.#clockMs() - Date.now();
     delete this.state.stoppedClockMs;
     this.#work();
+  }
+
+  /** The app opens another port, or ends its listening on one; without a list it listens where it should. */
+  listen(listening?: Listener[]): void {
+    this.listening = listening;
+    if (listening !== undefined) return this.#tellListeners();
+    this.state = { ...this.state, ready: true };
+    this.#send(FrameType.ready);
   }
 
   /** Its app stands still, and its disks do. */
@@ -118,10 +129,11 @@ export class FakeGuest {
     if (type === FrameType.ping) this.#send(FrameType.pong, payload);
     if (type === FrameType.set) this.#configure(payload);
     if (type === FrameType.run) {
-      this.state = { ...this.state, phase: 1, ready: !this.crashes };
+      this.state = { ...this.state, phase: 1, ready: !this.crashes && this.listening === undefined };
       this.#send(FrameType.started, Buffer.alloc(4));
       if (this.crashes) this.exit(1);
-      else this.#send(FrameType.ready);
+      else if (this.state.ready) this.#send(FrameType.ready);
+      this.#tellListeners();
     }
     if (type === FrameType.quiesce) {
       this.#send(FrameType.quiesced, nanoseconds(this.#clockMs()));
@@ -131,6 +143,7 @@ export class FakeGuest {
       this.#quiet = false;
       this.state.clockOffsetMs = wallAfter(payload, this.#clockMs()) - Date.now();
       this.#send(FrameType.awoken, Buffer.concat([nanoseconds(this.#clockMs()), Buffer.alloc(1)]));
+      this.#tellListeners();
     }
     if (type === FrameType.stop) {
       this.exit(0);
@@ -156,6 +169,12 @@ export class FakeGuest {
     payload[5] = this.state.ready ? 1 : 0;
     this.#exitPayload().copy(payload, 12);
     this.#send(FrameType.hello, Buffer.concat([payload, Buffer.from("fake")]));
+    this.#tellListeners();
+  }
+
+  #tellListeners(): void {
+    if (this.state.phase === 1 && !this.state.ready)
+      this.#send(FrameType.listening, encodeListeners(this.listening ?? []));
   }
 
   #exitPayload(): Buffer {

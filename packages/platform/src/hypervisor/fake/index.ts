@@ -13,6 +13,7 @@ import {
   type VmmRef,
   type VmmSpec,
 } from "../contract.ts";
+import type { Listener } from "../../guest/listening.ts";
 import { FakeGuest, type FakeGuestState } from "./guest.ts";
 
 /** Room in a memory file for the guest's state. */
@@ -49,6 +50,8 @@ export class FakeHost {
   hold: { capture?: Promise<void>; boot?: Promise<void>; restore?: Promise<void> } = {};
   /** Machines whose app ends as soon as it is started. */
   readonly crashing = new Set<string>();
+  /** Where the apps of machines listen that do not listen where they should. */
+  readonly listening = new Map<string, Listener[]>();
   #nextPid = 1;
 
   /** The guest of a machine, or undefined when it has no VMM. */
@@ -65,6 +68,7 @@ export class FakeHost {
     const ref = { machineId: spec.machineId, pid, startTicks: String(pid) };
     const process = new FakeProcess(ref, identity, spec, () => this.end(ref));
     process.guest.crashes = this.crashing.has(spec.machineId);
+    process.guest.listening = this.listening.get(spec.machineId);
     this.processes.set(pid, process);
     this.mostPerMachine = Math.max(this.mostPerMachine, this.of(spec.machineId).length);
     return process;

@@ -22,10 +22,12 @@ const MOST_TRIES = 3;
 export async function boot(context: EffectContext): Promise<EffectResult> {
   const { deps } = context;
   const began = performance.now();
-  const booted = (kind: LastBoot["kind"], reason: string): Partial<MachineRecord> => ({
-    lastBoot: { kind, reason, at: new Date().toISOString(), duration_ms: Math.round(performance.now() - began) },
-    stateReason: null,
-  });
+  const booted = (kind: LastBoot["kind"], reason: string): Partial<MachineRecord> => {
+    const unreachable = context.live?.reachability.why ?? null;
+    const at = new Date().toISOString();
+    const lastBoot = { kind, reason, at, duration_ms: Math.round(performance.now() - began) };
+    return { lastBoot, stateReason: unreachable, unreachable };
+  };
   for (let tries = 1; ; tries += 1) {
     try {
       return told(await bootOnce(context, booted));
@@ -188,7 +190,10 @@ async function startApp(
   return untilReady(context, agent, patch);
 }
 
-/** Running means that the app listens where it said it would, that it ended, or that it was given its time. */
+/**
+ * Running means that the app listens where it said it would, that it is known to listen elsewhere, that it ended, or
+ * that it was given its time.
+ */
 async function untilReady(
   context: EffectContext,
   agent: GuestAgent,
@@ -200,10 +205,15 @@ async function untilReady(
     () => "ready" as const,
     (error: unknown) => error,
   );
-  const first = await Promise.race([ready, context.exited()]);
+  let elsewhere: string | undefined;
+  const judged = context.unreachable().then((why) => {
+    elsewhere = why;
+  });
+  const first = await Promise.race([ready, context.exited(), judged]);
   if (context.exit !== undefined) return { outcome: "app_ended", patch: patch() };
   signal.throwIfAborted();
   if (first === "ready") return { outcome: "started", patch: patch() };
+  if (elsewhere !== undefined) return { outcome: "started", patch: patch(), details: { warning: elsewhere } };
   if (!limit.aborted) throw first;
   const stateReason = "the app does not listen on all ports of its services yet";
   void agent.ready(new AbortController().signal).then(

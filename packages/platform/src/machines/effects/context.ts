@@ -7,12 +7,14 @@ import type { MachineDependencies } from "../dependencies.ts";
 import type { Inside } from "../inside.ts";
 import type { Outcome } from "../lifecycle.ts";
 import type { MachineLog } from "../logs/machine-log.ts";
+import type { Reachability } from "../reachability.ts";
 import type { MachineRecord } from "../types.ts";
 
 /** A VMM and the connection to the agent in it. */
 export interface LiveGuest {
   vmm: Vmm;
   agent: GuestAgent;
+  reachability: Reachability;
 }
 
 /** How an effect ended. It reports; the lifecycle table decides what follows. */
@@ -33,6 +35,8 @@ export interface EffectContext {
   readonly record: MachineRecord;
   /** Stores changes at once, without a change of state. */
   patch(changes: Partial<MachineRecord>): void;
+  /** Settles with the reason once the app is known to be unreachable: never, if it is not. */
+  unreachable(): Promise<string>;
   /** Takes back a reason that no longer holds; another one stays. */
   clearReason(reason: string): void;
   readonly live: LiveGuest | undefined;

@@ -9,14 +9,14 @@
  * From everywhere: a refusal goes to sending, a client or an app that breaks off to over.
  */
 import type { Socket } from "node:net";
-import { type Field, type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
+import { type Field, type Lease, NO_MACHINE_LEFT, ProxyRefusal, type RequestHead } from "../contract.ts";
 import type { Peer } from "./admission.ts";
 import { lastChunk, pushChunk } from "./chunked.ts";
 import { connect } from "./connect.ts";
 import type { Engine } from "./engine.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
 import { type Answer, answerOf, interimOf, type Origin, passingTrailers, requestHead } from "./heads.ts";
-import { asRefusal, ENDINGS, REFUSALS, type RefusalCode, refusal, refusalAnswer } from "./refusals.ts";
+import { asRefusal, ENDINGS, REFUSALS, refusal, refusalAnswer, unreachable } from "./refusals.ts";
 import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
 import { needsTrust } from "./trust.ts";
@@ -56,6 +56,8 @@ export class Exchange implements ResponseHandler {
   readonly #begun = performance.now();
   readonly #time = Date.now();
   readonly #tried: string[] = [];
+  /** Why the last of them did not answer. */
+  #failure: ProxyRefusal | undefined;
   /** Made for those who wait; most requests find a machine and a connection to it at once. */
   #abort: AbortController | undefined;
   /** Why nobody needs to wait any more. */
@@ -203,16 +205,18 @@ export class Exchange implements ResponseHandler {
       return await pool.add(lease, () => connect({ address, port, deadline, signal, limits }));
     } catch (error) {
       if (error instanceof ProxyRefusal || this.#phase !== "seeking") throw error;
-      if (this.#nextMachine("upstream_unreachable")) return undefined;
-      throw refusal("upstream_unreachable", "The app could not be reached. Try again later.", { cause: error });
+      const failure = unreachable(lease, error);
+      if (this.#nextMachine(failure)) return undefined;
+      throw failure;
     }
   }
 
   /** Gives the machine back, which failed. False when the request has had all its tries; the refusal gives it back. */
-  #nextMachine(code: RefusalCode): boolean {
+  #nextMachine(failure: ProxyRefusal): boolean {
+    this.#failure = failure;
     if (this.#lease !== undefined) this.#tried.push(this.#lease.machineId);
     if (this.#tried.length >= this.#engine.limits.tries) return false;
-    this.#lease?.release({ error: code });
+    this.#lease?.release({ error: failure.code });
     this.#lease = undefined;
     return true;
   }
@@ -291,9 +295,10 @@ export class Exchange implements ResponseHandler {
     this.#holdBody();
     // The app closed a kept connection in the moment that we used it: that says nothing against the machine.
     if (repeatable && connection?.reused) return this.#seek(true);
-    if (repeatable && this.#nextMachine("upstream_closed")) return this.#seek(false);
     const message = "The app closed the connection without an answer. Its log may say why.";
-    this.#refuse(refusal("upstream_closed", message, { cause: error }));
+    const failure = refusal("upstream_closed", message, { cause: error });
+    if (repeatable && this.#nextMachine(failure)) return this.#seek(false);
+    this.#refuse(failure);
   }
 
   // The ends.
@@ -423,6 +428,9 @@ export class Exchange implements ResponseHandler {
   /** Faults of ours are reported, and not shown. */
   #explain(error: unknown): ProxyRefusal {
     const refused = asRefusal(error);
+    // Why the only machine there is did not answer says more than that there is no other.
+    if (refused.code === NO_MACHINE_LEFT && this.#failure !== undefined && this.#tried.length === 1)
+      return this.#failure;
     if (refused.status === REFUSALS.internal) this.#engine.onFault(error);
     return refused;
   }

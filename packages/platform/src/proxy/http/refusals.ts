@@ -1,5 +1,6 @@
 /** The answers that the proxy gives itself. */
-import { ProxyRefusal } from "../contract.ts";
+import { messageOf } from "../../text.ts";
+import { type Lease, ProxyRefusal } from "../contract.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
 import { type Answer, field, reasonOf } from "./heads.ts";
 
@@ -42,6 +43,12 @@ export const ENDINGS = {
 
 export function refusal(code: RefusalCode, message: string, options?: ErrorOptions & { retryAfterS?: number }) {
   return new ProxyRefusal(REFUSALS[code], code, message, options);
+}
+
+/** A machine that runs, and whose port does not answer. */
+export function unreachable({ machineId, appName, port }: Lease, cause: unknown): ProxyRefusal {
+  const message = `Machine ${machineId} of app ${appName} runs, but nothing answers at its port ${port} (${messageOf(cause)}). The app may have ended its listening, or listen on another port or on 127.0.0.1 only. See: hibernaut machine status ${machineId} --app ${appName}`;
+  return refusal("upstream_unreachable", message, { cause });
 }
 
 const LARGE = { head: "head_too_large", target: "target_too_long", body: "body_too_large" } as const;
