@@ -2,6 +2,8 @@
 import type { Machine, MachineState, WaitState } from "@hibernaut/client";
 import type { Option, Result } from "./command.ts";
 import type { Context } from "./context.ts";
+import { crashError, hasCrashed } from "./crashed.ts";
+import { style } from "./terminal.ts";
 import { CliError, failureText, toFailure } from "./failure.ts";
 
 /** The values of {@link WAITING}. */
@@ -12,6 +14,12 @@ export interface WaitingOptions {
 
 /** A cold start under software emulation takes seconds, an import of a large image minutes. */
 const TIMEOUT_S = 120;
+
+/** An app without a port to wait for counts as running at once: one that is broken ends within this time. */
+const EARLY_CRASH_S = 2;
+
+/** What a machine that is to run may end in: it runs, it rests, or its app crashed and is started again later. */
+export const RUN_ENDS: readonly WaitState[] = ["running", "stopped", "failed", "restarting"];
 
 /** Longer waits are several requests: what stands between us and the platform may cut a silent one. */
 const REQUEST_S = 60;
@@ -42,9 +50,42 @@ export async function waitFor(
     try {
       return await client.waitMachine(context.app, id, { states, timeoutS: Math.min(REQUEST_S, Math.max(1, leftS)) });
     } catch (error) {
-      if (toFailure(error).error !== "deadline_exceeded" || leftS <= REQUEST_S) throw error;
+      if (toFailure(error).error !== "deadline_exceeded") throw error;
+      if (leftS <= REQUEST_S) throw await tooLate(context, id, states, waitTimeout);
     }
   }
+}
+
+async function tooLate(context: Context, id: string, states: readonly WaitState[], waited: number): Promise<CliError> {
+  const { state, state_reason: reason } = await (await context.client()).getMachine(context.app, id);
+  const now = reason === null ? state : `${state} (${reason.replace(/\.$/, "")})`;
+  const next = `See \`hibernaut machine status ${id} --app ${context.app}\`, or give it longer with --wait-timeout.`;
+  return new CliError(
+    "deadline_exceeded",
+    `Machine ${id} is not ${states.join(" or ")} after ${waited} s: it is ${now}. ${next}`,
+  );
+}
+
+/**
+ * Waits until the machine runs, or has shown that it does not. One without services is given a moment: nothing tells
+ * when it is up, and most of what is broken ends at once.
+ */
+export async function waitForRun(context: Context, id: string, options: WaitingOptions): Promise<Machine> {
+  const client = await context.client();
+  const reached = await waitFor(context, id, [...RUN_ENDS], options);
+  const machine = await client.getMachine(context.app, id);
+  if (reached !== "running" || (machine.config.services ?? []).length > 0) return machine;
+  const early = client.waitMachine(context.app, id, {
+    states: ["stopped", "failed", "restarting"],
+    timeoutS: EARLY_CRASH_S,
+  });
+  return early.then(
+    () => client.getMachine(context.app, id),
+    (error: unknown) => {
+      if (toFailure(error).error === "deadline_exceeded") return machine;
+      throw error;
+    },
+  );
 }
 
 /** Waits as the options ask, and gives the machine as it then is; fails when it is not in the wanted state. */
@@ -56,10 +97,9 @@ export async function settle(
 ): Promise<Machine> {
   const client = await context.client();
   if (options.wait === false) return client.getMachine(context.app, id);
+  if (wanted === "running") return settleRunning(context, id, options);
   // A suspend may be overtaken by a request: then the machine runs again, which is an end as well.
-  // An app may end before it listens: the machine is stopped then, and will not run by itself.
-  const ends: WaitState[] = wanted === "running" ? ["running", "stopped", "failed"] : [wanted, "failed"];
-  const states: WaitState[] = wanted === "suspended" ? ["settled"] : ends;
+  const states: WaitState[] = wanted === "suspended" ? ["settled"] : [wanted, "failed"];
   const reached = await waitFor(context, id, states, options);
   const machine = await client.getMachine(context.app, id);
   if (reached === wanted || wanted === "settled") return machine;
@@ -67,6 +107,28 @@ export async function settle(
   throw new CliError(
     "failed_precondition",
     `Machine ${id} is ${reached}, not ${wanted}: ${why.replace(/\.$/, "")}. See \`hibernaut machine events ${id}\`.`,
+  );
+}
+
+async function settleRunning(context: Context, id: string, options: WaitingOptions): Promise<Machine> {
+  const machine = await waitForRun(context, id, options);
+  if (hasCrashed(machine)) {
+    const advice = `Correct it and run \`hibernaut machine update ${id} --app ${context.app}\` with what is to change, or \`hibernaut deploy\`; \`hibernaut machine stop ${id} --app ${context.app}\` ends the attempts.`;
+    throw await crashError(context, machine, advice);
+  }
+  if (machine.state === "failed")
+    throw new CliError(
+      "failed_precondition",
+      `Machine ${id} could not be started: ${machine.state_reason?.replace(/\.$/, "") ?? "no reason is known"}. See \`hibernaut machine events ${id} --app ${context.app}\`.`,
+    );
+  if (machine.unreachable !== null) warnUnreachable(machine);
+  return machine;
+}
+
+/** It runs, and that is all: nobody would notice before the first visitor does. */
+function warnUnreachable({ id, unreachable }: Machine): void {
+  process.stderr.write(
+    `${style("yellow", "Warning:", process.stderr)} No request reaches machine ${id}: ${unreachable}.\n`,
   );
 }
 

@@ -141,7 +141,7 @@ describe("machines", () => {
     const { code, stderr } = await hibernaut(["machine", "run", "broken"]);
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /Error: Machine \w+ is failed, not running: the app did not start\. See `hibernaut machine events \w+`\.\n$/,
+      /Error: Machine \w+ could not be started: the app did not start\. See `hibernaut machine events \w+ --app shop`\.\n$/,
     );
   });
 
@@ -167,7 +167,7 @@ describe("machines", () => {
     ]);
     expect(code).toBe(124);
     expect(stderr).toContain(
-      "Error: machine failed to reach desired state, stopped, suspended, currently running. See `hibernaut machine status <id>`",
+      `Error: Machine ${id} is not stopped or suspended after 1 s: it is running. See \`hibernaut machine status ${id} --app shop\``,
     );
     expect((await json(["machine", "run", "slow", "--wait-timeout", "1"])).code).toBe(124);
   });

@@ -1,11 +1,8 @@
 /** The command line beside a real platform and real machines: the README's tour. */
-import { execFile } from "node:child_process";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { askUntilAnswered, COUNTER_IMAGE } from "../../platform/test/helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
-
-const CLI = join(import.meta.dirname, "../bin/hibernaut.js");
+import { runCli } from "./real-cli.ts";
 
 let place: Place;
 beforeAll(async () => {
@@ -15,25 +12,7 @@ afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);
 });
 
-interface Run {
-  code: number;
-  out: string;
-  err: string;
-}
-
-function hib(...args: string[]): Promise<Run> {
-  const env = {
-    ...process.env,
-    HIBERNAUT_DATA_DIR: place.dataDir,
-    XDG_CONFIG_HOME: join(place.dataDir, "cfg"),
-    HIBERNAUT_APP: place.app,
-  };
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, [CLI, ...args], { env }, (_error, out, err) => {
-      resolve({ code: child.exitCode ?? -1, out, err });
-    });
-  });
-}
+const hib = (...args: string[]) => runCli(place, args);
 
 const json = async (...args: string[]) => {
   const { code, out, err } = await hib(...args, "--json");

@@ -76,7 +76,7 @@ test("a deploy sees that a machine has what its file asks for by name", () => {
     metadata: { [GROUP_METADATA]: "app" },
   };
   const has = { ...asked, mounts: [{ volume: "vol_0123456789abcdef", name: "data", path: "/data", size_gb: 2 }] };
-  const machine = { id: "m", state: "running", image: { ref: "x", digest: "d" }, config: has } as never;
+  const machine = { id: "m", state: "running", crash: null, image: { ref: "x", digest: "d" }, config: has } as never;
   const kinds = (wanted: object) =>
     planDeploy(new Map([["app", { config: wanted as typeof asked }]]), [machine], "d").steps.map(({ kind }) => kind);
   expect(kinds(asked)).toEqual(["keep"]);

@@ -5,7 +5,7 @@ import { UsageError } from "../failure.ts";
 import { forEach, settle, WAIT_TIMEOUT, WAITING, type WaitingOptions, waitFor } from "../waiting.ts";
 
 const IDS: readonly Argument[] = [{ usage: "<id...>", description: "ids of the machines" }];
-const STATES = ["running", "stopped", "suspended", "destroyed", "failed", "created", "settled"] as const;
+const STATES = ["running", "stopped", "suspended", "destroyed", "failed", "created", "restarting", "settled"] as const;
 
 interface Verb {
   name: string;

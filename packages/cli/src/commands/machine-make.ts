@@ -2,6 +2,7 @@
 import type { CreateMachine, Machine } from "@hibernaut/client";
 import { type Argument, type Command, command, type Option } from "../command.ts";
 import type { Context } from "../context.ts";
+import { isUp } from "../deploy/plan.ts";
 import { UsageError } from "../failure.ts";
 import { CONFIG_OPTIONS, type ConfigOptions, changesConfig, withOptions } from "../machine-config.ts";
 import { confirm } from "../terminal.ts";
@@ -78,7 +79,7 @@ const update = command<ConfigOptions & WaitingOptions & { yes?: boolean }>({
     const config = changes ? withOptions(before.config, options) : undefined;
     if (config !== undefined) await pull(context, config.image);
     await client.updateMachine(context.app, id, config);
-    const wanted = before.state === "running" ? "running" : "settled";
+    const wanted = isUp(before) ? "running" : "settled";
     const machine = await context.progress(`Updating machine ${id}`, settle(context, id, wanted, options));
     return { document: machine, text: `Machine ${id} is ${machine.state}, version ${machine.version}.` };
   },

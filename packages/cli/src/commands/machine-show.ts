@@ -1,6 +1,7 @@
 /** `hibernaut machine list`, `status` and `events`: what only looks. */
 import type { Machine, ServiceConfig } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
+import { stateText } from "../crashed.ts";
 import { ago, megabytes, table } from "../terminal.ts";
 
 const list = command({
@@ -67,7 +68,7 @@ function statusText(machine: Machine): string {
     ["id", machine.id],
     ["name", machine.name],
     ["app", machine.app_name],
-    ["state", machine.state_reason === null ? machine.state : `${machine.state}: ${machine.state_reason}`],
+    ["state", stateText(machine)],
     ["image", `${machine.image.ref} (${machine.image.digest})`],
     ["size", `${config.guest?.cpus ?? 1} CPU, ${config.guest?.memory_mb ?? 256} MB`],
     ["can suspend", suspend.eligible ? "yes" : `no: ${suspend.reasons.join("; ")}`],

@@ -70,7 +70,7 @@ const memory = command<ScaleOptions>({
   examples: ["hibernaut scale memory 512 --app shop"],
   async run(context, [text = ""], { group, waitTimeout = WAIT_TIMEOUT_S }) {
     const memoryMb = wholeNumber(text, 1);
-    const [{ rollOut, withMemory }, { groupOf }] = await Promise.all([
+    const [{ rollOut, withMemory }, { groupOf, isUp }] = await Promise.all([
       import("../deploy/rollout.ts"),
       import("../deploy/plan.ts"),
     ]);
@@ -82,7 +82,7 @@ const memory = command<ScaleOptions>({
         group: groupOf(machine) ?? "",
         machine,
         config: withMemory(machine.config, memoryMb),
-        running: machine.state === "running",
+        running: isUp(machine),
       }));
     const onStep = (line: string) => void process.stderr.write(`${line}\n`);
     const document = await rollOut(context, steps, { strategy: "rolling", waitTimeout, onStep });

@@ -2,23 +2,28 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Machine } from "@hibernaut/client";
 import type { Context } from "../context.ts";
+import { hasCrashed, lastWords } from "../crashed.ts";
 import { CliError, toFailure } from "../failure.ts";
-import { waitFor } from "../waiting.ts";
+import { waitForRun } from "../waiting.ts";
 
 const LOOK_MS = 250;
 
 /** What became of a machine, for people. */
-export type Verdict = { ok: true; text: string } | { ok: false; text: string };
+export type Verdict = { ok: true; text: string } | { ok: false; text: string; lastWords?: string };
 
 /** A pure rule: undefined while it is too early to tell. */
 export function verdictOf(machine: Machine): Verdict | undefined {
-  const { state, state_reason: reason, checks, config } = machine;
+  const { state, state_reason: reason, checks, config, crash, unreachable } = machine;
+  if (crash !== null && hasCrashed(machine))
+    return { ok: false, text: `it crashed${crash.at_start ? " at its start" : ""}: ${crash.reason}` };
+  if (unreachable !== null) return { ok: false, text: unreachable };
   if (state !== "running") return { ok: false, text: `it is ${state}${reason === null ? "" : `: ${reason}`}` };
   const failed = checks.find(({ status }) => status === "critical");
   if (failed !== undefined) return { ok: false, text: `its check ${failed.name} fails: ${failed.output}` };
   const wanted = Object.keys(config.checks ?? {}).length;
   // Without checks the ports of its services have to be open, and the platform says while they are not.
-  if (wanted === 0) return reason === null ? { ok: true, text: "it answers on its ports" } : undefined;
+  const works = (config.services ?? []).length === 0 ? "it is up" : "it answers on its ports";
+  if (wanted === 0) return reason === null ? { ok: true, text: works } : undefined;
   const passing = checks.filter(({ status }) => status === "passing").length;
   return passing >= wanted ? { ok: true, text: "its checks pass" } : undefined;
 }
@@ -28,7 +33,7 @@ export async function untilHealthy(context: Context, id: string, waitTimeout: nu
   const client = await context.client();
   const deadline = Date.now() + waitTimeout * 1000;
   try {
-    await waitFor(context, id, ["running", "stopped", "failed"], { waitTimeout });
+    await waitForRun(context, id, { waitTimeout });
   } catch (error) {
     if (toFailure(error).error !== "deadline_exceeded") throw error;
     return { ok: false, text: `it has not come up after ${waitTimeout} s` };
@@ -36,6 +41,8 @@ export async function untilHealthy(context: Context, id: string, waitTimeout: nu
   for (;;) {
     const machine = await client.getMachine(context.app, id);
     const verdict = verdictOf(machine);
+    if (verdict !== undefined && !verdict.ok && hasCrashed(machine))
+      return { ...verdict, lastWords: await lastWords(context, id) };
     if (verdict !== undefined) return verdict;
     if (Date.now() > deadline) {
       const why = machine.state_reason ?? machine.checks.map(({ name, output }) => `${name}: ${output}`).join("; ");
@@ -49,7 +56,7 @@ export async function untilHealthy(context: Context, id: string, waitTimeout: nu
 export function stopped(
   context: Context,
   id: string,
-  why: string,
+  { text: why, lastWords: words = "" }: { text: string; lastWords?: string },
   left: number,
   oldImage: string | undefined,
 ): CliError {
@@ -57,6 +64,6 @@ export function stopped(
   const back = oldImage === undefined ? "" : `, or go back: hibernaut deploy --app ${context.app} --image ${oldImage}`;
   return new CliError(
     "failed_precondition",
-    `Machine ${id} runs the new version, and ${why.replace(/\.$/, "")}.${rest} Look at \`hibernaut logs --app ${context.app} -m ${id}\`, correct it and deploy again${back}.`,
+    `Machine ${id} has the new version, and ${why.replace(/\.$/, "")}.${words}${words === "" ? "" : "\n"}${rest} Look at \`hibernaut logs --app ${context.app} -m ${id}\`, correct it and deploy again${back}.`,
   );
 }

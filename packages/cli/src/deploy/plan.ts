@@ -1,5 +1,5 @@
 /** What a deploy has to do: a pure rule, so that running it again goes on where it was interrupted. */
-import type { Machine, MachineConfig } from "@hibernaut/client";
+import type { Machine, MachineConfig, MachineState } from "@hibernaut/client";
 import { GROUP_METADATA } from "../appfile/machine-configs.ts";
 import { withVolumeNames } from "./mounts.ts";
 
@@ -22,6 +22,8 @@ export interface Plan {
   /** Machines of the app that no group of the file asks for. They are left alone. */
   others: Machine[];
 }
+
+const UP: ReadonlySet<MachineState> = new Set(["running", "starting", "restarting", "updating", "failed"]);
 
 /** Compares what is wanted, with an image that is `digest` now, to the machines that there are. */
 export function planDeploy(
@@ -47,8 +49,9 @@ export function groupOf(machine: Machine): string | undefined {
   return machine.config.metadata?.[GROUP_METADATA];
 }
 
-function isUp({ state }: Machine): boolean {
-  return state === "running" || state === "starting" || state === "updating";
+/** Whether it runs, or is meant to: one that failed or crashed is started by what corrects it. */
+export function isUp({ state, crash }: Machine): boolean {
+  return UP.has(state) || (state === "stopped" && crash !== null);
 }
 
 function rank(step: Step): number {
@@ -56,9 +59,10 @@ function rank(step: Step): number {
   return step.kind === "create" ? 1 : 3;
 }
 
-function isCurrent({ config, image, state }: Machine, wanted: MachineConfig, digest: string): boolean {
+function isCurrent({ config, image, state, crash }: Machine, wanted: MachineConfig, digest: string): boolean {
   return (
     state !== "failed" &&
+    crash === null &&
     image.digest === digest &&
     canonical(withVolumeNames(config)) === canonical(withVolumeNames(wanted))
   );

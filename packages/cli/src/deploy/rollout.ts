@@ -1,6 +1,7 @@
 /** Carries out a plan: machines one by one, or all at once. */
 import type { Machine, MachineConfig } from "@hibernaut/client";
 import type { Context } from "../context.ts";
+import { toFailure } from "../failure.ts";
 import { waitFor } from "../waiting.ts";
 import { stopped, untilHealthy } from "./healthy.ts";
 import type { Step } from "./plan.ts";
@@ -33,21 +34,31 @@ export async function rollOut(context: Context, steps: readonly Step[], options:
 
 async function carryOutAndWait(context: Context, step: Step, left: number, options: RolloutOptions): Promise<Done> {
   if (step.kind !== "keep") options.onStep(describe(step));
-  // An earlier deploy may have left it on its way.
-  if (step.kind === "update") await waitFor(context, step.machine.id, ["settled"], options);
-  const done = await carryOut(context, step);
+  const done = await carryOutWhenFree(context, step, options);
   if (step.kind === "keep") return done;
   const { machine_id: id } = done;
   if (step.kind === "update" && !step.running) {
     const state = await waitFor(context, id, ["settled"], options);
-    options.onStep(`Machine ${id} is ${state === "running" ? "running" : "asleep"} and starts with the new version.`);
+    options.onStep(`Machine ${id} is ${state} and starts with the new version.`);
     return { ...done, state: (await (await context.client()).getMachine(context.app, id)).state };
   }
   const verdict = await untilHealthy(context, id, options.waitTimeout);
   const old = step.kind === "update" ? step.machine.config.image : undefined;
-  if (!verdict.ok) throw stopped(context, id, verdict.text, left, old === step.config.image ? undefined : old);
+  if (!verdict.ok) throw stopped(context, id, verdict, left, old === step.config.image ? undefined : old);
   options.onStep(`Machine ${id} runs the new version: ${verdict.text}.`);
   return { ...done, state: "running" };
+}
+
+/** A machine that is just being suspended or updated, by an earlier deploy perhaps, is waited for. */
+async function carryOutWhenFree(context: Context, step: Step, options: RolloutOptions): Promise<Done> {
+  for (const end = Date.now() + options.waitTimeout * 1000; ; ) {
+    try {
+      return await carryOut(context, step);
+    } catch (error) {
+      if (step.kind !== "update" || toFailure(error).error !== "aborted" || Date.now() > end) throw error;
+      await waitFor(context, step.machine.id, ["settled"], options);
+    }
+  }
 }
 
 async function carryOut(context: Context, step: Step): Promise<Done> {

@@ -24,6 +24,8 @@ const machine = (id: string, more: Partial<Machine> = {}): Machine =>
     image: { ref: "shop:1", digest: NEW },
     checks: [],
     state_reason: null,
+    unreachable: null,
+    crash: null,
     ...more,
   }) as Machine;
 const plan = (machines: Machine[], count?: number) =>
@@ -123,7 +125,7 @@ describe("the command", () => {
     const failed = await hibernaut("deploy", ...file(), "--image", "oci:/srv/broken", "--wait-timeout", "5");
     expect(failed.code).toBe(1);
     expect(failed.stderr).toMatch(
-      /runs the new version, and it is failed: the app did not start\. Look at `hibernaut logs/,
+      /has the new version, and it is failed: the app did not start\. Look at `hibernaut logs/,
     );
     expect(failed.stderr).toContain("go back: hibernaut deploy --app kiosk --image oci:/srv/kiosk");
     const { document } = await cli.json(["releases", "--app", "kiosk"]);

@@ -83,9 +83,6 @@ export interface Outcome {
   readonly error?: string | undefined;
 }
 
-/** Code of a Director's refusal when every machine was tried in vain. */
-export const NO_MACHINE_LEFT = "no_machine_left";
-
 /** An answer that the proxy gives itself: JSON with `code`, `message` and the request's id. */
 export class ProxyRefusal extends Error {
   override name = "ProxyRefusal";

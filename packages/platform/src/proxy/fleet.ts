@@ -3,7 +3,7 @@
  * control plane what is open. Decides nothing about sleeping but this: whether it needs a machine itself.
  */
 import { choose } from "./balance.ts";
-import { type Director, type Lease, NO_MACHINE_LEFT, ProxyRefusal, type RequestHead, type Wake } from "./contract.ts";
+import { type Director, type Lease, ProxyRefusal, type RequestHead, type Wake } from "./contract.ts";
 import { Entry, FAILED_REST_MS } from "./entry.ts";
 import { type QueueLimits, WaitingQueue } from "./queue.ts";
 import { appOf } from "./routing.ts";
@@ -165,7 +165,7 @@ export class Fleet implements Director {
       return new ProxyRefusal(503, "machine_failed", message, { retryAfterS: FAILED_REST_MS / 1000 });
     }
     if (entries.length === 0)
-      return new ProxyRefusal(502, NO_MACHINE_LEFT, `No machine of app ${app} could be reached.`);
+      return new ProxyRefusal(502, "no_machine_left", `No machine of app ${app} could be reached.`);
     const message = `No machine of app ${app} is running, and requests do not start them (auto_start_machines is off).`;
     return new ProxyRefusal(503, "not_running", message, { retryAfterS: 5 });
   }
@@ -302,7 +302,9 @@ function crashRefusal(app: string, entry: Entry): ProxyRefusal {
   const { id, crash } = entry.machine;
   const retryAfterS = entry.retryAfterS();
   const next =
-    crash?.retryAt == null ? "It is not started again by itself." : `It is started again in ${retryAfterS} s.`;
+    (crash?.retryAt ?? null) === null
+      ? "It is not started again by itself."
+      : `It is started again in ${retryAfterS} s.`;
   const message = `App ${app} crashes: on machine ${id}, ${crash?.reason}. ${next} Its logs say more: hibernaut logs --app ${app}`;
   return new ProxyRefusal(503, "app_crashed", message, { retryAfterS });
 }

@@ -112,7 +112,7 @@ export class FakeMachineService implements MachineService {
 
   async update(app: string, id: string, config?: MachineConfig): Promise<MachineView> {
     const record = this.#record(app, id);
-    const back = record.state === "running" ? "running" : record.state;
+    const back = record.state === "failed" ? "running" : record.state;
     if (!isResting(back)) throw new HibernautError("aborted", `Machine ${id} is ${record.state}.`);
     record.config = config ?? record.config;
     record.version = version();

@@ -49,7 +49,7 @@ export async function spawnDetached(
       throw new HibernautError("unavailable", `${program} cannot be run: ${error.message}. Run \`hibernaut doctor\`.`);
     });
     const ended = new Promise<NodeJS.Signals | null>((resolve) => {
-      child.once("exit", (_code, signal) => resolve(signal));
+      child.once("exit", (_code, endedBy) => resolve(endedBy));
     });
     child.unref();
     const pid = child.pid ?? 0;

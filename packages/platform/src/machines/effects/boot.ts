@@ -205,14 +205,11 @@ async function untilReady(
     () => "ready" as const,
     (error: unknown) => error,
   );
-  let elsewhere: string | undefined;
-  const judged = context.unreachable().then((why) => {
-    elsewhere = why;
-  });
-  const first = await Promise.race([ready, context.exited(), judged]);
+  const first = await Promise.race([ready, context.exited(), context.unreachable()]);
   if (context.exit !== undefined) return { outcome: "app_ended", patch: patch() };
   signal.throwIfAborted();
   if (first === "ready") return { outcome: "started", patch: patch() };
+  const elsewhere = context.live?.reachability.why;
   if (elsewhere !== undefined) return { outcome: "started", patch: patch(), details: { warning: elsewhere } };
   if (!limit.aborted) throw first;
   const stateReason = "the app does not listen on all ports of its services yet";

@@ -9,7 +9,7 @@
  * From everywhere: a refusal goes to sending, a client or an app that breaks off to over.
  */
 import type { Socket } from "node:net";
-import { type Field, type Lease, NO_MACHINE_LEFT, ProxyRefusal, type RequestHead } from "../contract.ts";
+import { type Field, type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
 import type { Peer } from "./admission.ts";
 import { lastChunk, pushChunk } from "./chunked.ts";
 import { connect } from "./connect.ts";
@@ -429,7 +429,7 @@ export class Exchange implements ResponseHandler {
   #explain(error: unknown): ProxyRefusal {
     const refused = asRefusal(error);
     // Why the only machine there is did not answer says more than that there is no other.
-    if (refused.code === NO_MACHINE_LEFT && this.#failure !== undefined && this.#tried.length === 1)
+    if (refused.code === "no_machine_left" && this.#failure !== undefined && this.#tried.length === 1)
       return this.#failure;
     if (refused.status === REFUSALS.internal) this.#engine.onFault(error);
     return refused;

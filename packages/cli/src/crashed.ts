@@ -1,0 +1,46 @@
+/** What is said of a machine whose app crashes. */
+import type { Crash, Machine } from "@hibernaut/client";
+import type { Context } from "./context.ts";
+import { CliError } from "./failure.ts";
+
+/** Enough for a stack trace's head, and for the line before it that says what was tried. */
+const LAST_LINES = 15;
+
+/** A machine that crashed, was given up or could not be started is not fine, whatever it is called at this moment. */
+export function hasCrashed({ crash, state }: Machine): boolean {
+  return crash !== null && state !== "running";
+}
+
+/** `restarting in 4 s, attempt 3 of 10: the app exited with code 1`; of any other machine its state and reason. */
+export function stateText({ state, state_reason: reason, crash }: Machine, now = Date.now()): string {
+  if (state === "restarting" && crash !== null) return `restarting ${nextAttempt(crash, now)}: ${crash.reason}`;
+  return reason === null ? state : `${state}: ${reason}`;
+}
+
+/** Why a machine does not run, with what its app printed last and what to do. */
+export async function crashError(context: Context, machine: Machine, advice: string): Promise<CliError> {
+  const { id, crash, state_reason: reason } = machine;
+  const when = crash?.at_start === false ? "crashed" : "crashed at its start";
+  const again = crash !== null && crash.retry_at !== null;
+  const next = again ? `It is started again ${nextAttempt(crash, Date.now())}.` : "It is not started again.";
+  const text = `Machine ${id} ${when}: ${crash?.reason ?? reason ?? "no reason is known"}. ${next}`;
+  return new CliError("failed_precondition", `${text}${await lastWords(context, id)}\n${advice}`);
+}
+
+/** What the app printed last, as an indented block; empty when it printed nothing, or that cannot be had. */
+export async function lastWords(context: Context, id: string): Promise<string> {
+  const lines: string[] = [];
+  try {
+    const client = await context.client();
+    const entries = client.logs(context.app, { machine: id, limit: LAST_LINES, streams: ["stdout", "stderr"] });
+    for await (const { text } of entries) lines.push(`\n  ${text}`);
+  } catch {
+    return ""; // the crash is what counts
+  }
+  return lines.length === 0 ? " It printed nothing." : ` It printed last:${lines.join("")}`;
+}
+
+function nextAttempt({ attempt, max_attempts: most, retry_at: due }: Crash, now: number): string {
+  const seconds = due === null ? 0 : Math.max(0, Math.ceil((Date.parse(due) - now) / 1000));
+  return `in ${seconds} s, attempt ${attempt} of ${most}`;
+}

@@ -1,0 +1,149 @@
+/** Apps that crash, listen where nobody comes, or are killed: what their owner and their visitors are told, and the way out. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { ask } from "../../platform/test/helpers/proxied.ts";
+import { COUNTER_IMAGE } from "../../platform/test/helpers/qemu-world.ts";
+import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
+import { runCli } from "./real-cli.ts";
+
+let place: Place;
+let folder: string;
+beforeAll(async () => {
+  place = await Place.open();
+  folder = join(place.dataDir, "project");
+  await mkdir(folder);
+});
+afterAll(async () => {
+  expect(await place.close()).toEqual(NOTHING_LEFT);
+});
+afterEach(async () => {
+  for (const { id } of await place.client.listMachines(place.app)) {
+    await place.client.destroyMachine(place.app, id, { force: true });
+    await place.reach(id, "destroyed");
+  }
+});
+
+const hib = (...args: string[]) => runCli(place, args, { cwd: folder });
+const visit = () => ask({ proxyUrl: place.proxyUrl, app: place.app });
+const machine = async () => {
+  const [only] = await place.client.listMachines(place.app);
+  if (only === undefined) throw new Error("there is no machine");
+  return only;
+};
+
+/** The image runs Node: the program is its argument. */
+async function appFile(program: string, port = 8080): Promise<void> {
+  const cmd = JSON.stringify(["-e", program]);
+  await writeFile(
+    join(folder, "hibernaut.toml"),
+    `app = "${place.app}"\n[build]\nimage = "${COUNTER_IMAGE}"\n[experimental]\ncmd = ${cmd}\n[http_service]\ninternal_port = ${port}\nauto_stop_machines = "suspend"\n`,
+  );
+}
+
+const server = (listen: string) => `require("http").createServer((q, r) => r.end("version 2")).listen(${listen})`;
+const CRASH = `console.error("no database at db.internal"); process.exit(7)`;
+
+describe("an app that crashes at its start", () => {
+  test("deploy says how it ended and what it printed; the corrected version takes over at once", async () => {
+    await appFile(CRASH);
+    const bad = await hib("deploy");
+    expect(bad.code, bad.err).toBe(1);
+    expect(bad.err).toMatch(/crashed at its start: the app exited with code 7/);
+    expect(bad.err).toMatch(/no database at db\.internal/);
+    await appFile(server("8080"));
+    const good = await hib("deploy");
+    expect(good.code, good.err).toBe(0);
+    expect((await visit()).text).toBe("version 2");
+  });
+
+  test("everybody sees the next attempt, and visitors are told at once", async () => {
+    const run = await hib("machine", "run", COUNTER_IMAGE, "--port", "8080", "--", "-e", CRASH);
+    expect(run.code, run.err).toBe(1);
+    expect(run.err).toMatch(/crashed at its start: the app exited with code 7/);
+    expect(run.err).toMatch(/started again in \d+ s, attempt 1 of 10/);
+    expect(run.err).toMatch(/no database at db\.internal/);
+    const { id } = await machine();
+    await place.reach(id, "settled");
+    await expect
+      .poll(async () => (await hib("machine", "status", id)).out, { timeout: 60_000 })
+      .toMatch(/restarting in \d+ s, attempt \d+ of 10: the app exited with code 7/);
+    const answer = await visit();
+    expect(answer.status).toBe(503);
+    expect(JSON.parse(answer.text)).toMatchObject({
+      error: "app_crashed",
+      message: expect.stringMatching(/the app exited with code 7/),
+    });
+    expect(Number(answer.headers["retry-after"])).toBeGreaterThan(0);
+  });
+
+  test("restart, scale and update are accepted whatever it is at, and tell how it went", async () => {
+    await hib("machine", "run", COUNTER_IMAGE, "--port", "8080", "--", "-e", CRASH);
+    const { id } = await machine();
+    const restart = await hib("machine", "restart", id);
+    expect(restart).toMatchObject({ code: 1, err: expect.stringMatching(/exited with code 7/) });
+    const scale = await hib("scale", "memory", "320");
+    expect(scale).toMatchObject({ code: 1, err: expect.stringMatching(/exited with code 7/) });
+    expect((await machine()).config.guest?.memory_mb).toBe(320);
+    const { config } = await machine();
+    await place.client.updateMachine(place.app, id, { ...config, init: { cmd: ["-e", server("8080")] } });
+    await place.reach(id, "running");
+    expect((await visit()).text).toBe("version 2");
+  });
+
+  test("the advice that is given works: stop ends the attempts", async () => {
+    const run = await hib("machine", "run", COUNTER_IMAGE, "--port", "8080", "--", "-e", CRASH);
+    const advised = /`hibernaut (machine stop [^`]+)`/.exec(run.err)?.[1]?.split(" ") ?? [];
+    expect((await hib(...advised)).code).toBe(0);
+    expect(await machine()).toMatchObject({ state: "stopped", crash: null });
+  });
+});
+
+describe("an app that listens where nobody comes", () => {
+  test("on loopback: the deploy fails with the remedy, and so does a visit, at once", async () => {
+    await appFile(server(`8080, "127.0.0.1"`));
+    const bad = await hib("deploy");
+    expect(bad.code, bad.err).toBe(1);
+    expect(bad.err).toMatch(/listens on 127\.0\.0\.1:8080 only.*have it listen on 0\.0\.0\.0:8080/);
+    const answer = await visit();
+    expect(answer.status).toBe(502);
+    expect(JSON.parse(answer.text)).toMatchObject({
+      error: "upstream_unreachable",
+      message: expect.stringMatching(/listens on 127\.0\.0\.1:8080 only/),
+    });
+    expect((await hib("machine", "status", (await machine()).id)).out).toMatch(/127\.0\.0\.1:8080 only/);
+  });
+
+  test("on another port than the service's: run warns of it", async () => {
+    const run = await hib("machine", "run", COUNTER_IMAGE, "--port", "9999");
+    expect(run.code, run.err).toBe(0);
+    expect(run.err).toMatch(/Warning: No request reaches machine .*port 9999.*8080/);
+    expect(JSON.parse((await visit()).text)).toMatchObject({ error: "upstream_unreachable" });
+  });
+
+  test("it is fine as soon as it listens everywhere", async () => {
+    const moves = "function () { setTimeout(() => this.close(() => this.listen(8080)), 6000) }";
+    await appFile(server(`8080, "127.0.0.1", ${moves}`));
+    expect((await hib("deploy")).code).toBe(1);
+    await expect.poll(async () => (await machine()).unreachable, { timeout: 30_000 }).toBeNull();
+    expect((await visit()).text).toBe("version 2");
+  });
+});
+
+describe("a virtual machine that is killed while it starts", () => {
+  test.each([0, 100, 1500])("%i ms after QEMU appeared: the visitor who woke it is answered", async (ms) => {
+    await appFile(server("8080"));
+    expect((await hib("deploy")).code).toBe(0);
+    const { id } = await machine();
+    await place.client.stopMachine(place.app, id);
+    await place.reach(id, "stopped");
+    const answer = visit();
+    await expect.poll(async () => (await place.processes()).length, { interval: 2, timeout: 30_000 }).toBe(1);
+    await new Promise((resolve) => setTimeout(resolve, ms)); // which moment of the start is hit is the point
+    const [{ pid } = { pid: 0 }] = await place.processes();
+    expect(pid).toBeGreaterThan(0);
+    process.kill(pid, "SIGKILL");
+    expect(await answer).toMatchObject({ status: 200, text: "version 2" });
+    expect(await machine()).toMatchObject({ state: "running" });
+  });
+});
