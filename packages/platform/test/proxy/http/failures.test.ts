@@ -1,6 +1,7 @@
 /** Clients that leave, apps that die, and what is sent again. */
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
+import { ProxyRefusal } from "../../../src/proxy/contract.ts";
 import { type App, CLOSE, freePort, httpApp, KEEP, OK, parsed, rawApp, received, rig, until } from "./helpers.ts";
 
 /** An app that does `act` once it has a whole head. */
@@ -212,6 +213,22 @@ describe("connecting", () => {
     expect(JSON.parse(reply.body)).toMatchObject({ error: "upstream_unreachable" });
     expect(outcomes).toHaveLength(3);
     expect(heads.at(-1)?.tried).toEqual(["m0", "m1"]);
+  });
+
+  test.each([
+    [1, { error: "upstream_unreachable", message: expect.stringMatching(/m0 of app shop.*port \d+ \(.*ECONNREFUSED/) }],
+    [2, { error: "no_machine_left" }],
+  ])("when all %i machines there are were tried in vain, the answer says why", async (count, answer) => {
+    const port = await freePort();
+    const { ask } = await rig({
+      director: async ({ tried }, _signal, lease) => {
+        if (tried.length === count) throw new ProxyRefusal(502, "no_machine_left", "No machine is left.");
+        return lease({ port, machineId: `m${tried.length}`, connectDeadline: 0 });
+      },
+    });
+    const reply = parsed(await ask(`GET / HTTP/1.1\r\n${CLOSE}`));
+    expect(reply.status).toBe(502);
+    expect(JSON.parse(reply.body)).toMatchObject(answer);
   });
 
   test("ends when the client leaves", async () => {
