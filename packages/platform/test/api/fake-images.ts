@@ -5,6 +5,10 @@ import { HibernautError } from "../../src/errors.ts";
 import type { EnsureOptions, Image, ImageLibrary, Login, RegistryLogins } from "../../src/images/contract.ts";
 
 const LAYER_BYTES = 1_000_000;
+/** A registry's answer takes longer than reading the request that asks for it. */
+const ANSWER_MS = 10;
+/** Longer than any test. */
+const SILENCE_MS = 600_000;
 const digestOf = (text: string) => `sha256:${createHash("sha256").update(text).digest("hex")}`;
 
 /** References with `missing` are in no registry, those with `damaged` turn out so at the end. */
@@ -50,9 +54,11 @@ export class FakeImages implements ImageLibrary {
   }
 }
 
-/** The password is `right`. */
+/** The password is `right`. A registry whose name begins with `silent` never answers. */
 export class FakeRegistries implements RegistryLogins {
   readonly logins = new Map<string, string>();
+  /** Logins that a registry is being asked about. */
+  asking = 0;
 
   async list() {
     return [...this.logins].map(([host, username]) => ({ host, username }));
@@ -63,7 +69,15 @@ export class FakeRegistries implements RegistryLogins {
     return username === undefined ? undefined : { host, username };
   }
 
-  async put(host: string, { username, password }: Login): Promise<void> {
+  async put(host: string, { username, password }: Login, signal?: AbortSignal): Promise<void> {
+    this.asking += 1;
+    try {
+      await delay(host.startsWith("silent") ? SILENCE_MS : ANSWER_MS, undefined, signal && { signal });
+    } catch (error) {
+      throw signal?.aborted ? signal.reason : error;
+    } finally {
+      this.asking -= 1;
+    }
     if (password !== "right") throw new HibernautError("failed_precondition", "The registry does not take the login.");
     this.logins.set(host, username);
   }
