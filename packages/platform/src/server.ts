@@ -19,6 +19,8 @@ import { openLog } from "./log.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { MachineManager } from "./machines/manager.ts";
 import { Slots } from "./machines/slots.ts";
+import type { MachineRecord } from "./machines/types.ts";
+import type { KnownMachine } from "./network/contract.ts";
 import { openNetwork } from "./network/open.ts";
 import { type ProxySide, startProxySide } from "./proxy/start.ts";
 import { openSecrets } from "./secrets/index.ts";
@@ -94,10 +96,11 @@ async function runLocked(
   const network = await openNetwork(settings.network, {
     dataDir: settings.dataDir,
     subnet: settings.networkSubnet,
-    machines: store.machines.list(),
+    machines: store.machines.list().map(knownMachine),
     controlPorts: controlPorts(settings, settings.apiListen.port),
     onTrouble: (message) => log.warn({}, message),
   });
+  for (const note of network.notes) log.warn({}, note);
   const dns = await startDns(network.gateway, store, log);
   // A boot under emulation keeps one CPU busy.
   const bootSlots = new Slots(Math.max(2, availableParallelism()));
@@ -208,6 +211,13 @@ async function listen(api: Api, { apiListen }: Settings): Promise<string> {
   }
   const { address, family, port } = api.server.address() as AddressInfo;
   return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+}
+
+/** What the network asks of a machine, and whether it has memory to lose. */
+function knownMachine({ id, app, address, state, snapshot }: MachineRecord): KnownMachine {
+  const empty = state === "created" || state === "stopped" || state === "failed" || state === "destroying";
+  const memory = snapshot !== null ? "asleep" : empty ? undefined : "awake";
+  return { id, app, address, ...(memory && { memory }) };
 }
 
 /** Ports at which the platform itself is controlled or watched: nothing for the apps in its machines. */
