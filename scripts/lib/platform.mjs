@@ -34,7 +34,9 @@ const ANSWER_DEADLINE_MS = 120_000;
  * @returns {Promise<Platform>}
  */
 export async function startPlatform({ say = (line) => void process.stderr.write(`${line}\n`) } = {}) {
-  const env = { HIBERNAUT_LOG_LEVEL: "warn", ...process.env };
+  // It writes into a pipe of ours, which may end on a terminal.
+  const format = process.stderr.isTTY ? "text" : "auto";
+  const env = { HIBERNAUT_LOG_LEVEL: "warn", HIBERNAUT_LOG_FORMAT: format, ...process.env };
   // A group of its own: Ctrl-C at the terminal is ours to carry out, step by step.
   const child = spawn(nodeBinary(), [join(ROOT, "packages/cli/bin/hibernaut.js"), "serve", "--json"], {
     cwd: ROOT,

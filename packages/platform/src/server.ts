@@ -63,7 +63,7 @@ export async function serve(options: ServeOptions): Promise<void> {
       `The path ${settings.dataDir} is too long for sockets: HIBERNAUT_DATA_DIR may have ${most} bytes.`,
     );
   }
-  const log = openLog(settings.logLevel);
+  const log = openLog(settings.logLevel, settings.logFormat);
   const lock = lockDataDir(settings.dataDir);
   // Waiting for guests uses timers that keep no process alive; this one does, until we are done.
   const alive = setInterval(() => {}, 2 ** 30);

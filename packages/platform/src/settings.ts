@@ -79,6 +79,8 @@ export interface Settings {
   /** What the log of one machine may take on disk, in MB: enough for a day of a talkative app, times all machines. */
   logMaxMb: number;
   logLevel: "debug" | "info" | "warn" | "error" | "silent";
+  /** `auto`: lines for people where standard error is a terminal, else JSON. */
+  logFormat: "auto" | "text" | "json";
 }
 
 /** What the kernel takes as the path of a Unix socket, in bytes. */
@@ -159,6 +161,7 @@ const SETTINGS: { [K in keyof Settings]: Setting<Settings[K]> } = {
     fallback: () => "info",
     parse: oneOf("debug", "info", "warn", "error", "silent"),
   },
+  logFormat: { env: "HIBERNAUT_LOG_FORMAT", fallback: () => "auto", parse: oneOf("auto", "text", "json") },
 };
 
 /** The names of all settings, for documents and `doctor`. */

@@ -15,7 +15,7 @@ export interface ProxyProcessOptions {
 
 /** Runs until the signal is aborted. The control plane may come and go meanwhile. */
 export async function runProxy({ settings, signal, onReady }: ProxyProcessOptions): Promise<void> {
-  const log = openLog(settings.logLevel);
+  const log = openLog(settings.logLevel, settings.logFormat);
   const registry = new Registry();
   const proxy = await serveProxy({
     settings,
