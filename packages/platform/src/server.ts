@@ -28,6 +28,7 @@ import { configFolder, LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./
 import { SnapshotStore } from "./snapshots/store.ts";
 import { lockDataDir } from "./store/lock.ts";
 import { openStore } from "./store/store.ts";
+import { unknownSettings } from "./unknown-settings.ts";
 import { VolumeFiles } from "./volumes/files.ts";
 import { Volumes } from "./volumes/index.ts";
 
@@ -79,6 +80,7 @@ async function runLocked(
   { settings, signal, environment = process.env, onReady }: ServeOptions,
   log: Logger,
 ): Promise<void> {
+  for (const note of unknownSettings(environment)) log.warn({}, note);
   const files = new MachineFiles(settings.dataDir, settings.layerSizeMb);
   await Promise.all([
     mkdir(files.machineRoot, { recursive: true, mode: 0o700 }),

@@ -174,13 +174,19 @@ export const SETTING_NAMES: readonly string[] = Object.values(SETTINGS).map((set
  * const settings = readSettings(process.env);
  */
 export function readSettings(environment: NodeJS.ProcessEnv): Settings {
-  const file = readFile(join(configFolder(environment), "settings.json"));
+  const { values: file } = readSettingsFile(environment);
   const read = <T>({ env, fallback, parse }: Setting<T>): T => {
     const text = environment[env] ?? file[env];
     return text === undefined || text === "" ? fallback(environment) : parse(String(text), env);
   };
   const entries = Object.entries(SETTINGS).map(([key, setting]) => [key, read(setting as Setting<unknown>)]);
   return Object.fromEntries(entries) as Settings;
+}
+
+/** The file of settings and what is in it; nothing when there is none. */
+export function readSettingsFile(environment: NodeJS.ProcessEnv): { file: string; values: Record<string, unknown> } {
+  const file = join(configFolder(environment), "settings.json");
+  return { file, values: readFile(file) };
 }
 
 /** Folder of `config.json` (the CLI's) and `settings.json`. */

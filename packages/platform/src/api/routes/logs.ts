@@ -9,7 +9,7 @@ import type { LogQuery } from "../../machines/logs/query.ts";
 import type { LogBlocks } from "../../machines/service.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { nearest } from "../nearest.ts";
+import { nearest } from "../../nearest.ts";
 import { AppLogsQuery, AppParams, LogLine, LogsQuery, MachineParams, MAX_LOG_LINES, replies } from "../schemas.ts";
 import { sendLines } from "../send-lines.ts";
 import { sinceMs } from "../since.ts";

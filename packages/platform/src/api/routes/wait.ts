@@ -4,7 +4,7 @@ import { HibernautError, isHibernautError } from "../../errors.ts";
 import type { WaitTarget } from "../../machines/service.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { nearest } from "../nearest.ts";
+import { nearest } from "../../nearest.ts";
 import { MachineParams, replies, WaitQuery, WaitReply } from "../schemas.ts";
 
 /** Every word that `state` takes; `started` is Fly's for running. */
