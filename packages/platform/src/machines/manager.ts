@@ -184,9 +184,10 @@ export class MachineManager implements MachineService {
     return { previousState };
   }
 
-  suspend(app: string, id: string): void {
+  suspend(app: string, id: string, details: Record<string, unknown> = {}): void {
     const controller = this.#find(app, id);
     controller.command("suspend", {
+      details,
       check: () => {
         const { eligible, reasons } = this.#view(controller.record).suspend;
         if (eligible) return;
@@ -198,8 +199,8 @@ export class MachineManager implements MachineService {
     });
   }
 
-  stop(app: string, id: string): void {
-    this.#find(app, id).command("stop");
+  stop(app: string, id: string, details: Record<string, unknown> = {}): void {
+    this.#find(app, id).command("stop", { details });
   }
 
   restart(app: string, id: string): void {

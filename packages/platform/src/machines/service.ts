@@ -70,8 +70,8 @@ export interface MachineService {
   update(app: string, id: string, config?: MachineConfig): Promise<MachineView>;
   /** `details` go into the machine's history, e.g. who asked. */
   start(app: string, id: string, details?: Record<string, unknown>): { previousState: MachineState };
-  suspend(app: string, id: string): void;
-  stop(app: string, id: string): void;
+  suspend(app: string, id: string, details?: Record<string, unknown>): void;
+  stop(app: string, id: string, details?: Record<string, unknown>): void;
   restart(app: string, id: string): void;
   destroy(app: string, id: string, options?: { force?: boolean }): void;
   /**
