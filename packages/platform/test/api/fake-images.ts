@@ -11,9 +11,14 @@ const ANSWER_MS = 10;
 const SILENCE_MS = 600_000;
 const digestOf = (text: string) => `sha256:${createHash("sha256").update(text).digest("hex")}`;
 
-/** References with `missing` are in no registry, those with `damaged` turn out so at the end. */
+/**
+ * References with `missing` are in no registry, those with `damaged` turn out so at the end; of those with `silent`
+ * nothing is ever heard.
+ */
 export class FakeImages implements ImageLibrary {
   readonly images = new Map<string, Image>();
+  /** Pulls of which nothing is heard. */
+  waiting = 0;
 
   async list() {
     const importedAt = new Date(0).toISOString();
@@ -28,6 +33,10 @@ export class FakeImages implements ImageLibrary {
 
   async pull(ref: string, { signal, onProgress = () => {} }: EnsureOptions = {}): Promise<Image> {
     if (ref.includes("missing")) throw new HibernautError("not_found", `There is no image ${ref.slice(0, 80)}.`);
+    if (ref.includes("silent")) {
+      this.waiting += 1;
+      await delay(SILENCE_MS, undefined, signal && { signal }).finally(() => (this.waiting -= 1));
+    }
     onProgress({ step: "resolve" });
     for (const [index, layer] of [digestOf(`${ref}1`), digestOf(`${ref}2`)].entries()) {
       const imageDoneBytes = (index + 1) * LAYER_BYTES;
@@ -73,8 +82,6 @@ export class FakeRegistries implements RegistryLogins {
     this.asking += 1;
     try {
       await delay(host.startsWith("silent") ? SILENCE_MS : ANSWER_MS, undefined, signal && { signal });
-    } catch (error) {
-      throw signal?.aborted ? signal.reason : error;
     } finally {
       this.asking -= 1;
     }
