@@ -4,10 +4,11 @@
  * and wake. Plain JavaScript for Node 18 and later; the platform itself runs on the Node that the set-up brings.
  */
 import { parseArgs } from "node:util";
+import { invitation } from "./lib/invitation.mjs";
 import { startPlatform } from "./lib/platform.mjs";
 import { createProgress } from "./lib/progress.mjs";
 import { SetupError } from "./lib/run.mjs";
-import { endTour, SEARCH, tour } from "./lib/tour.mjs";
+import { endTour, tour } from "./lib/tour.mjs";
 import { setup } from "./setup.mjs";
 
 const USAGE = `Usage: npm run up [-- --exit] [-- --json]
@@ -38,18 +39,6 @@ function story(result) {
   ].join("\n");
 }
 
-/** @param {import("./lib/tour.mjs").TourResult} result @param {string} apiUrl */
-function invitation({ app, machine_id: id, address }, apiUrl) {
-  return [
-    `The platform answers at ${apiUrl}. In another terminal:`,
-    `  curl "${address}${SEARCH}"`,
-    `  npx hibernaut machine suspend ${id} --app ${app}`,
-    `  npx hibernaut machine start ${id} --app ${app}`,
-    "Ctrl-C ends the tour's machine and the platform.",
-    "",
-  ].join("\n");
-}
-
 /** Settles at the first Ctrl-C or SIGTERM. */
 function interruption() {
   return new Promise((resolve) => {
@@ -61,7 +50,8 @@ function interruption() {
 async function up({ exit = false, json = false }) {
   await setup({ quiet: true });
   const interrupted = interruption();
-  const progress = createProgress(STEPS);
+  // The fastest step, the suspend, is what the tour is for.
+  const progress = createProgress(STEPS, { everyStep: true });
   const platform = await progress.step("start the platform", startPlatform);
   try {
     const touring = tour(platform, progress).then((result) => ({ result }));
@@ -70,7 +60,7 @@ async function up({ exit = false, json = false }) {
     process.stderr.write(story(first.result));
     if (json) process.stdout.write(`${JSON.stringify(first.result)}\n`);
     if (!exit) {
-      process.stderr.write(invitation(first.result, platform.apiUrl));
+      process.stderr.write(invitation(first.result, platform));
       await Promise.race([interrupted, platform.ended]);
     }
     return first.result.resumed ? 0 : 1;

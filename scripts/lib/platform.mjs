@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { nodeBinary, ROOT } from "./node.mjs";
 import { SetupError } from "./run.mjs";
@@ -19,32 +20,45 @@ const ANSWER_DEADLINE_MS = 120_000;
 /**
  * @typedef {object} Platform
  * @property {string} apiUrl
+ * @property {string | null} proxyUrl Where apps answer; null when proxies run in processes of their own.
  * @property {(method: string, path: string, body?: unknown) => Promise<any>} call Calls the API; rejects with what it answered.
  * @property {Promise<number>} ended Its exit code, once it has ended.
  * @property {() => Promise<void>} stop Ends it cleanly; machines that run are left running.
  */
 
 /**
- * Starts `hibernaut serve` and waits until it answers.
+ * Starts `hibernaut serve` and waits until it answers. Rejects with a SetupError that says why it does not.
  *
+ * @param {object} [options]
+ * @param {(line: string) => void} [options.say] Prints a line of the platform's log.
  * @returns {Promise<Platform>}
  */
-export async function startPlatform() {
-  const env = { HIBERNAUT_LOG_LEVEL: "warn", ...process.env };
+export async function startPlatform({ say = (line) => void process.stderr.write(`${line}\n`) } = {}) {
+  // It writes into a pipe of ours, which may end on a terminal.
+  const format = process.stderr.isTTY ? "text" : "auto";
+  const env = { HIBERNAUT_LOG_LEVEL: "warn", HIBERNAUT_LOG_FORMAT: format, ...process.env };
   // A group of its own: Ctrl-C at the terminal is ours to carry out, step by step.
   const child = spawn(nodeBinary(), [join(ROOT, "packages/cli/bin/hibernaut.js"), "serve", "--json"], {
     cwd: ROOT,
     env,
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });
   /** @type {Promise<number>} */
-  const ended = once(child, "exit").then(([code]) => code ?? 1);
-  const line = await firstLine(child.stdout, ended);
-  const { api_url: apiUrl, data_dir: dataDir } = JSON.parse(line);
+  const ended = once(child, "close").then(([code]) => code ?? 1);
+  createInterface({ input: child.stderr }).on("line", (line) => {
+    // The same sentence is in the answer, which we print.
+    if (!line.startsWith("Error: ")) say(line);
+  });
+  const answer = await answerOf(child.stdout, ended).catch((error) => {
+    child.kill("SIGTERM");
+    throw error;
+  });
+  const { api_url: apiUrl, data_dir: dataDir, proxy_url: proxyUrl } = answer;
   const { api_token: token } = JSON.parse(readFileSync(join(dataDir, "config.json"), "utf8"));
   return {
     apiUrl,
+    proxyUrl,
     ended,
     call: (method, path, body) => call(`${apiUrl}/v1${path}`, token, method, body),
     stop: async () => {
@@ -57,25 +71,43 @@ export async function startPlatform() {
 }
 
 /**
+ * The document with which the platform says where it answers, one line; or, as it ends, why it does not, on several.
+ *
  * @param {import("node:stream").Readable} stream
  * @param {Promise<number>} ended
- * @returns {Promise<string>}
+ * @returns {Promise<{ api_url: string, proxy_url: string | null, data_dir: string }>}
  */
-async function firstLine(stream, ended) {
-  const line = new Promise((resolve) => {
-    let text = "";
+async function answerOf(stream, ended) {
+  let text = "";
+  const answer = new Promise((resolve) => {
     stream.setEncoding("utf8").on("data", (chunk) => {
       text += chunk;
-      if (text.includes("\n")) resolve(text.slice(0, text.indexOf("\n")));
+      const document = /^\{.*\}\n/.exec(text)?.[0];
+      if (document !== undefined) resolve(JSON.parse(document));
     });
   });
-  const gone = ended.then(() => Promise.reject(new SetupError("The platform did not start; the reason is above.")));
+  const gone = ended.then((code) => Promise.reject(new SetupError(reasonIn(text, code))));
   const late = delay(START_DEADLINE_MS, undefined, { ref: false }).then(() =>
     Promise.reject(new SetupError(`The platform did not start within ${START_DEADLINE_MS / 1000} s.`)),
   );
   late.catch(() => {});
   gone.catch(() => {});
-  return Promise.race([line, gone, late]);
+  return Promise.race([answer, gone, late]);
+}
+
+/**
+ * Why the platform ended before it answered.
+ *
+ * @param {string} text What it said on standard output.
+ * @param {number} code
+ * @returns {string}
+ */
+function reasonIn(text, code) {
+  try {
+    return JSON.parse(text).message;
+  } catch {
+    return `The platform ended with code ${code} before it answered. Run \`npx hibernaut serve\` to see why.`;
+  }
 }
 
 /**

@@ -15,7 +15,7 @@ const QUIET_MS = 400;
  * @property {(text: string) => void} say Prints a line of its own that stays.
  *
  * @typedef {object} Progress
- * @property {<T>(name: string, work: (step: Step) => Promise<T>) => Promise<T>} step Runs one step; a step that is done in less than 0.4 s is not shown.
+ * @property {<T>(name: string, work: (step: Step) => Promise<T>) => Promise<T>} step Runs one step; one that is done in less than 0.4 s is not shown, unless every step is.
  * @property {(text: string) => void} say Prints a line that stays.
  * @property {() => boolean} shown Whether any step had something to do.
  * @property {() => void} pause Clears the live line, for a program that asks something on the terminal.
@@ -23,10 +23,10 @@ const QUIET_MS = 400;
 
 /**
  * @param {number} total How many steps there will be.
- * @param {NodeJS.WriteStream} [stream]
+ * @param {{ everyStep?: boolean, stream?: NodeJS.WriteStream }} [options] `everyStep` shows quick steps, too.
  * @returns {Progress}
  */
-export function createProgress(total, stream = process.stderr) {
+export function createProgress(total, { everyStep = false, stream = process.stderr } = {}) {
   const live = stream.isTTY && process.env.TERM !== "dumb" && !process.env.CI;
   let number = 0;
   let anyShown = false;
@@ -63,6 +63,7 @@ export function createProgress(total, stream = process.stderr) {
       clear = () => stream.write("\r\u001b[2K");
     };
     const late = setTimeout(show, QUIET_MS);
+    if (everyStep) show();
     const end = (/** @type {string} */ mark, /** @type {string} */ plain) => {
       clearTimeout(late);
       clearInterval(spinner);

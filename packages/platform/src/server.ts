@@ -19,6 +19,8 @@ import { openLog } from "./log.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { MachineManager } from "./machines/manager.ts";
 import { Slots } from "./machines/slots.ts";
+import type { MachineRecord } from "./machines/types.ts";
+import type { KnownMachine } from "./network/contract.ts";
 import { openNetwork } from "./network/open.ts";
 import { type ProxySide, startProxySide } from "./proxy/start.ts";
 import { openSecrets } from "./secrets/index.ts";
@@ -26,6 +28,7 @@ import { configFolder, LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./
 import { SnapshotStore } from "./snapshots/store.ts";
 import { lockDataDir } from "./store/lock.ts";
 import { openStore } from "./store/store.ts";
+import { unknownSettings } from "./unknown-settings.ts";
 import { VolumeFiles } from "./volumes/files.ts";
 import { Volumes } from "./volumes/index.ts";
 
@@ -61,7 +64,7 @@ export async function serve(options: ServeOptions): Promise<void> {
       `The path ${settings.dataDir} is too long for sockets: HIBERNAUT_DATA_DIR may have ${most} bytes.`,
     );
   }
-  const log = openLog(settings.logLevel);
+  const log = openLog(settings.logLevel, settings.logFormat);
   const lock = lockDataDir(settings.dataDir);
   // Waiting for guests uses timers that keep no process alive; this one does, until we are done.
   const alive = setInterval(() => {}, 2 ** 30);
@@ -77,6 +80,7 @@ async function runLocked(
   { settings, signal, environment = process.env, onReady }: ServeOptions,
   log: Logger,
 ): Promise<void> {
+  for (const note of unknownSettings(environment)) log.warn({}, note);
   const files = new MachineFiles(settings.dataDir, settings.layerSizeMb);
   await Promise.all([
     mkdir(files.machineRoot, { recursive: true, mode: 0o700 }),
@@ -94,10 +98,11 @@ async function runLocked(
   const network = await openNetwork(settings.network, {
     dataDir: settings.dataDir,
     subnet: settings.networkSubnet,
-    machines: store.machines.list(),
+    machines: store.machines.list().map(knownMachine),
     controlPorts: controlPorts(settings, settings.apiListen.port),
     onTrouble: (message) => log.warn({}, message),
   });
+  for (const note of network.notes) log.warn({}, note);
   const dns = await startDns(network.gateway, store, log);
   // A boot under emulation keeps one CPU busy.
   const bootSlots = new Slots(Math.max(2, availableParallelism()));
@@ -208,6 +213,13 @@ async function listen(api: Api, { apiListen }: Settings): Promise<string> {
   }
   const { address, family, port } = api.server.address() as AddressInfo;
   return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+}
+
+/** What the network asks of a machine, and whether it has memory to lose. */
+function knownMachine({ id, app, address, state, snapshot }: MachineRecord): KnownMachine {
+  const empty = state === "created" || state === "stopped" || state === "failed" || state === "destroying";
+  const memory = snapshot !== null ? "asleep" : empty ? undefined : "awake";
+  return { id, app, address, ...(memory && { memory }) };
 }
 
 /** Ports at which the platform itself is controlled or watched: nothing for the apps in its machines. */

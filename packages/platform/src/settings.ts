@@ -79,6 +79,8 @@ export interface Settings {
   /** What the log of one machine may take on disk, in MB: enough for a day of a talkative app, times all machines. */
   logMaxMb: number;
   logLevel: "debug" | "info" | "warn" | "error" | "silent";
+  /** `auto`: lines for people where standard error is a terminal, else JSON. */
+  logFormat: "auto" | "text" | "json";
 }
 
 /** What the kernel takes as the path of a Unix socket, in bytes. */
@@ -159,6 +161,7 @@ const SETTINGS: { [K in keyof Settings]: Setting<Settings[K]> } = {
     fallback: () => "info",
     parse: oneOf("debug", "info", "warn", "error", "silent"),
   },
+  logFormat: { env: "HIBERNAUT_LOG_FORMAT", fallback: () => "auto", parse: oneOf("auto", "text", "json") },
 };
 
 /** The names of all settings, for documents and `doctor`. */
@@ -171,13 +174,19 @@ export const SETTING_NAMES: readonly string[] = Object.values(SETTINGS).map((set
  * const settings = readSettings(process.env);
  */
 export function readSettings(environment: NodeJS.ProcessEnv): Settings {
-  const file = readFile(join(configFolder(environment), "settings.json"));
+  const { values: file } = readSettingsFile(environment);
   const read = <T>({ env, fallback, parse }: Setting<T>): T => {
     const text = environment[env] ?? file[env];
     return text === undefined || text === "" ? fallback(environment) : parse(String(text), env);
   };
   const entries = Object.entries(SETTINGS).map(([key, setting]) => [key, read(setting as Setting<unknown>)]);
   return Object.fromEntries(entries) as Settings;
+}
+
+/** The file of settings and what is in it; nothing when there is none. */
+export function readSettingsFile(environment: NodeJS.ProcessEnv): { file: string; values: Record<string, unknown> } {
+  const file = join(configFolder(environment), "settings.json");
+  return { file, values: readFile(file) };
 }
 
 /** Folder of `config.json` (the CLI's) and `settings.json`. */

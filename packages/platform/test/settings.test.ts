@@ -1,9 +1,12 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { globSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { configFolder, readSettings } from "../src/settings.ts";
+import { configFolder, readSettings, SETTING_NAMES } from "../src/settings.ts";
+import { unknownSettings } from "../src/unknown-settings.ts";
 import { tempFolder } from "./helpers/temp.ts";
 
+const ROOT = join(import.meta.dirname, "../../..");
 const NOWHERE = { XDG_CONFIG_HOME: "/nowhere" };
 
 describe("settings", () => {
@@ -41,5 +44,42 @@ describe("settings", () => {
   test("addresses may be IPv6, ports may be 0", () => {
     const { apiListen } = readSettings({ ...NOWHERE, HIBERNAUT_API_LISTEN: "[::1]:0" });
     expect(apiListen).toEqual({ host: "::1", port: 0 });
+  });
+});
+
+describe("a name that is no setting", () => {
+  test("is told with the one that was probably meant", () => {
+    const environment = { ...NOWHERE, HIBERNAUT_LOG_LEVL: "warn", HIBERNAUT_FOO: "1", HIBERNAUT_DATADIR: "" };
+    expect(unknownSettings(environment)).toEqual([
+      "The variable HIBERNAUT_FOO is no setting and has no effect. docs/settings.md lists what there is.",
+      "The variable HIBERNAUT_LOG_LEVL is no setting and has no effect. Did you mean HIBERNAUT_LOG_LEVEL?",
+    ]);
+  });
+
+  test("is found in the file, too", async () => {
+    const folder = await tempFolder("settings");
+    const environment = { XDG_CONFIG_HOME: folder };
+    await mkdir(configFolder(environment));
+    const file = join(configFolder(environment), "settings.json");
+    await writeFile(file, JSON.stringify({ HIBERNAUT_REGON: "attic", HIBERNAUT_REGION: "attic" }));
+    expect(unknownSettings(environment)).toEqual([
+      `HIBERNAUT_REGON in ${file} is no setting and has no effect. Did you mean HIBERNAUT_REGION?`,
+    ]);
+  });
+
+  test("is none that the repository itself reads or sets", async () => {
+    const files = globSync("{packages/*/{src,bin,test},packages/guest/agent,scripts,bench}/**/*.{ts,js,mjs}", {
+      cwd: ROOT,
+      exclude: ["**/node_modules/**", "**/settings.test.ts", "**/serve-terminal.test.ts"],
+    });
+    const texts = await Promise.all(files.map((file) => readFile(join(ROOT, file), "utf8")));
+    const names = texts.flatMap((text) => text.match(/\bHIBERNAUT_[A-Z_]*[A-Z]\b/g) ?? []);
+    expect(names.length).toBeGreaterThan(100);
+    // Not a variable: the build puts the product's version in its place.
+    const environment = Object.fromEntries(
+      names.filter((name) => name !== "HIBERNAUT_VERSION").map((name) => [name, "1"]),
+    );
+    expect(unknownSettings({ ...NOWHERE, ...environment })).toEqual([]);
+    expect(names).toEqual(expect.arrayContaining([...SETTING_NAMES]));
   });
 });

@@ -68,6 +68,8 @@ export function errorWire(error: HibernautError, requestId: string): ErrorWire {
 /** Anything that was thrown as an error for users. */
 export function toHibernautError(thrown: FastifyError, request: FastifyRequest): HibernautError {
   if (thrown instanceof HibernautError) return thrown;
+  // Node wraps why a signal was aborted, e.g. that the client went away.
+  if (thrown.name === "AbortError" && thrown.cause instanceof HibernautError) return thrown.cause;
   if (thrown.validation) {
     const part = thrown.validationContext ?? "body";
     return explainRefusals(thrown.validation, request.routeOptions.schema?.[part], part);

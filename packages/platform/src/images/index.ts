@@ -62,8 +62,9 @@ export async function openImages({
     return undefined;
   };
   const layers = new LayerCache(join(dataDir, "images/blobs/sha256"), layerCacheMb * 1024 * 1024);
-  const client = new RegistryClient({ cache: layers, insecure, patience: { ...PATIENCE, ...patience }, findLogin });
+  const patient = { ...PATIENCE, ...patience };
+  const client = new RegistryClient({ cache: layers, insecure, patience: patient, findLogin });
   const registries = { client, insecure, findLogin };
   const images = await openStore(join(dataDir, "images"), { tools: programs, registries, layers });
-  return { images, logins: new CheckedLogins(stored, client) };
+  return { images, logins: new CheckedLogins(stored, client, patient.loginMs) };
 }

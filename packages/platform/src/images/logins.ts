@@ -6,8 +6,6 @@ import { registryHost } from "./reference.ts";
 import type { RegistryClient } from "./registry/client.ts";
 import { RegistryFault } from "./registry/fault.ts";
 
-/** A person waits for it. */
-const CHECK_TIMEOUT_MS = 30_000;
 /** Longer than any password or token; docker's tokens have some KB. */
 const MAX_LENGTH = 16_384;
 
@@ -15,10 +13,13 @@ const MAX_LENGTH = 16_384;
 export class CheckedLogins implements RegistryLogins {
   readonly #stored: LoginStore;
   readonly #client: RegistryClient;
+  readonly #loginMs: number;
 
-  constructor(stored: LoginStore, client: RegistryClient) {
+  /** A registry may take `loginMs` to say what it thinks of a login. */
+  constructor(stored: LoginStore, client: RegistryClient, loginMs: number) {
     this.#stored = stored;
     this.#client = client;
+    this.#loginMs = loginMs;
   }
 
   list(): Promise<{ host: string; username: string }[]> {
@@ -33,11 +34,12 @@ export class CheckedLogins implements RegistryLogins {
   async put(name: string, login: Login, signal?: AbortSignal): Promise<void> {
     const host = registryHost(name);
     checkWords(login);
-    const limit = AbortSignal.timeout(CHECK_TIMEOUT_MS);
+    const limit = AbortSignal.timeout(this.#loginMs);
     try {
       await this.#client.checkLogin(host, login, signal ? AbortSignal.any([signal, limit]) : limit);
     } catch (error) {
-      throw refusal(error, host, login.username, limit.aborted);
+      signal?.throwIfAborted();
+      throw limit.aborted ? tooLate(host, this.#loginMs) : refusal(error, host, login.username);
     }
     await this.#stored.put(host, login);
   }
@@ -55,17 +57,18 @@ function checkWords({ username, password }: Login): void {
   throw new HibernautError("invalid_argument", message);
 }
 
-function refusal(error: unknown, host: string, username: string, late: boolean): unknown {
-  if (late) {
-    const message = `The registry ${host} did not answer within ${CHECK_TIMEOUT_MS / 1000} s. Check its name and the network, then log in again.`;
-    return new HibernautError("unavailable", message, { registry: host });
-  }
+function tooLate(host: string, limitMs: number): HibernautError {
+  const message = `The registry ${host} did not answer within ${limitMs / 1000} s, so the login could not be checked. Nothing was stored. Check the registry's name and the network, then log in again.`;
+  return new HibernautError("unavailable", message, { registry: host });
+}
+
+function refusal(error: unknown, host: string, username: string): unknown {
   if (!(error instanceof RegistryFault)) return error;
   const details = { registry: host, username, reason: error.message };
   if (error.kind === "login" || error.kind === "denied") {
     const message = `The registry ${host} does not take the login of ${username}: ${error.message}. Check the name and the password; many registries want a token in place of the password.`;
     return new HibernautError("failed_precondition", message, details);
   }
-  const message = `The login for ${host} could not be proved: ${error.message}. Nothing was stored. Check the registry's name and the network.`;
+  const message = `The login for ${host} could not be checked: ${error.message}. Nothing was stored. Check the registry's name and port, and the network.`;
   return new HibernautError("unavailable", message, details);
 }

@@ -16,7 +16,7 @@ import type { LogQuery } from "./logs/query.ts";
 import { sentenceOf } from "./logs/sentences.ts";
 import { restAfterUpdate } from "./restart.ts";
 import { changeSecrets } from "./secrets.ts";
-import type { LogBlocks, MachineService, MachineView, SecretsEffect, WaitTarget } from "./service.ts";
+import type { Asked, LogBlocks, MachineService, MachineView, SecretsEffect, WaitTarget } from "./service.ts";
 import type {
   AppRecord,
   CreateMachine,
@@ -177,16 +177,17 @@ export class MachineManager implements MachineService {
     return this.#view(controller.record);
   }
 
-  start(app: string, id: string, { by }: { by?: "proxy" } = {}): { previousState: MachineState } {
+  start(app: string, id: string, asked: Asked = {}): { previousState: MachineState } {
     const controller = this.#find(app, id);
     const previousState = controller.record.state;
-    controller.command("start", { details: by === undefined ? {} : { by }, unattended: by === "proxy" });
+    controller.command("start", { details: { ...asked }, unattended: asked.by === "proxy" });
     return { previousState };
   }
 
-  suspend(app: string, id: string): void {
+  suspend(app: string, id: string, asked: Asked = {}): void {
     const controller = this.#find(app, id);
     controller.command("suspend", {
+      details: { ...asked },
       check: () => {
         const { eligible, reasons } = this.#view(controller.record).suspend;
         if (eligible) return;
@@ -198,8 +199,8 @@ export class MachineManager implements MachineService {
     });
   }
 
-  stop(app: string, id: string): void {
-    this.#find(app, id).command("stop");
+  stop(app: string, id: string, asked: Asked = {}): void {
+    this.#find(app, id).command("stop", { details: { ...asked } });
   }
 
   restart(app: string, id: string): void {

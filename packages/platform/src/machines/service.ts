@@ -49,6 +49,11 @@ export interface MachineView {
   image: { ref: string; digest: string };
 }
 
+/** Who asked, for the machine's history; absent for a person or a program at the API. */
+export interface Asked {
+  by?: "proxy" | "itself";
+}
+
 /** Lines of logs, as they come. Whoever stops reading early says `return`. */
 export type LogBlocks = AsyncGenerator<LogEntry[], void>;
 
@@ -70,9 +75,9 @@ export interface MachineService {
   /** A full new configuration; without one, the machine moves to the current guest bundle and nothing else changes. */
   update(app: string, id: string, config?: MachineConfig): Promise<MachineView>;
   /** Started `by` the proxy for a request, an app that keeps crashing does not get all its retries anew. */
-  start(app: string, id: string, options?: { by?: "proxy" }): { previousState: MachineState };
-  suspend(app: string, id: string): void;
-  stop(app: string, id: string): void;
+  start(app: string, id: string, asked?: Asked): { previousState: MachineState };
+  suspend(app: string, id: string, asked?: Asked): void;
+  stop(app: string, id: string, asked?: Asked): void;
   restart(app: string, id: string): void;
   destroy(app: string, id: string, options?: { force?: boolean }): void;
   /**

@@ -39,6 +39,12 @@ export interface NetworkMachine {
   address: string;
 }
 
+/** A machine as a platform finds it when it starts. */
+export interface KnownMachine extends NetworkMachine {
+  /** Where its memory is: in a snapshot, or in a guest that may run. Absent: it has none to lose. */
+  memory?: "asleep" | "awake";
+}
+
 export interface Network {
   readonly mode: NetworkMode;
   /** An address that no machine in `taken` has. Throws `resource_exhausted` when none is left. */

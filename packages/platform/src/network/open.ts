@@ -4,6 +4,7 @@ import type { Settings } from "../settings.ts";
 import { messageOf } from "../text.ts";
 import { BridgeNetwork, type BridgeOptions } from "./bridge/index.ts";
 import type { Network } from "./contract.ts";
+import { type Present, strandedNotes } from "./stranded.ts";
 import { UserNetwork } from "./user.ts";
 
 export interface OpenedNetwork {
@@ -12,6 +13,8 @@ export interface OpenedNetwork {
   reason: string;
   /** The host's address in the machines' network, where there is one: the name server listens on it. */
   gateway?: string;
+  /** Sentences about machines that sleep and would lose their memory here, for the log. */
+  notes: readonly string[];
   /** Refuses machines these TCP ports of the host, where the network can. */
   protect(ports: readonly number[]): Promise<void>;
   /** Lets go of the network, which stays for guests that run on. */
@@ -25,18 +28,37 @@ const USER = { protect: async () => {}, close: async () => {} };
  * that; `bridge` rejects with a HibernautError instead.
  */
 export async function openNetwork(mode: Settings["network"], options: BridgeOptions): Promise<OpenedNetwork> {
-  if (mode === "user") return { ...USER, network: new UserNetwork(), reason: "set by HIBERNAUT_NETWORK" };
+  if (mode === "user") return userNetwork(mode, options, "set by HIBERNAUT_NETWORK");
   try {
     const network = await BridgeNetwork.open(options);
+    const { subnet, taken, description: reason } = network;
+    const owns = (address: string) => network.owns(address);
+    const present: Present = {
+      mode: "bridge",
+      subnet,
+      modeSetting: mode,
+      subnetSetting: options.subnet,
+      reason,
+      taken,
+      owns,
+    };
     return {
       network,
-      reason: network.description,
+      reason,
+      notes: strandedNotes(options.machines, present),
       gateway: network.gateway,
       protect: (ports) => network.protect(ports),
       close: () => network.close(),
     };
   } catch (error) {
     if (mode === "bridge" || !(error instanceof HibernautError)) throw error;
-    return { ...USER, network: new UserNetwork(), reason: messageOf(error) };
+    return userNetwork(mode, options, messageOf(error));
   }
+}
+
+function userNetwork(modeSetting: Settings["network"], options: BridgeOptions, reason: string): OpenedNetwork {
+  const network = new UserNetwork();
+  const owns = (address: string) => network.owns(address);
+  const present: Present = { mode: "user", modeSetting, subnetSetting: options.subnet, reason, owns };
+  return { ...USER, network, reason, notes: strandedNotes(options.machines, present) };
 }

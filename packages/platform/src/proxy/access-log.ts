@@ -21,9 +21,13 @@ export interface AccessLog {
   close(): void;
 }
 
-/** Logs at level `info`; with a `level` above that, nothing. */
-export function openAccessLog(level: string): AccessLog {
+/**
+ * Logs at level `info`; with a `level` above that, nothing. Lines for people go to `writeLine` one by one: nobody reads
+ * more of them than a terminal can show.
+ */
+export function openAccessLog(level: string, writeLine?: (line: string) => void): AccessLog {
   if ((pino.levels.values[level] ?? Number.POSITIVE_INFINITY) > INFO) return { write() {}, close() {} };
+  if (writeLine !== undefined) return { write: (entry) => writeLine(accessLine(entry)), close() {} };
   const destination = pino.destination(2);
   // Bytes, not a string that grows: joined strings are copied late, and burden the garbage collector until then.
   const buffer = Buffer.allocUnsafe(BUFFER_BYTES);

@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:http";
 import { Registry } from "prom-client";
 import { openLog } from "../log.ts";
 import type { Settings } from "../settings.ts";
+import { unknownSettings } from "../unknown-settings.ts";
 import { hubSocketPath } from "./hub-socket.ts";
 import { connectRemote } from "./remote.ts";
 import { serveProxy } from "./serve.ts";
@@ -15,7 +16,8 @@ export interface ProxyProcessOptions {
 
 /** Runs until the signal is aborted. The control plane may come and go meanwhile. */
 export async function runProxy({ settings, signal, onReady }: ProxyProcessOptions): Promise<void> {
-  const log = openLog(settings.logLevel);
+  const log = openLog(settings.logLevel, settings.logFormat);
+  for (const note of unknownSettings(process.env)) log.warn({}, note);
   const registry = new Registry();
   const proxy = await serveProxy({
     settings,

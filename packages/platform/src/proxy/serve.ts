@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
 import { HibernautError } from "../errors.ts";
 import type { Listen, Settings } from "../settings.ts";
+import { lineWriter } from "../log.ts";
 import { messageOf } from "../text.ts";
 import { openAccessLog } from "./access-log.ts";
 import type { AccessEntry } from "./contract.ts";
@@ -21,6 +22,7 @@ export interface ServeProxyOptions {
     | "proxyMaxHeld"
     | "proxyConnectTimeoutMs"
     | "logLevel"
+    | "logFormat"
   >;
   registry: Registry;
   log: { warn(fields: object, message: string): void };
@@ -56,7 +58,7 @@ export async function serveProxy(options: ServeProxyOptions): Promise<RunningPro
     held: () => fleet.held(),
     inFlight: () => servers.reduce((sum, server) => sum + server.stats().requests, 0),
   });
-  const accessLog = openAccessLog(settings.logLevel);
+  const accessLog = openAccessLog(settings.logLevel, lineWriter(settings.logFormat));
   const onAccess = (entry: AccessEntry) => {
     metrics.onAccess(entry);
     accessLog.write(entry);

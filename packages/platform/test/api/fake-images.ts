@@ -5,11 +5,20 @@ import { HibernautError } from "../../src/errors.ts";
 import type { EnsureOptions, Image, ImageLibrary, Login, RegistryLogins } from "../../src/images/contract.ts";
 
 const LAYER_BYTES = 1_000_000;
+/** A registry's answer takes longer than reading the request that asks for it. */
+const ANSWER_MS = 10;
+/** Longer than any test. */
+const SILENCE_MS = 600_000;
 const digestOf = (text: string) => `sha256:${createHash("sha256").update(text).digest("hex")}`;
 
-/** References with `missing` are in no registry, those with `damaged` turn out so at the end. */
+/**
+ * References with `missing` are in no registry, those with `damaged` turn out so at the end; of those with `silent`
+ * nothing is ever heard.
+ */
 export class FakeImages implements ImageLibrary {
   readonly images = new Map<string, Image>();
+  /** Pulls of which nothing is heard. */
+  waiting = 0;
 
   async list() {
     const importedAt = new Date(0).toISOString();
@@ -24,6 +33,10 @@ export class FakeImages implements ImageLibrary {
 
   async pull(ref: string, { signal, onProgress = () => {} }: EnsureOptions = {}): Promise<Image> {
     if (ref.includes("missing")) throw new HibernautError("not_found", `There is no image ${ref.slice(0, 80)}.`);
+    if (ref.includes("silent")) {
+      this.waiting += 1;
+      await delay(SILENCE_MS, undefined, signal && { signal }).finally(() => (this.waiting -= 1));
+    }
     onProgress({ step: "resolve" });
     for (const [index, layer] of [digestOf(`${ref}1`), digestOf(`${ref}2`)].entries()) {
       const imageDoneBytes = (index + 1) * LAYER_BYTES;
@@ -50,9 +63,11 @@ export class FakeImages implements ImageLibrary {
   }
 }
 
-/** The password is `right`. */
+/** The password is `right`. A registry whose name begins with `silent` never answers. */
 export class FakeRegistries implements RegistryLogins {
   readonly logins = new Map<string, string>();
+  /** Logins that a registry is being asked about. */
+  asking = 0;
 
   async list() {
     return [...this.logins].map(([host, username]) => ({ host, username }));
@@ -63,7 +78,13 @@ export class FakeRegistries implements RegistryLogins {
     return username === undefined ? undefined : { host, username };
   }
 
-  async put(host: string, { username, password }: Login): Promise<void> {
+  async put(host: string, { username, password }: Login, signal?: AbortSignal): Promise<void> {
+    this.asking += 1;
+    try {
+      await delay(host.startsWith("silent") ? SILENCE_MS : ANSWER_MS, undefined, signal && { signal });
+    } finally {
+      this.asking -= 1;
+    }
     if (password !== "right") throw new HibernautError("failed_precondition", "The registry does not take the login.");
     this.logins.set(host, username);
   }

@@ -1,6 +1,8 @@
 // Docker-registry with htpasswd, and a token server as Docker Hub and ghcr.io have one, in front of an open one.
+import { once } from "node:events";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { createServer as createSilence } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
@@ -65,6 +67,29 @@ describe("a registry with htpasswd", () => {
       code: "invalid_argument",
     });
     expect(await logins.list()).toEqual([]);
+  });
+
+  it("that takes the connection and says nothing is given up in time", async () => {
+    const silent = createSilence().listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    onTestFinished(() => void silent.close());
+    const host = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    ({ logins } = await openImages({ dataDir, environment: { HOME: dataDir }, patience: { loginMs: 50 } }));
+    await expect(logins.put(host, LOGIN)).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining(`${host} did not answer within 0.05 s`),
+    });
+    expect(await logins.list()).toEqual([]);
+  });
+
+  it("is not asked any longer when nobody waits for it", async () => {
+    const gone = new AbortController();
+    const nobody = new Error("nobody waits");
+    const silent = createSilence(() => gone.abort(nobody)).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    onTestFinished(() => void silent.close());
+    const host = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    await expect(logins.put(host, LOGIN, gone.signal)).rejects.toBe(nobody);
   });
 
   it("keeps passwords where nobody else reads, and shows them to nobody", async () => {

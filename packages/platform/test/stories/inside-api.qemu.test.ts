@@ -39,6 +39,8 @@ test("a script suspends its own machine, is resumed, and goes on at the next lin
   const [reply, before, after] = stdout.replace("}", "}\n").trim().split("\n");
   expect(reply).toBe('{"ok":true}');
   expect(after).toBe(before);
+  const asked = (await place.client.machineEvents(place.app, id)).find(({ type }) => type === "suspend");
+  expect(asked?.details).toEqual({ by: "itself" });
   await place.client.destroyMachine(place.app, id, { force: true });
 });
 

@@ -1,7 +1,8 @@
 /** What a newcomer types first. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { findProcesses } from "../../src/hypervisor/qemu/process.ts";
 import { dataFolder } from "../helpers/qemu-world.ts";
@@ -61,14 +62,32 @@ test("npm run up -- --exit --json: a machine starts, sleeps and wakes where it s
   expect((result.cold_start_ms ?? 0) / (result.resume_ms ?? 1)).toBeGreaterThanOrEqual(8);
 });
 
-test("npm run up stays until Ctrl-C, which ends it cleanly", async () => {
+test("npm run up shows every step, and stays for what its last lines say, until Ctrl-C ends it cleanly", async () => {
   const { child, output } = up();
   const closed = once(child, "close") as Promise<[number]>;
   await expect.poll(() => output.err, { timeout: 100_000, interval: 100 }).toMatch(/Ctrl-C ends/);
+  const steps = [...output.err.matchAll(/^\[(\d)\/5\] .*\n(done) in/gm)].map(([, number, done]) => `${number} ${done}`);
+  expect(steps, output.err).toEqual(["1 done", "2 done", "3 done", "4 done", "5 done"]);
+  expect(output.err).toMatch(/search\s+2 products match "tea"/);
+  expect(output.err).toMatch(/memory\s+kept: the same process/);
+
+  const [, invited = ""] = /In another terminal, .*:\n((?: {2}.*\n)+)/.exec(output.err) ?? [];
+  const lines = invited.split("\n").map((line) => line.trim());
+  expect(lines.filter((line) => line.includes("hibernaut machine"))).toHaveLength(2);
+  const followed = await shell(lines);
+  expect(followed).toMatch(/is suspended/);
+  expect(followed).toMatch(/^hibernaut-wake: resume; dur=\d+/im);
+  expect(followed).toContain("Jalapeño Green Tea Jar");
+
   // As a terminal does: to the whole foreground group.
   process.kill(-(child.pid ?? Number.NaN), "SIGINT");
   await closed;
-  expect(output.err).toMatch(/search\s+2 products match "tea"/);
-  expect(output.err).toMatch(/memory\s+kept: the same process/);
   expect(output.err).not.toMatch(/Error|ERR/);
 });
+
+/** Types the lines into a shell somewhere else, one after the other; what they print. */
+async function shell(lines: string[]): Promise<string> {
+  const env = { ...process.env, HIBERNAUT_DATA_DIR: folder.path, XDG_CONFIG_HOME: join(folder.path, "cfg") };
+  const { stdout, stderr } = await promisify(execFile)("sh", ["-e", "-c", lines.join("\n")], { cwd: folder.path, env });
+  return stdout + stderr;
+}

@@ -37,8 +37,10 @@ export function actionRoutes(app: Api, { machines }: ApiDeps): void {
         ...(ON_ITSELF.has(action) && { config: { inside: "self" as const } }),
       },
       async ({ params, insideMachine }, reply) => {
+        const { app_name: appName, machine_id: id } = params;
         if (insideMachine !== null) machines.awaitReply(insideMachine, sent(reply.raw));
-        machines[action](params.app_name, params.machine_id);
+        if (action === "restart") machines.restart(appName, id);
+        else machines[action](appName, id, insideMachine === null ? {} : { by: "itself" });
         return { ok: true as const };
       },
     );

@@ -2,6 +2,7 @@
 import type { Readable } from "node:stream";
 import { HibernautError } from "../../errors.ts";
 import { GuestError } from "../../guest/error.ts";
+import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { ExecBody, ExecReply, MachineParams, NoQuery, replies } from "../schemas.ts";
 
@@ -36,8 +37,7 @@ export function execRoute(app: Api, { machines }: ApiDeps): void {
         ...(user !== undefined && { user }),
         ...(workdir !== undefined && { workdir }),
       });
-      const leave = () => command.kill();
-      reply.raw.once("close", leave);
+      clientGone(reply).addEventListener("abort", () => command.kill());
       try {
         command.stdin.end(stdin);
         const [stdout, stderr, exit] = await Promise.all([
@@ -57,8 +57,6 @@ export function execRoute(app: Api, { machines }: ApiDeps): void {
         if (error instanceof GuestError)
           throw new HibernautError("aborted", `The command did not end: ${error.message}.`, params);
         throw error;
-      } finally {
-        reply.raw.off("close", leave);
       }
     },
   );

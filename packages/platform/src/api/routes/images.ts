@@ -4,6 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import type { FastifyError } from "fastify";
 import type { Static } from "typebox";
 import type { Image, ImageProgress } from "../../images/contract.ts";
+import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { errorWire, toHibernautError } from "../errors.ts";
 import { ImageList, NoQuery, PruneQuery, PruneReply, PullBody, PullEvent, replies } from "../schemas.ts";
@@ -73,16 +74,14 @@ export function imageRoutes(app: Api, { images }: ApiDeps): void {
       },
     },
     async (request, reply) => {
-      const leave = new AbortController();
       const lines = new Lines();
-      const signal = AbortSignal.any([closing.signal, leave.signal]);
+      const signal = AbortSignal.any([closing.signal, clientGone(reply)]);
       const pulled = images.pull(request.body.ref, { signal, onProgress: (event) => lines.write(progressWire(event)) });
       // A reference that cannot be used is refused as every other request is, before a line is written.
       await Promise.race([pulled, lines.begun]).catch((error) => {
         lines.out.destroy();
         throw error;
       });
-      lines.out.once("close", () => leave.abort());
       const sending = pulled
         .then(
           (image) => lines.end(doneWire(image)),

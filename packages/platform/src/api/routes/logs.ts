@@ -1,13 +1,15 @@
 /** `GET .../logs`: what apps print, and what becomes of their machines, as a stream of lines. */
 import { PassThrough } from "node:stream";
 import { setImmediate } from "node:timers/promises";
+import type { FastifyReply } from "fastify";
 import type { Static } from "typebox";
 import { HibernautError } from "../../errors.ts";
 import { LOG_STREAMS, type LogStream } from "../../machines/logs/entry.ts";
 import type { LogQuery } from "../../machines/logs/query.ts";
 import type { LogBlocks } from "../../machines/service.ts";
+import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { nearest } from "../nearest.ts";
+import { nearest } from "../../nearest.ts";
 import { AppLogsQuery, AppParams, LogLine, LogsQuery, MachineParams, MAX_LOG_LINES, replies } from "../schemas.ts";
 import { sendLines } from "../send-lines.ts";
 import { sinceMs } from "../since.ts";
@@ -25,12 +27,10 @@ export function logRoutes(app: Api, { machines }: ApiDeps): void {
     // What was written leaves before the server cuts its connections.
     await setImmediate();
   });
-  const answer = (read: (signal: AbortSignal) => LogBlocks): PassThrough => {
-    const leave = new AbortController();
-    const signal = AbortSignal.any([closing.signal, leave.signal]);
+  const answer = (reply: FastifyReply, read: (signal: AbortSignal) => LogBlocks): PassThrough => {
+    const signal = AbortSignal.any([closing.signal, clientGone(reply)]);
     const blocks = read(signal);
     const out = new PassThrough();
-    out.once("close", () => leave.abort());
     const sending = sendLines(blocks, out, { signal }).finally(() => open.delete(sending));
     open.add(sending);
     return out;
@@ -54,7 +54,7 @@ export function logRoutes(app: Api, { machines }: ApiDeps): void {
     },
     ({ params, query }, reply) => {
       const wanted = logQuery(query);
-      const lines = answer((signal) => machines.logs(params.app_name, [params.machine_id], wanted, signal));
+      const lines = answer(reply, (signal) => machines.logs(params.app_name, [params.machine_id], wanted, signal));
       return reply.header("cache-control", "no-store").type(NDJSON).send(lines);
     },
   );
@@ -74,7 +74,7 @@ export function logRoutes(app: Api, { machines }: ApiDeps): void {
       const wanted = logQuery(query);
       const named = words(query.machine);
       const ids = named.length === 0 ? undefined : named;
-      const lines = answer((signal) => machines.logs(params.app_name, ids, wanted, signal));
+      const lines = answer(reply, (signal) => machines.logs(params.app_name, ids, wanted, signal));
       return reply.header("cache-control", "no-store").type(NDJSON).send(lines);
     },
   );

@@ -1,5 +1,6 @@
 /** `/v1/registries`: who the platform is at registries. */
 import { HibernautError } from "../../errors.ts";
+import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoQuery, Ok, RegistryBody, RegistryList, RegistryParams, RegistryReply, replies } from "../schemas.ts";
 
@@ -51,9 +52,9 @@ export function registryRoutes(app: Api, { registries }: ApiDeps): void {
         response: replies(200, RegistryReply),
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { host } = request.params;
-      await registries.put(host, request.body, request.signal);
+      await registries.put(host, request.body, clientGone(reply));
       return (await registries.get(host)) ?? { host, username: request.body.username };
     },
   );

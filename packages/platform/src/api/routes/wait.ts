@@ -2,8 +2,9 @@
 import { setImmediate } from "node:timers/promises";
 import { HibernautError, isHibernautError } from "../../errors.ts";
 import type { WaitTarget } from "../../machines/service.ts";
+import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { nearest } from "../nearest.ts";
+import { nearest } from "../../nearest.ts";
 import { MachineParams, replies, WaitQuery, WaitReply } from "../schemas.ts";
 
 /** Every word that `state` takes; `started` is Fly's for running. */
@@ -44,11 +45,12 @@ export function waitRoute(app: Api, { machines }: ApiDeps): void {
         response: replies(200, WaitReply),
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { app_name, machine_id } = request.params;
       const targets = waitTargets(request.query.state);
       const timeoutMs = (request.query.timeout ?? TIMEOUT_S) * 1000;
-      const signal = AbortSignal.any([request.signal, closing.signal]);
+      const gone = clientGone(reply);
+      const signal = AbortSignal.any([gone, closing.signal]);
       const waiting = machines.wait(app_name, machine_id, targets, { timeoutMs, signal });
       open.add(waiting);
       try {
@@ -57,7 +59,7 @@ export function waitRoute(app: Api, { machines }: ApiDeps): void {
         if (closing.signal.aborted)
           throw new HibernautError("unavailable", "The platform is shutting down. Wait again when it is back.");
         // Nobody is there to read it; only our own faults are worth a line in the log.
-        if (signal.aborted && !isHibernautError(error)) throw new HibernautError("aborted", "The client went away.");
+        if (gone.aborted && !isHibernautError(error)) throw gone.reason;
         throw error;
       } finally {
         open.delete(waiting);

@@ -6,6 +6,8 @@ import { isTransient } from "./fault.ts";
 export interface Patience {
   /** From a request to the head of its reply. */
   replyMs: number;
+  /** To check a login, with all that it takes: a person waits for it. */
+  loginMs: number;
   /** In every such stretch of a download ... */
   stallMs: number;
   /** ... at least so many bytes must come, or the connection counts as dead. */
@@ -21,6 +23,7 @@ export interface Patience {
 /** 16 KiB in 30 s is a modem: nobody waits for an image at that speed. */
 export const PATIENCE: Patience = {
   replyMs: 30_000,
+  loginMs: 30_000,
   stallMs: 30_000,
   stallBytes: 16 * 1024,
   tries: 6,

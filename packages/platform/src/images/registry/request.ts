@@ -121,8 +121,16 @@ function connectionFault(error: Error, host: string, signal: AbortSignal): Error
   if (signal.aborted) return signal.reason as Error;
   if (error instanceof RegistryFault) return error;
   const code = codeOf(error);
-  const reason = error.message === "aborted" ? "the connection was cut" : error.message || code;
-  return new RegistryFault(LASTING.test(code) ? "unreachable" : "transient", `${host}: ${reason}`, { cause: error });
+  const kind = LASTING.test(code) ? "unreachable" : "transient";
+  return new RegistryFault(kind, reasonOf(error, code, host), { cause: error });
+}
+
+/** What people meet most, in their words; the rest in those of the system. */
+function reasonOf(error: Error, code: string, host: string): string {
+  const name = host.replace(/:\d+$/, "");
+  if (code === "ECONNREFUSED") return `nothing listens at ${host}`;
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return `the name ${name} cannot be resolved (${code})`;
+  return `${host}: ${error.message === "aborted" ? "the connection was cut" : error.message || code}`;
 }
 
 /** The code that Node or OpenSSL gave an error; empty for none. */

@@ -34,9 +34,20 @@ const SENTENCES: Record<LifecycleEvent | "create", string> = {
  */
 export function sentenceOf({ type, from, to, details }: MachineEvent): string {
   const states = from === null || from === to ? to : `${from} -> ${to}`;
-  const sentence = SENTENCES[type as LifecycleEvent] ?? "";
+  const sentence = withAsker(SENTENCES[type as LifecycleEvent] ?? "", details);
   const sentences = [`${type}: ${states}.`, sentence, ...remarks(details)];
   return sentences.filter((text) => text !== "").join(" ");
+}
+
+/** Who asked, as `by` in an event's details says it. */
+const ASKERS: Record<string, string> = { proxy: "by the proxy", itself: "by the machine itself" };
+
+/** `A suspend was asked for by the proxy, after 300.0 s without a request.` */
+function withAsker(sentence: string, { by, idle_ms: idleMs }: Record<string, unknown>): string {
+  const asker = ASKERS[String(by)];
+  if (asker === undefined || !sentence.endsWith(" was asked for.")) return sentence;
+  const idle = typeof idleMs === "number" ? `, after ${seconds(idleMs)} without a request` : "";
+  return `${sentence.slice(0, -1)} ${asker}${idle}.`;
 }
 
 function remarks(details: Record<string, unknown>): string[] {

@@ -1,6 +1,7 @@
 /** The edge to the kernel: `ip`, `bridge` and `nft`, each fed with all it has to do at once. */
 import { execFile } from "node:child_process";
 import { access, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { HibernautError } from "../../errors.ts";
 import { messageOf } from "../../text.ts";
 import type { Names } from "./names.ts";
@@ -46,21 +47,59 @@ export function hasLink(name: string): Promise<boolean> {
   );
 }
 
+/** A subnet that the host has an address in or a route to. */
+export interface UsedSubnet extends Subnet {
+  /** The interface; empty for a route that has none. */
+  device: string;
+}
+
+interface Addresses {
+  ifname: string;
+  addr_info: { local: string; prefixlen: number }[];
+}
+
 /** IPv4 subnets that the host has addresses in or routes to, but for the default route and those by way of `except`. */
-export async function usedSubnets(except: string): Promise<Subnet[]> {
+export async function usedSubnets(except: string): Promise<UsedSubnet[]> {
   const [addresses, routes] = await Promise.all([
-    run("ip", ["-json", "-4", "address"]).then(
-      (text) => JSON.parse(text) as { ifname: string; addr_info: { local: string; prefixlen: number }[] }[],
-    ),
+    run("ip", ["-json", "-4", "address"]).then((text) => JSON.parse(text) as Addresses[]),
     run("ip", ["-json", "-4", "route", "show", "table", "all"]).then(
       (text) => JSON.parse(text) as { dst: string; dev?: string }[],
     ),
   ]);
   const own = addresses
     .filter(({ ifname }) => ifname !== except)
-    .flatMap(({ addr_info: info }) => info.map(({ local, prefixlen }) => `${local}/${prefixlen}`));
-  const routed = routes.filter(({ dst, dev }) => dst !== "default" && dev !== except).map(({ dst }) => dst);
-  return [...own, ...routed].flatMap((text) => subnetAround(text) ?? []);
+    .flatMap(({ ifname: device, addr_info: info }) =>
+      info.map(({ local, prefixlen }) => ({ text: `${local}/${prefixlen}`, device })),
+    );
+  const routed = routes
+    .filter(({ dst, dev }) => dst !== "default" && dev !== except)
+    .map(({ dst: text, dev: device = "" }) => ({ text, device }));
+  return [...own, ...routed].flatMap(({ text, device }) => {
+    const subnet = subnetAround(text);
+    return subnet === undefined ? [] : [{ ...subnet, device }];
+  });
+}
+
+/** The IPv4 addresses of an interface that is there, as `a.b.c.d/n`. */
+export async function addressesOf(device: string): Promise<string[]> {
+  const found = JSON.parse(await run("ip", ["-json", "-4", "address", "show", "dev", device])) as Partial<Addresses>[];
+  return found.flatMap(({ addr_info: info = [] }) => info.map(({ local, prefixlen }) => `${local}/${prefixlen}`));
+}
+
+/** A note that the kernel keeps with an interface (`ip link` shows it as its alias); empty when there is none. */
+export async function noteOn(device: string): Promise<string> {
+  const text = await readFile(join(INTERFACES, device, "ifalias"), "utf8").catch(() => "");
+  return text.replace(/\n$/, "");
+}
+
+export async function writeNote(device: string, text: string): Promise<void> {
+  await writeFile(join(INTERFACES, device, "ifalias"), text);
+}
+
+/** Whether a process, a guest's QEMU that is, has one of these taps open. */
+export async function anyTapInUse(taps: Iterable<string>): Promise<boolean> {
+  const states = [...taps].map((tap) => readFile(join(INTERFACES, tap, "operstate"), "utf8").catch(() => ""));
+  return (await Promise.all(states)).some((state) => state.trim() === "up");
 }
 
 /** The subnet of an address with or without prefix length; undefined for other words that routes are known by. */

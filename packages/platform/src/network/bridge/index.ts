@@ -8,17 +8,29 @@ import { HibernautError } from "../../errors.ts";
 import {
   type GuestNetwork,
   HOST_NAME,
+  type KnownMachine,
   type Network,
   type NetworkAttachment,
   type NetworkMachine,
 } from "../contract.ts";
 import { macOf } from "../mac.ts";
-import { bridge, forwardPackets, hasLink, hasTables, ip, listTaps, nft, withoutIpv6 } from "./commands.ts";
-import { bridgeSettings, forwardingEntry, newBridge, newTap, tapSettings } from "./links.ts";
+import {
+  addressesOf,
+  bridge,
+  forwardPackets,
+  hasLink,
+  hasTables,
+  ip,
+  listTaps,
+  nft,
+  withoutIpv6,
+  writeNote,
+} from "./commands.ts";
+import { bridgeSettings, forwardingEntry, newBridge, newTap, staleAddresses, tapSettings } from "./links.ts";
 import { type Names, namesFor, tapName } from "./names.ts";
 import { removeNetwork, removeTaps } from "./remove.ts";
 import { type Port, rulesetOf } from "./ruleset.ts";
-import { selectSubnet } from "./select.ts";
+import { type Selection, selectSubnet, type Taken } from "./select.ts";
 import { formatSubnet, type Subnet, size } from "../../ipv4.ts";
 import { addressOf, FIRST_MACHINE_HOST, GATEWAY_HOST, machineHost } from "./subnet.ts";
 
@@ -31,7 +43,7 @@ export interface BridgeOptions {
   /** `a.b.c.d/n`, or `auto`. */
   subnet: string;
   /** All machines there are; those with an address of another network are left out. */
-  machines: readonly NetworkMachine[];
+  machines: readonly KnownMachine[];
   /** TCP ports of the host that no machine may reach. */
   controlPorts: readonly number[];
   /** Told when rules had vanished and were set up again, or could not be. */
@@ -40,6 +52,9 @@ export interface BridgeOptions {
 
 export class BridgeNetwork implements Network {
   readonly mode = "bridge";
+  /** The subnet that this one stands in for, when that is taken. */
+  readonly taken: Taken | undefined;
+  readonly #dataDir: string;
   readonly #names: Names;
   readonly #subnet: Subnet;
   readonly #machines = new Map<string, NetworkMachine>();
@@ -50,7 +65,9 @@ export class BridgeNetwork implements Network {
   #queued: Promise<void> | undefined;
   #watch: NodeJS.Timeout | undefined;
 
-  private constructor(names: Names, subnet: Subnet, { machines, controlPorts }: BridgeOptions) {
+  private constructor(names: Names, { subnet, taken }: Selection, { dataDir, machines, controlPorts }: BridgeOptions) {
+    this.taken = taken;
+    this.#dataDir = dataDir;
     this.#names = names;
     this.#subnet = subnet;
     this.#controlPorts = controlPorts;
@@ -64,8 +81,9 @@ export class BridgeNetwork implements Network {
   static async open(options: BridgeOptions): Promise<BridgeNetwork> {
     if (process.getuid?.() !== 0)
       throw new HibernautError("failed_precondition", "The bridge network needs a platform that runs as root.");
-    const names = namesFor(options.dataDir);
-    const network = new BridgeNetwork(names, await selectSubnet(options.dataDir, names, options.subnet), options);
+    const { dataDir, subnet: setting, machines } = options;
+    const names = namesFor(dataDir);
+    const network = new BridgeNetwork(names, await selectSubnet({ dataDir, names, setting, machines }), options);
     try {
       await forwardPackets();
       await network.#sync();
@@ -82,6 +100,11 @@ export class BridgeNetwork implements Network {
   /** The host's address on the bridge: the guests' gateway and name server. */
   get gateway(): string {
     return addressOf(this.#subnet, GATEWAY_HOST);
+  }
+
+  /** As `a.b.c.d/n`. */
+  get subnet(): string {
+    return formatSubnet(this.#subnet);
   }
 
   get description(): string {
@@ -171,7 +194,14 @@ export class BridgeNetwork implements Network {
       this.#ready.clear();
       await ip([...newBridge(names), ...bridgeSettings(names, this.#subnet)]);
       await withoutIpv6(names.bridge);
-    } else if (this.#ready.size === 0) await ip(bridgeSettings(names, this.#subnet));
+      await writeNote(names.bridge, this.#dataDir);
+    } else if (this.#ready.size === 0) {
+      await ip([
+        ...staleAddresses(names, this.#subnet, await addressesOf(names.bridge)),
+        ...bridgeSettings(names, this.#subnet),
+      ]);
+      await writeNote(names.bridge, this.#dataDir);
+    }
     const taps = await listTaps(names);
     const wanted = new Set(ports.map(({ tap }) => tap));
     await removeTaps(

@@ -26,6 +26,12 @@ export function bridgeSettings({ bridge }: Names, subnet: Subnet): string[] {
   ];
 }
 
+/** Addresses that the bridge has from another subnet than the present one: others may want it back. */
+export function staleAddresses({ bridge }: Names, subnet: Subnet, found: readonly string[]): string[] {
+  const own = `${addressOf(subnet, GATEWAY_HOST)}/${subnet.prefix}`;
+  return found.filter((address) => address !== own).map((address) => `address delete ${address} dev ${bridge}`);
+}
+
 /** The tap outlives the QEMU process that uses it. */
 export function newTap(tap: string): string[] {
   return [`tuntap add dev ${tap} mode tap`];

@@ -19,6 +19,11 @@ export function namesFor(dataDir: string): Names {
   return { bridge: PREFIX + hash, tapPrefix: `${PREFIX}${hash}t`, table: `hibernaut_${hash}` };
 }
 
+/** Whether an interface is called as the bridges of platforms are. */
+export function isBridgeName(device: string): boolean {
+  return new RegExp(`^${PREFIX}[0-9a-f]{6}$`).test(device);
+}
+
 /** The tap of the machine with the `host`-th address of the subnet: no two machines share an address, so none a tap. */
 export function tapName({ tapPrefix }: Names, host: number): string {
   return tapPrefix + host;

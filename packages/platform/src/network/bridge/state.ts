@@ -5,18 +5,29 @@ import { formatSubnet, parseSubnet, type Subnet } from "../../ipv4.ts";
 
 const FILE = "network.json";
 
-/** The subnet of an earlier start. A file that cannot be read counts as none: machines then get new addresses. */
-export async function readSubnet(dataDir: string): Promise<Subnet | undefined> {
+/** The subnets that a data folder knows. */
+export interface KnownSubnets {
+  /** That of the last start. */
+  subnet?: Subnet;
+  /** An earlier one, to which machines with something to lose still belong. */
+  earlier?: Subnet;
+}
+
+/** The subnets of earlier starts. A file that cannot be read counts as none: machines then get new addresses. */
+export async function readSubnets(dataDir: string): Promise<KnownSubnets> {
   try {
-    const { subnet } = JSON.parse(await readFile(join(dataDir, FILE), "utf8")) as { subnet?: unknown };
-    return parseSubnet(String(subnet));
+    const state = JSON.parse(await readFile(join(dataDir, FILE), "utf8")) as { subnet?: unknown; earlier?: unknown };
+    const subnet = parseSubnet(String(state.subnet));
+    const earlier = parseSubnet(String(state.earlier));
+    return { ...(subnet && { subnet }), ...(earlier && { earlier }) };
   } catch {
-    return undefined;
+    return {};
   }
 }
 
-export async function writeSubnet(dataDir: string, subnet: Subnet): Promise<void> {
+export async function writeSubnets(dataDir: string, { subnet, earlier }: KnownSubnets): Promise<void> {
   const file = join(dataDir, FILE);
-  await writeFile(`${file}.new`, `${JSON.stringify({ subnet: formatSubnet(subnet) })}\n`);
+  const state = { ...(subnet && { subnet: formatSubnet(subnet) }), ...(earlier && { earlier: formatSubnet(earlier) }) };
+  await writeFile(`${file}.new`, `${JSON.stringify(state)}\n`);
   await rename(`${file}.new`, file);
 }

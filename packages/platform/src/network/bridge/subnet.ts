@@ -1,4 +1,5 @@
 /** Where in its subnet a machine is, and the choice of a subnet that is free. Pure. */
+import type { KnownMachine } from "../contract.ts";
 import { formatAddress, overlap, parseAddress, parseSubnet, type Subnet, size } from "../../ipv4.ts";
 
 /** 1021 machines; a bridge of Linux has room for 1023 taps. */
@@ -42,9 +43,25 @@ export function chooseSubnet(used: readonly Subnet[], seed: number): Subnet | un
 }
 
 /**
+ * The subnets that a data folder knows, first the one in which most would be lost without it: guests that run,
+ * then machines that sleep. In a tie they stay in the order in which they came.
+ */
+export function byLoss(known: readonly Subnet[], machines: readonly KnownMachine[]): Subnet[] {
+  const count = (subnet: Subnet, memory: KnownMachine["memory"]) =>
+    machines.filter((machine) => machine.memory === memory && machineHost(subnet, machine.address) !== undefined)
+      .length;
+  return known.toSorted((a, b) => count(b, "awake") - count(a, "awake") || count(b, "asleep") - count(a, "asleep"));
+}
+
+/**
  * Whether a subnet chosen earlier must be given up: somebody else has all or a part of it. A wider
  * route (a VPN's 10.0.0.0/8) does no harm, because the kernel takes the narrower one, ours.
  */
 export function stolen(subnet: Subnet, used: readonly Subnet[]): boolean {
-  return used.some((other) => other.prefix >= subnet.prefix && overlap(subnet, other));
+  return thief(subnet, used) !== undefined;
+}
+
+/** Who has all or a part of it, see {@link stolen}. */
+export function thief<T extends Subnet>(subnet: Subnet, used: readonly T[]): T | undefined {
+  return used.find((other) => other.prefix >= subnet.prefix && overlap(subnet, other));
 }

@@ -48,6 +48,24 @@ test("tells every event, with its reason, and goes on with the next platform", a
   ]);
 });
 
+test("says who asked, when it was the proxy or the machine itself", async () => {
+  const machines = await startPlatform(await world());
+  onTestFinished(() => machines.close());
+  const id = await runningMachine(machines);
+  machines.sleep("shop", id, "suspend", { by: "proxy", idle_ms: 300_040 });
+  await machines.wait("shop", id, ["suspended"], { timeoutMs: 5000 });
+  machines.start("shop", id, { by: "proxy" });
+  await machines.wait("shop", id, ["running"], { timeoutMs: 5000 });
+  machines.stop("shop", id, { by: "itself" });
+  await machines.wait("shop", id, ["stopped"], { timeoutMs: 5000 });
+  const asked = (await textsOf(machines, id)).filter((text) => text.includes(" asked for by "));
+  expect(asked).toEqual([
+    "suspend: running -> suspending. A suspend was asked for by the proxy, after 300.0 s without a request.",
+    "start: suspended -> starting. A start was asked for by the proxy.",
+    "stop: running -> stopping. A stop was asked for by the machine itself.",
+  ]);
+});
+
 test("ends for who follows when the machine is destroyed, and is gone with it", async () => {
   const place = await world();
   const machines = await startPlatform(place);

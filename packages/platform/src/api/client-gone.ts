@@ -1,0 +1,17 @@
+/** Whether anybody still waits for a reply. */
+import type { FastifyReply } from "fastify";
+import { HibernautError } from "../errors.ts";
+
+/**
+ * Aborts when the client disconnects before its reply was sent, and at no other time. Fastify's own `request.signal`
+ * does not say that: it aborts as soon as a request's body has been read.
+ */
+export function clientGone({ raw }: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  const check = () => {
+    if (!raw.writableFinished) gone.abort(new HibernautError("aborted", "The client went away."));
+  };
+  if (raw.destroyed) check();
+  else raw.once("close", check);
+  return gone.signal;
+}

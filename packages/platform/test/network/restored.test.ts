@@ -1,0 +1,129 @@
+/** The network of a backup that is restored on the host of its original, with real bridges and the real `uninstall`. */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, onTestFinished, test } from "vitest";
+import { addressesOf } from "../../src/network/bridge/commands.ts";
+import { BridgeNetwork } from "../../src/network/bridge/index.ts";
+import { namesFor, tapName } from "../../src/network/bridge/names.ts";
+import { uninstallBridge } from "../../src/network/bridge/remove.ts";
+import type { KnownMachine } from "../../src/network/contract.ts";
+import { openNetwork } from "../../src/network/open.ts";
+import { networkOf } from "../helpers/served.ts";
+import { tempFolder } from "../helpers/temp.ts";
+
+const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
+const isRoot = process.getuid?.() === 0;
+/** As in linux/if_tun.h: makes an open /dev/net/tun the far side of a tap. */
+const OPEN_TAP = String.raw`
+  open(my $tap, "+<", "/dev/net/tun") or die $!;
+  ioctl($tap, 0x400454ca, pack("a16 s x22", $ARGV[0], 0x1002)) or die $!;
+  $| = 1; print "open\n"; sleep;`;
+
+/** A data folder whose network is gone when the test is. */
+async function dataFolder(): Promise<string> {
+  const folder = await tempFolder("restored");
+  await writeFile(join(folder, "hibernaut.db"), "");
+  onTestFinished(() => uninstallBridge(folder));
+  return folder;
+}
+
+const options = (dataDir: string, machines: KnownMachine[] = []) => ({
+  dataDir,
+  subnet: "auto",
+  machines,
+  controlPorts: [],
+});
+
+/** A platform that was stopped with one machine asleep, and a copy of its data folder elsewhere. */
+async function stoppedAndCopied() {
+  const [original, copy] = [await dataFolder(), await dataFolder()];
+  const network = await BridgeNetwork.open(options(original));
+  const machine = { id: "00000000000001", app: "shop", address: network.allocate(new Set()) };
+  await network.attach(machine);
+  await network.close();
+  await copyFile(join(original, "network.json"), join(copy, "network.json"));
+  return { original, copy, subnet: network.subnet, sleeping: { ...machine, memory: "asleep" as const } };
+}
+
+async function openOn(dataDir: string, machines: KnownMachine[]) {
+  const opened = await openNetwork("bridge", options(dataDir, machines));
+  onTestFinished(() => opened.close());
+  return opened;
+}
+
+test.skipIf(!isRoot)("beside a stopped original: says what would be lost, and its advice keeps it", async () => {
+  const { original, copy, subnet, sleeping } = await stoppedAndCopied();
+  const first = await openOn(copy, [sleeping]);
+  expect(first.network.owns(sleeping.address)).toBe(false);
+  const { bridge } = namesFor(original);
+  expect(first.notes).toEqual([
+    `1 sleeping machine belongs to ${subnet}, but the bridge ${bridge} of the platform on ${original} has that subnet. It loses its memory when it starts (network_changed). To keep it, stop this platform, run \`HIBERNAUT_DATA_DIR=${original} hibernaut uninstall\` (it keeps that folder), and start this platform again.`,
+  ]);
+  expect(await networkOf(original), "the original may be started again").toHaveLength(4);
+
+  await first.close();
+  const again = await openOn(copy, [sleeping]);
+  expect(again.notes, "not once only").toEqual(first.notes);
+  await again.close();
+
+  const [, folder = ""] = /`HIBERNAUT_DATA_DIR=(\S+) hibernaut uninstall`/.exec(first.notes[0] ?? "") ?? [];
+  const env = { ...process.env, HIBERNAUT_DATA_DIR: folder };
+  await promisify(execFile)(process.execPath, [CLI, "uninstall"], { env });
+  const kept = await openOn(copy, [sleeping]);
+  expect(kept.network.owns(sleeping.address)).toBe(true);
+  expect(kept.notes).toEqual([]);
+  expect(await addressesOf(namesFor(copy).bridge), "the subnet in between is given back").toEqual([
+    `${kept.gateway}/22`,
+  ]);
+});
+
+test.skipIf(!isRoot)(
+  "whose original was deleted: has its subnet at once, and the bridge left over is gone",
+  async () => {
+    const { original, copy, sleeping } = await stoppedAndCopied();
+    await rm(original, { recursive: true });
+    const opened = await openOn(copy, [sleeping]);
+    expect(opened.network.owns(sleeping.address)).toBe(true);
+    expect(opened.notes).toEqual([]);
+    expect(await networkOf(original)).toEqual([]);
+  },
+);
+
+test.skipIf(!isRoot)("whose original was deleted under a guest that runs: leaves that guest its network", async () => {
+  const { original, copy, sleeping } = await stoppedAndCopied();
+  const host = Number(sleeping.address.split(".")[3]) + 256 * (Number(sleeping.address.split(".")[2]) % 4);
+  const guest = spawn("perl", ["-e", OPEN_TAP, tapName(namesFor(original), host)]);
+  onTestFinished(async () => {
+    guest.kill();
+    if (guest.exitCode === null && guest.signalCode === null) await once(guest, "exit");
+  });
+  await once(guest.stdout, "data");
+  await rm(original, { recursive: true });
+  const opened = await openOn(copy, [sleeping]);
+  expect(opened.network.owns(sleeping.address)).toBe(false);
+  expect(opened.notes).toEqual([expect.stringContaining(`of the platform on ${original} has that subnet`)]);
+  expect(await networkOf(original)).toHaveLength(4);
+});
+
+test.skipIf(!isRoot)("a guest that was started in the subnet between stays there", async () => {
+  const { original, copy, sleeping } = await stoppedAndCopied();
+  const between = await openOn(copy, [sleeping]);
+  const running = {
+    id: "00000000000002",
+    app: "shop",
+    memory: "awake" as const,
+    address: between.network.allocate(new Set()),
+  };
+  await between.close();
+  await uninstallBridge(original);
+  const opened = await openOn(copy, [sleeping, running]);
+  expect(opened.network.owns(running.address)).toBe(true);
+  expect(opened.notes).toEqual([
+    expect.stringContaining("stop the machines that run, then this platform, and start this platform again."),
+  ]);
+  await opened.close();
+  expect((await openOn(copy, [sleeping])).network.owns(sleeping.address)).toBe(true);
+});

@@ -1,0 +1,70 @@
+/** What the log says when sleeping machines belong to another network than the present one. */
+import { expect, test } from "vitest";
+import { parseSubnet } from "../../src/ipv4.ts";
+import type { KnownMachine } from "../../src/network/contract.ts";
+import { type Present, strandedNotes } from "../../src/network/stranded.ts";
+
+const machine = (address: string, memory?: KnownMachine["memory"]): KnownMachine => ({
+  id: address,
+  app: "shop",
+  address,
+  ...(memory && { memory }),
+});
+const onBridge = [machine("10.213.0.2", "asleep"), machine("10.213.0.3", "asleep"), machine("10.213.0.4")];
+
+function notes(machines: KnownMachine[], present: Partial<Present>): string[] {
+  return strandedNotes(machines, {
+    mode: "bridge",
+    modeSetting: "auto",
+    subnet: "10.213.4.0/22",
+    subnetSetting: "auto",
+    reason: "",
+    owns: () => false,
+    ...present,
+  });
+}
+
+test("nothing, when all that sleep fit, and for those that have no memory to lose", () => {
+  expect(notes(onBridge, { owns: () => true })).toEqual([]);
+  expect(notes([machine("10.213.0.2"), machine("127.16.0.1")], {})).toEqual([]);
+});
+
+const taken = (device: string) => ({ subnet: parseSubnet("10.213.0.0/22") ?? { base: 0, prefix: 0 }, device });
+
+test.each<[what: string, present: Partial<Present>, why: string, way: string]>([
+  ["an interface of the host", { taken: taken("eth1") }, "but eth1 has that subnet", "take the subnet off eth1"],
+  ["a route of the host", { taken: taken("") }, "but a route of the host has", "take the subnet off that route"],
+  [
+    "an unknown platform",
+    { taken: taken("hib3fa29c") },
+    "of another platform has",
+    "run `hibernaut uninstall` with the",
+  ],
+  ["the setting", { subnetSetting: "10.99.0.0/22" }, "HIBERNAUT_NETWORK_SUBNET is 10.99.0.0/22 now", "or to auto"],
+  ["a lost network.json", {}, "the present one is 10.213.4.0/22", "set HIBERNAUT_NETWORK_SUBNET to theirs"],
+  [
+    "no bridge",
+    { mode: "user", reason: "nft is missing." },
+    "there is none now: nft is missing.",
+    "`hibernaut doctor`",
+  ],
+  ["the mode", { mode: "user", modeSetting: "user" }, "HIBERNAUT_NETWORK is user now", "set HIBERNAUT_NETWORK=auto"],
+])("how many, why and the way to keep them: %s", (_what, present, why, way) => {
+  const [note = "", ...more] = notes(onBridge, present);
+  expect(more).toEqual([]);
+  expect(note).toMatch(
+    /^2 sleeping machines belong to .*\. Each loses its memory when it starts \(network_changed\)\. /,
+  );
+  expect(note).toContain(why);
+  expect(note.split("To keep it, stop this platform, ")[1]).toContain(way);
+});
+
+test("of both kinds of networks are told apart", () => {
+  const both = notes([...onBridge, machine("127.16.0.1", "asleep")], { taken: taken("eth1") });
+  expect(both).toEqual([
+    expect.stringMatching(
+      /^1 sleeping machine belongs to the user-mode network.* set HIBERNAUT_NETWORK=user, and start/,
+    ),
+    expect.stringMatching(/^2 sleeping machines belong to 10\.213\.0\.0\/22/),
+  ]);
+});

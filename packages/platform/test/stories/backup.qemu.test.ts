@@ -1,0 +1,74 @@
+/** A backup made and restored as operate.md says it: on the same host, in another folder, with sleeping memory in it. */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, onTestFinished, test } from "vitest";
+import { ask, wakeOf } from "../helpers/proxied.ts";
+import { dataFolder } from "../helpers/qemu-world.ts";
+import { NOTHING_LEFT, Place, Served } from "../helpers/served.ts";
+import { tempFolder } from "../helpers/temp.ts";
+
+const run = promisify(execFile);
+const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
+const isRoot = process.getuid?.() === 0;
+
+/** What a platform on the folder warns of until it answers; then it is stopped. */
+async function warnings(dataDir: string): Promise<string[]> {
+  const env = {
+    ...process.env,
+    HIBERNAUT_DATA_DIR: dataDir,
+    XDG_CONFIG_HOME: join(dataDir, "cfg"),
+    HIBERNAUT_API_LISTEN: "127.0.0.1:0",
+    HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
+    HIBERNAUT_ACCELERATOR: "tcg",
+    HIBERNAUT_NETWORK: "bridge",
+    HIBERNAUT_LOG_LEVEL: "warn",
+  };
+  const child = spawn(process.execPath, [CLI, "serve", "--json"], { env });
+  let log = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (log += text));
+  const ended = once(child, "close");
+  await Promise.race([once(child.stdout, "data"), ended]);
+  child.kill();
+  await ended;
+  const lines = log.split("\n").filter((line) => line !== "");
+  return lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+}
+
+test.skipIf(!isRoot)("a machine that slept when the backup was made wakes in the restored one", async () => {
+  const original = await Place.open({ HIBERNAUT_NETWORK: "bridge" });
+  const copy = await dataFolder();
+  onTestFinished(copy.dispose);
+  try {
+    const { id } = await original.machine();
+    const counted = async (proxyUrl: string) => {
+      const answer = await ask({ proxyUrl, app: original.app });
+      return { wake: wakeOf(answer).kind, ...(JSON.parse(answer.text) as { nonce: string; count: number }) };
+    };
+    const before = await counted(original.proxyUrl);
+    await original.suspend(id);
+    await original.served.stop();
+
+    const backup = join(await tempFolder("backup"), "backup.tar");
+    await run("tar", ["-C", original.dataDir, "-cSf", backup, "."]);
+    await mkdir(copy.path, { recursive: true });
+    await run("tar", ["-C", copy.path, "-xSf", backup]);
+    expect(await warnings(copy.path), "the original's network is still there").toEqual([
+      expect.stringContaining(`HIBERNAUT_DATA_DIR=${original.dataDir} hibernaut uninstall`),
+    ]);
+    await run(process.execPath, [CLI, "uninstall"], { env: { ...process.env, HIBERNAUT_DATA_DIR: original.dataDir } });
+
+    const restored = new Served(copy.path, { HIBERNAUT_NETWORK: "bridge" });
+    onTestFinished(() => restored.stop());
+    await restored.start();
+    const after = await counted(restored.proxyUrl);
+    expect(after).toMatchObject({ wake: "resume", nonce: before.nonce, count: before.count + 1 });
+    await restored.client.deleteApp(original.app, { force: true });
+    await restored.stop();
+  } finally {
+    await original.served.start();
+    expect(await original.close()).toEqual(NOTHING_LEFT);
+  }
+});

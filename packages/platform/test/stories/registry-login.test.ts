@@ -1,0 +1,102 @@
+/** A private registry, as somebody meets it who has an image there: a real registry, a served platform, no machine. */
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { HibernautClient } from "@hibernaut/client";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { makeLayout } from "../images/fixtures.ts";
+import { LOGIN, type RealRegistry, startRegistry } from "../images/real-registry.ts";
+import { Served } from "../helpers/served.ts";
+import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
+
+const ROOT = join(import.meta.dirname, "../../../..");
+const CLI = join(ROOT, "packages/cli/bin/hibernaut.js");
+
+let folder: TempFolder;
+let registry: RealRegistry;
+let served: Served;
+let client: HibernautClient;
+/** The command line finds the platform by it. */
+let dataDir: string;
+
+beforeAll(async () => {
+  await promisify(execFile)(process.execPath, [join(ROOT, "scripts/build.mjs")]);
+  folder = await openTempFolder("login");
+  registry = await startRegistry(folder.path, { login: true });
+  await registry.push(await makeLayout(folder.path, "secret"), "me/secret:1");
+  dataDir = join(folder.path, "data");
+  served = new Served(dataDir, { HIBERNAUT_NETWORK: "user", HOME: folder.path });
+  await served.start();
+  ({ client } = served);
+});
+afterEach(async () => {
+  for (const { host } of await client.listRegistries()) await client.logoutRegistry(host);
+});
+afterAll(async () => {
+  await served?.stop();
+  await registry?.stop();
+  await folder?.dispose();
+});
+
+/** `hibernaut ...` with a standard input. */
+async function hibernaut(args: string[], input: string): Promise<{ code: number; output: string }> {
+  const env = { ...process.env, HIBERNAUT_DATA_DIR: dataDir };
+  const child = execFile(process.execPath, [CLI, ...args], { env });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (text: string) => (output += text));
+  child.stdin?.end(input);
+  const [code] = (await once(child, "close")) as [number];
+  return { code, output };
+}
+
+test("login, pull, logout: with the command line, and refused afterwards", async () => {
+  const image = `${registry.host}/me/secret:1`;
+  await expect(client.pullImage(image)).rejects.toMatchObject({
+    code: "not_found",
+    message: expect.stringContaining(`hibernaut registry login ${registry.host}`),
+  });
+  const login = ["registry", "login", registry.host, "-u", LOGIN.username, "--password-stdin"];
+  expect(await hibernaut(login, `${LOGIN.password}\n`)).toEqual({
+    code: 0,
+    output: `The platform is ${LOGIN.username} at ${registry.host} now.\n`,
+  });
+  expect(await client.pullImage(image)).toMatchObject({ ref: image });
+  expect(await hibernaut(["registry", "logout", registry.host], "")).toMatchObject({ code: 0 });
+  await expect(client.pullImage(image)).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("a wrong password: the registry does not take it", async () => {
+  await expect(client.loginRegistry(registry.host, { ...LOGIN, password: "wrong" })).rejects.toMatchObject({
+    status: 412,
+    code: "failed_precondition",
+    message: expect.stringMatching(/does not take the login of me: .*\. Check the name and the password/),
+  });
+});
+
+test("a registry that is down: nothing listens there", async () => {
+  const host = await freeHost();
+  await expect(client.loginRegistry(host, LOGIN)).rejects.toMatchObject({
+    status: 503,
+    code: "unavailable",
+    message: `The login for ${host} could not be checked: nothing listens at ${host}. Nothing was stored. Check the registry's name and port, and the network.`,
+  });
+});
+
+test("a host name that means nothing: it cannot be resolved", async () => {
+  // RFC 6761 keeps .invalid free for good.
+  await expect(client.loginRegistry("registry.invalid", LOGIN)).rejects.toMatchObject({
+    status: 503,
+    code: "unavailable",
+    message: expect.stringMatching(/the name registry\.invalid cannot be resolved \(E\w+\)\. Nothing was stored\./),
+  });
+});
+
+async function freeHost(): Promise<string> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return `127.0.0.1:${port}`;
+}
