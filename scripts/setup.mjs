@@ -15,6 +15,7 @@ import { nodeBinary, ROOT } from "./lib/node.mjs";
 import { installDependencies } from "./lib/npm.mjs";
 import { createProgress } from "./lib/progress.mjs";
 import { interrupted, run, SetupError } from "./lib/run.mjs";
+import { installOldNodes } from "./lib/test-nodes.mjs";
 import { packCounter } from "./pack-counter.mjs";
 import { packOrders } from "./pack-orders.mjs";
 
@@ -45,7 +46,7 @@ Prepares this machine (Debian or Ubuntu on x86-64): installs what is missing, bu
 export async function setup({ quiet = false, tests = false } = {}) {
   checkMachine();
   const start = performance.now();
-  const progress = createProgress(tests ? 6 : 5);
+  const progress = createProgress(tests ? 7 : 5);
   const onSignal = (/** @type {NodeJS.Signals} */ signal) => {
     progress.pause();
     void interrupted(signal);
@@ -55,6 +56,7 @@ export async function setup({ quiet = false, tests = false } = {}) {
     await progress.step("Debian packages", (step) => installPackages(progress, step));
     if (tests) await progress.step("tools for the tests", unpackTestPackages);
     await progress.step("npm dependencies", installDependencies);
+    if (tests) await progress.step("older Nodes for the tests", installOldNodes);
     const node = nodeBinary();
     await progress.step("command line", (step) => runScript(node, "scripts/build.mjs", step));
     await progress.step("guest bundle", (step) => runScript(node, "packages/guest/build.mjs", step));

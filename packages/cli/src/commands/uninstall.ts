@@ -1,6 +1,5 @@
 /** `hibernaut uninstall`: takes the platform off this host. */
 import { command } from "../command.ts";
-import { requireNode } from "../node-version.ts";
 
 /** For a platform that is stopped; the software itself is a folder that is deleted by hand. */
 export const uninstall = command<{ data?: boolean }>({
@@ -11,7 +10,6 @@ export const uninstall = command<{ data?: boolean }>({
   options: [{ flags: "--data", description: "delete the data folder, too, with every app and machine" }],
   examples: ["hibernaut uninstall", "hibernaut uninstall --data"],
   async run(_context, _args, { data = false }) {
-    requireNode();
     const [platform, { readSettings }] = await Promise.all([
       import("@hibernaut/platform/uninstall.ts"),
       import("@hibernaut/platform/settings.ts"),
