@@ -41,10 +41,10 @@ function story(result) {
 /** @param {import("./lib/tour.mjs").TourResult} result @param {string} apiUrl */
 function invitation({ app, machine_id: id, address }, apiUrl) {
   return [
-    `The platform answers at ${apiUrl}. In another terminal:`,
+    `The platform answers at ${apiUrl}. In another terminal, after \`npm run setup -- --link\`:`,
     `  curl "${address}${SEARCH}"`,
-    `  npx hibernaut machine suspend ${id} --app ${app}`,
-    `  npx hibernaut machine start ${id} --app ${app}`,
+    `  hibernaut machine suspend ${id} --app ${app}`,
+    `  hibernaut machine start ${id} --app ${app}`,
     "Ctrl-C ends the tour's machine and the platform.",
     "",
   ].join("\n");

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 /** The oldest Node that runs the sources: type stripping without a warning, zstd, `randomUUIDv7`. */
 export const NODE_WANTED = "24.18";
 
-/** The folder of the repository, with a slash at the end. */
+/** The folder of the repository, with a slash at the end. `dist`, where the build puts a copy of this, is as deep. */
 export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
 /** What npm brings. Not `.bin/node`: that is a link which npm makes last, and this is what it points to. */

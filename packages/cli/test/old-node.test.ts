@@ -30,6 +30,8 @@ test.each(OLD_NODES)("with Node %s every command does its work", { timeout: LIMI
     PATH: process.env.PATH,
     HOME: folder,
     HIBERNAUT_DATA_DIR: join(folder, "data"),
+    // The links of this host are none of the test's.
+    HIBERNAUT_LINK_FOLDER: folder,
     HIBERNAUT_APP: "shop",
   };
 

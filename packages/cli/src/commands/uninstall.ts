@@ -1,4 +1,5 @@
 /** `hibernaut uninstall`: takes the platform off this host. */
+import { linkFolder, removeLinks } from "../../bin/links.js";
 import { command } from "../command.ts";
 
 /** For a platform that is stopped; the software itself is a folder that is deleted by hand. */
@@ -16,10 +17,12 @@ export const uninstall = command<{ data?: boolean }>({
     ]);
     const { dataDir } = readSettings(process.env);
     const done = await platform.uninstall({ dataDir, data });
+    const links = removeLinks(linkFolder(process.env));
     const kept = done.data ? `${dataDir} is deleted.` : `${dataDir} is left as it is.`;
+    const unlinked = links.length === 0 ? "" : ` No longer on the PATH: ${links.join(", ")}.`;
     return {
-      document: { guests_ended: done.guests, data_deleted: done.data, data_dir: dataDir },
-      text: `Nothing of Hibernaut is left in this host's network. Machines that were ended: ${done.guests}. ${kept}`,
+      document: { guests_ended: done.guests, data_deleted: done.data, data_dir: dataDir, links_removed: links },
+      text: `Nothing of Hibernaut is left in this host's network. Machines that were ended: ${done.guests}. ${kept}${unlinked}`,
     };
   },
 });

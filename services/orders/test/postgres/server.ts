@@ -146,8 +146,11 @@ export function findPrograms(): string {
   throw new Error("These tests need PostgreSQL 15 or newer (Debian: postgresql).");
 }
 
+/** PostgreSQL refuses to run as root. The folder with its programs may be in one that only root can enter. */
 function unprivileged(options: string[], program: string, args: string[]): [string, string[]] {
-  const ids = process.getuid?.() === 0 ? ["--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--clear-groups"] : [];
+  const user = ["--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--clear-groups"];
+  const enter = ["--inh-caps", "+dac_override", "--ambient-caps", "+dac_override"];
+  const ids = process.getuid?.() === 0 ? [...user, ...enter] : [];
   return ["setpriv", [...ids, ...options, program, ...args]];
 }
 
