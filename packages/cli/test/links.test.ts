@@ -20,7 +20,7 @@ describe("links", () => {
   test("are made where no folder was, run from anywhere, and may be made again", async () => {
     const folder = join(await tempFolder("links"), ".local/bin");
     const links = [join(folder, "hibernaut"), join(folder, "hib")];
-    for (const _time of ["first", "again"]) {
+    for (const _ of ["first", "again"]) {
       expect(makeLinks(folder)).toEqual({ links, foreign: [] });
       for (const link of links) {
         expect(readlinkSync(link)).toBe(LAUNCHER);
