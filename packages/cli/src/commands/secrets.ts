@@ -2,7 +2,6 @@
 import type { HibernautClient, SecretsEffect } from "@hibernaut/client";
 import { agree } from "../agree.ts";
 import { command, type Noun, type Option } from "../command.ts";
-import { UsageError } from "../failure.ts";
 import { readSecrets } from "../secret-arguments.ts";
 import { ago, table } from "../terminal.ts";
 
