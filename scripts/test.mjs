@@ -11,10 +11,10 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { findLeftovers, RUN_VARIABLE } from "./leftovers.mjs";
+import { closeRun, findLeftovers, openRun } from "./leftovers.mjs";
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..");
-const RUN = `${process.pid}-${Date.now()}`;
+const RUN = openRun();
 /** No run may hang for ever: neither a person nor a server that tests waits for it. */
 const DEADLINE_MS = 45 * 60_000;
 /** A process that was told to end may need a moment. */
@@ -39,9 +39,13 @@ function findNode() {
  */
 function run(command, args) {
   return new Promise((done) => {
-    const env = { ...process.env, [RUN_VARIABLE]: RUN };
     // A process group of its own, so that a run that must be ended leaves no worker behind.
-    const child = spawn(command, args, { cwd: ROOT, env, stdio: ["ignore", "inherit", "inherit"], detached: true });
+    const child = spawn(command, args, {
+      cwd: ROOT,
+      env: RUN.environment,
+      stdio: ["ignore", "inherit", "inherit"],
+      detached: true,
+    });
     const end = () => {
       try {
         process.kill(-(child.pid ?? 0), "SIGKILL");
@@ -55,6 +59,7 @@ function run(command, args) {
     }, DEADLINE_MS);
     const interrupted = () => {
       end();
+      closeRun(RUN);
       process.exit(130);
     };
     process.once("SIGINT", interrupted).once("SIGTERM", interrupted);
@@ -121,9 +126,9 @@ async function runTests(node, reports, project, filters) {
   });
 }
 
-/** One test of its own: nothing of ours is left on the machine. @param {string[]} before */
-async function checkLeftovers(before) {
-  const look = () => findLeftovers(RUN).filter((found) => !before.includes(found));
+/** One test of its own: nothing of ours is left on the machine. */
+async function checkLeftovers() {
+  const look = () => findLeftovers(RUN);
   for (let waited = 0; look().length > 0 && waited < LEFTOVERS_GRACE_MS; waited += 100) await delay(100);
   const left = look();
   if (left.length === 0) sum.passed += 1;
@@ -138,7 +143,6 @@ async function main(filters) {
   );
   await setup({ tests: true });
   const node = findNode();
-  const before = findLeftovers(RUN);
   const reports = mkdtempSync(join(tmpdir(), "hibernaut-reports-"));
   try {
     await runChecks(node, reports);
@@ -151,7 +155,7 @@ async function main(filters) {
   } finally {
     rmSync(reports, { recursive: true, force: true });
   }
-  await checkLeftovers(before);
+  await checkLeftovers();
 }
 
 try {
@@ -159,6 +163,8 @@ try {
 } catch (error) {
   console.log(error);
   sum.failed += 1;
+} finally {
+  closeRun(RUN);
 }
 process.exitCode = sum.failed > 0 ? 1 : 0;
 console.log(`${sum.passed} passed, ${sum.failed} failed`);
