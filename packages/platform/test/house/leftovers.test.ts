@@ -1,25 +1,26 @@
 /** Two runs of the tests on one host: each finds what it left, and nothing that the other did. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { closeRun, findLeftovers, openRun } from "../../../../scripts/leftovers.mjs";
 import { BridgeNetwork } from "../../src/network/bridge/index.ts";
 import { namesFor } from "../../src/network/bridge/names.ts";
 import { uninstallBridge } from "../../src/network/bridge/remove.ts";
 
 const isRoot = process.getuid?.() === 0;
-let a: ReturnType<typeof openRun>;
-let b: ReturnType<typeof openRun>;
-
-beforeEach(() => {
-  a = openRun();
-  b = openRun();
-  return () => {
-    for (const run of [a, b]) closeRun(run);
-  };
-});
+/** Two runs, closed after all else that the test has made is gone. */
+function twoRuns() {
+  const runs = { a: openRun(), b: openRun() };
+  onTestFinished(() => {
+    for (const run of Object.values(runs)) {
+      closeRun(run);
+      expect(existsSync(run.folder)).toBe(false);
+    }
+  });
+  return runs;
+}
 
 /** A process that lives as long as its input, and so no longer than the test. */
 async function start(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
@@ -33,10 +34,12 @@ async function start(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
 }
 
 test("a run that left nothing finds nothing", () => {
+  const { a } = twoRuns();
   expect(findLeftovers(a)).toEqual([]);
 });
 
 test("processes are told apart by the run's variable, and QEMU by its data folder", async () => {
+  const { a, b } = twoRuns();
   const child = await start([], a.environment);
   const guest = await start([`path=${a.folder}/data/run/00000000000001/qmp.sock`], {});
   expect(findLeftovers(a)).toEqual([
@@ -47,6 +50,7 @@ test("processes are told apart by the run's variable, and QEMU by its data folde
 });
 
 test("temporary files, also those in memory", () => {
+  const { a, b } = twoRuns();
   mkdirSync(join(a.folder, "hibernaut-test-1"));
   const memory = mkdtempSync(`/dev/shm/hibernaut-${a.id}-`);
   onTestFinished(() => rmSync(memory, { recursive: true }));
@@ -55,6 +59,7 @@ test("temporary files, also those in memory", () => {
 });
 
 test.skipIf(!isRoot)("the network of a platform whose data folder is gone", async () => {
+  const { a, b } = twoRuns();
   const dataDir = join(a.folder, "data");
   mkdirSync(dataDir);
   onTestFinished(() => uninstallBridge(dataDir));
@@ -73,6 +78,7 @@ test.skipIf(!isRoot)("the network of a platform whose data folder is gone", asyn
 });
 
 test.skipIf(!isRoot)("mounts and namespaces", () => {
+  const { a, b } = twoRuns();
   const mount = join(a.folder, "mount");
   mkdirSync(mount);
   execFileSync("mount", ["-t", "tmpfs", "tmpfs", mount]);
