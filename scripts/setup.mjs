@@ -77,10 +77,22 @@ export async function setup({ link = false, quiet = false, tests = false } = {})
   if (link) linkCommands(progress.say);
 }
 
+/** @param {string} folder */
+function linksIn(folder) {
+  try {
+    return makeLinks(folder);
+  } catch (error) {
+    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
+    throw new SetupError(
+      `Links cannot be made in ${folder} (${code}). Set HIBERNAUT_LINK_FOLDER to a folder of yours, or run this as root.`,
+    );
+  }
+}
+
 /** @param {(line: string) => void} say */
 function linkCommands(say) {
   const folder = linkFolder(process.env);
-  const made = makeLinks(folder);
+  const made = linksIn(folder);
   for (const line of linkReport(folder, made, process.env)) say(line);
   if (!made.links.some((path) => path.endsWith("/hibernaut"))) throw new SetupError("`hibernaut` is not on the PATH.");
 }

@@ -3,6 +3,7 @@
  * Anything else of these names belongs to somebody, and stays.
  */
 import { existsSync, lstatSync, mkdirSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { ROOT } from "./newer-node.js";
 
@@ -19,7 +20,9 @@ const FOR_ALL = "/usr/local/bin";
  * @param {number | undefined} user
  */
 export function linkFolder(environment, user = process.getuid?.()) {
-  return environment.HIBERNAUT_LINK_FOLDER || (user === 0 ? FOR_ALL : join(environment.HOME ?? "", ".local/bin"));
+  return (
+    environment.HIBERNAUT_LINK_FOLDER || (user === 0 ? FOR_ALL : join(environment.HOME || homedir(), ".local/bin"))
+  );
 }
 
 /**
@@ -64,7 +67,8 @@ export function linkReport(folder, { links, foreign }, environment) {
   for (const path of foreign)
     lines.push(`${path} is something else and was left alone. Move it away and run this again.`);
   if (links.length > 0 && !(environment.PATH ?? "").split(delimiter).includes(folder)) {
-    const shown = folder.replace(new RegExp(`^${environment.HOME}/`), "$HOME/");
+    const home = `${environment.HOME}/`;
+    const shown = folder.startsWith(home) ? `$HOME/${folder.slice(home.length)}` : folder;
     lines.push(
       `${folder} is not in your PATH yet. Add this line to ~/.profile, and run it in this terminal:`,
       `  export PATH="${shown}:$PATH"`,

@@ -68,6 +68,17 @@ describe("links", () => {
   });
 });
 
+test("a folder that cannot be made is told with the way out", async () => {
+  const folder = await tempFolder("links");
+  writeFileSync(join(folder, "file"), "");
+  const env = { ...process.env, HIBERNAUT_LINK_FOLDER: join(folder, "file/bin") };
+  const failed = await run(process.execPath, [join(ROOT, "scripts/setup.mjs"), "--link", "--quiet"], { env }).then(
+    () => undefined,
+    (error: { stderr: string }) => error.stderr,
+  );
+  expect(failed).toContain(`Links cannot be made in ${folder}/file/bin (ENOTDIR). Set HIBERNAUT_LINK_FOLDER`);
+});
+
 test("setup --link makes them and says so, uninstall takes them back", async () => {
   const folder = await tempFolder("links");
   const env = {
