@@ -1,6 +1,7 @@
 import { defineConfig } from "vitest/config";
 
 const QEMU = "{packages,services}/*/test/**/*.qemu.test.ts";
+const LONG = "{packages,services}/*/test/**/*.long.test.ts";
 
 export default defineConfig({
   test: {
@@ -9,7 +10,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["{packages,services}/*/test/**/*.test.ts"],
-          exclude: [QEMU, "**/node_modules/**"],
+          exclude: [QEMU, LONG, "**/node_modules/**"],
           // Only a bound for what hangs: on a busy host a test that starts a program takes seconds.
           testTimeout: 60_000,
           hookTimeout: 60_000,
@@ -23,6 +24,14 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 120_000,
           hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: "long",
+          include: [LONG],
+          // They set whole systems up, and are measured in minutes. Each names its own limit.
+          fileParallelism: false,
         },
       },
     ],

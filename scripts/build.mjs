@@ -9,7 +9,7 @@ import { build } from "esbuild";
 const root = join(import.meta.dirname, "..");
 const output = join(root, "packages/cli/dist/hibernaut.js");
 const sources = [
-  ...globSync("packages/{cli,client}/src/**/*.ts", { cwd: root }),
+  ...globSync(["packages/{cli,client}/src/**/*.ts", "packages/cli/bin/*.js"], { cwd: root }),
   "packages/cli/package.json",
   "package-lock.json",
   "scripts/build.mjs",

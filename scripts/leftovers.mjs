@@ -1,18 +1,120 @@
-/** What tests may leave behind on the machine, seen before and after they ran. */
+/**
+ * What a run of the tests leaves behind on the machine. Another run may be under way beside it, and so may platforms:
+ * only what is known to be the run's own counts.
+ */
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Every process started by a test run inherits this variable, unless it is started without an environment. */
+/** Every process started by a test run inherits this variable, unless it is started with an environment of its own. */
 export const RUN_VARIABLE = "TEST_RUN_ID";
+
+/** As open as /tmp is: tests drop root's rights and go on there. */
+const LIKE_TMP = 0o1777;
+
+/**
+ * @typedef {object} Run
+ * @property {string} id what {@link RUN_VARIABLE} is set to
+ * @property {string} folder where all its temporary files are, data folders among them: bridges, firewall tables and QEMU
+ *   processes name theirs
+ * @property {NodeJS.ProcessEnv} environment
+ */
+
+/** @returns {Run} */
+export function openRun() {
+  const id = randomBytes(3).toString("hex");
+  // Short: sockets are below it, and their paths may have 107 bytes.
+  const folder = join(tmpdir(), `hib-${id}`);
+  mkdirSync(folder);
+  chmodSync(folder, LIKE_TMP);
+  return { id, folder, environment: { ...process.env, TMPDIR: folder, [RUN_VARIABLE]: id } };
+}
+
+/**
+ * Removes the run's folder, unless something is still mounted there.
+ *
+ * @param {Run} run
+ */
+export function closeRun(run) {
+  if (mounts(run).length === 0) rmSync(run.folder, { recursive: true, force: true });
+}
+
+/**
+ * Everything of the run that is there now: processes, temporary files, mounts, network interfaces and firewall tables.
+ *
+ * @param {Run} run
+ * @returns {string[]}
+ */
+export function findLeftovers(run) {
+  const files = list(run.folder).map((name) => join(run.folder, name));
+  const memory = list("/dev/shm").filter((name) => name.startsWith(`hibernaut-${run.id}-`));
+  const namespaces = list("/run/netns").filter((name) => name.startsWith(`hib-${run.id}-`));
+  return [
+    ...processes(run),
+    ...files.map((path) => `file ${path}`),
+    ...memory.map((name) => `file /dev/shm/${name}`),
+    ...mounts(run).map((path) => `mount ${path}`),
+    ...interfaces(run).map((name) => `network interface ${name}`),
+    ...namespaces.map((name) => `network namespace ${name}`),
+    ...tables(run).map((name) => `nftables table ${name}`),
+  ];
+}
+
+/** @param {Run} run */
+function processes({ id, folder }) {
+  return list("/proc").flatMap((pid) => {
+    if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return [];
+    const command = read(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim();
+    const child = `\0${read(`/proc/${pid}/environ`)}`.includes(`\0${RUN_VARIABLE}=${id}\0`);
+    return command !== "" && (child || command.includes(`${folder}/`))
+      ? [`process ${pid}: ${command.slice(0, 200)}`]
+      : [];
+  });
+}
+
+/** @param {Run} run */
+function mounts({ folder }) {
+  const paths = read("/proc/self/mounts")
+    .split("\n")
+    .map((line) => line.split(" ")[1] ?? "");
+  return paths.filter((path) => path.startsWith(`${folder}/`));
+}
+
+/**
+ * Bridges say whose they are, and taps are named after their bridge.
+ *
+ * @param {Run} run
+ */
+function interfaces({ folder }) {
+  const names = list("/sys/class/net");
+  const own = names.filter((name) => read(`/sys/class/net/${name}/ifalias`).startsWith(folder));
+  return names.filter((name) => own.some((bridge) => name === bridge || name.startsWith(`${bridge}t`)));
+}
+
+/**
+ * Only root sees any; without nft there are none.
+ *
+ * @param {Run} run
+ */
+function tables({ folder }) {
+  const names = [...nft("list tables").matchAll(/^table (\w+ hibernaut_\w+)$/gm)].map(([, name = ""]) => name);
+  return names.filter((name) => nft(`list table ${name}`).includes(`comment "${folder}/`));
+}
+
+/** @param {string} words */
+function nft(words) {
+  const path = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`;
+  return spawnSync("nft", words.split(" "), { encoding: "utf8", env: { ...process.env, PATH: path } }).stdout ?? "";
+}
 
 /** @param {string} path */
 function read(path) {
   try {
     return readFileSync(path, "utf8");
   } catch {
-    return ""; // the process has ended, or is someone else's
+    return ""; // it has ended, or is someone else's
   }
 }
 
@@ -23,49 +125,4 @@ function list(path) {
   } catch {
     return [];
   }
-}
-
-/** @param {string} run @returns {string[]} */
-function processes(run) {
-  return list("/proc").flatMap((pid) => {
-    if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return [];
-    const command = read(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim();
-    const machine = /\bqemu-system/.test(command) && command.includes("hibernaut");
-    const child = command !== "" && `\0${read(`/proc/${pid}/environ`)}`.includes(`\0${RUN_VARIABLE}=${run}\0`);
-    return machine || child ? [`process ${pid}: ${command.slice(0, 200)}`] : [];
-  });
-}
-
-/** Only root sees any; without nft there are none. */
-function tables() {
-  const path = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`;
-  const { stdout } = spawnSync("nft", ["list", "tables"], { encoding: "utf8", env: { ...process.env, PATH: path } });
-  return (stdout ?? "")
-    .split("\n")
-    .filter((line) => line.includes(" hibernaut_"))
-    .map((line) => `nftables ${line}`);
-}
-
-/**
- * Everything of ours that is there now: processes, temporary files, mounts, network interfaces and firewall tables.
- *
- * @param {string} run what {@link RUN_VARIABLE} is set to for the tests
- * @returns {string[]}
- */
-export function findLeftovers(run) {
-  const files = list(tmpdir())
-    .filter((name) => name.startsWith("hibernaut-"))
-    .map((name) => `file ${join(tmpdir(), name)}`);
-  const mounts = read("/proc/self/mounts")
-    .split("\n")
-    .map((line) => line.split(" ")[1] ?? "")
-    .filter((path) => path.includes("/hibernaut-"))
-    .map((path) => `mount ${path}`);
-  const interfaces = list("/sys/class/net")
-    .filter((name) => name.startsWith("hib"))
-    .map((name) => `network interface ${name}`);
-  const namespaces = list("/run/netns")
-    .filter((name) => name.startsWith("hib"))
-    .map((name) => `network namespace ${name}`);
-  return [...processes(run), ...files, ...mounts, ...interfaces, ...namespaces, ...tables()];
 }

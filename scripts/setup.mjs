@@ -4,33 +4,37 @@
  * line, the guest bundle and the demo image. Needs Node 18 or later and npm. Does only what is missing;
  * with nothing missing it takes less than a second.
  *
- * `npm run setup` or `node scripts/setup.mjs [--tests] [--quiet]`.
+ * `npm run setup` or `node scripts/setup.mjs [--link] [--tests] [--quiet]`.
  */
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { linkFolder, linkReport, makeLinks } from "../packages/cli/bin/links.js";
 import { installPackages, unpackTestPackages } from "./lib/debian.mjs";
 import { nodeBinary, ROOT } from "./lib/node.mjs";
 import { installDependencies } from "./lib/npm.mjs";
 import { createProgress } from "./lib/progress.mjs";
 import { interrupted, run, SetupError } from "./lib/run.mjs";
+import { installOldNodes } from "./lib/test-nodes.mjs";
 import { packCounter } from "./pack-counter.mjs";
 import { packOrders } from "./pack-orders.mjs";
 
 export { nodeBinary } from "./lib/node.mjs";
 export { SetupError } from "./lib/run.mjs";
 
-const USAGE = `Usage: npm run setup [-- --tests] [-- --quiet]
+const USAGE = `Usage: npm run setup [-- --link] [-- --tests] [-- --quiet]
 
 Prepares this machine (Debian or Ubuntu on x86-64): installs what is missing, builds what changed.
 
+  --link    put \`hibernaut\` and \`hib\` on the PATH: in /usr/local/bin as root, else in ~/.local/bin
   --tests   also what only npm test needs
   --quiet   say nothing when there was nothing to do
 `;
 
 /**
  * @typedef {object} SetupOptions
+ * @property {boolean} [link] Put the command line on the PATH.
  * @property {boolean} [quiet] Print nothing when there was nothing to do; otherwise one line says so.
  * @property {boolean} [tests] Also bring what only `npm test` needs.
  */
@@ -42,10 +46,10 @@ Prepares this machine (Debian or Ubuntu on x86-64): installs what is missing, bu
  * @param {SetupOptions} [options]
  * @returns {Promise<void>}
  */
-export async function setup({ quiet = false, tests = false } = {}) {
+export async function setup({ link = false, quiet = false, tests = false } = {}) {
   checkMachine();
   const start = performance.now();
-  const progress = createProgress(tests ? 6 : 5);
+  const progress = createProgress(tests ? 7 : 5);
   const onSignal = (/** @type {NodeJS.Signals} */ signal) => {
     progress.pause();
     void interrupted(signal);
@@ -55,6 +59,7 @@ export async function setup({ quiet = false, tests = false } = {}) {
     await progress.step("Debian packages", (step) => installPackages(progress, step));
     if (tests) await progress.step("tools for the tests", unpackTestPackages);
     await progress.step("npm dependencies", installDependencies);
+    if (tests) await progress.step("older Nodes for the tests", installOldNodes);
     const node = nodeBinary();
     await progress.step("command line", (step) => runScript(node, "scripts/build.mjs", step));
     await progress.step("guest bundle", (step) => runScript(node, "packages/guest/build.mjs", step));
@@ -69,6 +74,27 @@ export async function setup({ quiet = false, tests = false } = {}) {
   const seconds = ((performance.now() - start) / 1000).toFixed(1);
   if (progress.shown()) progress.say(`This machine is ready (${seconds} s).`);
   else if (!quiet) progress.say("This machine is ready; there was nothing to do.");
+  if (link) linkCommands(progress.say);
+}
+
+/** @param {string} folder */
+function linksIn(folder) {
+  try {
+    return makeLinks(folder);
+  } catch (error) {
+    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
+    throw new SetupError(
+      `Links cannot be made in ${folder} (${code}). Set HIBERNAUT_LINK_FOLDER to a folder of yours, or run this as root.`,
+    );
+  }
+}
+
+/** @param {(line: string) => void} say */
+function linkCommands(say) {
+  const folder = linkFolder(process.env);
+  const made = linksIn(folder);
+  for (const line of linkReport(folder, made, process.env)) say(line);
+  if (!made.links.some((path) => path.endsWith("/hibernaut"))) throw new SetupError("`hibernaut` is not on the PATH.");
 }
 
 /** Says plainly what this machine lacks, all at once. */
@@ -102,6 +128,7 @@ async function runScript(node, script, step) {
 if (process.argv[1] && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
   try {
     const options = /** @type {const} */ ({
+      link: { type: "boolean" },
       tests: { type: "boolean" },
       quiet: { type: "boolean" },
       help: { type: "boolean" },

@@ -3,6 +3,8 @@
  * "machines" in their path. Sets up what is missing, runs the checks, the unit tests and the
  * tests with real machines, and looks at what they left behind. Its last line is the sum.
  *
+ * `npm run test:long` runs what takes longer than anyone waits for `npm test`, and ends the same way.
+ *
  * Plain JavaScript for Node 18 and later: it brings the Node that the tests run with.
  */
 import { execFileSync, spawn } from "node:child_process";
@@ -11,12 +13,46 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { findLeftovers, RUN_VARIABLE } from "./leftovers.mjs";
+import { closeRun, findLeftovers, openRun } from "./leftovers.mjs";
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..");
-const RUN = `${process.pid}-${Date.now()}`;
-/** No run may hang for ever: neither a person nor a server that tests waits for it. */
+/** No run may hang: neither a person nor a server that tests waits for it. */
 const DEADLINE_MS = 45 * 60_000;
+const LONG_DEADLINE_MS = 3 * 60 * 60_000;
+
+const USAGE = `Usage: npm test [-- <word>...], npm run test:long [-- <word>...]
+
+Sets up what is missing and runs the tests whose paths have one of the words; all without any.
+`;
+
+const [first, ...rest] = process.argv.slice(2);
+if (first === "--help") {
+  process.stdout.write(USAGE);
+  process.exit();
+}
+const RUN = openRun();
+const long = first === "--long";
+const filters = long ? rest : process.argv.slice(2);
+const deadlineMs = long ? LONG_DEADLINE_MS : DEADLINE_MS;
+const environment = { ...RUN.environment, ...(long && { HIBERNAUT_LONG_TESTS: "1" }) };
+
+/**
+ * Vitest's projects to run, each with the words that choose its files.
+ *
+ * @returns {[project: string, filters: string[]][]}
+ */
+function projects() {
+  if (!long)
+    return [
+      ["unit", filters],
+      ["qemu", filters],
+    ];
+  // Usual tests that do more of the same when HIBERNAUT_LONG_TESTS says that they may.
+  const longer = ["volumes-postgres"].filter(
+    (file) => filters.length === 0 || filters.some((word) => file.includes(word)),
+  );
+  return [["long", filters], ...(longer.length > 0 ? [/** @type {[string, string[]]} */ (["qemu", longer])] : [])];
+}
 /** A process that was told to end may need a moment. */
 const LEFTOVERS_GRACE_MS = 5000;
 
@@ -39,9 +75,13 @@ function findNode() {
  */
 function run(command, args) {
   return new Promise((done) => {
-    const env = { ...process.env, [RUN_VARIABLE]: RUN };
     // A process group of its own, so that a run that must be ended leaves no worker behind.
-    const child = spawn(command, args, { cwd: ROOT, env, stdio: ["ignore", "inherit", "inherit"], detached: true });
+    const child = spawn(command, args, {
+      cwd: ROOT,
+      env: environment,
+      stdio: ["ignore", "inherit", "inherit"],
+      detached: true,
+    });
     const end = () => {
       try {
         process.kill(-(child.pid ?? 0), "SIGKILL");
@@ -50,11 +90,12 @@ function run(command, args) {
       }
     };
     const late = setTimeout(() => {
-      console.log(`ended after ${DEADLINE_MS / 60_000} minutes`);
+      console.log(`ended after ${deadlineMs / 60_000} minutes`);
       end();
-    }, DEADLINE_MS);
+    }, deadlineMs);
     const interrupted = () => {
       end();
+      closeRun(RUN);
       process.exit(130);
     };
     process.once("SIGINT", interrupted).once("SIGTERM", interrupted);
@@ -102,12 +143,12 @@ async function runChecks(node, reports) {
   });
 }
 
-/** @param {string} node @param {string} reports @param {string} project @param {string[]} filters */
-async function runTests(node, reports, project, filters) {
+/** @param {string} node @param {string} reports @param {string} project @param {string[]} words */
+async function runTests(node, reports, project, words) {
   const file = join(reports, `${project}.json`);
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
   const vitest = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--project", project, "--passWithNoTests"];
-  const succeeded = await run(node, [...vitest, ...reporters, ...filters]);
+  const succeeded = await run(node, [...vitest, ...reporters, ...words]);
   count(project, succeeded, () => {
     const report =
       /** @type {{numPassedTests: number, numFailedTests: number, testResults: {status: string, assertionResults: {status: string}[]}[]}} */ (
@@ -121,9 +162,9 @@ async function runTests(node, reports, project, filters) {
   });
 }
 
-/** One test of its own: nothing of ours is left on the machine. @param {string[]} before */
-async function checkLeftovers(before) {
-  const look = () => findLeftovers(RUN).filter((found) => !before.includes(found));
+/** One test of its own: nothing of ours is left on the machine. */
+async function checkLeftovers() {
+  const look = () => findLeftovers(RUN);
   for (let waited = 0; look().length > 0 && waited < LEFTOVERS_GRACE_MS; waited += 100) await delay(100);
   const left = look();
   if (left.length === 0) sum.passed += 1;
@@ -131,19 +172,17 @@ async function checkLeftovers(before) {
   console.log(left.length === 0 ? "ok   nothing was left behind" : ["FAIL left behind:", ...left].join("\n  "));
 }
 
-/** @param {string[]} filters */
-async function main(filters) {
+async function main() {
   const { setup } = /** @type {{setup: (options: {tests: boolean}) => Promise<unknown>}} */ (
     await import(new URL("./setup.mjs", import.meta.url).href)
   );
   await setup({ tests: true });
   const node = findNode();
-  const before = findLeftovers(RUN);
   const reports = mkdtempSync(join(tmpdir(), "hibernaut-reports-"));
   try {
-    await runChecks(node, reports);
+    if (!long) await runChecks(node, reports);
     const counted = sum.passed + sum.failed;
-    for (const project of ["unit", "qemu"]) await runTests(node, reports, project, filters);
+    for (const [project, words] of projects()) await runTests(node, reports, project, words);
     if (sum.passed + sum.failed === counted) {
       console.log("no test ran");
       sum.failed += 1;
@@ -151,14 +190,16 @@ async function main(filters) {
   } finally {
     rmSync(reports, { recursive: true, force: true });
   }
-  await checkLeftovers(before);
+  await checkLeftovers();
 }
 
 try {
-  await main(process.argv.slice(2));
+  await main();
 } catch (error) {
   console.log(error);
   sum.failed += 1;
+} finally {
+  closeRun(RUN);
 }
 process.exitCode = sum.failed > 0 ? 1 : 0;
 console.log(`${sum.passed} passed, ${sum.failed} failed`);

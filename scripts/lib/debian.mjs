@@ -22,6 +22,8 @@ export const PACKAGES = {
   gcc: "builds the agent inside the machines",
   "libc6-dev": "the C library the agent is linked with",
   cpio: "packs the machines' initramfs",
+  "xz-utils": "unpacks the kernel modules of Debian 13 and later",
+  zstd: "unpacks the kernel modules of Ubuntu",
   kmod: "orders the kernel modules for the initramfs",
   tar: "unpacks and packs archives",
   "ca-certificates": "lets registries prove who they are",
@@ -36,6 +38,7 @@ const TEST_PACKAGES = {
   nginx: "the proxy that ours is held against",
   haproxy: "another one, which frames messages more strictly",
   wrk: "makes the load of the benches",
+  debootstrap: "makes bare systems to try the set-up on",
 };
 
 const APT_ENVIRONMENT = ["DEBIAN_FRONTEND=noninteractive", "NEEDRESTART_SUSPEND=1"];

@@ -31,7 +31,7 @@ export async function installDependencies(step) {
     ];
     await run("npm", args, {
       cwd: ROOT,
-      env: environment(),
+      env: npmEnvironment(),
       onLine: step.detail,
       what: "npm ci",
       next: "Check the network, then run npm run setup again.",
@@ -57,7 +57,7 @@ export function matches(lock, installed) {
 }
 
 /** npm runs under the machine's own Node: the one in node_modules is deleted by `npm ci` under its feet. */
-function environment() {
+export function npmEnvironment() {
   const path = (process.env.PATH ?? "").split(delimiter).filter((folder) => !folder.startsWith(MODULES));
   return { ...process.env, PATH: path.join(delimiter), NODE_ENV: "development" };
 }

@@ -1,15 +1,28 @@
 #!/usr/bin/env node
-import { existsSync } from "node:fs";
+/**
+ * Starts the command line, or the Node that can. Written for any Node that knows modules, because nothing may act
+ * first and fail later: no `await` at the top, no `?.`, nothing newer.
+ */
+import { existsSync, realpathSync } from "node:fs";
 import module from "node:module";
 import { fileURLToPath } from "node:url";
+import { BROUGHT_NODE, isNewEnough, ROOT, startAgain, wayOut } from "./newer-node.js";
 
 const dist = new URL("../dist/", import.meta.url);
 const program = new URL("hibernaut.js", dist);
-if (existsSync(program)) {
-  // Kept beside the program, so that it goes with it; older Node has no such cache.
-  module.enableCompileCache?.(fileURLToPath(new URL("cache", dist)));
-  await import(program.href);
+if (!isNewEnough(process.version)) {
+  if (!existsSync(BROUGHT_NODE) || realpathSync(BROUGHT_NODE) === process.execPath) fail(wayOut(process.version));
+  else startAgain(BROUGHT_NODE, process.argv.slice(1), (error) => fail(`${wayOut(process.version)} ${error.message}`));
+} else if (existsSync(program)) {
+  // Kept beside the program, so that it goes with it.
+  module.enableCompileCache(fileURLToPath(new URL("cache", dist)));
+  void import(program.href);
 } else {
-  process.stderr.write("Error: Hibernaut is not built yet. Run `npm run setup`.\n");
+  fail(`Hibernaut is not built yet. Run \`npm run setup\` in ${ROOT}.`);
+}
+
+/** @param {string} message */
+function fail(message) {
+  process.stderr.write(`Error: ${message}\n`);
   process.exitCode = 1;
 }

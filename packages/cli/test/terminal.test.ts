@@ -1,7 +1,6 @@
 import { PassThrough } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
-import { requireNode } from "../src/node-version.ts";
 import { ago, megabytes, showProgress, style, table } from "../src/terminal.ts";
 
 afterEach(() => vi.unstubAllEnvs());
@@ -56,9 +55,4 @@ test("times and sizes are for people", () => {
   expect(ago("2026-01-04T00:00:00Z", now)).toBe("0 s ago");
   expect(megabytes(268_500_000)).toBe("256 MB");
   expect(megabytes(1_500_000)).toBe("1.4 MB");
-});
-
-test("an old Node is told where the new one is", () => {
-  expect(() => requireNode("20.20.2")).toThrow(/needs Node 24; this is 20.20.2. Run it as `npx hibernaut`/);
-  requireNode("24.0.0");
 });

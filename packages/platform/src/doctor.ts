@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { GuestBundle } from "./hypervisor/contract.ts";
+import { programEnvironment } from "./programs.ts";
 import { LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./settings.ts";
 import { messageOf } from "./text.ts";
 
@@ -127,7 +128,7 @@ async function checkTun(): Promise<Diagnosis> {
 async function checkTool(tool: (typeof TOOLS | typeof NETWORK_TOOLS)[number]): Promise<Diagnosis> {
   const { name } = tool;
   try {
-    const { stdout, stderr } = await run(name, tool.args, { timeout: TOOL_TIMEOUT_MS });
+    const { stdout, stderr } = await run(name, tool.args, { timeout: TOOL_TIMEOUT_MS, env: programEnvironment() });
     const [line = ""] = `${stdout}\n${stderr}`.trim().split("\n");
     return { name, status: "ok", found: line.trim() };
   } catch (error) {

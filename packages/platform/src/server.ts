@@ -15,6 +15,7 @@ import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, qemuVersion, type Verdict } from "./hypervisor/qemu/accelerator.ts";
 import { QemuHypervisor } from "./hypervisor/qemu/index.ts";
 import { Library, openImages } from "./images/index.ts";
+import { cannotListen } from "./listening.ts";
 import { openLog } from "./log.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { MachineManager } from "./machines/manager.ts";
@@ -204,12 +205,7 @@ async function listen(api: Api, { apiListen }: Settings): Promise<string> {
   try {
     await api.listen(apiListen);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const why = code === "EADDRINUSE" ? "another program listens there" : String(code ?? error);
-    throw new HibernautError(
-      "unavailable",
-      `The API cannot listen on ${apiListen.host}:${apiListen.port}: ${why}. Set HIBERNAUT_API_LISTEN to another host:port.`,
-    );
+    throw await cannotListen("The API", apiListen, "HIBERNAUT_API_LISTEN", error);
   }
   const { address, family, port } = api.server.address() as AddressInfo;
   return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;

@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { HibernautError } from "./errors.ts";
 import { findProcesses, killProcess } from "./hypervisor/qemu/process.ts";
 import { uninstallBridge } from "./network/bridge/remove.ts";
+import type { Store } from "./store/contract.ts";
 import { lockDataDir } from "./store/lock.ts";
+import { openStore } from "./store/store.ts";
+import { messageOf } from "./text.ts";
 
 export interface UninstallOptions {
   dataDir: string;
@@ -24,10 +27,7 @@ export interface Uninstalled {
  * repeat. Rejects with `failed_precondition` while a platform runs on the folder.
  */
 export async function uninstall({ dataDir: path, data }: UninstallOptions): Promise<Uninstalled> {
-  const dataDir = await realpath(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  });
+  const dataDir = await existing(path);
   if (dataDir === undefined) {
     // The folder was deleted by hand; what it left in the kernel goes by its name.
     await uninstallBridge(path);
@@ -44,6 +44,58 @@ export async function uninstall({ dataDir: path, data }: UninstallOptions): Prom
   } finally {
     lock.release();
   }
+}
+
+/**
+ * What `data` would delete, for people; undefined when there is no such folder. Rejects with `failed_precondition`
+ * when a platform runs on it, or when it is none of a platform's.
+ */
+export async function describeData(path: string): Promise<string | undefined> {
+  const dataDir = await existing(path);
+  if (dataDir === undefined) return undefined;
+  const lock = lockDataDir(dataDir);
+  try {
+    await requireOurs(dataDir);
+    return `${dataDir} will be deleted for good, with ${contents(join(dataDir, "hibernaut.db"))}.`;
+  } finally {
+    lock.release();
+  }
+}
+
+function contents(database: string): string {
+  try {
+    const store = openStore(database);
+    try {
+      return contentsOf(store);
+    } finally {
+      store.close();
+    }
+  } catch (error) {
+    return `all that it holds; that cannot be read (${messageOf(error)})`;
+  }
+}
+
+function contentsOf({ apps, machines, volumes, secrets }: Store): string {
+  const names = apps.list().map(({ name }) => name);
+  const disks = volumes.list();
+  const snapshots = disks.flatMap(({ id }) => volumes.listSnapshots(id)).length;
+  const hidden = names.flatMap((name) => secrets.list(name)).length;
+  const count = (number: number, word: string) => `${number} ${word}${number === 1 ? "" : "s"}`;
+  return [
+    `${count(names.length, "app")}${names.length === 0 ? "" : ` (${names.join(", ")})`}`,
+    count(machines.list().length, "machine"),
+    `${count(disks.length, "volume")} with ${count(snapshots, "snapshot")}`,
+    count(hidden, "secret"),
+    "all images",
+  ].join(", ");
+}
+
+/** The one path that names the folder, if it is there. */
+function existing(path: string): Promise<string | undefined> {
+  return realpath(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
 }
 
 /** A setting with a slip in it must not delete somebody's home. */

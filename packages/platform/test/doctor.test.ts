@@ -1,9 +1,10 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { chownSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { checkNode, checkSocketPath, type Diagnosis, diagnose } from "../src/doctor.ts";
 import { readSettings } from "../src/settings.ts";
+import { NOBODY, runAsNobody } from "./helpers/nobody.ts";
 
 let folder: string;
 
@@ -34,7 +35,7 @@ describe("a host that lacks everything", () => {
       HIBERNAUT_QEMU: join(folder, "no-qemu"),
       HIBERNAUT_GUEST_BUNDLE: join(folder, "no-bundle"),
     });
-    for (const name of ["qemu", "skopeo", "umoci", "mksquashfs", "mkfs.ext4", "guest bundle"]) {
+    for (const name of ["qemu", "skopeo", "umoci", "mksquashfs", "guest bundle"]) {
       expect(found.get(name), name).toMatchObject({
         status: "fail",
         fix: expect.stringMatching(/^(apt-get install -y [a-z0-9-]+|npm run setup)$/),
@@ -49,6 +50,25 @@ describe("a host that lacks everything", () => {
     for (const { status, fix, found } of (await diagnoses({})).values())
       if (status !== "ok") expect(fix ?? found).not.toBe("");
   });
+});
+
+test("a user without the folders of administrators in the PATH is told the same as root", async () => {
+  const src = join(import.meta.dirname, "../src");
+  if (process.getuid?.() === 0) chownSync(folder, NOBODY, NOBODY);
+  const found = await runAsNobody<Diagnosis[]>({
+    imports: ["doctor.ts", "settings.ts", "hypervisor/qemu/accelerator.ts"].map((file) => join(src, file)),
+    code: `
+      const [{ diagnose }, { readSettings }] = modules;
+      return Array.fromAsync(diagnose(readSettings(process.env)));`,
+    cwd: folder,
+    env: {
+      PATH: "/usr/local/bin:/usr/bin:/bin",
+      HIBERNAUT_DATA_DIR: join(folder, "data"),
+      HIBERNAUT_ACCELERATOR: "tcg",
+      HIBERNAUT_GUEST_BUNDLE: join(folder, "none"),
+    },
+  });
+  expect(found.find(({ name }) => name === "mkfs.ext4")).toMatchObject({ status: "ok" });
 });
 
 test("Node 24 is needed", () => {

@@ -5,7 +5,8 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { BridgeNetwork } from "../src/network/bridge/index.ts";
 import { openNetwork } from "../src/network/open.ts";
 import { lockDataDir } from "../src/store/lock.ts";
-import { uninstall } from "../src/uninstall.ts";
+import { openStore } from "../src/store/store.ts";
+import { describeData, uninstall } from "../src/uninstall.ts";
 import { networkOf } from "./helpers/served.ts";
 import { tempFolder } from "./helpers/temp.ts";
 
@@ -27,6 +28,30 @@ describe("uninstall", () => {
     expect(await uninstall({ dataDir, data: true })).toEqual({ guests: 0, data: true });
     expect(existsSync(dataDir)).toBe(false);
     expect(await uninstall({ dataDir, data: true }), "once more").toEqual({ guests: 0, data: false });
+  });
+
+  test("says before what will be deleted", async () => {
+    const dataDir = await dataFolder();
+    const empty = "0 apps, 0 machines, 0 volumes with 0 snapshots, 0 secrets, all images";
+    expect(await describeData(dataDir)).toBe(`${dataDir} will be deleted for good, with ${empty}.`);
+    const store = openStore(join(dataDir, "hibernaut.db"));
+    for (const name of ["blog", "shop"]) store.apps.insert({ name, createdAt: new Date(0).toISOString() });
+    store.secrets.set([
+      {
+        app: "shop",
+        name: "KEY",
+        ciphertext: Buffer.alloc(20),
+        nonce: Buffer.alloc(12),
+        digest: "0",
+        updatedAt: new Date(0).toISOString(),
+      },
+    ]);
+    store.close();
+    expect(await describeData(dataDir)).toContain("with 2 apps (blog, shop), 0 machines,");
+    expect(await describeData(dataDir)).toContain("1 secret,");
+    expect(await describeData(join(dataDir, "none"))).toBeUndefined();
+    await writeFile(join(dataDir, "hibernaut.db"), "no database".repeat(100));
+    expect(await describeData(dataDir)).toMatch(/with all that it holds; that cannot be read \(/);
   });
 
   test("deletes no folder that is not a platform's", async () => {

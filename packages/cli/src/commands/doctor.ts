@@ -1,7 +1,6 @@
 /** `hibernaut doctor`: whether the platform can run on this host. */
 import { command } from "../command.ts";
 import { CliError } from "../failure.ts";
-import { requireNode } from "../node-version.ts";
 import { style } from "../terminal.ts";
 
 /** Shows each check as it ends: the proof of KVM takes seconds. */
@@ -11,7 +10,6 @@ export const doctor = command({
   description: "Every fault comes with the command that repairs it. Ends with code 1 when something is missing.",
   examples: ["hibernaut doctor", "hibernaut doctor --json"],
   async run(context) {
-    requireNode();
     const [{ diagnose }, { readSettings }] = await Promise.all([
       import("@hibernaut/platform/doctor.ts"),
       import("@hibernaut/platform/settings.ts"),

@@ -1,6 +1,5 @@
 /** `hibernaut proxy`: a proxy in a process of its own. */
 import { command } from "../command.ts";
-import { requireNode } from "../node-version.ts";
 
 /** Runs a proxy until it is interrupted. */
 export const proxy = command({
@@ -10,7 +9,6 @@ export const proxy = command({
     "Beside a platform with the same HIBERNAUT_DATA_DIR that was started with HIBERNAUT_PROXY=outside. Several may run at once and share HIBERNAUT_PROXY_LISTEN. Requests to running machines go on while the platform restarts.",
   examples: ["HIBERNAUT_PROXY=outside hibernaut serve", "hibernaut proxy"],
   async run(context) {
-    requireNode();
     const [{ runProxy }, { readSettings }] = await Promise.all([
       import("@hibernaut/platform/proxy/process.ts"),
       import("@hibernaut/platform/settings.ts"),

@@ -1,9 +1,9 @@
 /** `hibernaut secrets` */
 import type { HibernautClient, SecretsEffect } from "@hibernaut/client";
+import { agree } from "../agree.ts";
 import { command, type Noun, type Option } from "../command.ts";
-import { UsageError } from "../failure.ts";
 import { readSecrets } from "../secret-arguments.ts";
-import { ago, confirm, table } from "../terminal.ts";
+import { ago, table } from "../terminal.ts";
 
 const YES: readonly Option[] = [{ flags: "-y, --yes", description: "do not ask before snapshots are discarded" }];
 const EFFECT =
@@ -26,7 +26,7 @@ const set = command<{ yes?: boolean }>({
     const { app } = context;
     const { values, usedStdin } = await readSecrets(words);
     const client = await context.client();
-    await agree(await client.setSecrets(app, values, { dryRun: true }), { yes, canAsk: !usedStdin });
+    await agreeToDiscard(await client.setSecrets(app, values, { dryRun: true }), { yes, canAsk: !usedStdin });
     const effect = await untilDiscarded(client, app, await client.setSecrets(app, values));
     const names = Object.keys(values);
     return { document: { secrets: names, ...effect }, text: effectText(`Set: ${names.join(", ")}.`, effect) };
@@ -60,7 +60,7 @@ const unset = command<{ yes?: boolean }>({
     const names = [...new Set(words)];
     const client = await context.client();
     // Every name is looked up before the first one is unset.
-    await agree(await unsetAll(client, context.app, names, { dryRun: true }), { yes, canAsk: true });
+    await agreeToDiscard(await unsetAll(client, context.app, names, { dryRun: true }), { yes, canAsk: true });
     const effect = await untilDiscarded(client, context.app, await unsetAll(client, context.app, names));
     return { document: { secrets: names, ...effect }, text: effectText(`Unset: ${names.join(", ")}.`, effect) };
   },
@@ -79,12 +79,14 @@ async function unsetAll(
 }
 
 /** Says which snapshots would go, before they do, and asks where somebody can answer. */
-async function agree({ discarded }: SecretsEffect, { yes, canAsk }: { yes: boolean; canAsk: boolean }): Promise<void> {
+async function agreeToDiscard(
+  { discarded }: SecretsEffect,
+  { yes, canAsk }: { yes: boolean; canAsk: boolean },
+): Promise<void> {
   if (discarded.length === 0) return;
   const warning = `The snapshots of ${discarded.join(", ")} will be discarded: they start from scratch next time.`;
   if (yes) return void process.stderr.write(`${warning}\n`);
-  if (!canAsk || !process.stdin.isTTY) throw new UsageError(`Nothing was changed. ${warning} Add --yes to agree.`);
-  if (!(await confirm(`${warning} Go on?`))) throw new UsageError("Nothing was changed.");
+  await agree(warning, { otherwise: "Nothing was changed.", canAsk });
 }
 
 /** Waits until the snapshots are gone: until then a command that follows, such as an update, would be refused. */

@@ -1,6 +1,5 @@
 /** `hibernaut serve`: the platform on this host. */
 import { command } from "../command.ts";
-import { requireNode } from "../node-version.ts";
 
 /** Runs the platform until it is interrupted. */
 export const serve = command({
@@ -13,7 +12,6 @@ export const serve = command({
     "HIBERNAUT_DATA_DIR=/srv/hibernaut HIBERNAUT_API_LISTEN=127.0.0.1:4281 hibernaut serve",
   ],
   async run(context) {
-    requireNode();
     const [server, { readSettings }] = await Promise.all([
       import("@hibernaut/platform"),
       import("@hibernaut/platform/settings.ts"),

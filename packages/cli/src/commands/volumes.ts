@@ -1,8 +1,9 @@
 /** `hibernaut volumes` */
 import type { Volume, VolumeSnapshot } from "@hibernaut/client";
+import { agree } from "../agree.ts";
 import { command, type Noun } from "../command.ts";
 import { UsageError } from "../failure.ts";
-import { ago, confirm, megabytes, table } from "../terminal.ts";
+import { ago, megabytes, table } from "../terminal.ts";
 
 const ID = [{ usage: "<id>", description: "id of the volume, from `volumes list`" }];
 const DEFAULT_SIZE_GB = 1;
@@ -146,11 +147,6 @@ const snapshots = command({
     return { document: { id: snapshotId, ok: true }, text: `Snapshot ${snapshotId} is gone.` };
   },
 });
-
-async function agree(warning: string): Promise<void> {
-  if (!process.stdin.isTTY) throw new UsageError(`Nothing was destroyed. ${warning} Add --yes to agree.`);
-  if (!(await confirm(`${warning} Go on?`))) throw new UsageError("Nothing was destroyed.");
-}
 
 function volumeText(volume: Volume): string {
   return table([

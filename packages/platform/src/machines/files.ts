@@ -4,6 +4,7 @@ import { copyFile, constants, mkdir, open, rename, rm, stat, statfs, truncate, w
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { HibernautError } from "../errors.ts";
+import { programEnvironment } from "../programs.ts";
 import { messageOf } from "../text.ts";
 
 const run = promisify(execFile);
@@ -109,7 +110,7 @@ export class MachineFiles {
         ["-q", "-F", "-m", "0", "-J", "size=4", "-E", "lazy_itable_init=1,lazy_journal_init=1", draft],
         {
           timeout: TOOL_TIMEOUT_MS,
-          env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` },
+          env: programEnvironment(),
         },
       );
       await rename(draft, template);

@@ -1,10 +1,9 @@
 /** A proxy that serves: its ports, the fleet behind them, its log and its metrics. */
 import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
-import { HibernautError } from "../errors.ts";
+import { cannotListen } from "../listening.ts";
 import type { Listen, Settings } from "../settings.ts";
 import { lineWriter } from "../log.ts";
-import { messageOf } from "../text.ts";
 import { openAccessLog } from "./access-log.ts";
 import type { AccessEntry } from "./contract.ts";
 import type { Fleet, FleetOptions } from "./fleet.ts";
@@ -68,8 +67,9 @@ export async function serveProxy(options: ServeProxyOptions): Promise<RunningPro
     const trustedProxies = settings.proxyTrusted;
     const server = createProxyServer({ director: fleet, onAccess, onFault, trustedProxies, ...(tls && { tls }) });
     servers.push(server);
-    return server.listen({ ...listen, reusePort }).catch((error: unknown) => {
-      throw cannotListen(listen, tls === undefined ? "HIBERNAUT_PROXY_LISTEN" : "HIBERNAUT_PROXY_TLS_LISTEN", error);
+    return server.listen({ ...listen, reusePort }).catch(async (error: unknown) => {
+      const setting = tls === undefined ? "HIBERNAUT_PROXY_LISTEN" : "HIBERNAUT_PROXY_TLS_LISTEN";
+      throw await cannotListen("The proxy", listen, setting, error);
     });
   };
   const end = async () => {
@@ -85,15 +85,6 @@ export async function serveProxy(options: ServeProxyOptions): Promise<RunningPro
     await end();
     throw error;
   }
-}
-
-function cannotListen({ host, port }: Listen, setting: string, error: unknown): HibernautError {
-  const { code } = error as NodeJS.ErrnoException;
-  const why = code === "EADDRINUSE" ? "another program listens there" : (code ?? messageOf(error));
-  return new HibernautError(
-    "unavailable",
-    `The proxy cannot listen on ${host}:${port}: ${why}. Set ${setting} to another host:port.`,
-  );
 }
 
 function hostOf({ address, family }: AddressInfo): string {

@@ -9,6 +9,7 @@ import { constants, copyFile, mkdir, open, readdir, rename, rm, stat, truncate, 
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { HibernautError } from "../errors.ts";
+import { programEnvironment } from "../programs.ts";
 import { messageOf } from "../text.ts";
 
 const run = promisify(execFile);
@@ -94,7 +95,7 @@ export class VolumeFiles {
   protected async format(path: string): Promise<void> {
     await run("mkfs.ext4", ["-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1", path], {
       timeout: FORMAT_TIMEOUT_MS,
-      env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` },
+      env: programEnvironment(),
     });
   }
 

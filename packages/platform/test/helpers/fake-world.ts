@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
 import type { HypervisorIdentity, Hypervisor } from "../../src/hypervisor/contract.ts";
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import type { HeldImage, Image, ImageStore } from "../../src/images/contract.ts";
@@ -76,7 +77,9 @@ export interface World {
 
 /** Memory-backed where possible: these tests prove order, not that the kernel can fsync. */
 export async function newWorld(): Promise<World> {
-  const folder = await mkdtemp(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "hibernaut-fake-"));
+  const folder = await mkdtemp(
+    join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), `hibernaut-${process.env[RUN_VARIABLE] ?? "fake"}-`),
+  );
   await Promise.all([mkdir(join(folder, "machines")), mkdir(join(folder, "run"))]);
   const store = openStore(join(folder, "hibernaut.db"));
   const dispose = async () => {

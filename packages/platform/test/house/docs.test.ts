@@ -1,5 +1,6 @@
 /** The documents say what the code does, as far as a program can tell. */
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { NOUNS } from "../../../cli/src/registry.ts";
@@ -7,6 +8,7 @@ import { COMMANDS, OUTCOMES } from "../../src/machines/lifecycle.ts";
 import { STATES } from "../../src/machines/types.ts";
 import { REFUSALS } from "../../src/proxy/http/refusals.ts";
 import { readSettings, SETTING_NAMES } from "../../src/settings.ts";
+import { tempFolder } from "../helpers/temp.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 const SRC = join(ROOT, "packages/platform/src");
@@ -123,6 +125,44 @@ test("every command that a document shows exists", () => {
     }
   }
   expect(shown).toBeGreaterThan(20);
+});
+
+describe("commands have one form", () => {
+  const OTHERS = [
+    /\bnpx hibernaut\b/,
+    /\.bin\/(hibernaut|hib|node)\b/,
+    /\bhibernaut\.js\b/,
+    /\bcli\/bin\b/,
+    /\bnode \S+\.ts\b/,
+  ];
+  /** What to do without a link, said once. */
+  const EXCEPT = "Without a link, `npx hibernaut` works in this folder.";
+
+  test.each(DOCUMENTS)("in %s", (file) => {
+    const said = text(file).replace(file === "README.md" ? EXCEPT : "", "");
+    for (const other of OTHERS) expect(said).not.toMatch(other);
+  });
+
+  test("in what the programs say", () => {
+    const files = globSync(["packages/*/{src,bin}/**/*.{ts,js}", "scripts/**/*.mjs"], { cwd: ROOT });
+    expect(files.length).toBeGreaterThan(100);
+    for (const file of files) expect(text(file), file).not.toContain("npx hibernaut");
+  });
+});
+
+test.skipIf(!existsSync("/usr/bin/systemd-analyze"))("systemd understands the unit", async () => {
+  const [, unit = ""] = /^```ini\n([^]*?)^```$/m.exec(text("docs/operate.md")) ?? [];
+  expect(unit).toContain("ExecStart=/usr/local/bin/hibernaut serve\n");
+  const folder = await tempFolder("unit");
+  const file = join(folder, "hibernaut.service");
+  // It wants a program that is there.
+  writeFileSync(file, unit.replace("/usr/local/bin/hibernaut", join(ROOT, "packages/cli/bin/hibernaut")));
+  const { status, stderr } = spawnSync("systemd-analyze", ["verify", file], { encoding: "utf8" });
+  // It speaks of other units of the host, too.
+  expect({ status, said: stderr.split("\n").filter((line) => line.includes("hibernaut.service")) }).toEqual({
+    status: 0,
+    said: [],
+  });
 });
 
 test("every command is named in some document", () => {

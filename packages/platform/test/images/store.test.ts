@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { isHibernautError } from "../../src/errors.ts";
 import type { ImageProgress, ImageStore } from "../../src/images/contract.ts";
 import { openImageStore } from "../../src/images/index.ts";
+import { NOBODY, runAsNobody } from "../helpers/nobody.ts";
 import {
   isRoot,
   leftovers,
@@ -122,28 +123,15 @@ describe("what can be imported", () => {
     await mkdir(own);
     chmodSync(folder, 0o755);
     execFileSync("chmod", ["-R", "a+rX", layout]);
-    chownSync(own, 65534, 65534);
-    const index = join(import.meta.dirname, "../../src/images/index.ts");
-    const script = `const { openImageStore } = await import(${JSON.stringify(index)});
-      const store = await openImageStore({ dataDir: ${JSON.stringify(own)} });
-      const image = await store.ensure(${JSON.stringify(`oci:${layout}:latest`)});
-      console.log(image.rootfs);`;
-    const user = [
-      "--reuid",
-      "65534",
-      "--regid",
-      "65534",
-      "--clear-groups",
-      process.execPath,
-      "--input-type=module",
-      "-e",
-      script,
-    ];
-    const rootfs = execFileSync("setpriv", user, {
-      encoding: "utf8",
+    chownSync(own, NOBODY, NOBODY);
+    const rootfs = await runAsNobody<string>({
+      imports: [join(import.meta.dirname, "../../src/images/index.ts")],
+      code: `
+        const [{ openImageStore }] = modules;
+        const store = await openImageStore({ dataDir: ${JSON.stringify(own)} });
+        return (await store.ensure(${JSON.stringify(`oci:${layout}:latest`)})).rootfs;`,
       cwd: own,
-      env: { ...process.env, HOME: own },
-    }).trim();
+    });
     expect((await listRootfs(rootfs)).join("\n")).toMatch(/^-r-s--x--x 0\/0 .*program$/m);
     expect(await readRootfs(rootfs, "app/program")).toBe("#!/bin/sh\n");
     expect(await leftovers(own)).toEqual([]);

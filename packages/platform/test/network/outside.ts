@@ -2,7 +2,9 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { tmpdir } from "node:os";
 import { promisify } from "node:util";
+import { RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
 
 const run = promisify(execFile);
 
@@ -39,8 +41,10 @@ else {
 `;
 
 export class Outside {
-  readonly #name = `hib-${randomBytes(3).toString("hex")}`;
-  readonly cable = `tst${this.#name}`;
+  readonly #id = randomBytes(3).toString("hex");
+  /** With the run of the tests that it belongs to, if there is one. */
+  readonly #name = `hib-${process.env[RUN_VARIABLE] ?? "test"}-${this.#id}`;
+  readonly cable = `tsthib-${this.#id}`;
   #servers: ChildProcess | undefined;
 
   static async open(): Promise<Outside> {
@@ -58,6 +62,7 @@ export class Outside {
     const name = this.#name;
     await run("ip", ["netns", "add", name]);
     await run("ip", ["link", "add", this.cable, "type", "veth", "peer", "name", "out0", "netns", name]);
+    await run("ip", ["link", "set", "dev", this.cable, "alias", tmpdir()]);
     await this.plugIn();
     const inside = [
       "link set dev lo up",

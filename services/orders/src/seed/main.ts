@@ -1,4 +1,4 @@
-/** `node services/orders/src/seed/main.ts --size small|medium [--force]` */
+/** `npm run orders:seed -- --size small|medium [--force]` */
 import { parseArgs } from "node:util";
 import { describeDatabase, openSeeder } from "../database.ts";
 import { readSettings, SettingError } from "../settings.ts";

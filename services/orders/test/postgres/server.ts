@@ -146,8 +146,14 @@ export function findPrograms(): string {
   throw new Error("These tests need PostgreSQL 15 or newer (Debian: postgresql).");
 }
 
+/**
+ * PostgreSQL refuses to run as root, and its programs may be in a folder that only root can enter. They look for each
+ * other with access(2), which leaves a user's capabilities out unless `no_setuid_fixup` is set.
+ */
 function unprivileged(options: string[], program: string, args: string[]): [string, string[]] {
-  const ids = process.getuid?.() === 0 ? ["--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--clear-groups"] : [];
+  const user = ["--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--clear-groups"];
+  const enter = ["--securebits", "+no_setuid_fixup", "--inh-caps", "+dac_override", "--ambient-caps", "+dac_override"];
+  const ids = process.getuid?.() === 0 ? [...user, ...enter] : [];
   return ["setpriv", [...ids, ...options, program, ...args]];
 }
 

@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { access, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "../../errors.ts";
+import { programEnvironment } from "../../programs.ts";
 import { messageOf } from "../../text.ts";
 import type { Names } from "./names.ts";
 import { parseAddress, type Subnet, size } from "../../ipv4.ts";
@@ -10,8 +11,6 @@ import { parseAddress, type Subnet, size } from "../../ipv4.ts";
 /** They take milliseconds; the kernel may hold them for longer while it takes down many interfaces. */
 const TIMEOUT_MS = 20_000;
 const INTERFACES = "/sys/class/net";
-/** Not every user's PATH has the folders of administrators. */
-const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`;
 
 /** Runs lines of `ip`, in order, until one fails. */
 export async function ip(lines: readonly string[]): Promise<void> {
@@ -123,7 +122,7 @@ export async function withoutIpv6(name: string): Promise<void> {
 
 function run(program: string, args: string[], input: readonly string[] = []): Promise<string> {
   return new Promise((resolve, reject) => {
-    const options = { timeout: TIMEOUT_MS, maxBuffer: 64 * 1024 * 1024, env: { ...process.env, PATH, LC_ALL: "C" } };
+    const options = { timeout: TIMEOUT_MS, maxBuffer: 64 * 1024 * 1024, env: { ...programEnvironment(), LC_ALL: "C" } };
     const child = execFile(program, args, options, (error, stdout, stderr) => {
       if (error === null) return resolve(stdout);
       const missing = (error as NodeJS.ErrnoException).code === "ENOENT";

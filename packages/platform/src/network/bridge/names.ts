@@ -11,12 +11,19 @@ export interface Names {
   tapPrefix: string;
   /** Name of the nftables tables, e.g. `hibernaut_3fa29c`. */
   table: string;
+  /** What bridge and tables say about themselves: the data folder, without what would end the text. */
+  owner: string;
 }
 
 /** Names for a data folder, given by its real path. The kernel allows interfaces 15 bytes: 3 + 6 + 1 + up to 5. */
 export function namesFor(dataDir: string): Names {
   const hash = createHash("sha256").update(dataDir).digest("hex").slice(0, 6);
-  return { bridge: PREFIX + hash, tapPrefix: `${PREFIX}${hash}t`, table: `hibernaut_${hash}` };
+  return {
+    bridge: PREFIX + hash,
+    tapPrefix: `${PREFIX}${hash}t`,
+    table: `hibernaut_${hash}`,
+    owner: dataDir.replace(/["\\\p{Cc}]/gu, "?"),
+  };
 }
 
 /** Whether an interface is called as the bridges of platforms are. */

@@ -37,10 +37,11 @@ function empty(family: string, table: string): string {
 
 /** Frames between taps, and between taps and the host. */
 function bridgeTable({ names, subnet, ports }: RulesetInput): string {
-  const { table, tapPrefix } = names;
+  const { table, tapPrefix, owner } = names;
   const appNumbers = new Map([...new Set(ports.map(({ app }) => app))].sort().map((app, index) => [app, index + 1]));
   const gateway = addressOf(subnet, GATEWAY_HOST);
   return `${empty("bridge", table)}table bridge ${table} {
+  comment "${owner}"
   set senders {
     type ifname . ether_addr . ipv4_addr
     ${elements(ports.map(({ tap, mac, address }) => `"${tap}" . ${mac} . ${address}`))}
@@ -79,7 +80,7 @@ function bridgeTable({ names, subnet, ports }: RulesetInput): string {
 
 /** Packets that leave the bridge by way of the host, and those that come back. */
 function hostTable({ names, subnet, controlPorts }: RulesetInput): string {
-  const { table, bridge, tapPrefix } = names;
+  const { table, bridge, tapPrefix, owner } = names;
   const anyBridge = `"${tapPrefix.slice(0, 3)}*"`;
   const gateway = addressOf(subnet, GATEWAY_HOST);
   const control =
@@ -87,6 +88,7 @@ function hostTable({ names, subnet, controlPorts }: RulesetInput): string {
       ? ""
       : `iifname ${anyBridge} tcp dport { ${controlPorts.join(", ")} } reject with tcp reset`;
   return `${empty("inet", table)}table inet ${table} {
+  comment "${owner}"
   # Before anybody translates addresses. Refused rather than dropped: programs that look for a cloud go on at once.
   chain prerouting {
     type filter hook prerouting priority raw; policy accept;

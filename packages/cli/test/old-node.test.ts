@@ -1,0 +1,133 @@
+/** Every command, started with a Node that is too old for it: the one that Debian or Ubuntu brings. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { expect, onTestFinished, test } from "vitest";
+import { OLD_NODES, oldNode } from "../../../scripts/lib/test-nodes.mjs";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
+import { NOUNS } from "../src/registry.ts";
+import { startCli } from "./helpers.ts";
+
+const PROGRAM = join(import.meta.dirname, "../bin/hibernaut.js");
+const ALL = NOUNS.flatMap(({ name, commands }) => commands.map((command) => `${name} ${command.name}`.trim()));
+/** Some seventy programs, two processes each, on a host that does other things. */
+const LIMIT_MS = 180_000;
+
+interface Ended {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+test.each(OLD_NODES)("with Node %s every command does its work", { timeout: LIMIT_MS }, async (major) => {
+  const cli = await startCli();
+  onTestFinished(() => cli.close());
+  const folder = await tempFolder("old");
+  const done = new Set<string>();
+  const environment = {
+    PATH: process.env.PATH,
+    HOME: folder,
+    HIBERNAUT_DATA_DIR: join(folder, "data"),
+    // The links of this host are none of the test's.
+    HIBERNAUT_LINK_FOLDER: folder,
+    HIBERNAUT_APP: "shop",
+  };
+
+  function start(words: string[], env: Record<string, string>) {
+    const name = ALL.find((one) => `${words.join(" ")} `.startsWith(`${one} `));
+    if (name !== undefined) done.add(name);
+    return spawn(oldNode(major), [PROGRAM, ...words], { cwd: folder, env: { ...environment, ...env } });
+  }
+
+  async function hib(words: string, { input = "", more = [] as string[], env = {} } = {}): Promise<Ended> {
+    const child = start([...words.split(" "), ...more], {
+      HIBERNAUT_API_URL: cli.server.url,
+      HIBERNAUT_API_TOKEN: cli.server.token,
+      ...env,
+    });
+    child.stdin.end(input);
+    const [out, err] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+    return { code: child.exitCode, out, err };
+  }
+  async function good(words: string, options: Parameters<typeof hib>[1] = {}): Promise<string> {
+    const { code, out, err } = await hib(words, options);
+    expect(code, `${words}: ${err}`).toBe(0);
+    return out;
+  }
+  const json = async (words: string) => JSON.parse(await good(`${words} --json`)) as { id: string; state: string };
+
+  // An app file, a release, and the machines that come of it.
+  await writeFile(join(folder, "Dockerfile"), "FROM scratch\nEXPOSE 8080\n");
+  await good("launch --name blog --image me/blog:1");
+  await good("config validate");
+  expect(await good("config show")).toContain("8080");
+  const blog = { env: { HIBERNAUT_APP: "blog" } };
+  expect(await good("deploy", blog)).toMatch(/^App blog is at release 1: 1 created\.$/m);
+  expect(await good("deploy --image me/blog:2", blog)).toMatch(/^App blog is at release 2: 1 updated\.$/m);
+  expect(await good("releases", blog)).toMatch(/^v2 +complete(.*\n)*v1 +complete/m);
+  expect(await good("scale count 2", blog)).toMatch(/is created/);
+  await good("scale memory 512", blog);
+  expect(await good("scale show", blog)).toContain("512");
+
+  await good("apps create notes");
+  expect(await good("apps list")).toMatch(/^notes /m);
+  await good("apps destroy notes");
+
+  // A machine's life.
+  const { id } = await json("machine create --image me/app:1");
+  expect((await json("machine run me/app:1 --port 8080")).state).toBe("running");
+  await good(`machine start ${id}`);
+  expect(await good(`machine exec ${id}`, { more: ["--", "cat"], input: "through and back" })).toBe("through and back");
+  expect((await hib(`machine console ${id}`)).err).toMatch(/a terminal was asked for and this is none/i);
+  await good(`machine suspend ${id}`);
+  await good(`machine wait ${id} --state suspended`);
+  await good(`machine restart ${id}`);
+  await good(`machine update ${id} --memory 512`);
+  expect(await good("machine list")).toContain(id);
+  expect((await json(`machine status ${id}`)).state).toBe("running");
+  expect(await good(`machine events ${id}`)).toMatch(/suspend/);
+  cli.server.machines.print(id, "a line", "stdout");
+  expect(await good("logs")).toContain("a line");
+  await good(`machine stop ${id}`);
+  await good(`machine destroy ${id}`);
+
+  await good("hostnames add www.example.com");
+  expect(await good("hostnames list")).toContain("www.example.com");
+  await good("hostnames remove www.example.com");
+
+  await good("secrets set KEY=-", { input: "secret" });
+  expect(await good("secrets list")).toContain("KEY");
+  await good("secrets unset KEY");
+
+  const volume = await json("volumes create data");
+  expect(await good("volumes list")).toContain(volume.id);
+  await good(`volumes show ${volume.id}`);
+  await good(`volumes extend ${volume.id} --size 2`);
+  await good(`volumes snapshots create ${volume.id}`);
+  await good(`volumes destroy ${volume.id} --yes`);
+
+  await good("images pull me/tool:1");
+  expect(await good("images list")).toContain("me/tool:1");
+  await good("images prune");
+
+  await good("registry login ghcr.io -u me --password-stdin", { input: "right" });
+  expect(await good("registry list")).toContain("ghcr.io");
+  await good("registry logout ghcr.io");
+
+  await good("tokens create ci");
+  expect(await good("tokens list")).toMatch(/ci/);
+  const { id: token = "" } = cli.server.tokens.list().find(({ name }) => name === "ci") ?? {};
+  await good(`tokens revoke ${token}`);
+
+  // The host's own commands: they load the platform's TypeScript.
+  expect((await hib("serve", { env: { HIBERNAUT_API_LISTEN: "nonsense" } })).err).toMatch(/must be host:port/);
+  expect((await hib("proxy", { env: { HIBERNAUT_PROXY_LISTEN: "nonsense" } })).err).toMatch(/must be host:port/);
+  const doctor = await hib("doctor", { env: { HIBERNAUT_GUEST_BUNDLE: join(folder, "none") } });
+  expect(doctor.out).toMatch(/^ok +node +24\./m);
+  await mkdir(join(folder, "data/run"), { recursive: true });
+  await good("uninstall");
+
+  expect([...done].sort()).toEqual(ALL.toSorted());
+});

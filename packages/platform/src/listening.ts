@@ -1,0 +1,39 @@
+/** Why a port cannot be had, for people. */
+import { readFile } from "node:fs/promises";
+import { HibernautError } from "./errors.ts";
+import type { Listen } from "./settings.ts";
+import { messageOf } from "./text.ts";
+
+const FIRST_FREE_PORT = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
+/** Where the kernel does not say. */
+const USUAL_FIRST_FREE_PORT = 1024;
+
+/**
+ * The error for a port that could not be opened.
+ *
+ * @param who begins the sentence: `The proxy`
+ * @param setting the variable that names the port
+ */
+export async function cannotListen(
+  who: string,
+  { host, port }: Listen,
+  setting: string,
+  error: unknown,
+): Promise<HibernautError> {
+  const { code } = error as NodeJS.ErrnoException;
+  const start = `${who} cannot listen on ${host}:${port}: `;
+  if (code === "EADDRINUSE")
+    return new HibernautError(
+      "unavailable",
+      `${start}another program listens there. Set ${setting} to another host:port.`,
+    );
+  const firstFree = Number(await readFile(FIRST_FREE_PORT, "utf8").catch(() => USUAL_FIRST_FREE_PORT));
+  if (code === "EACCES" && port < firstFree) {
+    const out = `Give the service AmbientCapabilities=CAP_NET_BIND_SERVICE (docs/operate.md), or set ${setting} to a port of at least ${firstFree}.`;
+    return new HibernautError(
+      "unavailable",
+      `${start}ports below ${firstFree} need root or CAP_NET_BIND_SERVICE. ${out}`,
+    );
+  }
+  return new HibernautError("unavailable", `${start}${code ?? messageOf(error)}. Set ${setting} to another host:port.`);
+}

@@ -1,0 +1,90 @@
+/** Two runs of the tests on one host: each finds what it left, and nothing that the other did. */
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { closeRun, findLeftovers, openRun } from "../../../../scripts/leftovers.mjs";
+import { BridgeNetwork } from "../../src/network/bridge/index.ts";
+import { namesFor } from "../../src/network/bridge/names.ts";
+import { uninstallBridge } from "../../src/network/bridge/remove.ts";
+
+const isRoot = process.getuid?.() === 0;
+/** Two runs, closed after all else that the test has made is gone. */
+function twoRuns() {
+  const runs = { a: openRun(), b: openRun() };
+  onTestFinished(() => {
+    for (const run of Object.values(runs)) {
+      closeRun(run);
+      expect(existsSync(run.folder)).toBe(false);
+    }
+  });
+  return runs;
+}
+
+/** A process that lives as long as its input, and so no longer than the test. */
+async function start(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const child = spawn(process.execPath, ["-e", "process.stdin.resume(); console.log()", ...args], { env });
+  onTestFinished(async () => {
+    child.stdin.end();
+    await once(child, "close");
+  });
+  await once(child.stdout, "data");
+  return child.pid ?? 0;
+}
+
+test("a run that left nothing finds nothing", () => {
+  const { a } = twoRuns();
+  expect(findLeftovers(a)).toEqual([]);
+});
+
+test("processes are told apart by the run's variable, and QEMU by its data folder", async () => {
+  const { a, b } = twoRuns();
+  const child = await start([], a.environment);
+  const guest = await start([`path=${a.folder}/data/run/00000000000001/qmp.sock`], {});
+  expect(findLeftovers(a)).toEqual([
+    expect.stringMatching(`^process ${child}: `),
+    expect.stringMatching(`^process ${guest}: `),
+  ]);
+  expect(findLeftovers(b)).toEqual([]);
+});
+
+test("temporary files, also those in memory", () => {
+  const { a, b } = twoRuns();
+  mkdirSync(join(a.folder, "hibernaut-test-1"));
+  const memory = mkdtempSync(`/dev/shm/hibernaut-${a.id}-`);
+  onTestFinished(() => rmSync(memory, { recursive: true }));
+  expect(findLeftovers(a)).toEqual([`file ${a.folder}/hibernaut-test-1`, `file ${memory}`]);
+  expect(findLeftovers(b)).toEqual([]);
+});
+
+test.skipIf(!isRoot)("the network of a platform whose data folder is gone", async () => {
+  const { a, b } = twoRuns();
+  const dataDir = join(a.folder, "data");
+  mkdirSync(dataDir);
+  onTestFinished(() => uninstallBridge(dataDir));
+  const network = await BridgeNetwork.open({ dataDir, subnet: "auto", machines: [], controlPorts: [] });
+  await network.attach({ id: "00000000000001", app: "shop", address: network.allocate(new Set()) });
+  await network.close();
+  rmSync(dataDir, { recursive: true });
+  const { bridge, tapPrefix, table } = namesFor(dataDir);
+  expect(findLeftovers(a)).toEqual([
+    expect.stringMatching(`^network interface ${bridge}$`),
+    expect.stringMatching(`^network interface ${tapPrefix}\\d+$`),
+    `nftables table bridge ${table}`,
+    `nftables table inet ${table}`,
+  ]);
+  expect(findLeftovers(b)).toEqual([]);
+});
+
+test.skipIf(!isRoot)("mounts and namespaces", () => {
+  const { a, b } = twoRuns();
+  const mount = join(a.folder, "mount");
+  mkdirSync(mount);
+  execFileSync("mount", ["-t", "tmpfs", "tmpfs", mount]);
+  onTestFinished(() => void execFileSync("umount", [mount]));
+  execFileSync("ip", ["netns", "add", `hib-${a.id}-1`]);
+  onTestFinished(() => void execFileSync("ip", ["netns", "delete", `hib-${a.id}-1`]));
+  expect(findLeftovers(a)).toEqual([`file ${mount}`, `mount ${mount}`, `network namespace hib-${a.id}-1`]);
+  expect(findLeftovers(b)).toEqual([]);
+});
