@@ -1,5 +1,6 @@
 /** A command is data: help, tests and the parser are made from it. */
 import type { Context } from "./context.ts";
+import type { Unit } from "./quantity.ts";
 
 /** What stands after the name of a command. */
 export interface Argument {
@@ -18,6 +19,10 @@ export interface Option {
   choices?: readonly string[];
   /** A whole number of at least this. */
   minimum?: number;
+  /** What that number counts, and so which forms are accepted: `seconds` also takes `5m`, `mb` also `1gb`. */
+  unit?: Unit;
+  /** Left out of help: another name for what help shows already. */
+  hidden?: boolean;
 }
 
 /** What a command has to say when it is done. */

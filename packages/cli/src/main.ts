@@ -58,6 +58,7 @@ function fail(failure: Failure, json: boolean): number {
 }
 
 function complain(failure: Failure): void {
+  if (failure.error === "interrupted") return;
   process.stderr.write(`${style("red", "Error:", process.stderr)} ${failureText(failure)}\n`);
 }
 

@@ -2,6 +2,7 @@
 import { Argument, InvalidArgumentError, Command as Parser, Option as ParserOption } from "commander";
 import type { Command, Noun, Option } from "./command.ts";
 import type { GlobalOptions } from "./context.ts";
+import { acceptedForms, type Quantity, readQuantity } from "./quantity.ts";
 
 /** Called with what the user asked for. */
 export type Execute = (command: Command, args: string[], options: object, globals: GlobalOptions) => Promise<void>;
@@ -61,18 +62,17 @@ function addCommand(parent: Parser, command: Command, execute: Execute): void {
   });
 }
 
-function parserOption({ flags, description, repeats, choices, minimum }: Option): ParserOption {
-  const option = new ParserOption(flags, description);
+function parserOption({ flags, description, repeats, choices, minimum, unit, hidden }: Option): ParserOption {
+  const option = new ParserOption(flags, description).hideHelp(hidden);
   if (choices) option.choices(choices);
-  if (minimum !== undefined) option.argParser((text) => wholeNumber(text, minimum));
+  if (minimum !== undefined) option.argParser((text) => number(text, { minimum, unit }));
   if (repeats) option.argParser((text, before: string[] | undefined) => [...(before ?? []), text]);
   return option;
 }
 
-function wholeNumber(text: string, minimum: number): number {
-  const value = Number(text);
-  if (!/^\d{1,9}$/.test(text) || value < minimum)
-    throw new InvalidArgumentError(`It takes a whole number of at least ${minimum}.`);
+function number(text: string, quantity: Quantity): number {
+  const value = readQuantity(text, quantity);
+  if (value === undefined) throw new InvalidArgumentError(acceptedForms(quantity));
   return value;
 }
 

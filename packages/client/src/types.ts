@@ -66,6 +66,8 @@ export interface Volume {
   name: string;
   state: "creating" | "created" | "destroying";
   size_gb: number;
+  /** What it takes on the disk; it grows with what was written. */
+  used_bytes: number;
   region: string;
   encrypted: false;
   /** The one machine that has it. */

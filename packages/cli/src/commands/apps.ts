@@ -1,6 +1,8 @@
 /** `hibernaut apps` */
+import type { App } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
-import { ago, table } from "../terminal.ts";
+import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { ago } from "../terminal.ts";
 
 const create = command({
   name: "create",
@@ -17,18 +19,20 @@ const create = command({
   },
 });
 
-const list = command({
+const list = command<ListOptions>({
   name: "list",
   summary: "List apps",
+  options: [QUIET],
   examples: ["hibernaut apps list", "hibernaut apps list --json"],
-  async run(context) {
+  async run(context, _args, options) {
     const apps = await (await context.client()).listApps();
-    const rows = apps.map((app) => [app.name, String(app.machine_count), ago(app.created_at)]);
-    const text =
-      apps.length === 0
-        ? "There is no app yet. Make one: hibernaut apps create <name>"
-        : table([["NAME", "MACHINES", "CREATED"], ...rows]);
-    return { document: apps, text };
+    const listing = {
+      head: ["NAME", "MACHINES", "CREATED"],
+      row: (app: App) => [app.name, String(app.machine_count), ago(app.created_at)],
+      id: (app: App) => app.name,
+      empty: "There is no app yet. Make one: hibernaut apps create <name>",
+    };
+    return { document: apps, text: listText(apps, listing, options) };
   },
 });
 

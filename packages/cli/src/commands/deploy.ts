@@ -34,9 +34,10 @@ const deploy = command<DeployOptions>({
     },
     { flags: "--strict", description: "fail on keys of the app file that have no effect" },
     {
-      flags: "--wait-timeout <seconds>",
-      description: `how long a machine may take to pass its checks (default: ${WAIT_TIMEOUT_S})`,
+      flags: "--wait-timeout <time>",
+      description: `how long a machine may take to pass its checks, in seconds, or e.g. 5m (default: ${WAIT_TIMEOUT_S})`,
       minimum: 1,
+      unit: "seconds",
     },
   ],
   ofApp: true,

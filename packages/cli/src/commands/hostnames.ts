@@ -1,5 +1,6 @@
 /** `hibernaut hostnames` */
 import { command, type Noun } from "../command.ts";
+import { type ListOptions, QUIET } from "../listing.ts";
 
 const HOSTNAME = [{ usage: "<hostname>", description: "e.g. www.example.com" }];
 
@@ -16,14 +17,15 @@ const add = command({
   },
 });
 
-const list = command({
+const list = command<ListOptions>({
   name: "list",
   summary: "List the host names of an app",
+  options: [QUIET],
   ofApp: true,
   examples: ["hibernaut hostnames list --app shop"],
-  async run(context) {
+  async run(context, _args, { quiet = false }) {
     const names = await (await context.client()).listHostnames(context.app);
-    const text = names.length === 0 ? `App ${context.app} has no host names of its own.` : names.join("\n");
+    const text = names.length === 0 && !quiet ? `App ${context.app} has no host names of its own.` : names.join("\n");
     return { document: names, text };
   },
 });

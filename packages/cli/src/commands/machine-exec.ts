@@ -32,9 +32,10 @@ const exec = command<ExecOptions>({
   options: [
     { flags: "-t, --tty", description: "with a terminal that follows the size of this one" },
     {
-      flags: "--timeout <seconds>",
-      description: "kill it with its process group after this (default: never)",
+      flags: "--timeout <time>",
+      description: "kill it with its process group after this, in seconds, or e.g. 5m (default: never)",
       minimum: 1,
+      unit: "seconds",
     },
     ...OPTIONS,
   ],

@@ -4,7 +4,7 @@ import { type Argument, type Command, command, type Option } from "../command.ts
 import type { Context } from "../context.ts";
 import { UsageError } from "../failure.ts";
 import { CONFIG_OPTIONS, type ConfigOptions, changesConfig, withOptions } from "../machine-config.ts";
-import { confirm } from "../terminal.ts";
+import { confirm, YES } from "../confirming.ts";
 import { pull } from "../pulling.ts";
 import { settle, WAITING, type WaitingOptions } from "../waiting.ts";
 
@@ -64,7 +64,7 @@ const update = command<ConfigOptions & WaitingOptions & { yes?: boolean }>({
   description:
     "A running machine is replaced and cold starts; a suspended one loses its snapshot and stays asleep. Options change what they name and nothing else. Without any, the machine moves to the current guest bundle; image and configuration stay.",
   arguments: [{ usage: "<id>", description: "id of the machine" }],
-  options: [...CONFIG_OPTIONS, ...WAITING, { flags: "-y, --yes", description: "do not ask" }],
+  options: [...CONFIG_OPTIONS, ...WAITING, YES],
   ofApp: true,
   examples: [
     "hibernaut machine update 3f9c01ab22de41 --memory 512 --env LOG=debug",

@@ -1,28 +1,31 @@
 /** `hibernaut machine list`, `status` and `events`: what only looks. */
 import type { Machine, ServiceConfig } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
-import { ago, megabytes, table } from "../terminal.ts";
+import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { ago, fields, megabytes, table } from "../terminal.ts";
 
-const list = command({
+const list = command<ListOptions>({
   name: "list",
   summary: "List the machines of an app",
+  options: [QUIET],
   ofApp: true,
   examples: ["hibernaut machine list --app shop", "HIBERNAUT_APP=shop hibernaut machine list --json"],
-  async run(context) {
+  async run(context, _args, options) {
     const machines = await (await context.client()).listMachines(context.app);
-    const rows = machines.map((machine) => [
-      machine.id,
-      machine.name,
-      machine.state,
-      machine.region,
-      machine.image.ref,
-      ago(machine.updated_at),
-    ]);
-    const text =
-      machines.length === 0
-        ? `App ${context.app} has no machines.`
-        : table([["ID", "NAME", "STATE", "REGION", "IMAGE", "UPDATED"], ...rows]);
-    return { document: machines, text };
+    const listing = {
+      head: ["ID", "NAME", "STATE", "REGION", "IMAGE", "UPDATED"],
+      row: (machine: Machine) => [
+        machine.id,
+        machine.name,
+        machine.state,
+        machine.region,
+        machine.image.ref,
+        ago(machine.updated_at),
+      ],
+      id: (machine: Machine) => machine.id,
+      empty: `App ${context.app} has no machines.`,
+    };
+    return { document: machines, text: listText(machines, listing, options) };
   },
 });
 
@@ -90,7 +93,7 @@ function statusText(machine: Machine): string {
     ["created", machine.created_at],
     ["updated", machine.updated_at],
   ];
-  return table(lines);
+  return fields(lines);
 }
 
 function serviceText({ internal_port: port, autostop = "off", autostart = true, idle_timeout: idle }: ServiceConfig) {

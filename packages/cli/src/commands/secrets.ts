@@ -1,11 +1,11 @@
 /** `hibernaut secrets` */
-import type { HibernautClient, SecretsEffect } from "@hibernaut/client";
-import { command, type Noun, type Option } from "../command.ts";
-import { UsageError } from "../failure.ts";
+import type { HibernautClient, Secret, SecretsEffect } from "@hibernaut/client";
+import { command, type Noun } from "../command.ts";
+import { agree, YES } from "../confirming.ts";
 import { readSecrets } from "../secret-arguments.ts";
-import { ago, confirm, table } from "../terminal.ts";
+import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { ago } from "../terminal.ts";
 
-const YES: readonly Option[] = [{ flags: "-y, --yes", description: "do not ask before snapshots are discarded" }];
 const EFFECT =
   "Machines get secrets as environment variables when they start from scratch. Those that sleep lose their snapshots, because these hold what was before; those that run see the change after a restart.";
 
@@ -16,7 +16,7 @@ const set = command<{ yes?: boolean }>({
   arguments: [
     { usage: "<NAME=value...>", description: "NAME=- reads the value from standard input, NAME=@file from a file" },
   ],
-  options: YES,
+  options: [YES],
   ofApp: true,
   examples: [
     "hibernaut secrets set API_KEY=@key.txt LOG_TOKEN=abc --app shop",
@@ -26,25 +26,29 @@ const set = command<{ yes?: boolean }>({
     const { app } = context;
     const { values, usedStdin } = await readSecrets(words);
     const client = await context.client();
-    await agree(await client.setSecrets(app, values, { dryRun: true }), { yes, canAsk: !usedStdin });
+    await agreeTo(await client.setSecrets(app, values, { dryRun: true }), { yes, canAsk: !usedStdin });
     const effect = await untilDiscarded(client, app, await client.setSecrets(app, values));
     const names = Object.keys(values);
     return { document: { secrets: names, ...effect }, text: effectText(`Set: ${names.join(", ")}.`, effect) };
   },
 });
 
-const list = command({
+const list = command<ListOptions>({
   name: "list",
   summary: "List the secrets of an app, without their values",
   description: "Equal values have equal digests.",
+  options: [QUIET],
   ofApp: true,
   examples: ["hibernaut secrets list --app shop"],
-  async run(context) {
+  async run(context, _args, options) {
     const secrets = await (await context.client()).listSecrets(context.app);
-    const rows = secrets.map(({ name, digest, updated_at }) => [name, digest, ago(updated_at)]);
-    const text =
-      secrets.length === 0 ? `App ${context.app} has no secrets.` : table([["NAME", "DIGEST", "UPDATED"], ...rows]);
-    return { document: secrets, text };
+    const listing = {
+      head: ["NAME", "DIGEST", "UPDATED"],
+      row: ({ name, digest, updated_at }: Secret) => [name, digest, ago(updated_at)],
+      id: ({ name }: Secret) => name,
+      empty: `App ${context.app} has no secrets.`,
+    };
+    return { document: secrets, text: listText(secrets, listing, options) };
   },
 });
 
@@ -53,14 +57,14 @@ const unset = command<{ yes?: boolean }>({
   summary: "Unset secrets of an app",
   description: EFFECT,
   arguments: [{ usage: "<NAME...>", description: "names of the secrets" }],
-  options: YES,
+  options: [YES],
   ofApp: true,
   examples: ["hibernaut secrets unset LOG_TOKEN --app shop"],
   async run(context, words, { yes = false }) {
     const names = [...new Set(words)];
     const client = await context.client();
     // Every name is looked up before the first one is unset.
-    await agree(await unsetAll(client, context.app, names, { dryRun: true }), { yes, canAsk: true });
+    await agreeTo(await unsetAll(client, context.app, names, { dryRun: true }), { yes, canAsk: true });
     const effect = await untilDiscarded(client, context.app, await unsetAll(client, context.app, names));
     return { document: { secrets: names, ...effect }, text: effectText(`Unset: ${names.join(", ")}.`, effect) };
   },
@@ -79,12 +83,13 @@ async function unsetAll(
 }
 
 /** Says which snapshots would go, before they do, and asks where somebody can answer. */
-async function agree({ discarded }: SecretsEffect, { yes, canAsk }: { yes: boolean; canAsk: boolean }): Promise<void> {
+async function agreeTo(
+  { discarded }: SecretsEffect,
+  { yes, canAsk }: { yes: boolean; canAsk: boolean },
+): Promise<void> {
   if (discarded.length === 0) return;
   const warning = `The snapshots of ${discarded.join(", ")} will be discarded: they start from scratch next time.`;
-  if (yes) return void process.stderr.write(`${warning}\n`);
-  if (!canAsk || !process.stdin.isTTY) throw new UsageError(`Nothing was changed. ${warning} Add --yes to agree.`);
-  if (!(await confirm(`${warning} Go on?`))) throw new UsageError("Nothing was changed.");
+  await agree(warning, { yes, canAsk, what: "changed" });
 }
 
 /** Waits until the snapshots are gone: until then a command that follows, such as an update, would be refused. */

@@ -1,8 +1,10 @@
 /** `hibernaut volumes` */
 import type { Volume, VolumeSnapshot } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
+import { agree, YES } from "../confirming.ts";
 import { UsageError } from "../failure.ts";
-import { ago, confirm, megabytes, table } from "../terminal.ts";
+import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { ago, fields, megabytes, table } from "../terminal.ts";
 
 const ID = [{ usage: "<id>", description: "id of the volume, from `volumes list`" }];
 const DEFAULT_SIZE_GB = 1;
@@ -14,12 +16,18 @@ const create = command<{ size?: number; snapshotId?: string; snapshotRetention?:
   arguments: [{ usage: "<name>", description: "name of the volume; several may have the same" }],
   options: [
     {
-      flags: "-s, --size <gb>",
-      description: `size in GB (default: the snapshot's, else ${DEFAULT_SIZE_GB})`,
+      flags: "-s, --size <size>",
+      description: `size in GB, or with a unit: 2gb (default: the snapshot's, else ${DEFAULT_SIZE_GB})`,
       minimum: 1,
+      unit: "gb",
     },
     { flags: "--snapshot-id <id>", description: "begin with what this snapshot of a volume holds" },
-    { flags: "--snapshot-retention <days>", description: "how long its snapshots are kept (default: 5)", minimum: 1 },
+    {
+      flags: "--snapshot-retention <days>",
+      description: "how long its snapshots are kept (default: 5)",
+      minimum: 1,
+      unit: "days",
+    },
   ],
   ofApp: true,
   examples: [
@@ -40,26 +48,29 @@ const create = command<{ size?: number; snapshotId?: string; snapshotRetention?:
   },
 });
 
-const list = command({
+const list = command<ListOptions>({
   name: "list",
   summary: "List the volumes of an app",
+  options: [QUIET],
   ofApp: true,
   examples: ["hibernaut volumes list --app shop"],
-  async run(context) {
+  async run(context, _args, options) {
     const volumes = await (await context.client()).listVolumes(context.app);
-    const rows = volumes.map((volume) => [
-      volume.id,
-      volume.name,
-      `${volume.size_gb} GB`,
-      volume.attached_machine_id ?? "-",
-      volume.state,
-      ago(volume.created_at),
-    ]);
-    const text =
-      volumes.length === 0
-        ? `App ${context.app} has no volumes.`
-        : table([["ID", "NAME", "SIZE", "MACHINE", "STATE", "CREATED"], ...rows]);
-    return { document: volumes, text };
+    const listing = {
+      head: ["ID", "NAME", "SIZE", "USED", "MACHINE", "STATE", "CREATED"],
+      row: (volume: Volume) => [
+        volume.id,
+        volume.name,
+        `${volume.size_gb} GB`,
+        megabytes(volume.used_bytes),
+        volume.attached_machine_id ?? "-",
+        volume.state,
+        ago(volume.created_at),
+      ],
+      id: (volume: Volume) => volume.id,
+      empty: `App ${context.app} has no volumes.`,
+    };
+    return { document: volumes, text: listText(volumes, listing, options) };
   },
 });
 
@@ -80,11 +91,13 @@ const extend = command<{ size?: number }>({
   summary: "Make a volume larger",
   description: "Its machine has the new size from its next cold start on. A volume never becomes smaller.",
   arguments: ID,
-  options: [{ flags: "-s, --size <gb>", description: "the new size in GB", minimum: 1 }],
+  options: [
+    { flags: "-s, --size <size>", description: "the new size in GB, or with a unit: 10gb", minimum: 1, unit: "gb" },
+  ],
   ofApp: true,
   examples: ["hibernaut volumes extend vol_0123456789abcdef --size 10 --app shop"],
   async run(context, [id = ""], { size }) {
-    if (size === undefined) throw new UsageError("No size is named. Add --size with the new size in GB.");
+    if (size === undefined) throw new UsageError("No size is named. Add the new size: --size 10gb.");
     const { volume, needsRestart } = await (await context.client()).extendVolume(context.app, id, size);
     const { attached_machine_id: machine } = volume;
     const next = needsRestart ? ` Its machine sees that after: hibernaut machine restart ${machine}` : "";
@@ -97,16 +110,15 @@ const destroy = command<{ yes?: boolean }>({
   summary: "Destroy a volume with all that is on it, and its snapshots",
   description: "A volume that a machine has is not destroyed.",
   arguments: ID,
-  options: [{ flags: "-y, --yes", description: "do not ask" }],
+  options: [YES],
   ofApp: true,
   examples: ["hibernaut volumes destroy vol_0123456789abcdef --app shop"],
   async run(context, [id = ""], { yes = false }) {
     const client = await context.client();
-    if (!yes) {
-      const { name, size_gb: size } = await client.getVolume(context.app, id);
-      const { length } = await client.listVolumeSnapshots(context.app, id);
-      await agree(`Volume ${id} (${name}, ${size} GB) and its ${length} snapshot(s) will be gone for good.`);
-    }
+    const { name, size_gb: size } = await client.getVolume(context.app, id);
+    const { length } = await client.listVolumeSnapshots(context.app, id);
+    const warning = `Volume ${id} (${name}, ${size} GB) and its ${length} snapshot(s) will be gone for good.`;
+    await agree(warning, { yes, what: "destroyed" });
     await client.destroyVolume(context.app, id);
     return { document: { id, ok: true }, text: `Volume ${id} is gone.` };
   },
@@ -147,16 +159,11 @@ const snapshots = command({
   },
 });
 
-async function agree(warning: string): Promise<void> {
-  if (!process.stdin.isTTY) throw new UsageError(`Nothing was destroyed. ${warning} Add --yes to agree.`);
-  if (!(await confirm(`${warning} Go on?`))) throw new UsageError("Nothing was destroyed.");
-}
-
 function volumeText(volume: Volume): string {
-  return table([
+  return fields([
     ["id", volume.id],
     ["name", volume.name],
-    ["size", `${volume.size_gb} GB`],
+    ["size", `${volume.size_gb} GB, ${megabytes(volume.used_bytes)} used`],
     ["state", volume.state],
     ["machine", volume.attached_machine_id ?? "-"],
     ["snapshots kept", `${volume.snapshot_retention} d`],

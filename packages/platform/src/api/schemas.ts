@@ -114,6 +114,7 @@ const Volume = Type.Object(
     name: Type.String({ description: "several volumes of an app may have the same" }),
     state: volumeState,
     size_gb: Type.Integer(),
+    used_bytes: Type.Integer({ description: "what it takes on the disk; it grows with what was written" }),
     region: Type.String(),
     encrypted: Type.Literal(false, { description: "encrypt the disk of the host" }),
     attached_machine_id: nullable(Type.String({ description: "the one machine that has it" })),

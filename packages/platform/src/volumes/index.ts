@@ -74,6 +74,11 @@ export class Volumes implements VolumeService {
     return this.#view(this.#find(app, id));
   }
 
+  async usedBytes({ id, state }: VolumeRecord): Promise<number> {
+    const { files } = this.#options;
+    return state === "created" ? files.sizeBytes(files.disk(id)) : 0;
+  }
+
   async create(app: string, { name, sizeGb, snapshotRetention, snapshotId }: CreateVolume): Promise<VolumeView> {
     this.#requireApp(app);
     checkName(name);
