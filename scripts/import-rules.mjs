@@ -46,6 +46,7 @@ export const RULES = [
       `${SRC}/guest/**`,
       `${SRC}/snapshots/**`,
       `${SRC}/errors.ts`,
+      `${SRC}/naming.ts`,
       `${SRC}/text.ts`,
       `${SRC}/settings.ts`,
       "typebox",

@@ -7,16 +7,21 @@ import { showProgress } from "./terminal.ts";
 export interface GlobalOptions {
   json?: boolean;
   app?: string;
+  /** How many words stand after `--`; absent where there is none. */
+  afterDashes?: number | undefined;
 }
 
 /** The platform, the app and the terminal of one run of the command line. */
 export class Context {
   readonly json: boolean;
+  /** How many of a command's words stand after `--`; undefined where there is none. */
+  readonly afterDashes: number | undefined;
   readonly #app: string | undefined;
   #client: HibernautClient | undefined;
 
   constructor(options: GlobalOptions) {
     this.json = options.json ?? false;
+    this.afterDashes = options.afterDashes;
     this.#app = options.app;
   }
 

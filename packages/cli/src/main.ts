@@ -25,7 +25,8 @@ async function main(args: string[]): Promise<number> {
   const json = args.slice(0, end === -1 ? args.length : end).includes("--json");
   let code: number = EXIT.ok;
   const program = buildProgram(NOUNS, HIBERNAUT_VERSION, async (command, given, options, globals) => {
-    code = report(await command.run(new Context(globals), given, options), json);
+    const afterDashes = end === -1 ? undefined : args.length - end - 1;
+    code = report(await command.run(new Context({ ...globals, afterDashes }), given, options), json);
   });
   if (args.length === 0) {
     program.outputHelp({ error: false });

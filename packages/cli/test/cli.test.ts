@@ -194,6 +194,6 @@ describe("no platform", () => {
 
 test("serve says in words what it cannot do", async () => {
   const { code, stdout, stderr } = await hibernaut(["serve"], { HIBERNAUT_API_LISTEN: "nonsense" });
-  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toBe("Error: HIBERNAUT_API_LISTEN must be host:port, with port 0 for any free one.\n");
 });

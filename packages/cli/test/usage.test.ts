@@ -50,10 +50,10 @@ describe("wrong usage ends with 2", () => {
     [["machin"], "Error: Unknown command 'machin'. Did you mean machine?\n"],
     [["machine", "suspendd", "x"], "Error: Unknown command 'suspendd'. Did you mean suspend?\n"],
     [["machine", "list", "--jsno"], "Error: Unknown option '--jsno'. Did you mean --json?\n"],
-    [["machine", "start"], "Error: Missing required argument 'id'. See `hibernaut --help`.\n"],
+    [["machine", "destroy"], "Error: Missing required argument 'id'. See `hibernaut --help`.\n"],
     [
       ["machine", "run", "x", "--memory", "lots"],
-      /^Error: .*'lots' is invalid.* It takes a whole number of at least 1\./,
+      /^Error: .*'lots' is invalid.* It takes a size of at least 1 MB, in whole MB: 512, 512mb or 1gb\./,
     ],
     [
       ["machine", "run", "x", "--autostop", "sleep"],

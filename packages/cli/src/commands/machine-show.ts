@@ -3,6 +3,7 @@ import type { Machine, ServiceConfig } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import { listText, type ListOptions, QUIET } from "../listing.ts";
 import { ago, fields, megabytes, table } from "../terminal.ts";
+import { MACHINE, machineOf } from "../which-machine.ts";
 
 const list = command<ListOptions>({
   name: "list",
@@ -33,14 +34,14 @@ const status = command({
   name: "status",
   summary: "Show a machine",
   description: "Also says whether it can be suspended, and if not, every reason why.",
-  arguments: [{ usage: "<id>", description: "id of the machine" }],
+  arguments: [MACHINE],
   ofApp: true,
   examples: [
     "hibernaut machine status 3f9c01ab22de41 --app shop",
     "hibernaut machine status 3f9c01ab22de41 --json | jq .state",
   ],
-  async run(context, [id = ""]) {
-    const machine = await (await context.client()).getMachine(context.app, id);
+  async run(context, [word]) {
+    const machine = await machineOf(context, word);
     return { document: machine, text: statusText(machine) };
   },
 });
@@ -48,11 +49,12 @@ const status = command({
 const events = command<{ limit?: number }>({
   name: "events",
   summary: "Show a machine's history, newest first",
-  arguments: [{ usage: "<id>", description: "id of the machine" }],
+  arguments: [MACHINE],
   options: [{ flags: "--limit <count>", description: "how many (default: 20)", minimum: 1 }],
   ofApp: true,
   examples: ["hibernaut machine events 3f9c01ab22de41 --app shop --limit 5"],
-  async run(context, [id = ""], { limit = 20 }) {
+  async run(context, [word], { limit = 20 }) {
+    const { id } = await machineOf(context, word);
     const history = await (await context.client()).machineEvents(context.app, id, { limit });
     const rows = history.map(({ at, type, from, to, details }) => [
       at,

@@ -6,7 +6,12 @@ import { UsageError } from "../failure.ts";
 import { listText, type ListOptions, QUIET } from "../listing.ts";
 import { ago, fields, megabytes, table } from "../terminal.ts";
 
-const ID = [{ usage: "<id>", description: "id of the volume, from `volumes list`" }];
+const ID = [
+  {
+    usage: "<id>",
+    description: "the volume: id, the beginning of it with or without vol_, or the name if no other has it",
+  },
+];
 const DEFAULT_SIZE_GB = 1;
 
 const create = command<{ size?: number; snapshotId?: string; snapshotRetention?: number }>({
@@ -96,12 +101,12 @@ const extend = command<{ size?: number }>({
   ],
   ofApp: true,
   examples: ["hibernaut volumes extend vol_0123456789abcdef --size 10 --app shop"],
-  async run(context, [id = ""], { size }) {
+  async run(context, [word = ""], { size }) {
     if (size === undefined) throw new UsageError("No size is named. Add the new size: --size 10gb.");
-    const { volume, needsRestart } = await (await context.client()).extendVolume(context.app, id, size);
+    const { volume, needsRestart } = await (await context.client()).extendVolume(context.app, word, size);
     const { attached_machine_id: machine } = volume;
     const next = needsRestart ? ` Its machine sees that after: hibernaut machine restart ${machine}` : "";
-    return { document: { volume, needs_restart: needsRestart }, text: `Volume ${id} has ${size} GB.${next}` };
+    return { document: { volume, needs_restart: needsRestart }, text: `Volume ${volume.id} has ${size} GB.${next}` };
   },
 });
 
@@ -113,9 +118,9 @@ const destroy = command<{ yes?: boolean }>({
   options: [YES],
   ofApp: true,
   examples: ["hibernaut volumes destroy vol_0123456789abcdef --app shop"],
-  async run(context, [id = ""], { yes = false }) {
+  async run(context, [word = ""], { yes = false }) {
     const client = await context.client();
-    const { name, size_gb: size } = await client.getVolume(context.app, id);
+    const { id, name, size_gb: size } = await client.getVolume(context.app, word);
     const { length } = await client.listVolumeSnapshots(context.app, id);
     const warning = `Volume ${id} (${name}, ${size} GB) and its ${length} snapshot(s) will be gone for good.`;
     await agree(warning, { yes, what: "destroyed" });
@@ -140,8 +145,13 @@ const snapshots = command({
     "hibernaut volumes snapshots list vol_0123456789abcdef --app shop",
     "hibernaut volumes snapshots destroy vol_0123456789abcdef vs_0123456789abcdef --app shop",
   ],
-  async run(context, [what = "", id = "", snapshotId]) {
+  async run(context, [what = "", word = "", snapshotId]) {
+    if (!["list", "create", "destroy"].includes(what))
+      throw new UsageError(`\`${what}\` is none of list, create and destroy.`);
+    if (what === "destroy" && snapshotId === undefined)
+      throw new UsageError("No snapshot is named. Add its id, from `volumes snapshots list`.");
     const client = await context.client();
+    const { id } = await client.getVolume(context.app, word);
     if (what === "list") {
       const found = await client.listVolumeSnapshots(context.app, id);
       return { document: found, text: found.length === 0 ? `Volume ${id} has no snapshots.` : snapshotTable(found) };
@@ -151,10 +161,7 @@ const snapshots = command({
       const text = `Snapshot ${made.id} is made. Go back to it: hibernaut volumes create <name> --snapshot-id ${made.id}`;
       return { document: made, text };
     }
-    if (what !== "destroy") throw new UsageError(`\`${what}\` is none of list, create and destroy.`);
-    if (snapshotId === undefined)
-      throw new UsageError("No snapshot is named. Add its id, from `volumes snapshots list`.");
-    await client.destroyVolumeSnapshot(context.app, id, snapshotId);
+    await client.destroyVolumeSnapshot(context.app, id, snapshotId ?? "");
     return { document: { id: snapshotId, ok: true }, text: `Snapshot ${snapshotId} is gone.` };
   },
 });

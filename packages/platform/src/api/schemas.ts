@@ -219,7 +219,10 @@ export const Health = Type.Object(
 
 /** Parts of the path. */
 export const AppParams = Type.Object({ app_name: Type.String() }, closed);
-export const MachineParams = Type.Object({ app_name: Type.String(), machine_id: Type.String() }, closed);
+const machineWord = Type.String({
+  description: "a machine's id, its name, or the beginning of its id (3 characters at least)",
+});
+export const MachineParams = Type.Object({ app_name: Type.String(), machine_id: machineWord }, closed);
 export const TokenParams = Type.Object({ token_id: Type.String() }, closed);
 /** Nothing: a query or a body with any key is refused. */
 export const NoQuery = Type.Object({}, closed);
@@ -270,7 +273,12 @@ export const LogsQuery = Type.Object(
 
 /** The same of an app's machines. */
 export const AppLogsQuery = Type.Object(
-  { ...LogsQuery.properties, machine: wordsOf("ids of machines; default: all, also those made while one follows") },
+  {
+    ...LogsQuery.properties,
+    machine: wordsOf(
+      "machines, by id, name or the beginning of the id; default: all, also those made while one follows",
+    ),
+  },
   closed,
 );
 
@@ -406,9 +414,12 @@ export const ReleaseParams = Type.Object(
 );
 
 /** A volume of an app. */
-export const VolumeParams = Type.Object({ app_name: Type.String(), volume_id: Type.String() }, closed);
+const volumeWord = Type.String({
+  description: "a volume's id, its name if no other has it, or the beginning of its id, with or without `vol_`",
+});
+export const VolumeParams = Type.Object({ app_name: Type.String(), volume_id: volumeWord }, closed);
 export const VolumeSnapshotParams = Type.Object(
-  { app_name: Type.String(), volume_id: Type.String(), snapshot_id: Type.String() },
+  { app_name: Type.String(), volume_id: volumeWord, snapshot_id: Type.String() },
   closed,
 );
 export const VolumeReply = named("Volume", Volume);

@@ -1,5 +1,6 @@
 /** All machines of a platform: the implementation of {@link MachineService}. */
 import { HibernautError } from "../errors.ts";
+import { findNamed } from "../naming.ts";
 import type { GuestCommand } from "../guest/command.ts";
 import type { CommandSpec } from "../guest/streams.ts";
 import { freeAddress } from "./address.ts";
@@ -165,7 +166,7 @@ export class MachineManager implements MachineService {
     const { record } = controller;
     if (config !== undefined) requireSupported(config);
     using image = config === undefined ? undefined : await this.#deps.images.hold(config.image);
-    using held = await this.#deps.volumes.hold(app, config?.mounts, id);
+    using held = await this.#deps.volumes.hold(app, config?.mounts, record.id);
     const pending = {
       config: config === undefined ? record.config : mounting(config, held),
       version: newUlid(),
@@ -190,10 +191,15 @@ export class MachineManager implements MachineService {
       check: () => {
         const { eligible, reasons } = this.#view(controller.record).suspend;
         if (eligible) return;
-        throw new HibernautError("failed_precondition", `Machine ${id} cannot be suspended: ${reasons.join("; ")}.`, {
-          machine_id: id,
-          reasons,
-        });
+        const machine = controller.record.id;
+        throw new HibernautError(
+          "failed_precondition",
+          `Machine ${machine} cannot be suspended: ${reasons.join("; ")}.`,
+          {
+            machine_id: machine,
+            reasons,
+          },
+        );
       },
     });
   }
@@ -443,14 +449,19 @@ export class MachineManager implements MachineService {
     return controller;
   }
 
-  #find(app: string, id: string): MachineController {
+  /** The machine that a word means: its id, its name, or the beginning of its id. A destroyed one has its id only. */
+  #find(app: string, word: string): MachineController {
     this.getApp(app);
-    const controller = this.#controllers.get(id) ?? this.#destroyedOne(id);
+    const exact = this.#controllers.get(word);
+    if (exact?.record.app === app) return exact;
+    const records = this.#controllersOf(app).map(({ record }) => record);
+    const found = findNamed(word, records, { noun: "machine" });
+    const controller = found === undefined ? this.#destroyedOne(word) : this.#controllers.get(found.id);
     if (controller === undefined || controller.record.app !== app) {
       throw new HibernautError(
         "not_found",
-        `App ${app} has no machine ${id}. See \`hibernaut machine list --app ${app}\`.`,
-        { app_name: app, machine_id: id },
+        `App ${app} has no machine ${word.slice(0, 80)}. See \`hibernaut machine list --app ${app}\`.`,
+        { app_name: app, machine_id: word },
       );
     }
     return controller;
