@@ -30,6 +30,11 @@ export class Context {
     return findApp(this.#app, process.env, process.cwd());
   }
 
+  /** The app of `--app`, if it was given. For commands that are about all apps otherwise. */
+  get namedApp(): string | undefined {
+    return this.#app;
+  }
+
   /** The same for another app, unless one was named on the command line or in HIBERNAUT_APP. */
   preferring(app: string | undefined): Context {
     if (app === undefined || this.#app !== undefined || process.env.HIBERNAUT_APP) return this;

@@ -10,6 +10,7 @@ import { launch } from "./commands/launch.ts";
 import { logs } from "./commands/logs.ts";
 import { hostnames } from "./commands/hostnames.ts";
 import { machine } from "./commands/machine.ts";
+import { overviewCommands } from "./commands/ps.ts";
 import { proxy } from "./commands/proxy.ts";
 import { registry } from "./commands/registry.ts";
 import { scale } from "./commands/scale.ts";
@@ -23,7 +24,7 @@ import { volumes } from "./commands/volumes.ts";
 const platform: Noun = {
   name: "",
   summary: "",
-  commands: [serve, proxy, doctor, launch, ...deployCommands, logs, uninstall],
+  commands: [serve, proxy, doctor, launch, ...overviewCommands, ...deployCommands, logs, uninstall],
 };
 
 /** In the order in which help shows them. */

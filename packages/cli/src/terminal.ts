@@ -46,12 +46,12 @@ const GAP = "  ";
 export function table(rows: readonly (readonly string[])[], width = widthOf(process.stdout)): string {
   const widths = fitting(widest(rows), width);
   const cells = rows.map((row) => row.map((cell, column) => shortened(cell, widths[column] ?? 0)));
-  return lines(cells, widths);
+  return columns(cells, widths);
 }
 
 /** Names and values, one pair a line. Values are never shortened. */
 export function fields(rows: readonly (readonly [string, string])[]): string {
-  return lines(rows, widest(rows));
+  return columns(rows, widest(rows));
 }
 
 /** The columns of a terminal; no bound where the stream is none, so that programs read everything. */
@@ -80,9 +80,14 @@ function shortened(cell: string, width: number): string {
   return /^[^\s{]*\/\S*$/.test(cell) ? `…${cell.slice(1 - width)}` : `${cell.slice(0, width - 1)}…`;
 }
 
-function lines(rows: readonly (readonly string[])[], widths: readonly number[]): string {
+function columns(rows: readonly (readonly string[])[], widths: readonly number[]): string {
   const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(GAP);
   return rows.map((row) => line(row).trimEnd()).join("\n");
+}
+
+/** What there is to say, a line each. */
+export function lines(...texts: readonly (string | undefined | false)[]): string {
+  return texts.filter((text) => text !== undefined && text !== false && text !== "").join("\n");
 }
 
 /** `12 s ago` */

@@ -12,6 +12,12 @@ import { newWorld, startPlatform, type World } from "../../platform/test/helpers
 const ROOT = join(import.meta.dirname, "../../..");
 const PROGRAM = join(ROOT, "packages/cli/bin/hibernaut.js");
 
+/** What a platform with the usual settings says of its proxy. */
+const PROXY = {
+  url: () => "http://127.0.0.1:8080",
+  urlsOf: (app: string) => [`http://${app}.localhost:8080/`],
+};
+
 interface Ended {
   code: number;
   stdout: string;
@@ -30,7 +36,7 @@ export interface TestCli {
 /** Builds the command line when it is not current, and starts an API that has an app `shop`. */
 export async function startCli(): Promise<TestCli> {
   await build();
-  const server = await startApi();
+  const server = await startApi({ proxy: PROXY });
   server.machines.createApp("shop");
   return cliOf(server);
 }
@@ -55,7 +61,7 @@ export async function startWorldCli(): Promise<WorldCli> {
   });
   if (volumes === undefined) throw new Error("the platform has no volumes");
   manager.createApp("shop");
-  const cli = cliOf(await startApi({ machines: manager, volumes }));
+  const cli = cliOf(await startApi({ machines: manager, volumes, proxy: PROXY }));
   return {
     ...cli,
     world,

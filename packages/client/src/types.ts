@@ -175,6 +175,8 @@ export interface App {
   name: string;
   created_at: string;
   machine_count: number;
+  /** Where the proxy answers for it, as far as the platform knows for sure. */
+  urls: string[];
 }
 
 /** What was deployed to an app. */
@@ -233,6 +235,8 @@ export interface Health {
   hypervisor_version: string;
   accelerator: string;
   accelerator_reason: string;
+  /** Where the proxy listens; null when proxies run in processes of their own. */
+  proxy_url: string | null;
   guest_bundle: string;
   /** How machines are connected (`bridge` or `user`), and why so. */
   network: { mode: string; reason: string };

@@ -1,8 +1,11 @@
 /** `hibernaut apps` */
 import type { App } from "@hibernaut/client";
+import { agreeToLose, lossOf } from "../app-loss.ts";
 import { command, type Noun } from "../command.ts";
+import { YES } from "../confirming.ts";
 import { listText, type ListOptions, QUIET } from "../listing.ts";
-import { ago } from "../terminal.ts";
+import { urlsFrom } from "../answering.ts";
+import { ago, lines } from "../terminal.ts";
 
 const create = command({
   name: "create",
@@ -11,10 +14,15 @@ const create = command({
   arguments: [{ usage: "<name>", description: "lower case letters, digits and dashes" }],
   examples: ["hibernaut apps create shop"],
   async run(context, [name = ""]) {
-    const app = await (await context.client()).createApp(name);
+    const client = await context.client();
+    const app = await client.createApp(name);
+    const [url] = urlsFrom(client.apiUrl, app);
     return {
       document: app,
-      text: `App ${app.name} is created. Give it a machine: hibernaut machine run <image> --app ${app.name} --port <port>`,
+      text: lines(
+        `App ${app.name} is created. Give it a machine: hibernaut machine run <image> --app ${app.name} --port <port>`,
+        url && `It will answer at ${url}`,
+      ),
     };
   },
 });
@@ -36,21 +44,24 @@ const list = command<ListOptions>({
   },
 });
 
-const destroy = command<{ force?: boolean }>({
+const destroy = command<{ force?: boolean; yes?: boolean }>({
   name: "destroy",
   summary: "Delete an app",
   description:
-    "An app with machines or volumes is deleted with --force only, and they with it, and what is on the volumes.",
+    "An app with machines or volumes is deleted with --force only, and they with it, and what is on the volumes. On a terminal it lists them and asks; elsewhere it needs --yes where volumes would go.",
   arguments: [{ usage: "<name>", description: "name of the app" }],
   options: [
     {
       flags: "-f, --force",
       description: "destroy its machines first, also running ones, and its volumes with their snapshots",
     },
+    YES,
   ],
   examples: ["hibernaut apps destroy shop", "hibernaut apps destroy shop --force"],
-  async run(context, [name = ""], { force = false }) {
-    await (await context.client()).deleteApp(name, { force });
+  async run(context, [name = ""], { force = false, yes = false }) {
+    const client = await context.client();
+    if (force) await agreeToLose(await lossOf(client, name), yes);
+    await client.deleteApp(name, { force });
     return { document: { name, ok: true }, text: `App ${name} is gone.` };
   },
 });

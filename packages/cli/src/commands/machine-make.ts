@@ -1,9 +1,11 @@
 /** `hibernaut machine create`, `run` and `update`: what sets a configuration. */
 import type { CreateMachine, Machine } from "@hibernaut/client";
+import { answersAt } from "../answering.ts";
 import { type Argument, type Command, command, type Option } from "../command.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../failure.ts";
 import { CONFIG_OPTIONS, type ConfigOptions, changesConfig, withOptions } from "../machine-config.ts";
+import { lines } from "../terminal.ts";
 import { confirm, YES } from "../confirming.ts";
 import { pull } from "../pulling.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
@@ -55,7 +57,9 @@ const run = command<MakeOptions>({
   async run(context, args, options) {
     const made = await make(context, request(args, options));
     const machine = await context.progress(`Starting machine ${made.id}`, settle(context, made.id, "running", options));
-    return { document: machine, text: `Machine ${machine.id} is ${machine.state}.` };
+    const reached = machine.state === "running" && (machine.config.services ?? []).length > 0;
+    const where = reached ? await answersAt(context) : undefined;
+    return { document: machine, text: lines(`Machine ${machine.id} is ${machine.state}.`, where) };
   },
 });
 

@@ -88,7 +88,17 @@ const LogEntry = Type.Object(
   closed,
 );
 
-const App = Type.Object({ name: Type.String(), created_at: time, machine_count: Type.Integer() }, closed);
+const App = Type.Object(
+  {
+    name: Type.String(),
+    created_at: time,
+    machine_count: Type.Integer(),
+    urls: Type.Array(Type.String(), {
+      description: "where the proxy answers for the app, as far as the platform knows for sure; it needs a service",
+    }),
+  },
+  closed,
+);
 
 const Token = Type.Object(
   { id: Type.String(), name: Type.String(), created_at: time, revoked_at: nullable(time) },
@@ -208,6 +218,9 @@ export const Health = Type.Object(
     hypervisor_version: Type.String(),
     accelerator: Type.String({ description: "`kvm`, or `tcg` for software emulation" }),
     accelerator_reason: Type.String(),
+    proxy_url: nullable(
+      Type.String({ description: "where the proxy listens; null when proxies run in processes of their own" }),
+    ),
     guest_bundle: Type.String({ description: "version of the guest bundle that new machines boot from" }),
     network: Type.Object(
       { mode: Type.String({ description: "`bridge`, or `user` for QEMU's own network" }), reason: Type.String() },

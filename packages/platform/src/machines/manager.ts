@@ -89,14 +89,10 @@ export class MachineManager implements MachineService {
     return this.#deps.store.apps.list();
   }
 
-  getApp(name: string): AppRecord {
+  getApp(name: string, advice = "See `hibernaut apps list`."): AppRecord {
     const app = this.#deps.store.apps.get(name);
     if (app === undefined)
-      throw new HibernautError(
-        "not_found",
-        `There is no app ${name}. Create it with \`hibernaut apps create ${name}\`.`,
-        { app_name: name },
-      );
+      throw new HibernautError("not_found", `There is no app ${name.slice(0, 80)}. ${advice}`, { app_name: name });
     return app;
   }
 
@@ -105,7 +101,7 @@ export class MachineManager implements MachineService {
     const machines = this.#deps.store.machines.list(name);
     this.#refuseVolumes(name, { force });
     if (machines.length > 0 && !force) {
-      const message = `App ${name} still has ${machines.length} machine(s). Destroy them first, or use force.`;
+      const message = `App ${name} still has ${machines.length} machine(s). Destroy them first, or add --force (over HTTP \`?force=true\`).`;
       throw new HibernautError("failed_precondition", message, { machines: machines.map((machine) => machine.id) });
     }
     for (const { id } of machines) this.destroy(name, id, { force: true });
@@ -118,7 +114,7 @@ export class MachineManager implements MachineService {
   }
 
   async create(app: string, input: CreateMachine): Promise<MachineView> {
-    this.getApp(app);
+    this.getApp(app, `Create it with \`hibernaut apps create ${app}\`.`);
     const name = input.name ?? newMachineName();
     if (!NAME.test(name))
       throw new HibernautError("invalid_argument", `A machine's name is ${NAME_RULE}.`, { field: "name", value: name });
@@ -236,8 +232,10 @@ export class MachineManager implements MachineService {
   addHostname(app: string, name: string): string {
     this.getApp(app);
     const hostname = checkHostname(name, this.#deps.settings.proxySuffixes);
+    const owner = this.hostnames()[hostname];
+    // Asked for twice is had once, as with anything that is set.
+    if (owner === app) return hostname;
     if (!this.#deps.store.hostnames.insert(hostname, app)) {
-      const owner = this.hostnames()[hostname];
       const message = `${hostname} belongs to app ${owner} already. Remove it there first.`;
       throw new HibernautError("already_exists", message, { hostname, app_name: owner });
     }
@@ -424,7 +422,7 @@ export class MachineManager implements MachineService {
     if (volumes.length === 0 || force) return;
     throw new HibernautError(
       "failed_precondition",
-      `App ${app} still has ${volumes.length} volume(s) with data. Destroy them first, or use force, which destroys them with their snapshots.`,
+      `App ${app} still has ${volumes.length} volume(s) with data. Destroy them first, or add --force (over HTTP \`?force=true\`), which destroys them with their snapshots.`,
       { volumes: volumes.map(({ id }) => id) },
     );
   }

@@ -232,6 +232,6 @@ function hasGuest({ state, snapshot }: MachineRecord): boolean {
 }
 
 function noApp(app: string): HibernautError {
-  const message = `There is no app ${app}. Create it with \`hibernaut apps create ${app}\`.`;
+  const message = `There is no app ${app.slice(0, 80)}. See \`hibernaut apps list\`.`;
   return new HibernautError("not_found", message, { app_name: app });
 }
