@@ -40,6 +40,10 @@ export interface Result {
 /** One command. `Options` are its options as the parser names them (`--wait-timeout` is `waitTimeout`). */
 export interface Command<Options = object> {
   name: string;
+  /** Other words for it. Help shows the first. */
+  aliases?: readonly string[];
+  /** Left out of help: short for a command that is shown. */
+  hidden?: boolean;
   summary: string;
   /** What `--help` says beyond the summary. */
   description?: string;
@@ -55,6 +59,8 @@ export interface Command<Options = object> {
 /** Commands of one noun, e.g. `machine`; those of the noun "" stand at the top. */
 export interface Noun {
   name: string;
+  /** Other words for it. */
+  aliases?: readonly string[];
   summary: string;
   commands: readonly Command[];
 }

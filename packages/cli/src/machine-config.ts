@@ -103,12 +103,19 @@ export function withOptions(config: MachineConfig, options: ConfigOptions): Mach
     ...merged("restart", config.restart, { policy: restart === "never" ? "no" : restart, max_retries: maxRetries }),
     ...merged("stop_config", config.stop_config, { signal: stopSignal, timeout: stopTimeout }),
     ...merged("suspend_config", config.suspend_config, { timeout: suspendTimeout }),
-    ...merged("checks", config.checks, { http: check === undefined ? undefined : { type: "http", path: check } }),
+    ...merged("checks", config.checks, {
+      http: check === undefined ? undefined : { type: "http", path: checkPath(check) },
+    }),
     ...merged("metadata", config.metadata, pairs("--metadata", metadata)),
     ...(schedule !== undefined && { schedule }),
     ...(volume !== undefined && { mounts: volume.map(mountOf) }),
     ...(services !== undefined && { services }),
   };
+}
+
+function checkPath(path: string): string {
+  if (path.startsWith("/")) return path;
+  throw new UsageError(`--check takes a path that begins with /, e.g. /${path || "health"}.`);
 }
 
 function mountOf(text: string): Mount {

@@ -29,6 +29,7 @@ const create = command({
 
 const list = command<ListOptions>({
   name: "list",
+  aliases: ["ls"],
   summary: "List apps",
   options: [QUIET],
   examples: ["hibernaut apps list", "hibernaut apps list --json"],
@@ -46,6 +47,7 @@ const list = command<ListOptions>({
 
 const destroy = command<{ force?: boolean; yes?: boolean }>({
   name: "destroy",
+  aliases: ["rm"],
   summary: "Delete an app",
   description:
     "An app with machines or volumes is deleted with --force only, and they with it, and what is on the volumes. On a terminal it lists them and asks; elsewhere it needs --yes where volumes would go.",
@@ -67,4 +69,9 @@ const destroy = command<{ force?: boolean; yes?: boolean }>({
 });
 
 /** The commands about apps. */
-export const apps: Noun = { name: "apps", summary: "Create, list and destroy apps", commands: [create, list, destroy] };
+export const apps: Noun = {
+  name: "apps",
+  aliases: ["app"],
+  summary: "Create, list and destroy apps",
+  commands: [create, list, destroy],
+};

@@ -19,6 +19,7 @@ const add = command({
 
 const list = command<ListOptions>({
   name: "list",
+  aliases: ["ls"],
   summary: "List the host names of an app",
   options: [QUIET],
   ofApp: true,
@@ -32,6 +33,7 @@ const list = command<ListOptions>({
 
 const remove = command({
   name: "remove",
+  aliases: ["rm"],
   summary: "Take a host name back",
   arguments: HOSTNAME,
   ofApp: true,
@@ -45,6 +47,7 @@ const remove = command({
 /** The commands about host names. */
 export const hostnames: Noun = {
   name: "hostnames",
+  aliases: ["hostname"],
   summary: "Host names of their own under which apps answer",
   commands: [add, list, remove],
 };

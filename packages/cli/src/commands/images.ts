@@ -7,6 +7,7 @@ import { ago, megabytes } from "../terminal.ts";
 
 const list = command<ListOptions>({
   name: "list",
+  aliases: ["ls"],
   summary: "List the images on the platform's disk",
   options: [QUIET],
   examples: ["hibernaut images list"],
@@ -60,6 +61,7 @@ const prune = command({
 /** The commands about images. */
 export const images: Noun = {
   name: "images",
+  aliases: ["image"],
   summary: "What machines are made of",
   commands: [list, pull, prune],
 };

@@ -8,6 +8,7 @@ interface LogsOptions {
   follow?: boolean;
   since?: string;
   limit?: number;
+  tail?: number;
   stream?: string[];
 }
 
@@ -33,10 +34,11 @@ export const logs = command<LogsOptions>({
     { flags: "-f, --follow", description: "go on with what comes, also after a suspend and of machines made later" },
     { flags: "--since <when>", description: "lines from then on: 30s, 10m, 2h, 1d ago, or 2026-01-31T12:00:00Z" },
     {
-      flags: "--limit <count>",
+      flags: "-n, --limit <count>",
       description: "the last so many lines (default: 100, or 10000 with --since)",
       minimum: 0,
     },
+    { flags: "--tail <count>", description: "the same as --limit", minimum: 0, hidden: true },
     {
       flags: "--stream <name>",
       description: `one of ${STREAMS.join(", ")}; repeat it for more (default: all)`,
@@ -49,7 +51,7 @@ export const logs = command<LogsOptions>({
     "hibernaut logs --app shop -m 3f9c01 --follow",
     "hibernaut logs --app shop --since 10m --stream stderr --json | jq .text",
   ],
-  async run(context, _args, { machine, follow, since, limit, stream }) {
+  async run(context, _args, { machine, follow, since, tail, limit = tail, stream }) {
     const lines = (await context.client()).logs(context.app, {
       ...(machine !== undefined && { machine }),
       ...(follow === true && { follow }),

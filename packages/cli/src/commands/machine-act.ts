@@ -78,6 +78,7 @@ function verbCommand({ name, summary, description, doing, wanted, act }: Verb): 
 
 const destroy = command<WaitingOptions & { force?: boolean }>({
   name: "destroy",
+  aliases: ["rm"],
   summary: "Destroy machines for good",
   description: "Their snapshots and disks go too. A running one is destroyed with --force only.",
   arguments: [NAMED_MACHINES],

@@ -45,6 +45,8 @@ const exec = command<ExecOptions>({
   ],
   async run(context, given, options) {
     const [word, words] = splitCommand(given, context.afterDashes);
+    if (options.tty && !context.json)
+      requireTerminal("--tty needs a terminal, and this is none. Leave it out, or run it from a terminal.");
     const { id } = await machineOf(context, word);
     if (!context.json) return attach(context, id, words, options);
     const { timeout, user, workdir } = options;
@@ -90,7 +92,6 @@ function requireTerminal(refusal: string): void {
 async function attach(context: Context, id: string, words: string[], options: ExecOptions) {
   const { tty = false, timeout, user, workdir } = options;
   const { stdin, stdout, stderr } = process;
-  if (tty) requireTerminal("--tty needs a terminal, and this is none. Leave it out, or run it from a terminal.");
   const client = await context.client();
   const session = await client.openExec(context.app, id, {
     command: words,

@@ -7,6 +7,7 @@ import { MACHINE, machineOf } from "../which-machine.ts";
 
 const list = command<ListOptions>({
   name: "list",
+  aliases: ["ls"],
   summary: "List the machines of an app",
   options: [QUIET],
   ofApp: true,

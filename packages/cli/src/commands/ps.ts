@@ -9,6 +9,7 @@ const DEFAULT_MEMORY_MB = 256;
 
 const ps = command<ListOptions>({
   name: "ps",
+  aliases: ["ls"],
   summary: "List the machines of all apps",
   options: [
     // Not that of other commands: without it all apps are meant, not the one of this folder.

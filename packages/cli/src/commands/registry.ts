@@ -31,6 +31,7 @@ const login = command<{ username?: string; passwordStdin?: boolean }>({
 
 const list = command<ListOptions>({
   name: "list",
+  aliases: ["ls"],
   summary: "List the registries that the platform has a login for",
   options: [QUIET],
   examples: ["hibernaut registry list"],
@@ -69,6 +70,7 @@ async function readInput(): Promise<string> {
 /** The commands about registries. */
 export const registry: Noun = {
   name: "registry",
+  aliases: ["registries"],
   summary: "Logins for registries of images",
   commands: [login, list, logout],
 };

@@ -1,8 +1,11 @@
 /** `hibernaut secrets` */
 import type { HibernautClient, Secret, SecretsEffect } from "@hibernaut/client";
-import { command, type Noun } from "../command.ts";
+import { buffer } from "node:stream/consumers";
+import { command, type Noun, type Result } from "../command.ts";
+import type { Context } from "../context.ts";
+import { UsageError } from "../failure.ts";
 import { agree, YES } from "../confirming.ts";
-import { readSecrets } from "../secret-arguments.ts";
+import { parseSecrets, readSecrets, textOf } from "../secret-arguments.ts";
 import { listText, type ListOptions, QUIET } from "../listing.ts";
 import { ago } from "../terminal.ts";
 
@@ -25,16 +28,40 @@ const set = command<{ yes?: boolean }>({
   async run(context, words, { yes = false }) {
     const { app } = context;
     const { values, usedStdin } = await readSecrets(words);
-    const client = await context.client();
-    await agreeTo(await client.setSecrets(app, values, { dryRun: true }), { yes, canAsk: !usedStdin });
-    const effect = await untilDiscarded(client, app, await client.setSecrets(app, values));
-    const names = Object.keys(values);
-    return { document: { secrets: names, ...effect }, text: effectText(`Set: ${names.join(", ")}.`, effect) };
+    return setAll(context, app, { values, yes, canAsk: !usedStdin });
   },
 });
 
+const importAll = command<{ yes?: boolean }>({
+  name: "import",
+  summary: "Set the secrets of a .env file, from standard input",
+  description: `All of them are set, or none. Secrets that are not in the file stay. ${EFFECT}`,
+  options: [YES],
+  ofApp: true,
+  examples: ["hibernaut secrets import --app shop < .env"],
+  async run(context, _args, { yes = false }) {
+    const { app } = context;
+    if (process.stdin.isTTY) throw new UsageError("Give the file on standard input: hibernaut secrets import < .env");
+    const values = parseSecrets(textOf("standard input", await buffer(process.stdin)));
+    return setAll(context, app, { values, yes, canAsk: false });
+  },
+});
+
+async function setAll(
+  context: Context,
+  app: string,
+  { values, yes, canAsk }: { values: Record<string, string>; yes: boolean; canAsk: boolean },
+): Promise<Result> {
+  const client = await context.client();
+  await agreeTo(await client.setSecrets(app, values, { dryRun: true }), { yes, canAsk });
+  const effect = await untilDiscarded(client, app, await client.setSecrets(app, values));
+  const names = Object.keys(values);
+  return { document: { secrets: names, ...effect }, text: effectText(`Set: ${names.join(", ")}.`, effect) };
+}
+
 const list = command<ListOptions>({
   name: "list",
+  aliases: ["ls"],
   summary: "List the secrets of an app, without their values",
   description: "Equal values have equal digests.",
   options: [QUIET],
@@ -54,6 +81,7 @@ const list = command<ListOptions>({
 
 const unset = command<{ yes?: boolean }>({
   name: "unset",
+  aliases: ["rm"],
   summary: "Unset secrets of an app",
   description: EFFECT,
   arguments: [{ usage: "<NAME...>", description: "names of the secrets" }],
@@ -112,6 +140,7 @@ function effectText(done: string, { discarded, pending }: SecretsEffect): string
 /** The commands about secrets. */
 export const secrets: Noun = {
   name: "secrets",
+  aliases: ["secret"],
   summary: "What apps are told and nobody is shown",
-  commands: [set, list, unset],
+  commands: [set, importAll, list, unset],
 };

@@ -18,6 +18,7 @@ const create = command({
 
 const list = command<ListOptions>({
   name: "list",
+  aliases: ["ls"],
   summary: "List tokens",
   options: [QUIET],
   examples: ["hibernaut tokens list"],
@@ -40,6 +41,7 @@ const list = command<ListOptions>({
 
 const revoke = command({
   name: "revoke",
+  aliases: ["rm"],
   summary: "End a token",
   arguments: [{ usage: "<id>", description: "the token's id, from `tokens list`" }],
   examples: ["hibernaut tokens revoke 3f9c01ab22de"],
@@ -52,6 +54,7 @@ const revoke = command({
 /** The commands about tokens. */
 export const tokens: Noun = {
   name: "tokens",
+  aliases: ["token"],
   summary: "Create, list and revoke API tokens",
   commands: [create, list, revoke],
 };

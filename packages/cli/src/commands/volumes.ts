@@ -55,6 +55,7 @@ const create = command<{ size?: number; snapshotId?: string; snapshotRetention?:
 
 const list = command<ListOptions>({
   name: "list",
+  aliases: ["ls"],
   summary: "List the volumes of an app",
   options: [QUIET],
   ofApp: true,
@@ -112,6 +113,7 @@ const extend = command<{ size?: number }>({
 
 const destroy = command<{ yes?: boolean }>({
   name: "destroy",
+  aliases: ["rm"],
   summary: "Destroy a volume with all that is on it, and its snapshots",
   description: "A volume that a machine has is not destroyed.",
   arguments: ID,
@@ -192,6 +194,7 @@ function snapshotTable(found: readonly VolumeSnapshot[]): string {
 /** The commands about volumes. */
 export const volumes: Noun = {
   name: "volumes",
+  aliases: ["volume"],
   summary: "Disks that outlive machines",
   commands: [create, list, show, extend, destroy, snapshots],
 };
