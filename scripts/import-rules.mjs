@@ -9,6 +9,9 @@ const SRC = "packages/platform/src";
 /** The composition root, the doctor that looks at every part by itself, and what takes each away again. */
 const ROOTS = [`${SRC}/server.ts`, `${SRC}/doctor.ts`, `${SRC}/uninstall.ts`];
 
+/** How people write durations and sizes. It imports nothing, and a second one would take other forms before long. */
+const QUANTITIES = `${SRC}/quantities.ts`;
+
 /**
  * @typedef {object} Rule
  * @property {string} name
@@ -47,6 +50,7 @@ export const RULES = [
       `${SRC}/snapshots/**`,
       `${SRC}/errors.ts`,
       `${SRC}/programs.ts`,
+      `${SRC}/naming.ts`,
       `${SRC}/text.ts`,
       `${SRC}/settings.ts`,
       "typebox",
@@ -96,12 +100,14 @@ export const RULES = [
       `packages/cli/src/${name}.ts`,
     ]),
     never: ["packages/platform/**"],
+    unless: [QUANTITIES],
     reason: "what the command line can do, every user of the API can do",
   },
   {
     name: "serve and doctor load the platform late",
     files: ["packages/cli/src/**"],
     never: ["packages/platform/**"],
+    unless: [QUANTITIES],
     spare: ["type", "dynamic"],
     reason: "every other command would pay for loading the platform",
   },

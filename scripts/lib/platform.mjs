@@ -106,7 +106,7 @@ function reasonIn(text, code) {
   try {
     return JSON.parse(text).message;
   } catch {
-    return `The platform ended with code ${code} before it answered. Run \`npx hibernaut serve\` to see why.`;
+    return `The platform ended with code ${code} before it answered. Run \`hibernaut serve\` to see why.`;
   }
 }
 

@@ -1,5 +1,6 @@
 /** A command is data: help, tests and the parser are made from it. */
 import type { Context } from "./context.ts";
+import type { Unit } from "./quantity.ts";
 
 /** What stands after the name of a command. */
 export interface Argument {
@@ -18,6 +19,10 @@ export interface Option {
   choices?: readonly string[];
   /** A whole number of at least this. */
   minimum?: number;
+  /** What that number counts, and so which forms are accepted: `seconds` also takes `5m`, `mb` also `1gb`. */
+  unit?: Unit;
+  /** Left out of help: another name for what help shows already. */
+  hidden?: boolean;
 }
 
 /** What a command has to say when it is done. */
@@ -35,6 +40,10 @@ export interface Result {
 /** One command. `Options` are its options as the parser names them (`--wait-timeout` is `waitTimeout`). */
 export interface Command<Options = object> {
   name: string;
+  /** Other words for it. Help shows the first. */
+  aliases?: readonly string[];
+  /** Left out of help: short for a command that is shown. */
+  hidden?: boolean;
   summary: string;
   /** What `--help` says beyond the summary. */
   description?: string;
@@ -50,6 +59,8 @@ export interface Command<Options = object> {
 /** Commands of one noun, e.g. `machine`; those of the noun "" stand at the top. */
 export interface Noun {
   name: string;
+  /** Other words for it. */
+  aliases?: readonly string[];
   summary: string;
   commands: readonly Command[];
 }

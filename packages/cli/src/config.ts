@@ -58,7 +58,7 @@ function readConfig(file: string): { api_url?: string; api_token?: string } | un
     return JSON.parse(content) as { api_url?: string; api_token?: string };
   } catch {
     throw new CliError(
-      "invalid_argument",
+      "failed_precondition",
       `${file} is not valid JSON. Repair it, or delete it and start the platform again.`,
     );
   }

@@ -7,22 +7,32 @@ import { showProgress } from "./terminal.ts";
 export interface GlobalOptions {
   json?: boolean;
   app?: string;
+  /** How many words stand after `--`; absent where there is none. */
+  afterDashes?: number | undefined;
 }
 
 /** The platform, the app and the terminal of one run of the command line. */
 export class Context {
   readonly json: boolean;
+  /** How many of a command's words stand after `--`; undefined where there is none. */
+  readonly afterDashes: number | undefined;
   readonly #app: string | undefined;
   #client: HibernautClient | undefined;
 
   constructor(options: GlobalOptions) {
     this.json = options.json ?? false;
+    this.afterDashes = options.afterDashes;
     this.#app = options.app;
   }
 
   /** The app that is meant; a usage error when nothing names one. */
   get app(): string {
     return findApp(this.#app, process.env, process.cwd());
+  }
+
+  /** The app of `--app`, if it was given. For commands that are about all apps otherwise. */
+  get namedApp(): string | undefined {
+    return this.#app;
   }
 
   /** The same for another app, unless one was named on the command line or in HIBERNAUT_APP. */

@@ -1,12 +1,18 @@
 /** What went wrong, for people and for scripts. */
 
-/** The exit codes. 124 is what `timeout` uses. */
-export const EXIT = { ok: 0, failed: 1, usage: 2, timedOut: 124 } as const;
+/** The exit codes. 124 is what `timeout` uses, 130 what a shell says of a program that Ctrl-C ended. */
+export const EXIT = { ok: 0, failed: 1, usage: 2, timedOut: 124, interrupted: 130 } as const;
 
 /** The command line itself is wrong. */
 export class UsageError extends Error {
   override name = "UsageError";
   readonly code = "usage";
+}
+
+/** Ctrl-C at a question. Nothing is left to be said: who pressed it knows. */
+export class Interrupted extends Error {
+  override name = "Interrupted";
+  readonly code = "interrupted";
 }
 
 /** A failure that the CLI itself finds. */
@@ -53,8 +59,15 @@ export function failureText({ error, message, request_id }: Failure): string {
   return `${sentence}${next ? ` ${next}` : ""}${trace}`;
 }
 
+/** The exit codes of failures that have one of their own. A wrong argument is 2, whether we or the platform find it. */
+const CODES: Record<string, number> = {
+  usage: EXIT.usage,
+  invalid_argument: EXIT.usage,
+  deadline_exceeded: EXIT.timedOut,
+  interrupted: EXIT.interrupted,
+};
+
 /** The exit code that stands for a failure. */
 export function exitCodeOf({ error }: Failure): number {
-  if (error === "usage") return EXIT.usage;
-  return error === "deadline_exceeded" ? EXIT.timedOut : EXIT.failed;
+  return CODES[error] ?? EXIT.failed;
 }

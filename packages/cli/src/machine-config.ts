@@ -17,7 +17,7 @@ export interface ConfigOptions {
   softLimit?: number;
   hardLimit?: number;
   check?: string;
-  restart?: "no" | "on-failure" | "always";
+  restart?: "no" | "never" | "on-failure" | "always";
   maxRetries?: number;
   stopSignal?: string;
   stopTimeout?: number;
@@ -31,7 +31,7 @@ export interface ConfigOptions {
 export const CONFIG_OPTIONS: readonly Option[] = [
   { flags: "--image <reference>", description: "image to run, e.g. oci:/srv/app:latest" },
   { flags: "-e, --env <NAME=value>", description: "environment variable; may repeat", repeats: true },
-  { flags: "--memory <mb>", description: "memory in MB", minimum: 1 },
+  { flags: "--memory <size>", description: "memory in MB, or with a unit: 512mb, 1gb", minimum: 1, unit: "mb" },
   { flags: "--cpus <count>", description: "virtual CPUs", minimum: 1 },
   {
     flags: "-p, --port <port>",
@@ -40,7 +40,12 @@ export const CONFIG_OPTIONS: readonly Option[] = [
   },
   { flags: "--autostop <what>", description: "what to do with an idle machine", choices: ["suspend", "stop", "off"] },
   { flags: "--autostart <on|off>", description: "whether a request starts it", choices: ["on", "off"] },
-  { flags: "--idle-timeout <seconds>", description: "how long without a request is idle", minimum: 1 },
+  {
+    flags: "--idle-timeout <time>",
+    description: "how long without a request is idle, in seconds, or with a unit: 30s, 5m",
+    minimum: 1,
+    unit: "seconds",
+  },
   {
     flags: "--min-running <count>",
     description: "machines of the app that are never stopped for idleness",
@@ -54,21 +59,27 @@ export const CONFIG_OPTIONS: readonly Option[] = [
   },
   {
     flags: "--restart <policy>",
-    description: "what to do when the app exits",
-    choices: ["no", "on-failure", "always"],
+    description: "what to do when the app exits; no is the same as never",
+    choices: ["never", "on-failure", "always", "no"],
   },
   { flags: "--max-retries <count>", description: "starts in a row by the restart policy", minimum: 0 },
   { flags: "--stop-signal <name>", description: "signal that asks the app to end, e.g. SIGINT" },
-  { flags: "--stop-timeout <seconds>", description: "how long it may take before it is killed", minimum: 0 },
+  {
+    flags: "--stop-timeout <time>",
+    description: "how long it may take before it is killed, e.g. 30s",
+    minimum: 0,
+    unit: "seconds",
+  },
   {
     flags: "-v, --volume <name:path>",
     description: "volume by name or id, and where it is mounted; may repeat, replaces all there were",
     repeats: true,
   },
   {
-    flags: "--suspend-timeout <seconds>",
-    description: "how long it may get ready for a suspend; 0: it is not asked",
+    flags: "--suspend-timeout <time>",
+    description: "how long it may get ready for a suspend, e.g. 5s; 0: it is not asked",
     minimum: 0,
+    unit: "seconds",
   },
   { flags: "--metadata <NAME=value>", description: "note for programs; may repeat", repeats: true },
   {
@@ -89,15 +100,22 @@ export function withOptions(config: MachineConfig, options: ConfigOptions): Mach
     ...(image !== undefined && { image }),
     ...merged("guest", config.guest, { memory_mb: memory, cpus }),
     ...merged("env", config.env, pairs("--env", env)),
-    ...merged("restart", config.restart, { policy: restart, max_retries: maxRetries }),
+    ...merged("restart", config.restart, { policy: restart === "never" ? "no" : restart, max_retries: maxRetries }),
     ...merged("stop_config", config.stop_config, { signal: stopSignal, timeout: stopTimeout }),
     ...merged("suspend_config", config.suspend_config, { timeout: suspendTimeout }),
-    ...merged("checks", config.checks, { http: check === undefined ? undefined : { type: "http", path: check } }),
+    ...merged("checks", config.checks, {
+      http: check === undefined ? undefined : { type: "http", path: checkPath(check) },
+    }),
     ...merged("metadata", config.metadata, pairs("--metadata", metadata)),
     ...(schedule !== undefined && { schedule }),
     ...(volume !== undefined && { mounts: volume.map(mountOf) }),
     ...(services !== undefined && { services }),
   };
+}
+
+function checkPath(path: string): string {
+  if (path.startsWith("/")) return path;
+  throw new UsageError(`--check takes a path that begins with /, e.g. /${path || "health"}.`);
 }
 
 function mountOf(text: string): Mount {

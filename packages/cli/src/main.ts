@@ -2,7 +2,7 @@
 import { CommanderError } from "commander";
 import type { Result } from "./command.ts";
 import { Context } from "./context.ts";
-import { EXIT, exitCodeOf, type Failure, failureText, toFailure, UsageError } from "./failure.ts";
+import { EXIT, exitCodeOf, type Failure, failureText, toFailure } from "./failure.ts";
 import { buildProgram } from "./program.ts";
 import { NOUNS } from "./registry.ts";
 import { style } from "./terminal.ts";
@@ -25,8 +25,11 @@ async function main(args: string[]): Promise<number> {
   const json = args.slice(0, end === -1 ? args.length : end).includes("--json");
   let code: number = EXIT.ok;
   const program = buildProgram(NOUNS, HIBERNAUT_VERSION, async (command, given, options, globals) => {
-    code = report(await command.run(new Context(globals), given, options), json);
+    const afterDashes = end === -1 ? undefined : args.length - end - 1;
+    code = report(await command.run(new Context({ ...globals, afterDashes }), given, options), json);
   });
+  // Elsewhere -v is short for something else.
+  if (args.length === 1 && args[0] === "-v") args[0] = "--version";
   if (args.length === 0) {
     program.outputHelp({ error: false });
     return EXIT.ok;
@@ -37,7 +40,7 @@ async function main(args: string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return EXIT.ok;
-      return error.code === "commander.help" ? EXIT.usage : fail(toFailure(usageError(error)), json);
+      return EXIT.usage;
     }
     return fail(toFailure(error), json);
   }
@@ -58,13 +61,6 @@ function fail(failure: Failure, json: boolean): number {
 }
 
 function complain(failure: Failure): void {
+  if (failure.error === "interrupted") return;
   process.stderr.write(`${style("red", "Error:", process.stderr)} ${failureText(failure)}\n`);
-}
-
-/** The parser's words (`error: unknown command 'x'`, a newline, `(Did you mean y?)`) as sentences. */
-function usageError({ message }: CommanderError): UsageError {
-  const [what = "", ...hints] = message.replace(/^error: /, "").split("\n");
-  const hint = hints.map((line) => line.replace(/^\((.*)\)$/, "$1")).join(" ");
-  const sentence = what.charAt(0).toUpperCase() + what.slice(1);
-  return new UsageError(`${sentence}${/[.!?]$/.test(sentence) ? "" : "."} ${hint || "See `hibernaut --help`."}`);
 }

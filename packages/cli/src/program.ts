@@ -1,7 +1,9 @@
 /** Turns the commands into a parser. */
 import { Argument, InvalidArgumentError, Command as Parser, Option as ParserOption } from "commander";
 import type { Command, Noun, Option } from "./command.ts";
+import { explain, pathOf, unknownCommand } from "./usage-errors.ts";
 import type { GlobalOptions } from "./context.ts";
+import { acceptedForms, type Quantity, readQuantity } from "./quantity.ts";
 
 /** Called with what the user asked for. */
 export type Execute = (command: Command, args: string[], options: object, globals: GlobalOptions) => Promise<void>;
@@ -10,18 +12,55 @@ export type Execute = (command: Command, args: string[], options: object, global
 export function buildProgram(nouns: readonly Noun[], version: string, execute: Execute): Parser {
   const program = new Parser("hibernaut")
     .description("Machines that sleep: apps in virtual machines that suspend to disk and resume in milliseconds.")
-    .version(version, "--version", "show the version")
+    .version(version, "-V, --version", "show the version")
     .helpOption("-h, --help", "show this")
-    .helpCommand(false)
+    .showSuggestionAfterError(false)
+    .configureHelp({ commandUsage: (command) => `${pathOf(command)} ${command.usage()}`, subcommandTerm: termOf })
     .addHelpText("after", ROOT_HELP);
   for (const noun of nouns) {
     const parent = noun.name === "" ? program : program.command(noun.name).description(noun.summary);
     if (parent !== program)
-      parent.helpCommand(false).helpOption("-h, --help", "show this").addHelpText("after", nounHelp(noun));
+      parent
+        .aliases(noun.aliases ?? [])
+        .helpOption("-h, --help", "show this")
+        .addHelpText("after", nounHelp(noun));
     for (const command of noun.commands) addCommand(parent, command, execute);
+    addHelpCommand(parent);
   }
-  for (const parser of everyParser(program)) parser.exitOverride().configureOutput({ outputError: () => {} });
+  program.command("version", { hidden: true }).action(() => void program.parse(["--version"], { from: "user" }));
+  for (const parser of everyParser(program))
+    parser.configureOutput({ outputError: () => {} }).exitOverride((error) => {
+      // Help and version end this way too.
+      throw error.exitCode === 0 || error.code === "commander.help" ? error : explain(error, parser);
+    });
   return program;
+}
+
+/** `help`, `help machine`, `machine help status`: the same as `--help` at the end. */
+function addHelpCommand(parent: Parser): void {
+  parent.helpCommand(false);
+  parent
+    .command("help", { hidden: true })
+    .argument("[command...]")
+    .action((words: string[]) => {
+      let parser = parent;
+      for (const word of words) {
+        const next = parser.commands.find((command) => [command.name(), ...command.aliases()].includes(word));
+        if (next === undefined) throw unknownCommand(word, parser);
+        parser = next;
+      }
+      parser.outputHelp();
+    });
+}
+
+/** As a command stands in the list of help: other words for nouns are for fingers only. */
+function termOf(command: Parser): string {
+  const [alias] = command.commands.length > 0 ? [] : command.aliases();
+  const words = command.registeredArguments.map((argument) => {
+    const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+    return argument.required ? ` <${name}>` : ` [${name}]`;
+  });
+  return `${command.name()}${alias === undefined ? "" : `|${alias}`}${words.join("")}`;
 }
 
 const ROOT_HELP = `
@@ -33,8 +72,11 @@ Examples:
   $ hibernaut deploy
 
 Every command has --help with examples, and --json for scripts.
+start, stop, suspend, restart, destroy, exec and console are short for the commands of \`hibernaut machine\`.
+A machine is named by its id, its name, or the beginning of its id; the only machine of an app need not be named.
+Times and sizes may have units: 30s, 5m, 1h; 512mb, 1gb.
 The platform is found by HIBERNAUT_API_URL and HIBERNAUT_API_TOKEN, else by the file that \`serve\` wrote.
-Exit codes: 0 done, 1 failed, 2 wrong usage, 124 timed out.`;
+Exit codes: 0 done, 1 failed, 2 a wrong command line or argument, 124 timed out, 130 interrupted.`;
 
 function nounHelp({ commands }: Noun): string {
   return examplesText(commands.flatMap((command) => command.examples.slice(0, 1)).slice(0, 4));
@@ -46,7 +88,8 @@ function examplesText(examples: readonly string[]): string {
 
 function addCommand(parent: Parser, command: Command, execute: Execute): void {
   const parser = parent
-    .command(command.name)
+    .command(command.name, { hidden: command.hidden ?? false })
+    .aliases(command.aliases ?? [])
     .summary(command.summary)
     .description(command.description ? `${command.summary}. ${command.description}` : `${command.summary}.`)
     .helpOption("-h, --help", "show this")
@@ -61,18 +104,17 @@ function addCommand(parent: Parser, command: Command, execute: Execute): void {
   });
 }
 
-function parserOption({ flags, description, repeats, choices, minimum }: Option): ParserOption {
-  const option = new ParserOption(flags, description);
+function parserOption({ flags, description, repeats, choices, minimum, unit, hidden }: Option): ParserOption {
+  const option = new ParserOption(flags, description).hideHelp(hidden ?? false);
   if (choices) option.choices(choices);
-  if (minimum !== undefined) option.argParser((text) => wholeNumber(text, minimum));
+  if (minimum !== undefined) option.argParser((text) => number(text, { minimum, unit }));
   if (repeats) option.argParser((text, before: string[] | undefined) => [...(before ?? []), text]);
   return option;
 }
 
-function wholeNumber(text: string, minimum: number): number {
-  const value = Number(text);
-  if (!/^\d{1,9}$/.test(text) || value < minimum)
-    throw new InvalidArgumentError(`It takes a whole number of at least ${minimum}.`);
+function number(text: string, quantity: Quantity): number {
+  const value = readQuantity(text, quantity);
+  if (value === undefined) throw new InvalidArgumentError(acceptedForms(quantity));
   return value;
 }
 

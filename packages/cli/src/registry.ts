@@ -1,6 +1,6 @@
 /** All commands there are. */
 
-import type { Noun } from "./command.ts";
+import type { Command, Noun } from "./command.ts";
 import { apps } from "./commands/apps.ts";
 import { config } from "./commands/config.ts";
 import { deployCommands } from "./commands/deploy.ts";
@@ -10,6 +10,7 @@ import { launch } from "./commands/launch.ts";
 import { logs } from "./commands/logs.ts";
 import { hostnames } from "./commands/hostnames.ts";
 import { machine } from "./commands/machine.ts";
+import { overviewCommands } from "./commands/ps.ts";
 import { proxy } from "./commands/proxy.ts";
 import { registry } from "./commands/registry.ts";
 import { scale } from "./commands/scale.ts";
@@ -23,8 +24,21 @@ import { volumes } from "./commands/volumes.ts";
 const platform: Noun = {
   name: "",
   summary: "",
-  commands: [serve, proxy, doctor, launch, ...deployCommands, logs, uninstall],
+  commands: [serve, proxy, doctor, launch, ...overviewCommands, ...deployCommands, logs, uninstall, ...shortcuts()],
 };
+
+/** What people type most about machines, without the noun. */
+function shortcuts(): Command[] {
+  const names = ["start", "stop", "suspend", "restart", "destroy", "exec", "console"];
+  return machine.commands
+    .filter(({ name }) => names.includes(name))
+    .map((command) => ({
+      ...command,
+      aliases: [],
+      hidden: true,
+      examples: command.examples.map((example) => example.replace("hibernaut machine ", "hibernaut ")),
+    }));
+}
 
 /** In the order in which help shows them. */
 export const NOUNS: readonly Noun[] = [

@@ -1,7 +1,10 @@
 /** Reads `NAME=value` words. No message repeats a word: without its `=`, it may be a secret itself. */
 import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
+import { parseEnv } from "node:util";
 import { UsageError } from "./failure.ts";
+
+const FORMS = "A secret is set as NAME=value, NAME=- (standard input) or NAME=@file.";
 
 /**
  * `NAME=-` takes standard input and `NAME=@file` a file, each as UTF-8 without one newline at the end, which editors
@@ -15,7 +18,10 @@ export async function readSecrets(
   let usedStdin = false;
   for (const word of words) {
     const at = word.indexOf("=");
-    if (at < 1) throw new UsageError("A secret is set as NAME=value, NAME=- or NAME=@file. One of these has no name.");
+    if (at < 1)
+      throw new UsageError(
+        `${FORMS} ${at < 0 ? "One of these has no value: there is no = in it." : "One of these has no name."}`,
+      );
     const name = word.slice(0, at);
     if (values.has(name)) throw new UsageError(`${name} is named twice.`);
     const value = word.slice(at + 1);
@@ -30,6 +36,29 @@ export async function readSecrets(
   return { values: Object.fromEntries(values), usedStdin };
 }
 
+/** Where a line of a .env file begins a variable. */
+const ASSIGNMENT = /^\s*(?:export\s+)?[\w.-]+\s*=\s*(.*)$/;
+
+/** The variables of a .env file. Messages name lines, not what they say. */
+export function parseSecrets(text: string): Record<string, string> {
+  let quote: string | undefined;
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    if (quote !== undefined) {
+      if (line.includes(quote)) quote = undefined;
+      continue;
+    }
+    if (/^\s*(?:#.*)?$/.test(line)) continue;
+    const [, value] = ASSIGNMENT.exec(line) ?? [];
+    if (value === undefined) throw new UsageError(`Line ${index + 1} is not NAME=value. Nothing was changed.`);
+    // A value in quotes may go over several lines.
+    const [, opened, rest = ""] = /^(["'`])(.*)$/.exec(value) ?? [];
+    if (opened !== undefined && !rest.includes(opened)) quote = opened;
+  }
+  const values = parseEnv(text) as Record<string, string>;
+  if (Object.keys(values).length > 0) return values;
+  throw new UsageError("Standard input has no NAME=value in it. Nothing was changed.");
+}
+
 async function read(name: string, file: string): Promise<Buffer> {
   try {
     return await readFile(file);
@@ -42,7 +71,7 @@ async function read(name: string, file: string): Promise<Buffer> {
   }
 }
 
-function textOf(name: string, bytes: Buffer): string {
+export function textOf(name: string, bytes: Buffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes).replace(/\r?\n$/, "");
   } catch {

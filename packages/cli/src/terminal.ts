@@ -38,19 +38,56 @@ export async function showProgress<T>(
   }
 }
 
-/** Asks on the terminal; anything but yes is no. */
-export async function confirm(question: string): Promise<boolean> {
-  const { createInterface } = await import("node:readline/promises");
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question(`${question} [y/N] `).finally(() => terminal.close());
-  return /^y(es)?$/i.test(answer.trim());
+/** Narrower cells are never shortened: ids stay whole, because people copy them. */
+const LEAST_CELL = 20;
+const GAP = "  ";
+
+/** Columns as wide as their widest cell; the first row is the head. Wider than `width`, long cells are shortened. */
+export function table(rows: readonly (readonly string[])[], width = widthOf(process.stdout)): string {
+  const widths = fitting(widest(rows), width);
+  const cells = rows.map((row) => row.map((cell, column) => shortened(cell, widths[column] ?? 0)));
+  return columns(cells, widths);
 }
 
-/** Columns as wide as their widest cell; the first row is the head. */
-export function table(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ");
+/** Names and values, one pair a line. Values are never shortened. */
+export function fields(rows: readonly (readonly [string, string])[]): string {
+  return columns(rows, widest(rows));
+}
+
+/** The columns of a terminal; no bound where the stream is none, so that programs read everything. */
+export function widthOf(stream: Pick<NodeJS.WriteStream, "isTTY" | "columns">): number {
+  return stream.isTTY && stream.columns > 0 ? stream.columns : Number.POSITIVE_INFINITY;
+}
+
+function widest(rows: readonly (readonly string[])[]): number[] {
+  return (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+}
+
+/** Takes from the widest column, again and again, until all fit or none may become narrower. */
+function fitting(widths: readonly number[], width: number): number[] {
+  const fit = [...widths];
+  const excess = () => fit.reduce((sum, one) => sum + one, GAP.length * (fit.length - 1)) - width;
+  while (excess() > 0 && Math.max(...fit) > LEAST_CELL) {
+    const column = fit.indexOf(Math.max(...fit));
+    fit[column] = (fit[column] ?? 0) - 1;
+  }
+  return fit;
+}
+
+/** A path keeps its end, which tells it from others; everything else its beginning. */
+function shortened(cell: string, width: number): string {
+  if (cell.length <= width) return cell;
+  return /^[^\s{]*\/\S*$/.test(cell) ? `…${cell.slice(1 - width)}` : `${cell.slice(0, width - 1)}…`;
+}
+
+function columns(rows: readonly (readonly string[])[], widths: readonly number[]): string {
+  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(GAP);
   return rows.map((row) => line(row).trimEnd()).join("\n");
+}
+
+/** What there is to say, a line each. */
+export function lines(...texts: readonly (string | undefined | false)[]): string {
+  return texts.filter((text) => text !== undefined && text !== false && text !== "").join("\n");
 }
 
 /** `12 s ago` */

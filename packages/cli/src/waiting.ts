@@ -26,9 +26,10 @@ const REQUEST_S = 60;
 
 /** The option of a command that only waits. */
 export const WAIT_TIMEOUT: Option = {
-  flags: "--wait-timeout <seconds>",
-  description: `how long to wait (default: ${TIMEOUT_S})`,
+  flags: "--wait-timeout <time>",
+  description: `how long to wait, in seconds, or e.g. 5m (default: ${TIMEOUT_S})`,
   minimum: 1,
+  unit: "seconds",
 };
 /** The options of a command that acts and then waits. */
 export const WAITING: readonly Option[] = [

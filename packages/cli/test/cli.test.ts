@@ -173,6 +173,17 @@ describe("machines", () => {
   });
 });
 
+test("a program that the image lacks is named", async () => {
+  const id = await runMachine();
+  const { code, stderr } = await hibernaut(["machine", "exec", id, "--", "no-such-program", "--version"]);
+  expect({ code, stderr }).toEqual({
+    code: 127,
+    stderr: "no-such-program: the command could not be run: No such file or directory\n",
+  });
+  const whole = await hibernaut(["machine", "exec", id, "--json", "--", "no-such-program"]);
+  expect(JSON.parse(whole.stdout)).toMatchObject({ exit_code: 127, stderr });
+});
+
 describe("no platform", () => {
   test("that answers: what to do", async () => {
     const { code, stderr } = await hibernaut(["apps", "list"], { HIBERNAUT_API_URL: "http://127.0.0.1:1" });
@@ -194,6 +205,6 @@ describe("no platform", () => {
 
 test("serve says in words what it cannot do", async () => {
   const { code, stdout, stderr } = await hibernaut(["serve"], { HIBERNAUT_API_LISTEN: "nonsense" });
-  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toBe("Error: HIBERNAUT_API_LISTEN must be host:port, with port 0 for any free one.\n");
 });

@@ -108,7 +108,7 @@ describe("config show", () => {
   test("needs an image and a file without errors", async () => {
     write("fly.toml", FLY);
     expect(await hibernaut("config", "show")).toMatchObject({
-      code: 1,
+      code: 2,
       stderr: expect.stringContaining("No image is named."),
     });
     write("fly.toml", "app = [");

@@ -4,10 +4,19 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import type { MachineManager } from "../../platform/src/machines/manager.ts";
+import type { Volumes } from "../../platform/src/volumes/index.ts";
 import { startApi, type TestApi } from "../../platform/test/api/helpers.ts";
+import { newWorld, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const PROGRAM = join(ROOT, "packages/cli/bin/hibernaut.js");
+
+/** What a platform with the usual settings says of its proxy. */
+const PROXY = {
+  url: () => "http://127.0.0.1:8080",
+  urlsOf: (app: string) => [`http://${app}.localhost:8080/`],
+};
 
 interface Ended {
   code: number;
@@ -26,11 +35,53 @@ export interface TestCli {
 
 /** Builds the command line when it is not current, and starts an API that has an app `shop`. */
 export async function startCli(): Promise<TestCli> {
+  await build();
+  const server = await startApi({ proxy: PROXY });
+  server.machines.createApp("shop");
+  return cliOf(server);
+}
+
+/** The command line with the real machines and volumes behind the API; only the hypervisor is a double. */
+export interface WorldCli extends TestCli {
+  world: World;
+  manager: MachineManager;
+  volumes: Volumes;
+}
+
+/** The same with real machines and volumes behind the API, on a fake host. */
+export async function startWorldCli(): Promise<WorldCli> {
+  await build();
+  const world = await newWorld();
+  let volumes: Volumes | undefined;
+  const manager = await startPlatform(world, {
+    wrap: (deps) => {
+      volumes = deps.volumes as Volumes;
+      return deps;
+    },
+  });
+  if (volumes === undefined) throw new Error("the platform has no volumes");
+  manager.createApp("shop");
+  const cli = cliOf(await startApi({ machines: manager, volumes, proxy: PROXY }));
+  return {
+    ...cli,
+    world,
+    manager,
+    volumes,
+    async close() {
+      await cli.close();
+      await manager.close();
+      await world.dispose();
+    },
+  };
+}
+
+async function build(): Promise<void> {
   await promisify(execFile)(process.execPath, [join(ROOT, "scripts/build.mjs")]);
+}
+
+function cliOf(server: TestApi): TestCli {
   // Empty, so that no file of the user's is in the way.
   const folder = mkdtempSync(join(tmpdir(), "hibernaut-cli-"));
-  const server = await startApi();
-  server.machines.createApp("shop");
 
   function hibernaut(args: string[], environment: Record<string, string> = {}): Promise<Ended> {
     const env = {

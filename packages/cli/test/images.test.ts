@@ -50,7 +50,7 @@ test("an image that is missing or damaged says so, before a machine is made of i
     stderr: expect.stringContaining("Error: There is no image missing."),
   });
   expect(await cli.hibernaut(["machine", "run", "damaged"])).toMatchObject({
-    code: 1,
+    code: 2,
     stderr: expect.stringContaining("Error: The image is damaged. Push it again."),
   });
   expect(cli.server.machines.machines.size).toBe(0);

@@ -46,7 +46,7 @@ test("lines are chosen by machine, stream, time and count", async () => {
 
 test("what is wrong is said, as text and as JSON", async () => {
   expect(await cli.hibernaut(["logs", "--since", "soon"])).toMatchObject({
-    code: 1,
+    code: 2,
     stdout: "",
     stderr: expect.stringMatching(/^Error: `since` must be a time such as/),
   });

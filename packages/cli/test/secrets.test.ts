@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { readSecrets } from "../src/secret-arguments.ts";
+import { parseSecrets, readSecrets } from "../src/secret-arguments.ts";
 import { startCli, type TestCli } from "./helpers.ts";
 
 // Each test starts several processes, and the host may be busy.
@@ -124,5 +124,41 @@ describe("words", () => {
     await expect(readSecrets(["A=-"], Readable.from([Buffer.from([0xff, 0xfe])]))).rejects.toMatchObject({
       code: "usage",
     });
+  });
+});
+
+describe("a .env file", () => {
+  test("sets all that is in it, and leaves the rest", async () => {
+    await hibernaut(["secrets", "set", "OLD=1"]);
+    const child = spawn(process.execPath, [join(import.meta.dirname, "../bin/hibernaut.js"), "secrets", "import"], {
+      env: {
+        ...process.env,
+        HIBERNAUT_API_URL: cli.server.url,
+        HIBERNAUT_API_TOKEN: cli.server.token,
+        HIBERNAUT_APP: "shop",
+      },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    const ended = once(child, "exit");
+    child.stdin.end("# of the shop\nDB_URL='postgres://a:b@c/d'\n\nexport KEY=x=y\n");
+    expect(await text(child.stdout)).toBe("Set: DB_URL, KEY.\n");
+    expect(await ended).toEqual([0, null]);
+    expect(await names()).toEqual(expect.arrayContaining(["DB_URL", "KEY", "OLD"]));
+  });
+
+  test("may have quotes, comments and values of several lines", () => {
+    expect(parseSecrets("A=\"one\ntwo\"\n  # none\nexport B= b \r\nC='#c'\n")).toEqual({
+      A: "one\ntwo",
+      B: "b",
+      C: "#c",
+    });
+  });
+
+  test.each([
+    [`A=1\n${VALUE}\n`, "Line 2 is not NAME=value."],
+    ["\n# nothing\n", "has no NAME=value in it"],
+  ])("that is none is refused, and not repeated: %#", (content, message) => {
+    expect(() => parseSecrets(content)).toThrow(message);
+    expect(() => parseSecrets(content)).not.toThrow(VALUE);
   });
 });

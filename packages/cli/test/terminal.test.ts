@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
-import { ago, megabytes, showProgress, style, table } from "../src/terminal.ts";
+import { ago, fields, megabytes, showProgress, style, table, widthOf } from "../src/terminal.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -44,6 +44,29 @@ test("a table is as wide as its cells", () => {
       ["4", "bcd"],
     ]),
   ).toBe("ID   NAME\n123  a\n4    bcd");
+});
+
+test("a table fits a terminal: paths keep their ends, texts their beginnings, ids are whole", () => {
+  const rows = [
+    ["ID", "IMAGE", "DESCRIPTION"],
+    [
+      "vol_0123456789abcdef",
+      "oci:/srv/images/of/mine/counter:latest",
+      "machine 1 did not come up in 120 seconds, because",
+    ],
+  ];
+  const narrow = table(rows, 80);
+  const [, line = ""] = narrow.split("\n");
+  expect(line).toHaveLength(80);
+  expect(line).toMatch(/^vol_0123456789abcdef  ….*\/counter:latest  machine 1 did not come .*…$/);
+  // Where it cannot fit, ids still do not suffer.
+  expect(table(rows, 10)).toContain("vol_0123456789abcdef  …mine/counter:latest  machine 1 did not c…");
+  expect(table(rows, Number.POSITIVE_INFINITY)).toContain("in 120 seconds, because");
+  expect(table([["AT"], ['{"by":"proxy","path":"/a/b"}']], 20)).toContain('{"by":"proxy","path…');
+  expect(widthOf({ isTTY: true, columns: 80 })).toBe(80);
+  expect(widthOf({ isTTY: false, columns: 80 })).toBe(Number.POSITIVE_INFINITY);
+  expect(widthOf({ isTTY: true, columns: 0 })).toBe(Number.POSITIVE_INFINITY);
+  expect(fields([["reason", "x".repeat(300)]])).toBe(`reason  ${"x".repeat(300)}`);
 });
 
 test("times and sizes are for people", () => {

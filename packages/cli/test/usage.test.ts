@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { NOUNS } from "../src/registry.ts";
+import { closest } from "../src/suggest.ts";
 import { startCli, type TestCli } from "./helpers.ts";
 
 let cli: TestCli;
@@ -14,6 +15,8 @@ beforeAll(async () => {
   ({ hibernaut, json } = cli);
 }, 60_000);
 afterAll(() => cli.close());
+
+const hibernaut1 = (args: string[]) => hibernaut(args);
 
 describe("help", () => {
   const all = NOUNS.flatMap(({ name, commands }) =>
@@ -34,7 +37,27 @@ describe("help", () => {
       expect(code).toBe(0);
       expect(stdout).toContain("Examples:\n  $ hibernaut");
     }
-    expect(await hibernaut(["--version"])).toMatchObject({ code: 0, stdout: "0.1.0\n" });
+    for (const args of [["--version"], ["-V"], ["-v"], ["version"]])
+      expect(await hibernaut(args)).toMatchObject({ code: 0, stdout: "0.1.0\n" });
+  });
+
+  test("is also what help shows, before or after a noun", async () => {
+    const [status, machine, root] = await Promise.all(
+      [["machine", "status", "--help"], ["machine", "--help"], ["--help"]].map(hibernaut1),
+    );
+    expect(await hibernaut(["help", "machine", "status"])).toEqual(status);
+    expect(await hibernaut(["machine", "help", "status"])).toEqual(status);
+    expect(await hibernaut(["help", "machines"])).toEqual(machine);
+    expect(await hibernaut(["help"])).toEqual(root);
+    expect(await hibernaut(["help", "machine", "stauts"])).toMatchObject({
+      code: 2,
+      stderr: "Error: Unknown command 'stauts'. Did you mean status?\n",
+    });
+  });
+
+  test("shows every option that is not short for another", async () => {
+    expect((await hibernaut(["machine", "list", "--help"])).stdout).toMatch(/-q, --quiet/);
+    expect((await hibernaut(["logs", "--help"])).stdout).not.toContain("--tail");
   });
 });
 
@@ -50,16 +73,37 @@ describe("wrong usage ends with 2", () => {
     [["machin"], "Error: Unknown command 'machin'. Did you mean machine?\n"],
     [["machine", "suspendd", "x"], "Error: Unknown command 'suspendd'. Did you mean suspend?\n"],
     [["machine", "list", "--jsno"], "Error: Unknown option '--jsno'. Did you mean --json?\n"],
-    [["machine", "start"], "Error: Missing required argument 'id'. See `hibernaut --help`.\n"],
+    [["machine", "destroy"], "Error: Missing required argument 'id'. See `hibernaut machine destroy --help`.\n"],
+    [["destroy"], "Error: Missing required argument 'id'. See `hibernaut destroy --help`.\n"],
+    [["nosuch"], "Error: Unknown command 'nosuch'. See `hibernaut --help`.\n"],
+    [["machine", "nosuch"], "Error: Unknown command 'nosuch'. See `hibernaut machine --help`.\n"],
+    [["volumes", "list", "--colour"], "Error: Unknown option '--colour'. See `hibernaut volumes list --help`.\n"],
+    [["machine", "start", "--wait-timeout"], /argument missing\. See `hibernaut machine start --help`\.\n$/],
+    [["open"], /^Error: Unknown command 'open'\. The address of an app is printed by/],
+    [["ssh", "console"], /^Error: Unknown command 'ssh'\. A shell in a machine: hibernaut console/],
+    [["auth", "login"], /^Error: Unknown command 'auth'\. For images: hibernaut registry login/],
+    [["rollback"], /hibernaut deploy --image <reference>/],
+    [["scale", "vm", "shared"], /^Error: Unknown command 'vm'\. Memory: hibernaut scale memory/],
     [
       ["machine", "run", "x", "--memory", "lots"],
-      /^Error: .*'lots' is invalid.* It takes a whole number of at least 1\./,
+      /^Error: .*'lots' is invalid.* It takes a size of at least 1 MB, in whole MB: 512, 512mb or 1gb\./,
     ],
     [
       ["machine", "run", "x", "--autostop", "sleep"],
       /^Error: .*'sleep' is invalid. Allowed choices are suspend, stop, off\./,
     ],
     [["machine", "run"], /^Error: No image is named\./],
+    [["machine", "start", "x", "--wait-timeout", "soon"], /It takes a time of at least 1 second, .*5m/],
+    [["machine", "run", "x", "--restart", "sometimes"], /Allowed choices are never, on-failure, always, no\./],
+    [["machine", "run", "x", "--check", "health"], "Error: --check takes a path that begins with /, e.g. /health.\n"],
+    [
+      ["machine", "console"],
+      /^Error: A shell needs a terminal, and this is none\. Run one command: hibernaut machine exec/,
+    ],
+    [["machine", "exec", "-t", "--", "sh"], /^Error: --tty needs a terminal/],
+    [["scale", "memory", "much"], /^Error: `much` is not valid\. It takes a size of at least 1 MB/],
+    [["secrets", "set", "FOO"], /One of these has no value: there is no = in it\.\n$/],
+    [["secrets", "set", "=FOO"], /One of these has no name\.\n$/],
     [["machine", "run", "x", "-e", "A"], "Error: --env takes NAME=value, not `A`.\n"],
     [["machine", "update", "x"], /^Error: Nothing is to be changed\./],
     [["machine", "wait", "x", "--state", "asleep"], /^Error: --state knows no `asleep`\./],
@@ -92,4 +136,85 @@ describe("wrong usage ends with 2", () => {
       document: { error: "usage", message: expect.stringContaining("start") },
     });
   });
+});
+
+describe("what other words do", () => {
+  test.each([
+    [
+      ["machines", "ls"],
+      ["machine", "list"],
+    ],
+    [
+      ["app", "ls"],
+      ["apps", "list"],
+    ],
+    [
+      ["volume", "ls"],
+      ["volumes", "list"],
+    ],
+    [
+      ["secret", "ls"],
+      ["secrets", "list"],
+    ],
+    [["ls"], ["ps"]],
+    [
+      ["machine", "rm", "nosuch"],
+      ["machine", "destroy", "nosuch"],
+    ],
+    [
+      ["destroy", "nosuch"],
+      ["machine", "destroy", "nosuch"],
+    ],
+    [
+      ["restart", "nosuch"],
+      ["machine", "restart", "nosuch"],
+    ],
+    [
+      ["exec", "nosuch", "--", "ls"],
+      ["machine", "exec", "nosuch", "--", "ls"],
+    ],
+    [
+      ["logs", "--tail", "3"],
+      ["logs", "-n", "3"],
+    ],
+    [
+      ["secrets", "rm", "NOSUCH"],
+      ["secrets", "unset", "NOSUCH"],
+    ],
+    [
+      ["hostnames", "rm", "no.such"],
+      ["hostnames", "remove", "no.such"],
+    ],
+  ])("%j is %j", async (short, long) => {
+    const { code, stdout, stderr } = await hibernaut(long);
+    expect(await hibernaut(short)).toEqual({ code, stdout, stderr });
+  });
+
+  test("--restart never is the app file's word", async () => {
+    const { document } = await json(["machine", "create", "x", "--restart", "never", "--stop-timeout", "1m"]);
+    expect(document.config).toMatchObject({ restart: { policy: "no" }, stop_config: { timeout: 60 } });
+  });
+});
+
+describe("a suggestion is given where the spelling is close, and nowhere else", () => {
+  const words = NOUNS.flatMap(({ name, commands }) => (name === "" ? commands.map((one) => one.name) : [name]));
+
+  test.each([
+    ["machin", "machine"],
+    ["mahcine", "machine"],
+    ["delpoy", "deploy"],
+    ["volums", "volumes"],
+    ["log", "logs"],
+    ["open", undefined],
+    ["auth", undefined],
+    ["ssh", undefined],
+    ["vm", undefined],
+    ["", undefined],
+  ])("%s: %s", (word, expected) => expect(closest(word, words)).toBe(expected));
+});
+
+test("what the platform refuses in an argument ends with 2 as well", async () => {
+  expect(await hibernaut(["apps", "create", "Not A Name"])).toMatchObject({ code: 2, stdout: "" });
+  expect(await hibernaut(["logs", "--since", "soon"])).toMatchObject({ code: 2 });
+  expect(await hibernaut(["apps", "destroy", "nosuch"])).toMatchObject({ code: 1 });
 });

@@ -22,7 +22,9 @@ test("volumes are made, listed, shown, extended and destroyed", async () => {
   const { document: volume } = await json(["volumes", "create", "data", "--size", "2", "--snapshot-retention", "9"]);
   expect(volume).toMatchObject({ name: "data", size_gb: 2, snapshot_retention: 9 });
   const list = await hibernaut(["volumes", "list"]);
-  expect(list.stdout).toMatch(/^ID +NAME +SIZE +MACHINE +STATE +CREATED\nvol_\w+ +data +2 GB +- +created +.* ago\n$/);
+  expect(list.stdout).toMatch(
+    /^ID +NAME +SIZE +USED +MACHINE +STATE +CREATED\nvol_\w+ +data +2 GB +[\d.]+ MB +- +created +.* ago\n$/,
+  );
   expect((await hibernaut(["volumes", "show", volume.id])).stdout).toMatch(/^snapshots kept +9 d$/m);
   const extended = await hibernaut(["volumes", "extend", volume.id, "--size", "3"]);
   expect(extended).toMatchObject({ code: 0, stdout: `Volume ${volume.id} has 3 GB.\n` });

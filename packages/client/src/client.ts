@@ -218,6 +218,11 @@ export class HibernautClient {
     return this.#send({ ...options, method: "DELETE", path, query: dryRunQuery(dryRun) });
   }
 
+  /** Of all apps. */
+  listAllMachines(options?: CallOptions): Promise<Machine[]> {
+    return this.#send({ ...options, method: "GET", path: ["v1", "machines"] });
+  }
+
   listMachines(app: string, options?: CallOptions): Promise<Machine[]> {
     return this.#send({ ...options, method: "GET", path: machines(app) });
   }

@@ -91,6 +91,8 @@ export interface Volume {
   name: string;
   state: "creating" | "created" | "destroying";
   size_gb: number;
+  /** What it takes on the disk; it grows with what was written. */
+  used_bytes: number;
   region: string;
   encrypted: false;
   /** The one machine that has it. */
@@ -202,6 +204,8 @@ export interface App {
   name: string;
   created_at: string;
   machine_count: number;
+  /** Where the proxy answers for it, as far as the platform knows for sure. */
+  urls: string[];
 }
 
 /** What was deployed to an app. */
@@ -260,6 +264,8 @@ export interface Health {
   hypervisor_version: string;
   accelerator: string;
   accelerator_reason: string;
+  /** Where the proxy listens; null when proxies run in processes of their own. */
+  proxy_url: string | null;
   guest_bundle: string;
   /** How machines are connected (`bridge` or `user`), and why so. */
   network: { mode: string; reason: string };

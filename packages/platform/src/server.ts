@@ -161,6 +161,7 @@ async function runLocked(
     registries: logins,
     tokens: store.tokens,
     platform: info,
+    proxy: { url: () => proxySide?.url, urlsOf: (app) => proxySide?.urlsOf(app) ?? [] },
     check: () => store.check(),
     logger: log,
     registry,

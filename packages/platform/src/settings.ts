@@ -7,6 +7,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { HibernautError } from "./errors.ts";
 import { isPrivate, parseSubnet } from "./ipv4.ts";
+import { parseMegabytes, parseSeconds } from "./quantities.ts";
 
 export interface Listen {
   host: string;
@@ -101,6 +102,13 @@ const SUFFIX = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/;
 /** A host as references name it, with its port. */
 const REGISTRY = /^[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\d{1,5})?$/;
 
+/** What a plain number counts in settings that are times. */
+const DURATIONS = {
+  ms: { seconds: 0.001, name: "milliseconds", examples: "500ms, 5s or 1m" },
+  s: { seconds: 1, name: "seconds", examples: "30s, 5m or 1h" },
+  h: { seconds: 3600, name: "hours", examples: "12h or 48h" },
+} as const;
+
 const bundled = join(import.meta.dirname, "../../guest/.build/bundle");
 
 const SETTINGS: { [K in keyof Settings]: Setting<Settings[K]> } = {
@@ -120,42 +128,54 @@ const SETTINGS: { [K in keyof Settings]: Setting<Settings[K]> } = {
     fallback: () => [],
     parse: list(/^[0-9a-fA-F.:]+(?:\/\d{1,3})?$/, "addresses or networks such as 10.0.0.0/8"),
   },
-  proxyHoldTimeoutMs: { env: "HIBERNAUT_PROXY_HOLD_TIMEOUT_MS", fallback: () => 60_000, parse: integer(100, 600_000) },
+  proxyHoldTimeoutMs: {
+    env: "HIBERNAUT_PROXY_HOLD_TIMEOUT_MS",
+    fallback: () => 60_000,
+    parse: duration("ms", 100, 600_000),
+  },
   proxyMaxHeld: { env: "HIBERNAUT_PROXY_MAX_HELD", fallback: () => 10_000, parse: integer(1, 1_000_000) },
   proxyConnectTimeoutMs: {
     env: "HIBERNAUT_PROXY_CONNECT_TIMEOUT_MS",
     fallback: () => 10_000,
-    parse: integer(10, 600_000),
+    parse: duration("ms", 10, 600_000),
   },
-  drainTimeoutMs: { env: "HIBERNAUT_DRAIN_TIMEOUT_MS", fallback: () => 5_000, parse: integer(0, 600_000) },
+  drainTimeoutMs: { env: "HIBERNAUT_DRAIN_TIMEOUT_MS", fallback: () => 5_000, parse: duration("ms", 0, 600_000) },
   proxyMetricsListen: { env: "HIBERNAUT_PROXY_METRICS_LISTEN", fallback: () => undefined, parse: listen },
   region: {
     env: "HIBERNAUT_REGION",
     fallback: () => "local",
     parse: matching(/^[a-z0-9-]{1,32}$/, "1 to 32 of a-z, 0-9 and -"),
   },
-  idleCheckIntervalS: { env: "HIBERNAUT_IDLE_CHECK_INTERVAL", fallback: () => 60, parse: integer(1, 3600) },
-  suspendMaxMemoryMb: { env: "HIBERNAUT_SUSPEND_MAX_MEMORY_MB", fallback: () => 2048, parse: integer(128, 1_048_576) },
-  layerSizeMb: { env: "HIBERNAUT_LAYER_SIZE_MB", fallback: () => 8192, parse: integer(64, 1_048_576) },
+  idleCheckIntervalS: { env: "HIBERNAUT_IDLE_CHECK_INTERVAL", fallback: () => 60, parse: duration("s", 1, 3600) },
+  suspendMaxMemoryMb: {
+    env: "HIBERNAUT_SUSPEND_MAX_MEMORY_MB",
+    fallback: () => 2048,
+    parse: megabytes(128, 1_048_576),
+  },
+  layerSizeMb: { env: "HIBERNAUT_LAYER_SIZE_MB", fallback: () => 8192, parse: megabytes(64, 1_048_576) },
   accelerator: { env: "HIBERNAUT_ACCELERATOR", fallback: () => "auto", parse: oneOf("auto", "kvm", "tcg") },
   network: { env: "HIBERNAUT_NETWORK", fallback: () => "auto", parse: oneOf("auto", "bridge", "user") },
   networkSubnet: { env: "HIBERNAUT_NETWORK_SUBNET", fallback: () => "auto", parse: subnet },
   qemu: { env: "HIBERNAUT_QEMU", fallback: () => "qemu-system-x86_64", parse: (text) => text },
   guestBundle: { env: "HIBERNAUT_GUEST_BUNDLE", fallback: () => bundled, parse: path },
-  bootTimeoutMs: { env: "HIBERNAUT_BOOT_TIMEOUT_MS", fallback: () => 60_000, parse: integer(1000, 600_000) },
-  readyTimeoutMs: { env: "HIBERNAUT_READY_TIMEOUT_MS", fallback: () => 30_000, parse: integer(0, 600_000) },
-  resumeTimeoutMs: { env: "HIBERNAUT_RESUME_TIMEOUT_MS", fallback: () => 15_000, parse: integer(500, 600_000) },
-  suspendTimeoutMs: { env: "HIBERNAUT_SUSPEND_TIMEOUT_MS", fallback: () => 60_000, parse: integer(1000, 600_000) },
-  hookTimeoutMs: { env: "HIBERNAUT_HOOK_TIMEOUT_MS", fallback: () => 5_000, parse: integer(100, 60_000) },
-  keepAwakeMaxS: { env: "HIBERNAUT_KEEPALIVE_MAX_TTL", fallback: () => 3600, parse: integer(1, 604_800) },
+  bootTimeoutMs: { env: "HIBERNAUT_BOOT_TIMEOUT_MS", fallback: () => 60_000, parse: duration("ms", 1000, 600_000) },
+  readyTimeoutMs: { env: "HIBERNAUT_READY_TIMEOUT_MS", fallback: () => 30_000, parse: duration("ms", 0, 600_000) },
+  resumeTimeoutMs: { env: "HIBERNAUT_RESUME_TIMEOUT_MS", fallback: () => 15_000, parse: duration("ms", 500, 600_000) },
+  suspendTimeoutMs: {
+    env: "HIBERNAUT_SUSPEND_TIMEOUT_MS",
+    fallback: () => 60_000,
+    parse: duration("ms", 1000, 600_000),
+  },
+  hookTimeoutMs: { env: "HIBERNAUT_HOOK_TIMEOUT_MS", fallback: () => 5_000, parse: duration("ms", 100, 60_000) },
+  keepAwakeMaxS: { env: "HIBERNAUT_KEEPALIVE_MAX_TTL", fallback: () => 3600, parse: duration("s", 1, 604_800) },
   insecureRegistries: {
     env: "HIBERNAUT_INSECURE_REGISTRIES",
     fallback: () => [],
     parse: list(REGISTRY, "names of registries such as registry.lan:5000"),
   },
-  layerCacheMb: { env: "HIBERNAUT_LAYER_CACHE_MB", fallback: () => 2048, parse: integer(0, 1_048_576) },
-  imageKeepH: { env: "HIBERNAUT_IMAGE_KEEP_HOURS", fallback: () => 24, parse: integer(0, 8760) },
-  logMaxMb: { env: "HIBERNAUT_LOG_MAX_MB", fallback: () => 16, parse: integer(1, 10_240) },
+  layerCacheMb: { env: "HIBERNAUT_LAYER_CACHE_MB", fallback: () => 2048, parse: megabytes(0, 1_048_576) },
+  imageKeepH: { env: "HIBERNAUT_IMAGE_KEEP_HOURS", fallback: () => 24, parse: duration("h", 0, 8760) },
+  logMaxMb: { env: "HIBERNAUT_LOG_MAX_MB", fallback: () => 16, parse: megabytes(1, 10_240) },
   logLevel: {
     env: "HIBERNAUT_LOG_LEVEL",
     fallback: () => "info",
@@ -242,12 +262,43 @@ function subnet(text: string, name: string): string {
 }
 
 function integer(minimum: number, maximum: number): Parse<number> {
+  const wanted = `a whole number from ${minimum} to ${maximum}`;
+  return whole(minimum, maximum, { wanted, read: (text) => (/^\d+$/.test(text) ? Number(text) : undefined) });
+}
+
+/** A number counts `unit`; a time with a unit of its own must be whole in it. */
+function duration(unit: keyof typeof DURATIONS, minimum: number, maximum: number): Parse<number> {
+  const { seconds, name, examples } = DURATIONS[unit];
+  const wanted = `a time of ${minimum} to ${maximum} ${name}, as a whole number of them or with a unit: ${examples}`;
+  const read = (text: string) => {
+    if (/^\d+$/.test(text)) return Number(text);
+    const found = parseSeconds(text, "s");
+    return /[a-z]/.test(text) && found !== undefined ? rounded(found / seconds) : undefined;
+  };
+  return whole(minimum, maximum, { wanted, read });
+}
+
+/** A number counts MB. */
+function megabytes(minimum: number, maximum: number): Parse<number> {
+  const wanted = `a size of ${minimum} to ${maximum} MB, as a whole number of them or with a unit: 512mb or 2gb`;
+  return whole(minimum, maximum, { wanted, read: (text) => parseMegabytes(text, "m") });
+}
+
+function whole(
+  minimum: number,
+  maximum: number,
+  { wanted, read }: { wanted: string; read(text: string): number | undefined },
+): Parse<number> {
   return (text, name) => {
-    const value = Number(text);
-    if (!/^\d+$/.test(text) || value < minimum || value > maximum)
-      throw bad(name, `a whole number from ${minimum} to ${maximum}`);
+    const value = read(text);
+    if (value === undefined || !Number.isInteger(value) || value < minimum || value > maximum) throw bad(name, wanted);
     return value;
   };
+}
+
+/** Without the dust of binary fractions. */
+function rounded(value: number): number {
+  return Math.round(value * 1e6) / 1e6;
 }
 
 /** Comma separated, blanks around the commas. */

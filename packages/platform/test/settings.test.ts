@@ -25,13 +25,37 @@ describe("settings", () => {
     ["HIBERNAUT_API_LISTEN", "localhost:70000", "host:port"],
     ["HIBERNAUT_DATA_DIR", "data", "an absolute path"],
     ["HIBERNAUT_ACCELERATOR", "hvf", "one of auto, kvm, tcg"],
-    ["HIBERNAUT_IDLE_CHECK_INTERVAL", "0", "a whole number from 1 to 3600"],
-    ["HIBERNAUT_SUSPEND_MAX_MEMORY_MB", "2e3", "a whole number"],
+    [
+      "HIBERNAUT_IDLE_CHECK_INTERVAL",
+      "0",
+      "a time of 1 to 3600 seconds, as a whole number of them or with a unit: 30s",
+    ],
+    ["HIBERNAUT_PROXY_MAX_HELD", "10k", "a whole number from 1 to"],
+    ["HIBERNAUT_HOOK_TIMEOUT_MS", "2m", "a time of 100 to 60000 milliseconds"],
+    ["HIBERNAUT_IDLE_CHECK_INTERVAL", "1500ms", "a time of 1 to 3600 seconds"],
+    ["HIBERNAUT_SUSPEND_MAX_MEMORY_MB", "2e3", "a size of 128 to 1048576 MB, .*512mb or 2gb"],
+    ["HIBERNAUT_SUSPEND_MAX_MEMORY_MB", "1025kb", "a size of"],
     ["HIBERNAUT_REGION", "Not a region", "1 to 32 of"],
   ])("%s=%s names itself and says what it would accept", (name, value, wanted) => {
     const read = () => readSettings({ ...NOWHERE, [name]: value });
     expect(read).toThrowError(expect.objectContaining({ code: "invalid_argument", details: { setting: name } }));
     expect(read).toThrowError(new RegExp(`^${name} must be .*${wanted}`));
+  });
+
+  test.each([
+    ["HIBERNAUT_DRAIN_TIMEOUT_MS", "2500", { drainTimeoutMs: 2500 }],
+    ["HIBERNAUT_DRAIN_TIMEOUT_MS", "2500ms", { drainTimeoutMs: 2500 }],
+    ["HIBERNAUT_DRAIN_TIMEOUT_MS", "5m", { drainTimeoutMs: 300_000 }],
+    ["HIBERNAUT_BOOT_TIMEOUT_MS", "1m30s", { bootTimeoutMs: 90_000 }],
+    ["HIBERNAUT_KEEPALIVE_MAX_TTL", "2h", { keepAwakeMaxS: 7200 }],
+    ["HIBERNAUT_IMAGE_KEEP_HOURS", "48h", { imageKeepH: 48 }],
+    ["HIBERNAUT_IMAGE_KEEP_HOURS", "90m", undefined],
+    ["HIBERNAUT_LAYER_SIZE_MB", "2gb", { layerSizeMb: 2048 }],
+    ["HIBERNAUT_LOG_MAX_MB", "32 MB", { logMaxMb: 32 }],
+  ])("%s=%s is read with its unit, and a plain number counts that of the name", (name, value, expected) => {
+    const read = () => readSettings({ ...NOWHERE, [name]: value });
+    if (expected === undefined) expect(read).toThrow(name);
+    else expect(read()).toMatchObject(expected);
   });
 
   test("a file that is not an object of settings is named", async () => {

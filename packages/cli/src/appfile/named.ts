@@ -30,7 +30,7 @@ export function refusal(name: string, errors: number, warnings: number): CliErro
     errors > 0
       ? `${name} has ${count(errors, "error")}. Correct the lines above.`
       : `${name} has ${count(warnings, "warning")}, and --strict allows none. Remove these keys, or leave --strict out.`;
-  return new CliError("invalid_argument", message);
+  return new CliError("failed_precondition", message);
 }
 
 /** `1 error`, `2 errors` */

@@ -3,7 +3,8 @@ import type { HibernautClient } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import { toFailure } from "../failure.ts";
 import { pull } from "../pulling.ts";
-import { ago, table } from "../terminal.ts";
+import { answersAt } from "../answering.ts";
+import { ago, lines, table } from "../terminal.ts";
 
 /** A cold start under software emulation takes seconds, and an app its time to answer. */
 const WAIT_TIMEOUT_S = 120;
@@ -34,9 +35,10 @@ const deploy = command<DeployOptions>({
     },
     { flags: "--strict", description: "fail on keys of the app file that have no effect" },
     {
-      flags: "--wait-timeout <seconds>",
-      description: `how long a machine may take to pass its checks (default: ${WAIT_TIMEOUT_S})`,
+      flags: "--wait-timeout <time>",
+      description: `how long a machine may take to pass its checks, in seconds, or e.g. 5m (default: ${WAIT_TIMEOUT_S})`,
       minimum: 1,
+      unit: "seconds",
     },
   ],
   ofApp: true,
@@ -59,7 +61,7 @@ const deploy = command<DeployOptions>({
     const release = await client.beginRelease(context.app, { image });
     const { steps, others } = planDeploy(groups, await client.listMachines(context.app), release.image.digest);
     for (const { id } of others) say(`Machine ${id} belongs to no process group of the app file and is left alone.`);
-    try {
+    const done = await orFail(client, context.app, release.version, async () => {
       const waitTimeout = options.waitTimeout ?? WAIT_TIMEOUT_S;
       const machines = await rollOut(context, steps, {
         strategy: options.strategy ?? strategy,
@@ -67,18 +69,30 @@ const deploy = command<DeployOptions>({
         onStep: say,
       });
       await client.endRelease(context.app, release.version, { status: "complete" });
-      return {
-        document: { release: release.version, image: release.image, machines },
-        text: `App ${context.app} is at release ${release.version}: ${summary(machines)}.`,
-      };
-    } catch (error) {
-      // The reason is what counts, also when the platform cannot be told.
-      const description = toFailure(error).message.slice(0, 500);
-      await client.endRelease(context.app, release.version, { status: "failed", description }).catch(() => {});
-      throw error;
-    }
+      return machines;
+    });
+    const served = [...groups.values()].some(({ config }) => (config.services ?? []).length > 0);
+    return {
+      document: { release: release.version, image: release.image, machines: done },
+      text: lines(
+        `App ${context.app} is at release ${release.version}: ${summary(done)}.`,
+        served && (await answersAt(context)),
+      ),
+    };
   },
 });
+
+/** Writes down why a release failed, if it does. */
+async function orFail<T>(client: HibernautClient, app: string, version: number, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    // The reason is what counts, also when the platform cannot be told.
+    const description = toFailure(error).message.slice(0, 500);
+    await client.endRelease(app, version, { status: "failed", description }).catch(() => {});
+    throw error;
+  }
+}
 
 const releases = command<{ limit?: number }>({
   name: "releases",

@@ -1,5 +1,6 @@
 /** `hibernaut hostnames` */
 import { command, type Noun } from "../command.ts";
+import { type ListOptions, QUIET } from "../listing.ts";
 
 const HOSTNAME = [{ usage: "<hostname>", description: "e.g. www.example.com" }];
 
@@ -16,20 +17,23 @@ const add = command({
   },
 });
 
-const list = command({
+const list = command<ListOptions>({
   name: "list",
+  aliases: ["ls"],
   summary: "List the host names of an app",
+  options: [QUIET],
   ofApp: true,
   examples: ["hibernaut hostnames list --app shop"],
-  async run(context) {
+  async run(context, _args, { quiet = false }) {
     const names = await (await context.client()).listHostnames(context.app);
-    const text = names.length === 0 ? `App ${context.app} has no host names of its own.` : names.join("\n");
+    const text = names.length === 0 && !quiet ? `App ${context.app} has no host names of its own.` : names.join("\n");
     return { document: names, text };
   },
 });
 
 const remove = command({
   name: "remove",
+  aliases: ["rm"],
   summary: "Take a host name back",
   arguments: HOSTNAME,
   ofApp: true,
@@ -43,6 +47,7 @@ const remove = command({
 /** The commands about host names. */
 export const hostnames: Noun = {
   name: "hostnames",
+  aliases: ["hostname"],
   summary: "Host names of their own under which apps answer",
   commands: [add, list, remove],
 };

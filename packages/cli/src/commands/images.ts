@@ -1,24 +1,31 @@
 /** `hibernaut images` */
+import type { StoredImage } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { pull as pullImage } from "../pulling.ts";
-import { ago, megabytes, table } from "../terminal.ts";
+import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { ago, megabytes } from "../terminal.ts";
 
-const list = command({
+const list = command<ListOptions>({
   name: "list",
+  aliases: ["ls"],
   summary: "List the images on the platform's disk",
+  options: [QUIET],
   examples: ["hibernaut images list"],
-  async run(context) {
+  async run(context, _args, options) {
     const images = await (await context.client()).listImages();
-    const rows = images.map(({ digest, ref, size_bytes, imported_at, in_use }) => [
-      ref ?? "-",
-      digest.slice("sha256:".length, "sha256:".length + 12),
-      megabytes(size_bytes),
-      in_use ? "yes" : "no",
-      ago(imported_at),
-    ]);
-    const text =
-      images.length === 0 ? "No images." : table([["IMAGE", "DIGEST", "SIZE", "IN USE", "IMPORTED"], ...rows]);
-    return { document: images, text };
+    const listing = {
+      head: ["IMAGE", "DIGEST", "SIZE", "IN USE", "IMPORTED"],
+      row: ({ digest, ref, size_bytes, imported_at, in_use }: StoredImage) => [
+        ref ?? "-",
+        digest.slice("sha256:".length, "sha256:".length + 12),
+        megabytes(size_bytes),
+        in_use ? "yes" : "no",
+        ago(imported_at),
+      ],
+      id: ({ digest }: StoredImage) => digest,
+      empty: "No images.",
+    };
+    return { document: images, text: listText(images, listing, options) };
   },
 });
 
@@ -54,6 +61,7 @@ const prune = command({
 /** The commands about images. */
 export const images: Noun = {
   name: "images",
+  aliases: ["image"],
   summary: "What machines are made of",
   commands: [list, pull, prune],
 };

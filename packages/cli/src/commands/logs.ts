@@ -8,6 +8,7 @@ interface LogsOptions {
   follow?: boolean;
   since?: string;
   limit?: number;
+  tail?: number;
   stream?: string[];
 }
 
@@ -25,14 +26,19 @@ export const logs = command<LogsOptions>({
   description:
     "A line has its time, the beginning of the machine's id, the stream and the text, oldest first. --follow goes on until the machines are destroyed; Ctrl-C ends it like any other program, which a shell calls 130. With --json each line is a JSON document.",
   options: [
-    { flags: "-m, --machine <id>", description: "only this machine; repeat it for more (default: all)", repeats: true },
+    {
+      flags: "-m, --machine <id>",
+      description: "only this machine, by id, name or the beginning of the id; repeat it for more (default: all)",
+      repeats: true,
+    },
     { flags: "-f, --follow", description: "go on with what comes, also after a suspend and of machines made later" },
     { flags: "--since <when>", description: "lines from then on: 30s, 10m, 2h, 1d ago, or 2026-01-31T12:00:00Z" },
     {
-      flags: "--limit <count>",
+      flags: "-n, --limit <count>",
       description: "the last so many lines (default: 100, or 10000 with --since)",
       minimum: 0,
     },
+    { flags: "--tail <count>", description: "the same as --limit", minimum: 0, hidden: true },
     {
       flags: "--stream <name>",
       description: `one of ${STREAMS.join(", ")}; repeat it for more (default: all)`,
@@ -42,10 +48,10 @@ export const logs = command<LogsOptions>({
   ofApp: true,
   examples: [
     "hibernaut logs --app shop",
-    "hibernaut logs --app shop -m 3f9c01ab22de41 --follow",
+    "hibernaut logs --app shop -m 3f9c01 --follow",
     "hibernaut logs --app shop --since 10m --stream stderr --json | jq .text",
   ],
-  async run(context, _args, { machine, follow, since, limit, stream }) {
+  async run(context, _args, { machine, follow, since, tail, limit = tail, stream }) {
     const lines = (await context.client()).logs(context.app, {
       ...(machine !== undefined && { machine }),
       ...(follow === true && { follow }),

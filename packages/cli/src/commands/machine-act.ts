@@ -1,10 +1,10 @@
 /** `hibernaut machine start`, `stop`, `suspend`, `restart`, `destroy` and `wait`: what changes a state. */
 import type { HibernautClient, Machine, WaitState } from "@hibernaut/client";
-import { type Argument, type Command, command } from "../command.ts";
+import { type Command, command } from "../command.ts";
 import { UsageError } from "../failure.ts";
-import { forEach, settle, WAIT_TIMEOUT, WAITING, type WaitingOptions, waitFor } from "../waiting.ts";
+import { settle, WAIT_TIMEOUT, WAITING, type WaitingOptions, waitFor } from "../waiting.ts";
+import { forEachMachine, MACHINES, NAMED_MACHINES } from "../which-machine.ts";
 
-const IDS: readonly Argument[] = [{ usage: "<id...>", description: "ids of the machines" }];
 const STATES = ["running", "stopped", "suspended", "destroyed", "failed", "created", "restarting", "settled"] as const;
 
 interface Verb {
@@ -57,41 +57,42 @@ function verbCommand({ name, summary, description, doing, wanted, act }: Verb): 
     name,
     summary,
     description,
-    arguments: IDS,
+    arguments: [MACHINES],
     options: WAITING,
     ofApp: true,
     examples: [
       `hibernaut machine ${name} 3f9c01ab22de41 --app shop`,
-      `hibernaut machine ${name} 3f9c01ab22de41 77aa01ab22de42 --wait-timeout 30`,
+      `hibernaut machine ${name} 3f9c01 web-2 --wait-timeout 30s`,
     ],
-    async run(context, ids, options) {
+    async run(context, words, options) {
       const client = await context.client();
-      const work = forEach(ids, async (id) => {
+      const work = forEachMachine(context, words, async (id) => {
         await act(client, context.app, id);
         const machine = await settle(context, id, wanted, options);
         return { text: stateText(machine), data: { state: machine.state } };
       });
-      return context.progress(`${doing} ${ids.join(", ")}`, work);
+      return context.progress(`${doing} ${namesOf(words)}`, work);
     },
   });
 }
 
 const destroy = command<WaitingOptions & { force?: boolean }>({
   name: "destroy",
+  aliases: ["rm"],
   summary: "Destroy machines for good",
   description: "Their snapshots and disks go too. A running one is destroyed with --force only.",
-  arguments: IDS,
+  arguments: [NAMED_MACHINES],
   options: [{ flags: "-f, --force", description: "also when it runs" }, ...WAITING],
   ofApp: true,
   examples: ["hibernaut machine destroy 3f9c01ab22de41 --force --app shop"],
-  async run(context, ids, { force = false, ...options }) {
+  async run(context, words, { force = false, ...options }) {
     const client = await context.client();
-    const work = forEach(ids, async (id) => {
+    const work = forEachMachine(context, words, async (id) => {
       await client.destroyMachine(context.app, id, { force });
       if (options.wait !== false) await waitFor(context, id, ["destroyed"], options);
       return { text: options.wait === false ? `Machine ${id} is being destroyed.` : `Machine ${id} is gone.` };
     });
-    return context.progress(`Destroying ${ids.join(", ")}`, work);
+    return context.progress(`Destroying ${namesOf(words)}`, work);
   },
 });
 
@@ -99,22 +100,26 @@ const wait = command<{ state?: string; waitTimeout?: number }>({
   name: "wait",
   summary: "Wait until machines reach a state",
   description: "Ends with code 124 when one does not get there in time.",
-  arguments: IDS,
+  arguments: [MACHINES],
   options: [{ flags: "--state <state>", description: "running (default), or several, comma separated" }, WAIT_TIMEOUT],
   ofApp: true,
   examples: [
-    "hibernaut machine wait 3f9c01ab22de41 --state suspended --wait-timeout 60",
+    "hibernaut machine wait 3f9c01ab22de41 --state suspended --wait-timeout 60s",
     "hibernaut machine wait 3f9c01ab22de41 --state stopped,failed",
   ],
-  async run(context, ids, { state = "running", ...options }) {
+  async run(context, words, { state = "running", ...options }) {
     const states = state.split(",").map(waitState);
-    const work = forEach(ids, async (id) => {
+    const work = forEachMachine(context, words, async (id) => {
       const reached = await waitFor(context, id, states, options);
       return { text: `Machine ${id} is ${reached}.`, data: { state: reached } };
     });
-    return context.progress(`Waiting for ${ids.join(", ")} to be ${states.join(" or ")}`, work);
+    return context.progress(`Waiting for ${namesOf(words)} to be ${states.join(" or ")}`, work);
   },
 });
+
+function namesOf(words: readonly string[]): string {
+  return words.length === 0 ? "the app's machine" : words.join(", ");
+}
 
 function waitState(word: string): WaitState {
   const found = STATES.find((state) => state === (word === "started" ? "running" : word));

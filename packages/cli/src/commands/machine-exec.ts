@@ -3,6 +3,7 @@ import type { ExecSession } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { CliError, UsageError } from "../failure.ts";
+import { MACHINE, machineOf } from "../which-machine.ts";
 
 const TIMED_OUT = 124;
 /** What `console` runs: the login shell of most images, else the one that every shell image has. */
@@ -25,26 +26,28 @@ const exec = command<ExecOptions>({
   summary: "Run a command in a running machine",
   description:
     "Input and outputs are streamed, and the exit code is the command's; 124 after --timeout. What follows -- is the command. With --json its outputs are in the document, at most 1 MB each.",
-  arguments: [
-    { usage: "<id>", description: "id of the machine" },
-    { usage: "<command...>", description: "the command and its arguments" },
-  ],
+  arguments: [MACHINE, { usage: "[command...]", description: "the command and its arguments; put it after --" }],
   options: [
     { flags: "-t, --tty", description: "with a terminal that follows the size of this one" },
     {
-      flags: "--timeout <seconds>",
-      description: "kill it with its process group after this (default: never)",
+      flags: "--timeout <time>",
+      description: "kill it with its process group after this, in seconds, or e.g. 5m (default: never)",
       minimum: 1,
+      unit: "seconds",
     },
     ...OPTIONS,
   ],
   ofApp: true,
   examples: [
-    "hibernaut machine exec 3f9c01ab22de41 --app shop -- ls -l /app",
+    "hibernaut machine exec --app shop -- ls -l /app",
     "hibernaut machine exec 3f9c01ab22de41 -t -- sh",
     "echo 'select 1' | hibernaut machine exec 3f9c01ab22de41 -- psql",
   ],
-  async run(context, [id = "", ...words], options) {
+  async run(context, given, options) {
+    const [word, words] = splitCommand(given, context.afterDashes);
+    if (options.tty && !context.json)
+      requireTerminal("--tty needs a terminal, and this is none. Leave it out, or run it from a terminal.");
+    const { id } = await machineOf(context, word);
     if (!context.json) return attach(context, id, words, options);
     const { timeout, user, workdir } = options;
     const document = await (await context.client()).exec(context.app, id, {
@@ -60,20 +63,35 @@ const exec = command<ExecOptions>({
 const console = command<ExecOptions>({
   name: "console",
   summary: "Open a shell in a running machine",
-  arguments: [{ usage: "<id>", description: "id of the machine" }],
+  arguments: [MACHINE],
   options: OPTIONS,
   ofApp: true,
   examples: ["hibernaut machine console 3f9c01ab22de41 --app shop"],
-  async run(context, [id = ""], options) {
+  async run(context, [word], options) {
+    requireTerminal(
+      "A shell needs a terminal, and this is none. Run one command: hibernaut machine exec [id] -- <command>",
+    );
+    const { id } = await machineOf(context, word);
     return attach(context, id, SHELL, { ...options, tty: true });
   },
 });
 
+/** The machine, if one is named, and the command: what stands after `--`, else what stands after the machine. */
+function splitCommand(given: readonly string[], afterDashes = 0): [string | undefined, string[]] {
+  const before = given.length - afterDashes;
+  const named = before > 0 ? 1 : 0;
+  const words = given.slice(named);
+  if (words.length > 0) return [given.slice(0, named)[0], words];
+  throw new UsageError("No command is named. Put it after --, as in: hibernaut machine exec [id] -- ls -l");
+}
+
+function requireTerminal(refusal: string): void {
+  if (!(process.stdin.isTTY && process.stdout.isTTY)) throw new UsageError(refusal);
+}
+
 async function attach(context: Context, id: string, words: string[], options: ExecOptions) {
   const { tty = false, timeout, user, workdir } = options;
   const { stdin, stdout, stderr } = process;
-  if (tty && !(stdin.isTTY && stdout.isTTY))
-    throw new UsageError("A terminal was asked for and this is none. Leave out --tty, or run it from a terminal.");
   const client = await context.client();
   const session = await client.openExec(context.app, id, {
     command: words,

@@ -1,12 +1,15 @@
 /** `hibernaut machine create`, `run` and `update`: what sets a configuration. */
 import type { CreateMachine, Machine } from "@hibernaut/client";
+import { answersAt } from "../answering.ts";
 import { type Argument, type Command, command, type Option } from "../command.ts";
 import type { Context } from "../context.ts";
 import { isUp } from "../deploy/plan.ts";
 import { UsageError } from "../failure.ts";
 import { CONFIG_OPTIONS, type ConfigOptions, changesConfig, withOptions } from "../machine-config.ts";
-import { confirm } from "../terminal.ts";
+import { lines } from "../terminal.ts";
+import { confirm, YES } from "../confirming.ts";
 import { pull } from "../pulling.ts";
+import { MACHINE, machineOf } from "../which-machine.ts";
 import { settle, WAITING, type WaitingOptions } from "../waiting.ts";
 
 interface MakeOptions extends ConfigOptions, WaitingOptions {
@@ -50,12 +53,14 @@ const run = command<MakeOptions>({
   ofApp: true,
   examples: [
     "hibernaut machine run oci:/srv/shop:latest --app shop --port 8080 --autostop suspend",
-    "hibernaut machine run oci:/srv/tools --app jobs --restart no --memory 512 -- node report.js",
+    "hibernaut machine run oci:/srv/tools --app jobs --restart never --memory 512mb -- node report.js",
   ],
   async run(context, args, options) {
     const made = await make(context, request(args, options));
     const machine = await context.progress(`Starting machine ${made.id}`, settle(context, made.id, "running", options));
-    return { document: machine, text: `Machine ${machine.id} is ${machine.state}.` };
+    const reached = machine.state === "running" && (machine.config.services ?? []).length > 0;
+    const where = reached ? await answersAt(context) : undefined;
+    return { document: machine, text: lines(`Machine ${machine.id} is ${machine.state}.`, where) };
   },
 });
 
@@ -64,18 +69,25 @@ const update = command<ConfigOptions & WaitingOptions & { yes?: boolean }>({
   summary: "Change a machine, or move it to the current guest bundle",
   description:
     "A running machine is replaced and cold starts; a suspended one loses its snapshot and stays asleep. Options change what they name and nothing else. Without any, the machine moves to the current guest bundle; image and configuration stay.",
-  arguments: [{ usage: "<id>", description: "id of the machine" }],
-  options: [...CONFIG_OPTIONS, ...WAITING, { flags: "-y, --yes", description: "do not ask" }],
+  arguments: [MACHINE],
+  options: [...CONFIG_OPTIONS, ...WAITING, YES],
   ofApp: true,
   examples: [
-    "hibernaut machine update 3f9c01ab22de41 --memory 512 --env LOG=debug",
+    "hibernaut machine update 3f9c01ab22de41 --memory 512mb --env LOG=debug",
     "hibernaut machine update 3f9c01ab22de41 --yes",
   ],
-  async run(context, [id = ""], options) {
+  async run(context, [word], options) {
     const client = await context.client();
     const changes = changesConfig(options);
-    if (!changes && !options.yes) await confirmMove(id);
-    const before = await client.getMachine(context.app, id);
+    const move = !changes && !options.yes;
+    if (move && !process.stdin.isTTY)
+      throw new UsageError(
+        "Nothing is to be changed. Name an option, or add --yes to move to the current guest bundle.",
+      );
+    const before = await machineOf(context, word);
+    const { id } = before;
+    if (move && !(await confirm(`Move machine ${id} to the current guest bundle? It loses its snapshot.`)))
+      throw new UsageError("Nothing was changed.");
     const config = changes ? withOptions(before.config, options) : undefined;
     if (config !== undefined) await pull(context, config.image);
     await client.updateMachine(context.app, id, config);
@@ -103,13 +115,6 @@ async function make(context: Context, body: CreateMachine): Promise<Machine> {
   const client = await context.client();
   await pull(context, body.config.image);
   return client.createMachine(context.app, body);
-}
-
-async function confirmMove(id: string): Promise<void> {
-  if (!process.stdin.isTTY)
-    throw new UsageError("Nothing is to be changed. Name an option, or add --yes to move to the current guest bundle.");
-  const question = `Move machine ${id} to the current guest bundle? It loses its snapshot.`;
-  if (!(await confirm(question))) throw new UsageError("Nothing was changed.");
 }
 
 /** The commands that set a configuration. */

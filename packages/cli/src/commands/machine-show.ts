@@ -2,28 +2,33 @@
 import type { Machine, ServiceConfig } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import { stateText } from "../crashed.ts";
-import { ago, megabytes, table } from "../terminal.ts";
+import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { ago, fields, megabytes, table } from "../terminal.ts";
+import { MACHINE, machineOf } from "../which-machine.ts";
 
-const list = command({
+const list = command<ListOptions>({
   name: "list",
+  aliases: ["ls"],
   summary: "List the machines of an app",
+  options: [QUIET],
   ofApp: true,
   examples: ["hibernaut machine list --app shop", "HIBERNAUT_APP=shop hibernaut machine list --json"],
-  async run(context) {
+  async run(context, _args, options) {
     const machines = await (await context.client()).listMachines(context.app);
-    const rows = machines.map((machine) => [
-      machine.id,
-      machine.name,
-      machine.state,
-      machine.region,
-      machine.image.ref,
-      ago(machine.updated_at),
-    ]);
-    const text =
-      machines.length === 0
-        ? `App ${context.app} has no machines.`
-        : table([["ID", "NAME", "STATE", "REGION", "IMAGE", "UPDATED"], ...rows]);
-    return { document: machines, text };
+    const listing = {
+      head: ["ID", "NAME", "STATE", "REGION", "IMAGE", "UPDATED"],
+      row: (machine: Machine) => [
+        machine.id,
+        machine.name,
+        machine.state,
+        machine.region,
+        machine.image.ref,
+        ago(machine.updated_at),
+      ],
+      id: (machine: Machine) => machine.id,
+      empty: `App ${context.app} has no machines.`,
+    };
+    return { document: machines, text: listText(machines, listing, options) };
   },
 });
 
@@ -31,14 +36,14 @@ const status = command({
   name: "status",
   summary: "Show a machine",
   description: "Also says whether it can be suspended, and if not, every reason why.",
-  arguments: [{ usage: "<id>", description: "id of the machine" }],
+  arguments: [MACHINE],
   ofApp: true,
   examples: [
     "hibernaut machine status 3f9c01ab22de41 --app shop",
     "hibernaut machine status 3f9c01ab22de41 --json | jq .state",
   ],
-  async run(context, [id = ""]) {
-    const machine = await (await context.client()).getMachine(context.app, id);
+  async run(context, [word]) {
+    const machine = await machineOf(context, word);
     return { document: machine, text: statusText(machine) };
   },
 });
@@ -46,11 +51,12 @@ const status = command({
 const events = command<{ limit?: number }>({
   name: "events",
   summary: "Show a machine's history, newest first",
-  arguments: [{ usage: "<id>", description: "id of the machine" }],
+  arguments: [MACHINE],
   options: [{ flags: "--limit <count>", description: "how many (default: 20)", minimum: 1 }],
   ofApp: true,
   examples: ["hibernaut machine events 3f9c01ab22de41 --app shop --limit 5"],
-  async run(context, [id = ""], { limit = 20 }) {
+  async run(context, [word], { limit = 20 }) {
+    const { id } = await machineOf(context, word);
     const history = await (await context.client()).machineEvents(context.app, id, { limit });
     const rows = history.map(({ at, type, from, to, details }) => [
       at,
@@ -91,7 +97,7 @@ function statusText(machine: Machine): string {
     ["created", machine.created_at],
     ["updated", machine.updated_at],
   ];
-  return table(lines);
+  return fields(lines);
 }
 
 function serviceText({ internal_port: port, autostop = "off", autostart = true, idle_timeout: idle }: ServiceConfig) {

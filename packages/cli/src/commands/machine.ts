@@ -8,6 +8,7 @@ import { showCommands } from "./machine-show.ts";
 /** The commands about machines. */
 export const machine: Noun = {
   name: "machine",
+  aliases: ["machines"],
   summary: "Create, run, suspend, resume and destroy machines",
   commands: [...makeCommands, ...showCommands, ...actCommands, ...execCommands],
 };

@@ -1,7 +1,8 @@
 /** `hibernaut registry` */
+import type { RegistryLogin } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { UsageError } from "../failure.ts";
-import { table } from "../terminal.ts";
+import { listText, type ListOptions, QUIET } from "../listing.ts";
 
 const HOST = [{ usage: "<host>", description: "as in images: ghcr.io, host:5000, docker.io for Docker Hub" }];
 
@@ -28,14 +29,21 @@ const login = command<{ username?: string; passwordStdin?: boolean }>({
   },
 });
 
-const list = command({
+const list = command<ListOptions>({
   name: "list",
+  aliases: ["ls"],
   summary: "List the registries that the platform has a login for",
+  options: [QUIET],
   examples: ["hibernaut registry list"],
-  async run(context) {
+  async run(context, _args, options) {
     const logins = await (await context.client()).listRegistries();
-    const rows = logins.map(({ host, username }) => [host, username]);
-    return { document: logins, text: logins.length === 0 ? "No logins." : table([["REGISTRY", "USER"], ...rows]) };
+    const listing = {
+      head: ["REGISTRY", "USER"],
+      row: ({ host, username }: RegistryLogin) => [host, username],
+      id: ({ host }: RegistryLogin) => host,
+      empty: "No logins.",
+    };
+    return { document: logins, text: listText(logins, listing, options) };
   },
 });
 
@@ -62,6 +70,7 @@ async function readInput(): Promise<string> {
 /** The commands about registries. */
 export const registry: Noun = {
   name: "registry",
+  aliases: ["registries"],
   summary: "Logins for registries of images",
   commands: [login, list, logout],
 };

@@ -1,11 +1,14 @@
 /** `hibernaut secrets` */
-import type { HibernautClient, SecretsEffect } from "@hibernaut/client";
-import { agree } from "../agree.ts";
-import { command, type Noun, type Option } from "../command.ts";
-import { readSecrets } from "../secret-arguments.ts";
-import { ago, table } from "../terminal.ts";
+import type { HibernautClient, Secret, SecretsEffect } from "@hibernaut/client";
+import { buffer } from "node:stream/consumers";
+import { command, type Noun, type Result } from "../command.ts";
+import type { Context } from "../context.ts";
+import { UsageError } from "../failure.ts";
+import { agree, YES } from "../confirming.ts";
+import { parseSecrets, readSecrets, textOf } from "../secret-arguments.ts";
+import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { ago } from "../terminal.ts";
 
-const YES: readonly Option[] = [{ flags: "-y, --yes", description: "do not ask before snapshots are discarded" }];
 const EFFECT =
   "Machines get secrets as environment variables when they start from scratch. Those that sleep lose their snapshots, because these hold what was before; those that run see the change after a restart.";
 
@@ -16,7 +19,7 @@ const set = command<{ yes?: boolean }>({
   arguments: [
     { usage: "<NAME=value...>", description: "NAME=- reads the value from standard input, NAME=@file from a file" },
   ],
-  options: YES,
+  options: [YES],
   ofApp: true,
   examples: [
     "hibernaut secrets set API_KEY=@key.txt LOG_TOKEN=abc --app shop",
@@ -25,42 +28,71 @@ const set = command<{ yes?: boolean }>({
   async run(context, words, { yes = false }) {
     const { app } = context;
     const { values, usedStdin } = await readSecrets(words);
-    const client = await context.client();
-    await agreeToDiscard(await client.setSecrets(app, values, { dryRun: true }), { yes, canAsk: !usedStdin });
-    const effect = await untilDiscarded(client, app, await client.setSecrets(app, values));
-    const names = Object.keys(values);
-    return { document: { secrets: names, ...effect }, text: effectText(`Set: ${names.join(", ")}.`, effect) };
+    return setAll(context, app, { values, yes, canAsk: !usedStdin });
   },
 });
 
-const list = command({
+const importAll = command<{ yes?: boolean }>({
+  name: "import",
+  summary: "Set the secrets of a .env file, from standard input",
+  description: `All of them are set, or none. Secrets that are not in the file stay. ${EFFECT}`,
+  options: [YES],
+  ofApp: true,
+  examples: ["hibernaut secrets import --app shop < .env"],
+  async run(context, _args, { yes = false }) {
+    const { app } = context;
+    if (process.stdin.isTTY) throw new UsageError("Give the file on standard input: hibernaut secrets import < .env");
+    const values = parseSecrets(textOf("standard input", await buffer(process.stdin)));
+    return setAll(context, app, { values, yes, canAsk: false });
+  },
+});
+
+async function setAll(
+  context: Context,
+  app: string,
+  { values, yes, canAsk }: { values: Record<string, string>; yes: boolean; canAsk: boolean },
+): Promise<Result> {
+  const client = await context.client();
+  await agreeTo(await client.setSecrets(app, values, { dryRun: true }), { yes, canAsk });
+  const effect = await untilDiscarded(client, app, await client.setSecrets(app, values));
+  const names = Object.keys(values);
+  return { document: { secrets: names, ...effect }, text: effectText(`Set: ${names.join(", ")}.`, effect) };
+}
+
+const list = command<ListOptions>({
   name: "list",
+  aliases: ["ls"],
   summary: "List the secrets of an app, without their values",
   description: "Equal values have equal digests.",
+  options: [QUIET],
   ofApp: true,
   examples: ["hibernaut secrets list --app shop"],
-  async run(context) {
+  async run(context, _args, options) {
     const secrets = await (await context.client()).listSecrets(context.app);
-    const rows = secrets.map(({ name, digest, updated_at }) => [name, digest, ago(updated_at)]);
-    const text =
-      secrets.length === 0 ? `App ${context.app} has no secrets.` : table([["NAME", "DIGEST", "UPDATED"], ...rows]);
-    return { document: secrets, text };
+    const listing = {
+      head: ["NAME", "DIGEST", "UPDATED"],
+      row: ({ name, digest, updated_at }: Secret) => [name, digest, ago(updated_at)],
+      id: ({ name }: Secret) => name,
+      empty: `App ${context.app} has no secrets.`,
+    };
+    return { document: secrets, text: listText(secrets, listing, options) };
   },
 });
 
 const unset = command<{ yes?: boolean }>({
   name: "unset",
+  aliases: ["rm"],
   summary: "Unset secrets of an app",
   description: EFFECT,
   arguments: [{ usage: "<NAME...>", description: "names of the secrets" }],
-  options: YES,
+  options: [YES],
   ofApp: true,
   examples: ["hibernaut secrets unset LOG_TOKEN --app shop"],
   async run(context, words, { yes = false }) {
     const names = [...new Set(words)];
     const client = await context.client();
     // Every name is looked up before the first one is unset.
-    await agreeToDiscard(await unsetAll(client, context.app, names, { dryRun: true }), { yes, canAsk: true });
+    await agreeTo(await unsetAll(client, context.app, names, { dryRun: true }), { yes, canAsk: true });
     const effect = await untilDiscarded(client, context.app, await unsetAll(client, context.app, names));
     return { document: { secrets: names, ...effect }, text: effectText(`Unset: ${names.join(", ")}.`, effect) };
   },
@@ -79,14 +111,13 @@ async function unsetAll(
 }
 
 /** Says which snapshots would go, before they do, and asks where somebody can answer. */
-async function agreeToDiscard(
+async function agreeTo(
   { discarded }: SecretsEffect,
   { yes, canAsk }: { yes: boolean; canAsk: boolean },
 ): Promise<void> {
   if (discarded.length === 0) return;
   const warning = `The snapshots of ${discarded.join(", ")} will be discarded: they start from scratch next time.`;
-  if (yes) return void process.stderr.write(`${warning}\n`);
-  await agree(warning, { otherwise: "Nothing was changed.", canAsk });
+  await agree(warning, { yes, canAsk, what: "changed" });
 }
 
 /** Waits until the snapshots are gone: until then a command that follows, such as an update, would be refused. */
@@ -109,6 +140,7 @@ function effectText(done: string, { discarded, pending }: SecretsEffect): string
 /** The commands about secrets. */
 export const secrets: Noun = {
   name: "secrets",
+  aliases: ["secret"],
   summary: "What apps are told and nobody is shown",
-  commands: [set, list, unset],
+  commands: [set, importAll, list, unset],
 };

@@ -1,6 +1,8 @@
 /** `hibernaut tokens` */
+import type { Token } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
-import { ago, table } from "../terminal.ts";
+import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { ago } from "../terminal.ts";
 
 const create = command({
   name: "create",
@@ -14,24 +16,32 @@ const create = command({
   },
 });
 
-const list = command({
+const list = command<ListOptions>({
   name: "list",
+  aliases: ["ls"],
   summary: "List tokens",
+  options: [QUIET],
   examples: ["hibernaut tokens list"],
-  async run(context) {
+  async run(context, _args, options) {
     const tokens = await (await context.client()).listTokens();
-    const rows = tokens.map(({ id, name, created_at, revoked_at }) => [
-      id,
-      name,
-      ago(created_at),
-      revoked_at ? `revoked ${ago(revoked_at)}` : "live",
-    ]);
-    return { document: tokens, text: table([["ID", "NAME", "CREATED", "STATE"], ...rows]) };
+    const listing = {
+      head: ["ID", "NAME", "CREATED", "STATE"],
+      row: ({ id, name, created_at, revoked_at }: Token) => [
+        id,
+        name,
+        ago(created_at),
+        revoked_at ? `revoked ${ago(revoked_at)}` : "live",
+      ],
+      id: ({ id }: Token) => id,
+      empty: "No tokens.",
+    };
+    return { document: tokens, text: listText(tokens, listing, options) };
   },
 });
 
 const revoke = command({
   name: "revoke",
+  aliases: ["rm"],
   summary: "End a token",
   arguments: [{ usage: "<id>", description: "the token's id, from `tokens list`" }],
   examples: ["hibernaut tokens revoke 3f9c01ab22de"],
@@ -44,6 +54,7 @@ const revoke = command({
 /** The commands about tokens. */
 export const tokens: Noun = {
   name: "tokens",
+  aliases: ["token"],
   summary: "Create, list and revoke API tokens",
   commands: [create, list, revoke],
 };

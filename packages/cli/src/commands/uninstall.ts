@@ -1,7 +1,7 @@
 /** `hibernaut uninstall`: takes the platform off this host. */
 import { linkFolder, removeLinks } from "../../bin/links.js";
-import { agree } from "../agree.ts";
 import { command } from "../command.ts";
+import { agree, YES } from "../confirming.ts";
 
 /** For a platform that is stopped; the software itself is a folder that is deleted by hand. */
 export const uninstall = command<{ data?: boolean; yes?: boolean }>({
@@ -11,7 +11,7 @@ export const uninstall = command<{ data?: boolean; yes?: boolean }>({
     "Ends the machines that still run and removes taps, bridge and firewall rules. The platform itself must be stopped. Apps, images and suspended machines stay in the data folder, and the next start of the platform goes on with them, unless --data deletes it: that is asked first, and needs --yes where there is no terminal.",
   options: [
     { flags: "--data", description: "delete the data folder, too, with every app, machine, volume and secret" },
-    { flags: "-y, --yes", description: "do not ask before data is deleted" },
+    YES,
   ],
   examples: ["hibernaut uninstall", "hibernaut uninstall --data", "hibernaut uninstall --data --yes"],
   async run(_context, _args, { data = false, yes = false }) {
@@ -20,8 +20,8 @@ export const uninstall = command<{ data?: boolean; yes?: boolean }>({
       import("@hibernaut/platform/settings.ts"),
     ]);
     const { dataDir } = readSettings(process.env);
-    const warning = data && !yes ? await platform.describeData(dataDir) : undefined;
-    if (warning !== undefined) await agree(warning, { otherwise: "Nothing was deleted." });
+    const warning = data ? await platform.describeData(dataDir) : undefined;
+    if (warning !== undefined) await agree(warning, { yes, what: "deleted" });
     const done = await platform.uninstall({ dataDir, data });
     const links = removeLinks(linkFolder(process.env));
     const kept = done.data ? `${dataDir} is deleted.` : `${dataDir} is left as it is.`;

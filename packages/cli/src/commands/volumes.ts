@@ -1,11 +1,17 @@
 /** `hibernaut volumes` */
 import type { Volume, VolumeSnapshot } from "@hibernaut/client";
-import { agree } from "../agree.ts";
 import { command, type Noun } from "../command.ts";
+import { agree, YES } from "../confirming.ts";
 import { UsageError } from "../failure.ts";
-import { ago, megabytes, table } from "../terminal.ts";
+import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { ago, fields, megabytes, table } from "../terminal.ts";
 
-const ID = [{ usage: "<id>", description: "id of the volume, from `volumes list`" }];
+const ID = [
+  {
+    usage: "<id>",
+    description: "the volume: id, the beginning of it with or without vol_, or the name if no other has it",
+  },
+];
 const DEFAULT_SIZE_GB = 1;
 
 const create = command<{ size?: number; snapshotId?: string; snapshotRetention?: number }>({
@@ -15,12 +21,18 @@ const create = command<{ size?: number; snapshotId?: string; snapshotRetention?:
   arguments: [{ usage: "<name>", description: "name of the volume; several may have the same" }],
   options: [
     {
-      flags: "-s, --size <gb>",
-      description: `size in GB (default: the snapshot's, else ${DEFAULT_SIZE_GB})`,
+      flags: "-s, --size <size>",
+      description: `size in GB, or with a unit: 2gb (default: the snapshot's, else ${DEFAULT_SIZE_GB})`,
       minimum: 1,
+      unit: "gb",
     },
     { flags: "--snapshot-id <id>", description: "begin with what this snapshot of a volume holds" },
-    { flags: "--snapshot-retention <days>", description: "how long its snapshots are kept (default: 5)", minimum: 1 },
+    {
+      flags: "--snapshot-retention <days>",
+      description: "how long its snapshots are kept (default: 5)",
+      minimum: 1,
+      unit: "days",
+    },
   ],
   ofApp: true,
   examples: [
@@ -41,26 +53,30 @@ const create = command<{ size?: number; snapshotId?: string; snapshotRetention?:
   },
 });
 
-const list = command({
+const list = command<ListOptions>({
   name: "list",
+  aliases: ["ls"],
   summary: "List the volumes of an app",
+  options: [QUIET],
   ofApp: true,
   examples: ["hibernaut volumes list --app shop"],
-  async run(context) {
+  async run(context, _args, options) {
     const volumes = await (await context.client()).listVolumes(context.app);
-    const rows = volumes.map((volume) => [
-      volume.id,
-      volume.name,
-      `${volume.size_gb} GB`,
-      volume.attached_machine_id ?? "-",
-      volume.state,
-      ago(volume.created_at),
-    ]);
-    const text =
-      volumes.length === 0
-        ? `App ${context.app} has no volumes.`
-        : table([["ID", "NAME", "SIZE", "MACHINE", "STATE", "CREATED"], ...rows]);
-    return { document: volumes, text };
+    const listing = {
+      head: ["ID", "NAME", "SIZE", "USED", "MACHINE", "STATE", "CREATED"],
+      row: (volume: Volume) => [
+        volume.id,
+        volume.name,
+        `${volume.size_gb} GB`,
+        megabytes(volume.used_bytes),
+        volume.attached_machine_id ?? "-",
+        volume.state,
+        ago(volume.created_at),
+      ],
+      id: (volume: Volume) => volume.id,
+      empty: `App ${context.app} has no volumes.`,
+    };
+    return { document: volumes, text: listText(volumes, listing, options) };
   },
 });
 
@@ -81,33 +97,35 @@ const extend = command<{ size?: number }>({
   summary: "Make a volume larger",
   description: "Its machine has the new size from its next cold start on. A volume never becomes smaller.",
   arguments: ID,
-  options: [{ flags: "-s, --size <gb>", description: "the new size in GB", minimum: 1 }],
+  options: [
+    { flags: "-s, --size <size>", description: "the new size in GB, or with a unit: 10gb", minimum: 1, unit: "gb" },
+  ],
   ofApp: true,
   examples: ["hibernaut volumes extend vol_0123456789abcdef --size 10 --app shop"],
-  async run(context, [id = ""], { size }) {
-    if (size === undefined) throw new UsageError("No size is named. Add --size with the new size in GB.");
-    const { volume, needsRestart } = await (await context.client()).extendVolume(context.app, id, size);
+  async run(context, [word = ""], { size }) {
+    if (size === undefined) throw new UsageError("No size is named. Add the new size: --size 10gb.");
+    const { volume, needsRestart } = await (await context.client()).extendVolume(context.app, word, size);
     const { attached_machine_id: machine } = volume;
     const next = needsRestart ? ` Its machine sees that after: hibernaut machine restart ${machine}` : "";
-    return { document: { volume, needs_restart: needsRestart }, text: `Volume ${id} has ${size} GB.${next}` };
+    return { document: { volume, needs_restart: needsRestart }, text: `Volume ${volume.id} has ${size} GB.${next}` };
   },
 });
 
 const destroy = command<{ yes?: boolean }>({
   name: "destroy",
+  aliases: ["rm"],
   summary: "Destroy a volume with all that is on it, and its snapshots",
   description: "A volume that a machine has is not destroyed.",
   arguments: ID,
-  options: [{ flags: "-y, --yes", description: "do not ask" }],
+  options: [YES],
   ofApp: true,
   examples: ["hibernaut volumes destroy vol_0123456789abcdef --app shop"],
-  async run(context, [id = ""], { yes = false }) {
+  async run(context, [word = ""], { yes = false }) {
     const client = await context.client();
-    if (!yes) {
-      const { name, size_gb: size } = await client.getVolume(context.app, id);
-      const { length } = await client.listVolumeSnapshots(context.app, id);
-      await agree(`Volume ${id} (${name}, ${size} GB) and its ${length} snapshot(s) will be gone for good.`);
-    }
+    const { id, name, size_gb: size } = await client.getVolume(context.app, word);
+    const { length } = await client.listVolumeSnapshots(context.app, id);
+    const warning = `Volume ${id} (${name}, ${size} GB) and its ${length} snapshot(s) will be gone for good.`;
+    await agree(warning, { yes, what: "destroyed" });
     await client.destroyVolume(context.app, id);
     return { document: { id, ok: true }, text: `Volume ${id} is gone.` };
   },
@@ -129,8 +147,13 @@ const snapshots = command({
     "hibernaut volumes snapshots list vol_0123456789abcdef --app shop",
     "hibernaut volumes snapshots destroy vol_0123456789abcdef vs_0123456789abcdef --app shop",
   ],
-  async run(context, [what = "", id = "", snapshotId]) {
+  async run(context, [what = "", word = "", snapshotId]) {
+    if (!["list", "create", "destroy"].includes(what))
+      throw new UsageError(`\`${what}\` is none of list, create and destroy.`);
+    if (what === "destroy" && snapshotId === undefined)
+      throw new UsageError("No snapshot is named. Add its id, from `volumes snapshots list`.");
     const client = await context.client();
+    const { id } = await client.getVolume(context.app, word);
     if (what === "list") {
       const found = await client.listVolumeSnapshots(context.app, id);
       return { document: found, text: found.length === 0 ? `Volume ${id} has no snapshots.` : snapshotTable(found) };
@@ -140,19 +163,16 @@ const snapshots = command({
       const text = `Snapshot ${made.id} is made. Go back to it: hibernaut volumes create <name> --snapshot-id ${made.id}`;
       return { document: made, text };
     }
-    if (what !== "destroy") throw new UsageError(`\`${what}\` is none of list, create and destroy.`);
-    if (snapshotId === undefined)
-      throw new UsageError("No snapshot is named. Add its id, from `volumes snapshots list`.");
-    await client.destroyVolumeSnapshot(context.app, id, snapshotId);
+    await client.destroyVolumeSnapshot(context.app, id, snapshotId ?? "");
     return { document: { id: snapshotId, ok: true }, text: `Snapshot ${snapshotId} is gone.` };
   },
 });
 
 function volumeText(volume: Volume): string {
-  return table([
+  return fields([
     ["id", volume.id],
     ["name", volume.name],
-    ["size", `${volume.size_gb} GB`],
+    ["size", `${volume.size_gb} GB, ${megabytes(volume.used_bytes)} used`],
     ["state", volume.state],
     ["machine", volume.attached_machine_id ?? "-"],
     ["snapshots kept", `${volume.snapshot_retention} d`],
@@ -174,6 +194,7 @@ function snapshotTable(found: readonly VolumeSnapshot[]): string {
 /** The commands about volumes. */
 export const volumes: Noun = {
   name: "volumes",
+  aliases: ["volume"],
   summary: "Disks that outlive machines",
   commands: [create, list, show, extend, destroy, snapshots],
 };

@@ -38,6 +38,11 @@ export interface ApiDeps {
   registries: RegistryLogins;
   tokens: TokenStore;
   platform: PlatformInfo;
+  /** Where apps answer. Absent, or empty, where that is not known. */
+  proxy?: {
+    url(): string | undefined;
+    urlsOf(app: string): string[];
+  };
   /** Throws when the platform cannot do its work; the store's `check`. */
   check(): void;
   logger: FastifyBaseLogger;

@@ -107,7 +107,17 @@ const LogEntry = Type.Object(
   closed,
 );
 
-const App = Type.Object({ name: Type.String(), created_at: time, machine_count: Type.Integer() }, closed);
+const App = Type.Object(
+  {
+    name: Type.String(),
+    created_at: time,
+    machine_count: Type.Integer(),
+    urls: Type.Array(Type.String(), {
+      description: "where the proxy answers for the app, as far as the platform knows for sure; it needs a service",
+    }),
+  },
+  closed,
+);
 
 const Token = Type.Object(
   { id: Type.String(), name: Type.String(), created_at: time, revoked_at: nullable(time) },
@@ -133,6 +143,7 @@ const Volume = Type.Object(
     name: Type.String({ description: "several volumes of an app may have the same" }),
     state: volumeState,
     size_gb: Type.Integer(),
+    used_bytes: Type.Integer({ description: "what it takes on the disk; it grows with what was written" }),
     region: Type.String(),
     encrypted: Type.Literal(false, { description: "encrypt the disk of the host" }),
     attached_machine_id: nullable(Type.String({ description: "the one machine that has it" })),
@@ -226,6 +237,9 @@ export const Health = Type.Object(
     hypervisor_version: Type.String(),
     accelerator: Type.String({ description: "`kvm`, or `tcg` for software emulation" }),
     accelerator_reason: Type.String(),
+    proxy_url: nullable(
+      Type.String({ description: "where the proxy listens; null when proxies run in processes of their own" }),
+    ),
     guest_bundle: Type.String({ description: "version of the guest bundle that new machines boot from" }),
     network: Type.Object(
       { mode: Type.String({ description: "`bridge`, or `user` for QEMU's own network" }), reason: Type.String() },
@@ -237,7 +251,10 @@ export const Health = Type.Object(
 
 /** Parts of the path. */
 export const AppParams = Type.Object({ app_name: Type.String() }, closed);
-export const MachineParams = Type.Object({ app_name: Type.String(), machine_id: Type.String() }, closed);
+const machineWord = Type.String({
+  description: "a machine's id, its name, or the beginning of its id (3 characters at least)",
+});
+export const MachineParams = Type.Object({ app_name: Type.String(), machine_id: machineWord }, closed);
 export const TokenParams = Type.Object({ token_id: Type.String() }, closed);
 /** Nothing: a query or a body with any key is refused. */
 export const NoQuery = Type.Object({}, closed);
@@ -288,7 +305,12 @@ export const LogsQuery = Type.Object(
 
 /** The same of an app's machines. */
 export const AppLogsQuery = Type.Object(
-  { ...LogsQuery.properties, machine: wordsOf("ids of machines; default: all, also those made while one follows") },
+  {
+    ...LogsQuery.properties,
+    machine: wordsOf(
+      "machines, by id, name or the beginning of the id; default: all, also those made while one follows",
+    ),
+  },
   closed,
 );
 
@@ -424,9 +446,12 @@ export const ReleaseParams = Type.Object(
 );
 
 /** A volume of an app. */
-export const VolumeParams = Type.Object({ app_name: Type.String(), volume_id: Type.String() }, closed);
+const volumeWord = Type.String({
+  description: "a volume's id, its name if no other has it, or the beginning of its id, with or without `vol_`",
+});
+export const VolumeParams = Type.Object({ app_name: Type.String(), volume_id: volumeWord }, closed);
 export const VolumeSnapshotParams = Type.Object(
-  { app_name: Type.String(), volume_id: Type.String(), snapshot_id: Type.String() },
+  { app_name: Type.String(), volume_id: volumeWord, snapshot_id: Type.String() },
   closed,
 );
 export const VolumeReply = named("Volume", Volume);

@@ -42,8 +42,8 @@ export function eventWire({ at, type, from, to, details }: MachineEvent): Machin
 }
 
 /** An app on the wire. */
-export function appWire(app: AppRecord, machineCount: number): AppWire {
-  return { name: app.name, created_at: app.createdAt, machine_count: machineCount };
+export function appWire(app: AppRecord, { machineCount, urls }: { machineCount: number; urls: string[] }): AppWire {
+  return { name: app.name, created_at: app.createdAt, machine_count: machineCount, urls };
 }
 
 /** A token on the wire: all but its secret. */

@@ -71,7 +71,7 @@ const restOrStart = (rest: MachineState): Rule => {
       : { kind: "move", to: rest, goal: null };
 };
 const forced = (rule: Rule): Rule => {
-  const refusal = refuse("failed_precondition", "stop it first, or destroy it with force");
+  const refusal = refuse("failed_precondition", "stop it first, or destroy it with --force (over HTTP `?force=true`)");
   return (context) => (context.force === true ? rule(context) : refusal(context));
 };
 

@@ -1,5 +1,6 @@
 /** All machines of a platform: the implementation of {@link MachineService}. */
 import { HibernautError } from "../errors.ts";
+import { findNamed } from "../naming.ts";
 import type { GuestCommand } from "../guest/command.ts";
 import type { CommandSpec } from "../guest/streams.ts";
 import { freeAddress } from "./address.ts";
@@ -88,14 +89,10 @@ export class MachineManager implements MachineService {
     return this.#deps.store.apps.list();
   }
 
-  getApp(name: string): AppRecord {
+  getApp(name: string, advice = "See `hibernaut apps list`."): AppRecord {
     const app = this.#deps.store.apps.get(name);
     if (app === undefined)
-      throw new HibernautError(
-        "not_found",
-        `There is no app ${name}. Create it with \`hibernaut apps create ${name}\`.`,
-        { app_name: name },
-      );
+      throw new HibernautError("not_found", `There is no app ${name.slice(0, 80)}. ${advice}`, { app_name: name });
     return app;
   }
 
@@ -104,7 +101,7 @@ export class MachineManager implements MachineService {
     const machines = this.#deps.store.machines.list(name);
     this.#refuseVolumes(name, { force });
     if (machines.length > 0 && !force) {
-      const message = `App ${name} still has ${machines.length} machine(s). Destroy them first, or use force.`;
+      const message = `App ${name} still has ${machines.length} machine(s). Destroy them first, or add --force (over HTTP \`?force=true\`).`;
       throw new HibernautError("failed_precondition", message, { machines: machines.map((machine) => machine.id) });
     }
     for (const { id } of machines) this.destroy(name, id, { force: true });
@@ -117,7 +114,7 @@ export class MachineManager implements MachineService {
   }
 
   async create(app: string, input: CreateMachine): Promise<MachineView> {
-    this.getApp(app);
+    this.getApp(app, `Create it with \`hibernaut apps create ${app}\`.`);
     const name = input.name ?? newMachineName();
     if (!NAME.test(name))
       throw new HibernautError("invalid_argument", `A machine's name is ${NAME_RULE}.`, { field: "name", value: name });
@@ -165,7 +162,7 @@ export class MachineManager implements MachineService {
     const { record } = controller;
     if (config !== undefined) requireSupported(config);
     using image = config === undefined ? undefined : await this.#deps.images.hold(config.image);
-    using held = await this.#deps.volumes.hold(app, config?.mounts, id);
+    using held = await this.#deps.volumes.hold(app, config?.mounts, record.id);
     const pending = {
       config: config === undefined ? record.config : mounting(config, held),
       version: newUlid(),
@@ -191,10 +188,15 @@ export class MachineManager implements MachineService {
       check: () => {
         const { eligible, reasons } = this.#view(controller.record).suspend;
         if (eligible) return;
-        throw new HibernautError("failed_precondition", `Machine ${id} cannot be suspended: ${reasons.join("; ")}.`, {
-          machine_id: id,
-          reasons,
-        });
+        const machine = controller.record.id;
+        throw new HibernautError(
+          "failed_precondition",
+          `Machine ${machine} cannot be suspended: ${reasons.join("; ")}.`,
+          {
+            machine_id: machine,
+            reasons,
+          },
+        );
       },
     });
   }
@@ -231,8 +233,10 @@ export class MachineManager implements MachineService {
   addHostname(app: string, name: string): string {
     this.getApp(app);
     const hostname = checkHostname(name, this.#deps.settings.proxySuffixes);
+    const owner = this.hostnames()[hostname];
+    // Asked for twice is had once, as with anything that is set.
+    if (owner === app) return hostname;
     if (!this.#deps.store.hostnames.insert(hostname, app)) {
-      const owner = this.hostnames()[hostname];
       const message = `${hostname} belongs to app ${owner} already. Remove it there first.`;
       throw new HibernautError("already_exists", message, { hostname, app_name: owner });
     }
@@ -419,7 +423,7 @@ export class MachineManager implements MachineService {
     if (volumes.length === 0 || force) return;
     throw new HibernautError(
       "failed_precondition",
-      `App ${app} still has ${volumes.length} volume(s) with data. Destroy them first, or use force, which destroys them with their snapshots.`,
+      `App ${app} still has ${volumes.length} volume(s) with data. Destroy them first, or add --force (over HTTP \`?force=true\`), which destroys them with their snapshots.`,
       { volumes: volumes.map(({ id }) => id) },
     );
   }
@@ -444,14 +448,19 @@ export class MachineManager implements MachineService {
     return controller;
   }
 
-  #find(app: string, id: string): MachineController {
+  /** The machine that a word means: its id, its name, or the beginning of its id. A destroyed one has its id only. */
+  #find(app: string, word: string): MachineController {
     this.getApp(app);
-    const controller = this.#controllers.get(id) ?? this.#destroyedOne(id);
+    const exact = this.#controllers.get(word);
+    if (exact?.record.app === app) return exact;
+    const records = this.#controllersOf(app).map(({ record }) => record);
+    const found = findNamed(word, records, { noun: "machine" });
+    const controller = found === undefined ? this.#destroyedOne(word) : this.#controllers.get(found.id);
     if (controller === undefined || controller.record.app !== app) {
       throw new HibernautError(
         "not_found",
-        `App ${app} has no machine ${id}. See \`hibernaut machine list --app ${app}\`.`,
-        { app_name: app, machine_id: id },
+        `App ${app} has no machine ${word.slice(0, 80)}. See \`hibernaut machine list --app ${app}\`.`,
+        { app_name: app, machine_id: word },
       );
     }
     return controller;

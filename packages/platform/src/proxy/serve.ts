@@ -5,6 +5,7 @@ import { cannotListen } from "../listening.ts";
 import type { Listen, Settings } from "../settings.ts";
 import { lineWriter } from "../log.ts";
 import { openAccessLog } from "./access-log.ts";
+import type { Front } from "./addresses.ts";
 import type { AccessEntry } from "./contract.ts";
 import type { Fleet, FleetOptions } from "./fleet.ts";
 import { createProxyServer, type ProxyServer, type TlsOptions } from "./http/server.ts";
@@ -34,6 +35,8 @@ export interface ServeProxyOptions {
 export interface RunningProxy {
   /** e.g. `http://127.0.0.1:8080` */
   url: string;
+  /** The ports that it listens on. */
+  fronts: readonly Front[];
   close(): Promise<void>;
 }
 
@@ -44,6 +47,7 @@ const CLOSE_GRACE_MS = 8_000;
 export async function serveProxy(options: ServeProxyOptions): Promise<RunningProxy> {
   const { settings, registry, log, reusePort = false } = options;
   const servers: ProxyServer[] = [];
+  const fronts: Front[] = [];
   const { fleet, close } = options.connect({
     maxHeld: settings.proxyMaxHeld,
     holdTimeoutMs: settings.proxyHoldTimeoutMs,
@@ -67,10 +71,13 @@ export async function serveProxy(options: ServeProxyOptions): Promise<RunningPro
     const trustedProxies = settings.proxyTrusted;
     const server = createProxyServer({ director: fleet, onAccess, onFault, trustedProxies, ...(tls && { tls }) });
     servers.push(server);
-    return server.listen({ ...listen, reusePort }).catch(async (error: unknown) => {
+    const bound = await server.listen({ ...listen, reusePort }).catch(async (error: unknown) => {
       const setting = tls === undefined ? "HIBERNAUT_PROXY_LISTEN" : "HIBERNAUT_PROXY_TLS_LISTEN";
       throw await cannotListen("The proxy", listen, setting, error);
     });
+    const scheme = tls === undefined ? "http" : "https";
+    fronts.push({ scheme, address: bound.address, port: bound.port, covers: (name) => server.covers(name) });
+    return bound;
   };
   const end = async () => {
     await Promise.all(servers.map((server) => server.close(CLOSE_GRACE_MS)));
@@ -80,7 +87,7 @@ export async function serveProxy(options: ServeProxyOptions): Promise<RunningPro
   try {
     const address = await start(settings.proxyListen);
     if (settings.proxyTlsListen) await start(settings.proxyTlsListen, { folder: settings.proxyTlsFolder });
-    return { url: `http://${hostOf(address)}:${address.port}`, close: end };
+    return { url: `http://${hostOf(address)}:${address.port}`, fronts, close: end };
   } catch (error) {
     await end();
     throw error;

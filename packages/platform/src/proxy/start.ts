@@ -2,6 +2,7 @@
 import type { Registry } from "prom-client";
 import type { MachineService } from "../machines/service.ts";
 import type { Settings } from "../settings.ts";
+import { urlsOf } from "./addresses.ts";
 import { ProxyHub } from "./hub.ts";
 import { hubSocketPath, listenForProxies } from "./hub-socket.ts";
 import { connectInProcess } from "./in-process.ts";
@@ -21,6 +22,8 @@ export interface StartProxyOptions {
 /** Where apps answer; undefined when proxies run in processes of their own. */
 export interface ProxySide {
   url: string | undefined;
+  /** The addresses of an app that are known for sure; none when proxies run in processes of their own. */
+  urlsOf(app: string): string[];
   /** Settles when no request is under way on the machine, or its time to drain is over. */
   finishRequests(machineId: string): Promise<void>;
   close(): Promise<void>;
@@ -58,7 +61,12 @@ export async function startProxySide(options: StartProxyOptions): Promise<ProxyS
         connect: (fleetOptions) => connectInProcess(hub, fleetOptions),
       });
     const finishRequests = (machineId: string) => hub.finished(machineId, settings.drainTimeoutMs);
-    return { url: proxy?.url, finishRequests, close };
+    const fronts = proxy?.fronts ?? [];
+    const appUrls = (app: string) => {
+      const own = Object.entries(machines.hostnames()).filter(([, owner]) => owner === app);
+      return urlsOf(app, { hostnames: own.map(([name]) => name), suffixes: settings.proxySuffixes, fronts });
+    };
+    return { url: proxy?.url, urlsOf: appUrls, finishRequests, close };
   } catch (error) {
     await close();
     throw error;

@@ -84,6 +84,8 @@ export interface CreateVolume {
 /** What the API may ask of volumes. Every call rejects (or throws) with a HibernautError. */
 export interface VolumeService extends MachineVolumes {
   get(app: string, id: string): VolumeView;
+  /** What a volume takes on the disk, in bytes; it grows with what was written. 0 before its file is whole. */
+  usedBytes(volume: VolumeRecord): Promise<number>;
   create(app: string, wanted: CreateVolume): Promise<VolumeView>;
   /** Takes effect at the machine's next cold start; `needsRestart` says that one has to come first. */
   extend(app: string, id: string, sizeGb: number): { volume: VolumeView; needsRestart: boolean };

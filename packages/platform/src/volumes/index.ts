@@ -1,5 +1,6 @@
 /** Volumes on this host's disk: the implementation of {@link VolumeService}. */
 import { HibernautError } from "../errors.ts";
+import { findNamed } from "../naming.ts";
 import type { MachineRecord } from "../machines/types.ts";
 import type { Store } from "../store/contract.ts";
 import { Attachments } from "./attachments.ts";
@@ -74,6 +75,11 @@ export class Volumes implements VolumeService {
     return this.#view(this.#find(app, id));
   }
 
+  async usedBytes({ id, state }: VolumeRecord): Promise<number> {
+    const { files } = this.#options;
+    return state === "created" ? files.sizeBytes(files.disk(id)) : 0;
+  }
+
   async create(app: string, { name, sizeGb, snapshotRetention, snapshotId }: CreateVolume): Promise<VolumeView> {
     this.#requireApp(app);
     checkName(name);
@@ -89,8 +95,9 @@ export class Volumes implements VolumeService {
     return this.#view(await this.#make(volume, snapshot));
   }
 
-  extend(app: string, id: string, sizeGb: number): { volume: VolumeView; needsRestart: boolean } {
-    const volume = this.#whole(app, id);
+  extend(app: string, word: string, sizeGb: number): { volume: VolumeView; needsRestart: boolean } {
+    const volume = this.#whole(app, word);
+    const { id } = volume;
     if (sizeGb < volume.sizeGb)
       throw new HibernautError(
         "invalid_argument",
@@ -105,8 +112,9 @@ export class Volumes implements VolumeService {
     return { volume: this.#view(extended), needsRestart };
   }
 
-  async destroy(app: string, id: string): Promise<void> {
-    const volume = this.#whole(app, id);
+  async destroy(app: string, word: string): Promise<void> {
+    const volume = this.#whole(app, word);
+    const { id } = volume;
     const reason = this.#attachments.taken(id);
     if (reason !== undefined)
       throw new HibernautError(
@@ -190,20 +198,22 @@ export class Volumes implements VolumeService {
     store.volumes.remove(volume.id);
   }
 
-  #find(app: string, id: string): VolumeRecord {
+  /** The volume that a word means: its id, its name if no other has it, or the beginning of its id. */
+  #find(app: string, word: string): VolumeRecord {
     this.#requireApp(app);
-    const volume = this.#options.store.volumes.get(id);
-    if (volume !== undefined && volume.app === app) return volume;
-    const message = `App ${app} has no volume ${id.slice(0, 40)}. See \`hibernaut volumes list --app ${app}\`.`;
-    throw new HibernautError("not_found", message, { app_name: app, volume_id: id });
+    const volume = findNamed(word, this.#options.store.volumes.list(app), { noun: "volume", prefix: "vol_" });
+    if (volume !== undefined) return volume;
+    const message = `App ${app} has no volume ${word.slice(0, 40)}. See \`hibernaut volumes list --app ${app}\`.`;
+    throw new HibernautError("not_found", message, { app_name: app, volume_id: word });
   }
 
-  #whole(app: string, id: string): VolumeRecord {
-    const volume = this.#find(app, id);
+  #whole(app: string, word: string): VolumeRecord {
+    const volume = this.#find(app, word);
     if (volume.state === "created") return volume;
-    throw new HibernautError("failed_precondition", `Volume ${id} is still ${volume.state}. Try again in a moment.`, {
+    const { id, state } = volume;
+    throw new HibernautError("failed_precondition", `Volume ${id} is still ${state}. Try again in a moment.`, {
       volume_id: id,
-      state: volume.state,
+      state,
     });
   }
 
@@ -222,6 +232,6 @@ function hasGuest({ state, snapshot }: MachineRecord): boolean {
 }
 
 function noApp(app: string): HibernautError {
-  const message = `There is no app ${app}. Create it with \`hibernaut apps create ${app}\`.`;
+  const message = `There is no app ${app.slice(0, 80)}. See \`hibernaut apps list\`.`;
   return new HibernautError("not_found", message, { app_name: app });
 }

@@ -7,6 +7,7 @@
 import { randomBytes } from "node:crypto";
 import { duplexPair } from "node:stream";
 import { HibernautError } from "../../src/errors.ts";
+import { findNamed } from "../../src/naming.ts";
 import { GuestAgent } from "../../src/guest/agent.ts";
 import type { GuestCommand } from "../../src/guest/command.ts";
 import { type CommandSpec, GuestStreams } from "../../src/guest/streams.ts";
@@ -105,13 +106,14 @@ export class FakeMachineService implements MachineService {
     return view(this.#record(app, id));
   }
 
-  events(app: string, id: string, limit: number): MachineEvent[] {
-    this.#record(app, id);
+  events(app: string, word: string, limit: number): MachineEvent[] {
+    const { id } = this.#record(app, word);
     return (this.history.get(id) ?? []).slice(-limit).reverse();
   }
 
-  async update(app: string, id: string, config?: MachineConfig): Promise<MachineView> {
-    const record = this.#record(app, id);
+  async update(app: string, word: string, config?: MachineConfig): Promise<MachineView> {
+    const record = this.#record(app, word);
+    const { id } = record;
     const back = record.state === "failed" ? "running" : record.state;
     if (!isResting(back)) throw new HibernautError("aborted", `Machine ${id} is ${record.state}.`);
     record.config = config ?? record.config;
@@ -122,8 +124,9 @@ export class FakeMachineService implements MachineService {
     return this.get(app, id);
   }
 
-  start(app: string, id: string): { previousState: MachineState } {
-    const record = this.#record(app, id);
+  start(app: string, word: string): { previousState: MachineState } {
+    const record = this.#record(app, word);
+    const { id } = record;
     const previousState = record.state;
     if (previousState === "running" || previousState === "starting") return { previousState };
     const broken = record.config.image.includes("broken");
@@ -134,25 +137,28 @@ export class FakeMachineService implements MachineService {
     return { previousState };
   }
 
-  suspend(app: string, id: string): void {
-    const { suspend, record } = this.get(app, id);
+  suspend(app: string, word: string): void {
+    const { suspend, record } = this.get(app, word);
+    const { id } = record;
     if (record.state === "suspended") return;
     if (!suspend.eligible)
       throw new HibernautError("failed_precondition", `Machine ${id} cannot suspend.`, { reasons: suspend.reasons });
     this.#pass(id, "suspending", "suspended", "suspend");
   }
 
-  stop(app: string, id: string): void {
-    if (this.#record(app, id).state !== "stopped") this.#pass(id, "stopping", "stopped", "stop");
+  stop(app: string, word: string): void {
+    const { id, state } = this.#record(app, word);
+    if (state !== "stopped") this.#pass(id, "stopping", "stopped", "stop");
   }
 
-  restart(app: string, id: string): void {
-    this.#record(app, id);
+  restart(app: string, word: string): void {
+    const { id } = this.#record(app, word);
     this.#pass(id, "stopping", "running", "restart");
   }
 
-  destroy(app: string, id: string, options: { force?: boolean } = {}): void {
-    const record = this.#record(app, id);
+  destroy(app: string, word: string, options: { force?: boolean } = {}): void {
+    const record = this.#record(app, word);
+    const { id } = record;
     if (record.state === "running" && !options.force) {
       throw new HibernautError(
         "failed_precondition",
@@ -163,8 +169,8 @@ export class FakeMachineService implements MachineService {
   }
 
   /** Every command is `cat`. */
-  run(app: string, id: string, spec: CommandSpec): GuestCommand {
-    const { state } = this.#record(app, id);
+  run(app: string, word: string, spec: CommandSpec): GuestCommand {
+    const { id, state } = this.#record(app, word);
     if (state !== "running") throw new HibernautError("failed_precondition", `Machine ${id} is ${state}.`);
     const streams = new GuestStreams();
     const guest = new FakeGuest(() => {});
@@ -181,9 +187,9 @@ export class FakeMachineService implements MachineService {
     for (const follower of this.followers) follower();
   }
 
-  logs(app: string, ids: readonly string[] | undefined, query: LogQuery, signal: AbortSignal): LogBlocks {
+  logs(app: string, words: readonly string[] | undefined, query: LogQuery, signal: AbortSignal): LogBlocks {
     this.getApp(app);
-    for (const id of ids ?? []) this.#record(app, id);
+    const ids = words?.map((word) => this.#record(app, word).id);
     return this.#logs(app, ids, query, signal);
   }
 
@@ -325,11 +331,12 @@ export class FakeMachineService implements MachineService {
 
   wait(
     app: string,
-    id: string,
+    word: string,
     targets: WaitTarget[],
     options: { timeoutMs: number; signal?: AbortSignal },
   ): Promise<MachineState> {
-    const record = this.#record(app, id);
+    const record = this.#record(app, word);
+    const { id } = record;
     const there = (state: MachineState) =>
       targets.some((target) => (target === "settled" ? isResting(state) : target === state));
     if (there(record.state)) return Promise.resolve(record.state);
@@ -358,11 +365,12 @@ export class FakeMachineService implements MachineService {
     for (const timer of this.#timers.values()) clearTimeout(timer);
   }
 
-  #record(app: string, id: string): MachineRecord {
+  #record(app: string, word: string): MachineRecord {
     this.getApp(app);
-    const record = this.machines.get(id);
-    if (!record || record.app !== app)
-      throw new HibernautError("not_found", `App ${app} has no machine ${id.slice(0, 80)}.`);
+    const own = [...this.machines.values()].filter((record) => record.app === app);
+    const live = own.filter(({ state }) => state !== "destroyed");
+    const record = findNamed(word, live, { noun: "machine" }) ?? own.find(({ id }) => id === word);
+    if (!record) throw new HibernautError("not_found", `App ${app} has no machine ${word.slice(0, 80)}.`);
     return record;
   }
 

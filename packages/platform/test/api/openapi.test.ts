@@ -28,6 +28,7 @@ test("the document is OpenAPI 3.1 with every route of the design", () => {
   const volume = "/v1/apps/{app_name}/volumes/{volume_id}";
   expect(routes.toSorted()).toEqual(
     [
+      "GET /v1/machines",
       "GET /v1/apps",
       "POST /v1/apps",
       "GET /v1/apps/{app_name}",

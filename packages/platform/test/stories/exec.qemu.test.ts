@@ -35,7 +35,7 @@ test("a signal, a program that is not there, another user", async () => {
   expect(await exec(["sh", "-c", "kill -9 $$"])).toMatchObject({ exit_code: 137, exit_signal: 9 });
   expect(await exec(["no-such-program"])).toMatchObject({
     exit_code: 127,
-    stderr: expect.stringMatching(/No such file/),
+    stderr: expect.stringMatching(/^no-such-program: .*No such file/),
   });
   expect((await exec(["id", "-u"], { user: "app" })).stdout).toBe("1000\n");
   expect(await exec(["id"], { user: "nobody-here" })).toMatchObject({ exit_code: 126 });

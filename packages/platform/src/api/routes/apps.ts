@@ -6,9 +6,10 @@ import { AppList, AppParams, AppReply, CreateAppBody, ForceQuery, NoQuery, Ok, r
 import { appWire } from "../views.ts";
 
 /** Registers the routes of apps. */
-export function appRoutes(app: Api, { machines }: ApiDeps): void {
+export function appRoutes(app: Api, { machines, proxy }: ApiDeps): void {
   const tags = ["apps"];
-  const wire = (record: AppRecord) => appWire(record, machines.list(record.name).length);
+  const wire = (record: AppRecord) =>
+    appWire(record, { machineCount: machines.list(record.name).length, urls: proxy?.urlsOf(record.name) ?? [] });
 
   app.get(
     "/v1/apps",

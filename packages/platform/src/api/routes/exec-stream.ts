@@ -7,6 +7,7 @@ import type { WebSocket } from "@fastify/websocket";
 import type { GuestCommand } from "../../guest/command.ts";
 import { messageOf } from "../../text.ts";
 import type { Api, ApiDeps } from "../deps.ts";
+import { notStarted } from "./exec.ts";
 import { ExecStreamQuery, MachineParams, streams } from "../schemas.ts";
 
 /** First bytes of messages. The client's twin is `packages/client/src/exec.ts`. */
@@ -49,27 +50,28 @@ export function execStreamRoute(app: Api, { machines }: ApiDeps): void {
         const { params, query } = request;
         const { command, tty = false, stdin = false, timeout = 0, rows, columns, user, workdir } = query;
         const terminal = { rows: rows ?? DEFAULT_ROWS, columns: columns ?? DEFAULT_COLUMNS };
+        const args = [command].flat();
         const running = machines.run(params.app_name, params.machine_id, {
-          args: [command].flat(),
+          args,
           input: stdin || tty,
           timeoutMs: timeout * 1000,
           ...(tty && { terminal, env: { TERM: query.term ?? "xterm" } }),
           ...(user !== undefined && { user }),
           ...(workdir !== undefined && { workdir }),
         });
-        commands.set(request, running);
+        commands.set(request, { running, args });
       },
     },
     (socket, request) => {
       const command = commands.get(request);
-      if (command !== undefined) void stream(socket, command);
+      if (command !== undefined) void stream(socket, command.running, command.args);
     },
   );
 }
 
-const commands = new WeakMap<object, GuestCommand>();
+const commands = new WeakMap<object, { running: GuestCommand; args: string[] }>();
 
-async function stream(socket: WebSocket, command: GuestCommand): Promise<void> {
+async function stream(socket: WebSocket, command: GuestCommand, args: readonly string[]): Promise<void> {
   const stopPinging = watch(socket);
   socket.on("close", () => {
     stopPinging();
@@ -86,7 +88,7 @@ async function stream(socket: WebSocket, command: GuestCommand): Promise<void> {
       exit_code: signal === 0 ? code : SIGNAL_BASE + signal,
       exit_signal: signal,
       timed_out: timedOut,
-      error: failure ?? null,
+      error: failure === undefined ? null : notStarted(args, failure),
     }),
     (error: unknown) => ({ exit_code: null, exit_signal: 0, timed_out: false, error: messageOf(error) }),
   );

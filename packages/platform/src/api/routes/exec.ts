@@ -49,7 +49,7 @@ export function execRoute(app: Api, { machines }: ApiDeps): void {
           exit_code: exit.signal === 0 ? exit.code : SIGNAL_BASE + exit.signal,
           exit_signal: exit.signal,
           stdout: stdout.text,
-          stderr: exit.failure === undefined ? stderr.text : `${exit.failure}\n`,
+          stderr: exit.failure === undefined ? stderr.text : `${notStarted(args, exit.failure)}\n`,
           timed_out: exit.timedOut,
           truncated: stdout.truncated || stderr.truncated,
         };
@@ -60,6 +60,11 @@ export function execRoute(app: Api, { machines }: ApiDeps): void {
       }
     },
   );
+}
+
+/** Why a command did not start, with its name: the guest does not repeat it. */
+export function notStarted([program = ""]: readonly string[], failure: string): string {
+  return `${program}: ${failure}`;
 }
 
 async function collect(output: Readable): Promise<{ text: string; truncated: boolean }> {

@@ -29,6 +29,23 @@ export function machineRoutes(app: Api, { machines }: ApiDeps): void {
   const one = { tags, params: MachineParams, querystring: NoQuery };
 
   app.get(
+    "/v1/machines",
+    {
+      schema: {
+        tags,
+        summary: "List the machines of all apps",
+        querystring: NoQuery,
+        response: replies(200, MachineList),
+      },
+    },
+    async () =>
+      machines
+        .listApps()
+        .flatMap(({ name }) => machines.list(name))
+        .map(machineWire),
+  );
+
+  app.get(
     COLLECTION,
     {
       schema: {

@@ -12,7 +12,7 @@ const tags = ["platform"];
 const CHECK_INTERVAL_MS = 1000;
 
 /** `GET /v1/health`, without a token: load balancers and the set-up ask it. */
-export function healthRoute(app: Api, { platform, check }: ApiDeps): void {
+export function healthRoute(app: Api, { platform, proxy, check }: ApiDeps): void {
   const checkSometimes = atMostEvery(CHECK_INTERVAL_MS, check);
   app.get(
     "/v1/health",
@@ -43,6 +43,7 @@ export function healthRoute(app: Api, { platform, check }: ApiDeps): void {
         hypervisor_version: platform.hypervisor.version,
         accelerator: platform.hypervisor.accelerator,
         accelerator_reason: platform.acceleratorReason,
+        proxy_url: proxy?.url() ?? null,
         guest_bundle: platform.guestBundle,
         network: platform.network,
       };

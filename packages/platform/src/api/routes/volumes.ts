@@ -24,12 +24,12 @@ import {
 export function volumeRoutes(app: Api, { volumes, platform: { region } }: ApiDeps): void {
   const path = "/v1/apps/:app_name/volumes";
   const common = { tags: ["volumes"], querystring: NoQuery };
-  const wire = (volume: VolumeView) => volumeWire(volume, region);
+  const wire = async (volume: VolumeView) => volumeWire(volume, { region, usedBytes: await volumes.usedBytes(volume) });
 
   app.get(
     path,
     { schema: { ...common, summary: "List an app's volumes", params: AppParams, response: replies(200, VolumeList) } },
-    async ({ params }) => volumes.list(params.app_name).map(wire),
+    async ({ params }) => Promise.all(volumes.list(params.app_name).map(wire)),
   );
 
   app.post(
@@ -51,7 +51,7 @@ export function volumeRoutes(app: Api, { volumes, platform: { region } }: ApiDep
         );
       const { name, size_gb: sizeGb, snapshot_id: snapshotId, snapshot_retention: snapshotRetention } = body;
       const made = await volumes.create(params.app_name, { name, sizeGb, snapshotId, snapshotRetention });
-      return reply.code(201).send(wire(made));
+      return reply.code(201).send(await wire(made));
     },
   );
 
@@ -90,7 +90,7 @@ export function volumeRoutes(app: Api, { volumes, platform: { region } }: ApiDep
     },
     async ({ params, body }) => {
       const { volume, needsRestart } = volumes.extend(params.app_name, params.volume_id, body.size_gb);
-      return { volume: wire(volume), needs_restart: needsRestart };
+      return { volume: await wire(volume), needs_restart: needsRestart };
     },
   );
 
@@ -158,13 +158,14 @@ function snapshotRoutes(app: Api, { volumes }: Pick<ApiDeps, "volumes">): void {
 
 function volumeWire(
   { id, name, state, sizeGb, machineId, snapshotRetention, createdAt }: VolumeView,
-  region: string,
+  { region, usedBytes }: { region: string; usedBytes: number },
 ): VolumeWire {
   return {
     id,
     name,
     state,
     size_gb: sizeGb,
+    used_bytes: usedBytes,
     region,
     encrypted: false,
     attached_machine_id: machineId,

@@ -120,7 +120,8 @@ export class FakeGuest {
 
   #handle({ type, payload, stream }: Frame): void {
     // Every command is `cat`: what comes in goes out, and it ends with its input; at once when it has none.
-    if (type === FrameType.exec && !hasInput(payload)) this.#send(FrameType.execExit, Buffer.alloc(9), stream);
+    if (type === FrameType.exec && payload.includes(NO_PROGRAM)) this.#send(FrameType.execExit, noProgram(), stream);
+    else if (type === FrameType.exec && !hasInput(payload)) this.#send(FrameType.execExit, Buffer.alloc(9), stream);
     if (type === FrameType.data) this.#send(FrameType.data, payload, stream);
     // What was passed on there makes room for as much here: it never has more than it was allowed.
     if (type === FrameType.credit) this.#send(FrameType.credit, payload, stream);
@@ -188,6 +189,17 @@ export class FakeGuest {
   #send(type: number, payload?: Buffer, stream?: number): void {
     if (this.#channel?.writable) this.#channel.write(encodeFrame(type, payload, stream));
   }
+}
+
+/** The one program that no fake guest has. */
+const NO_PROGRAM = "no-such-program";
+
+/** As the agent says that a command could not be started. */
+function noProgram(): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUInt32LE(127, 0);
+  head[8] = 2;
+  return Buffer.concat([head, Buffer.from("the command could not be run: No such file or directory")]);
 }
 
 /** Whether a command's records, see `guest/records.ts`, give it an input. */

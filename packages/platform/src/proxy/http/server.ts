@@ -40,6 +40,8 @@ export interface ProxyServer {
   listen(listen: ProxyListen): Promise<AddressInfo>;
   /** Accepts no more, lets open requests finish for `graceMs` milliseconds, then cuts them. */
   close(graceMs: number): Promise<void>;
+  /** Whether it can answer for a host name: over TLS it needs a certificate for it. */
+  covers(hostname: string): boolean;
   /** Closes what is kept open to the machine. To be called before it is suspended or stopped. */
   forget(machineId: string): void;
   /** Client connections, upgraded ones and those in a handshake included. */
@@ -77,6 +79,7 @@ class HttpProxy implements ProxyServer {
   readonly #sockets = new Set<Socket>();
   readonly #timers: NodeJS.Timeout[] = [];
   #server: Server | undefined;
+  #certificates: Certificates | undefined;
 
   constructor({ director, onAccess, onFault, trustedProxies = [], limits: some, tls }: ProxyOptions) {
     const limits = { ...DEFAULT_LIMITS, ...some };
@@ -124,6 +127,10 @@ class HttpProxy implements ProxyServer {
     pool.close();
   }
 
+  covers(hostname: string): boolean {
+    return this.#tls === undefined || this.#certificates?.find(hostname) !== undefined;
+  }
+
   forget(machineId: string): void {
     this.#engine.pool.forget(machineId);
   }
@@ -148,6 +155,7 @@ class HttpProxy implements ProxyServer {
 
   async #tlsServer({ folder, refreshMs = REFRESH_MS }: TlsOptions): Promise<Server> {
     const certificates = await Certificates.open(folder, this.#engine.onFault);
+    this.#certificates = certificates;
     const server = createTlsServer({
       ALPNProtocols: ["h2", "http/1.1"],
       // Not half-open, as plain connections are: a client that left in its handshake would never be noticed.

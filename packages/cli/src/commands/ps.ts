@@ -1,0 +1,94 @@
+/** `hibernaut ps` and `hibernaut status`: all apps at a glance. */
+import type { Machine } from "@hibernaut/client";
+import { type Command, command } from "../command.ts";
+import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { ago, fields, megabytes } from "../terminal.ts";
+
+/** Of a machine whose configuration names none. */
+const DEFAULT_MEMORY_MB = 256;
+
+const ps = command<ListOptions>({
+  name: "ps",
+  aliases: ["ls"],
+  summary: "List the machines of all apps",
+  options: [
+    // Not that of other commands: without it all apps are meant, not the one of this folder.
+    { flags: "-a, --app <name>", description: "only those of this app" },
+    QUIET,
+  ],
+  examples: ["hibernaut ps", "hibernaut ps --app shop", "hibernaut ps --json"],
+  async run(context, _args, options) {
+    const client = await context.client();
+    const { namedApp: app } = context;
+    const machines = await (app === undefined ? client.listAllMachines() : client.listMachines(app));
+    const listing = {
+      head: ["APP", "ID", "NAME", "STATE", "MEMORY", "IMAGE", "UPDATED"],
+      row: (machine: Machine) => [
+        machine.app_name,
+        machine.id,
+        machine.name,
+        machine.state,
+        `${memoryMb(machine)} MB`,
+        machine.image.ref,
+        ago(machine.updated_at),
+      ],
+      id: (machine: Machine) => machine.id,
+      empty:
+        app === undefined
+          ? "There are no machines yet. Make one: hibernaut machine run <image> --app <name>"
+          : `App ${app} has no machines.`,
+    };
+    return { document: machines, text: listText(machines, listing, options) };
+  },
+});
+
+const status = command({
+  name: "status",
+  summary: "Show the platform: where it is, what it runs on, and what it runs",
+  examples: ["hibernaut status", "hibernaut status --json"],
+  async run(context) {
+    const client = await context.client();
+    const [health, apps, machines] = await Promise.all([client.health(), client.listApps(), client.listAllMachines()]);
+    const running = machines.filter(({ state }) => state === "running");
+    const snapshots = machines.flatMap(({ snapshot }) => snapshot ?? []);
+    const document = {
+      api_url: client.apiUrl,
+      proxy_url: health.proxy_url,
+      version: health.version,
+      region: health.region,
+      accelerator: health.accelerator,
+      network: health.network.mode,
+      apps: apps.length,
+      machines: countByState(machines),
+      running_memory_mb: running.reduce((sum, machine) => sum + memoryMb(machine), 0),
+      snapshots: snapshots.length,
+      snapshot_bytes: snapshots.reduce((sum, { size_bytes: bytes }) => sum + bytes, 0),
+    };
+    const states = Object.entries(document.machines).map(([state, count]) => `${count} ${state}`);
+    const text = fields([
+      ["API", document.api_url],
+      ["proxy", document.proxy_url ?? "in processes of its own"],
+      ["version", document.version],
+      ["accelerator", `${document.accelerator}: ${health.accelerator_reason}`],
+      ["network", `${document.network}: ${health.network.reason}`],
+      ["apps", String(document.apps)],
+      ["machines", states.join(", ") || "none"],
+      ["memory", `${document.running_memory_mb} MB in machines that run`],
+      ["snapshots", `${document.snapshots}, ${megabytes(document.snapshot_bytes)}`],
+    ]);
+    return { document, text };
+  },
+});
+
+function memoryMb({ config }: Machine): number {
+  return config.guest?.memory_mb ?? DEFAULT_MEMORY_MB;
+}
+
+function countByState(machines: readonly Machine[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { state } of machines) counts[state] = (counts[state] ?? 0) + 1;
+  return counts;
+}
+
+/** The commands about all apps. */
+export const overviewCommands: readonly Command[] = [ps, status];

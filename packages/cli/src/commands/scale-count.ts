@@ -1,0 +1,144 @@
+/** `hibernaut scale count`: more machines, or fewer, after saying which go. */
+import type { HibernautClient, Machine, Volume } from "@hibernaut/client";
+import { command } from "../command.ts";
+import { agree, YES } from "../confirming.ts";
+import type { Context } from "../context.ts";
+import { CliError } from "../failure.ts";
+import { quantityArgument } from "../quantity.ts";
+import { chooseGoing, type Member, memberOf } from "../scaling.ts";
+import { megabytes } from "../terminal.ts";
+import { waitFor } from "../waiting.ts";
+
+/** A cold start under software emulation takes seconds, an import of a large image minutes. */
+export const WAIT_TIMEOUT_S = 120;
+
+/** The options that all of `scale` takes. */
+export interface ScaleOptions {
+  group?: string;
+  waitTimeout?: number;
+}
+
+export const GROUP = { flags: "-g, --group <name>", description: "only machines of this process group (default: all)" };
+export const TIMEOUT = {
+  flags: "--wait-timeout <time>",
+  description: `how long a machine may take, in seconds, or e.g. 5m (default: ${WAIT_TIMEOUT_S})`,
+  minimum: 1,
+  unit: "seconds",
+} as const;
+
+/** What was done to one machine. */
+interface Done {
+  machine_id: string;
+  action: "created" | "destroyed";
+  /** Of a destroyed machine: they stay. */
+  volumes_left?: string[];
+  /** Of a created machine: they are empty. */
+  volumes_new?: string[];
+  text: string;
+}
+
+export const count = command<ScaleOptions & { yes?: boolean }>({
+  name: "count",
+  summary: "Set how many machines there are",
+  description:
+    "New ones are made like the newest there is, and started. Of machines that are too many, those without volumes are destroyed first, then those whose volumes hold least, then the newest. It lists them and asks first; without a terminal it needs --yes. Their volumes stay.",
+  arguments: [{ usage: "<count>", description: "of each process group, or of the one named with --group" }],
+  options: [GROUP, TIMEOUT, YES],
+  ofApp: true,
+  examples: ["hibernaut scale count 3 --app shop", "hibernaut scale count 0 --app shop --group worker --yes"],
+  async run(context, [text = ""], { group, waitTimeout = WAIT_TIMEOUT_S, yes = false }) {
+    const wanted = quantityArgument(text, { minimum: 0 });
+    const client = await context.client();
+    const { groupOf } = await import("../deploy/plan.ts");
+    const machines = await machinesOf(client, context.app, group);
+    const volumes = await client.listVolumes(context.app);
+    const groups = [...Map.groupBy(machines, (machine) => groupOf(machine) ?? "").values()];
+    const going = groups.flatMap((members) =>
+      chooseGoing(
+        members.map((machine) => memberOf(machine, volumes)),
+        members.length - wanted,
+      ),
+    );
+    // Everything is decided, and agreed to, before the first machine goes.
+    if (going.length > 0) await agree(warning(going), { yes, what: "destroyed" });
+    const done: Done[] = [];
+    for (const member of going) done.push(await destroy(context, member, waitTimeout));
+    for (const members of groups) {
+      for (let missing = wanted - members.length; missing > 0; missing -= 1)
+        done.push(await create(context, members.at(-1) as Machine, waitTimeout));
+    }
+    const lines = done.map((one) => one.text).join("\n");
+    return {
+      document: done.map(({ text: _text, ...rest }) => rest),
+      text: lines || `App ${context.app} has ${wanted} machine(s) already.`,
+    };
+  },
+});
+
+/** The machines of the app, or of one of its process groups. At least one. */
+export async function machinesOf(client: HibernautClient, app: string, group: string | undefined): Promise<Machine[]> {
+  const { groupOf } = await import("../deploy/plan.ts");
+  const machines = (await client.listMachines(app)).filter(
+    (machine) => group === undefined || groupOf(machine) === group,
+  );
+  if (machines.length > 0) return machines;
+  throw new CliError(
+    "failed_precondition",
+    `App ${app} has no machines to scale${group ? ` in process group ${group}` : ""}. Deploy it first.`,
+  );
+}
+
+async function destroy(context: Context, { machine: { id }, volumes }: Member, waitTimeout: number): Promise<Done> {
+  await (await context.client()).destroyMachine(context.app, id, { force: true });
+  await context.progress(`Destroying ${id}`, waitFor(context, id, ["destroyed"], { waitTimeout }));
+  const left = volumes.map(
+    (volume) =>
+      `Its volume ${volumeText(volume)} stays, without a machine. Destroy it, with what is on it: hibernaut volumes destroy ${volume.id} --app ${context.app}`,
+  );
+  return {
+    machine_id: id,
+    action: "destroyed",
+    volumes_left: volumes.map((volume) => volume.id),
+    text: [`Machine ${id} is destroyed.`, ...left].join("\n"),
+  };
+}
+
+async function create(context: Context, model: Machine, waitTimeout: number): Promise<Done> {
+  const client = await context.client();
+  const { withVolumeNames } = await import("../deploy/mounts.ts");
+  const known = new Set((await client.listVolumes(context.app)).map((volume) => volume.id));
+  const { id, config } = await client.createMachine(context.app, { config: withVolumeNames(model.config) });
+  await context.progress(
+    `Starting machine ${id}`,
+    waitFor(context, id, ["running", "stopped", "failed"], { waitTimeout }),
+  );
+  const mounts = config.mounts ?? [];
+  const made = mounts.filter(({ volume = "" }) => !known.has(volume));
+  const lines = mounts.map(({ volume = "", name = "" }) =>
+    known.has(volume)
+      ? `It has volume ${volume} (${name}), which no machine had, with what is on it.`
+      : `Its volume ${volume} (${name}) is new and empty: each machine has volumes of its own.`,
+  );
+  return {
+    machine_id: id,
+    action: "created",
+    volumes_new: made.map(({ volume = "" }) => volume),
+    text: [`Machine ${id} is created.`, ...lines].join("\n"),
+  };
+}
+
+function warning(going: readonly Member[]): string {
+  const lines = going.map(({ machine, volumes }) => {
+    const disks = volumes.length === 0 ? "" : `, with volume ${volumes.map(volumeText).join(" and ")}`;
+    return `  ${machine.id} ${machine.name}, ${machine.state}${disks}`;
+  });
+  const stay = going.some(({ volumes }) => volumes.length > 0)
+    ? "Their volumes stay, without a machine."
+    : "Nothing that they hold is kept.";
+  const head = going.length === 1 ? "This machine will be destroyed:" : "These machines will be destroyed:";
+  return [head, ...lines, stay].join("\n");
+}
+
+function volumeText({ id, name, size_gb: size, used_bytes: used }: Volume): string {
+  return `${id} (${name}, ${size} GB, ${megabytes(used)} used)`;
+}

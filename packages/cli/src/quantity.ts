@@ -1,0 +1,66 @@
+/** Numbers, sizes and durations as they are typed on the command line. Their forms are those of the app file. */
+import { parseMegabytes, parseSeconds } from "./appfile/quantities.ts";
+import { UsageError } from "./failure.ts";
+
+/** What a plain number counts. */
+export type Unit = "seconds" | "mb" | "gb" | "days";
+
+/** What is accepted. Values are whole numbers of the unit, or of anything where there is none. */
+export interface Quantity {
+  minimum: number;
+  unit?: Unit | undefined;
+}
+
+/** Nine digits: more is a slip of the finger, and still far from where numbers get inexact. */
+const MOST = 999_999_999;
+const MB_PER_GB = 1024;
+
+const READ: Record<Unit, (text: string) => number | undefined> = {
+  seconds: (text) => parseSeconds(text, "s"),
+  mb: (text) => parseMegabytes(text, "m"),
+  gb: (text) => scaled(parseMegabytes(text, "g"), MB_PER_GB),
+  days: (text) => plain(text.replace(/d$/, "")),
+};
+
+/**
+ * The value of a text, or undefined when it is none that is accepted.
+ *
+ * @example
+ * readQuantity("1m30s", { unit: "seconds", minimum: 1 }); // 90
+ * readQuantity("2048mb", { unit: "gb", minimum: 1 }); // 2
+ */
+export function readQuantity(text: string, { minimum, unit }: Quantity): number | undefined {
+  const value = (unit === undefined ? plain : READ[unit])(text);
+  return value !== undefined && Number.isInteger(value) && value >= minimum && value <= MOST ? value : undefined;
+}
+
+/** The forms that are accepted, with an example: the second half of an error message. */
+export function acceptedForms({ minimum, unit }: Quantity): string {
+  switch (unit) {
+    case "seconds":
+      return `It takes a time of at least ${minimum} ${minimum === 1 ? "second" : "seconds"}, in whole seconds: 90, 90s, 5m or 1h30m.`;
+    case "mb":
+      return `It takes a size of at least ${minimum} MB, in whole MB: 512, 512mb or 1gb.`;
+    case "gb":
+      return `It takes a size of at least ${minimum} GB, in whole GB: 2, 2gb or 2048mb.`;
+    case "days":
+      return `It takes a number of at least ${minimum}, in whole days: 7 or 7d.`;
+    default:
+      return `It takes a whole number of at least ${minimum}, e.g. ${Math.max(minimum, 1)}.`;
+  }
+}
+
+/** The value of an argument; a usage error that says what is accepted. */
+export function quantityArgument(text: string, quantity: Quantity): number {
+  const value = readQuantity(text, quantity);
+  if (value === undefined) throw new UsageError(`\`${text}\` is not valid. ${acceptedForms(quantity)}`);
+  return value;
+}
+
+function plain(text: string): number | undefined {
+  return /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function scaled(value: number | undefined, by: number): number | undefined {
+  return value === undefined ? undefined : value / by;
+}

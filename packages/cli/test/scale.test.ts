@@ -1,0 +1,65 @@
+/** Scaling an app whose machines have data, as its owner does it. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { startWorldCli, type WorldCli } from "./helpers.ts";
+
+// Each test starts several processes, and the host may be busy.
+vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
+
+let cli: WorldCli;
+beforeEach(async () => {
+  cli = await startWorldCli();
+});
+afterEach(() => cli.close());
+
+const run = async (...options: string[]): Promise<string> =>
+  (await cli.json(["machine", "run", "app:1", ...options])).document.id;
+const machines = async (): Promise<string[]> =>
+  (await cli.hibernaut(["machine", "list", "-q"])).stdout.split("\n").filter(Boolean);
+
+test("up and down again: the machine with the data stays, and each step says what it does", async () => {
+  const original = await run("--volume", "data:/data");
+  const [first] = cli.volumes.list("shop");
+  const up = await cli.hibernaut(["scale", "count", "2"]);
+  const copy = (await machines()).find((id) => id !== original) ?? "";
+  const second = cli.volumes.list("shop").find(({ id }) => id !== first?.id);
+  expect(up.stdout).toBe(
+    `Machine ${copy} is created.\nIts volume ${second?.id} (data) is new and empty: each machine has volumes of its own.\n`,
+  );
+  // The original sleeps, as one that nobody asks for a minute does.
+  await cli.hibernaut(["machine", "suspend", original]);
+
+  const refused = await cli.hibernaut(["scale", "count", "1"]);
+  expect(refused).toMatchObject({ code: 2, stdout: "" });
+  expect(refused.stderr).toMatch(
+    new RegExp(
+      `^Error: Nothing was destroyed\\. This machine will be destroyed:\\n  ${copy} \\S+, running, with volume ${second?.id} \\(data, 1 GB, [\\d.]+ MB used\\)\\nTheir volumes stay, without a machine\\. Add --yes to agree\\.\\n$`,
+    ),
+  );
+  expect((await machines()).toSorted()).toEqual([copy, original].toSorted());
+
+  const down = await cli.hibernaut(["scale", "count", "1", "--yes"]);
+  expect(down).toMatchObject({ code: 0 });
+  expect(down.stdout).toContain(`Machine ${copy} is destroyed.\nIts volume ${second?.id} (data, 1 GB, `);
+  expect(down.stdout).toContain(`hibernaut volumes destroy ${second?.id} --app shop\n`);
+  expect(await machines()).toEqual([original]);
+
+  // The one that was left is taken again, and that is said too.
+  const again = await cli.hibernaut(["scale", "count", "2"]);
+  expect(again.stdout).toContain(`It has volume ${second?.id} (data), which no machine had, with what is on it.\n`);
+});
+
+test("without volumes the newest go, whatever sleeps", async () => {
+  const original = await run();
+  await cli.hibernaut(["scale", "count", "3"]);
+  await cli.hibernaut(["machine", "suspend", original]);
+  const { code, document } = await cli.json(["scale", "count", "1", "--yes"]);
+  expect(code).toBe(0);
+  expect(document).toHaveLength(2);
+  expect(document[0]).toMatchObject({ action: "destroyed", volumes_left: [] });
+  expect(await machines()).toEqual([original]);
+  // Nothing goes, so nothing is asked.
+  expect(await cli.hibernaut(["scale", "count", "1"])).toMatchObject({
+    code: 0,
+    stdout: "App shop has 1 machine(s) already.\n",
+  });
+});

@@ -1,0 +1,105 @@
+/** Machines and volumes by what people call them: real machines behind the API, on a fake host. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { startWorldCli, type WorldCli } from "./helpers.ts";
+
+// Each test starts several processes, and the host may be busy.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+let cli: WorldCli;
+beforeEach(async () => {
+  cli = await startWorldCli();
+});
+afterEach(() => cli.close());
+
+const run = async (...options: string[]): Promise<string> =>
+  (await cli.json(["machine", "run", "app:1", ...options])).document.id;
+
+test("a machine answers to its name and to the beginning of its id, and replies have the whole id", async () => {
+  const id = await run("--name", "web");
+  await run("--name", "worker");
+  for (const word of ["web", id.slice(0, 6), id]) {
+    expect((await cli.json(["machine", "status", word])).document).toMatchObject({ id, name: "web" });
+  }
+  expect(await cli.hibernaut(["machine", "suspend", "web"])).toMatchObject({
+    code: 0,
+    stdout: `Machine ${id} is suspended.\n`,
+  });
+  expect(await cli.json(["machine", "start", id.slice(0, 6)])).toMatchObject({
+    code: 0,
+    document: [{ machine_id: id, ok: true, state: "running" }],
+  });
+  expect((await cli.json(["machine", "update", "web", "--memory", "512mb"])).document).toMatchObject({ id });
+  expect((await cli.hibernaut(["machine", "events", "web", "--limit", "1"])).stdout).toContain("EVENT");
+  const lines = (await cli.hibernaut(["logs", "-m", "web", "--json"])).stdout.trim().split("\n");
+  expect(new Set(lines.map((line) => JSON.parse(line).machine))).toEqual(new Set([id]));
+  // The wait for its end goes on by its id, when nobody has the name any more.
+  expect(await cli.hibernaut(["machine", "destroy", "web", "--force"])).toMatchObject({
+    code: 0,
+    stdout: `Machine ${id} is gone.\n`,
+  });
+  expect(await cli.hibernaut(["machine", "status", "web"])).toMatchObject({ code: 1 });
+});
+
+test("the only machine of an app needs no name, but for its end", async () => {
+  const none = await cli.hibernaut(["machine", "status"]);
+  expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining("App shop has no machines. Make one:") });
+  const id = await run();
+  expect((await cli.json(["machine", "status"])).document).toMatchObject({ id });
+  for (const verb of ["suspend", "start", "restart", "stop"])
+    expect(await cli.json(["machine", verb])).toMatchObject({ code: 0, document: [{ machine_id: id }] });
+  expect(await cli.json(["machine", "wait", "--state", "stopped"])).toMatchObject({ document: [{ machine_id: id }] });
+  expect((await cli.json(["machine", "update", "--yes"])).document).toMatchObject({ id });
+  expect((await cli.hibernaut(["machine", "events"])).code).toBe(0);
+  expect((await cli.hibernaut(["machine", "list", "-q"])).stdout).toBe(`${id}\n`);
+  expect(await cli.hibernaut(["machine", "destroy"])).toMatchObject({ code: 2 });
+});
+
+test("with several machines and no name, all are listed", async () => {
+  const [web, worker] = [await run("--name", "web"), await run("--name", "worker")];
+  await cli.hibernaut(["machine", "suspend", "worker"]);
+  const { code, stderr } = await cli.hibernaut(["machine", "restart"]);
+  expect(code).toBe(2);
+  expect(stderr).toContain("Error: App shop has 2 machines:\n");
+  expect(stderr).toMatch(new RegExp(`^ {2}${web} +web +running$`, "m"));
+  expect(stderr).toMatch(new RegExp(`^ {2}${worker} +worker +suspended$`, "m"));
+});
+
+test("exec takes the only machine, or the one before the dashes", async () => {
+  const id = await run("--name", "web");
+  const ask = async (...args: string[]) => (await cli.hibernaut(["machine", "exec", ...args])).code;
+  await cli.hibernaut(["machine", "stop"]);
+  // It is refused for its state: so the machine was found.
+  for (const args of [
+    ["--", "ls"],
+    ["web", "--", "ls"],
+    ["web", "ls"],
+    [id.slice(0, 3), "--", "ls", "-l"],
+  ]) {
+    const { stderr } = await cli.hibernaut(["machine", "exec", ...args]);
+    expect(stderr).toContain(`Machine ${id} `);
+  }
+  expect(await ask("web")).toBe(2);
+  expect(await ask()).toBe(2);
+  expect(await ask("other", "--", "ls")).toBe(1);
+});
+
+test("a volume answers to its name, and to the beginning of its id", async () => {
+  const { document: volume } = await cli.json(["volumes", "create", "data"]);
+  for (const word of ["data", volume.id.slice(0, 8), volume.id.slice(4, 9)])
+    expect((await cli.json(["volumes", "show", word])).document).toMatchObject({ id: volume.id });
+  expect((await cli.hibernaut(["volumes", "extend", "data", "--size", "2048mb"])).stdout).toBe(
+    `Volume ${volume.id} has 2 GB.\n`,
+  );
+  const { document: snapshot } = await cli.json(["volumes", "snapshots", "create", "data"]);
+  expect((await cli.json(["volumes", "snapshots", "list", "data"])).document).toMatchObject([{ id: snapshot.id }]);
+  const { document: second } = await cli.json(["volumes", "create", "data"]);
+  expect(await cli.hibernaut(["volumes", "destroy", "data", "--yes"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(new RegExp(`\`data\` means 2 volumes: ${volume.id} \\(data\\), ${second.id}`)),
+  });
+  expect((await cli.hibernaut(["volumes", "list", "-q"])).stdout).toBe(`${volume.id}\n${second.id}\n`);
+  expect(await cli.hibernaut(["volumes", "destroy", second.id.slice(4, 10), "--yes"])).toMatchObject({
+    code: 0,
+    stdout: `Volume ${second.id} is gone.\n`,
+  });
+});

@@ -1,0 +1,44 @@
+/** Durations and sizes, in the forms that people write. Pure; the command line has it in its bundle. */
+
+const SECONDS: Record<string, number> = { ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 0.001, s: 1, m: 60, h: 3600 };
+const MEGABYTES: Record<string, number> = { b: 1 / 1024 / 1024, k: 1 / 1024, m: 1, g: 1024, t: 1024 * 1024 };
+
+/**
+ * `"1m30s"`, `"500ms"`, or a number of `unit`, in seconds. Undefined when it is none of these.
+ *
+ * @example
+ * parseSeconds("1m30s", "s"); // 90
+ * parseSeconds(10000, "ms"); // 10
+ */
+export function parseSeconds(value: string | number, unit: "s" | "ms"): number | undefined {
+  const text = String(value).trim();
+  if (/^\d+(?:\.\d+)?$/.test(text)) return rounded(Number(text) * (SECONDS[unit] ?? 1));
+  if (!/^(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+$/.test(text)) return undefined;
+  const parts = text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)/g);
+  return rounded([...parts].reduce((sum, [, count, name = ""]) => sum + Number(count) * (SECONDS[name] ?? 0), 0));
+}
+
+/**
+ * `"512mb"`, `"1 GB"`, `"1GiB"`, or a number of `unit`, in megabytes of 1024 KB. Undefined when it is none of these.
+ *
+ * @example
+ * parseMegabytes("1gb", "m"); // 1024
+ * parseMegabytes(10, "g"); // 10240
+ */
+export function parseMegabytes(value: string | number, unit: "m" | "g"): number | undefined {
+  const match = /^(\d+(?:\.\d+)?)\s*(?:(b)|([kmgt])i?b?)?$/i.exec(String(value).trim());
+  if (match === null) return undefined;
+  const [, count, bytes, letter] = match;
+  return rounded(Number(count) * (MEGABYTES[(bytes ?? letter ?? unit).toLowerCase()] ?? 1));
+}
+
+/** `"15s"`, `"500ms"`: the form that goes into a machine's configuration, with at most six digits. */
+export function durationText(seconds: number): string {
+  const isFine = seconds < 1000 && !Number.isInteger(seconds);
+  return isFine ? `${Math.round(seconds * 1000)}ms` : `${Math.round(seconds)}s`;
+}
+
+/** Without the dust of binary fractions: 0.1 * 3 is 0.3 here. */
+function rounded(value: number): number {
+  return Math.round(value * 1e9) / 1e9;
+}
