@@ -30,8 +30,10 @@ export default defineConfig({
         test: {
           name: "long",
           include: [LONG],
-          // They set whole systems up, and are measured in minutes. Each names its own limit.
+          // They set whole systems up, and are measured in minutes: each names its own limit.
           fileParallelism: false,
+          // Half a million files of such a system are deleted afterwards.
+          hookTimeout: 600_000,
         },
       },
     ],
