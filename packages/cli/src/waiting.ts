@@ -117,11 +117,14 @@ async function settleRunning(context: Context, id: string, options: WaitingOptio
     const advice = `Correct it and run \`hibernaut machine update ${id} --app ${context.app}\` with what is to change, or \`hibernaut deploy\`; \`hibernaut machine stop ${id} --app ${context.app}\` ends the attempts.`;
     throw await crashError(context, machine, advice);
   }
-  if (machine.state === "failed")
-    throw new CliError(
-      "failed_precondition",
-      `Machine ${id} could not be started: ${machine.state_reason?.replace(/\.$/, "") ?? "no reason is known"}. See \`hibernaut machine events ${id} --app ${context.app}\`.`,
-    );
+  // A job may be done by now; an app that somebody is to visit may not.
+  const ended = machine.state === "stopped" && (machine.config.services ?? []).length > 0;
+  if (ended || machine.state === "failed") {
+    const what = ended ? "ended at its start" : "could not be started";
+    const why = machine.state_reason?.replace(/\.$/, "") ?? "no reason is known";
+    const next = `See \`hibernaut machine events ${id} --app ${context.app}\`.`;
+    throw new CliError("failed_precondition", `Machine ${id} ${what}: ${why}. ${next}`);
+  }
   if (machine.unreachable !== null) warnUnreachable(machine);
   return machine;
 }

@@ -7,7 +7,7 @@ import { CliError } from "../failure.ts";
 import { quantityArgument } from "../quantity.ts";
 import { chooseGoing, type Member, memberOf } from "../scaling.ts";
 import { megabytes } from "../terminal.ts";
-import { waitFor } from "../waiting.ts";
+import { settle, waitFor } from "../waiting.ts";
 
 /** A cold start under software emulation takes seconds, an import of a large image minutes. */
 export const WAIT_TIMEOUT_S = 120;
@@ -108,10 +108,7 @@ async function create(context: Context, model: Machine, waitTimeout: number): Pr
   const { withVolumeNames } = await import("../deploy/mounts.ts");
   const known = new Set((await client.listVolumes(context.app)).map((volume) => volume.id));
   const { id, config } = await client.createMachine(context.app, { config: withVolumeNames(model.config) });
-  await context.progress(
-    `Starting machine ${id}`,
-    waitFor(context, id, ["running", "stopped", "failed"], { waitTimeout }),
-  );
+  await context.progress(`Starting machine ${id}`, settle(context, id, "running", { waitTimeout }));
   const mounts = config.mounts ?? [];
   const made = mounts.filter(({ volume = "" }) => !known.has(volume));
   const lines = mounts.map(({ volume = "", name = "" }) =>

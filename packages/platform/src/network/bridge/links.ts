@@ -14,11 +14,8 @@ export function gatewayMac({ base }: Subnet): string {
 }
 
 /** No spanning tree, so a tap that comes up is used at once; no snooping, because machines send no multicast. */
-export function newBridge({ bridge, owner }: Names): string[] {
-  return [
-    `link add name ${bridge} type bridge stp_state 0 forward_delay 0 mcast_snooping 0`,
-    `link set dev ${bridge} alias "${owner}"`,
-  ];
+export function newBridge({ bridge }: Names): string[] {
+  return [`link add name ${bridge} type bridge stp_state 0 forward_delay 0 mcast_snooping 0`];
 }
 
 /** What a bridge that is there must be like. */

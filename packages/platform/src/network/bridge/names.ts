@@ -4,6 +4,9 @@ import { createHash } from "node:crypto";
 /** Every bridge and tap of every platform begins with it, and nothing else should. */
 export const PREFIX = "hib";
 
+/** nft takes comments of up to 128 bytes; a character that is cut through becomes one of three bytes. */
+const COMMENT_BYTES = 120;
+
 export interface Names {
   /** Name of the bridge, e.g. `hib3fa29c`. */
   bridge: string;
@@ -11,7 +14,7 @@ export interface Names {
   tapPrefix: string;
   /** Name of the nftables tables, e.g. `hibernaut_3fa29c`. */
   table: string;
-  /** What bridge and tables say about themselves: the data folder, without what would end the text. */
+  /** What the tables say about themselves: the beginning of the data folder's path, without what would end the text. */
   owner: string;
 }
 
@@ -22,7 +25,9 @@ export function namesFor(dataDir: string): Names {
     bridge: PREFIX + hash,
     tapPrefix: `${PREFIX}${hash}t`,
     table: `hibernaut_${hash}`,
-    owner: dataDir.replace(/["\\\p{Cc}]/gu, "?"),
+    owner: Buffer.from(dataDir.replace(/["\\\p{Cc}]/gu, "?"))
+      .subarray(0, COMMENT_BYTES)
+      .toString(),
   };
 }
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Certificates } from "../../../src/proxy/http/certificates.ts";
+import { createProxyServer } from "../../../src/proxy/http/server.ts";
 import { parseHttp2Request } from "../../../src/proxy/http/http2-request.ts";
 import { tempFolder } from "../../helpers/temp.ts";
 import { type App, CLOSE, httpApp, KEEP, parsed, RawClient, rawApp, received, rig, until } from "./helpers.ts";
@@ -67,6 +68,18 @@ async function nameShown(port: number, servername: string): Promise<string> {
 }
 
 const hello = () => httpApp((request, response) => void response.end(JSON.stringify(request.headers)));
+
+test("a proxy says for which names it has a certificate, from when it listens", async () => {
+  const folder = await tempFolder("certificates");
+  await put(folder, "shop.test", "shop.test");
+  const director = { acquire: () => Promise.reject(new Error("nobody asks")) };
+  const [plain, secure] = [createProxyServer({ director }), createProxyServer({ director, tls: { folder } })];
+  onTestFinished(async () => void (await Promise.all([plain.close(0), secure.close(0)])));
+  expect(secure.covers("shop.test")).toBe(false);
+  await secure.listen({ host: "127.0.0.1", port: 0 });
+  expect(["shop.test", "other.test"].map((name) => secure.covers(name))).toEqual([true, false]);
+  expect(plain.covers("other.test")).toBe(true);
+});
 
 describe("TLS", () => {
   test("shows each name its certificate", async () => {

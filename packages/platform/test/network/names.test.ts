@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+import { namesFor } from "../../src/network/bridge/names.ts";
+
+/** nft refuses longer ones, and with them every rule. */
+const NFT_COMMENT_BYTES = 128;
+
+test("tables name their data folder, as far as nft takes it", () => {
+  expect(namesFor("/var/lib/hibernaut").owner).toBe("/var/lib/hibernaut");
+  for (const folder of [`/srv/${"long/".repeat(60)}`, `/srv/${"ü".repeat(200)}`, `/s/${"🌙".repeat(100)}`]) {
+    const { owner } = namesFor(folder);
+    expect(Buffer.byteLength(owner)).toBeLessThanOrEqual(NFT_COMMENT_BYTES);
+    expect(owner.startsWith(folder.slice(0, 20))).toBe(true);
+  }
+  expect(namesFor('/srv/"a\\b\n').owner).toBe("/srv/?a?b?");
+});
