@@ -5,6 +5,8 @@ const LONG = "{packages,services}/*/test/**/*.long.test.ts";
 
 export default defineConfig({
   test: {
+    // Vitest leaves one processor free, which on two of them is half of all.
+    maxWorkers: "100%",
     projects: [
       {
         test: {

@@ -49,7 +49,7 @@ test("and asks nothing where nothing is deleted, or where --yes has answered", a
   expect(there()).toBe(true);
   expect(await plain("--data", "--yes")).toMatchObject({
     code: 0,
-    err: "",
+    err: expect.stringMatching(/^\S+ will be deleted for good, with 1 app/),
     out: expect.stringMatching(/is deleted\./),
   });
   expect(there()).toBe(false);

@@ -146,7 +146,9 @@ describe("commands have one form", () => {
   test("in what the programs say", () => {
     const files = globSync(["packages/*/{src,bin}/**/*.{ts,js}", "scripts/**/*.mjs"], { cwd: ROOT });
     expect(files.length).toBeGreaterThan(100);
-    for (const file of files) expect(text(file), file).not.toContain("npx hibernaut");
+    // The end of the tour looks first whether there is a link.
+    const others = files.filter((file) => file !== "scripts/lib/invitation.mjs");
+    for (const file of others) expect(text(file), file).not.toContain("npx hibernaut");
   });
 });
 
