@@ -76,6 +76,7 @@ describe("after the platform was killed", () => {
   });
 
   test.each([
+    ["restarting", "back_off"],
     ["stopping", "halt"],
     ["updating", "apply_update"],
     ["destroying", "remove"],

@@ -3,7 +3,15 @@ import { describe, expect, test } from "vitest";
 import { suspendEligibility } from "../../src/machines/eligibility.ts";
 import { commandOf, environmentOf, stopOf } from "../../src/machines/environment.ts";
 import { newMachineId, newMachineName, newUlid } from "../../src/machines/identity.ts";
-import { describeExit, restartDelay, restartsInARow } from "../../src/machines/restart.ts";
+import {
+  afterEnd,
+  describeExit,
+  isKnownToCrash,
+  restAfterUpdate,
+  restartDelay,
+  restartsInARow,
+} from "../../src/machines/restart.ts";
+import type { Goal, MachineState } from "../../src/machines/types.ts";
 import type { MachineRecord } from "../../src/machines/types.ts";
 import { UserNetwork } from "../../src/network/user.ts";
 
@@ -100,6 +108,73 @@ describe("restarts", () => {
   test("an app that ran for a minute has left its failures behind", () => {
     expect(restartsInARow(7, 59_999)).toBe(7);
     expect(restartsInARow(7, 60_000)).toBe(0);
+  });
+
+  describe("after the end of an app", () => {
+    const at = new Date("2026-01-01T00:00:10Z");
+    const exit = (code: number) => ({ exit: { code, signal: 0, oom: false }, reason: `code ${code}`, at });
+    const record = (more: object = {}) => ({
+      config: config(),
+      state: "running" as const,
+      restarts: 0,
+      lastBoot: { kind: "cold" as const, reason: "", at: "2026-01-01T00:00:00Z", duration_ms: 1 },
+      ...more,
+    });
+
+    test("the next attempt is told with its time", () => {
+      expect(afterEnd(record({ restarts: 2 }), exit(7))).toEqual({
+        restarts: 3,
+        crash: {
+          at: "2026-01-01T00:00:10.000Z",
+          reason: "code 7",
+          exit_code: 7,
+          at_start: false,
+          attempt: 3,
+          max_attempts: 10,
+          retry_at: "2026-01-01T00:00:11.000Z",
+        },
+      });
+    });
+
+    test("no crash is told of an app that ended well and rests", () => {
+      expect(afterEnd(record(), exit(0)).crash).toBeNull();
+    });
+
+    test("one that is given up is told without a time, as the last attempt it had", () => {
+      const { restarts, crash } = afterEnd(record({ restarts: 10 }), exit(1));
+      expect(restarts).toBe(10);
+      expect(crash).toMatchObject({ attempt: 10, max_attempts: 10, retry_at: null });
+    });
+
+    test("a virtual machine that vanished has no exit code", () => {
+      expect(afterEnd(record(), { exit: undefined, reason: "gone", at }).crash).toMatchObject({ exit_code: null });
+    });
+
+    test.each([
+      ["a first failure of an app that ran is an accident", "running", 0, false],
+      ["a second in a row is not", "running", 1, true],
+      ["neither is one before it was up", "starting", 0, true],
+    ] as const)("%s", (_name, state, restarts, known) => {
+      const { crash } = afterEnd(record({ state, restarts }), exit(1));
+      expect(crash && isKnownToCrash(crash)).toBe(known);
+    });
+
+    test.each<[MachineState, Goal, boolean, MachineState]>([
+      ["running", null, false, "running"],
+      ["starting", null, false, "running"],
+      ["restarting", null, true, "running"],
+      ["failed", null, false, "running"],
+      ["stopped", null, false, "stopped"],
+      ["stopped", null, true, "running"],
+      ["suspended", null, false, "suspended"],
+      ["created", null, false, "created"],
+      ["stopping", null, false, "stopped"],
+      ["stopping", "running", false, "running"],
+      ["stopping", "restarting", true, "running"],
+    ])("an update of a machine that is %s with goal %s, crashed %s: %s", (state, goal, crashed, rest) => {
+      const { crash } = crashed ? afterEnd(record(), exit(1)) : { crash: null };
+      expect(restAfterUpdate({ state, goal, crash })).toBe(rest);
+    });
   });
 
   test("an end is told in words", () => {
