@@ -8,7 +8,7 @@
  * Plain JavaScript for Node 18 and later: it brings the Node that the tests run with.
  */
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -48,9 +48,10 @@ function projects() {
       ["qemu", filters],
     ];
   // Usual tests that do more of the same when HIBERNAUT_LONG_TESTS says that they may.
-  const longer = ["volumes-postgres"].filter(
-    (file) => filters.length === 0 || filters.some((word) => file.includes(word)),
-  );
+  const longer = readdirSync(join(ROOT, "packages/platform/test"), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".qemu.test.ts"))
+    .filter((file) => readFileSync(join(ROOT, "packages/platform/test", file), "utf8").includes("helpers/long.ts"))
+    .filter((file) => filters.length === 0 || filters.some((word) => file.includes(word)));
   return [["long", filters], ...(longer.length > 0 ? [/** @type {[string, string[]]} */ (["qemu", longer])] : [])];
 }
 /** A process that was told to end may need a moment. */

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { longOr } from "../helpers/long.ts";
 import { askUntilAnswered } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
-const CYCLES = 50;
+const CYCLES = longOr(50, 10);
 const CLOCK_TOLERANCE_MS = 500;
 
 let place: Place;

@@ -8,7 +8,8 @@ const MACHINE = { image: ORDERS_IMAGE, services: [{ internal_port: 3000 }] };
 
 let place: Place;
 beforeAll(async () => {
-  place = await Place.open();
+  // Most other stories are told on a bridge, where there is root.
+  place = await Place.open({ HIBERNAUT_NETWORK: "user" });
 });
 afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);

@@ -1,12 +1,13 @@
 /** PostgreSQL's data on a volume, under write load: what it has acknowledged survives whatever befalls its machine. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { longOr } from "../helpers/long.ts";
 import { diskOf, faultsOf } from "../helpers/notebook.ts";
 import { postgresImage } from "../helpers/postgres-image.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { Writer } from "../helpers/writer.ts";
 
 /** 20 of each, as is promised, take seven minutes under emulation. */
-const CYCLES = process.env["HIBERNAUT_LONG_TESTS"] === "1" ? 20 : 3;
+const CYCLES = longOr(20, 2);
 const TIMEOUT_MS = 60_000 + CYCLES * 120_000;
 /** Rows between two disturbances: enough for the server to be in the middle of something. */
 const ROWS = 20;
