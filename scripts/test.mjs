@@ -48,9 +48,12 @@ function projects() {
       ["qemu", filters],
     ];
   // Usual tests that do more of the same when HIBERNAUT_LONG_TESTS says that they may.
-  const longer = readdirSync(join(ROOT, "packages/platform/test"), { recursive: true, encoding: "utf8" })
+  const longer = ["packages/cli/test", "packages/platform/test"]
+    .flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" }).map((file) => join(folder, file)),
+    )
     .filter((file) => file.endsWith(".qemu.test.ts"))
-    .filter((file) => readFileSync(join(ROOT, "packages/platform/test", file), "utf8").includes("helpers/long.ts"))
+    .filter((file) => readFileSync(join(ROOT, file), "utf8").includes("helpers/long.ts"))
     .filter((file) => filters.length === 0 || filters.some((word) => file.includes(word)));
   return [["long", filters], ...(longer.length > 0 ? [/** @type {[string, string[]]} */ (["qemu", longer])] : [])];
 }

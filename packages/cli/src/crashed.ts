@@ -5,6 +5,11 @@ import { CliError } from "./failure.ts";
 
 /** Enough for a stack trace's head, and for the line before it that says what was tried. */
 const LAST_LINES = 15;
+/** The platform's own lines stand between them: those of a few attempts. */
+const LINES_READ = 60;
+
+/** In the platform's line of a start, whatever asked for it. */
+const STARTS = "-> starting.";
 
 /** A machine that crashed, was given up or could not be started is not fine, whatever it is called at this moment. */
 export function hasCrashed({ crash, state }: Machine): boolean {
@@ -14,7 +19,20 @@ export function hasCrashed({ crash, state }: Machine): boolean {
 /** `restarting in 4 s, attempt 3 of 10: the app exited with code 1`; of any other machine its state and reason. */
 export function stateText({ state, state_reason: reason, crash }: Machine, now = Date.now()): string {
   if (state === "restarting" && crash !== null) return `restarting ${nextAttempt(crash, now)}: ${crash.reason}`;
+  if (state === "starting" && crash !== null)
+    return `starting, attempt ${crash.attempt} of ${crash.max_attempts}: before, ${crash.reason}`;
   return reason === null ? state : `${state}: ${reason}`;
+}
+
+/** The state as lists show it: a crash loop is seen whatever the machine is at. */
+export function stateCell(machine: Machine): string {
+  const { state, crash } = machine;
+  return isCrashLoop(machine) ? `${state} (crash loop, ${crash?.attempt} of ${crash?.max_attempts})` : state;
+}
+
+/** Whether its app crashed, and is started again by the restart policy. */
+export function isCrashLoop({ state, crash }: Machine): boolean {
+  return crash !== null && crash.retry_at !== null && state !== "running";
 }
 
 /** Why a machine does not run, with what its app printed last and what to do. */
@@ -27,20 +45,23 @@ export async function crashError(context: Context, machine: Machine, advice: str
   return new CliError("failed_precondition", `${text}${await lastWords(context, id)}\n${advice}`);
 }
 
-/** What the app printed last, as an indented block; empty when it printed nothing, or that cannot be had. */
+/** What the app printed in its last run, as an indented block; empty when that cannot be had. */
 export async function lastWords(context: Context, id: string): Promise<string> {
   const lines: string[] = [];
   try {
     const client = await context.client();
-    const entries = client.logs(context.app, { machine: id, limit: LAST_LINES, streams: ["stdout", "stderr"] });
-    for await (const { text } of entries) lines.push(`\n  ${text}`);
+    for await (const { stream, text } of client.logs(context.app, { machine: id, limit: LINES_READ })) {
+      // What earlier attempts, or earlier versions, printed explains nothing.
+      if (stream === "platform" && text.includes(STARTS)) lines.length = 0;
+      if (stream === "stdout" || stream === "stderr") lines.push(`\n  ${text}`);
+    }
   } catch {
     return ""; // the crash is what counts
   }
-  return lines.length === 0 ? " It printed nothing." : ` It printed last:${lines.join("")}`;
+  return lines.length === 0 ? " It printed nothing." : ` It printed last:${lines.slice(-LAST_LINES).join("")}`;
 }
 
 function nextAttempt({ attempt, max_attempts: most, retry_at: due }: Crash, now: number): string {
   const seconds = due === null ? 0 : Math.max(0, Math.ceil((Date.parse(due) - now) / 1000));
-  return `in ${seconds} s, attempt ${attempt} of ${most}`;
+  return `${seconds === 0 ? "now" : `in ${seconds} s`}, attempt ${attempt} of ${most}`;
 }

@@ -88,7 +88,8 @@ async function orFail<T>(client: HibernautClient, app: string, version: number, 
     return await work();
   } catch (error) {
     // The reason is what counts, also when the platform cannot be told.
-    const description = toFailure(error).message.slice(0, 500);
+    const [firstLine = ""] = toFailure(error).message.split("\n");
+    const description = firstLine.replace(/ It printed last:$/, "").slice(0, 500);
     await client.endRelease(app, version, { status: "failed", description }).catch(() => {});
     throw error;
   }

@@ -96,7 +96,7 @@ async function attach(context: Context, id: string, words: string[], options: Ex
   const session = await client.openExec(context.app, id, {
     command: words,
     stdin: true,
-    ...(tty && { tty, rows: stdout.rows, columns: stdout.columns, term: process.env.TERM ?? "xterm" }),
+    ...(tty && { tty, ...sizeOf(stdout), term: process.env.TERM ?? "xterm" }),
     ...(timeout !== undefined && { timeoutS: timeout }),
     ...(user !== undefined && { user }),
     ...(workdir !== undefined && { workdir }),
@@ -127,13 +127,21 @@ async function attach(context: Context, id: string, words: string[], options: Ex
 /** Every key goes to the command, and the size of its terminal follows this one. Returns how to end that. */
 function takeTerminal(session: ExecSession): () => void {
   const { stdin, stdout } = process;
-  const follow = () => session.resize(stdout.rows, stdout.columns);
+  const follow = () => {
+    const { rows, columns } = sizeOf(stdout);
+    session.resize(rows, columns);
+  };
   stdin.setRawMode(true);
   stdout.on("resize", follow);
   return () => {
     stdin.setRawMode(false);
     stdout.off("resize", follow);
   };
+}
+
+/** Serial lines and some containers have terminals of no size. */
+export function sizeOf({ rows, columns }: { rows?: number; columns?: number }): { rows: number; columns: number } {
+  return { rows: rows || 24, columns: columns || 80 };
 }
 
 /** Without ending `to`, as a pipe would. */

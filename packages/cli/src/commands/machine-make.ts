@@ -58,7 +58,8 @@ const run = command<MakeOptions>({
   async run(context, args, options) {
     const made = await make(context, request(args, options));
     const machine = await context.progress(`Starting machine ${made.id}`, settle(context, made.id, "running", options));
-    const reached = machine.state === "running" && (machine.config.services ?? []).length > 0;
+    const serves = machine.state === "running" && machine.unreachable === null;
+    const reached = serves && (machine.config.services ?? []).length > 0;
     const where = reached ? await answersAt(context) : undefined;
     return { document: machine, text: lines(`Machine ${machine.id} is ${machine.state}.`, where) };
   },

@@ -1,7 +1,7 @@
 /** `hibernaut machine list`, `status` and `events`: what only looks. */
 import type { Machine, ServiceConfig } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
-import { stateText } from "../crashed.ts";
+import { stateCell, stateText } from "../crashed.ts";
 import { listText, type ListOptions, QUIET } from "../listing.ts";
 import { ago, fields, megabytes, table } from "../terminal.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
@@ -20,7 +20,7 @@ const list = command<ListOptions>({
       row: (machine: Machine) => [
         machine.id,
         machine.name,
-        machine.state,
+        stateCell(machine),
         machine.region,
         machine.image.ref,
         ago(machine.updated_at),

@@ -1,6 +1,7 @@
 /** `hibernaut ps` and `hibernaut status`: all apps at a glance. */
 import type { Machine } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
+import { isCrashLoop, stateCell } from "../crashed.ts";
 import { listText, type ListOptions, QUIET } from "../listing.ts";
 import { ago, fields, megabytes } from "../terminal.ts";
 
@@ -27,7 +28,7 @@ const ps = command<ListOptions>({
         machine.app_name,
         machine.id,
         machine.name,
-        machine.state,
+        stateCell(machine),
         `${memoryMb(machine)} MB`,
         machine.image.ref,
         ago(machine.updated_at),
@@ -60,11 +61,14 @@ const status = command({
       network: health.network.mode,
       apps: apps.length,
       machines: countByState(machines),
+      crash_loops: machines.filter(isCrashLoop).length,
       running_memory_mb: running.reduce((sum, machine) => sum + memoryMb(machine), 0),
       snapshots: snapshots.length,
       snapshot_bytes: snapshots.reduce((sum, { size_bytes: bytes }) => sum + bytes, 0),
     };
     const states = Object.entries(document.machines).map(([state, count]) => `${count} ${state}`);
+    const loops =
+      document.crash_loops === 0 ? "" : `; ${document.crash_loops} of them in a crash loop, see hibernaut ps`;
     const text = fields([
       ["API", document.api_url],
       ["proxy", document.proxy_url ?? "in processes of its own"],
@@ -72,7 +76,7 @@ const status = command({
       ["accelerator", `${document.accelerator}: ${health.accelerator_reason}`],
       ["network", `${document.network}: ${health.network.reason}`],
       ["apps", String(document.apps)],
-      ["machines", states.join(", ") || "none"],
+      ["machines", `${states.join(", ") || "none"}${loops}`],
       ["memory", `${document.running_memory_mb} MB in machines that run`],
       ["snapshots", `${document.snapshots}, ${megabytes(document.snapshot_bytes)}`],
     ]);

@@ -64,6 +64,6 @@ export function stopped(
   const back = oldImage === undefined ? "" : `, or go back: hibernaut deploy --app ${context.app} --image ${oldImage}`;
   return new CliError(
     "failed_precondition",
-    `Machine ${id} has the new version, and ${why.replace(/\.$/, "")}.${words}${words === "" ? "" : "\n"}${rest} Look at \`hibernaut logs --app ${context.app} -m ${id}\`, correct it and deploy again${back}.`,
+    `Machine ${id} has the new version, and ${why.replace(/\.$/, "")}.${words}${words === "" ? `${rest} ` : `\n${rest.trimStart()}${rest === "" ? "" : " "}`}Look at \`hibernaut logs --app ${context.app} -m ${id}\`, correct it and deploy again${back}.`,
   );
 }

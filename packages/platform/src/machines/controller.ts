@@ -151,10 +151,13 @@ export class MachineController {
   run(spec: CommandSpec): GuestCommand {
     const { id, state } = this.#record;
     if (state !== "running" || this.#live === undefined)
-      throw new HibernautError("failed_precondition", `Machine ${id} is ${state}. Start it, then run the command.`, {
-        machine_id: id,
-        state,
-      });
+      throw new HibernautError(
+        "failed_precondition",
+        state === "starting" || state === "restarting" || state === "updating"
+          ? `Machine ${id} is ${state}. Wait until it runs (\`hibernaut machine wait ${id}\`), then run the command.`
+          : `Machine ${id} is ${state}. Start it, then run the command.`,
+        { machine_id: id, state },
+      );
     if (!this.#live.agent.hasStreams)
       throw new HibernautError(
         "failed_precondition",

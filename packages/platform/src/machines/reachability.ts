@@ -28,7 +28,7 @@ export function whyUnreachable(ports: readonly number[], listeners: readonly Lis
   const others = listeners.filter(({ port }) => !ports.includes(port));
   if (others.length === 0) return undefined;
   return {
-    why: `nothing listens on port ${missing}, which is the port of the service, but the app listens on ${listText(others)}: name that port as the service's, or have the app listen on 0.0.0.0:${missing}`,
+    why: `nothing listens on port ${missing}, which is the port of the service, but the app listens on ${listText(others)}: name that port as the service's (--port, or internal_port in the app file), or have the app listen on 0.0.0.0:${missing}`,
     settlesMs: OTHER_PORT_SETTLES_MS,
   };
 }

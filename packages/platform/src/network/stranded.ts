@@ -75,11 +75,15 @@ function ofBridge(
   const { device, folder } = taken;
   if (folder !== undefined) {
     const why = `the bridge ${device} of the platform on ${folder} has that subnet`;
-    return { where, why, way: `run \`HIBERNAUT_DATA_DIR=${folder} hibernaut uninstall\` (it keeps that folder)` };
+    return {
+      where,
+      why,
+      way: `run \`HIBERNAUT_DATA_DIR=${folder} hibernaut uninstall --keep-link\` (it keeps that folder, and ends machines that still run there)`,
+    };
   }
   if (isBridgeName(device)) {
     const why = `the bridge ${device} of another platform has that subnet`;
-    return { where, why, way: "run `hibernaut uninstall` with the HIBERNAUT_DATA_DIR of that platform" };
+    return { where, why, way: "run `hibernaut uninstall --keep-link` with the HIBERNAUT_DATA_DIR of that platform" };
   }
   const why = device === "" ? "a route of the host has that subnet" : `${device} has that subnet`;
   return { where, why, way: `take the subnet off ${device || "that route"}` };

@@ -2,6 +2,7 @@
  * One proxy's view of all machines: gives requests to them, holds requests while machines wake, and tells the
  * control plane what is open. Decides nothing about sleeping but this: whether it needs a machine itself.
  */
+import type { MachineState } from "../machines/types.ts";
 import { choose } from "./balance.ts";
 import { type Director, type Lease, ProxyRefusal, type RequestHead, type Wake } from "./contract.ts";
 import { Entry, FAILED_REST_MS } from "./entry.ts";
@@ -299,14 +300,15 @@ export class Fleet implements Director {
 }
 
 function crashRefusal(app: string, entry: Entry): ProxyRefusal {
-  const { id, crash } = entry.machine;
+  const { id, crash, state } = entry.machine;
   const retryAfterS = entry.retryAfterS();
-  const next =
-    (crash?.retryAt ?? null) === null
-      ? "It is not started again by itself."
-      : `It is started again in ${retryAfterS} s.`;
-  const message = `App ${app} crashes: on machine ${id}, ${crash?.reason}. ${next} Its logs say more: hibernaut logs --app ${app}`;
+  const message = `App ${app} crashes: on machine ${id}, ${crash?.reason}. ${nextStart(state, crash?.retryAt ?? null, retryAfterS)} Its logs say more: hibernaut logs --app ${app}`;
   return new ProxyRefusal(503, "app_crashed", message, { retryAfterS });
+}
+
+function nextStart(state: MachineState, retryAt: string | null, inS: number): string {
+  if (retryAt === null) return "It is not started again by itself.";
+  return state === "starting" ? "It is being started again." : `It is started again in ${inS} s.`;
 }
 
 function unreachableRefusal(app: string, { machine: { id, unreachable } }: Entry): ProxyRefusal {

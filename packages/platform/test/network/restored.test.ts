@@ -60,7 +60,7 @@ test.skipIf(!isRoot)("beside a stopped original: says what would be lost, and it
   expect(first.network.owns(sleeping.address)).toBe(false);
   const { bridge } = namesFor(original);
   expect(first.notes).toEqual([
-    `1 sleeping machine belongs to ${subnet}, but the bridge ${bridge} of the platform on ${original} has that subnet. It loses its memory when it starts (network_changed). To keep it, stop this platform, run \`HIBERNAUT_DATA_DIR=${original} hibernaut uninstall\` (it keeps that folder), and start this platform again.`,
+    `1 sleeping machine belongs to ${subnet}, but the bridge ${bridge} of the platform on ${original} has that subnet. It loses its memory when it starts (network_changed). To keep it, stop this platform, run \`HIBERNAUT_DATA_DIR=${original} hibernaut uninstall --keep-link\` (it keeps that folder, and ends machines that still run there), and start this platform again.`,
   ]);
   expect(await networkOf(original), "the original may be started again").toHaveLength(4);
 
@@ -69,9 +69,9 @@ test.skipIf(!isRoot)("beside a stopped original: says what would be lost, and it
   expect(again.notes, "not once only").toEqual(first.notes);
   await again.close();
 
-  const [, folder = ""] = /`HIBERNAUT_DATA_DIR=(\S+) hibernaut uninstall`/.exec(first.notes[0] ?? "") ?? [];
+  const [, folder = ""] = /`HIBERNAUT_DATA_DIR=(\S+) hibernaut uninstall --keep-link`/.exec(first.notes[0] ?? "") ?? [];
   const env = { ...process.env, HIBERNAUT_DATA_DIR: folder };
-  await promisify(execFile)(process.execPath, [CLI, "uninstall"], { env });
+  await promisify(execFile)(process.execPath, [CLI, "uninstall", "--keep-link"], { env });
   const kept = await openOn(copy, [sleeping]);
   expect(kept.network.owns(sleeping.address)).toBe(true);
   expect(kept.notes).toEqual([]);

@@ -38,7 +38,7 @@ test.each<[what: string, present: Partial<Present>, why: string, way: string]>([
     "an unknown platform",
     { taken: taken("hib3fa29c") },
     "of another platform has",
-    "run `hibernaut uninstall` with the",
+    "run `hibernaut uninstall --keep-link` with the",
   ],
   ["the setting", { subnetSetting: "10.99.0.0/22" }, "HIBERNAUT_NETWORK_SUBNET is 10.99.0.0/22 now", "or to auto"],
   ["a lost network.json", {}, "the present one is 10.213.4.0/22", "set HIBERNAUT_NETWORK_SUBNET to theirs"],

@@ -58,7 +58,9 @@ test.skipIf(!isRoot)("a machine that slept when the backup was made wakes in the
     expect(await warnings(copy.path), "the original's network is still there").toEqual([
       expect.stringContaining(`HIBERNAUT_DATA_DIR=${original.dataDir} hibernaut uninstall`),
     ]);
-    await run(process.execPath, [CLI, "uninstall"], { env: { ...process.env, HIBERNAUT_DATA_DIR: original.dataDir } });
+    await run(process.execPath, [CLI, "uninstall", "--keep-link"], {
+      env: { ...process.env, HIBERNAUT_DATA_DIR: original.dataDir },
+    });
 
     const restored = new Served(copy.path, { HIBERNAUT_NETWORK: "bridge" });
     onTestFinished(() => restored.stop());

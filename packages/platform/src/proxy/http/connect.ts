@@ -26,9 +26,10 @@ export async function connect({ address, port, deadline, signal, limits }: Conne
       const attemptMs = left > 0 ? Math.min(limits.connectAttemptMs, left) : limits.connectAttemptMs;
       return await attempt(address, port, attemptMs, signal);
     } catch (error) {
+      signal.throwIfAborted();
       if (performance.now() + pauseMs >= deadline) throw error;
     }
-    await pause(pauseMs, undefined, { signal });
+    await pause(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted());
     pauseMs = Math.min(pauseMs * 1.5, limits.connectPauseMs.last);
   }
 }

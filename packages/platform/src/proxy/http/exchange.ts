@@ -17,6 +17,7 @@ import type { Engine } from "./engine.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
 import { type Answer, answerOf, interimOf, type Origin, passingTrailers, requestHead } from "./heads.ts";
 import { asRefusal, ENDINGS, REFUSALS, refusal, refusalAnswer, unreachable } from "./refusals.ts";
+import { MachineLeft } from "./pool.ts";
 import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
 import { needsTrust } from "./trust.ts";
@@ -202,13 +203,22 @@ export class Exchange implements ResponseHandler {
     const { limits, pool } = this.#engine;
     const signal = this.#signal;
     try {
-      return await pool.add(lease, () => connect({ address, port, deadline, signal, limits }));
+      return await pool.add(lease, (left) =>
+        connect({ address, port, deadline, signal: AbortSignal.any([signal, left]), limits }),
+      );
     } catch (error) {
       if (error instanceof ProxyRefusal || this.#phase !== "seeking") throw error;
+      if (error instanceof MachineLeft) return this.#letGo("machine_left");
       const failure = unreachable(lease, error);
       if (this.#nextMachine(failure)) return undefined;
       throw failure;
     }
+  }
+
+  /** Gives the machine back, which may be the right one again: when it is back, or woken. */
+  #letGo(why: string): undefined {
+    this.#lease?.release({ error: why });
+    this.#lease = undefined;
   }
 
   /** Gives the machine back, which failed. False when the request has had all its tries; the refusal gives it back. */
@@ -216,8 +226,7 @@ export class Exchange implements ResponseHandler {
     this.#failure = failure;
     if (this.#lease !== undefined) this.#tried.push(this.#lease.machineId);
     if (this.#tried.length >= this.#engine.limits.tries) return false;
-    this.#lease?.release({ error: failure.code });
-    this.#lease = undefined;
+    this.#letGo(failure.code);
     return true;
   }
 

@@ -5,6 +5,11 @@ import type { Limits } from "./limits.ts";
 import { refusal } from "./refusals.ts";
 import { UpstreamConnection } from "./upstream.ts";
 
+/** The machine sleeps or has ended while a connection to it was being made: whoever knows the machines is asked again. */
+export class MachineLeft extends Error {
+  override name = "MachineLeft";
+}
+
 interface Machine {
   readonly all: Set<UpstreamConnection>;
   /** The one used last stands last and is taken first, so that the others grow old. */
@@ -13,6 +18,8 @@ interface Machine {
   coming: number;
   /** Grows when the machine is forgotten: what was begun before is not kept. */
   generation: number;
+  /** Aborted then, for those that are being made. */
+  leaving: AbortController;
 }
 
 export class Pool {
@@ -37,16 +44,19 @@ export class Pool {
     return undefined;
   }
 
-  /** Makes a new connection with `open`. Refuses with 503 when the machine has too many. */
-  async add(lease: Lease, open: () => Promise<Socket>): Promise<UpstreamConnection> {
+  /**
+   * Makes a new connection with `open`. Refuses with 503 when the machine has too many; rejects with
+   * {@link MachineLeft} when the machine is forgotten meanwhile, of which the signal tells `open`.
+   */
+  async add(lease: Lease, open: (left: AbortSignal) => Promise<Socket>): Promise<UpstreamConnection> {
     const { machineId } = lease;
     const machine = this.#machine(machineId);
     if (machine.all.size + machine.coming >= this.#limits.machineConnections)
       throw refusal("overloaded", "The app has too many connections. Try again later.", { retryAfterS: 1 });
     machine.coming += 1;
-    const { generation } = machine;
+    const { generation, leaving } = machine;
     try {
-      const socket = await open();
+      const socket = await open(leaving.signal);
       const connection = new UpstreamConnection(socket, lease, this.#limits, (gone) => this.#remove(machineId, gone));
       connection.retired = generation !== machine.generation;
       machine.all.add(connection);
@@ -73,6 +83,8 @@ export class Pool {
     const machine = this.#machines.get(machineId);
     if (machine === undefined) return;
     machine.generation += 1;
+    machine.leaving.abort(new MachineLeft("The machine has left."));
+    machine.leaving = new AbortController();
     for (const connection of machine.all) connection.retired = true;
     for (const connection of machine.idle.splice(0)) connection.destroy();
   }
@@ -104,7 +116,7 @@ export class Pool {
   #machine(machineId: string): Machine {
     const known = this.#machines.get(machineId);
     if (known !== undefined) return known;
-    const machine: Machine = { all: new Set(), idle: [], coming: 0, generation: 0 };
+    const machine: Machine = { all: new Set(), idle: [], coming: 0, generation: 0, leaving: new AbortController() };
     this.#machines.set(machineId, machine);
     return machine;
   }

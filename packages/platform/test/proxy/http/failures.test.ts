@@ -231,6 +231,23 @@ describe("connecting", () => {
     expect(JSON.parse(reply.body)).toMatchObject(answer);
   });
 
+  test("ends when the machine has left: the request waits for it as for any other, and is not told of a failure", async () => {
+    const port = await freePort();
+    const app = await httpApp((_, response) => void response.end("back"));
+    const { client, heads, outcomes, proxy } = await rig({
+      app,
+      director: async (_request, _signal, lease) =>
+        heads.length === 1 ? lease({ port, connectDeadline: performance.now() + 60_000 }) : lease(),
+    });
+    const browser = (await client()).send(`GET / HTTP/1.1\r\n${CLOSE}`);
+    await until(() => proxy.stats().machineConnections === 1, "an attempt");
+    proxy.forget("m1");
+    expect(parsed(await browser.ends())).toMatchObject({ status: 200 });
+    expect(browser.text).toContain("back");
+    expect(heads.map(({ tried }) => tried)).toEqual([[], []]);
+    expect(outcomes).toEqual([{ error: "machine_left" }, { status: 200, error: undefined }]);
+  });
+
   test("ends when the client leaves", async () => {
     const port = await freePort();
     const { client, outcomes, proxy } = await rig({
