@@ -11,7 +11,7 @@ const LINES_READ = 60;
 /** In the platform's line of a start, whatever asked for it. */
 const STARTS = "-> starting.";
 
-/** A machine that crashed, was given up or could not be started is not fine, whatever it is called at this moment. */
+/** Whether its app ended by itself and has not come up since, whatever the machine is at. */
 export function hasCrashed({ crash, state }: Machine): boolean {
   return crash !== null && state !== "running";
 }
@@ -47,17 +47,18 @@ export async function crashError(context: Context, machine: Machine, advice: str
 
 /** What the app printed in its last run, as an indented block; empty when that cannot be had. */
 export async function lastWords(context: Context, id: string): Promise<string> {
-  const lines: string[] = [];
+  let [run, runBefore]: [string[], string[]] = [[], []];
   try {
     const client = await context.client();
     for await (const { stream, text } of client.logs(context.app, { machine: id, limit: LINES_READ })) {
-      // What earlier attempts, or earlier versions, printed explains nothing.
-      if (stream === "platform" && text.includes(STARTS)) lines.length = 0;
-      if (stream === "stdout" || stream === "stderr") lines.push(`\n  ${text}`);
+      if (stream === "platform" && text.includes(STARTS)) [run, runBefore] = [[], run];
+      if (stream === "stdout" || stream === "stderr") run.push(`\n  ${text}`);
     }
   } catch {
     return ""; // the crash is what counts
   }
+  // The next attempt may have begun already, and printed nothing yet. Earlier ones explain nothing.
+  const lines = run.length > 0 ? run : runBefore;
   return lines.length === 0 ? " It printed nothing." : ` It printed last:${lines.slice(-LAST_LINES).join("")}`;
 }
 

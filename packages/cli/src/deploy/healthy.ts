@@ -60,10 +60,9 @@ export function stopped(
   left: number,
   oldImage: string | undefined,
 ): CliError {
-  const rest = left === 0 ? "" : ` The other ${left} machine${left === 1 ? " stays" : "s stay"} on the old version.`;
+  const rest = left === 0 ? "" : `The other ${left} machine${left === 1 ? " stays" : "s stay"} on the old version. `;
   const back = oldImage === undefined ? "" : `, or go back: hibernaut deploy --app ${context.app} --image ${oldImage}`;
-  return new CliError(
-    "failed_precondition",
-    `Machine ${id} has the new version, and ${why.replace(/\.$/, "")}.${words}${words === "" ? `${rest} ` : `\n${rest.trimStart()}${rest === "" ? "" : " "}`}Look at \`hibernaut logs --app ${context.app} -m ${id}\`, correct it and deploy again${back}.`,
-  );
+  const what = `Machine ${id} has the new version, and ${why.replace(/\.$/, "")}.${words}`;
+  const next = `${rest}Look at \`hibernaut logs --app ${context.app} -m ${id}\`, correct it and deploy again${back}.`;
+  return new CliError("failed_precondition", [what, next].join(words === "" ? " " : "\n"));
 }
