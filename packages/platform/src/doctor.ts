@@ -1,7 +1,7 @@
 /** What the platform needs of its host, checked one by one, each fault with the command that repairs it. */
 import { execFile } from "node:child_process";
 import { constants } from "node:fs";
-import { access, mkdtemp, readFile, rm, statfs, writeFile } from "node:fs/promises";
+import { access, mkdtemp, readFile, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -148,10 +148,21 @@ async function checkDataDir(dataDir: string): Promise<Diagnosis> {
     else await access(folder, constants.W_OK);
     return { name, status: "ok", found: folder === dataDir ? dataDir : `${dataDir} (will be made)` };
   } catch (error) {
-    return { name, status: "fail", found: messageOf(error), fix: `install -d -m 700 -o "$(id -un)" ${dataDir}` };
+    const fix = (await isForeign(dataDir))
+      ? 'it is somebody else\'s; use a folder of your own: export HIBERNAUT_DATA_DIR="$HOME/.local/share/hibernaut"'
+      : `install -d -m 700 -o "$(id -un)" ${dataDir}`;
+    return { name, status: "fail", found: messageOf(error), fix };
   } finally {
     await rm(probe, { force: true }).catch(() => {});
   }
+}
+
+/** Whether a folder is there, or may be for all that we are allowed to see, and belongs to another user. */
+function isForeign(folder: string): Promise<boolean> {
+  return stat(folder).then(
+    ({ uid }) => uid !== process.getuid?.(),
+    (error: NodeJS.ErrnoException) => error.code === "EACCES",
+  );
 }
 
 async function checkDisk(dataDir: string): Promise<Diagnosis> {

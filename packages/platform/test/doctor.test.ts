@@ -1,4 +1,4 @@
-import { chownSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -52,10 +52,11 @@ describe("a host that lacks everything", () => {
   });
 });
 
-test("a user without the folders of administrators in the PATH is told the same as root", async () => {
+/** What a user without rights, and without the folders of administrators in the PATH, is told. */
+async function diagnosesOfNobody(dataDir: string): Promise<Diagnosis[]> {
   const src = join(import.meta.dirname, "../src");
   if (process.getuid?.() === 0) chownSync(folder, NOBODY, NOBODY);
-  const found = await runAsNobody<Diagnosis[]>({
+  return runAsNobody<Diagnosis[]>({
     imports: ["doctor.ts", "settings.ts", "hypervisor/qemu/accelerator.ts"].map((file) => join(src, file)),
     code: `
       const [{ diagnose }, { readSettings }] = modules;
@@ -63,12 +64,26 @@ test("a user without the folders of administrators in the PATH is told the same 
     cwd: folder,
     env: {
       PATH: "/usr/local/bin:/usr/bin:/bin",
-      HIBERNAUT_DATA_DIR: join(folder, "data"),
+      HIBERNAUT_DATA_DIR: dataDir,
       HIBERNAUT_ACCELERATOR: "tcg",
       HIBERNAUT_GUEST_BUNDLE: join(folder, "none"),
     },
   });
+}
+
+test("a user without root's PATH is told the same as root", async () => {
+  const found = await diagnosesOfNobody(join(folder, "data"));
   expect(found.find(({ name }) => name === "mkfs.ext4")).toMatchObject({ status: "ok" });
+});
+
+test.skipIf(process.getuid?.() !== 0)("nobody is told to take over somebody else's data folder", async () => {
+  const theirs = join(folder, "theirs");
+  mkdirSync(theirs, { mode: 0o700 });
+  const found = await diagnosesOfNobody(theirs);
+  expect(found.find(({ name }) => name === "data folder")).toMatchObject({
+    status: "fail",
+    fix: expect.stringMatching(/somebody else's; use a folder of your own: export HIBERNAUT_DATA_DIR=/),
+  });
 });
 
 test("Node 24 is needed", () => {

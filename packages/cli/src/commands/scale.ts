@@ -32,7 +32,11 @@ const memory = command<ScaleOptions>({
       }));
     const onStep = (line: string) => void process.stderr.write(`${line}\n`);
     const document = await rollOut(context, steps, { strategy: "rolling", waitTimeout, onStep });
-    return { document, text: `${document.length} machine(s) of ${context.app} have ${memoryMb} MB now.` };
+    const said =
+      document.length === 0
+        ? `The machines of ${context.app} have ${memoryMb} MB already.`
+        : `${document.length} machine(s) of ${context.app} have ${memoryMb} MB now.`;
+    return { document, text: said };
   },
 });
 
