@@ -2,7 +2,7 @@
 import type { Machine, MachineState, WaitState } from "@hibernaut/client";
 import type { Option, Result } from "./command.ts";
 import type { Context } from "./context.ts";
-import { crashError, hasCrashed } from "./crashed.ts";
+import { crashError, hasCrashed, isCrashLoop } from "./crashed.ts";
 import { style } from "./terminal.ts";
 import { CliError, failureText, toFailure } from "./failure.ts";
 
@@ -114,7 +114,9 @@ export async function settle(
 async function settleRunning(context: Context, id: string, options: WaitingOptions): Promise<Machine> {
   const machine = await waitForRun(context, id, options);
   if (hasCrashed(machine)) {
-    const advice = `Correct it and run \`hibernaut machine update ${id} --app ${context.app}\` with what is to change, or \`hibernaut deploy\`; \`hibernaut machine stop ${id} --app ${context.app}\` ends the attempts.`;
+    const repair = `Correct it and run \`hibernaut machine update ${id} --app ${context.app}\` with what is to change, or \`hibernaut deploy\``;
+    const end = `\`hibernaut machine stop ${id} --app ${context.app}\` ends the attempts`;
+    const advice = isCrashLoop(machine) ? `${repair}; ${end}.` : `${repair}.`;
     throw await crashError(context, machine, advice);
   }
   // A job may be done by now; an app that somebody is to visit may not.

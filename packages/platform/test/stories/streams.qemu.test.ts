@@ -32,10 +32,14 @@ const APP = `
     reply.on("error", (error) => { faults.push(error.message); setTimeout(read, 10); });
   }).on("error", (error) => { faults.push(error.message); setTimeout(read, 10); });
   for (let i = 0; i < 3; i++) read();
-  setInterval(() => fs.writeFileSync("/tmp/report", JSON.stringify({ line, answers, faults })), 50);
+  setInterval(() => {
+    // Renamed, so that nobody reads half of it.
+    fs.writeFileSync("/tmp/report.new", JSON.stringify({ line, answers, faults }));
+    fs.renameSync("/tmp/report.new", "/tmp/report");
+  }, 50);
 `;
 
-test("streams go on through fifty suspends and resumes", async () => {
+test(`streams go on through ${CYCLES} suspends and resumes`, async () => {
   const { machine_id: id } = await place.machine({ image, init: { exec: ["node", "-e", APP] }, services: [] });
   // Echoes numbered lines for as long as the cycles last.
   const session = await place.client.openExec(place.app, id, { command: ["cat"], stdin: true });
