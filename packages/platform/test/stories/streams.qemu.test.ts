@@ -41,6 +41,9 @@ const APP = `
 
 test(`streams go on through ${CYCLES} suspends and resumes`, async () => {
   const { machine_id: id } = await place.machine({ image, init: { exec: ["node", "-e", APP] }, services: [] });
+  // Without a service a machine runs as soon as its program was executed: Node itself takes seconds more.
+  const reported = () => place.client.exec(place.app, id, { command: ["cat", "/tmp/report"] });
+  await expect.poll(async () => (await reported()).exit_code, { timeout: 60_000 }).toBe(0);
   // Echoes numbered lines for as long as the cycles last.
   const session = await place.client.openExec(place.app, id, { command: ["cat"], stdin: true });
   let received = "";
@@ -69,7 +72,7 @@ test(`streams go on through ${CYCLES} suspends and resumes`, async () => {
   expect(await session.exit).toMatchObject({ exit_code: 0, error: null });
   expect(received.length).toBe(sent.length);
   expect(received === sent).toBe(true);
-  const report = await place.client.exec(place.app, id, { command: ["cat", "/tmp/report"] });
+  const report = await reported();
   const { answers, faults, line } = JSON.parse(report.stdout) as { answers: number; faults: string[]; line: number };
   expect(faults).toEqual([]);
   expect(answers).toBeGreaterThan(CYCLES);
