@@ -14,6 +14,9 @@ export const RUN_VARIABLE = "TEST_RUN_ID";
 /** As open as /tmp is: tests drop root's rights and go on there. */
 const LIKE_TMP = 0o1777;
 
+/** Newer npm keeps what Node compiled of it in the folder for temporary files: it is npm's, for its next run. */
+const NPM_CACHE = "node-compile-cache";
+
 /**
  * @typedef {object} Run
  * @property {string} id what {@link RUN_VARIABLE} is set to
@@ -48,7 +51,9 @@ export function closeRun(run) {
  * @returns {string[]}
  */
 export function findLeftovers(run) {
-  const files = list(run.folder).map((name) => join(run.folder, name));
+  const files = list(run.folder)
+    .filter((name) => name !== NPM_CACHE)
+    .map((name) => join(run.folder, name));
   const memory = list("/dev/shm").filter((name) => name.startsWith(`hibernaut-${run.id}-`));
   const namespaces = list("/run/netns").filter((name) => name.startsWith(`hib-${run.id}-`));
   return [
