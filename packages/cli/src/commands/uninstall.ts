@@ -8,7 +8,7 @@ export const uninstall = command<{ data?: boolean; yes?: boolean; keepLink?: boo
   name: "uninstall",
   summary: "Remove the platform's network and guests from this host",
   description:
-    "Ends the machines that still run and removes taps, bridge and firewall rules. The platform itself must be stopped. Apps, images and suspended machines stay in the data folder, and the next start of the platform goes on with them, unless --data deletes it: that is asked first, and needs --yes where there is no terminal.",
+    "Ends the machines that still run and removes taps, bridge and firewall rules. The platform itself must be stopped. Apps, images and suspended machines stay in the data folder, and the next start of the platform picks them up, unless --data deletes the folder: that is asked first, and needs --yes where there is no terminal.",
   options: [
     { flags: "--data", description: "delete the data folder, too, with every app, machine, volume and secret" },
     { flags: "--keep-link", description: "leave `hibernaut` on the PATH, for another platform on this host" },
