@@ -381,7 +381,6 @@ export class MachineController {
         return self.#record;
       },
       patch: (changes) => this.#patch(changes),
-      unreachable: () => this.#live?.reachability.judged ?? new Promise(() => {}),
       clearReason: (reason) => this.#clearReason(reason),
       get live() {
         return self.#live;

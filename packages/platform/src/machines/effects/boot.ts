@@ -205,7 +205,8 @@ async function untilReady(
     () => "ready" as const,
     (error: unknown) => error,
   );
-  const first = await Promise.race([ready, context.exited(), context.unreachable()]);
+  const judged = context.live === undefined ? [] : [context.live.reachability.judged];
+  const first = await Promise.race([ready, context.exited(), ...judged]);
   if (context.exit !== undefined) return { outcome: "app_ended", patch: patch() };
   signal.throwIfAborted();
   if (first === "ready") return { outcome: "started", patch: patch() };

@@ -35,8 +35,6 @@ export interface EffectContext {
   readonly record: MachineRecord;
   /** Stores changes at once, without a change of state. */
   patch(changes: Partial<MachineRecord>): void;
-  /** Settles with the reason once the app is known to be unreachable: never, if it is not. */
-  unreachable(): Promise<string>;
   /** Takes back a reason that no longer holds; another one stays. */
   clearReason(reason: string): void;
   readonly live: LiveGuest | undefined;

@@ -16,9 +16,7 @@ interface Machine {
   readonly idle: UpstreamConnection[];
   /** Connections that are being made. */
   coming: number;
-  /** Grows when the machine is forgotten: what was begun before is not kept. */
-  generation: number;
-  /** Aborted then, for those that are being made. */
+  /** Aborted, and made anew, when the machine is forgotten: what was begun before is not kept. */
   leaving: AbortController;
 }
 
@@ -54,11 +52,11 @@ export class Pool {
     if (machine.all.size + machine.coming >= this.#limits.machineConnections)
       throw refusal("overloaded", "The app has too many connections. Try again later.", { retryAfterS: 1 });
     machine.coming += 1;
-    const { generation, leaving } = machine;
+    const { leaving } = machine;
     try {
       const socket = await open(leaving.signal);
       const connection = new UpstreamConnection(socket, lease, this.#limits, (gone) => this.#remove(machineId, gone));
-      connection.retired = generation !== machine.generation;
+      connection.retired = leaving.signal.aborted;
       machine.all.add(connection);
       return connection;
     } finally {
@@ -82,7 +80,6 @@ export class Pool {
   forget(machineId: string): void {
     const machine = this.#machines.get(machineId);
     if (machine === undefined) return;
-    machine.generation += 1;
     machine.leaving.abort(new MachineLeft("The machine has left."));
     machine.leaving = new AbortController();
     for (const connection of machine.all) connection.retired = true;
@@ -116,7 +113,7 @@ export class Pool {
   #machine(machineId: string): Machine {
     const known = this.#machines.get(machineId);
     if (known !== undefined) return known;
-    const machine: Machine = { all: new Set(), idle: [], coming: 0, generation: 0, leaving: new AbortController() };
+    const machine: Machine = { all: new Set(), idle: [], coming: 0, leaving: new AbortController() };
     this.#machines.set(machineId, machine);
     return machine;
   }
