@@ -1,5 +1,5 @@
 /** Carries out a plan: machines one by one, or all at once. */
-import type { Machine, MachineConfig } from "@hibernaut/client";
+import type { Machine, MachineConfig, MachineState } from "@hibernaut/client";
 import type { Context } from "../context.ts";
 import { toFailure } from "../failure.ts";
 import { waitFor } from "../waiting.ts";
@@ -21,6 +21,9 @@ export interface Done {
   state: string;
 }
 
+/** States from which a machine that already has the new version comes up without further commands. */
+const IN_TRANSIT: ReadonlySet<MachineState> = new Set(["starting", "restarting", "updating"]);
+
 /** Rejects as soon as a machine does not pass; those after it were not touched. */
 export async function rollOut(context: Context, steps: readonly Step[], options: RolloutOptions): Promise<Done[]> {
   if (options.strategy === "immediate") return Promise.all(steps.map((step) => carryOut(context, step)));
@@ -35,7 +38,8 @@ export async function rollOut(context: Context, steps: readonly Step[], options:
 async function carryOutAndWait(context: Context, step: Step, left: number, options: RolloutOptions): Promise<Done> {
   if (step.kind !== "keep") options.onStep(describe(step));
   const done = await carryOutWhenFree(context, step, options);
-  if (step.kind === "keep") return done;
+  // An earlier deploy, cut off since, may have left it half way up.
+  if (step.kind === "keep" && !IN_TRANSIT.has(step.machine.state)) return done;
   const { machine_id: id } = done;
   if (step.kind === "update" && !step.running) {
     const state = await waitFor(context, id, ["settled"], options);
@@ -43,8 +47,8 @@ async function carryOutAndWait(context: Context, step: Step, left: number, optio
     return { ...done, state: (await (await context.client()).getMachine(context.app, id)).state };
   }
   const verdict = await untilHealthy(context, id, options.waitTimeout);
-  const old = step.kind === "update" ? step.machine.config.image : undefined;
-  if (!verdict.ok) throw stopped(context, id, verdict, left, old === step.config.image ? undefined : old);
+  const old = step.kind === "update" && step.machine.config.image !== step.config.image ? step.machine : undefined;
+  if (!verdict.ok) throw stopped(context, id, verdict, left, old?.config.image);
   options.onStep(`Machine ${id} runs the new version: ${verdict.text}.`);
   return { ...done, state: "running" };
 }
