@@ -7,5 +7,5 @@ const lease = {
   wake: /** @type {const} */ ({ kind: "running", durationMs: 0 }),
   release() {},
 };
-const proxy = createProxyServer({ director: { acquire: () => lease } });
+const proxy = createProxyServer({ leases: { acquire: () => lease } });
 ready((await proxy.listen({ host: HOST, port: 0 })).port);

@@ -23,7 +23,7 @@ import { Slots } from "./machines/slots.ts";
 import type { MachineRecord } from "./domain/machine.ts";
 import type { KnownMachine } from "./network/contract.ts";
 import { openNetwork } from "./network/open.ts";
-import { type ProxySide, startProxySide } from "./proxy/start.ts";
+import { type ProxySide, startCoordinator } from "./proxy/start-coordinator.ts";
 import { openSecrets } from "./secrets/index.ts";
 import { configFolder, LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./settings.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
@@ -181,7 +181,7 @@ async function runLocked(
     log.info(info.network, `the machines' network is ${info.network.mode}: ${network.reason}`);
     checks.start(machines);
     const connectionsSurvive = network.network.mode === "bridge";
-    proxySide = await startProxySide({ machines, settings, registry, log, checks, connectionsSurvive });
+    proxySide = await startCoordinator({ machines, settings, registry, log, checks, connectionsSurvive });
     const { url: proxyUrl } = proxySide;
     log.info(
       { proxyUrl },

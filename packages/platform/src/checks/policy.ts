@@ -11,7 +11,7 @@ const EAGER_MS = 250;
 const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 /** A check with its defaults filled in; times in milliseconds. */
-export interface Check {
+export interface HealthCheck {
   name: string;
   type: "tcp" | "http";
   port: number;
@@ -24,14 +24,14 @@ export interface Check {
 }
 
 /** The checks of a machine. One without a port, on a machine without services, has nothing to look at and is left out. */
-export function checksOf(config: MachineConfig): Check[] {
+export function checksOf(config: MachineConfig): HealthCheck[] {
   return Object.entries(config.checks ?? {}).flatMap(([name, check]) => {
     const port = check.port ?? config.services?.[0]?.internal_port;
     return port === undefined ? [] : [checkOf(name, port, check)];
   });
 }
 
-function checkOf(name: string, port: number, check: CheckConfig): Check {
+function checkOf(name: string, port: number, check: CheckConfig): HealthCheck {
   return {
     name,
     type: check.type,
@@ -54,29 +54,29 @@ export function milliseconds(value: number | string | undefined): number | undef
 }
 
 /** What a look found; `output` is for people. */
-export interface Finding {
+export interface ProbeResult {
   passed: boolean;
   output: string;
 }
 
 /** The result after a look. A failure within the grace period of a check that has not passed yet is no more than a warning. */
 export function judge(
-  check: Check,
-  finding: Finding,
+  check: HealthCheck,
+  found: ProbeResult,
   before: CheckResult | undefined,
   sinceStartMs: number,
 ): CheckResult {
   const fresh = before?.status !== "passing" && before?.status !== "critical";
-  const status = finding.passed ? "passing" : fresh && sinceStartMs < check.graceMs ? "warning" : "critical";
-  return { name: check.name, status, output: finding.output, updated_at: new Date().toISOString() };
+  const status = found.passed ? "passing" : fresh && sinceStartMs < check.graceMs ? "warning" : "critical";
+  return { name: check.name, status, output: found.output, updated_at: new Date().toISOString() };
 }
 
 /** Milliseconds from the end of one look to the next. */
-export function nextLookMs(check: Check, result: CheckResult): number {
+export function nextLookMs(check: HealthCheck, result: CheckResult): number {
   return result.status === "passing" ? check.intervalMs : Math.min(check.intervalMs, EAGER_MS);
 }
 
 /** Whether a machine with these checks may take requests: all have passed, when last looked at. */
-export function isHealthy(checks: readonly Check[], results: readonly CheckResult[]): boolean {
+export function isHealthy(checks: readonly HealthCheck[], results: readonly CheckResult[]): boolean {
   return checks.every(({ name }) => results.some((result) => result.name === name && result.status === "passing"));
 }

@@ -2,11 +2,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { CheckResult, MachineService } from "../machines/service.ts";
 import type { MachineRecord } from "../domain/machine.ts";
-import { type Check, checksOf, isHealthy, judge, nextLookMs } from "./policy.ts";
+import { type HealthCheck, checksOf, isHealthy, judge, nextLookMs } from "./policy.ts";
 import { probe } from "./probe.ts";
 
-interface Watched {
-  checks: Check[];
+interface CheckedMachine {
+  checks: HealthCheck[];
   results: Map<string, CheckResult>;
   startedAt: number;
   stop: AbortController;
@@ -14,7 +14,7 @@ interface Watched {
 }
 
 export class CheckRunner {
-  readonly #watched = new Map<string, Watched>();
+  readonly #checked = new Map<string, CheckedMachine>();
   readonly #listeners = new Set<(id: string) => void>();
   #unsubscribe: () => void = () => {};
 
@@ -25,13 +25,13 @@ export class CheckRunner {
   }
 
   results(id: string): CheckResult[] {
-    return [...(this.#watched.get(id)?.results.values() ?? [])];
+    return [...(this.#checked.get(id)?.results.values() ?? [])];
   }
 
   /** Whether a running machine may take requests. */
   isHealthy(id: string): boolean {
-    const watched = this.#watched.get(id);
-    return watched === undefined || isHealthy(watched.checks, [...watched.results.values()]);
+    const checked = this.#checked.get(id);
+    return checked === undefined || isHealthy(checked.checks, [...checked.results.values()]);
   }
 
   /** Tells when `isHealthy` of a machine changes. Returns how to stop that. */
@@ -42,22 +42,22 @@ export class CheckRunner {
 
   async close(): Promise<void> {
     this.#unsubscribe();
-    const all = [...this.#watched.values()];
-    this.#watched.clear();
+    const all = [...this.#checked.values()];
+    this.#checked.clear();
     for (const { stop } of all) stop.abort();
     await Promise.all(all.map(({ done }) => done));
   }
 
   #changed(record: MachineRecord): void {
-    const before = this.#watched.get(record.id);
+    const before = this.#checked.get(record.id);
     const runs = record.state === "running";
     if (runs && before !== undefined) return;
     before?.stop.abort();
-    this.#watched.delete(record.id);
+    this.#checked.delete(record.id);
     const checks = runs ? checksOf(record.config) : [];
     if (checks.length === 0) return;
     const stop = new AbortController();
-    const watched: Watched = {
+    const checked: CheckedMachine = {
       checks,
       results: new Map(),
       startedAt: performance.now(),
@@ -66,26 +66,26 @@ export class CheckRunner {
     };
     // What sleeps as it was wakes as it was: nobody should wait for a look.
     if (record.lastBoot?.kind === "resume")
-      for (const check of checks) watched.results.set(check.name, presumed(check));
-    this.#watched.set(record.id, watched);
-    watched.done = Promise.all(checks.map((check) => this.#watch(record, watched, check)));
+      for (const check of checks) checked.results.set(check.name, presumed(check));
+    this.#checked.set(record.id, checked);
+    checked.done = Promise.all(checks.map((check) => this.#watch(record, checked, check)));
   }
 
-  async #watch({ id, address }: MachineRecord, watched: Watched, check: Check): Promise<void> {
-    const { signal } = watched.stop;
+  async #watch({ id, address }: MachineRecord, checked: CheckedMachine, check: HealthCheck): Promise<void> {
+    const { signal } = checked.stop;
     while (!signal.aborted) {
-      const finding = await probe(address, check, signal);
+      const found = await probe(address, check, signal);
       if (signal.aborted) return;
       const healthy = this.isHealthy(id);
-      const sinceStartMs = performance.now() - watched.startedAt;
-      const result = judge(check, finding, watched.results.get(check.name), sinceStartMs);
-      watched.results.set(check.name, result);
+      const sinceStartMs = performance.now() - checked.startedAt;
+      const result = judge(check, found, checked.results.get(check.name), sinceStartMs);
+      checked.results.set(check.name, result);
       if (this.isHealthy(id) !== healthy) for (const listener of this.#listeners) listener(id);
       await delay(nextLookMs(check, result), undefined, { signal, ref: false }).catch(() => {});
     }
   }
 }
 
-function presumed({ name }: Check): CheckResult {
+function presumed({ name }: HealthCheck): CheckResult {
   return { name, status: "passing", output: "as before it slept", updated_at: new Date().toISOString() };
 }

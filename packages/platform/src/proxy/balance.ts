@@ -17,7 +17,7 @@ export interface Candidate {
   crashing: boolean;
 }
 
-export interface Choice {
+export interface MachineChoice {
   /** Give the request to this machine. Undefined: it has to wait. */
   send: string | undefined;
   /** Start this machine, beside that. */
@@ -35,7 +35,7 @@ const WAKE_ORDER: readonly MachineState[] = ["suspending", "suspended", "stopped
  * The least loaded running machine under its soft limit; one at or over it only when all are, and none over its
  * hard limit. Another one is started when all that run are at the soft limit, or none runs: one at a time.
  */
-export function choose(machines: readonly Candidate[]): Choice {
+export function choose(machines: readonly Candidate[]): MachineChoice {
   const underSoft = leastLoaded(machines, "softLimit");
   if (underSoft !== undefined) return { send: underSoft.id, wake: undefined, hope: true };
   const underHard = leastLoaded(machines, "hardLimit");

@@ -1,10 +1,10 @@
 /**
  * What the proxy's HTTP engine asks of whoever knows the machines, and what it tells them.
- * The engine knows HTTP and sockets; which machine answers, and waking it, is the Director's business.
+ * The engine knows HTTP and sockets; which machine answers, and waking it, is the LeaseProvider's business.
  */
 
 /** Chooses where a request goes, and wakes what sleeps. */
-export interface Director {
+export interface LeaseProvider {
   /**
    * Returns a lease when a machine may take the request now, which is what most requests meet, and else a promise of
    * one. Throws, or rejects with, a {@link ProxyRefusal} when none may, and rejects with the signal's reason after it
@@ -68,7 +68,7 @@ export interface Lease {
    * Called exactly once: when the last byte of the response was sent, the upgraded connection has closed, or it
    * failed. Must not throw.
    */
-  release(outcome: Outcome): void;
+  release(outcome: LeaseOutcome): void;
 }
 
 export interface Wake {
@@ -78,7 +78,7 @@ export interface Wake {
 }
 
 /** `status` is what the client was sent, if anything; `error` a stable code when something went wrong. */
-export interface Outcome {
+export interface LeaseOutcome {
   readonly status?: number | undefined;
   readonly error?: string | undefined;
 }

@@ -1,5 +1,5 @@
 /** Which running machines of an app may go to sleep: a pure rule. */
-import type { Policy } from "./policy.ts";
+import type { ServicePolicy } from "./service-policy.ts";
 
 export interface IdleMachine {
   id: string;
@@ -9,7 +9,7 @@ export interface IdleMachine {
   idleMs: number;
   /** The app in it asked to be kept awake. */
   keptAwake: boolean;
-  policy: Policy;
+  policy: ServicePolicy;
 }
 
 /**

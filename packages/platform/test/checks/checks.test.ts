@@ -2,13 +2,13 @@
 import { createServer, type Server } from "node:http";
 import { createServer as createTcpServer, type AddressInfo } from "node:net";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
-import { type Check, checksOf, isHealthy, judge, milliseconds, nextLookMs } from "../../src/checks/policy.ts";
+import { type HealthCheck, checksOf, isHealthy, judge, milliseconds, nextLookMs } from "../../src/checks/policy.ts";
 import { probe } from "../../src/checks/probe.ts";
 import { CheckRunner } from "../../src/checks/runner.ts";
 import type { CheckResult, MachineService } from "../../src/machines/service.ts";
 import type { MachineRecord } from "../../src/domain/machine.ts";
 
-const check = (more: Partial<Check> = {}): Check => ({
+const check = (more: Partial<HealthCheck> = {}): HealthCheck => ({
   name: "web",
   type: "http",
   port: 1,

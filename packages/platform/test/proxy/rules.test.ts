@@ -5,7 +5,7 @@ import { type MachineConfig, requireSupported } from "../../src/domain/config.ts
 import type { MachineState } from "../../src/domain/machine.ts";
 import { type Candidate, choose } from "../../src/proxy/balance.ts";
 import { type IdleMachine, planSleep } from "../../src/proxy/idle.ts";
-import { policyOf } from "../../src/proxy/policy.ts";
+import { policyOf } from "../../src/proxy/service-policy.ts";
 import { appOf } from "../../src/proxy/routing.ts";
 
 const machine = (id: string, state: MachineState, load = 0, more: Partial<Candidate> = {}): Candidate => ({

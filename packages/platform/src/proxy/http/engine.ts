@@ -1,13 +1,13 @@
 /** What all exchanges and connections of one proxy share. */
-import type { AccessEntry, Director } from "../contract.ts";
+import type { AccessEntry, LeaseProvider } from "../contract.ts";
 import type { Limits } from "./limits.ts";
-import type { Pool } from "./pool.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
 import type { Trust } from "./trust.ts";
 
 export interface Engine {
-  readonly director: Director;
+  readonly leases: LeaseProvider;
   readonly limits: Readonly<Limits>;
-  readonly pool: Pool;
+  readonly pool: ConnectionPool;
   readonly trust: Trust;
   /**
    * Requests that are under way. Only counted: a Set that changes with every request keeps those that have ended
@@ -19,7 +19,7 @@ export interface Engine {
   /** No further requests are wanted on the connections there are. */
   closing: boolean;
   onAccess(entry: AccessEntry): void;
-  /** A fault of ours or of the Director's, which the client was not told about. */
+  /** A fault of ours or of the LeaseProvider's, which the client was not told about. */
   onFault(error: unknown): void;
 }
 

@@ -16,8 +16,8 @@ import { connect } from "./connect.ts";
 import type { Engine } from "./engine.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
 import { type Answer, answerOf, interimOf, type Origin, passingTrailers, requestHead } from "./heads.ts";
-import { asRefusal, ENDINGS, REFUSALS, refusal, refusalAnswer, unreachable } from "./refusals.ts";
-import { MachineLeft } from "./pool.ts";
+import { toProxyRefusal, ENDINGS, REFUSALS, proxyRefusal, refusalAnswer, unreachable } from "./refusals.ts";
+import { MachineLeft } from "./connection-pool.ts";
 import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
 import { needsTrust } from "./trust.ts";
@@ -94,7 +94,7 @@ export class Exchange implements ResponseHandler {
     this.#engine.requests += 1;
     const { framing } = this.#message;
     if (framing.kind === "length" && framing.length > this.#engine.limits.bodyBytes)
-      return this.#refuse(asRefusal(this.#bodyTooLarge()));
+      return this.#refuse(toProxyRefusal(this.#bodyTooLarge()));
     this.#seek(false);
   }
 
@@ -124,8 +124,8 @@ export class Exchange implements ResponseHandler {
 
   /** The client's body is not what its head promised. */
   requestFailed(error: unknown): void {
-    if (this.#phase === "seeking" || this.#phase === "waiting") this.#refuse(asRefusal(error));
-    else if (this.#phase === "answering") this.#break(asRefusal(error).code);
+    if (this.#phase === "seeking" || this.#phase === "waiting") this.#refuse(toProxyRefusal(error));
+    else if (this.#phase === "answering") this.#break(toProxyRefusal(error).code);
   }
 
   onClientRoom(): void {
@@ -180,7 +180,7 @@ export class Exchange implements ResponseHandler {
     const tried = this.#tried;
     const origin = { clientAddress, secure, requestId, connection, tried };
     const head: RequestHead = { method, target, host, httpVersion, fields, ...origin };
-    return this.#engine.director.acquire(head, () => this.#signal);
+    return this.#engine.leases.acquire(head, () => this.#signal);
   }
 
   /** Gives a lease back that came too late. */
@@ -298,14 +298,16 @@ export class Exchange implements ResponseHandler {
     this.#connection = undefined;
     if (this.#phase === "answering") return this.#break(ENDINGS.upstreamBroke);
     if (error instanceof Malformed)
-      return this.#refuse(refusal("upstream_invalid", `The app's answer is not acceptable HTTP. ${error.message}`));
+      return this.#refuse(
+        proxyRefusal("upstream_invalid", `The app's answer is not acceptable HTTP. ${error.message}`),
+      );
     const unsent = connection?.outbox.written === 0;
     const repeatable = !this.#bodyTaken && !connection?.answering && (unsent || IDEMPOTENT.has(this.#message.method));
     this.#holdBody();
     // The app closed a kept connection in the moment that we used it: that says nothing against the machine.
     if (repeatable && connection?.reused) return this.#seek(true);
     const message = "The app closed the connection without an answer. Its log may say why.";
-    const failure = refusal("upstream_closed", message, { cause: error });
+    const failure = proxyRefusal("upstream_closed", message, { cause: error });
     if (repeatable && this.#nextMachine(failure)) return this.#seek(false);
     this.#refuse(failure);
   }
@@ -400,12 +402,13 @@ export class Exchange implements ResponseHandler {
     if (this.#moved) this.#deadline = now + this.#patience();
     this.#moved = false;
     if (now < this.#deadline) return;
-    if (this.#phase === "seeking") this.#refuse(refusal("wake_timeout", "No machine of the app was ready in time."));
+    if (this.#phase === "seeking")
+      this.#refuse(proxyRefusal("wake_timeout", "No machine of the app was ready in time."));
     else if (this.#phase === "sending" || this.#clientFull) this.#break(ENDINGS.clientStalled);
     else if (this.#phase === "answering") this.#break(ENDINGS.upstreamStalled);
     else if (this.#requestDone || this.#bodyHeld)
-      this.#refuse(refusal("upstream_timeout", "The app did not answer in time."));
-    else this.#refuse(refusal("request_timeout", "The request's body did not come in time."));
+      this.#refuse(proxyRefusal("upstream_timeout", "The app did not answer in time."));
+    else this.#refuse(proxyRefusal("request_timeout", "The request's body did not come in time."));
   }
 
   cut(): void {
@@ -436,7 +439,7 @@ export class Exchange implements ResponseHandler {
 
   /** Faults of ours are reported, and not shown. */
   #explain(error: unknown): ProxyRefusal {
-    const refused = asRefusal(error);
+    const refused = toProxyRefusal(error);
     // Why the only machine there is did not answer says more than that there is no other.
     if (refused.code === "no_machine_left" && this.#failure !== undefined && this.#tried.length === 1)
       return this.#failure;

@@ -6,8 +6,8 @@ import type { ClientConnectionHandle, Engine } from "./engine.ts";
 import { Exchange } from "./exchange.ts";
 import { parseHttp2Request } from "./http2-request.ts";
 import { Http2Side } from "./http2-side.ts";
-import { logRefused } from "./log.ts";
-import { asRefusal, refusalAnswer } from "./refusals.ts";
+import { logRefused } from "./log-refused.ts";
+import { toProxyRefusal, refusalAnswer } from "./refusals.ts";
 
 /** `:method`, `:scheme`, `:authority` and `:path`. */
 const PSEUDO_FIELDS = 4;
@@ -58,7 +58,7 @@ class Http2Connection implements ClientConnectionHandle {
       });
       exchange.start();
     } catch (error) {
-      const refused = asRefusal(error);
+      const refused = toProxyRefusal(error);
       const { origin } = admit([], this.#peer, this.#engine.trust);
       const { answer, body } = refusalAnswer(refused, origin.requestId);
       side.sendHead(answer);

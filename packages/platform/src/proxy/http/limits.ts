@@ -14,7 +14,7 @@ export interface Limits {
   handshakeMs: number;
   /** Between two pieces of a request's body. */
   requestBodyMs: number;
-  /** For the Director, in total per try; its own limits should be shorter and say more. */
+  /** For the LeaseProvider, in total per try; its own limits should be shorter and say more. */
   acquireMs: number;
   /** From the end of the request to the head of the final response. Long: some requests do real work. */
   responseHeadMs: number;

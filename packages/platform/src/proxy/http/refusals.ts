@@ -4,7 +4,7 @@ import { type Lease, ProxyRefusal } from "../contract.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
 import { type Answer, field, reasonOf } from "./heads.ts";
 
-/** Codes of the engine. Stable; a Director has its own besides. */
+/** Codes of the engine. Stable; a LeaseProvider has its own besides. */
 export const REFUSALS = {
   bad_request: 400,
   method_not_allowed: 405,
@@ -41,24 +41,24 @@ export const ENDINGS = {
   cut: "cut",
 } as const;
 
-export function refusal(code: RefusalCode, message: string, options?: ErrorOptions & { retryAfterS?: number }) {
+export function proxyRefusal(code: RefusalCode, message: string, options?: ErrorOptions & { retryAfterS?: number }) {
   return new ProxyRefusal(REFUSALS[code], code, message, options);
 }
 
 /** A machine that runs, and whose port does not answer. */
 export function unreachable({ machineId, appName, port }: Lease, cause: unknown): ProxyRefusal {
   const message = `Machine ${machineId} of app ${appName} runs, but nothing answers at its port ${port} (${messageOf(cause)}). The app may have ended its listening, or listen on another port or on 127.0.0.1 only. See: hibernaut machine status ${machineId} --app ${appName}`;
-  return refusal("upstream_unreachable", message, { cause });
+  return proxyRefusal("upstream_unreachable", message, { cause });
 }
 
 const LARGE = { head: "head_too_large", target: "target_too_long", body: "body_too_large" } as const;
 
 /** What a client is told when `error` came up with its request. */
-export function asRefusal(error: unknown): ProxyRefusal {
+export function toProxyRefusal(error: unknown): ProxyRefusal {
   if (error instanceof ProxyRefusal) return error;
-  if (error instanceof TooLarge) return refusal(LARGE[error.part], error.message);
-  if (error instanceof Malformed) return refusal("bad_request", error.message);
-  return refusal("internal", "Something went wrong inside the proxy. Its log has the details.", { cause: error });
+  if (error instanceof TooLarge) return proxyRefusal(LARGE[error.part], error.message);
+  if (error instanceof Malformed) return proxyRefusal("bad_request", error.message);
+  return proxyRefusal("internal", "Something went wrong inside the proxy. Its log has the details.", { cause: error });
 }
 
 /** The refusal as an answer, and its body. */

@@ -2,21 +2,21 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo, type ListenOptions, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
-import type { AccessEntry, Director } from "../contract.ts";
+import type { AccessEntry, LeaseProvider } from "../contract.ts";
 import { peerOf } from "./admission.ts";
 import { Certificates } from "./certificates.ts";
-import { ClientConnection } from "./client.ts";
+import { ClientConnection } from "./client-connection.ts";
 import type { Engine } from "./engine.ts";
 import { serveHttp2 } from "./http2.ts";
 import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
-import { Pool } from "./pool.ts";
+import { ConnectionPool } from "./connection-pool.ts";
 import { Trust } from "./trust.ts";
 
 export interface ProxyOptions {
-  director: Director;
+  leases: LeaseProvider;
   /** One call for each request, when it has ended. */
   onAccess?: (entry: AccessEntry) => void;
-  /** Faults that no client is told about: a Director that throws, a certificate that cannot be read. */
+  /** Faults that no client is told about: a LeaseProvider that throws, a certificate that cannot be read. */
   onFault?: (error: unknown) => void;
   /** Addresses and networks of proxies in front of this one, whose word about the client is believed. None by default. */
   trustedProxies?: readonly string[];
@@ -61,10 +61,10 @@ export interface ProxyStats {
 const REFRESH_MS = 2000;
 
 /**
- * A reverse proxy whose director decides where requests go.
+ * A reverse proxy whose lease provider decides where requests go.
  *
  * @example
- * const proxy = createProxyServer({ director });
+ * const proxy = createProxyServer({ leases });
  * const { port } = await proxy.listen({ host: "127.0.0.1", port: 0 });
  * await proxy.close(5000);
  */
@@ -81,13 +81,13 @@ class HttpProxy implements ProxyServer {
   #server: Server | undefined;
   #certificates: Certificates | undefined;
 
-  constructor({ director, onAccess, onFault, trustedProxies = [], limits: some, tls }: ProxyOptions) {
+  constructor({ leases, onAccess, onFault, trustedProxies = [], limits: some, tls }: ProxyOptions) {
     const limits = { ...DEFAULT_LIMITS, ...some };
     this.#tls = tls;
     this.#engine = {
-      director,
+      leases,
       limits,
-      pool: new Pool(limits),
+      pool: new ConnectionPool(limits),
       trust: new Trust(trustedProxies),
       requests: 0,
       connections: new Set(),

@@ -73,11 +73,11 @@ describe("a connection", () => {
     await browser.send(request.replace("/ ", "/2 ")).sees("hello /2");
   });
 
-  test("is kept after the Director's refusal", async () => {
+  test("is kept after the LeaseProvider's refusal", async () => {
     const refuse = async () => {
       throw new ProxyRefusal(503, "no_capacity", "All machines are busy. Try again.", { retryAfterS: 1.5 });
     };
-    const { client, log, faults } = await rig({ director: refuse });
+    const { client, log, faults } = await rig({ leases: refuse });
     const browser = await client();
     browser.send(`POST / HTTP/1.1\r\nContent-Length: 3\r\n${KEEP}abc`);
     const { status, headers, body } = parsed(await browser.sees("}\n"));
@@ -97,10 +97,10 @@ describe("a connection", () => {
     expect(faults).toEqual([]);
   });
 
-  test("hears of a fault of the Director without its words", async () => {
+  test("hears of a fault of the LeaseProvider without its words", async () => {
     const fault = new Error("secret");
     const { ask, faults } = await rig({
-      director: async () => {
+      leases: async () => {
         throw fault;
       },
     });
@@ -158,11 +158,11 @@ describe("time is up", () => {
     expect(outcomes).toEqual([{ status: 200, error: "client_stalled" }]);
   });
 
-  test("for a Director that never decides: 504", async () => {
+  test("for a LeaseProvider that never decides: 504", async () => {
     let reason: unknown;
     const { ask } = await rig({
       limits: { acquireMs: 50 },
-      director: (_request, signal) =>
+      leases: (_request, signal) =>
         new Promise((_resolve, reject) => {
           signal.addEventListener("abort", () => reject((reason = signal.reason) as Error));
         }),
@@ -209,15 +209,15 @@ describe("close", () => {
   });
 
   test("before listen is nothing, and a port that is taken is told", async () => {
-    const director = { acquire: () => Promise.reject(new Error("nobody asks")) };
-    await createProxyServer({ director }).close(0);
+    const leases = { acquire: () => Promise.reject(new Error("nobody asks")) };
+    await createProxyServer({ leases }).close(0);
     const { port } = await rig({ app: await hello() });
-    await expect(createProxyServer({ director }).listen({ host: "127.0.0.1", port })).rejects.toThrow("EADDRINUSE");
+    await expect(createProxyServer({ leases }).listen({ host: "127.0.0.1", port })).rejects.toThrow("EADDRINUSE");
   });
 
   test("several proxies share a port", async () => {
-    const director = { acquire: () => Promise.reject(new Error("nobody asks")) };
-    const [one, two] = [createProxyServer({ director }), createProxyServer({ director })];
+    const leases = { acquire: () => Promise.reject(new Error("nobody asks")) };
+    const [one, two] = [createProxyServer({ leases }), createProxyServer({ leases })];
     const { port } = await one.listen({ host: "127.0.0.1", port: 0, reusePort: true });
     expect((await two.listen({ host: "127.0.0.1", port, reusePort: true })).port).toBe(port);
     await Promise.all([one.close(0), two.close(0)]);

@@ -72,8 +72,8 @@ const hello = () => httpApp((request, response) => void response.end(JSON.string
 test("a proxy says for which names it has a certificate, from when it listens", async () => {
   const folder = await tempFolder("certificates");
   await put(folder, "shop.test", "shop.test");
-  const director = { acquire: () => Promise.reject(new Error("nobody asks")) };
-  const [plain, secure] = [createProxyServer({ director }), createProxyServer({ director, tls: { folder } })];
+  const leases = { acquire: () => Promise.reject(new Error("nobody asks")) };
+  const [plain, secure] = [createProxyServer({ leases }), createProxyServer({ leases, tls: { folder } })];
   onTestFinished(async () => void (await Promise.all([plain.close(0), secure.close(0)])));
   expect(secure.covers("shop.test")).toBe(false);
   await secure.listen({ host: "127.0.0.1", port: 0 });

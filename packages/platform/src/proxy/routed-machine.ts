@@ -2,9 +2,9 @@
 import type { MachineState } from "../domain/machine.ts";
 import type { Candidate } from "./balance.ts";
 import type { Wake } from "./contract.ts";
-import { MachineLoad } from "./load.ts";
-import type { Policy } from "./policy.ts";
-import type { TableMachine } from "./table.ts";
+import { OpenRequests } from "./open-requests.ts";
+import type { ServicePolicy } from "./service-policy.ts";
+import type { TableMachine } from "./messages.ts";
 
 /** A machine that failed, or whose app crashed and is not started again, rests before a request starts it. */
 export const FAILED_REST_MS = 10_000;
@@ -15,11 +15,11 @@ const CRASH_LOOP: ReadonlySet<MachineState> = new Set(["starting", "stopping", "
 const RUNNING: Wake = { kind: "running", durationMs: 0 };
 
 /** A candidate for requests as it stands: it is looked at for every one of them. */
-export class Entry implements Candidate {
+export class RoutedMachine implements Candidate {
   machine: TableMachine;
-  policy: Policy;
+  policy: ServicePolicy;
   /** What this proxy has open on it. */
-  readonly open: MachineLoad;
+  readonly open: OpenRequests;
   /** Load that other proxies put on it. */
   others = 0;
   /** Upgraded connections among its open requests. */
@@ -33,10 +33,10 @@ export class Entry implements Candidate {
   failedAt = Number.NEGATIVE_INFINITY;
   readonly #now: () => number;
 
-  constructor(machine: TableMachine, policy: Policy, now: () => number) {
+  constructor(machine: TableMachine, policy: ServicePolicy, now: () => number) {
     this.machine = machine;
     this.policy = policy;
-    this.open = new MachineLoad(now());
+    this.open = new OpenRequests(now());
     this.#now = now;
   }
 

@@ -1,7 +1,7 @@
 /** What the proxy's side of the platform says of where apps answer, with its real ports. */
 import { Registry } from "prom-client";
 import { expect, onTestFinished, test } from "vitest";
-import { startProxySide } from "../../src/proxy/start.ts";
+import { startCoordinator } from "../../src/proxy/start-coordinator.ts";
 import { readSettings } from "../../src/settings.ts";
 import { newWorld, startPlatform } from "../helpers/fake-world.ts";
 
@@ -15,7 +15,7 @@ async function side(environment: Record<string, string>) {
     XDG_CONFIG_HOME: world.folder,
     ...environment,
   });
-  const started = await startProxySide({
+  const started = await startCoordinator({
     machines,
     settings,
     registry: new Registry(),

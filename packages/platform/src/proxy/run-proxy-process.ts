@@ -4,9 +4,9 @@ import { Registry } from "prom-client";
 import { openLog } from "../log.ts";
 import type { Settings } from "../settings.ts";
 import { unknownSettings } from "../unknown-settings.ts";
-import { hubSocketPath } from "./hub-socket.ts";
-import { connectRemote } from "./remote.ts";
-import { serveProxy } from "./serve.ts";
+import { coordinatorSocketPath } from "./coordinator-socket.ts";
+import { connectOverSocket } from "./connect-over-socket.ts";
+import { startProxy } from "./start-proxy.ts";
 
 export interface ProxyProcessOptions {
   settings: Settings;
@@ -15,17 +15,17 @@ export interface ProxyProcessOptions {
 }
 
 /** Runs until the signal is aborted. The control plane may come and go meanwhile. */
-export async function runProxy({ settings, signal, onReady }: ProxyProcessOptions): Promise<void> {
+export async function runProxyProcess({ settings, signal, onReady }: ProxyProcessOptions): Promise<void> {
   const log = openLog(settings.logLevel, settings.logFormat);
   for (const note of unknownSettings(process.env)) log.warn({}, note);
   const registry = new Registry();
-  const proxy = await serveProxy({
+  const proxy = await startProxy({
     settings,
     registry,
     log,
     reusePort: true,
     connect: (options) =>
-      connectRemote(hubSocketPath(settings.dataDir), {
+      connectOverSocket(coordinatorSocketPath(settings.dataDir), {
         ...options,
         onConnection: (connected) =>
           log.info({ connected }, connected ? "connected to the control plane" : "the control plane is away"),

@@ -4,14 +4,14 @@
  */
 import type { MachineState } from "../domain/machine.ts";
 import { choose } from "./balance.ts";
-import { type Director, type Lease, ProxyRefusal, type RequestHead, type Wake } from "./contract.ts";
-import { Entry, FAILED_REST_MS } from "./entry.ts";
+import { type LeaseProvider, type Lease, ProxyRefusal, type RequestHead, type Wake } from "./contract.ts";
+import { RoutedMachine, FAILED_REST_MS } from "./routed-machine.ts";
 import { type QueueLimits, WaitingQueue } from "./queue.ts";
 import { appOf } from "./routing.ts";
-import { type ControlLink, type FromProxy, fromWire, type TableMachine, type ToProxy } from "./table.ts";
+import { type CoordinatorLink, type FromProxy, fromWire, type TableMachine, type ToProxy } from "./messages.ts";
 
-export interface FleetOptions extends QueueLimits {
-  link: ControlLink;
+export interface LeaseBrokerOptions extends QueueLimits {
+  link: CoordinatorLink;
   /** How long a machine's port may take to answer once the machine runs, in milliseconds. */
   connectTimeoutMs: number;
   /** A machine is about to sleep, or has left: its connections are of no use any more. */
@@ -25,11 +25,11 @@ export interface FleetOptions extends QueueLimits {
 /** Loads are told together: a busy proxy changes them many times in a moment. */
 const REPORT_MS = 20;
 
-export class Fleet implements Director {
-  readonly #options: FleetOptions;
+export class LeaseBroker implements LeaseProvider {
+  readonly #options: LeaseBrokerOptions;
   readonly #now: () => number;
-  readonly #entries = new Map<string, Entry>();
-  readonly #apps = new Map<string, Entry[]>();
+  readonly #entries = new Map<string, RoutedMachine>();
+  readonly #apps = new Map<string, RoutedMachine[]>();
   readonly #queues = new Map<string, WaitingQueue<Lease>>();
   readonly #changed = new Set<string>();
   #hostnames: Readonly<Record<string, string>> = {};
@@ -37,7 +37,7 @@ export class Fleet implements Director {
   #connectionsSurvive = false;
   #reporting: NodeJS.Timeout | undefined;
 
-  constructor(options: FleetOptions) {
+  constructor(options: LeaseBrokerOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
   }
@@ -122,7 +122,7 @@ export class Fleet implements Director {
     throw this.#hopeless(app, entries);
   }
 
-  #lease(entry: Entry, { connection }: RequestHead, since: number | undefined): Lease {
+  #lease(entry: RoutedMachine, { connection }: RequestHead, since: number | undefined): Lease {
     const { machine, open, policy } = entry;
     const { onWake, connectTimeoutMs } = this.#options;
     open.add(connection);
@@ -154,7 +154,7 @@ export class Fleet implements Director {
     };
   }
 
-  #hopeless(app: string, entries: readonly Entry[]): ProxyRefusal {
+  #hopeless(app: string, entries: readonly RoutedMachine[]): ProxyRefusal {
     const unreachable = entries.find((entry) => !entry.reachable);
     if (unreachable !== undefined) return unreachableRefusal(app, unreachable);
     const crashing = entries.find((entry) => entry.crashing);
@@ -218,7 +218,7 @@ export class Fleet implements Director {
     const policy = fromWire(machine.policy);
     const moved = before?.machine.state !== machine.state;
     const started = before !== undefined && before.machine.lastBoot?.at !== machine.lastBoot?.at;
-    const entry = before ?? new Entry(machine, policy, this.#now);
+    const entry = before ?? new RoutedMachine(machine, policy, this.#now);
     Object.assign(entry, { machine, policy, ...(started && { startedAt: now }) });
     if (moved) {
       Object.assign(entry, { draining: false, asked: false });
@@ -236,7 +236,7 @@ export class Fleet implements Director {
   }
 
   /** Somebody asked for its suspend while requests are open: they would wait for ever, or be cut. */
-  #isNeeded({ machine, open, tunnels }: Entry): boolean {
+  #isNeeded({ machine, open, tunnels }: RoutedMachine): boolean {
     if (machine.state !== "suspending" && machine.state !== "suspended") return false;
     return open.requests > (this.#connectionsSurvive ? tunnels : 0);
   }
@@ -299,7 +299,7 @@ export class Fleet implements Director {
   }
 }
 
-function crashRefusal(app: string, entry: Entry): ProxyRefusal {
+function crashRefusal(app: string, entry: RoutedMachine): ProxyRefusal {
   const { id, crash, state } = entry.machine;
   const retryAfterS = entry.retryAfterS();
   const message = `App ${app} crashes: on machine ${id}, ${crash?.reason}. ${nextStart(state, crash?.retryAt ?? null, retryAfterS)} Its logs say more: hibernaut logs --app ${app}`;
@@ -311,7 +311,7 @@ function nextStart(state: MachineState, retryAt: string | null, inS: number): st
   return state === "starting" ? "It is being started again." : `It is started again in ${inS} s.`;
 }
 
-function unreachableRefusal(app: string, { machine: { id, unreachable } }: Entry): ProxyRefusal {
+function unreachableRefusal(app: string, { machine: { id, unreachable } }: RoutedMachine): ProxyRefusal {
   const message = `App ${app} cannot be reached: machine ${id} runs, but ${unreachable}. See: hibernaut machine status ${id} --app ${app}`;
   return new ProxyRefusal(502, "upstream_unreachable", message);
 }

@@ -2,23 +2,26 @@
 import { rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
-import type { ProxyHub } from "./hub.ts";
-import { exchangeLines } from "./lines.ts";
-import type { FromProxy } from "./table.ts";
+import type { ProxyCoordinator } from "./proxy-coordinator.ts";
+import { exchangeLines } from "./message-lines.ts";
+import type { FromProxy } from "./messages.ts";
 
 /** The socket's path. The folder is its owner's alone, and so is the socket. */
-export function hubSocketPath(dataDir: string): string {
+export function coordinatorSocketPath(dataDir: string): string {
   return join(dataDir, "proxy.sock");
 }
 
 /** Lets proxies connect until closed. */
-export async function listenForProxies(hub: ProxyHub, path: string): Promise<{ close(): Promise<void> }> {
+export async function listenForProxies(
+  coordinator: ProxyCoordinator,
+  path: string,
+): Promise<{ close(): Promise<void> }> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     // Messages arrive in later turns of the event loop only.
     const send = exchangeLines(socket, (message: FromProxy) => proxy.receive(message));
-    const proxy = hub.connect(send);
+    const proxy = coordinator.connect(send);
     socket.on("error", () => {});
     socket.on("close", () => {
       sockets.delete(socket);

@@ -4,9 +4,9 @@ import type { MachineConfig, ServiceConfig } from "../../src/domain/config.ts";
 import type { MachineManager } from "../../src/machines/manager.ts";
 import type { WaitTarget } from "../../src/machines/service.ts";
 import type { Lease, RequestHead, Wake } from "../../src/proxy/contract.ts";
-import type { Fleet } from "../../src/proxy/fleet.ts";
-import { ProxyHub } from "../../src/proxy/hub.ts";
-import { connectInProcess } from "../../src/proxy/in-process.ts";
+import type { LeaseBroker } from "../../src/proxy/lease-broker.ts";
+import { ProxyCoordinator } from "../../src/proxy/proxy-coordinator.ts";
+import { connectInProcess } from "../../src/proxy/connect-in-process.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
 const IDLE_S = 5;
@@ -14,8 +14,8 @@ const PATIENT_MS = 60_000;
 
 let world: World;
 let machines: MachineManager;
-let hub: ProxyHub;
-let proxies: { fleet: Fleet; close(): void }[];
+let coordinator: ProxyCoordinator;
+let proxies: { broker: LeaseBroker; close(): void }[];
 let now: number;
 let wakes: Wake[];
 let left: string[];
@@ -29,19 +29,19 @@ beforeEach(async () => {
   wakes = [];
   left = [];
   unhealthy = new Set();
-  hub = newHub(false);
+  coordinator = newCoordinator(false);
   proxies = [newProxy()];
   await turn();
 });
 afterEach(async () => {
   for (const proxy of proxies) proxy.close();
-  await hub.close();
+  await coordinator.close();
   await machines.close();
   await world.dispose();
 });
 
-function newHub(connectionsSurvive: boolean): ProxyHub {
-  return new ProxyHub({
+function newCoordinator(connectionsSurvive: boolean): ProxyCoordinator {
+  return new ProxyCoordinator({
     machines,
     suffixes: ["localhost"],
     idleCheckIntervalMs: 3_600_000,
@@ -53,7 +53,7 @@ function newHub(connectionsSurvive: boolean): ProxyHub {
 }
 
 function newProxy(limits: { maxHeld?: number; holdTimeoutMs?: number } = {}) {
-  return connectInProcess(hub, {
+  return connectInProcess(coordinator, {
     maxHeld: 10_000,
     holdTimeoutMs: PATIENT_MS,
     connectTimeoutMs: 1000,
@@ -98,16 +98,19 @@ const request = (more: Partial<RequestHead> = {}): RequestHead => ({
   ...more,
 });
 const acquire = (more?: Partial<RequestHead>): Promise<Lease> =>
-  acquireAt((proxies[0] as { fleet: Fleet }).fleet, request(more));
+  acquireAt((proxies[0] as { broker: LeaseBroker }).broker, request(more));
 /** What is given or thrown at once is given or rejected with a promise. */
-const acquireAt = async (fleet: Fleet, head: RequestHead, signal = new AbortController().signal): Promise<Lease> =>
-  fleet.acquire(head, () => signal);
+const acquireAt = async (
+  broker: LeaseBroker,
+  head: RequestHead,
+  signal = new AbortController().signal,
+): Promise<Lease> => broker.acquire(head, () => signal);
 
 /** Time passes, and the control plane looks who is idle. */
 async function later(seconds: number): Promise<void> {
   await turn();
   now += seconds * 1000;
-  await hub.check();
+  await coordinator.check();
 }
 
 describe("waking", () => {
@@ -196,8 +199,8 @@ describe("waking", () => {
     const first = await acquire();
     const waiting = acquire();
     await turn();
-    expect(hub.load(id)).toBe(1);
-    expect(proxies[0]?.fleet.held().get("shop")).toBe(1);
+    expect(coordinator.load(id)).toBe(1);
+    expect(proxies[0]?.broker.held().get("shop")).toBe(1);
     first.release({});
     expect((await waiting).machineId).toBe(id);
   });
@@ -208,8 +211,8 @@ describe("waking", () => {
     const leases = [await acquire({ connection })];
     const other = acquire();
     await turn();
-    expect(hub.load(id)).toBe(1);
-    expect(proxies[0]?.fleet.held().get("shop")).toBe(1);
+    expect(coordinator.load(id)).toBe(1);
+    expect(proxies[0]?.broker.held().get("shop")).toBe(1);
     leases[0]?.release({});
     await other;
   });
@@ -299,17 +302,17 @@ describe("waking", () => {
 
   test("a full line refuses the next with 503, a long wait ends with 504, a client that leaves frees its place", async () => {
     proxies.push(newProxy({ maxHeld: 2, holdTimeoutMs: 300 }));
-    const { fleet } = proxies[1] as { fleet: Fleet };
+    const { broker } = proxies[1] as { broker: LeaseBroker };
     const id = await asleep(await machine());
     const held = Promise.withResolvers<void>();
     const boot = machines.start.bind(machines);
     machines.start = () => ({ previousState: "suspended" }); // the wake is lost on its way
     const leaving = new AbortController();
     const [first, second] = [
-      acquireAt(fleet, request(), leaving.signal),
-      acquireAt(fleet, request(), AbortSignal.timeout(9e6)),
+      acquireAt(broker, request(), leaving.signal),
+      acquireAt(broker, request(), AbortSignal.timeout(9e6)),
     ];
-    await expect(acquireAt(fleet, request(), AbortSignal.timeout(9e6))).rejects.toMatchObject({
+    await expect(acquireAt(broker, request(), AbortSignal.timeout(9e6))).rejects.toMatchObject({
       status: 503,
       code: "too_many_held",
       retryAfterS: 1,
@@ -317,7 +320,7 @@ describe("waking", () => {
     leaving.abort(new Error("left"));
     await expect(first).rejects.toThrow("left");
     await expect(second).rejects.toMatchObject({ status: 504, code: "wake_timeout" });
-    expect(fleet.held().get("shop") ?? 0).toBe(0);
+    expect(broker.held().get("shop") ?? 0).toBe(0);
     held.resolve();
     machines.start = boot;
     expect(state(id)).toBe("suspended");
@@ -336,13 +339,13 @@ describe("open requests and what others do to their machine", () => {
   });
 
   test("an upgraded connection lets its machine sleep where connections survive, and wakes it when its client speaks", async () => {
-    await hub.close();
-    hub = newHub(true);
+    await coordinator.close();
+    coordinator = newCoordinator(true);
     proxies.push(newProxy());
     await turn();
-    const { fleet } = proxies.at(-1) as { fleet: Fleet };
+    const { broker } = proxies.at(-1) as { broker: LeaseBroker };
     const id = await machine();
-    const lease = await acquireAt(fleet, request());
+    const lease = await acquireAt(broker, request());
     lease.upgraded?.();
     await asleep(id);
     expect(state(id)).toBe("suspended");
@@ -365,31 +368,31 @@ describe("open requests and what others do to their machine", () => {
     const id = await machine();
     const lease = await acquire();
     await turn();
-    const finishing = hub.finished(id, 5000);
+    const finishing = coordinator.finished(id, 5000);
     expect(await Promise.race([finishing.then(() => "finished"), turn().then(() => "waiting")])).toBe("waiting");
     lease.release({});
     await finishing;
     const endless = await acquire();
     endless.upgraded?.();
     await turn();
-    await hub.finished(id, 5000); // tunnels are not waited for
+    await coordinator.finished(id, 5000); // tunnels are not waited for
     endless.release({});
   });
 
   test("a machine whose checks fail takes nothing; a request waits until they pass", async () => {
     const [ill, well] = [await machine(), await machine()];
     unhealthy.add(ill);
-    hub.healthChanged(ill);
+    coordinator.healthChanged(ill);
     await turn();
     for (let i = 0; i < 3; i += 1) expect((await acquire()).machineId).toBe(well);
     unhealthy.add(well);
-    hub.healthChanged(well);
+    coordinator.healthChanged(well);
     await turn();
     const waiting = acquire();
     await turn();
-    expect(proxies[0]?.fleet.held().get("shop")).toBe(1);
+    expect(proxies[0]?.broker.held().get("shop")).toBe(1);
     unhealthy.delete(ill);
-    hub.healthChanged(ill);
+    coordinator.healthChanged(ill);
     expect((await waiting).machineId).toBe(ill);
   });
 });
@@ -444,7 +447,7 @@ describe("sleeping", () => {
     await later(IDLE_S);
     expect(state(id)).toBe("running");
     machines.keepAwake(id, 0, "");
-    await hub.check();
+    await coordinator.check();
     await reach(id, "suspended");
   });
 
@@ -455,7 +458,7 @@ describe("sleeping", () => {
     expect(state(id)).toBe("running");
     command.stdin.end();
     await command.exit;
-    await hub.check();
+    await coordinator.check();
     await reach(id, "suspended");
   });
 
@@ -463,10 +466,10 @@ describe("sleeping", () => {
     const id = await machine();
     proxies.push(newProxy());
     await turn();
-    const lease = await acquireAt((proxies[1] as { fleet: Fleet }).fleet, request());
+    const lease = await acquireAt((proxies[1] as { broker: LeaseBroker }).broker, request());
     await later(IDLE_S);
     expect(state(id)).toBe("running");
-    expect(hub.load(id)).toBe(1);
+    expect(coordinator.load(id)).toBe(1);
     lease.release({});
     await later(IDLE_S);
     await reach(id, "suspended");
@@ -476,7 +479,7 @@ describe("sleeping", () => {
     const id = await machine();
     await turn();
     now += IDLE_S * 1000;
-    const checking = hub.check();
+    const checking = coordinator.check();
     const lease = await acquire();
     await checking;
     expect(lease.machineId).toBe(id);
@@ -486,7 +489,7 @@ describe("sleeping", () => {
 
   test("a proxy that does not answer is taken to need the machine", async () => {
     const id = await machine();
-    const silent = hub.connect(() => {});
+    const silent = coordinator.connect(() => {});
     await later(IDLE_S);
     expect(state(id)).toBe("running");
     silent.close();
@@ -498,8 +501,8 @@ describe("sleeping", () => {
     const id = await machine();
     proxies.push(newProxy());
     await turn();
-    const lost = proxies.pop() as { fleet: Fleet; close(): void };
-    await acquireAt(lost.fleet, request());
+    const lost = proxies.pop() as { broker: LeaseBroker; close(): void };
+    await acquireAt(lost.broker, request());
     await turn();
     lost.close();
     await later(IDLE_S);

@@ -2,7 +2,7 @@
 import type { Socket } from "node:net";
 import type { Lease } from "../contract.ts";
 import type { Limits } from "./limits.ts";
-import { refusal } from "./refusals.ts";
+import { proxyRefusal } from "./refusals.ts";
 import { UpstreamConnection } from "./upstream.ts";
 
 /** The machine sleeps or has ended while a connection to it was being made: whoever knows the machines is asked again. */
@@ -10,7 +10,7 @@ export class MachineLeft extends Error {
   override name = "MachineLeft";
 }
 
-interface Machine {
+interface MachineConnections {
   readonly all: Set<UpstreamConnection>;
   /** The one used last stands last and is taken first, so that the others grow old. */
   readonly idle: UpstreamConnection[];
@@ -20,9 +20,9 @@ interface Machine {
   leaving: AbortController;
 }
 
-export class Pool {
+export class ConnectionPool {
   readonly #limits: Limits;
-  readonly #machines = new Map<string, Machine>();
+  readonly #machines = new Map<string, MachineConnections>();
 
   constructor(limits: Limits) {
     this.#limits = limits;
@@ -50,7 +50,7 @@ export class Pool {
     const { machineId } = lease;
     const machine = this.#machine(machineId);
     if (machine.all.size + machine.coming >= this.#limits.machineConnections)
-      throw refusal("overloaded", "The app has too many connections. Try again later.", { retryAfterS: 1 });
+      throw proxyRefusal("overloaded", "The app has too many connections. Try again later.", { retryAfterS: 1 });
     machine.coming += 1;
     const { leaving } = machine;
     try {
@@ -110,10 +110,10 @@ export class Pool {
     return { open, idle };
   }
 
-  #machine(machineId: string): Machine {
+  #machine(machineId: string): MachineConnections {
     const known = this.#machines.get(machineId);
     if (known !== undefined) return known;
-    const machine: Machine = { all: new Set(), idle: [], coming: 0, leaving: new AbortController() };
+    const machine: MachineConnections = { all: new Set(), idle: [], coming: 0, leaving: new AbortController() };
     this.#machines.set(machineId, machine);
     return machine;
   }
@@ -128,7 +128,7 @@ export class Pool {
   }
 
   /** Machines come and go; those without connections leave nothing behind. */
-  #tidy(machineId: string, machine: Machine): void {
+  #tidy(machineId: string, machine: MachineConnections): void {
     if (machine.all.size === 0 && machine.coming === 0) this.#machines.delete(machineId);
   }
 }

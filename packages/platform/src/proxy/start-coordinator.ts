@@ -1,18 +1,18 @@
-/** The proxy's side of the control plane: the hub, its socket, and by default a proxy in this very process. */
+/** The proxy's side of the control plane: the coordinator, its socket, and by default a proxy in this very process. */
 import type { Registry } from "prom-client";
 import type { MachineService } from "../machines/service.ts";
 import type { Settings } from "../settings.ts";
 import { urlsOf } from "./addresses.ts";
-import { ProxyHub } from "./hub.ts";
-import { hubSocketPath, listenForProxies } from "./hub-socket.ts";
-import { connectInProcess } from "./in-process.ts";
-import { type RunningProxy, serveProxy, type ServeProxyOptions } from "./serve.ts";
+import { ProxyCoordinator } from "./proxy-coordinator.ts";
+import { coordinatorSocketPath, listenForProxies } from "./coordinator-socket.ts";
+import { connectInProcess } from "./connect-in-process.ts";
+import { type RunningProxy, startProxy, type StartProxyOptions } from "./start-proxy.ts";
 
-export interface StartProxyOptions {
+export interface StartCoordinatorOptions {
   machines: MachineService;
   settings: Settings;
   registry: Registry;
-  log: ServeProxyOptions["log"];
+  log: StartProxyOptions["log"];
   /** Whether connections to a machine outlive its sleep. */
   connectionsSurvive: boolean;
   /** Whether machines may take requests. */
@@ -30,9 +30,9 @@ export interface ProxySide {
 }
 
 /** Call it once machines are recovered. Rejects with `unavailable` when a port cannot be had. */
-export async function startProxySide(options: StartProxyOptions): Promise<ProxySide> {
+export async function startCoordinator(options: StartCoordinatorOptions): Promise<ProxySide> {
   const { machines, settings, registry, log, connectionsSurvive, checks } = options;
-  const hub = new ProxyHub({
+  const coordinator = new ProxyCoordinator({
     machines,
     suffixes: settings.proxySuffixes,
     idleCheckIntervalMs: settings.idleCheckIntervalS * 1000,
@@ -41,26 +41,26 @@ export async function startProxySide(options: StartProxyOptions): Promise<ProxyS
     isHealthy: (id) => checks.isHealthy(id),
   });
   const stopListening = [
-    machines.onHostnames(() => hub.hostnamesChanged()),
-    checks.onChange((id) => hub.healthChanged(id)),
+    machines.onHostnames(() => coordinator.hostnamesChanged()),
+    checks.onChange((id) => coordinator.healthChanged(id)),
   ];
-  const socket = await listenForProxies(hub, hubSocketPath(settings.dataDir));
+  const socket = await listenForProxies(coordinator, coordinatorSocketPath(settings.dataDir));
   let proxy: RunningProxy | undefined;
   const close = async () => {
     await proxy?.close();
     for (const stop of stopListening) stop();
     await socket.close();
-    await hub.close();
+    await coordinator.close();
   };
   try {
     if (settings.proxy === "inside")
-      proxy = await serveProxy({
+      proxy = await startProxy({
         settings,
         registry,
         log,
-        connect: (fleetOptions) => connectInProcess(hub, fleetOptions),
+        connect: (brokerOptions) => connectInProcess(coordinator, brokerOptions),
       });
-    const finishRequests = (machineId: string) => hub.finished(machineId, settings.drainTimeoutMs);
+    const finishRequests = (machineId: string) => coordinator.finished(machineId, settings.drainTimeoutMs);
     const fronts = proxy?.fronts ?? [];
     const appUrls = (app: string) => {
       const own = Object.entries(machines.hostnames()).filter(([, owner]) => owner === app);

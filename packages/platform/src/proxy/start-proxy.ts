@@ -1,4 +1,4 @@
-/** A proxy that serves: its ports, the fleet behind them, its log and its metrics. */
+/** A proxy that serves: its ports, the broker behind them, its log and its metrics. */
 import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
 import { cannotListen } from "../listening.ts";
@@ -7,11 +7,11 @@ import { lineWriter } from "../log.ts";
 import { openAccessLog } from "./access-log.ts";
 import type { Front } from "./addresses.ts";
 import type { AccessEntry } from "./contract.ts";
-import type { Fleet, FleetOptions } from "./fleet.ts";
+import type { LeaseBroker, LeaseBrokerOptions } from "./lease-broker.ts";
 import { createProxyServer, type ProxyServer, type TlsOptions } from "./http/server.ts";
 import { proxyMetrics } from "./metrics.ts";
 
-export interface ServeProxyOptions {
+export interface StartProxyOptions {
   settings: Pick<
     Settings,
     | "proxyListen"
@@ -26,8 +26,8 @@ export interface ServeProxyOptions {
   >;
   registry: Registry;
   log: { warn(fields: object, message: string): void };
-  /** Makes the fleet, connected to the control plane one way or the other. */
-  connect(options: Omit<FleetOptions, "link">): { fleet: Fleet; close(): void };
+  /** Makes the broker, connected to the control plane one way or the other. */
+  connect(options: Omit<LeaseBrokerOptions, "link">): { broker: LeaseBroker; close(): void };
   /** Several processes may share the ports. */
   reusePort?: boolean;
 }
@@ -44,11 +44,11 @@ export interface RunningProxy {
 const CLOSE_GRACE_MS = 8_000;
 
 /** Serves until closed. Rejects with `unavailable` when a port cannot be had. */
-export async function serveProxy(options: ServeProxyOptions): Promise<RunningProxy> {
+export async function startProxy(options: StartProxyOptions): Promise<RunningProxy> {
   const { settings, registry, log, reusePort = false } = options;
   const servers: ProxyServer[] = [];
   const fronts: Front[] = [];
-  const { fleet, close } = options.connect({
+  const { broker, close } = options.connect({
     maxHeld: settings.proxyMaxHeld,
     holdTimeoutMs: settings.proxyHoldTimeoutMs,
     connectTimeoutMs: settings.proxyConnectTimeoutMs,
@@ -58,7 +58,7 @@ export async function serveProxy(options: ServeProxyOptions): Promise<RunningPro
     onWake: (app, wake) => metrics.onWake(app, wake),
   });
   const metrics = proxyMetrics(registry, {
-    held: () => fleet.held(),
+    held: () => broker.held(),
     inFlight: () => servers.reduce((sum, server) => sum + server.stats().requests, 0),
   });
   const accessLog = openAccessLog(settings.logLevel, lineWriter(settings.logFormat));
@@ -69,7 +69,7 @@ export async function serveProxy(options: ServeProxyOptions): Promise<RunningPro
   const onFault = (error: unknown) => log.warn({ err: error }, "the proxy met a fault");
   const start = async (listen: Listen, tls?: TlsOptions): Promise<AddressInfo> => {
     const trustedProxies = settings.proxyTrusted;
-    const server = createProxyServer({ director: fleet, onAccess, onFault, trustedProxies, ...(tls && { tls }) });
+    const server = createProxyServer({ leases: broker, onAccess, onFault, trustedProxies, ...(tls && { tls }) });
     servers.push(server);
     const bound = await server.listen({ ...listen, reusePort }).catch(async (error: unknown) => {
       const setting = tls === undefined ? "HIBERNAUT_PROXY_LISTEN" : "HIBERNAUT_PROXY_TLS_LISTEN";

@@ -1,6 +1,6 @@
 /** What one proxy has open on one machine. */
 
-export class MachineLoad {
+export class OpenRequests {
   /**
    * Open requests of each client connection that ever had one. Nothing is taken out: a Map that changes with every
    * request is a burden to the garbage collector, and these go with their connections.

@@ -1,25 +1,25 @@
 /** A proxy in a process of its own: its connection to the control plane, made again whenever it breaks. */
 import { connect, type Socket } from "node:net";
-import { Fleet, type FleetOptions } from "./fleet.ts";
-import { exchangeLines } from "./lines.ts";
-import type { FromProxy, ToProxy } from "./table.ts";
+import { LeaseBroker, type LeaseBrokerOptions } from "./lease-broker.ts";
+import { exchangeLines } from "./message-lines.ts";
+import type { FromProxy, ToProxy } from "./messages.ts";
 
 /** Between two attempts. A control plane restarts in a second or two, and requests to sleeping machines wait for it. */
 const RETRY_MS = 100;
 
 /**
- * Connects a fleet to the control plane behind a socket. While that is away, requests go to the machines that
+ * Connects a broker to the control plane behind a socket. While that is away, requests go to the machines that
  * ran when it was last there, and the others wait.
  */
-export function connectRemote(
+export function connectOverSocket(
   path: string,
-  options: Omit<FleetOptions, "link"> & { onConnection?(connected: boolean): void },
-): { fleet: Fleet; close(): void } {
+  options: Omit<LeaseBrokerOptions, "link"> & { onConnection?(connected: boolean): void },
+): { broker: LeaseBroker; close(): void } {
   let send: (message: FromProxy) => void = () => {};
   let socket: Socket | undefined;
   let retry: NodeJS.Timeout | undefined;
   let closed = false;
-  const fleet: Fleet = new Fleet({ ...options, link: { send: (message) => send(message) } });
+  const broker: LeaseBroker = new LeaseBroker({ ...options, link: { send: (message) => send(message) } });
 
   const open = () => {
     const opened = connect(path);
@@ -27,14 +27,14 @@ export function connectRemote(
     let connected = false;
     opened.on("connect", () => {
       connected = true;
-      send = exchangeLines(opened, (message: ToProxy) => fleet.receive(message));
+      send = exchangeLines(opened, (message: ToProxy) => broker.receive(message));
       options.onConnection?.(true);
     });
     opened.on("error", () => {});
     opened.on("close", () => {
       send = () => {};
       if (connected) {
-        fleet.disconnected();
+        broker.disconnected();
         options.onConnection?.(false);
       }
       if (!closed) retry = setTimeout(open, RETRY_MS);
@@ -42,11 +42,11 @@ export function connectRemote(
   };
   open();
   return {
-    fleet,
+    broker,
     close() {
       closed = true;
       clearTimeout(retry);
-      fleet.close();
+      broker.close();
       socket?.destroy();
     },
   };

@@ -17,9 +17,9 @@ import { NO_BODY } from "./fields.ts";
 import { Malformed } from "./grammar.ts";
 import { HeadReader } from "./head-reader.ts";
 import type { Answer } from "./heads.ts";
-import { logRefused } from "./log.ts";
+import { logRefused } from "./log-refused.ts";
 import { Outbox } from "./outbox.ts";
-import { asRefusal, refusal, refusalAnswer } from "./refusals.ts";
+import { toProxyRefusal, proxyRefusal, refusalAnswer } from "./refusals.ts";
 import { Reply } from "./reply.ts";
 import { parseRequest, type RequestMessage } from "./request.ts";
 import { openTunnel, type TunnelWatch } from "./tunnel.ts";
@@ -246,7 +246,7 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
 
   /** Answers what never became a request. */
   #refuse(error: unknown): void {
-    const refused = asRefusal(error);
+    const refused = toProxyRefusal(error);
     const { origin } = admit([], this.#peer, this.#engine.trust);
     const { answer, body } = refusalAnswer(refused, origin.requestId);
     this.#reply.head(answer, "1.1", true);
@@ -286,7 +286,7 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
     this.#deadline ??= now + this.#patienceMs;
     if (this.#exchange !== undefined || now < this.#deadline) return;
     if (this.#state === "open" && this.#head.begun)
-      this.#refuse(refusal("request_timeout", "The request's head did not come in time."));
+      this.#refuse(proxyRefusal("request_timeout", "The request's head did not come in time."));
     else this.#socket.destroy();
   }
 

@@ -6,7 +6,7 @@ const SOFT_LIMIT = 20;
 /** Long enough that someone who reads a page finds the machine awake, short enough that a night costs nothing. */
 const IDLE_TIMEOUT_S = 300;
 
-export interface Policy {
+export interface ServicePolicy {
   /** The port in the guest. */
   port: number;
   /** What becomes of a machine that nobody needs. */
@@ -24,13 +24,13 @@ export interface Policy {
 }
 
 /** The policy of the service that takes HTTP requests: the first that says so, else the first. Undefined without services. */
-export function policyOf(config: MachineConfig): Policy | undefined {
+export function policyOf(config: MachineConfig): ServicePolicy | undefined {
   const services = config.services ?? [];
   const service = services.find(({ protocol }) => protocol === "http") ?? services[0];
   return service && servicePolicy(service);
 }
 
-function servicePolicy(service: ServiceConfig): Policy {
+function servicePolicy(service: ServiceConfig): ServicePolicy {
   const { concurrency = {} } = service;
   const hardLimit = concurrency.hard_limit ?? Number.POSITIVE_INFINITY;
   return {

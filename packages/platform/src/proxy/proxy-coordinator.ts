@@ -8,10 +8,10 @@ import type { MachineService } from "../machines/service.ts";
 import { isKnownToCrash } from "../machines/restart.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import { type IdleMachine, planSleep } from "./idle.ts";
-import { type Policy, policyOf } from "./policy.ts";
-import { type FromProxy, type TableMachine, type ToProxy, toWire } from "./table.ts";
+import { type ServicePolicy, policyOf } from "./service-policy.ts";
+import { type FromProxy, type TableMachine, type ToProxy, toWire } from "./messages.ts";
 
-export interface HubOptions {
+export interface CoordinatorOptions {
   machines: MachineService;
   /** Host names end with one of these, `<app>.<suffix>`. */
   suffixes: readonly string[];
@@ -39,7 +39,7 @@ interface Proxy {
 
 interface Watched {
   record: MachineRecord;
-  policy: Policy | undefined;
+  policy: ServicePolicy | undefined;
   /** Since when no proxy has anything open on it. */
   idleSince: number;
   /** A sleep is being prepared; false as soon as somebody wants the machine. */
@@ -48,15 +48,15 @@ interface Watched {
 
 /** A proxy that does not answer in this time is taken to need the machine. */
 const ANSWER_MS = 1000;
-/** A little more than proxies take to report (REPORT_MS in fleet.ts). */
+/** A little more than proxies take to report (REPORT_MS in broker.ts). */
 const REPORT_MS = 30;
 /** Between two looks: a machine that is needed all the same is not asked about again at once. */
 const SHORTEST_PAUSE_MS = 200;
 /** A proxy that lost its connection has so long to come back and tell what it has open. */
 const RECONNECT_MS = 5000;
 
-export class ProxyHub {
-  readonly #options: HubOptions;
+export class ProxyCoordinator {
+  readonly #options: CoordinatorOptions;
   readonly #now: () => number;
   readonly #proxies = new Set<Proxy>();
   readonly #watched = new Map<string, Watched>();
@@ -67,7 +67,7 @@ export class ProxyHub {
   #checking: Promise<void> | undefined;
   #closed = false;
 
-  constructor(options: HubOptions) {
+  constructor(options: CoordinatorOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
     const { machines } = options;
@@ -232,7 +232,7 @@ export class ProxyHub {
       load,
       idleMs: load > 0 ? 0 : this.#now() - watched.idleSince,
       keptAwake: awakeForMs(record) > 0 || this.#options.machines.commands(record.id) > 0,
-      policy: policy as Policy,
+      policy: policy as ServicePolicy,
     };
   }
 

@@ -1,6 +1,6 @@
 /** What a proxy knows of apps and machines, and what it and the control plane tell each other. All of it is JSON. */
 import type { MachineState } from "../domain/machine.ts";
-import type { Policy } from "./policy.ts";
+import type { ServicePolicy } from "./service-policy.ts";
 
 export interface TableMachine {
   id: string;
@@ -22,7 +22,7 @@ export interface TableMachine {
 }
 
 /** JSON has no Infinity. */
-export type WirePolicy = Omit<Policy, "hardLimit"> & { hardLimit: number | null };
+export type WirePolicy = Omit<ServicePolicy, "hardLimit"> & { hardLimit: number | null };
 
 /** From the control plane to a proxy. */
 export type ToProxy =
@@ -56,14 +56,14 @@ export type FromProxy =
   | { kind: "drained"; question: number; agreed: boolean };
 
 /** How a proxy reaches the control plane. */
-export interface ControlLink {
+export interface CoordinatorLink {
   send(message: FromProxy): void;
 }
 
-export function toWire(policy: Policy): WirePolicy {
+export function toWire(policy: ServicePolicy): WirePolicy {
   return { ...policy, hardLimit: Number.isFinite(policy.hardLimit) ? policy.hardLimit : null };
 }
 
-export function fromWire(policy: WirePolicy): Policy {
+export function fromWire(policy: WirePolicy): ServicePolicy {
   return { ...policy, hardLimit: policy.hardLimit ?? Number.POSITIVE_INFINITY };
 }
