@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { HibernautError } from "./domain/errors.ts";
+import { CONNECT_TIMEOUT_MS, HOLD_TIMEOUT_MS } from "./domain/patience.ts";
 import { isPrivate, parseSubnet } from "./lib/ipv4.ts";
 import { parseMegabytes, parseSeconds } from "./lib/quantities.ts";
 
@@ -130,13 +131,13 @@ const SETTINGS: { [K in keyof Settings]: Setting<Settings[K]> } = {
   },
   proxyHoldTimeoutMs: {
     env: "HIBERNAUT_PROXY_HOLD_TIMEOUT_MS",
-    fallback: () => 60_000,
+    fallback: () => HOLD_TIMEOUT_MS,
     parse: duration("ms", 100, 600_000),
   },
   proxyMaxHeld: { env: "HIBERNAUT_PROXY_MAX_HELD", fallback: () => 10_000, parse: integer(1, 1_000_000) },
   proxyConnectTimeoutMs: {
     env: "HIBERNAUT_PROXY_CONNECT_TIMEOUT_MS",
-    fallback: () => 10_000,
+    fallback: () => CONNECT_TIMEOUT_MS,
     parse: duration("ms", 10, 600_000),
   },
   drainTimeoutMs: { env: "HIBERNAUT_DRAIN_TIMEOUT_MS", fallback: () => 5_000, parse: duration("ms", 0, 600_000) },

@@ -1,314 +1,181 @@
 /**
- * The control plane's side of all proxies: tells them what there is, starts what they ask for, adds up what they
- * have open, and puts to sleep what nobody needs.
+ * The platform's side of all proxies: tells them which machines there are, wakes what they ask for, adds up what they
+ * have open, and lets machines sleep that no proxy needs.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import type { MachineRecord } from "../domain/machine.ts";
 import { messageOf } from "../lib/text.ts";
 import type { MachineService } from "../machines/service.ts";
-import { isKnownToCrash } from "../machines/restart.ts";
-import type { MachineRecord } from "../domain/machine.ts";
-import { type IdleMachine, planSleep } from "./idle.ts";
-import { type ServicePolicy, policyOf } from "./service-policy.ts";
-import { type FromProxy, type TableMachine, type ToProxy, toWire } from "./messages.ts";
+import { type ConnectedProxy, ConnectedProxies } from "./connected-proxies.ts";
+import { type CoordinatedMachine, tableMachineOf, withRecord } from "./coordinated-machine.ts";
+import type { FromProxy, TableMachine, ToProxy } from "./messages.ts";
+import { SHORTEST_PAUSE_MS, SleepScheduler } from "./sleep-scheduler.ts";
 
 export interface CoordinatorOptions {
   machines: MachineService;
-  /** Host names end with one of these, `<app>.<suffix>`. */
+  /** Hostnames end with one of these: `<app>.<suffix>`. */
   suffixes: readonly string[];
-  /** How often machines are looked at, in milliseconds. Ones that become idle in between are looked at then. */
+  /** How often to look for idle machines, in milliseconds. Machines that become idle in between are looked at then. */
   idleCheckIntervalMs: number;
   /** Whether connections to a machine outlive its sleep. */
   connectionsSurvive: boolean;
-  /** Whether a machine's checks let it take requests; without it every machine may. */
+  /** Whether a machine's checks let it take requests. By default, every machine may. */
   isHealthy?(id: string): boolean;
   log: { warn(fields: Record<string, unknown>, message: string): void };
-  /** For tests. Milliseconds of a steady clock. */
+  /** For tests: milliseconds of a steady clock. */
   now?(): number;
 }
 
-/** A proxy that is connected. */
+/** The coordinator's end of a connection to a proxy. */
 export interface ProxyConnection {
   receive(message: FromProxy): void;
   close(): void;
 }
 
-interface Proxy {
-  send(message: ToProxy): void;
-  loads: Map<string, { load: number; requests: number }>;
-}
-
-interface Watched {
-  record: MachineRecord;
-  policy: ServicePolicy | undefined;
-  /** Since when no proxy has anything open on it. */
-  idleSince: number;
-  /** A sleep is being prepared; false as soon as somebody wants the machine. */
-  draining: boolean;
-}
-
-/** A proxy that does not answer in this time is taken to need the machine. */
-const ANSWER_MS = 1000;
-/** A little more than proxies take to report (REPORT_MS in broker.ts). */
+/** A little longer than proxies take to report their loads (REPORT_MS in load-reporter.ts), in milliseconds. */
 const REPORT_MS = 30;
-/** Between two looks: a machine that is needed all the same is not asked about again at once. */
-const SHORTEST_PAUSE_MS = 200;
-/** A proxy that lost its connection has so long to come back and tell what it has open. */
+/** How long a proxy that lost its connection may take to return and report what it has open, in milliseconds. */
 const RECONNECT_MS = 5000;
 
 export class ProxyCoordinator {
   readonly #options: CoordinatorOptions;
   readonly #now: () => number;
-  readonly #proxies = new Set<Proxy>();
-  readonly #watched = new Map<string, Watched>();
-  readonly #questions = new Map<number, (agreed: boolean) => void>();
+  readonly #proxies = new ConnectedProxies();
+  readonly #machines = new Map<string, CoordinatedMachine>();
+  readonly #sleep: SleepScheduler;
   readonly #unsubscribe: () => void;
-  #lastQuestion = 0;
-  #timer: NodeJS.Timeout | undefined;
-  #checking: Promise<void> | undefined;
-  #closed = false;
 
   constructor(options: CoordinatorOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    const { machines } = options;
-    for (const app of machines.listApps()) for (const { record } of machines.list(app.name)) this.#watch(record);
-    // Proxies may be there already, with requests open on machines that ran on.
-    for (const watched of this.#watched.values()) watched.idleSince += RECONNECT_MS;
+    const { machines, idleCheckIntervalMs, log } = options;
+    this.#sleep = new SleepScheduler({
+      machines,
+      known: this.#machines,
+      proxies: this.#proxies,
+      intervalMs: idleCheckIntervalMs,
+      log,
+      now: this.#now,
+    });
+    for (const app of machines.listApps()) for (const { record } of machines.list(app.name)) this.#adopt(record);
+    // Proxies may already be there, with requests open on machines that kept running.
+    for (const machine of this.#machines.values()) machine.idleSince += RECONNECT_MS;
     this.#unsubscribe = machines.onChange((record) => this.#changed(record));
-    this.#plan();
+    this.#sleep.plan();
   }
 
-  /** Load of a machine over all proxies. */
+  /** The machine's load over all proxies, in the unit of its service. */
   load(id: string): number {
-    return sum([...this.#proxies].map((proxy) => proxy.loads.get(id)?.load ?? 0));
+    return this.#proxies.load(id);
   }
 
-  /** Settles when no request is under way on the machine, upgraded connections aside, or after the time is over. */
+  /** Looks now which machines may sleep. Resolves once those have been told to. */
+  check(): Promise<void> {
+    return this.#sleep.check();
+  }
+
+  /** Resolves when no request is open on the machine, not counting upgraded connections, or after the timeout. */
   async finished(id: string, timeoutMs: number): Promise<void> {
-    const done = () => [...this.#proxies].every((proxy) => (proxy.loads.get(id)?.requests ?? 0) === 0);
     const end = this.#now() + timeoutMs;
-    // Proxies report within a moment what they began just before the machine left the rotation.
-    await delay(REPORT_MS);
-    while (!done() && this.#now() < end) await delay(REPORT_MS);
+    // Proxies report in a moment what they began just before the machine left the rotation.
+    do await delay(REPORT_MS);
+    while (this.#proxies.hasRequests(id) && this.#now() < end);
   }
 
   /** A machine's health changed. */
   healthChanged(id: string): void {
-    const watched = this.#watched.get(id);
-    if (watched !== undefined) this.#tell({ kind: "machine", machine: this.#tableMachine(watched) });
+    const machine = this.#machines.get(id);
+    if (machine !== undefined) this.#tell(machine);
   }
 
+  /** Hostnames were added or removed. */
+  hostnamesChanged(): void {
+    this.#proxies.tellAll({ kind: "hostnames", hostnames: this.#options.machines.hostnames() });
+  }
+
+  /** Connects a proxy, which is sent the whole table first. */
   connect(send: (message: ToProxy) => void): ProxyConnection {
-    const proxy: Proxy = { send, loads: new Map() };
-    this.#proxies.add(proxy);
-    const { connectionsSurvive } = this.#options;
-    const machines = [...this.#watched.values()].map((watched) => this.#tableMachine(watched));
+    const { machines, suffixes, connectionsSurvive } = this.#options;
+    const proxy = this.#proxies.add(send);
     send({
       kind: "table",
-      machines,
-      hostnames: this.#options.machines.hostnames(),
-      suffixes: [...this.#options.suffixes],
+      machines: [...this.#machines.values()].map((machine) => this.#tableMachine(machine)),
+      hostnames: machines.hostnames(),
+      suffixes: [...suffixes],
       connectionsSurvive,
     });
     return {
       receive: (message) => this.#receive(proxy, message),
       close: () => {
-        this.#proxies.delete(proxy);
+        this.#proxies.remove(proxy);
         for (const id of proxy.loads.keys()) this.#loadChanged(id, RECONNECT_MS);
       },
     };
   }
 
-  /** Names of hosts changed. */
-  hostnamesChanged(): void {
-    const hostnames = this.#options.machines.hostnames();
-    for (const { send } of this.#proxies) send({ kind: "hostnames", hostnames });
-  }
-
   async close(): Promise<void> {
-    this.#closed = true;
-    clearTimeout(this.#timer);
     this.#unsubscribe();
-    await this.#checking;
+    await this.#sleep.close();
   }
 
-  /** Looks now at which machines may sleep. Settles when those were told to. */
-  async check(): Promise<void> {
-    // Without a proxy nobody knows what is open.
-    if (this.#proxies.size === 0) return;
-    const apps = Map.groupBy(this.#watched.values(), ({ record }) => record.app);
-    for (const watched of apps.values()) {
-      const running = watched.filter(({ record, policy }) => record.state === "running" && policy !== undefined);
-      const sleepers = planSleep(running.map((machine) => this.#idleMachine(machine)));
-      await Promise.all(sleepers.map((id) => this.#putToSleep(id)));
+  #receive(proxy: ConnectedProxy, message: FromProxy): void {
+    switch (message.kind) {
+      case "drained":
+        return this.#proxies.answered(message);
+      case "wake":
+        return this.#wake(proxy, message.id);
+      case "loads":
+        for (const [id, load] of Object.entries(message.loads)) {
+          this.#proxies.setLoad(proxy, id, load);
+          this.#loadChanged(id);
+        }
     }
   }
 
-  #receive(proxy: Proxy, message: FromProxy): void {
-    if (message.kind === "drained") this.#questions.get(message.question)?.(message.agreed);
-    if (message.kind === "wake") this.#wake(proxy, message.id);
-    if (message.kind === "loads") {
-      for (const [id, load] of Object.entries(message.loads)) {
-        if (load.load > 0 || load.requests > 0) proxy.loads.set(id, load);
-        else proxy.loads.delete(id);
-        this.#loadChanged(id);
-      }
-    }
-  }
-
-  #wake(proxy: Proxy, id: string): void {
-    const watched = this.#watched.get(id);
-    if (watched === undefined) return proxy.send({ kind: "gone", id });
-    if (watched.draining && watched.record.state === "running") {
-      watched.draining = false;
+  /** Wakes a machine for a request. If the machine is only being drained, that is cancelled instead. */
+  #wake(proxy: ConnectedProxy, id: string): void {
+    const machine = this.#machines.get(id);
+    if (machine === undefined) return proxy.send({ kind: "gone", id });
+    if (machine.draining && machine.record.state === "running") {
+      machine.draining = false;
       return;
     }
     try {
-      this.#options.machines.start(watched.record.app, id, { by: "proxy" });
+      this.#options.machines.start(machine.record.app, id, { by: "proxy" });
     } catch (error) {
       proxy.send({ kind: "wake_failed", id, message: messageOf(error) });
     }
   }
 
   #loadChanged(id: string, graceMs = 0): void {
-    const watched = this.#watched.get(id);
-    if (watched === undefined) return;
-    watched.idleSince = this.#now() + graceMs;
-    const total = this.load(id);
-    if (this.#proxies.size > 1)
-      for (const proxy of this.#proxies)
-        proxy.send({ kind: "others", loads: { [id]: total - (proxy.loads.get(id)?.load ?? 0) } });
-    this.#plan();
+    const machine = this.#machines.get(id);
+    if (machine === undefined) return;
+    machine.idleSince = this.#now() + graceMs;
+    this.#proxies.tellOthers(id);
+    this.#sleep.plan();
   }
 
   #changed(record: MachineRecord): void {
     if (record.state === "destroyed") {
-      this.#watched.delete(record.id);
-      return this.#tell({ kind: "gone", id: record.id });
+      this.#machines.delete(record.id);
+      return this.#proxies.tellAll({ kind: "gone", id: record.id });
     }
-    const watched = this.#watch(record);
-    this.#tell({ kind: "machine", machine: this.#tableMachine(watched) });
-    // One machine less, or one lease less, may make others superfluous.
-    this.#plan(SHORTEST_PAUSE_MS);
+    this.#tell(this.#adopt(record));
+    // One machine less, or one keep-awake lease less, may make others superfluous.
+    this.#sleep.plan(SHORTEST_PAUSE_MS);
   }
 
-  #watch(record: MachineRecord): Watched {
-    const before = this.#watched.get(record.id);
-    const watched = before ?? { record, policy: undefined, idleSince: this.#now(), draining: false };
-    // Whoever started it has not used it yet.
-    if (record.state === "running" && before?.record.state !== "running") watched.idleSince = this.#now();
-    Object.assign(watched, { record, policy: policyOf(record.config) });
-    this.#watched.set(record.id, watched);
-    return watched;
+  #adopt(record: MachineRecord): CoordinatedMachine {
+    const machine = withRecord(this.#machines.get(record.id), record, this.#now());
+    this.#machines.set(record.id, machine);
+    return machine;
   }
 
-  #tableMachine({ record, policy }: Watched): TableMachine {
-    return {
-      id: record.id,
-      app: record.app,
-      state: record.state,
-      address: record.address,
-      lastBoot: record.lastBoot && { kind: record.lastBoot.kind, at: record.lastBoot.at },
-      healthy: this.#options.isHealthy?.(record.id) ?? true,
-      reason: record.stateReason,
-      crash:
-        record.crash && isKnownToCrash(record.crash)
-          ? { reason: record.crash.reason, retryAt: record.crash.retry_at }
-          : null,
-      unreachable: record.state === "running" ? (record.unreachable ?? null) : null,
-      policy: policy === undefined ? null : toWire(policy),
-    };
+  #tell(machine: CoordinatedMachine): void {
+    this.#proxies.tellAll({ kind: "machine", machine: this.#tableMachine(machine) });
   }
 
-  #tell(message: ToProxy): void {
-    for (const { send } of this.#proxies) send(message);
+  #tableMachine(machine: CoordinatedMachine): TableMachine {
+    return tableMachineOf(machine, this.#options.isHealthy?.(machine.record.id) ?? true);
   }
-
-  #idleMachine(watched: Watched): IdleMachine {
-    const { record, policy } = watched;
-    const load = this.load(record.id);
-    return {
-      id: record.id,
-      load,
-      idleMs: load > 0 ? 0 : this.#now() - watched.idleSince,
-      keptAwake: awakeForMs(record) > 0 || this.#options.machines.commands(record.id) > 0,
-      policy: policy as ServicePolicy,
-    };
-  }
-
-  /** Asks every proxy to let go of the machine, and puts it to sleep when all agree. */
-  async #putToSleep(id: string): Promise<void> {
-    const watched = this.#watched.get(id);
-    if (watched?.policy === undefined || watched.draining) return;
-    const { idleTimeoutMs, autostop } = watched.policy;
-    watched.draining = true;
-    const answers = await Promise.all([...this.#proxies].map((proxy) => this.#ask(proxy, id, idleTimeoutMs)));
-    const wanted = !watched.draining || watched.record.state !== "running" || this.#idleMachine(watched).keptAwake;
-    watched.draining = false;
-    if (this.#closed || wanted || autostop === "off" || !answers.every(Boolean)) {
-      watched.idleSince = Math.max(watched.idleSince, this.#now() - idleTimeoutMs + SHORTEST_PAUSE_MS);
-      return this.#tell({ kind: "undrain", id });
-    }
-    try {
-      this.#options.machines.sleep(watched.record.app, id, autostop, {
-        by: "proxy",
-        idle_ms: Math.round(this.#now() - watched.idleSince),
-      });
-    } catch (error) {
-      this.#options.log.warn({ machine: id, reason: messageOf(error) }, "an idle machine could not be put to sleep");
-      watched.idleSince = this.#now();
-      this.#tell({ kind: "undrain", id });
-    }
-  }
-
-  #ask(proxy: Proxy, id: string, idleMs: number): Promise<boolean> {
-    const question = (this.#lastQuestion += 1);
-    return new Promise((resolve) => {
-      const answer = (agreed: boolean) => {
-        clearTimeout(timer);
-        this.#questions.delete(question);
-        resolve(agreed);
-      };
-      const timer = setTimeout(() => answer(false), ANSWER_MS);
-      this.#questions.set(question, answer);
-      proxy.send({ kind: "drain", id, question, idleMs });
-    });
-  }
-
-  /** Sets the timer for the next look: at the interval, when the next machine becomes idle, or at most after `mostMs`. */
-  #plan(mostMs = this.#options.idleCheckIntervalMs): void {
-    if (this.#closed || this.#checking !== undefined) return;
-    clearTimeout(this.#timer);
-    const now = this.#now();
-    const deadlines = [...this.#watched.values()].map((watched) => this.#idleDeadline(watched, now));
-    // Those that are over were looked at, and something else kept the machine awake.
-    const wait = Math.min(mostMs, ...deadlines.filter((deadline) => deadline > 0));
-    this.#timer = setTimeout(() => this.#look(), Math.max(SHORTEST_PAUSE_MS, wait)).unref();
-  }
-
-  #look(): void {
-    this.#checking = this.check()
-      .catch((error: unknown) => this.#options.log.warn({ reason: messageOf(error) }, "the idle check failed"))
-      .finally(() => {
-        this.#checking = undefined;
-        this.#plan();
-      });
-  }
-
-  /** Milliseconds until the machine may become idle; Infinity when it may not at all. */
-  #idleDeadline(watched: Watched, now: number): number {
-    const { record, policy, idleSince } = watched;
-    if (record.state !== "running" || policy === undefined || policy.autostop === "off")
-      return Number.POSITIVE_INFINITY;
-    if (this.load(record.id) > 0) return Number.POSITIVE_INFINITY;
-    return Math.max(idleSince + policy.idleTimeoutMs - now, awakeForMs(record));
-  }
-}
-
-function awakeForMs({ keepAwake }: MachineRecord): number {
-  return keepAwake ? Math.max(0, Date.parse(keepAwake.until) - Date.now()) : 0;
-}
-
-function sum(values: number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

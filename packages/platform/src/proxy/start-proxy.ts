@@ -1,6 +1,7 @@
 /** A proxy that serves: its ports, the broker behind them, its log and its metrics. */
 import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
+import { findMachineMs } from "../domain/patience.ts";
 import { cannotListen } from "../listening.ts";
 import type { Listen, Settings } from "../settings.ts";
 import { lineWriter } from "../log.ts";
@@ -46,12 +47,12 @@ const CLOSE_GRACE_MS = 8_000;
 /** Serves until closed. Rejects with `unavailable` when a port cannot be had. */
 export async function startProxy(options: StartProxyOptions): Promise<RunningProxy> {
   const { settings, registry, log, reusePort = false } = options;
+  const patience = { holdTimeoutMs: settings.proxyHoldTimeoutMs, connectTimeoutMs: settings.proxyConnectTimeoutMs };
   const servers: ProxyServer[] = [];
   const fronts: Front[] = [];
   const { broker, close } = options.connect({
     maxHeld: settings.proxyMaxHeld,
-    holdTimeoutMs: settings.proxyHoldTimeoutMs,
-    connectTimeoutMs: settings.proxyConnectTimeoutMs,
+    ...patience,
     onLeft: (machineId) => {
       for (const server of servers) server.forget(machineId);
     },
@@ -69,7 +70,10 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
   const onFault = (error: unknown) => log.warn({ err: error }, "the proxy met a fault");
   const start = async (listen: Listen, tls?: TlsOptions): Promise<AddressInfo> => {
     const trustedProxies = settings.proxyTrusted;
-    const server = createProxyServer({ leases: broker, onAccess, onFault, trustedProxies, ...(tls && { tls }) });
+    const server = createProxyServer({
+      ...{ leases: broker, onAccess, onFault, trustedProxies, limits: { findMachineMs: findMachineMs(patience) } },
+      ...(tls && { tls }),
+    });
     servers.push(server);
     const bound = await server.listen({ ...listen, reusePort }).catch(async (error: unknown) => {
       const setting = tls === undefined ? "HIBERNAUT_PROXY_LISTEN" : "HIBERNAUT_PROXY_TLS_LISTEN";

@@ -99,12 +99,15 @@ const request = (more: Partial<RequestHead> = {}): RequestHead => ({
 });
 const acquire = (more?: Partial<RequestHead>): Promise<Lease> =>
   acquireAt((proxies[0] as { broker: LeaseBroker }).broker, request(more));
-/** What is given or thrown at once is given or rejected with a promise. */
-const acquireAt = async (
+/** Finds a lease as the request path does. What is returned or thrown at once resolves or rejects the promise. */
+async function acquireAt(
   broker: LeaseBroker,
   head: RequestHead,
   signal = new AbortController().signal,
-): Promise<Lease> => broker.acquire(head, () => signal);
+): Promise<Lease> {
+  const app = broker.route(head.host);
+  return broker.leaseNow(app, head) ?? broker.waitForLease(app, head, signal);
+}
 
 /** Time passes, and the control plane looks who is idle. */
 async function later(seconds: number): Promise<void> {

@@ -1,53 +1,40 @@
 /**
  * A client's HTTP/1 connection: reads one request after the other and writes their responses in order (RFC 9112 9).
  *
- *     idle --first byte--> head --whole--> exchange --sent--> idle, or lingering --> closed
+ *     idle --first byte--> head --complete--> exchange --sent--> idle, or lingering --> closed
  *
- * A client that ends its direction is taken to have left, as nginx and Go take it: `close()` looks no different
- * from here, and a machine should not be woken for nobody. After an upgrade either side may end by itself.
+ * A client that ends its direction is taken to have left, as nginx and Go do it: `close()` looks no different from
+ * here, and a machine should not wake for nobody. After an upgrade, either side may end by itself.
  */
 import type { Socket } from "node:net";
 import type { Field } from "../contract.ts";
-import { admit, type Peer } from "./admission.ts";
-import { bodyReader } from "./body.ts";
-import type { BodyReader, BodySink } from "./body-reader.ts";
+import { originOf, type Peer } from "./admission.ts";
+import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { ClientConnectionHandle, Engine } from "./engine.ts";
-import { type ClientSide, Exchange } from "./exchange.ts";
-import { NO_BODY } from "./fields.ts";
-import { Malformed } from "./grammar.ts";
-import { HeadReader } from "./head-reader.ts";
 import type { Answer } from "./heads.ts";
 import { logRefused } from "./log-refused.ts";
 import { Outbox } from "./outbox.ts";
-import { toProxyRefusal, proxyRefusal, refusalAnswer } from "./refusals.ts";
+import { proxyRefusal, refusalAnswer, toProxyRefusal } from "./refusals.ts";
 import { Reply } from "./reply.ts";
-import { parseRequest, type RequestMessage } from "./request.ts";
+import type { RequestMessage } from "./request.ts";
+import { RequestReader, type RequestReaderEvents } from "./request-reader.ts";
 import { openTunnel, type TunnelWatch } from "./tunnel.ts";
 
-/** Empty lines before a request; some old clients send one behind a body (RFC 9112 2.2). */
-const MOST_EMPTY_LINES = 4;
-const NOTHING = Buffer.alloc(0);
-
-export class ClientConnection implements ClientSide, ClientConnectionHandle, BodySink {
+export class ClientConnection implements ClientSide, ClientConnectionHandle, RequestReaderEvents {
   readonly #engine: Engine;
   readonly #socket: Socket;
   readonly #peer: Peer;
+  readonly #reader: RequestReader;
   readonly #outbox: Outbox;
   readonly #reply: Reply;
-  readonly #head: HeadReader;
   #state: "open" | "tunnel" | "lingering" | "closed" = "open";
-  /** What was read and not yet understood: of a head, of a body that is held back, or of requests to come. */
-  #ahead: Buffer = NOTHING;
-  #emptyLines = 0;
-  #advancing = false;
-  /** How long what is waited for may take, in milliseconds, and until when; counted from the first tick. */
+  /** How long what the connection waits for may take, in milliseconds, and until when. Counted from the first tick. */
   #patienceMs = 0;
   #deadline: number | undefined;
-  #message: RequestMessage | undefined;
-  #exchange: Exchange | undefined;
-  #body: BodyReader = bodyReader(NO_BODY, { headBytes: 0, headFields: 0 });
-  #bodyWanted = false;
-  #bodyDropped = false;
+  #httpVersion = "1.1";
+  /** The handler of the current request. */
+  #request: RequestHandler | undefined;
+  /** Whether the connection ends after the current response. */
   #closing = false;
   #lingered = 0;
 
@@ -55,8 +42,8 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
     this.#engine = engine;
     this.#socket = socket;
     this.#peer = peer;
-    this.#head = new HeadReader(engine.limits.headBytes);
-    this.#outbox = new Outbox(socket, engine.limits.bufferBytes, () => this.#exchange?.onClientRoom());
+    this.#reader = new RequestReader(engine.limits, this);
+    this.#outbox = new Outbox(socket, engine.limits.bufferBytes, () => this.#request?.onClientRoom());
     this.#reply = new Reply(this.#outbox);
     this.#await(engine.limits.headMs);
     engine.connections.add(this);
@@ -75,127 +62,91 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
       if (this.#lingered > this.#engine.limits.lingerBytes) this.#socket.destroy();
       return;
     }
-    this.#ahead = this.#ahead.length === 0 ? chunk : Buffer.concat([this.#ahead, chunk]);
+    this.#reader.push(chunk);
     this.#advance();
   }
 
   #onEnd(): void {
-    this.#exchange?.clientGone();
+    this.#request?.clientGone();
     this.#socket.destroy();
   }
 
   #onClose(): void {
-    const exchange = this.#state === "tunnel" ? undefined : this.#exchange;
+    const request = this.#state === "tunnel" ? undefined : this.#request;
     this.#state = "closed";
     this.#engine.connections.delete(this);
-    exchange?.clientGone();
+    request?.clientGone();
   }
 
-  // Reading.
-
-  /** Understands as much as can be used now, and pauses the client when too much is left over. */
+  /** Reads as much as can be used now, and pauses the client if too much is left over. */
   #advance(): void {
-    // A step may end an exchange, which wants to advance as well: the loop below is already at it.
-    if (this.#advancing) return;
-    this.#advancing = true;
-    try {
-      while (this.#state === "open" && this.#step());
-    } finally {
-      this.#advancing = false;
-    }
-    if (this.#state !== "open") return;
+    if (!this.#reader.advance() || this.#state !== "open") return;
     const paused = this.#socket.isPaused();
-    if (this.#ahead.length >= this.#engine.limits.aheadBytes) this.#socket.pause();
+    if (this.#reader.full) this.#socket.pause();
     else if (paused) this.#socket.resume();
   }
 
-  /** False when more must happen first. */
-  #step(): boolean {
-    if (this.#ahead.length === 0) return false;
-    if (this.#exchange === undefined) return this.#readHead();
-    return this.#bodyWanted && !this.#body.done && this.#readBody();
+  // The reader's events.
+
+  get reading(): boolean {
+    return this.#state === "open";
   }
 
-  #readHead(): boolean {
-    if (!this.#head.begun) this.#await(this.#engine.limits.headMs);
-    try {
-      const end = this.#head.read(this.#ahead, 0);
-      this.#ahead = end === -1 ? NOTHING : this.#ahead.subarray(end);
-      if (end === -1) return false;
-      const text = this.#head.take();
-      if (text === "") this.#countEmptyLine();
-      else this.#begin(parseRequest(text, this.#engine.limits));
-      return true;
-    } catch (error) {
-      this.#refuse(error);
-      return false;
-    }
+  onHeadBegun(): void {
+    this.#await(this.#engine.limits.headMs);
   }
 
-  #countEmptyLine(): void {
-    this.#emptyLines += 1;
-    if (this.#emptyLines > MOST_EMPTY_LINES) throw new Malformed("A request begins with its line.");
+  onHead(head: string): void {
+    this.#engine.serve(this, this.#engine.parse(head), this.#peer);
   }
 
-  #begin(message: RequestMessage): void {
-    const { fields, origin } = admit(message.fields, this.#peer, this.#engine.trust);
-    this.#emptyLines = 0;
-    this.#message = message;
-    message.fields = fields;
-    this.#body = bodyReader(message.framing, this.#engine.limits);
-    this.#bodyWanted = false;
-    this.#bodyDropped = false;
-    this.#closing = !message.keepAlive;
-    this.#exchange = new Exchange(this.#engine, this, message, origin, this.#peer);
-    this.#exchange.start();
+  onHeadFailed(error: unknown): void {
+    this.#refuse(error);
   }
 
-  #readBody(): boolean {
-    const ahead = this.#ahead;
-    this.#ahead = NOTHING;
-    try {
-      const end = this.#body.read(ahead, 0, this);
-      if (end < ahead.length) this.#ahead = ahead.subarray(end);
-      if (this.#body.done && !this.#bodyDropped) this.#exchange?.requestEnd(this.#body.trailers);
-      return true;
-    } catch (error) {
-      this.#bodyWanted = false;
-      this.#closing = true;
-      this.#exchange?.requestFailed(error);
-      return false;
-    }
+  onBodyData(piece: Buffer): void {
+    this.#request?.requestData(piece);
   }
 
-  /** A piece of the body, from its reader. */
-  data(piece: Buffer): void {
-    if (!this.#bodyDropped) this.#exchange?.requestData(piece);
+  onBodyEnd(trailers: readonly Field[]): void {
+    this.#request?.requestEnd(trailers);
   }
 
-  // The exchange's wishes.
+  onBodyFailed(error: unknown): void {
+    this.#closing = true;
+    this.#request?.requestFailed(error);
+  }
+
+  // What the exchange asks for.
+
+  attach(handler: RequestHandler, { framing, httpVersion, keepAlive }: RequestMessage): void {
+    this.#request = handler;
+    this.#httpVersion = httpVersion;
+    this.#closing = !keepAlive;
+    this.#reader.beginRequest(framing);
+  }
 
   resumeBody(): void {
-    this.#bodyWanted = true;
+    this.#reader.resumeBody();
     this.#advance();
   }
 
   pauseBody(): void {
-    this.#bodyWanted = false;
+    this.#reader.pauseBody();
   }
 
   dropBody(): void {
-    this.#bodyDropped = true;
-    // What is already here is read to its end, if it has one, so that the connection can be kept.
-    if (!this.#closing && this.#ahead.length > 0 && !this.#body.done) this.#readBody();
+    this.#reader.dropBody(!this.#closing);
   }
 
   sendInterim(answer: Answer): boolean {
-    return this.#reply.interim(answer, this.#version);
+    return this.#reply.interim(answer, this.#httpVersion);
   }
 
   sendHead(answer: Answer): boolean {
     // A response that overtakes the request's body is the last one: the client may never send the rest.
-    const closing = this.#closing || !this.#body.done || this.#engine.closing;
-    this.#closing = this.#reply.head(answer, this.#version, closing);
+    const closing = this.#closing || !this.#reader.bodyDone || this.#engine.closing;
+    this.#closing = this.#reply.head(answer, this.#httpVersion, closing);
     return !this.#outbox.full;
   }
 
@@ -206,7 +157,8 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
   sendEnd(trailers: readonly Field[], whenSent: () => void): void {
     this.#reply.end(trailers, () => {
       whenSent();
-      this.#exchange = undefined;
+      this.#request = undefined;
+      this.#reader.endRequest();
       if (this.#closing) this.#linger();
       else this.#awaitNext();
     });
@@ -220,17 +172,16 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
     openTunnel({
       client: this.#socket,
       upstream,
-      fromClient: this.#ahead,
+      fromClient: this.#reader.takeRest(),
       fromUpstream: first,
       idleMs: this.#engine.limits.tunnelMs,
       ...watch,
     });
-    this.#ahead = NOTHING;
   }
 
-  /** A reset, not an end: a body that ends with its connection would otherwise look whole. */
+  /** Resets the connection instead of ending it: a body that ends with its connection would otherwise look whole. */
   cut(): void {
-    this.#exchange = undefined;
+    this.#request = undefined;
     this.#outbox.clear();
     if (this.#peer.secure) this.#socket.destroy();
     else this.#socket.resetAndDestroy();
@@ -244,24 +195,24 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
     this.#advance();
   }
 
-  /** Answers what never became a request. */
+  /** Responds to what never became a request. */
   #refuse(error: unknown): void {
-    const refused = toProxyRefusal(error);
-    const { origin } = admit([], this.#peer, this.#engine.trust);
-    const { answer, body } = refusalAnswer(refused, origin.requestId);
+    const refusal = toProxyRefusal(error);
+    const origin = originOf([], this.#peer, this.#engine.trust);
+    const { answer, body } = refusalAnswer(refusal, origin.requestId);
     this.#reply.head(answer, "1.1", true);
     this.#reply.data(body);
-    logRefused(this.#engine, origin, refused, body.length);
+    logRefused(this.#engine, origin, refusal, body.length);
     this.#linger();
   }
 
   /**
-   * Ends our direction and reads on for a moment: closing while the client still sends would reset the
-   * connection, and the response might be lost before it was read (RFC 9112 9.6).
+   * Ends our direction and keeps reading for a moment: closing while the client still sends would reset the
+   * connection, and the response might be lost before the client has read it (RFC 9112 9.6).
    */
   #linger(): void {
     this.#state = "lingering";
-    this.#ahead = NOTHING;
+    this.#reader.takeRest();
     this.#await(this.#engine.limits.lingerMs);
     this.#outbox.flush();
     this.#socket.end();
@@ -269,7 +220,11 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
   }
 
   finish(): void {
-    if (this.#state === "open" && this.#exchange === undefined) this.#socket.destroy();
+    if (this.#state === "open" && this.#request === undefined) this.#socket.destroy();
+  }
+
+  cutRequests(): void {
+    this.#request?.cut();
   }
 
   #await(ms: number): void {
@@ -277,20 +232,12 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Bod
     this.#deadline = undefined;
   }
 
-  cutRequests(): void {
-    this.#exchange?.cut();
-  }
-
   tick(now: number): void {
-    this.#exchange?.tick(now);
+    this.#request?.tick(now);
     this.#deadline ??= now + this.#patienceMs;
-    if (this.#exchange !== undefined || now < this.#deadline) return;
-    if (this.#state === "open" && this.#head.begun)
-      this.#refuse(proxyRefusal("request_timeout", "The request's head did not come in time."));
+    if (this.#request !== undefined || now < this.#deadline) return;
+    if (this.#state === "open" && this.#reader.headBegun)
+      this.#refuse(proxyRefusal("request_timeout", "The request's head did not arrive in time."));
     else this.#socket.destroy();
-  }
-
-  get #version(): string {
-    return this.#message?.httpVersion ?? "1.1";
   }
 }

@@ -1,3 +1,5 @@
+import { FIND_MACHINE_MS } from "../../domain/patience.ts";
+
 /** Every bound of the engine, with its default. Times in milliseconds, sizes in bytes. */
 export interface Limits {
   /** A head, request or response, with all its lines; a trailer section likewise. Over it: 431, or 414, or 502. */
@@ -14,8 +16,8 @@ export interface Limits {
   handshakeMs: number;
   /** Between two pieces of a request's body. */
   requestBodyMs: number;
-  /** For the LeaseProvider, in total per try; its own limits should be shorter and say more. */
-  acquireMs: number;
+  /** From a request's head to a connection to a machine, including all waiting. See {@link FIND_MACHINE_MS}. */
+  findMachineMs: number;
   /** From the end of the request to the head of the final response. Long: some requests do real work. */
   responseHeadMs: number;
   /** Between two pieces of a response's body. Event streams are silent for long; most send a comment every 15-30 s. */
@@ -57,7 +59,7 @@ export const DEFAULT_LIMITS: Readonly<Limits> = {
   idleMs: 75_000,
   handshakeMs: 10_000,
   requestBodyMs: 60_000,
-  acquireMs: 120_000,
+  findMachineMs: FIND_MACHINE_MS,
   responseHeadMs: 120_000,
   responseBodyMs: 300_000,
   clientStallMs: 60_000,

@@ -3,14 +3,9 @@ import { once } from "node:events";
 import { createServer, type AddressInfo, type ListenOptions, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import type { AccessEntry, LeaseProvider } from "../contract.ts";
-import { peerOf } from "./admission.ts";
+import { RequestPath } from "../request-path.ts";
 import { Certificates } from "./certificates.ts";
-import { ClientConnection } from "./client-connection.ts";
-import type { Engine } from "./engine.ts";
-import { serveHttp2 } from "./http2.ts";
 import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
-import { ConnectionPool } from "./connection-pool.ts";
-import { Trust } from "./trust.ts";
 
 export interface ProxyOptions {
   leases: LeaseProvider;
@@ -73,7 +68,7 @@ export function createProxyServer(options: ProxyOptions): ProxyServer {
 }
 
 class HttpProxy implements ProxyServer {
-  readonly #engine: Engine;
+  readonly #path: RequestPath;
   readonly #tls: TlsOptions | undefined;
   /** All client sockets, from accept to close. */
   readonly #sockets = new Set<Socket>();
@@ -84,17 +79,13 @@ class HttpProxy implements ProxyServer {
   constructor({ leases, onAccess, onFault, trustedProxies = [], limits: some, tls }: ProxyOptions) {
     const limits = { ...DEFAULT_LIMITS, ...some };
     this.#tls = tls;
-    this.#engine = {
+    this.#path = new RequestPath({
       leases,
       limits,
-      pool: new ConnectionPool(limits),
-      trust: new Trust(trustedProxies),
-      requests: 0,
-      connections: new Set(),
-      closing: false,
+      trustedProxies,
       onAccess: onAccess ?? (() => {}),
       onFault: onFault ?? (() => {}),
-    };
+    });
   }
 
   async listen(listen: ProxyListen): Promise<AddressInfo> {
@@ -108,14 +99,14 @@ class HttpProxy implements ProxyServer {
     server.listen(listen);
     await once(server, "listening");
     // Running out of file descriptors, for one, passes; it must not end the process.
-    server.on("error", (error) => this.#engine.onFault(error));
-    this.#every(this.#engine.limits.sweepMs, () => this.#sweep(performance.now()));
+    server.on("error", (error) => this.#path.onFault(error));
+    this.#every(this.#path.limits.sweepMs, () => this.#sweep(performance.now()));
     return server.address() as AddressInfo;
   }
 
   async close(graceMs: number): Promise<void> {
-    const { connections, pool } = this.#engine;
-    this.#engine.closing = true;
+    const { connections, pool } = this.#path;
+    this.#path.closing = true;
     const server = this.#server;
     if (server === undefined) return;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -132,7 +123,7 @@ class HttpProxy implements ProxyServer {
   }
 
   forget(machineId: string): void {
-    this.#engine.pool.forget(machineId);
+    this.#path.pool.forget(machineId);
   }
 
   openConnections(): number {
@@ -140,9 +131,9 @@ class HttpProxy implements ProxyServer {
   }
 
   stats(): ProxyStats {
-    const { open, idle } = this.#engine.pool.count();
+    const { open, idle } = this.#path.pool.count();
     return {
-      requests: this.#engine.requests,
+      requests: this.#path.requests,
       clientConnections: this.#sockets.size,
       machineConnections: open,
       idleMachineConnections: idle,
@@ -150,18 +141,18 @@ class HttpProxy implements ProxyServer {
   }
 
   #plainServer(): Server {
-    return createServer({ noDelay: true, allowHalfOpen: true }, (socket) => this.#serve(socket, false));
+    return createServer({ noDelay: true, allowHalfOpen: true }, (socket) => this.#path.accept(socket, false));
   }
 
   async #tlsServer({ folder, refreshMs = REFRESH_MS }: TlsOptions): Promise<Server> {
-    const certificates = await Certificates.open(folder, this.#engine.onFault);
+    const certificates = await Certificates.open(folder, this.#path.onFault);
     this.#certificates = certificates;
     const server = createTlsServer({
       ALPNProtocols: ["h2", "http/1.1"],
       // Not half-open, as plain connections are: a client that left in its handshake would never be noticed.
       allowHalfOpen: false,
       noDelay: true,
-      handshakeTimeout: this.#engine.limits.handshakeMs,
+      handshakeTimeout: this.#path.limits.handshakeMs,
       minVersion: "TLSv1.2",
       ...certificates.fallback,
       SNICallback: (name, done) => {
@@ -171,8 +162,8 @@ class HttpProxy implements ProxyServer {
       },
     });
     server.on("secureConnection", (socket: TLSSocket) => {
-      if (socket.alpnProtocol === "h2") serveHttp2(this.#engine, socket);
-      else this.#serve(socket, true);
+      if (socket.alpnProtocol === "h2") this.#path.acceptHttp2(socket);
+      else this.#path.accept(socket, true);
     });
     server.on("tlsClientError", (_error, socket) => socket.destroy());
     const refresh = async () => {
@@ -183,22 +174,17 @@ class HttpProxy implements ProxyServer {
     return server;
   }
 
-  #serve(socket: Socket, secure: boolean): void {
-    const { trust } = this.#engine;
-    new ClientConnection(this.#engine, socket, peerOf(socket.remoteAddress, secure, socket, trust));
-  }
-
   #every(ms: number, work: () => void): void {
     this.#timers.push(setInterval(work, ms).unref());
   }
 
   #sweep(now: number): void {
-    for (const connection of this.#engine.connections) connection.tick(now);
-    this.#engine.pool.sweep(now);
+    for (const connection of this.#path.connections) connection.tick(now);
+    this.#path.pool.sweep(now);
   }
 
   #cut(): void {
-    for (const connection of this.#engine.connections) connection.cutRequests();
+    for (const connection of this.#path.connections) connection.cutRequests();
     for (const socket of this.#sockets) socket.destroy();
   }
 }

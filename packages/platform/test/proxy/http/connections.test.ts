@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { ProxyRefusal } from "../../../src/proxy/contract.ts";
 import { createProxyServer } from "../../../src/proxy/http/server.ts";
-import { CLOSE, httpApp, KEEP, parsed, rig, statuses, until } from "./helpers.ts";
+import { CLOSE, httpApp, KEEP, parsed, rig, statuses, until, noLeases } from "./helpers.ts";
 
 const hello = () => httpApp((request, response) => void response.end(`hello ${request.url}`));
 const silent = () => httpApp((request) => void request.on("error", () => {}).resume());
@@ -77,7 +77,7 @@ describe("a connection", () => {
     const refuse = async () => {
       throw new ProxyRefusal(503, "no_capacity", "All machines are busy. Try again.", { retryAfterS: 1.5 });
     };
-    const { client, log, faults } = await rig({ leases: refuse });
+    const { client, log, faults } = await rig({ leaseFor: refuse });
     const browser = await client();
     browser.send(`POST / HTTP/1.1\r\nContent-Length: 3\r\n${KEEP}abc`);
     const { status, headers, body } = parsed(await browser.sees("}\n"));
@@ -100,7 +100,7 @@ describe("a connection", () => {
   test("hears of a fault of the LeaseProvider without its words", async () => {
     const fault = new Error("secret");
     const { ask, faults } = await rig({
-      leases: async () => {
+      leaseFor: async () => {
         throw fault;
       },
     });
@@ -161,8 +161,8 @@ describe("time is up", () => {
   test("for a LeaseProvider that never decides: 504", async () => {
     let reason: unknown;
     const { ask } = await rig({
-      limits: { acquireMs: 50 },
-      leases: (_request, signal) =>
+      limits: { findMachineMs: 50 },
+      leaseFor: (_request, signal) =>
         new Promise((_resolve, reject) => {
           signal.addEventListener("abort", () => reject((reason = signal.reason) as Error));
         }),
@@ -209,15 +209,15 @@ describe("close", () => {
   });
 
   test("before listen is nothing, and a port that is taken is told", async () => {
-    const leases = { acquire: () => Promise.reject(new Error("nobody asks")) };
-    await createProxyServer({ leases }).close(0);
+    await createProxyServer({ leases: noLeases }).close(0);
     const { port } = await rig({ app: await hello() });
-    await expect(createProxyServer({ leases }).listen({ host: "127.0.0.1", port })).rejects.toThrow("EADDRINUSE");
+    await expect(createProxyServer({ leases: noLeases }).listen({ host: "127.0.0.1", port })).rejects.toThrow(
+      "EADDRINUSE",
+    );
   });
 
   test("several proxies share a port", async () => {
-    const leases = { acquire: () => Promise.reject(new Error("nobody asks")) };
-    const [one, two] = [createProxyServer({ leases }), createProxyServer({ leases })];
+    const [one, two] = [createProxyServer({ leases: noLeases }), createProxyServer({ leases: noLeases })];
     const { port } = await one.listen({ host: "127.0.0.1", port: 0, reusePort: true });
     expect((await two.listen({ host: "127.0.0.1", port, reusePort: true })).port).toBe(port);
     await Promise.all([one.close(0), two.close(0)]);

@@ -13,7 +13,7 @@ describe("the client leaves", () => {
     let wake = () => {};
     const aborted: unknown[] = [];
     const { client, log, outcomes } = await rig({
-      leases: async (_request, signal, lease) => {
+      leaseFor: async (_request, signal, lease) => {
         signal.addEventListener("abort", () => aborted.push(signal.reason));
         await new Promise<void>((resolve) => (wake = resolve));
         return lease();
@@ -116,7 +116,7 @@ describe("the app dies", () => {
       await acting((each) => void each.write(OK)),
     ];
     const { ask, outcomes, log } = await rig({
-      leases: async ({ tried }, _signal, lease) =>
+      leaseFor: async ({ tried }, _signal, lease) =>
         tried.includes("bad")
           ? lease({ machineId: "good", port: good.port })
           : lease({ machineId: "bad", port: bad.port }),
@@ -179,7 +179,7 @@ describe("connecting", () => {
     const port = await freePort();
     let app: App | undefined;
     const { ask, log } = await rig({
-      leases: async (_request, _signal, lease) => {
+      leaseFor: async (_request, _signal, lease) => {
         setTimeout(() => void httpApp((_, response) => void response.end("up"), port).then((up) => (app = up)), 50);
         const wake = { kind: "resume", durationMs: 12.4 } as const;
         return lease({ port, wake, connectDeadline: performance.now() + 8000 });
@@ -197,7 +197,7 @@ describe("connecting", () => {
     const app = await httpApp((request, response) => void request.pipe(response));
     const { ask, outcomes } = await rig({
       app,
-      leases: async ({ tried }, _signal, lease) => (tried.length === 0 ? lease({ port: nobody }) : lease()),
+      leaseFor: async ({ tried }, _signal, lease) => (tried.length === 0 ? lease({ port: nobody }) : lease()),
     });
     expect(parsed(await ask(`POST / HTTP/1.1\r\nContent-Length: 5\r\n${CLOSE}hello`)).body).toContain("hello");
     expect(outcomes).toEqual([{ error: "upstream_unreachable" }, { status: 200, error: undefined }]);
@@ -206,7 +206,7 @@ describe("connecting", () => {
   test("is given up after three machines: 502", async () => {
     const port = await freePort();
     const { ask, outcomes, heads } = await rig({
-      leases: async ({ tried }, _signal, lease) => lease({ port, machineId: `m${tried.length}`, connectDeadline: 0 }),
+      leaseFor: async ({ tried }, _signal, lease) => lease({ port, machineId: `m${tried.length}`, connectDeadline: 0 }),
     });
     const reply = parsed(await ask(`GET / HTTP/1.1\r\n${CLOSE}`));
     expect(reply.status).toBe(502);
@@ -221,7 +221,7 @@ describe("connecting", () => {
   ])("when all %i machines there are were tried in vain, the answer says why", async (count, answer) => {
     const port = await freePort();
     const { ask } = await rig({
-      leases: async ({ tried }, _signal, lease) => {
+      leaseFor: async ({ tried }, _signal, lease) => {
         if (tried.length === count) throw new ProxyRefusal(502, "no_machine_left", "No machine is left.");
         return lease({ port, machineId: `m${tried.length}`, connectDeadline: 0 });
       },
@@ -236,7 +236,7 @@ describe("connecting", () => {
     const app = await httpApp((_, response) => void response.end("back"));
     const { client, heads, outcomes, proxy } = await rig({
       app,
-      leases: async (_request, _signal, lease) =>
+      leaseFor: async (_request, _signal, lease) =>
         heads.length === 1 ? lease({ port, connectDeadline: performance.now() + 60_000 }) : lease(),
     });
     const browser = (await client()).send(`GET / HTTP/1.1\r\n${CLOSE}`);
@@ -251,7 +251,7 @@ describe("connecting", () => {
   test("ends when the client leaves", async () => {
     const port = await freePort();
     const { client, outcomes, proxy } = await rig({
-      leases: async (_request, _signal, lease) => lease({ port, connectDeadline: performance.now() + 60_000 }),
+      leaseFor: async (_request, _signal, lease) => lease({ port, connectDeadline: performance.now() + 60_000 }),
     });
     const browser = (await client()).send(`GET / HTTP/1.1\r\n${KEEP}`);
     await until(() => proxy.stats().machineConnections === 1, "an attempt");

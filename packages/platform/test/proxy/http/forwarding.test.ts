@@ -102,7 +102,7 @@ describe("to the client", () => {
     );
     const { ask } = await rig({
       app,
-      leases: async (_request, _signal, lease) => lease({ wake: { kind: "cold", durationMs: 5100.6 } }),
+      leaseFor: async (_request, _signal, lease) => lease({ wake: { kind: "cold", durationMs: 5100.6 } }),
     });
     const text = await ask(`GET / HTTP/1.1\r\n${CLOSE}`);
     expect(text).toMatch(/^HTTP\/1\.1 299 Quite Fine\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\nX-OddCase: \xe9\r\n/);

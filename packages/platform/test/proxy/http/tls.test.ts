@@ -9,7 +9,19 @@ import { Certificates } from "../../../src/proxy/http/certificates.ts";
 import { createProxyServer } from "../../../src/proxy/http/server.ts";
 import { parseHttp2Request } from "../../../src/proxy/http/http2-request.ts";
 import { tempFolder } from "../../helpers/temp.ts";
-import { type App, CLOSE, httpApp, KEEP, parsed, RawClient, rawApp, received, rig, until } from "./helpers.ts";
+import {
+  type App,
+  CLOSE,
+  httpApp,
+  KEEP,
+  parsed,
+  RawClient,
+  rawApp,
+  received,
+  rig,
+  until,
+  noLeases,
+} from "./helpers.ts";
 
 interface Pair {
   key: string;
@@ -72,8 +84,10 @@ const hello = () => httpApp((request, response) => void response.end(JSON.string
 test("a proxy says for which names it has a certificate, from when it listens", async () => {
   const folder = await tempFolder("certificates");
   await put(folder, "shop.test", "shop.test");
-  const leases = { acquire: () => Promise.reject(new Error("nobody asks")) };
-  const [plain, secure] = [createProxyServer({ leases }), createProxyServer({ leases, tls: { folder } })];
+  const [plain, secure] = [
+    createProxyServer({ leases: noLeases }),
+    createProxyServer({ leases: noLeases, tls: { folder } }),
+  ];
   onTestFinished(async () => void (await Promise.all([plain.close(0), secure.close(0)])));
   expect(secure.covers("shop.test")).toBe(false);
   await secure.listen({ host: "127.0.0.1", port: 0 });

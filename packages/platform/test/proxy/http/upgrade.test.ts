@@ -40,7 +40,7 @@ describe("an upgrade", () => {
     await app.stop();
     server.listen(app.port, "127.0.0.1");
     await until(() => server.listening, "the app to listen");
-    const { port, log } = await rig({ leases: async (_r, _s, lease) => lease({ port: app.port }) });
+    const { port, log } = await rig({ leaseFor: async (_r, _s, lease) => lease({ port: app.port }) });
     const socket = new WebSocket(`ws://127.0.0.1:${port}/chat`);
     const said = await new Promise((resolve, reject) => {
       socket.addEventListener("message", (event) => resolve(event.data));
