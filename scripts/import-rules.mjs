@@ -9,8 +9,11 @@ const SRC = "packages/platform/src";
 /** The composition root, the doctor that looks at every part by itself, and what takes each away again. */
 const ROOTS = [`${SRC}/server.ts`, `${SRC}/doctor.ts`, `${SRC}/uninstall.ts`];
 
-/** How people write durations and sizes. It imports nothing, and a second one would take other forms before long. */
-const QUANTITIES = `${SRC}/lib/quantities.ts`;
+/**
+ * Rules of the platform that the CLI applies too: how durations and sizes are written, and which names are valid. They
+ * load next to nothing, and a second copy in the CLI would differ before long.
+ */
+const SHARED_RULES = [`${SRC}/lib/quantities.ts`, `${SRC}/domain/naming.ts`];
 
 /**
  * @typedef {object} Rule
@@ -97,14 +100,14 @@ export const RULES = [
       `packages/cli/src/${name}.ts`,
     ]),
     never: ["packages/platform/**"],
-    unless: [QUANTITIES],
+    unless: SHARED_RULES,
     reason: "what the command line can do, every user of the API can do",
   },
   {
     name: "serve and doctor load the platform late",
     files: ["packages/cli/src/**"],
     never: ["packages/platform/**"],
-    unless: [QUANTITIES],
+    unless: SHARED_RULES,
     spare: ["type", "dynamic"],
     reason: "every other command would pay for loading the platform",
   },

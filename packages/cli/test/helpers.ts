@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { MachineManager } from "../../platform/src/machines/manager.ts";
+import type { Resources } from "../../platform/src/machines/open.ts";
 import type { Volumes } from "../../platform/src/volumes/index.ts";
 import { startApi, type TestApi } from "../../platform/test/api/helpers.ts";
 import { newWorld, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
@@ -44,7 +44,7 @@ export async function startCli(): Promise<TestCli> {
 /** The command line with the real machines and volumes behind the API; only the hypervisor is a double. */
 export interface WorldCli extends TestCli {
   world: World;
-  manager: MachineManager;
+  platform: Resources;
   volumes: Volumes;
 }
 
@@ -53,23 +53,23 @@ export async function startWorldCli(): Promise<WorldCli> {
   await build();
   const world = await newWorld();
   let volumes: Volumes | undefined;
-  const manager = await startPlatform(world, {
+  const platform = await startPlatform(world, {
     wrap: (deps) => {
       volumes = deps.volumes as Volumes;
       return deps;
     },
   });
   if (volumes === undefined) throw new Error("the platform has no volumes");
-  manager.createApp("shop");
-  const cli = cliOf(await startApi({ machines: manager, volumes, proxy: PROXY }));
+  platform.apps.create("shop");
+  const cli = cliOf(await startApi({ ...platform, volumes, proxy: PROXY }));
   return {
     ...cli,
     world,
-    manager,
+    platform,
     volumes,
     async close() {
       await cli.close();
-      await manager.close();
+      await platform.close();
       await world.dispose();
     },
   };

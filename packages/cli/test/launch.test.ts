@@ -157,7 +157,9 @@ describe("the command", () => {
     vi.spyOn(process, "cwd").mockReturnValue(folder);
     write("fly.toml", "");
     await expect(run()).rejects.toThrow("fly.toml is there, and is read as it is");
-    await expect(run({ name: "My Shop" })).rejects.toThrow("--name takes lower case letters");
+    await expect(run({ name: "My Shop" })).rejects.toThrow(
+      "`My Shop` is not a valid name for an app: it must have 1 to 63",
+    );
     expect(existsSync(join(folder, "hibernaut.toml"))).toBe(false);
   });
 });

@@ -4,9 +4,9 @@ import { basename, join } from "node:path";
 import { APP_FILES, findAppFile } from "../appfile/find.ts";
 import { command } from "../command.ts";
 import { CliError, UsageError } from "../failure.ts";
+import { isValidName, NAME_RULE } from "../names.ts";
 
 const [OWN_FILE] = APP_FILES;
-const NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /** Looks and writes; it never asks the network. */
 export const launch = command<{ image?: string; name?: string; force?: boolean }>({
@@ -21,8 +21,8 @@ export const launch = command<{ image?: string; name?: string; force?: boolean }
   ],
   examples: ["hibernaut launch", "hibernaut launch --image docker-archive:/srv/shop.tar --name shop"],
   async run(_context, _args, options) {
-    if (options.name !== undefined && !NAME.test(options.name))
-      throw new UsageError(`--name takes lower case letters, digits and dashes, at most 63, not \`${options.name}\`.`);
+    if (options.name !== undefined && !isValidName(options.name))
+      throw new UsageError(`\`${options.name}\` is not a valid name for an app: it ${NAME_RULE}.`);
     const [{ lookAt }, { planLaunch }, { launchText, nextSteps }] = await Promise.all([
       import("../appfile/folder.ts"),
       import("../appfile/plan.ts"),

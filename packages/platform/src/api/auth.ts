@@ -1,7 +1,7 @@
-/** Who asks, and what they may do: a token may do everything, a machine very little, and to itself alone. */
+/** Authentication: a token may do everything; a machine may do very little, and only to itself. */
 import type { FastifyRequest } from "fastify";
 import { HibernautError } from "../domain/errors.ts";
-import type { MachineService } from "../machines/service.ts";
+import type { GuestApi } from "../machines/resources/guest-api.ts";
 import type { TokenStore } from "../store/contract.ts";
 import { verifyToken } from "./tokens.ts";
 
@@ -27,17 +27,17 @@ export type LocalConnections = WeakMap<object, string>;
 
 export interface AuthDeps {
   tokens: TokenStore;
-  machines: MachineService;
+  guestApi: Pick<GuestApi, "identify">;
   local: LocalConnections;
 }
 
 /** A hook that refuses, before the body is read, whoever may not use the route. */
-export function authorize({ tokens, machines, local }: AuthDeps) {
+export function authorize({ tokens, guestApi, local }: AuthDeps) {
   return async (request: FastifyRequest): Promise<void> => {
     const access = request.routeOptions.config.inside;
     const machineId = local.get(request.raw.socket);
     request.insideMachine = machineId ?? null;
-    if (machineId !== undefined) return authorizeMachine(machines.identify(machineId), access, request.params);
+    if (machineId !== undefined) return authorizeMachine(guestApi.identify(machineId), access, request.params);
     authorizeToken(tokens, request.headers.authorization);
     if (access === "only")
       throw new HibernautError(

@@ -1,7 +1,7 @@
 /** What `GET /metrics` counts, in a registry of its own. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Gauge, Histogram, Registry } from "prom-client";
-import type { MachineService } from "../machines/service.ts";
+import type { Machines } from "../machines/resources/machines.ts";
 import { STATES } from "../domain/machine.ts";
 
 /** From a cached read to a wait of five minutes. */
@@ -14,7 +14,7 @@ export interface Metrics {
 }
 
 /** Registers the API's metrics. */
-export function apiMetrics(machines: MachineService, registry = new Registry()): Metrics {
+export function apiMetrics(machines: Pick<Machines, "all">, registry = new Registry()): Metrics {
   new Gauge({
     name: "hibernaut_machines",
     help: "Machines by state.",
@@ -43,10 +43,8 @@ export function apiMetrics(machines: MachineService, registry = new Registry()):
   };
 }
 
-function countStates(machines: MachineService): Map<string, number> {
+function countStates(machines: Pick<Machines, "all">): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const app of machines.listApps()) {
-    for (const { record } of machines.list(app.name)) counts.set(record.state, (counts.get(record.state) ?? 0) + 1);
-  }
+  for (const { record } of machines.all()) counts.set(record.state, (counts.get(record.state) ?? 0) + 1);
   return counts;
 }

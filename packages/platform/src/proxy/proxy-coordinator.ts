@@ -5,14 +5,18 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { MachineRecord } from "../domain/machine.ts";
 import { messageOf } from "../lib/text.ts";
-import type { MachineService } from "../machines/service.ts";
+import type { Commands } from "../machines/resources/commands.ts";
+import type { Hostnames } from "../machines/resources/hostnames.ts";
+import type { Machines } from "../machines/resources/machines.ts";
 import { type ConnectedProxy, ConnectedProxies } from "./connected-proxies.ts";
 import { type CoordinatedMachine, tableMachineOf, withRecord } from "./coordinated-machine.ts";
 import type { FromProxy, TableMachine, ToProxy } from "./messages.ts";
 import { SHORTEST_PAUSE_MS, SleepScheduler } from "./sleep-scheduler.ts";
 
 export interface CoordinatorOptions {
-  machines: MachineService;
+  machines: Pick<Machines, "all" | "onChange" | "start" | "sleep">;
+  hostnames: Pick<Hostnames, "owners">;
+  commands: Pick<Commands, "count">;
   /** Hostnames end with one of these: `<app>.<suffix>`. */
   suffixes: readonly string[];
   /** How often to look for idle machines, in milliseconds. Machines that become idle in between are looked at then. */
@@ -48,16 +52,17 @@ export class ProxyCoordinator {
   constructor(options: CoordinatorOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    const { machines, idleCheckIntervalMs, log } = options;
+    const { machines, commands, idleCheckIntervalMs, log } = options;
     this.#sleep = new SleepScheduler({
       machines,
+      commands,
       known: this.#machines,
       proxies: this.#proxies,
       intervalMs: idleCheckIntervalMs,
       log,
       now: this.#now,
     });
-    for (const app of machines.listApps()) for (const { record } of machines.list(app.name)) this.#adopt(record);
+    for (const { record } of machines.all()) this.#adopt(record);
     // Proxies may already be there, with requests open on machines that kept running.
     for (const machine of this.#machines.values()) machine.idleSince += RECONNECT_MS;
     this.#unsubscribe = machines.onChange((record) => this.#changed(record));
@@ -90,17 +95,17 @@ export class ProxyCoordinator {
 
   /** Hostnames were added or removed. */
   hostnamesChanged(): void {
-    this.#proxies.tellAll({ kind: "hostnames", hostnames: this.#options.machines.hostnames() });
+    this.#proxies.tellAll({ kind: "hostnames", hostnames: this.#options.hostnames.owners() });
   }
 
   /** Connects a proxy, which is sent the whole table first. */
   connect(send: (message: ToProxy) => void): ProxyConnection {
-    const { machines, suffixes, connectionsSurvive } = this.#options;
+    const { hostnames, suffixes, connectionsSurvive } = this.#options;
     const proxy = this.#proxies.add(send);
     send({
       kind: "table",
       machines: [...this.#machines.values()].map((machine) => this.#tableMachine(machine)),
-      hostnames: machines.hostnames(),
+      hostnames: hostnames.owners(),
       suffixes: [...suffixes],
       connectionsSurvive,
     });

@@ -1,13 +1,15 @@
 /** Looks regularly for machines that nobody uses, and puts them to sleep once all proxies agree. */
 import { messageOf } from "../lib/text.ts";
-import type { MachineService } from "../machines/service.ts";
+import type { Commands } from "../machines/resources/commands.ts";
+import type { Machines } from "../machines/resources/machines.ts";
 import type { ConnectedProxies } from "./connected-proxies.ts";
 import { type CoordinatedMachine, keptAwakeMs, untilIdleMs } from "./coordinated-machine.ts";
 import { type IdleMachine, planSleep } from "./idle.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 
 export interface SleepSchedulerOptions {
-  machines: Pick<MachineService, "sleep" | "commands">;
+  machines: Pick<Machines, "sleep">;
+  commands: Pick<Commands, "count">;
   known: ReadonlyMap<string, CoordinatedMachine>;
   proxies: ConnectedProxies;
   /** How often to look, in milliseconds. Machines that become idle in between are looked at then. */
@@ -72,13 +74,13 @@ export class SleepScheduler {
 
   #idleMachine(machine: CoordinatedMachine): IdleMachine {
     const { record, policy, idleSince } = machine;
-    const { machines, proxies, now } = this.#options;
+    const { commands, proxies, now } = this.#options;
     const load = proxies.load(record.id);
     return {
       id: record.id,
       load,
       idleMs: load > 0 ? 0 : now() - idleSince,
-      keptAwake: keptAwakeMs(record) > 0 || machines.commands(record.id) > 0,
+      keptAwake: keptAwakeMs(record) > 0 || commands.count(record.id) > 0,
       policy: policy as ServicePolicy,
     };
   }

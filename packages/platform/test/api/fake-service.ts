@@ -18,7 +18,10 @@ import { checkHostname } from "../../src/machines/hostnames.ts";
 import { Inside, type InsideListener } from "../../src/machines/inside.ts";
 import type { LogEntry } from "../../src/machines/logs/entry.ts";
 import { isTooOld, isWanted, type LogQuery } from "../../src/machines/logs/query.ts";
-import type { LogBlocks, MachineService, MachineView, SecretsEffect, WaitTarget } from "../../src/machines/service.ts";
+import type { LogBlocks } from "../../src/machines/logs/follow.ts";
+import type { SecretsEffect } from "../../src/machines/secrets.ts";
+import type { MachineView } from "../../src/machines/view.ts";
+import type { WaitTarget } from "../../src/machines/waiting.ts";
 import { digestOf } from "../../src/secrets/cipher.ts";
 import type { SecretSummary } from "../../src/secrets/contract.ts";
 import { checkSecrets } from "../../src/secrets/rules.ts";
@@ -42,7 +45,7 @@ interface Waiter {
   reached(state: MachineState): boolean;
 }
 
-export class FakeMachineService implements MachineService {
+export class FakeMachineService {
   readonly apps = new Map<string, AppRecord>();
   readonly machines = new Map<string, MachineRecord>();
   readonly history = new Map<string, MachineEvent[]>();
@@ -237,7 +240,7 @@ export class FakeMachineService implements MachineService {
 
   removeHostname(app: string, name: string): void {
     this.getApp(app);
-    if (this.names.get(name) !== app) throw new HibernautError("not_found", `App ${app} has no host name ${name}.`);
+    if (this.names.get(name) !== app) throw new HibernautError("not_found", `App ${app} has no hostname ${name}.`);
     this.names.delete(name);
   }
 

@@ -9,6 +9,7 @@ import { createToken } from "../../src/api/tokens.ts";
 import type { TokenStore } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/store.ts";
 import { FakeImages, FakeRegistries } from "./fake-images.ts";
+import { fakeResources } from "./fake-resources.ts";
 import { FakeMachineService } from "./fake-service.ts";
 import { fakeVolumes } from "./fake-volumes.ts";
 
@@ -35,7 +36,7 @@ export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi>
     { write: (line) => void logged.push(JSON.parse(line) as Record<string, unknown>) },
   );
   const api = await buildApi({
-    machines,
+    ...fakeResources(machines),
     images: new FakeImages(),
     volumes: fakeVolumes(machines, folder),
     registries: new FakeRegistries(),

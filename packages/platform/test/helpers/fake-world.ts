@@ -11,7 +11,7 @@ import type { HeldImage, Image, ImageStore } from "../../src/images/contract.ts"
 import type { MachineConfig } from "../../src/domain/config.ts";
 import type { MachineDependencies } from "../../src/machines/dependencies.ts";
 import { MachineFiles } from "../../src/machines/files.ts";
-import { MachineManager } from "../../src/machines/manager.ts";
+import { openMachines, type Resources } from "../../src/machines/open.ts";
 import { Slots } from "../../src/machines/slots.ts";
 import { UserNetwork } from "../../src/network/user.ts";
 import { openSecrets } from "../../src/secrets/index.ts";
@@ -97,14 +97,14 @@ export interface PlatformParts {
 }
 
 /** Starts a platform in the world, as after a restart, and lets it recover. */
-export async function startPlatform(world: World, parts: PlatformParts = {}): Promise<MachineManager> {
+export async function startPlatform(world: World, parts: PlatformParts = {}): Promise<Resources> {
   const files = new FastFiles(world.folder, 64);
   const note = (fields: Record<string, unknown>, message: string) => void world.logged.push({ fields, message });
   const bundle = { version: world.bundleVersion, kernel: "", initrd: "" };
   const volumes = new Volumes({
     store: world.store,
     files: new FastVolumeFiles(world.folder),
-    holdStill: (id, work) => machines.holdStill(id, work),
+    holdStill: (id, work) => resources.machines.holdStill(id, work),
     onTrouble: (message) => note({}, message),
   });
   const deps: MachineDependencies = {
@@ -133,15 +133,18 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     },
     log: { info: note, warn: note, error: note },
   };
-  const machines: MachineManager = new MachineManager(parts.wrap?.(deps) ?? deps);
+  const resources: Resources = openMachines(parts.wrap?.(deps) ?? deps);
   await volumes.recover();
-  await machines.recover();
-  return machines;
+  await resources.recover();
+  return resources;
 }
 
 /** An app with one running machine. */
-export async function runningMachine(machines: MachineManager, config: Partial<MachineConfig> = {}): Promise<string> {
-  machines.createApp("shop");
+export async function runningMachine(
+  { apps, machines }: Resources,
+  config: Partial<MachineConfig> = {},
+): Promise<string> {
+  apps.create("shop");
   const { record } = await machines.create("shop", { config: { ...SMALL, ...config } });
   await machines.wait("shop", record.id, ["running"], { timeoutMs: 5000 });
   return record.id;

@@ -8,7 +8,7 @@ import { MachineParams, NoBody, NoQuery, Ok, replies, StartReply } from "../sche
 const ON_ITSELF: ReadonlySet<string> = new Set(["suspend", "stop"]);
 
 /** Registers the routes of actions. */
-export function actionRoutes(app: Api, { machines }: ApiDeps): void {
+export function actionRoutes(app: Api, { machines, guestApi }: Pick<ApiDeps, "machines" | "guestApi">): void {
   const schema = { tags: ["machines"], params: MachineParams, querystring: NoQuery, body: NoBody };
   const path = "/v1/apps/:app_name/machines/:machine_id";
 
@@ -38,7 +38,7 @@ export function actionRoutes(app: Api, { machines }: ApiDeps): void {
       },
       async ({ params, insideMachine }, reply) => {
         const { app_name: appName, machine_id: id } = params;
-        if (insideMachine !== null) machines.awaitReply(insideMachine, sent(reply.raw));
+        if (insideMachine !== null) guestApi.awaitReply(insideMachine, sent(reply.raw));
         if (action === "restart") machines.restart(appName, id);
         else machines[action](appName, id, insideMachine === null ? {} : { by: "itself" });
         return { ok: true as const };

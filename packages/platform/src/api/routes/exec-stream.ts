@@ -33,7 +33,9 @@ const PING_INTERVAL_MS = 30_000;
 const NORMAL = 1000;
 
 /** Registers the streamed command. */
-export function execStreamRoute(app: Api, { machines }: ApiDeps): void {
+export function execStreamRoute(app: Api, { commands }: Pick<ApiDeps, "commands">): void {
+  /** Commands whose connection is being upgraded to a WebSocket, by request. */
+  const running = new WeakMap<object, { command: GuestCommand; args: string[] }>();
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/exec",
     {
@@ -51,7 +53,7 @@ export function execStreamRoute(app: Api, { machines }: ApiDeps): void {
         const { command, tty = false, stdin = false, timeout = 0, rows, columns, user, workdir } = query;
         const terminal = { rows: rows ?? DEFAULT_ROWS, columns: columns ?? DEFAULT_COLUMNS };
         const args = [command].flat();
-        const running = machines.run(params.app_name, params.machine_id, {
+        const started = commands.run(params.app_name, params.machine_id, {
           args,
           input: stdin || tty,
           timeoutMs: timeout * 1000,
@@ -59,17 +61,15 @@ export function execStreamRoute(app: Api, { machines }: ApiDeps): void {
           ...(user !== undefined && { user }),
           ...(workdir !== undefined && { workdir }),
         });
-        commands.set(request, { running, args });
+        running.set(request, { command: started, args });
       },
     },
     (socket, request) => {
-      const command = commands.get(request);
-      if (command !== undefined) void stream(socket, command.running, command.args);
+      const started = running.get(request);
+      if (started !== undefined) void stream(socket, started.command, started.args);
     },
   );
 }
-
-const commands = new WeakMap<object, { running: GuestCommand; args: string[] }>();
 
 async function stream(socket: WebSocket, command: GuestCommand, args: readonly string[]): Promise<void> {
   const stopPinging = watch(socket);

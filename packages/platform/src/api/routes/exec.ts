@@ -13,7 +13,7 @@ const TIMEOUT_S = 60;
 const SIGNAL_BASE = 128;
 
 /** Registers the command that is answered whole; `exec-stream.ts` has the one that is streamed. */
-export function execRoute(app: Api, { machines }: ApiDeps): void {
+export function execRoute(app: Api, { commands }: Pick<ApiDeps, "commands">): void {
   app.post(
     "/v1/apps/:app_name/machines/:machine_id/exec",
     {
@@ -29,7 +29,7 @@ export function execRoute(app: Api, { machines }: ApiDeps): void {
     },
     async ({ params, body }, reply) => {
       const { command: args, stdin = "", timeout = TIMEOUT_S, env, user, workdir } = body;
-      const command = machines.run(params.app_name, params.machine_id, {
+      const command = commands.run(params.app_name, params.machine_id, {
         args,
         input: stdin !== "",
         timeoutMs: timeout * 1000,

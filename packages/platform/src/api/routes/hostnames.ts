@@ -12,15 +12,9 @@ import {
 } from "../schemas.ts";
 
 /** Registers the routes of host names. */
-export function hostnameRoutes(app: Api, { machines }: ApiDeps): void {
+export function hostnameRoutes(app: Api, { hostnames }: Pick<ApiDeps, "hostnames">): void {
   const path = "/v1/apps/:app_name/hostnames";
   const common = { tags: ["apps"], querystring: NoQuery };
-  const namesOf = (name: string) => {
-    machines.getApp(name);
-    return Object.entries(machines.hostnames())
-      .filter(([, owner]) => owner === name)
-      .map(([hostname]) => hostname);
-  };
 
   app.get(
     path,
@@ -32,7 +26,7 @@ export function hostnameRoutes(app: Api, { machines }: ApiDeps): void {
         response: replies(200, HostnameList),
       },
     },
-    async ({ params }) => ({ hostnames: namesOf(params.app_name) }),
+    async ({ params }) => ({ hostnames: hostnames.list(params.app_name) }),
   );
 
   app.post(
@@ -47,14 +41,14 @@ export function hostnameRoutes(app: Api, { machines }: ApiDeps): void {
       },
     },
     async ({ params, body }, reply) =>
-      reply.code(201).send({ hostname: machines.addHostname(params.app_name, body.hostname) }),
+      reply.code(201).send({ hostname: hostnames.add(params.app_name, body.hostname) }),
   );
 
   app.delete(
     `${path}/:hostname`,
     { schema: { ...common, summary: "Take a host name back", params: HostnameParams, response: replies(200, Ok) } },
     async ({ params }) => {
-      machines.removeHostname(params.app_name, params.hostname);
+      hostnames.remove(params.app_name, params.hostname);
       return { ok: true as const };
     },
   );

@@ -16,7 +16,7 @@ const REPEAT_MS = 10_000;
 type PullWire = Static<typeof PullEvent>;
 
 /** Registers the routes of images. A client that goes away ends its pull, unless others wait for the same image. */
-export function imageRoutes(app: Api, { images }: ApiDeps): void {
+export function imageRoutes(app: Api, { images }: Pick<ApiDeps, "images">): void {
   const tags = ["images"];
   const closing = new AbortController();
   const open = new Set<Promise<void>>();

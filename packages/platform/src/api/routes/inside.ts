@@ -10,7 +10,7 @@ import { allowNoBody } from "./actions.ts";
 const MAX_UNREAD_BYTES = 65_536;
 
 /** Registers the routes that have no meaning from outside. */
-export function insideRoutes(app: Api, { machines }: ApiDeps): void {
+export function insideRoutes(app: Api, { guestApi }: Pick<ApiDeps, "guestApi">): void {
   const config = { inside: "only" } as const;
   const tags = ["inside"];
   const listeners = new Set<PassThrough>();
@@ -32,7 +32,7 @@ export function insideRoutes(app: Api, { machines }: ApiDeps): void {
     },
     async (request) => {
       const { ttl, reason = "" } = request.body;
-      return { ok: true as const, keep_awake: machines.keepAwake(selfOf(request), ttl, reason) };
+      return { ok: true as const, keep_awake: guestApi.keepAwake(selfOf(request), ttl, reason) };
     },
   );
 
@@ -40,7 +40,7 @@ export function insideRoutes(app: Api, { machines }: ApiDeps): void {
     "/v1/keepalive",
     { config, schema: { tags, summary: "End the keep-awake", querystring: NoQuery, response: replies(200, Ok) } },
     async (request) => {
-      machines.keepAwake(selfOf(request), 0, "");
+      guestApi.keepAwake(selfOf(request), 0, "");
       return { ok: true as const };
     },
   );
@@ -62,7 +62,7 @@ export function insideRoutes(app: Api, { machines }: ApiDeps): void {
       const id = selfOf(request);
       const stream = new PassThrough({ highWaterMark: MAX_UNREAD_BYTES });
       listeners.add(stream);
-      const stop = machines.listen(id, (event) => {
+      const stop = guestApi.listen(id, (event) => {
         if (stream.writableLength > MAX_UNREAD_BYTES) stream.destroy();
         else stream.write(`event: ${event.kind}\ndata: ${JSON.stringify(event)}\n\n`);
       });
@@ -90,7 +90,7 @@ export function insideRoutes(app: Api, { machines }: ApiDeps): void {
       },
     },
     async (request) => {
-      machines.ready(selfOf(request), request.params.event_id);
+      guestApi.ready(selfOf(request), request.params.event_id);
       return { ok: true as const };
     },
   );

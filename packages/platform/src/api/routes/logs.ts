@@ -6,7 +6,7 @@ import type { Static } from "typebox";
 import { HibernautError } from "../../domain/errors.ts";
 import { LOG_STREAMS, type LogStream } from "../../machines/logs/entry.ts";
 import type { LogQuery } from "../../machines/logs/query.ts";
-import type { LogBlocks } from "../../machines/service.ts";
+import type { LogBlocks } from "../../machines/logs/follow.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { nearest } from "../../lib/nearest.ts";
@@ -18,7 +18,7 @@ const NDJSON = "application/x-ndjson";
 const LINES = 100;
 
 /** Registers the logs of a machine and of an app. A client that goes away ends its own, the end of the platform all. */
-export function logRoutes(app: Api, { machines }: ApiDeps): void {
+export function logRoutes(app: Api, { logs }: Pick<ApiDeps, "logs">): void {
   const closing = new AbortController();
   const open = new Set<Promise<void>>();
   app.addHook("preClose", async () => {
@@ -54,7 +54,9 @@ export function logRoutes(app: Api, { machines }: ApiDeps): void {
     },
     ({ params, query }, reply) => {
       const wanted = logQuery(query);
-      const lines = answer(reply, (signal) => machines.logs(params.app_name, [params.machine_id], wanted, signal));
+      const lines = answer(reply, (signal) =>
+        logs.read(params.app_name, { ...wanted, machines: [params.machine_id], signal }),
+      );
       return reply.header("cache-control", "no-store").type(NDJSON).send(lines);
     },
   );
@@ -73,8 +75,8 @@ export function logRoutes(app: Api, { machines }: ApiDeps): void {
     ({ params, query }, reply) => {
       const wanted = logQuery(query);
       const named = words(query.machine);
-      const ids = named.length === 0 ? undefined : named;
-      const lines = answer(reply, (signal) => machines.logs(params.app_name, ids, wanted, signal));
+      const machines = named.length === 0 ? undefined : named;
+      const lines = answer(reply, (signal) => logs.read(params.app_name, { ...wanted, machines, signal }));
       return reply.header("cache-control", "no-store").type(NDJSON).send(lines);
     },
   );

@@ -24,7 +24,7 @@ const ITEM = `${COLLECTION}/:machine_id`;
 const ITSELF = { inside: "self" } as const;
 
 /** Registers the routes of machines. */
-export function machineRoutes(app: Api, { machines }: ApiDeps): void {
+export function machineRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">): void {
   const tags = ["machines"];
   const one = { tags, params: MachineParams, querystring: NoQuery };
 
@@ -38,11 +38,7 @@ export function machineRoutes(app: Api, { machines }: ApiDeps): void {
         response: replies(200, MachineList),
       },
     },
-    async () =>
-      machines
-        .listApps()
-        .flatMap(({ name }) => machines.list(name))
-        .map(machineWire),
+    async () => machines.all().map(machineWire),
   );
 
   app.get(

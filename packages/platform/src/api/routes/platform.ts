@@ -12,7 +12,7 @@ const tags = ["platform"];
 const CHECK_INTERVAL_MS = 1000;
 
 /** `GET /v1/health`, without a token: load balancers and the set-up ask it. */
-export function healthRoute(app: Api, { platform, proxy, check }: ApiDeps): void {
+export function healthRoute(app: Api, { platform, proxy, check }: Pick<ApiDeps, "platform" | "proxy" | "check">): void {
   const checkSometimes = atMostEvery(CHECK_INTERVAL_MS, check);
   app.get(
     "/v1/health",
@@ -57,7 +57,7 @@ export function documentRoute(app: Api): void {
 }
 
 /** `GET /v1/platform/regions`: the shape of Fly's, with the one region there is. */
-export function regionRoute(app: Api, { platform }: ApiDeps): void {
+export function regionRoute(app: Api, { platform }: Pick<ApiDeps, "platform">): void {
   const { region } = platform;
   app.get(
     "/v1/platform/regions",

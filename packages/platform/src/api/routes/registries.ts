@@ -5,7 +5,7 @@ import type { Api, ApiDeps } from "../deps.ts";
 import { NoQuery, Ok, RegistryBody, RegistryList, RegistryParams, RegistryReply, replies } from "../schemas.ts";
 
 /** Registers the routes of registries. A password goes in and never comes out. */
-export function registryRoutes(app: Api, { registries }: ApiDeps): void {
+export function registryRoutes(app: Api, { registries }: Pick<ApiDeps, "registries">): void {
   const tags = ["images"];
   const path = "/v1/registries/:host";
 

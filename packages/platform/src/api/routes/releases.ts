@@ -17,7 +17,7 @@ import {
 const LIMIT = 25;
 
 /** Registers the routes of releases. */
-export function releaseRoutes(app: Api, { machines }: ApiDeps): void {
+export function releaseRoutes(app: Api, { releases }: Pick<ApiDeps, "releases">): void {
   const path = "/v1/apps/:app_name/releases";
   const tags = ["apps"];
 
@@ -33,7 +33,7 @@ export function releaseRoutes(app: Api, { machines }: ApiDeps): void {
       },
     },
     async ({ params, query }) => ({
-      releases: machines.listReleases(params.app_name, query.limit ?? LIMIT).map(releaseWire),
+      releases: releases.list(params.app_name, query.limit ?? LIMIT).map(releaseWire),
     }),
   );
 
@@ -50,9 +50,7 @@ export function releaseRoutes(app: Api, { machines }: ApiDeps): void {
       },
     },
     async ({ params, body }, reply) =>
-      reply
-        .code(201)
-        .send(releaseWire(await machines.beginRelease(params.app_name, body.image, body.description ?? ""))),
+      reply.code(201).send(releaseWire(await releases.begin(params.app_name, body.image, body.description ?? ""))),
   );
 
   app.post(
@@ -68,7 +66,7 @@ export function releaseRoutes(app: Api, { machines }: ApiDeps): void {
       },
     },
     async ({ params, body }) =>
-      releaseWire(machines.endRelease(params.app_name, Number(params.version), body.status, body.description ?? "")),
+      releaseWire(releases.end(params.app_name, Number(params.version), body.status, body.description ?? "")),
   );
 }
 

@@ -13,7 +13,7 @@ import {
 } from "../schemas.ts";
 
 /** Registers the routes of secrets. */
-export function secretRoutes(app: Api, { machines }: ApiDeps): void {
+export function secretRoutes(app: Api, { secrets }: Pick<ApiDeps, "secrets">): void {
   const path = "/v1/apps/:app_name/secrets";
   const tags = ["apps"];
 
@@ -28,7 +28,7 @@ export function secretRoutes(app: Api, { machines }: ApiDeps): void {
         response: replies(200, SecretList),
       },
     },
-    async ({ params }) => ({ secrets: machines.listSecrets(params.app_name).map(secretWire) }),
+    async ({ params }) => ({ secrets: secrets.list(params.app_name).map(secretWire) }),
   );
 
   app.post(
@@ -43,8 +43,7 @@ export function secretRoutes(app: Api, { machines }: ApiDeps): void {
         response: replies(200, SecretsEffect),
       },
     },
-    async ({ params, query, body }) =>
-      machines.setSecrets(params.app_name, body.secrets, { dryRun: query.dry_run ?? false }),
+    async ({ params, query, body }) => secrets.set(params.app_name, body.secrets, { dryRun: query.dry_run ?? false }),
   );
 
   app.delete(
@@ -58,8 +57,7 @@ export function secretRoutes(app: Api, { machines }: ApiDeps): void {
         response: replies(200, SecretsEffect),
       },
     },
-    async ({ params, query }) =>
-      machines.unsetSecret(params.app_name, params.secret_name, { dryRun: query.dry_run ?? false }),
+    async ({ params, query }) => secrets.unset(params.app_name, params.secret_name, { dryRun: query.dry_run ?? false }),
   );
 }
 

@@ -22,7 +22,7 @@ import {
 } from "../schemas.ts";
 
 /** Registers the routes of volumes. */
-export function volumeRoutes(app: Api, { volumes, platform: { region } }: ApiDeps): void {
+export function volumeRoutes(app: Api, { volumes, platform: { region } }: Pick<ApiDeps, "volumes" | "platform">): void {
   const path = "/v1/apps/:app_name/volumes";
   const common = { tags: ["volumes"], querystring: NoQuery };
   const wire = async (volume: VolumeView) => volumeWire(volume, { region, usedBytes: await volumes.usedBytes(volume) });

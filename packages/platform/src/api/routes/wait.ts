@@ -1,7 +1,7 @@
 /** `GET .../machines/{machine_id}/wait`: answers when the machine gets there. */
 import { setImmediate } from "node:timers/promises";
 import { HibernautError, isHibernautError } from "../../domain/errors.ts";
-import type { WaitTarget } from "../../machines/service.ts";
+import type { WaitTarget } from "../../machines/waiting.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { nearest } from "../../lib/nearest.ts";
@@ -23,7 +23,7 @@ const TARGETS: ReadonlyMap<string, WaitTarget> = new Map([
 const TIMEOUT_S = 60;
 
 /** Registers the wait. A client that goes away ends its wait, and so does the end of the platform. */
-export function waitRoute(app: Api, { machines }: ApiDeps): void {
+export function waitRoute(app: Api, { machines }: Pick<ApiDeps, "machines">): void {
   const closing = new AbortController();
   const open = new Set<Promise<unknown>>();
   app.addHook("preClose", async () => {
