@@ -5,7 +5,7 @@ import type { CheckResult } from "../domain/check.ts";
 const INTERVAL_MS = 15_000;
 const TIMEOUT_MS = 5_000;
 const GRACE_MS = 10_000;
-/** Until a check has passed once it is looked at this often: somebody may be waiting for the machine. */
+/** How often a check runs that is not passing: a request may be waiting for the machine. */
 const EAGER_MS = 250;
 
 const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
@@ -23,7 +23,7 @@ export interface HealthCheck {
   headers: Record<string, string[]>;
 }
 
-/** The checks of a machine. One without a port, on a machine without services, has nothing to look at and is left out. */
+/** Returns a machine's checks. A check without a port, on a machine without services, has no target and is left out. */
 export function checksOf(config: MachineConfig): HealthCheck[] {
   return Object.entries(config.checks ?? {}).flatMap(([name, check]) => {
     const port = check.port ?? config.services?.[0]?.internal_port;
@@ -45,7 +45,7 @@ function checkOf(name: string, port: number, check: CheckConfig): HealthCheck {
   };
 }
 
-/** Seconds, or a number with `ms`, `s`, `m` or `h`. */
+/** Reads a number of seconds, or a number with `ms`, `s`, `m` or `h`. */
 export function milliseconds(value: number | string | undefined): number | undefined {
   if (value === undefined) return undefined;
   if (typeof value === "number") return value * 1000;
@@ -53,13 +53,13 @@ export function milliseconds(value: number | string | undefined): number | undef
   return match === null ? undefined : Number(match[1]) * (UNITS[match[2] ?? ""] ?? 1);
 }
 
-/** What a look found; `output` is for people. */
+/** What a probe found. `output` is for people. */
 export interface ProbeResult {
   passed: boolean;
   output: string;
 }
 
-/** The result after a look. A failure within the grace period of a check that has not passed yet is no more than a warning. */
+/** Returns the result after a probe. Within its grace period, a check that has not passed yet fails with a warning only. */
 export function judge(
   check: HealthCheck,
   found: ProbeResult,
@@ -71,12 +71,12 @@ export function judge(
   return { name: check.name, status, output: found.output, updated_at: new Date().toISOString() };
 }
 
-/** Milliseconds from the end of one look to the next. */
-export function nextLookMs(check: HealthCheck, result: CheckResult): number {
+/** Returns the milliseconds from the end of one probe to the next. */
+export function nextCheckMs(check: HealthCheck, result: CheckResult): number {
   return result.status === "passing" ? check.intervalMs : Math.min(check.intervalMs, EAGER_MS);
 }
 
-/** Whether a machine with these checks may take requests: all have passed, when last looked at. */
+/** Returns whether a machine with these checks may take requests: all passed when they last ran. */
 export function isHealthy(checks: readonly HealthCheck[], results: readonly CheckResult[]): boolean {
   return checks.every(({ name }) => results.some((result) => result.name === name && result.status === "passing"));
 }

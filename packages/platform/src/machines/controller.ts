@@ -11,6 +11,7 @@ import type { CommandSpec } from "../guest/protocol.ts";
 import { type Vmm, VmmKilled, type VmmRef } from "../hypervisor/contract.ts";
 import { capital, messageOf } from "../lib/text.ts";
 import type { MachineDependencies } from "./dependencies.ts";
+import type { ChangeListener } from "./changes.ts";
 import { backOff } from "./effects/back-off.ts";
 import { boot } from "./effects/boot.ts";
 import { capture } from "./effects/capture.ts";
@@ -71,8 +72,6 @@ interface Task {
   abort: AbortController;
   done: Promise<void>;
 }
-
-export type ChangeListener = (record: MachineRecord) => void;
 
 /** What belongs to a command. */
 export interface CommandOptions {

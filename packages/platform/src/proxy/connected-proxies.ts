@@ -1,4 +1,5 @@
 /** The proxies that are connected to the coordinator: what each has open, and what they agree to. */
+import { setTimeout as delay } from "node:timers/promises";
 import type { FromProxy, ToProxy } from "./messages.ts";
 
 /** A proxy, as the coordinator sees it. */
@@ -10,6 +11,8 @@ export interface ConnectedProxy {
 
 /** A proxy that does not answer within this time, in milliseconds, is assumed to need the machine. */
 const ANSWER_MS = 1000;
+/** A little longer than proxies take to report their loads (REPORT_MS in load-reporter.ts), in milliseconds. */
+const REPORT_MS = 30;
 
 export class ConnectedProxies {
   readonly #proxies = new Set<ConnectedProxy>();
@@ -41,9 +44,14 @@ export class ConnectedProxies {
     return total;
   }
 
-  /** Whether a request is open on the machine, not counting upgraded connections. */
-  hasRequests(id: string): boolean {
-    return [...this.#proxies].some(({ loads }) => (loads.get(id)?.requests ?? 0) > 0);
+  /** Resolves when no request is open on the machine, not counting upgraded connections, or after the timeout. */
+  async finished(id: string, timeoutMs: number): Promise<void> {
+    const end = performance.now() + timeoutMs;
+    const isOpen = () => [...this.#proxies].some(({ loads }) => (loads.get(id)?.requests ?? 0) > 0);
+    if (this.size === 0) return;
+    // Proxies report in a moment what they began just before the machine left the rotation.
+    do await delay(REPORT_MS);
+    while (isOpen() && performance.now() < end);
   }
 
   /** Notes what a proxy has open on a machine. */

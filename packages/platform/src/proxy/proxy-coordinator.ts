@@ -2,21 +2,22 @@
  * The platform's side of all proxies: tells them which machines there are, wakes what they ask for, adds up what they
  * have open, and lets machines sleep that no proxy needs.
  */
-import { setTimeout as delay } from "node:timers/promises";
 import type { MachineRecord } from "../domain/machine.ts";
 import { messageOf } from "../lib/text.ts";
 import type { Commands } from "../machines/resources/commands.ts";
 import type { Hostnames } from "../machines/resources/hostnames.ts";
 import type { Machines } from "../machines/resources/machines.ts";
-import { type ConnectedProxy, ConnectedProxies } from "./connected-proxies.ts";
+import type { ConnectedProxies, ConnectedProxy } from "./connected-proxies.ts";
 import { type CoordinatedMachine, tableMachineOf, withRecord } from "./coordinated-machine.ts";
 import type { FromProxy, TableMachine, ToProxy } from "./messages.ts";
 import { SHORTEST_PAUSE_MS, SleepScheduler } from "./sleep-scheduler.ts";
 
 export interface CoordinatorOptions {
-  machines: Pick<Machines, "all" | "onChange" | "start" | "sleep">;
+  machines: Pick<Machines, "all" | "subscribe" | "start" | "sleep">;
   hostnames: Pick<Hostnames, "owners">;
   commands: Pick<Commands, "count">;
+  /** Where proxies are added when they connect. */
+  proxies: ConnectedProxies;
   /** Hostnames end with one of these: `<app>.<suffix>`. */
   suffixes: readonly string[];
   /** How often to look for idle machines, in milliseconds. Machines that become idle in between are looked at then. */
@@ -36,21 +37,20 @@ export interface ProxyConnection {
   close(): void;
 }
 
-/** A little longer than proxies take to report their loads (REPORT_MS in load-reporter.ts), in milliseconds. */
-const REPORT_MS = 30;
 /** How long a proxy that lost its connection may take to return and report what it has open, in milliseconds. */
 const RECONNECT_MS = 5000;
 
 export class ProxyCoordinator {
   readonly #options: CoordinatorOptions;
   readonly #now: () => number;
-  readonly #proxies = new ConnectedProxies();
+  readonly #proxies: ConnectedProxies;
   readonly #machines = new Map<string, CoordinatedMachine>();
   readonly #sleep: SleepScheduler;
   readonly #unsubscribe: () => void;
 
   constructor(options: CoordinatorOptions) {
     this.#options = options;
+    this.#proxies = options.proxies;
     this.#now = options.now ?? (() => performance.now());
     const { machines, commands, idleCheckIntervalMs, log } = options;
     this.#sleep = new SleepScheduler({
@@ -65,7 +65,7 @@ export class ProxyCoordinator {
     for (const { record } of machines.all()) this.#adopt(record);
     // Proxies may already be there, with requests open on machines that kept running.
     for (const machine of this.#machines.values()) machine.idleSince += RECONNECT_MS;
-    this.#unsubscribe = machines.onChange((record) => this.#changed(record));
+    this.#unsubscribe = machines.subscribe("routing", (record) => this.#changed(record));
     this.#sleep.plan();
   }
 
@@ -77,14 +77,6 @@ export class ProxyCoordinator {
   /** Looks now which machines may sleep. Resolves once those have been told to. */
   check(): Promise<void> {
     return this.#sleep.check();
-  }
-
-  /** Resolves when no request is open on the machine, not counting upgraded connections, or after the timeout. */
-  async finished(id: string, timeoutMs: number): Promise<void> {
-    const end = this.#now() + timeoutMs;
-    // Proxies report in a moment what they began just before the machine left the rotation.
-    do await delay(REPORT_MS);
-    while (this.#proxies.hasRequests(id) && this.#now() < end);
   }
 
   /** A machine's health changed. */

@@ -1,6 +1,7 @@
 /** `hibernaut proxy`: a proxy in a process of its own, beside a control plane on the same host. */
 import { createServer, type Server } from "node:http";
 import { Registry } from "prom-client";
+import { aborted } from "../lib/async.ts";
 import { openLog } from "../log.ts";
 import type { Settings } from "../settings.ts";
 import { unknownSettings } from "../unknown-settings.ts";
@@ -33,10 +34,7 @@ export async function runProxyProcess({ settings, signal, onReady }: ProxyProces
   });
   const metrics = settings.proxyMetricsListen && serveMetrics(registry, settings.proxyMetricsListen);
   onReady?.({ url: proxy.url });
-  await new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
+  await aborted(signal);
   metrics?.close();
   await proxy.close();
 }

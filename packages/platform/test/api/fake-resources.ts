@@ -31,6 +31,6 @@ export function fakeResources(fake: FakeMachineService): Omit<Resources, "recove
         fake.logs(app, machines, query, signal),
     },
     commands: { run: fake.run.bind(fake), count: fake.commands.bind(fake) },
-    guestApi: fake,
+    guestApi: Object.assign(fake, { subscribe: fake.listen.bind(fake) }),
   } as unknown as Resources;
 }

@@ -1,11 +1,13 @@
-/** What the proxy's side of the platform says of where apps answer, with its real ports. */
+/** Where apps answer, as the platform knows it from the real ports of its proxy. */
 import { Registry } from "prom-client";
 import { expect, onTestFinished, test } from "vitest";
+import { AppAddresses } from "../../src/proxy/addresses.ts";
+import { ConnectedProxies } from "../../src/proxy/connected-proxies.ts";
 import { startCoordinator } from "../../src/proxy/start-coordinator.ts";
 import { readSettings } from "../../src/settings.ts";
 import { newWorld, startPlatform } from "../helpers/fake-world.ts";
 
-async function side(environment: Record<string, string>) {
+async function addressesWith(environment: Record<string, string>) {
   const world = await newWorld();
   const platform = await startPlatform(world);
   const settings = readSettings({
@@ -15,13 +17,16 @@ async function side(environment: Record<string, string>) {
     XDG_CONFIG_HOME: world.folder,
     ...environment,
   });
+  const addresses = new AppAddresses(platform.hostnames, settings.proxySuffixes);
   const started = await startCoordinator({
     resources: platform,
+    checks: { isHealthy: () => true, subscribe: () => () => {} },
+    proxies: new ConnectedProxies(),
+    addresses,
+    connectionsSurvive: false,
     settings,
     registry: new Registry(),
-    log: { warn: () => {}, info: () => {} } as never,
-    connectionsSurvive: false,
-    checks: { isHealthy: () => true, onChange: () => () => {} },
+    log: { warn: () => {} },
   });
   onTestFinished(async () => {
     await started.close();
@@ -29,19 +34,19 @@ async function side(environment: Record<string, string>) {
     await world.dispose();
   });
   platform.apps.create("shop");
-  return { started, platform, folder: world.folder };
+  return { addresses, platform };
 }
 
-test("the port is the one that was bound, and names that lead elsewhere are left out", async () => {
-  const { started, platform } = await side({});
+test("addresses have the port that was bound, and hostnames that lead elsewhere are left out", async () => {
+  const { addresses, platform } = await addressesWith({});
   platform.hostnames.add("shop", "www.example.com");
-  const { port } = new URL(started.url ?? "");
+  const { port } = new URL(addresses.url() ?? "");
   expect(Number(port)).toBeGreaterThan(0);
-  expect(started.urlsOf("shop")).toEqual([`http://shop.localhost:${port}/`]);
+  expect(addresses.urlsOf("shop")).toEqual([`http://shop.localhost:${port}/`]);
 });
 
-test("nothing is said of proxies in processes of their own", async () => {
-  const { started } = await side({ HIBERNAUT_PROXY: "outside" });
-  expect(started.url).toBeUndefined();
-  expect(started.urlsOf("shop")).toEqual([]);
+test("no addresses are known of proxies in processes of their own", async () => {
+  const { addresses } = await addressesWith({ HIBERNAUT_PROXY: "outside" });
+  expect(addresses.url()).toBeUndefined();
+  expect(addresses.urlsOf("shop")).toEqual([]);
 });

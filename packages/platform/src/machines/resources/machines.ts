@@ -5,7 +5,8 @@ import type { CreateMachine, MachineEvent, MachineRecord, MachineState } from ".
 import { isValidName, NAME_RULE } from "../../domain/naming.ts";
 import type { HeldMounts } from "../../volumes/contract.ts";
 import { freeAddress } from "../address.ts";
-import type { ChangeListener, MachineController } from "../controller.ts";
+import type { ChangeListener, ChangePhase } from "../changes.ts";
+import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { newMachineName, newUlid } from "../identity.ts";
@@ -150,7 +151,7 @@ export class Machines {
    * get there, and with the signal's reason.
    */
   async wait(app: string, id: string, targets: WaitTarget[], options: WaitOptions): Promise<MachineState> {
-    return waitFor(this.#controllers.find(app, id), targets, options);
+    return waitFor(this.#controllers.find(app, id), this.#controllers.changes, targets, options);
   }
 
   /**
@@ -161,9 +162,12 @@ export class Machines {
     return this.#controllers.require(id).holdStill(work);
   }
 
-  /** Calls `listener` for every machine that is new or has changed. Returns a function that ends that. */
-  onChange(listener: ChangeListener): () => void {
-    return this.#controllers.onChange(listener);
+  /**
+   * Calls `listener` for every machine that is new or has changed, in the order of the phases. Returns a function that
+   * ends that.
+   */
+  subscribe(phase: ChangePhase, listener: ChangeListener): () => void {
+    return this.#controllers.changes.subscribe(phase, listener);
   }
 
   #insert(chosen: { app: string; name: string; config: MachineConfig; imageDigest: string }): MachineRecord {

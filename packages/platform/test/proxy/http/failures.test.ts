@@ -10,20 +10,23 @@ const acting = (act: (socket: Socket, number: number) => void) =>
 
 describe("the client leaves", () => {
   test("while a machine wakes: the LeaseProvider's signal aborts, and a late lease is given back", async () => {
-    let wake = () => {};
+    const woken = Promise.withResolvers<void>();
     const aborted: unknown[] = [];
+    let asked = false;
     const { client, log, outcomes } = await rig({
       leaseFor: async (_request, signal, lease) => {
+        asked = true;
         signal.addEventListener("abort", () => aborted.push(signal.reason));
-        await new Promise<void>((resolve) => (wake = resolve));
+        await woken.promise;
         return lease();
       },
     });
     const browser = (await client()).send(`GET / HTTP/1.1\r\n${KEEP}`);
-    await until(() => log.length === 0 && wake.length === 0, "the LeaseProvider to be asked");
+    await until(() => asked, "the lease provider to be asked");
+    expect(log).toEqual([]);
     browser.socket.destroy();
     await until(() => aborted.length === 1, "the abort");
-    wake();
+    woken.resolve();
     await until(() => outcomes.length === 1, "the lease to be back");
     expect(outcomes).toEqual([{ status: undefined, error: "client_gone" }]);
     expect(log).toMatchObject([{ status: undefined, error: "client_gone" }]);
