@@ -1,15 +1,15 @@
-/** A proxy in a process of its own: its connection to the control plane, made again whenever it breaks. */
+/** Connects a proxy in its own process to the platform, again whenever the connection breaks. */
 import { connect, type Socket } from "node:net";
 import { LeaseBroker, type LeaseBrokerOptions } from "./lease-broker.ts";
 import { exchangeLines } from "./message-lines.ts";
 import type { FromProxy, ToProxy } from "./messages.ts";
 
-/** Between two attempts. A control plane restarts in a second or two, and requests to sleeping machines wait for it. */
+/** The time between two attempts. A platform restarts in a second or two, and requests to sleeping machines wait for it. */
 const RETRY_MS = 100;
 
 /**
- * Connects a broker to the control plane behind a socket. While that is away, requests go to the machines that
- * ran when it was last there, and the others wait.
+ * Connects a new broker to the coordinator behind a socket. While the platform is away, requests are sent to the machines
+ * that were running when it was last there, and other requests wait.
  */
 export function connectOverSocket(
   path: string,

@@ -1,61 +1,68 @@
-/** What a proxy knows of apps and machines, and what it and the control plane tell each other. All of it is JSON. */
+/** The messages between proxies and the coordinator, and the table of machines in them. All of it is JSON. */
 import type { MachineState } from "../domain/machine.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 
+/** What a proxy is told about a machine. */
 export interface TableMachine {
   id: string;
   app: string;
   state: MachineState;
   address: string;
-  /** How it last came to run, for the wake header. */
+  /** How the machine last started, for the `Hibernaut-Wake` header. */
   lastBoot: { kind: "resume" | "cold"; at: string } | null;
-  /** Whether its checks let it take requests; true for a machine without checks. */
+  /** Whether the machine's checks let it take requests; true for a machine without checks. */
   healthy: boolean;
-  /** Why it is in its state, for the answer when it cannot be woken. */
+  /** Why the machine is in its state, for the response if it cannot be woken. */
   reason: string | null;
-  /** Its app is known to crash: a request that waited for it would wait in vain. `retryAt` is RFC 3339, null for never. */
+  /** The app is known to crash: a request would wait for it in vain. `retryAt` is RFC 3339, or null for never. */
   crash: { reason: string; retryAt: string | null } | null;
-  /** It runs, and why no request reaches its app; null when one does. */
+  /** Why no request reaches the app although the machine is running; null if requests do. */
   unreachable: string | null;
-  /** Null for a machine that offers nothing. */
+  /** Null for a machine without a service. */
   policy: WirePolicy | null;
 }
 
-/** JSON has no Infinity. */
+/** A policy with null for a hard limit of Infinity, which JSON does not have. */
 export type WirePolicy = Omit<ServicePolicy, "hardLimit"> & { hardLimit: number | null };
 
-/** From the control plane to a proxy. */
+/** A message from the coordinator to a proxy. */
 export type ToProxy =
-  /** Everything anew; sent first. */
+  /** The whole table. Sent first. */
   | {
       kind: "table";
       machines: TableMachine[];
       hostnames: Record<string, string>;
       suffixes: string[];
-      /** Whether connections to a machine outlive its sleep: so they do on a bridge, and not in user mode. */
+      /** Whether connections to a machine outlive its sleep: on a bridge they do, in user mode they do not. */
       connectionsSurvive: boolean;
     }
   /** A machine is new or changed. */
   | { kind: "machine"; machine: TableMachine }
   | { kind: "gone"; id: string }
   | { kind: "hostnames"; hostnames: Record<string, string> }
-  /** Load that the other proxies put on machines, of those where it changed. */
+  /** The load that the other proxies put on machines, for machines where it changed. */
   | { kind: "others"; loads: Record<string, number> }
-  /** May this machine sleep? Take it out of rotation, if nothing is open and nothing was for `idleMs`. Answered by `drained`. */
+  /**
+   * Asks whether the machine may sleep. The proxy agrees, and takes the machine out of rotation, if nothing has been open
+   * on it for `idleMs`. Answered with `drained`.
+   */
   | { kind: "drain"; id: string; question: number; idleMs: number }
-  /** It does not sleep after all. */
+  /** The machine does not sleep after all. */
   | { kind: "undrain"; id: string }
-  /** A wake that was asked for cannot be done. */
+  /** A wake that the proxy requested failed. */
   | { kind: "wake_failed"; id: string; message: string };
 
-/** From a proxy to the control plane. */
+/** A message from a proxy to the coordinator. */
 export type FromProxy =
   | { kind: "wake"; id: string }
-  /** What is open on the machines where it changed: load in the unit of the service, and requests that will end by themselves. */
+  /**
+   * What is open on machines, for machines where it changed: `load` in the unit of the service, and `requests` without
+   * upgraded connections, which may never end.
+   */
   | { kind: "loads"; loads: Record<string, { load: number; requests: number }> }
   | { kind: "drained"; question: number; agreed: boolean };
 
-/** How a proxy reaches the control plane. */
+/** How a proxy reaches the coordinator. */
 export interface CoordinatorLink {
   send(message: FromProxy): void;
 }

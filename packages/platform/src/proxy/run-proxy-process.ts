@@ -1,4 +1,4 @@
-/** `hibernaut proxy`: a proxy in a process of its own, beside a control plane on the same host. */
+/** Runs `hibernaut proxy`: a proxy in its own process, next to a platform on the same host. */
 import { createServer, type Server } from "node:http";
 import { Registry } from "prom-client";
 import { aborted } from "../lib/async.ts";
@@ -15,7 +15,7 @@ export interface ProxyProcessOptions {
   onReady?(ready: { url: string }): void;
 }
 
-/** Runs until the signal is aborted. The control plane may come and go meanwhile. */
+/** Runs until the signal is aborted. The platform may stop and start in the meantime. */
 export async function runProxyProcess({ settings, signal, onReady }: ProxyProcessOptions): Promise<void> {
   const log = openLog(settings.logLevel, settings.logFormat);
   for (const note of unknownSettings(process.env)) log.warn({}, note);
@@ -29,7 +29,7 @@ export async function runProxyProcess({ settings, signal, onReady }: ProxyProces
       connectOverSocket(coordinatorSocketPath(settings.dataDir), {
         ...options,
         onConnection: (connected) =>
-          log.info({ connected }, connected ? "connected to the control plane" : "the control plane is away"),
+          log.info({ connected }, connected ? "connected to the platform" : "the platform is away"),
       }),
   });
   const metrics = settings.proxyMetricsListen && serveMetrics(registry, settings.proxyMetricsListen);

@@ -1,4 +1,4 @@
-/** A proxy that serves: its ports, the broker behind them, its log and its metrics. */
+/** Starts a proxy, in the platform's process or its own: its ports, the broker behind them, its log and its metrics. */
 import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
 import { findMachineMs } from "../domain/patience.ts";
@@ -27,24 +27,24 @@ export interface StartProxyOptions {
   >;
   registry: Registry;
   log: { warn(fields: object, message: string): void };
-  /** Makes the broker, connected to the control plane one way or the other. */
+  /** Creates the broker, connected to the coordinator in one way or the other. */
   connect(options: Omit<LeaseBrokerOptions, "link">): { broker: LeaseBroker; close(): void };
-  /** Several processes may share the ports. */
+  /** Whether several processes may share the ports. */
   reusePort?: boolean;
 }
 
 export interface RunningProxy {
-  /** e.g. `http://127.0.0.1:8080` */
+  /** For example `http://127.0.0.1:8080`. */
   url: string;
-  /** The ports that it listens on. */
+  /** The ports that the proxy listens on. */
   fronts: readonly Front[];
   close(): Promise<void>;
 }
 
-/** Open requests have so long to end when the proxy does: what watches it usually waits 10 s or more. */
+/** How long open requests may take to end when the proxy closes: service managers usually wait at least 10 s. */
 const CLOSE_GRACE_MS = 8_000;
 
-/** Serves until closed. Rejects with `unavailable` when a port cannot be had. */
+/** Serves until closed. Rejects with `unavailable` if a port cannot be opened. */
 export async function startProxy(options: StartProxyOptions): Promise<RunningProxy> {
   const { settings, registry, log, reusePort = false } = options;
   const patience = { holdTimeoutMs: settings.proxyHoldTimeoutMs, connectTimeoutMs: settings.proxyConnectTimeoutMs };
@@ -67,7 +67,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     metrics.onAccess(entry);
     accessLog.write(entry);
   };
-  const onFault = (error: unknown) => log.warn({ err: error }, "the proxy met a fault");
+  const onFault = (error: unknown) => log.warn({ err: error }, "a fault in the proxy");
   const start = async (listen: Listen, tls?: TlsOptions): Promise<AddressInfo> => {
     const trustedProxies = settings.proxyTrusted;
     const server = createProxyServer({

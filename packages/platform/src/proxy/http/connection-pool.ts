@@ -1,22 +1,22 @@
-/** The connections to all machines: busy ones, and idle ones that wait for the next request. */
+/** The connections to all machines: busy ones, and idle ones that are kept for the next request. */
 import type { Socket } from "node:net";
 import type { Lease } from "../contract.ts";
 import type { Limits } from "./limits.ts";
 import { proxyRefusal } from "./refusals.ts";
 import { UpstreamConnection } from "./upstream.ts";
 
-/** The machine sleeps or has ended while a connection to it was being made: whoever knows the machines is asked again. */
+/** The machine went to sleep or ended while a connection to it was being made: the request needs a new lease. */
 export class MachineLeft extends Error {
   override name = "MachineLeft";
 }
 
 interface MachineConnections {
   readonly all: Set<UpstreamConnection>;
-  /** The one used last stands last and is taken first, so that the others grow old. */
+  /** The connection that was used last is at the end and is taken first, so that the others grow old. */
   readonly idle: UpstreamConnection[];
-  /** Connections that are being made. */
+  /** How many connections are being made. */
   coming: number;
-  /** Aborted, and made anew, when the machine is forgotten: what was begun before is not kept. */
+  /** Aborted, and replaced, when the machine is forgotten: connections that were begun before are not kept. */
   leaving: AbortController;
 }
 
@@ -28,7 +28,7 @@ export class ConnectionPool {
     this.#limits = limits;
   }
 
-  /** An idle connection to the lease's port. */
+  /** Returns an idle connection to the lease's port, if there is one. */
   take({ machineId, address, port }: Lease): UpstreamConnection | undefined {
     const idle = this.#machines.get(machineId)?.idle;
     if (idle === undefined) return undefined;
@@ -43,8 +43,8 @@ export class ConnectionPool {
   }
 
   /**
-   * Makes a new connection with `open`. Refuses with 503 when the machine has too many; rejects with
-   * {@link MachineLeft} when the machine is forgotten meanwhile, of which the signal tells `open`.
+   * Makes a new connection with `open`. Refuses with 503 if the machine has too many. If the machine is forgotten in the
+   * meantime, `open`'s signal aborts with {@link MachineLeft}.
    */
   async add(lease: Lease, open: (left: AbortSignal) => Promise<Socket>): Promise<UpstreamConnection> {
     const { machineId } = lease;
@@ -65,7 +65,7 @@ export class ConnectionPool {
     }
   }
 
-  /** Takes a connection back whose response has ended; keeps it if it can be used again. */
+  /** Takes a connection back after its response. Keeps it if it can be used again. */
   give({ machineId }: Lease, connection: UpstreamConnection): void {
     const machine = this.#machines.get(machineId);
     if (machine === undefined || !connection.reusable || machine.idle.length >= this.#limits.machineIdleConnections)
@@ -76,7 +76,7 @@ export class ConnectionPool {
     machine.idle.push(connection);
   }
 
-  /** Closes the machine's idle connections, and busy ones as soon as their response has ended. */
+  /** Closes the machine's idle connections now, and busy ones when their response has ended. */
   forget(machineId: string): void {
     const machine = this.#machines.get(machineId);
     if (machine === undefined) return;
@@ -86,7 +86,7 @@ export class ConnectionPool {
     for (const connection of machine.idle.splice(0)) connection.destroy();
   }
 
-  /** Closes what was idle for too long. */
+  /** Closes connections that were idle for too long. */
   sweep(now: number): void {
     const eldest = now - this.#limits.machineIdleMs;
     for (const { idle } of this.#machines.values()) {
@@ -96,7 +96,7 @@ export class ConnectionPool {
     }
   }
 
-  /** Closes all idle connections; busy ones belong to their exchanges. */
+  /** Closes all idle connections. Busy ones belong to their exchanges. */
   close(): void {
     for (const machineId of this.#machines.keys()) this.forget(machineId);
   }
@@ -127,7 +127,7 @@ export class ConnectionPool {
     this.#tidy(machineId, machine);
   }
 
-  /** Machines come and go; those without connections leave nothing behind. */
+  /** Forgets a machine without connections. Machines come and go, and must leave nothing behind. */
   #tidy(machineId: string, machine: MachineConnections): void {
     if (machine.all.size === 0 && machine.coming === 0) this.#machines.delete(machineId);
   }

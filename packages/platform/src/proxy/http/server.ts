@@ -1,4 +1,4 @@
-/** The proxy's server: its ports, its clock, and its end. */
+/** The proxy's HTTP server: opens its port, looks at time limits, and closes. Requests take the way in request-path.ts. */
 import { once } from "node:events";
 import { createServer, type AddressInfo, type ListenOptions, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
@@ -9,54 +9,54 @@ import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
 
 export interface ProxyOptions {
   leases: LeaseProvider;
-  /** One call for each request, when it has ended. */
+  /** Called once for each request, when it has ended. */
   onAccess?: (entry: AccessEntry) => void;
-  /** Faults that no client is told about: a LeaseProvider that throws, a certificate that cannot be read. */
+  /** Called for faults that no client is told about: a lease provider that throws, a certificate that cannot be read. */
   onFault?: (error: unknown) => void;
-  /** Addresses and networks of proxies in front of this one, whose word about the client is believed. None by default. */
+  /** Addresses and networks of proxies in front of this one, which are believed about the client. None by default. */
   trustedProxies?: readonly string[];
   limits?: Partial<Limits>;
-  /** Serves TLS, with HTTP/2 for those who ask for it, instead of plain HTTP. */
+  /** Serves TLS, with HTTP/2 for clients that choose it, instead of plain HTTP. */
   tls?: TlsOptions;
 }
 
 export interface TlsOptions {
   /** See {@link Certificates}. */
   folder: string;
-  /** How often the folder is looked at, in milliseconds; 2000 by default. */
+  /** How often to look for changes in the directory, in milliseconds; 2000 by default. */
   refreshMs?: number;
 }
 
-/** `reusePort` lets several processes share the port; the kernel spreads the connections. */
+/** With `reusePort`, several processes can share the port, and the kernel spreads the connections. */
 export type ProxyListen = Pick<ListenOptions, "host" | "port" | "reusePort" | "backlog">;
 
 export interface ProxyServer {
-  /** Accepts connections from now on. Resolves with the address, which tells the port that 0 stood for. */
+  /** Starts to accept connections. Resolves with the address, which has the real port if 0 was given. */
   listen(listen: ProxyListen): Promise<AddressInfo>;
-  /** Accepts no more, lets open requests finish for `graceMs` milliseconds, then cuts them. */
+  /** Stops accepting, gives open requests `graceMs` milliseconds to finish, and then cuts them off. */
   close(graceMs: number): Promise<void>;
-  /** Whether it can answer for a host name: over TLS it needs a certificate for it. */
+  /** Returns whether the proxy can answer for a hostname: over TLS it needs a certificate. */
   covers(hostname: string): boolean;
-  /** Closes what is kept open to the machine. To be called before it is suspended or stopped. */
+  /** Closes the connections to a machine. Call it before the machine is suspended or stopped. */
   forget(machineId: string): void;
-  /** Client connections, upgraded ones and those in a handshake included. */
+  /** Returns the number of client connections, including upgraded ones and those in a handshake. */
   openConnections(): number;
   stats(): ProxyStats;
 }
 
 export interface ProxyStats {
-  /** Requests under way, upgraded connections included. */
+  /** Requests in progress, including upgraded connections. */
   requests: number;
   clientConnections: number;
   machineConnections: number;
-  /** Those of them that wait for a request. */
+  /** Machine connections that are kept for the next request. */
   idleMachineConnections: number;
 }
 
 const REFRESH_MS = 2000;
 
 /**
- * A reverse proxy whose lease provider decides where requests go.
+ * Creates a reverse proxy whose lease provider decides where requests are sent.
  *
  * @example
  * const proxy = createProxyServer({ leases });
@@ -89,7 +89,7 @@ class HttpProxy implements ProxyServer {
   }
 
   async listen(listen: ProxyListen): Promise<AddressInfo> {
-    if (this.#server !== undefined) throw new Error("A proxy listens once.");
+    if (this.#server !== undefined) throw new Error("A proxy can listen only once.");
     const server = this.#tls === undefined ? this.#plainServer() : await this.#tlsServer(this.#tls);
     this.#server = server;
     server.on("connection", (socket: Socket) => {
@@ -98,7 +98,7 @@ class HttpProxy implements ProxyServer {
     });
     server.listen(listen);
     await once(server, "listening");
-    // Running out of file descriptors, for one, passes; it must not end the process.
+    // Running out of file descriptors, for example, is temporary, and must not end the process.
     server.on("error", (error) => this.#path.onFault(error));
     this.#every(this.#path.limits.sweepMs, () => this.#sweep(performance.now()));
     return server.address() as AddressInfo;
@@ -149,7 +149,7 @@ class HttpProxy implements ProxyServer {
     this.#certificates = certificates;
     const server = createTlsServer({
       ALPNProtocols: ["h2", "http/1.1"],
-      // Not half-open, as plain connections are: a client that left in its handshake would never be noticed.
+      // Unlike plain connections, not half-open: a client that left during its handshake would never be noticed.
       allowHalfOpen: false,
       noDelay: true,
       handshakeTimeout: this.#path.limits.handshakeMs,
@@ -157,7 +157,7 @@ class HttpProxy implements ProxyServer {
       ...certificates.fallback,
       SNICallback: (name, done) => {
         const context = certificates.find(name);
-        if (context === undefined) done(new Error("There is no certificate for this name."));
+        if (context === undefined) done(new Error("No certificate for this name."));
         else done(null, context);
       },
     });
