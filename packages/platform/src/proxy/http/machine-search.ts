@@ -71,8 +71,8 @@ export class MachineSearch {
   }
 
   /**
-   * Gives a machine back that failed. Returns false if the request has used all its tries; whoever refuses the request
-   * then releases the lease.
+   * Gives a machine back that failed. Returns false if the request has used all its tries; refusing the request then
+   * releases the lease.
    */
   tryAnother(failure: ProxyRefusal): boolean {
     this.#failure = failure;
