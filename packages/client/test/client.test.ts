@@ -60,9 +60,10 @@ test("every route has a method", async () => {
   await client.waitMachine("shop", id);
   await client.stopMachine("shop", id);
   await client.waitMachine("shop", id, { states: ["stopped"] });
-  expect(await client.updateMachine("shop", id, { image: "y" })).toMatchObject({ config: { image: "y" } });
+  expect(await client.updateMachine("shop", id, { image: "y" })).toMatchObject({ id, state: "updating" });
   await client.waitMachine("shop", id, { states: ["settled"] });
-  expect(await client.updateMachine("shop", id)).toMatchObject({ config: { image: "y" } });
+  expect(await client.updateMachine("shop", id)).toMatchObject({ id, config: { image: "y" } });
+  await client.waitMachine("shop", id, { states: ["settled"] });
   expect(await client.getMachine("shop", id)).toMatchObject({ id });
   expect(await client.machineEvents("shop", id, { limit: 3 })).toHaveLength(3);
   expect(await client.setSecrets("shop", { A: "1" }, { dryRun: true })).toMatchObject({ discarded: [] });
@@ -110,26 +111,31 @@ async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 test("logs come line by line, whole, and follow", async () => {
-  server.machines.createApp("shop");
-  const [one, two] = await Promise.all(
-    ["one", "two"].map((name) => client.createMachine("shop", { name, config: { image: "x" }, skip_launch: true })),
-  );
-  const ids = [one?.id ?? "", two?.id ?? ""] as const;
-  for (let count = 0; count < 300; count += 1)
-    server.machines.print(ids[count % 2] ?? "", `${count} ${"ä€😀".repeat(100)}`);
-  const all = await collect(client.logs("shop", { limit: 1000 }));
-  expect(all.map(({ text }) => text)).toEqual(all.map((_, index) => `${index} ${"ä€😀".repeat(100)}`));
-  expect(all).toHaveLength(300);
+  await client.createApp("shop");
+  const made = ["one", "two"].map((name) => client.createMachine("shop", { name, config: { image: "x" } }));
+  const ids = (await Promise.all(made)).map(({ id }) => id) as [string, string];
+  for (const id of ids) await client.waitMachine("shop", id);
+  const line = (count: number) => `${count} ${"ä€😀".repeat(100)}`;
+  for (let count = 0; count < 300; count += 1) server.world.host.guest(ids[count % 2] ?? "")?.print(line(count));
+  for (const id of ids) await server.print(id, "that was all");
+  const all = await collect(client.logs("shop", { limit: 1000, streams: ["stdout"] }));
+  expect(all).toHaveLength(302);
+  for (const [first, id] of ids.entries())
+    expect(all.filter(({ machine }) => machine === id).map(({ text }) => text)).toEqual([
+      ...Array.from({ length: 150 }, (_, index) => line(2 * index + first)),
+      "that was all",
+    ]);
+  const times = all.map(({ at }) => at);
+  expect(times).toEqual(times.toSorted());
   expect(await collect(client.logs("shop", { machine: ids[0] }))).toHaveLength(100);
   expect(await collect(client.logs("shop", { machine: ids, since: "1h", streams: ["stderr"] }))).toEqual([]);
   await expect(client.logs("shop", { machine: "nope" }).next()).rejects.toMatchObject({ code: "not_found" });
 
   const leave = new AbortController();
-  const lines = client.logs("shop", { machine: ids[1], follow: true, limit: 0, signal: leave.signal });
-  const next = lines.next();
-  await expect.poll(() => server.machines.followers.size).toBe(1);
-  server.machines.print(ids[1], "live");
-  expect((await next).value).toMatchObject({ machine: ids[1], stream: "stdout", text: "live" });
+  const lines = client.logs("shop", { machine: ids[1], follow: true, limit: 1, signal: leave.signal });
+  expect((await lines.next()).value).toMatchObject({ machine: ids[1], text: "that was all" });
+  await server.print(ids[1], "live");
+  expect((await lines.next()).value).toMatchObject({ machine: ids[1], stream: "stdout", text: "live" });
   leave.abort(new Error("enough"));
   await expect(lines.next()).rejects.toThrow("enough");
 });
@@ -141,9 +147,12 @@ describe("a failure", () => {
       name: "ApiError",
       code: "not_found",
       status: 404,
-      message: "There is no app shop.",
+      message: "There is no app shop. Create it with `hibernaut apps create shop`.",
     });
-    await expect(failure).rejects.toMatchObject({ requestId: expect.stringMatching(/./), details: {} });
+    await expect(failure).rejects.toMatchObject({
+      requestId: expect.stringMatching(/./),
+      details: { app_name: "shop" },
+    });
   });
 
   test("to connect says how to start the platform", async () => {
@@ -183,7 +192,8 @@ describe("a failure", () => {
   test("by abort is the signal's reason, also while waiting", async () => {
     await expect(client.listApps({ signal: AbortSignal.abort(new Error("enough")) })).rejects.toThrow("enough");
     await client.createApp("shop");
-    const { id } = await client.createMachine("shop", { config: { image: "slow" } });
+    server.world.holdBoots();
+    const { id } = await client.createMachine("shop", { config: { image: "x" } });
     await expect(client.waitMachine("shop", id, { signal: AbortSignal.timeout(50) })).rejects.toThrow(/timeout/);
   });
 });

@@ -183,9 +183,10 @@ test("no junk makes a 5xx, and every reply is what the document says", { timeout
 
 /** Junk deletes the app now and then; the next one should meet a machine again. */
 async function reviveApp(): Promise<void> {
-  if (!server.machines.apps.has("shop")) server.machines.createApp("shop");
-  const known = server.machines.machines.get(ids[0] ?? "");
+  const { platform, world } = server;
+  if (world.store.apps.get("shop") === undefined) platform.apps.create("shop");
+  const known = world.store.machines.get(ids[0] ?? "");
   if (known?.app === "shop" && known.state !== "destroyed" && known.state !== "destroying") return;
-  const { record } = await server.machines.create("shop", { config: { image: "x" } });
+  const { record } = await platform.machines.create("shop", { config: { image: "x" } });
   ids[0] = record.id;
 }

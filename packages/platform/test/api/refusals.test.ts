@@ -62,7 +62,7 @@ describe("a bad request", () => {
     const reply = await call("POST", MACHINES, body);
     expect(reply.status).toBe(status);
     expect(reply.body.error).toBe(status === 413 ? "payload_too_large" : "invalid_argument");
-    expect(server.machines.machines.size).toBe(0);
+    expect(server.world.store.machines.list()).toEqual([]);
   });
 
   test("another content type is 415", async () => {
@@ -112,7 +112,7 @@ describe("a bad request", () => {
 
 describe("a fault", () => {
   test("of ours is 500, logged with its stack and not shown", async () => {
-    server.machines.listApps = () => {
+    server.platform.apps.list = () => {
       throw new Error("secret detail");
     };
     const { status, body } = await call("GET", "/v1/apps");
@@ -128,7 +128,7 @@ describe("a fault", () => {
     ["resource_exhausted", 429, { retry_after_s: 2.5 }, "3"],
     ["unavailable", 503, {}, "1"],
   ] as const)("%s says when to come back", async (code, status, details, after) => {
-    server.machines.listApps = () => {
+    server.platform.apps.list = () => {
       throw new HibernautError(code, "Later.", details);
     };
     const reply = await call("GET", "/v1/apps");

@@ -49,6 +49,7 @@ test("replies tell which machines are concerned, and a dry run changes nothing",
   expect((await call("GET", SECRETS)).body.secrets).toEqual([]);
   expect((await call("GET", `/v1/apps/shop/machines/${id}`)).body.snapshot).not.toBeNull();
   expect((await call("POST", SECRETS, { secrets: { A: "1" } })).body).toEqual(effect);
+  expect((await call("GET", `/v1/apps/shop/machines/${id}/wait?state=suspended`)).status).toBe(200);
   expect((await call("GET", `/v1/apps/shop/machines/${id}`)).body.snapshot).toBeNull();
   expect((await call("DELETE", `${SECRETS}/A?dry_run=true`)).body).toEqual({ discarded: [], pending: [] });
   expect((await call("GET", SECRETS)).body.secrets).toHaveLength(1);

@@ -24,7 +24,7 @@ import { Volumes } from "../../src/volumes/index.ts";
 /** Memory of test machines: small, so that thousands of memory files fit anywhere. */
 export const SMALL: MachineConfig = { image: "app:1", guest: { memory_mb: 128 }, services: [{ internal_port: 8080 }] };
 
-/** Every reference that does not begin with `missing` exists. */
+/** Images of which every one exists, whatever its reference. */
 class AnyImages implements ImageStore {
   async ensure(ref: string): Promise<Image> {
     const digest = `sha256:${createHash("sha256").update(ref).digest("hex")}`;
@@ -72,6 +72,10 @@ export interface World {
   bundleVersion: string;
   store: Store;
   logged: { message: string; fields: Record<string, unknown> }[];
+  /** Holds every boot from now on, until the returned function is called or the boots are released. */
+  holdBoots(): () => void;
+  /** Lets all boots continue. Call it before the platform is closed, which waits for boots in progress. */
+  releaseBoots(): void;
   dispose(): Promise<void>;
 }
 
@@ -82,11 +86,39 @@ export async function newWorld(): Promise<World> {
   );
   await Promise.all([mkdir(join(folder, "machines")), mkdir(join(folder, "run"))]);
   const store = openStore(join(folder, "hibernaut.db"));
-  const dispose = async () => {
-    store.close();
-    await rm(folder, { recursive: true, force: true });
+  const host = new FakeHost();
+  const held = new Set<() => void>();
+  return {
+    folder,
+    host,
+    identity: {},
+    bundleVersion: "bundle-1",
+    store,
+    logged: [],
+    holdBoots() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      host.hold.boot = promise;
+      const release = () => {
+        if (host.hold.boot === promise) delete host.hold.boot;
+        held.delete(release);
+        resolve();
+      };
+      held.add(release);
+      return release;
+    },
+    releaseBoots() {
+      for (const release of held) release();
+    },
+    async dispose() {
+      store.close();
+      await rm(folder, { recursive: true, force: true });
+    },
   };
-  return { folder, host: new FakeHost(), identity: {}, bundleVersion: "bundle-1", store, logged: [], dispose };
+}
+
+/** A platform in a world. */
+export interface FakePlatform extends Resources {
+  readonly volumes: Volumes;
 }
 
 export interface PlatformParts {
@@ -97,7 +129,7 @@ export interface PlatformParts {
 }
 
 /** Starts a platform in the world, as after a restart, and lets it recover. */
-export async function startPlatform(world: World, parts: PlatformParts = {}): Promise<Resources> {
+export async function startPlatform(world: World, parts: PlatformParts = {}): Promise<FakePlatform> {
   const files = new FastFiles(world.folder, 64);
   const note = (fields: Record<string, unknown>, message: string) => void world.logged.push({ fields, message });
   const bundle = { version: world.bundleVersion, kernel: "", initrd: "" };
@@ -136,7 +168,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
   const resources: Resources = openMachines(parts.wrap?.(deps) ?? deps);
   await volumes.recover();
   await resources.recover();
-  return resources;
+  return { ...resources, volumes };
 }
 
 /** An app with one running machine. */
