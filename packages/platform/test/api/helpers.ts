@@ -4,18 +4,20 @@ import { vi } from "vitest";
 import { buildApi } from "../../src/api/app.ts";
 import type { Api, ApiDeps } from "../../src/api/deps.ts";
 import { createToken } from "../../src/api/tokens.ts";
+import { Library } from "../../src/images/library.ts";
+import { imagesInUse } from "../../src/machines/in-use.ts";
 import type { LogBlocks } from "../../src/machines/logs/follow.ts";
 import type { Resources } from "../../src/machines/open.ts";
 import type { TokenStore } from "../../src/store/contract.ts";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
-import { FakeImages, FakeRegistries } from "./fake-images.ts";
+import { FakeRegistries } from "../helpers/fake-images.ts";
 
 export interface TestApi {
   api: Api;
   url: string;
   token: string;
   tokens: TokenStore;
-  /** The real platform behind the API. Only its hypervisor, its images and its registries are fakes. */
+  /** The real platform behind the API. Only the hypervisor, the image store and the registries are fakes. */
   platform: FakePlatform;
   /** The fake host: make boots fail with `host.faults.boot`, or take forever with `holdBoots()`. */
   world: World;
@@ -43,10 +45,16 @@ export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi>
     { level: "warn" },
     { write: (line) => void logged.push(JSON.parse(line) as Record<string, unknown>) },
   );
-  const { tokens } = world.store;
+  const { tokens, machines } = world.store;
+  const library = new Library({
+    images: world.images,
+    inUse: () => imagesInUse(machines),
+    keepMs: 0,
+    onFault: (err) => logger.error({ err }, "images could not be collected"),
+  });
   const api = await buildApi({
     ...platform,
-    images: new FakeImages(),
+    images: library,
     registries: new FakeRegistries(),
     tokens,
     platform: {

@@ -1,13 +1,10 @@
 /** Pulls over HTTP, as far as the client's end of the connection matters. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { FakeImages } from "./fake-images.ts";
 import { startApi, type TestApi } from "./helpers.ts";
 
-let images: FakeImages;
 let server: TestApi;
 beforeEach(async () => {
-  images = new FakeImages();
-  server = await startApi({ images });
+  server = await startApi();
 });
 afterEach(() => server.close());
 
@@ -28,10 +25,10 @@ test("a pull goes on after its request was read, to its end", async () => {
 test("a client that goes away before the registry says a word ends its pull, and nothing is wrong", async () => {
   const gone = new AbortController();
   const asking = pull("silent:1", gone.signal);
-  await expect.poll(() => images.waiting).toBe(1);
+  await expect.poll(() => server.world.images.waiting).toBe(1);
   gone.abort();
   await expect(asking).rejects.toThrow();
-  await expect.poll(() => images.waiting).toBe(0);
+  await expect.poll(() => server.world.images.waiting).toBe(0);
   await server.api.close();
   expect(server.logged).toEqual([]);
 });

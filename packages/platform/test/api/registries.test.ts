@@ -1,7 +1,7 @@
 /** Logins at registries over HTTP: how long they are asked for, and by whom they are given up. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startApi, type TestApi } from "./helpers.ts";
-import { FakeRegistries } from "./fake-images.ts";
+import { FakeRegistries } from "../helpers/fake-images.ts";
 
 let registries: FakeRegistries;
 let server: TestApi;

@@ -1,5 +1,4 @@
 /** A platform on a fake host: real store, real snapshot files, no QEMU. */
-import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +6,6 @@ import { join } from "node:path";
 import { RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
 import type { HypervisorIdentity, Hypervisor } from "../../src/hypervisor/contract.ts";
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
-import type { HeldImage, Image, ImageStore } from "../../src/images/contract.ts";
 import type { MachineConfig } from "../../src/domain/config.ts";
 import type { MachineDependencies } from "../../src/machines/dependencies.ts";
 import { MachineFiles } from "../../src/machines/files.ts";
@@ -20,37 +18,10 @@ import type { Store } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/store.ts";
 import { VolumeFiles } from "../../src/volumes/files.ts";
 import { Volumes } from "../../src/volumes/index.ts";
+import { FakeImages } from "./fake-images.ts";
 
 /** Memory of test machines: small, so that thousands of memory files fit anywhere. */
 export const SMALL: MachineConfig = { image: "app:1", guest: { memory_mb: 128 }, services: [{ internal_port: 8080 }] };
-
-/** Images of which every one exists, whatever its reference. */
-class AnyImages implements ImageStore {
-  async ensure(ref: string): Promise<Image> {
-    const digest = `sha256:${createHash("sha256").update(ref).digest("hex")}`;
-    return imageOf(ref, digest);
-  }
-  async hold(ref: string): Promise<HeldImage> {
-    return { ...(await this.ensure(ref)), [Symbol.dispose]: () => {} };
-  }
-  async get(digest: string): Promise<Image | undefined> {
-    return imageOf("any", digest);
-  }
-  async list(): Promise<[]> {
-    return [];
-  }
-  async collect(): Promise<string[]> {
-    return [];
-  }
-  async dropLayers(): Promise<number> {
-    return 0;
-  }
-}
-
-function imageOf(ref: string, digest: string): Image {
-  const config = { entrypoint: ["app"], cmd: [], env: [], user: "", workingDir: "/" };
-  return { ref, digest, rootfs: "/nowhere", config, sizeBytes: 0 };
-}
 
 /** A layer is a small file: the fake mounts nothing. */
 class FastFiles extends MachineFiles {
@@ -67,6 +38,7 @@ export class FastVolumeFiles extends VolumeFiles {
 export interface World {
   folder: string;
   host: FakeHost;
+  images: FakeImages;
   /** What the next platform finds: change it to see snapshots refused. */
   identity: Partial<HypervisorIdentity>;
   bundleVersion: string;
@@ -91,6 +63,7 @@ export async function newWorld(): Promise<World> {
   return {
     folder,
     host,
+    images: new FakeImages(),
     identity: {},
     bundleVersion: "bundle-1",
     store,
@@ -142,7 +115,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
   const deps: MachineDependencies = {
     hypervisor: parts.hypervisor ?? new FakeHypervisor(world.host, world.identity),
     store: world.store,
-    images: new AnyImages(),
+    images: world.images,
     network: new UserNetwork(),
     snapshots: new SnapshotStore((id) => files.paths(id).folder),
     secrets: openSecrets({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),

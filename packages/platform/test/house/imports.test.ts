@@ -85,6 +85,7 @@ const TARGETS: Record<string, string> = {
       "api/app",
       "dns/contract",
       "domain/machine",
+      "domain/naming",
       "guest/frame",
       "hypervisor/qemu/qmp",
       "images/store",
