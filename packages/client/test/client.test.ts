@@ -31,7 +31,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-test("the types are those of the platform's schemas", () => {
+test("the types match the platform's schemas", () => {
   expectTypeOf<MachineWire>().toExtend<Machine>();
   expectTypeOf<Machine>().toExtend<MachineWire>();
   expectTypeOf<MachineEventWire>().toEqualTypeOf<MachineEvent>();
@@ -112,7 +112,7 @@ async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
-test("logs come line by line, whole, and follow", async () => {
+test("logs come line by line, complete, and can be followed", async () => {
   await client.createApp("shop");
   const made = ["one", "two"].map((name) => client.createMachine("shop", { name, config: { image: "x" } }));
   const ids = (await Promise.all(made)).map(({ id }) => id) as [string, string];
@@ -143,7 +143,7 @@ test("logs come line by line, whole, and follow", async () => {
 });
 
 describe("a failure", () => {
-  test("has the platform's code, sentence, details and request id", async () => {
+  test("has the platform's code, message, details and request id", async () => {
     const failure = client.createMachine("shop", { config: { image: "x" } });
     await expect(failure).rejects.toMatchObject({
       name: "ApiError",
@@ -157,7 +157,7 @@ describe("a failure", () => {
     });
   });
 
-  test("to connect says how to start the platform", async () => {
+  test("to connect tells how to start the platform", async () => {
     const nobody = new HibernautClient({ apiUrl: "http://127.0.0.1:1", token: "x" });
     await expect(nobody.listApps()).rejects.toMatchObject({
       code: "unavailable",
@@ -168,7 +168,7 @@ describe("a failure", () => {
     });
   });
 
-  test("of an address that is none says so", async () => {
+  test("because of an invalid address names it", async () => {
     const nowhere = new HibernautClient({ apiUrl: "nonsense", token: "x" });
     await expect(nowhere.listApps()).rejects.toMatchObject({
       code: "invalid_argument",
@@ -176,7 +176,7 @@ describe("a failure", () => {
     });
   });
 
-  test.each([200, 502])("of something else that answers with %s is no crash", async (status) => {
+  test.each([200, 502])("because another server answers with %s is an ApiError", async (status) => {
     const other = createServer((_request, response) => response.writeHead(status).end("<html>"));
     onTestFinished(() => void other.close());
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
@@ -185,13 +185,13 @@ describe("a failure", () => {
     await expect(stranger.listApps()).rejects.toMatchObject({ name: "ApiError", status });
   });
 
-  test("of a platform that stays silent is no reason to start another", async () => {
+  test("because the platform does not answer in time does not suggest starting another one", async () => {
     const silent = () => Promise.reject(new TypeError("fetch failed", { cause: { code: "UND_ERR_HEADERS_TIMEOUT" } }));
     const slow = new HibernautClient({ apiUrl: server.url, token: "x", fetch: silent });
     await expect(slow.listApps()).rejects.toMatchObject({ code: "deadline_exceeded", status: 0 });
   });
 
-  test("by abort is the signal's reason, also while waiting", async () => {
+  test("by an abort has the signal's reason, even while waiting", async () => {
     await expect(client.listApps({ signal: AbortSignal.abort(new Error("enough")) })).rejects.toThrow("enough");
     await client.createApp("shop");
     server.world.holdBoots();
@@ -200,7 +200,7 @@ describe("a failure", () => {
   });
 });
 
-test("names are encoded, never part of another path", async () => {
+test("names are encoded and cannot lead to another path", async () => {
   await expect(client.getApp("../tokens")).rejects.toMatchObject({ code: "not_found" });
   await expect(client.deleteApp("..")).rejects.toMatchObject({ code: "invalid_argument" });
   await expect(client.getApp("a?b#c")).rejects.toMatchObject({ code: "not_found" });

@@ -1,4 +1,4 @@
-/** Looks at machines that run, each check at its own interval. A machine that sleeps is never looked at. */
+/** Runs the checks of running machines, each at its own interval. Never touches a sleeping machine. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { CheckResult } from "../domain/check.ts";
 import type { Machines } from "../machines/resources/machines.ts";
@@ -19,7 +19,7 @@ export class CheckRunner {
   readonly #listeners = new Set<(id: string) => void>();
   #unsubscribe: () => void = () => {};
 
-  /** Begins with the machines that run now. */
+  /** Starts with the machines that are running now. */
   start(machines: Pick<Machines, "all" | "onChange">): void {
     this.#unsubscribe = machines.onChange((record) => this.#changed(record));
     for (const { record } of machines.all()) this.#changed(record);

@@ -1,4 +1,4 @@
-/** Pulls over HTTP, as far as the client's end of the connection matters. */
+/** Pulls over HTTP: what happens when the client stays, and when it disconnects. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startApi, type TestApi } from "./helpers.ts";
 
@@ -17,12 +17,12 @@ function pull(ref: string, signal?: AbortSignal): Promise<Response> {
   });
 }
 
-test("a pull goes on after its request was read, to its end", async () => {
+test("a pull continues to its end after its request was read", async () => {
   const lines = (await (await pull("app:1")).text()).trim().split("\n");
   expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ done: true, ref: "app:1" });
 });
 
-test("a client that goes away before the registry says a word ends its pull, and nothing is wrong", async () => {
+test("a client that disconnects before the registry answers cancels its pull, and nothing is logged", async () => {
   const gone = new AbortController();
   const asking = pull("silent:1", gone.signal);
   await expect.poll(() => server.world.images.waiting).toBe(1);

@@ -69,10 +69,10 @@ test.each([
   ["limit=many", "`limit` must be an integer"],
   ["since=yesterday", "`since` must be a time such as"],
   ["since=2026-13-01T00:00:00Z", "`since` must be a time such as"],
-  ["stream=stdot", "`stream` knows no `stdot`. Did you mean `stdout`?"],
+  ["stream=stdot", "`stdot` is not a valid `stream`. Did you mean `stdout`?"],
   ["follow=yes", "`follow` must be one of `1`, `true`, `0`, `false`"],
   ["folow=1", "did you mean `follow`?"],
-])("%s is refused by name", async (query, message) => {
+])("%s is refused with the name of the parameter", async (query, message) => {
   for (const path of [`${APP}/logs`, `${APP}/machines/${ids[0]}/logs`]) {
     const reply = await call("GET", `${path}?${query}`);
     expect(reply).toMatchObject({ status: 400, body: { error: "invalid_argument" } });
@@ -80,12 +80,12 @@ test.each([
   }
 });
 
-test("what does not exist is 404, whether followed or not", async () => {
+test("an app or machine that does not exist is 404, followed or not", async () => {
   for (const path of ["/v1/apps/nope/logs", `${APP}/machines/nope/logs?follow=1`, `${APP}/logs?machine=nope&follow=1`])
     expect(await call("GET", path)).toMatchObject({ status: 404, body: { error: "not_found" } });
 });
 
-describe("followed", () => {
+describe("following", () => {
   /** The lines of a reply as they come. */
   async function* follow(path: string, signal?: AbortSignal): AsyncGenerator<string> {
     const headers = { authorization: `Bearer ${server.token}` };
@@ -110,7 +110,7 @@ describe("followed", () => {
     expect((await lines.next()).done).toBe(true);
   });
 
-  test("a client that leaves is forgotten", async () => {
+  test("a client that disconnects ends its reader", async () => {
     const leave = new AbortController();
     const lines = follow(`${APP}/logs?follow=true&limit=1`, leave.signal);
     await lines.next();
@@ -120,7 +120,7 @@ describe("followed", () => {
     await expect.poll(() => server.open.logs).toBe(0);
   });
 
-  test("the end of the platform ends the reply, whole", async () => {
+  test("a shutdown of the platform ends the reply after its last line", async () => {
     await server.print(ids[0] ?? "", "last");
     const lines = follow(`${APP}/logs?follow=1&limit=1`);
     expect((await lines.next()).value).toBe("last");
@@ -138,7 +138,7 @@ describe("sending lines", () => {
     }
   }
 
-  test("nothing is read ahead of a slow reader", async () => {
+  test("reads up to a buffer ahead of a slow client", async () => {
     const out = new PassThrough();
     const taken: number[] = [];
     const sending = sendLines(blocks(100, taken), out, { signal: new AbortController().signal });
@@ -150,7 +150,7 @@ describe("sending lines", () => {
     expect(text.split("\n").filter((line) => line !== "")).toHaveLength(100);
   });
 
-  test("a reader that stands still is cut off", async () => {
+  test("disconnects a client that stops reading", async () => {
     const out = new PassThrough();
     const cut = new Promise((resolve) => out.once("error", resolve));
     await sendLines(blocks(100), out, { signal: new AbortController().signal, stallMs: 20 });
@@ -158,7 +158,7 @@ describe("sending lines", () => {
     await cut;
   });
 
-  test("a quiet log says an empty line now and then", async () => {
+  test("sends an empty line from time to time while the log is quiet", async () => {
     const out = new PassThrough();
     const ending = Promise.withResolvers<void>();
     async function* quiet(): AsyncGenerator<unknown[], void> {
@@ -188,7 +188,10 @@ describe("since", () => {
     expect(sinceMs(text, now)).toBe(at);
   });
 
-  test.each(["", " 10m", "10", "m", "-5m", "10 m", "1w", "2026-01-01", "now", "9".repeat(400)])("not %j", (text) => {
-    expect(() => sinceMs(text, now)).toThrow(HibernautError);
-  });
+  test.each(["", " 10m", "10", "m", "-5m", "10 m", "1w", "2026-01-01", "now", "9".repeat(400)])(
+    "refuses %j",
+    (text) => {
+      expect(() => sinceMs(text, now)).toThrow(HibernautError);
+    },
+  );
 });

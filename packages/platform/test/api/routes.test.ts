@@ -35,7 +35,7 @@ describe("apps", () => {
     expect(await call("GET", "/v1/apps/shop")).toMatchObject({ status: 404, body: { error: "not_found" } });
   });
 
-  test("a taken name is 409, a missing or contradicting one 400", async () => {
+  test("a name that is taken is 409; a missing or contradictory one is 400", async () => {
     await call("POST", "/v1/apps", { app_name: "shop" });
     expect(await call("POST", "/v1/apps", { app_name: "shop" })).toMatchObject({
       status: 409,
@@ -45,7 +45,7 @@ describe("apps", () => {
     expect(await call("POST", "/v1/apps", { app_name: "a", name: "b" })).toMatchObject({ status: 400 });
   });
 
-  test("one with machines needs force", async () => {
+  test("deleting an app with machines needs force", async () => {
     await createMachine();
     expect(await call("DELETE", "/v1/apps/shop")).toMatchObject({
       status: 412,
@@ -86,13 +86,13 @@ describe("machines", () => {
     expect((await call("GET", `${at}/events?limit=2`)).body).toHaveLength(2);
   });
 
-  test("rest in created with skip_launch", async () => {
+  test("stay in `created` with skip_launch", async () => {
     const id = await createMachine({ skip_launch: true, region: "local" });
     expect(await call("GET", `${MACHINES}/${id}`)).toMatchObject({ body: { state: "created", last_boot: null } });
     expect((await call("GET", MACHINES)).body).toMatchObject([{ id }]);
   });
 
-  test("an update takes a full configuration; without one it moves to the current guest bundle", async () => {
+  test("an update replaces the configuration; without one, only the guest bundle and the version change", async () => {
     const id = await createMachine({ skip_launch: true });
     const before = (await call("GET", `${MACHINES}/${id}`)).body;
     const config = { image: "oci:/srv/app", env: { A: "1" } };
@@ -109,14 +109,14 @@ describe("machines", () => {
     expect(await call("POST", `${MACHINES}/${id}`)).toMatchObject({ status: 400 });
   });
 
-  test("a running one is destroyed with force only", async () => {
+  test("destroying a running machine needs force", async () => {
     const id = await createMachine();
     await call("GET", `${MACHINES}/${id}/wait`);
     expect(await call("DELETE", `${MACHINES}/${id}`)).toMatchObject({ status: 412 });
     expect(await call("DELETE", `${MACHINES}/${id}?force=true`)).toMatchObject({ status: 200 });
   });
 
-  test("one that cannot suspend says why, before and when it is asked to", async () => {
+  test("a machine that cannot be suspended shows why, and the suspend is refused", async () => {
     const id = await createMachine({ config: { image: "x", guest: { memory_mb: 4096 } } });
     await call("GET", `${MACHINES}/${id}/wait`);
     expect(await call("GET", `${MACHINES}/${id}`)).toMatchObject({
@@ -125,7 +125,7 @@ describe("machines", () => {
     expect(await call("POST", `${MACHINES}/${id}/suspend`)).toMatchObject({ status: 412 });
   });
 
-  test("one that fails shows the reason", async () => {
+  test("a machine that fails to start shows the reason", async () => {
     server.world.host.faults.boot = new Error("out of memory");
     const id = await createMachine();
     expect(await call("GET", `${MACHINES}/${id}/wait?state=running&state=failed`)).toMatchObject({
@@ -136,11 +136,11 @@ describe("machines", () => {
 });
 
 describe("waiting", () => {
-  test("is refused with the states there are", async () => {
+  test("for an unknown state is refused with a suggestion", async () => {
     const id = await createMachine();
     expect(await call("GET", `${MACHINES}/${id}/wait?state=suspendd`)).toMatchObject({
       status: 400,
-      body: { message: "`state` knows no `suspendd`. Did you mean `suspended`?" },
+      body: { message: "`suspendd` is not a valid `state`. Did you mean `suspended`?" },
     });
     for (const query of [
       "timeout=0",
@@ -155,7 +155,7 @@ describe("waiting", () => {
     }
   });
 
-  test("ends at its deadline, in these words", async () => {
+  test("ends at its deadline with 408", async () => {
     const id = await createMachine();
     await call("GET", `${MACHINES}/${id}/wait`);
     expect(await call("GET", `${MACHINES}/${id}/wait?state=suspended&timeout=1`)).toMatchObject({
@@ -167,7 +167,7 @@ describe("waiting", () => {
     });
   });
 
-  test("ends when the client goes away", async () => {
+  test("ends when the client disconnects", async () => {
     server.world.holdBoots();
     const id = await createMachine();
     const gone = new AbortController();
@@ -179,7 +179,7 @@ describe("waiting", () => {
     expect(server.logged).toEqual([]);
   });
 
-  test("is answered when the platform ends", async () => {
+  test("is answered when the platform shuts down", async () => {
     server.world.holdBoots();
     const id = await createMachine();
     const waiting = call("GET", `${MACHINES}/${id}/wait?timeout=300`);
@@ -207,7 +207,7 @@ describe("tokens", () => {
 });
 
 describe("the platform", () => {
-  test("says what it is, without a token", async () => {
+  test("shows what it is, without a token", async () => {
     const headers = { authorization: "" };
     expect(await call("GET", "/v1/health", undefined, { headers })).toMatchObject({
       status: 200,
@@ -218,7 +218,7 @@ describe("the platform", () => {
     });
   });
 
-  test("says when its database does not work, and asks it once a second at most", async () => {
+  test("reports a broken database, and checks it at most once a second", async () => {
     let asked = 0;
     const ill = await startApi({
       check() {
@@ -240,7 +240,7 @@ describe("the platform", () => {
     }
   });
 
-  test("counts machines and requests, by route and not by address", async () => {
+  test("counts machines, and requests by route rather than by path", async () => {
     const id = await createMachine();
     await call("GET", `${MACHINES}/${id}/wait`);
     await call("GET", "/nowhere");
