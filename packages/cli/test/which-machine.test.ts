@@ -1,13 +1,13 @@
 /** Machines and volumes by what people call them: real machines behind the API, on a fake host. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { startWorldCli, type WorldCli } from "./helpers.ts";
+import { startCli, type TestCli } from "./helpers.ts";
 
 // Each test starts several processes, and the host may be busy.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-let cli: WorldCli;
+let cli: TestCli;
 beforeEach(async () => {
-  cli = await startWorldCli();
+  cli = await startCli();
 });
 afterEach(() => cli.close());
 

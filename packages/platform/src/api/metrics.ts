@@ -4,7 +4,7 @@ import { Gauge, Histogram, Registry } from "prom-client";
 import type { Machines } from "../machines/resources/machines.ts";
 import { STATES } from "../domain/machine.ts";
 
-/** From a cached read to a wait of five minutes. */
+/** Buckets from a cached read to a wait of five minutes, the longest request. */
 const SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30, 300];
 
 /** The registry, and the hook that counts a finished request. */
@@ -35,7 +35,7 @@ export function apiMetrics(machines: Pick<Machines, "all">, registry = new Regis
   return {
     registry,
     observe(request, reply) {
-      // The pattern, not the address: an address per machine would make a series each.
+      // The pattern, not the path: one path per machine would mean one series per machine.
       const route = request.routeOptions.url ?? "unknown";
       const method = request.routeOptions.url === undefined ? "any" : request.method;
       requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000);

@@ -10,13 +10,13 @@
 
 /**
  * How long a running machine's port may take to answer. An app that was running before a sleep answers in
- * milliseconds; one that just started may still be loading. The default of HIBERNAUT_PROXY_CONNECT_TIMEOUT_MS.
+ * milliseconds; one that just started may still be loading. The default of HIBERNAUT_PROXY_CONNECT_TIMEOUT.
  */
 export const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
  * How long a request is held in its app's queue. A cold start under emulation on a busy host ends within this time.
- * The default of HIBERNAUT_PROXY_HOLD_TIMEOUT_MS.
+ * The default of HIBERNAUT_PROXY_HOLD_TIMEOUT.
  */
 export const HOLD_TIMEOUT_MS = 60_000;
 

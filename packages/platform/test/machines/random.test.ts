@@ -2,9 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { listedMoves } from "../../src/machines/lifecycle.ts";
-import type { Resources } from "../../src/machines/open.ts";
 import { isResting } from "../../src/domain/machine.ts";
-import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
+import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
 const SEQUENCES = 2000;
 /** What can happen, by weight: machines must get somewhere before they are destroyed. */
@@ -53,7 +52,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 const moves = listedMoves();
 const seen = new Set<string>();
 
-async function act(event: RandomEvent, id: string, platform: Resources, world: World): Promise<Resources> {
+async function act(event: RandomEvent, id: string, platform: FakePlatform, world: World): Promise<FakePlatform> {
   const process = world.host.of(id)[0];
   switch (event) {
     case "exit":

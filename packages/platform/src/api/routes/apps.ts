@@ -61,7 +61,7 @@ export function appRoutes(app: Api, { apps, machines, proxy }: Pick<ApiDeps, "ap
     {
       schema: {
         tags,
-        summary: "Delete an app; with `force` its machines and volumes too",
+        summary: "Delete an app; with `force`, also its machines and volumes",
         params: AppParams,
         querystring: ForceQuery,
         response: replies(200, Ok),

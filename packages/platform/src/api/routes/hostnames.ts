@@ -1,4 +1,4 @@
-/** `/v1/apps/{app_name}/hostnames`: names of an app's own, under which the proxy answers for it. */
+/** `/v1/apps/{app_name}/hostnames`: custom names at which the proxy answers for an app. */
 import type { Api, ApiDeps } from "../deps.ts";
 import {
   AppParams,
@@ -11,7 +11,7 @@ import {
   replies,
 } from "../schemas.ts";
 
-/** Registers the routes of host names. */
+/** Registers the routes of hostnames. */
 export function hostnameRoutes(app: Api, { hostnames }: Pick<ApiDeps, "hostnames">): void {
   const path = "/v1/apps/:app_name/hostnames";
   const common = { tags: ["apps"], querystring: NoQuery };
@@ -21,7 +21,7 @@ export function hostnameRoutes(app: Api, { hostnames }: Pick<ApiDeps, "hostnames
     {
       schema: {
         ...common,
-        summary: "List an app's host names",
+        summary: "List an app's hostnames",
         params: AppParams,
         response: replies(200, HostnameList),
       },
@@ -34,7 +34,7 @@ export function hostnameRoutes(app: Api, { hostnames }: Pick<ApiDeps, "hostnames
     {
       schema: {
         ...common,
-        summary: "Let an app answer for a host name",
+        summary: "Add a hostname to an app",
         params: AppParams,
         body: HostnameBody,
         response: replies(201, HostnameReply),
@@ -46,7 +46,14 @@ export function hostnameRoutes(app: Api, { hostnames }: Pick<ApiDeps, "hostnames
 
   app.delete(
     `${path}/:hostname`,
-    { schema: { ...common, summary: "Take a host name back", params: HostnameParams, response: replies(200, Ok) } },
+    {
+      schema: {
+        ...common,
+        summary: "Remove a hostname from an app",
+        params: HostnameParams,
+        response: replies(200, Ok),
+      },
+    },
     async ({ params }) => {
       hostnames.remove(params.app_name, params.hostname);
       return { ok: true as const };

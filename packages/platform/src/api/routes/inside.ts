@@ -1,4 +1,4 @@
-/** What only programs inside a machine may ask for: keep-awake leases, and the events of their own machine. */
+/** Routes for programs inside a machine: keep-awake leases, and the events of their own machine. */
 import { PassThrough } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { HibernautError } from "../../domain/errors.ts";
@@ -6,10 +6,10 @@ import type { Api, ApiDeps } from "../deps.ts";
 import { KeepAliveBody, KeepAliveReply, NoBody, NoQuery, Ok, QuestionParams, replies, streams } from "../schemas.ts";
 import { allowNoBody } from "./actions.ts";
 
-/** An event is a line; a program that reads none for so long is cut off. */
+/** A program that leaves this much unread is disconnected. An event is one line. */
 const MAX_UNREAD_BYTES = 65_536;
 
-/** Registers the routes that have no meaning from outside. */
+/** Registers the routes that only programs inside a machine can use. */
 export function insideRoutes(app: Api, { guestApi }: Pick<ApiDeps, "guestApi">): void {
   const config = { inside: "only" } as const;
   const tags = ["inside"];
@@ -24,7 +24,7 @@ export function insideRoutes(app: Api, { guestApi }: Pick<ApiDeps, "guestApi">):
       config,
       schema: {
         tags,
-        summary: "Keep this machine awake, however idle it seems",
+        summary: "Keep this machine awake while it is idle",
         querystring: NoQuery,
         body: KeepAliveBody,
         response: replies(200, KeepAliveReply),
@@ -38,7 +38,7 @@ export function insideRoutes(app: Api, { guestApi }: Pick<ApiDeps, "guestApi">):
 
   app.delete(
     "/v1/keepalive",
-    { config, schema: { tags, summary: "End the keep-awake", querystring: NoQuery, response: replies(200, Ok) } },
+    { config, schema: { tags, summary: "End the keep-awake lease", querystring: NoQuery, response: replies(200, Ok) } },
     async (request) => {
       guestApi.keepAwake(selfOf(request), 0, "");
       return { ok: true as const };
@@ -51,9 +51,9 @@ export function insideRoutes(app: Api, { guestApi }: Pick<ApiDeps, "guestApi">):
       config,
       schema: {
         tags,
-        summary: "Starts and suspends of this machine, as server-sent events",
+        summary: "Stream starts and suspends of this machine as server-sent events",
         description:
-          '`event: resume` or `cold` with `{"kind","slept_ms"}`, the last start first; `event: suspend` with `{"kind","id","deadline_ms"}` when `suspend_config` asks the app to get ready. The stream goes on after a resume.',
+          '`event: resume` or `cold` with `{"kind","slept_ms"}`, the last start first; `event: suspend` with `{"kind","id","deadline_ms"}` when `suspend_config` asks the app to get ready. The stream continues after a resume.',
         querystring: NoQuery,
         response: streams(200, "text/event-stream", "the events, until the connection ends"),
       },
@@ -82,7 +82,7 @@ export function insideRoutes(app: Api, { guestApi }: Pick<ApiDeps, "guestApi">):
       preValidation: allowNoBody,
       schema: {
         tags,
-        summary: "Say that this program is ready for the suspend",
+        summary: "Report that this program is ready for the suspend",
         params: QuestionParams,
         querystring: NoQuery,
         body: NoBody,
@@ -97,6 +97,6 @@ export function insideRoutes(app: Api, { guestApi }: Pick<ApiDeps, "guestApi">):
 }
 
 function selfOf(request: FastifyRequest): string {
-  if (request.insideMachine === null) throw new HibernautError("internal", "The route lets only machines in.");
+  if (request.insideMachine === null) throw new HibernautError("internal", "Only machines can use this route.");
   return request.insideMachine;
 }

@@ -1,4 +1,4 @@
-/** `/v1/apps/{app_name}/releases`: what was deployed, and how it went. `hibernaut deploy` writes it. */
+/** `/v1/apps/{app_name}/releases`: what was deployed and how it ended, as `hibernaut deploy` records it. */
 import type { ReleaseRecord } from "../../domain/machine.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import {
@@ -42,7 +42,7 @@ export function releaseRoutes(app: Api, { releases }: Pick<ApiDeps, "releases">)
     {
       schema: {
         tags,
-        summary: "Begin a release: resolves its image, and changes no machine",
+        summary: "Begin a release: resolve its image, without changing a machine",
         params: AppParams,
         querystring: NoQuery,
         body: CreateReleaseBody,
@@ -58,7 +58,7 @@ export function releaseRoutes(app: Api, { releases }: Pick<ApiDeps, "releases">)
     {
       schema: {
         tags,
-        summary: "Say how a release ended",
+        summary: "Record how a release ended",
         params: ReleaseParams,
         querystring: NoQuery,
         body: UpdateReleaseBody,

@@ -1,4 +1,4 @@
-/** `/v1/apps/{app_name}/secrets`: what apps are told and nobody is shown. */
+/** `/v1/apps/{app_name}/secrets`: encrypted environment variables of apps. Values can be set but never read. */
 import type { SecretSummary } from "../../secrets/contract.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import {
@@ -36,7 +36,7 @@ export function secretRoutes(app: Api, { secrets }: Pick<ApiDeps, "secrets">): v
     {
       schema: {
         tags,
-        summary: "Set secrets of an app, all or none; snapshots of its machines are discarded",
+        summary: "Set secrets of an app, all or none, and discard its machines' snapshots",
         params: AppParams,
         querystring: DryRunQuery,
         body: SecretsBody,
@@ -51,7 +51,7 @@ export function secretRoutes(app: Api, { secrets }: Pick<ApiDeps, "secrets">): v
     {
       schema: {
         tags,
-        summary: "Unset a secret; snapshots of the app's machines are discarded",
+        summary: "Unset a secret of an app and discard its machines' snapshots",
         params: SecretParams,
         querystring: DryRunQuery,
         response: replies(200, SecretsEffect),
