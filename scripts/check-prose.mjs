@@ -17,6 +17,7 @@ const terms = [
 const files = globSync([...DOCUMENTS, ...CODE], { cwd: ROOT, exclude: ["**/node_modules/**"] }).sort();
 const findings = (await Promise.all(files.map((file) => checkProse(read(file), file, terms)))).flat();
 
-for (const { file, line, column, message } of findings) console.log(`${file}:${line}:${column}: ${message.replaceAll(/\s+/g, " ")}`);
+for (const { file, line, column, message } of findings)
+  console.log(`${file}:${line}:${column}: ${message.replaceAll(/\s+/g, " ")}`);
 console.log(`Read ${files.length} files, looked for ${terms.length} terms.`);
 process.exitCode = findings.length === 0 ? 0 : 1;

@@ -92,8 +92,8 @@ describe("the rules", () => {
     "../store/contract.ts",
     "../guest/frame.ts",
     "../snapshots/manifest.ts",
-    "../errors.ts",
-    "../text.ts",
+    "../domain/errors.ts",
+    "../lib/text.ts",
     "../settings.ts",
     "typebox",
     "typebox/value",
@@ -128,8 +128,8 @@ describe("the rules", () => {
     "%s does not look up",
     (name) => {
       const up = name.split("/").length === 3 ? "../.." : "..";
-      expect(allowed(`${SRC}/${name}`, `${up}/machines/types.ts`)).toBe(true);
-      expect(allowed(`${SRC}/${name}`, `${up}/machines/config.ts`)).toBe(true);
+      expect(allowed(`${SRC}/${name}`, `${up}/domain/machine.ts`)).toBe(true);
+      expect(allowed(`${SRC}/${name}`, `${up}/domain/config.ts`)).toBe(true);
       expect(allowed(`${SRC}/${name}`, `${up}/machines/controller.ts`)).toBe(false);
       expect(allowed(`${SRC}/${name}`, `${up}/api/app.ts`)).toBe(false);
       expect(allowed(`${SRC}/${name}`, `${up}/proxy/route.ts`, "type")).toBe(false);
@@ -168,16 +168,16 @@ describe("the rules", () => {
       expect(allowed(`packages/cli/src/${name}`, "@hibernaut/platform/server.ts")).toBe(false);
     }
     for (const kind of ["static", "type", "dynamic"] as const) {
-      expect(allowed("packages/cli/src/commands/machine.ts", "../../../platform/src/text.ts", kind)).toBe(false);
+      expect(allowed("packages/cli/src/commands/machine.ts", "../../../platform/src/lib/text.ts", kind)).toBe(false);
     }
     expect(allowed("packages/cli/src/commands/machine.ts", "@hibernaut/client")).toBe(true);
   });
 
   test("the client takes types only", () => {
     const file = "packages/client/src/index.ts";
-    expect(allowed(file, "@hibernaut/platform/machines/types.ts", "type")).toBe(true);
-    expect(allowed(file, "@hibernaut/platform/machines/types.ts")).toBe(false);
-    expect(allowed(file, "@hibernaut/platform/machines/types.ts", "dynamic")).toBe(false);
+    expect(allowed(file, "@hibernaut/platform/domain/machine.ts", "type")).toBe(true);
+    expect(allowed(file, "@hibernaut/platform/domain/machine.ts")).toBe(false);
+    expect(allowed(file, "@hibernaut/platform/domain/machine.ts", "dynamic")).toBe(false);
   });
 });
 
