@@ -136,7 +136,7 @@ describe("commands have one form", () => {
     /\bnode \S+\.ts\b/,
   ];
   /** What to do without a link, said once. */
-  const EXCEPT = "Without a link, `npx hibernaut` works in this folder.";
+  const EXCEPT = "Without a link, `npx hibernaut` works in this directory.";
 
   test.each(DOCUMENTS)("in %s", (file) => {
     const said = text(file).replace(file === "README.md" ? EXCEPT : "", "");
