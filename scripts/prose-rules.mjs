@@ -27,7 +27,7 @@ export const PHRASES = [
   ["(?:goes|go|going|went|gone) on", "continue, resume or keep running"],
   ["(?<!there )is no (?!longer|more|less|fewer|better|worse|different|reason|need|use|way)[a-z]\\w*", "is not a …"],
   ["(?<!there )are no (?!longer|more|less|fewer|better|worse|different|reason|need|use|way)[a-z]\\w*", "are not …"],
-  ["is none", "is not one"],
+  ["(?<!there )is none", "is not one"],
   ["knows? no", "does not know"],
   ["has not the", "does not have the"],
   ["so many", "this many, at least N or up to N"],

@@ -231,3 +231,11 @@ describe("links", () => {
     }
   });
 });
+
+test("every path that ARCHITECTURE.md names exists", () => {
+  const prose = text("ARCHITECTURE.md").replace(/^```[^]*?^```/gm, "");
+  const paths = [...prose.matchAll(/`([\w./-]+(?:\/|\.(?:ts|c|mjs)))`/g)].map(([, path = ""]) => path);
+  expect(paths.length).toBeGreaterThan(50);
+  const missing = paths.filter((path) => !existsSync(join(ROOT, path)) && !existsSync(join(SRC, path)));
+  expect(missing).toEqual([]);
+});
