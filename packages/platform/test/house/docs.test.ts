@@ -90,7 +90,7 @@ describe("machines", () => {
       for (const [, word = ""] of words) found.add(word);
     }
     expect(found.size).toBeGreaterThan(15);
-    const part = section("docs/machines.md", "Reasons of the last start");
+    const part = section("docs/machines.md", "Reasons for the last start");
     expect(part).toContain("`snapshot`");
     expect(["snapshot", ...firstCells(part)].sort()).toEqual([...found].sort());
   });
@@ -179,7 +179,7 @@ test("every command is named in some document", () => {
 });
 
 test("every refusal of the proxy is explained, with its status, and no other", () => {
-  const rows = [...section("docs/errors.md", "Refusals of the proxy").matchAll(/^\| `(\w+)` \| (\d+) \|/gm)];
+  const rows = [...section("docs/errors.md", "Proxy errors").matchAll(/^\| `(\w+)` \| (\d+) \|/gm)];
   const found = new Map<string, string>(Object.entries(REFUSALS).map(([code, status]) => [code, String(status)]));
   for (const file of globSync("proxy/*.ts", { cwd: SRC })) {
     const code = readFileSync(join(SRC, file), "utf8");
