@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, "..");
 const output = join(root, "packages/cli/dist/hibernaut.js");
 const sources = [
   ...globSync(["packages/{cli,client}/src/**/*.ts", "packages/cli/bin/*.js"], { cwd: root }),
-  "packages/platform/src/quantities.ts",
+  "packages/platform/src/lib/quantities.ts",
   "packages/cli/package.json",
   "package-lock.json",
   "scripts/build.mjs",

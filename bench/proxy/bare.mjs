@@ -32,7 +32,7 @@ const STATE = 3;
  * @property {string} folder Its memory, writable layer and sockets, under the platform's names.
  * @property {number} memoryMb
  * @property {string} layer An empty writable layer, to be copied.
- * @property {import("../../packages/platform/src/guest/agent.ts").GuestConfig} config What the app is started with.
+ * @property {import("../../packages/platform/src/guest/protocol.ts").GuestConfig} config What the app is started with.
  * @property {import("./wake-request.mjs").Target} target
  *
  * @typedef {Record<string, number>} Marks Names of moments, and when they were.

@@ -5,9 +5,9 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { HibernautError } from "./errors.ts";
-import { isPrivate, parseSubnet } from "./ipv4.ts";
-import { parseMegabytes, parseSeconds } from "./quantities.ts";
+import { HibernautError } from "./domain/errors.ts";
+import { isPrivate, parseSubnet } from "./lib/ipv4.ts";
+import { parseMegabytes, parseSeconds } from "./lib/quantities.ts";
 
 export interface Listen {
   host: string;

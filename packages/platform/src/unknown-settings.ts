@@ -1,5 +1,5 @@
 /** Variables that look like settings and are none: a slip of the pen must not pass for the default that was wanted. */
-import { nearest } from "./nearest.ts";
+import { nearest } from "./lib/nearest.ts";
 import { readSettingsFile, SETTING_NAMES } from "./settings.ts";
 
 const PREFIX = "HIBERNAUT_";

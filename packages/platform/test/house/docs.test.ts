@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { NOUNS } from "../../../cli/src/registry.ts";
 import { COMMANDS, OUTCOMES } from "../../src/machines/lifecycle.ts";
-import { STATES } from "../../src/machines/types.ts";
+import { STATES } from "../../src/domain/machine.ts";
 import { REFUSALS } from "../../src/proxy/http/refusals.ts";
 import { readSettings, SETTING_NAMES } from "../../src/settings.ts";
 import { tempFolder } from "../helpers/temp.ts";
