@@ -4,7 +4,7 @@
  */
 
 /** The documents that are checked. */
-export const DOCUMENTS = ["*.md", "docs/**/*.md"];
+export const DOCUMENTS = ["*.md", "docs/**/*.md", "packages/*/*.md", "services/*/*.md"];
 
 /**
  * The code whose comments and strings are checked: TypeScript, JavaScript and C. Add a glob as soon as a part is clean,
