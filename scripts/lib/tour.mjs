@@ -1,6 +1,6 @@
 /** The tour of `npm run up`: one real machine that starts, answers, sleeps and wakes. */
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
+import { askUntilAnswered } from "./ask.mjs";
 import { ROOT } from "./node.mjs";
 import { SetupError } from "./run.mjs";
 
@@ -12,10 +12,6 @@ const WAIT_S = 120;
 const WORD = "tea";
 /** What is asked of the service, and what `npm run up` invites people to ask. */
 export const SEARCH = `/products?name=${WORD}`;
-/** The emulated network accepts connections before the guest does, so a first request is sent again soon. */
-const ASK_AGAIN_MS = 5;
-const ONE_ANSWER_MS = 10_000;
-const ANSWER_DEADLINE_MS = 120_000;
 
 /**
  * What `npm run up -- --json` prints.
@@ -89,7 +85,7 @@ async function startAndSearch(call, path, address) {
   await call("POST", `${path}/start`);
   const state = (await call("GET", `${path}/wait?state=settled&timeout=${WAIT_S}`)).state;
   if (state !== "running") throw new SetupError(`The machine is ${state}: ${(await call("GET", path)).state_reason}`);
-  const answer = await ask(`http://${address}${SEARCH}`);
+  const answer = await askUntilAnswered(`http://${address}${SEARCH}`);
   return { answer, ms: performance.now() - began };
 }
 
@@ -99,32 +95,9 @@ async function startAndSearch(call, path, address) {
  * @param {string} address
  */
 async function countedSearches(address) {
-  const metrics = await ask(`http://${address}/metrics`);
+  const metrics = await askUntilAnswered(`http://${address}/metrics`);
   const counters = metrics.matchAll(/^orders_http_request_duration_seconds_count\{.*route="\/products".*\} (\d+)$/gm);
   return [...counters].reduce((sum, [, count]) => sum + Number(count), 0);
-}
-
-/**
- * Asks a machine until it answers.
- *
- * @param {string} url
- * @returns {Promise<string>} The body that it answered.
- */
-async function ask(url) {
-  const deadline = performance.now() + ANSWER_DEADLINE_MS;
-  for (;;) {
-    try {
-      // A connection kept open would not survive the sleep.
-      const headers = { connection: "close" };
-      const response = await fetch(url, { headers, signal: AbortSignal.timeout(ONE_ANSWER_MS) });
-      const body = await response.text();
-      if (!response.ok) throw new SetupError(`${response.status} ${body}`);
-      return body;
-    } catch (error) {
-      if (performance.now() > deadline) throw new SetupError(`${url} does not answer: ${String(error)}`);
-      await delay(ASK_AGAIN_MS);
-    }
-  }
 }
 
 /**
