@@ -4,14 +4,13 @@
  * data set, SQLite and PostgreSQL, each endpoint at the service and at a bare reference (`references/`) in turn. Prints
  * medians and spread, keeps every sample in `bench/results/orders.json`, and exits with 1 when a goal is missed.
  */
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createProgress } from "../../scripts/lib/progress.mjs";
+import { commandLine, environment, writeResult } from "../lib/record.mjs";
 import { DATABASES } from "./databases.mjs";
 import { ENDPOINTS, pathsOf } from "./endpoints.mjs";
 import { burst, CONNECTIONS } from "./load.mjs";
-import { environment, GOAL, goalsMet, printResults, summarize } from "./report.mjs";
+import { GOAL, goalsMet, printResults, summarize } from "./report.mjs";
 import { startReference, startService } from "./servers.mjs";
 
 const USAGE = `npm run bench:orders -- [options]
@@ -110,6 +109,7 @@ for (const [signal, code] of /** @type {const} */ ([
 ]))
   process.once(signal, () => process.exit(code));
 
+const about = environment();
 const progress = createProgress(variants.length * (ENDPOINTS.length + 1));
 /** @type {Record<string, Awaited<ReturnType<typeof measureVariant>>>} */
 const measured = {};
@@ -126,15 +126,10 @@ for (const variant of variants) {
 console.log(`goal: at every endpoint at least ${GOAL} of the reference's requests per second`);
 if (!options.quick && !options.only) {
   const versions = Object.fromEntries(Object.entries(measured).map(([variant, { version }]) => [variant, version]));
-  const record = {
-    command: ["npm run bench:orders", ...process.argv.slice(2)].join(" "),
-    ...environment(versions),
-    goal: GOAL,
-    connections: CONNECTIONS,
-    rounds,
-    seconds,
-    variants: measured,
-  };
-  writeFileSync(join(import.meta.dirname, "../results/orders.json"), `${JSON.stringify(record, null, 2)}\n`);
+  const command = commandLine("bench:orders");
+  writeResult("orders", {
+    ...{ command, ...about, ...versions, goal: GOAL },
+    ...{ connections: CONNECTIONS, rounds, seconds, variants: measured },
+  });
 }
 process.exitCode = goalsMet(Object.values(measured).map(({ results }) => results)) ? 0 : 1;

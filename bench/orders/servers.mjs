@@ -1,13 +1,11 @@
 /** The service and the reference, each in a process of its own. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { cpuMs, memoryMb } from "../lib/processes.mjs";
 
 const ROOT = join(import.meta.dirname, "../..");
-/** The kernel counts processor time in these. */
-const TICK_MS = 10;
 
 /**
  * @typedef {object} Server
@@ -51,20 +49,13 @@ async function start(name, script, env) {
   process.once("exit", kill);
   const url = await Promise.race([address(child.stdout), exited.then(() => undefined)]);
   if (url === undefined) throw new Error(`The ${name} did not start.`);
-  /** @param {string} file */
-  const proc = (file) => readFileSync(`/proc/${child.pid}/${file}`, "utf8");
   return {
     name,
     url,
-    cpuMs() {
-      // The second field is the program's name in brackets, which may hold spaces.
-      const fields = proc("stat").split(") ")[1]?.split(" ") ?? [];
-      return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
-    },
+    cpuMs: () => cpuMs(child.pid),
     memoryMb() {
-      const status = proc("status");
-      const megabytes = (/** @type {RegExp} */ line) => Math.round(Number(line.exec(status)?.[1]) / 1024);
-      return { rss: megabytes(/VmRSS:\s+(\d+)/), peak: megabytes(/VmHWM:\s+(\d+)/) };
+      const { rss, peak } = memoryMb(child.pid);
+      return { rss: Math.round(rss), peak: Math.round(peak) };
     },
     async stop() {
       child.kill("SIGTERM");

@@ -2,17 +2,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { nodeBinary } from "../../scripts/lib/node.mjs";
 import { findTool, toolEnvironment } from "../../scripts/lib/test-tools.mjs";
+import { cpuMs, freePort, memoryMb } from "../lib/processes.mjs";
 
 const HOST = "127.0.0.1";
 const START_MS = 20_000;
-/** The kernel's unit of CPU time in /proc, which is the same everywhere. */
-const TICK_MS = 10;
 
 /**
  * @typedef {object} Server
@@ -161,29 +160,7 @@ backend b
  * @returns {Server}
  */
 function describe(name, child, port) {
-  const proc = `/proc/${child.pid}`;
-  return {
-    name,
-    port,
-    cpuMs: () => {
-      // Behind the name, which is in brackets and may hold blanks: utime and stime are the 12th and 13th.
-      const fields = readFileSync(`${proc}/stat`, "utf8")
-        .replace(/^.*\) /, "")
-        .split(" ");
-      return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
-    },
-    rssMb: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`${proc}/status`, "utf8"))?.[1]) / 1024,
-  };
-}
-
-/** @returns {Promise<number>} */
-async function freePort() {
-  const server = createServer().listen(0, HOST);
-  await once(server, "listening");
-  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
-  server.close();
-  await once(server, "close");
-  return port;
+  return { name, port, cpuMs: () => cpuMs(child.pid), rssMb: () => memoryMb(child.pid).rss };
 }
 
 /** @param {number} port */

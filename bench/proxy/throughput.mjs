@@ -7,13 +7,15 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createProgress } from "../../scripts/lib/progress.mjs";
 import { findTool, toolEnvironment } from "../../scripts/lib/test-tools.mjs";
 import { setup } from "../../scripts/setup.mjs";
+import { commandLine, environment, writeResult } from "../lib/record.mjs";
+import { median } from "../lib/stats.mjs";
 import { NATIVE_PROXIES, NODE_PROXIES, Servers } from "./servers.mjs";
 
 const USAGE = `npm run bench:proxy -- [options]
@@ -24,7 +26,6 @@ const USAGE = `npm run bench:proxy -- [options]
   --connections N  kept open by the load (default: 64)
   --bytes N        of the app's response (default: 100)
 `;
-const RESULTS = join(import.meta.dirname, "../results/proxy.json");
 /** Of nginx's throughput; of the best library's; and nginx's p99 times this. */
 const GOALS = { of_nginx: 0.65, of_library: 2, p99_of_nginx: 2 };
 /** Those that are proxies. undici and node:http are clients, around which a proxy would have to be written. */
@@ -85,11 +86,6 @@ function milliseconds(match) {
   return Number(match?.[1]) * factor;
 }
 
-/** @param {number[]} samples */
-function median(samples) {
-  return samples.toSorted((a, b) => a - b)[Math.floor(samples.length / 2)] ?? Number.NaN;
-}
-
 /** @param {Sample[]} all @param {keyof Sample} key */
 function medianOf(all, key) {
   return median(all.map((sample) => sample[key]));
@@ -145,6 +141,7 @@ function goals(samples) {
 }
 
 await setup({ quiet: true, tests: true });
+const about = environment();
 const folder = mkdtempSync(join(tmpdir(), "hibernaut-bench-"));
 const servers = new Servers(folder);
 process
@@ -175,15 +172,9 @@ if (options.only === undefined) {
   console.log("");
   for (const { goal, reached: figure, met } of reached)
     console.log(`${met ? "met" : "MISSED"}: ${goal}: ${figure.toFixed(2)}`);
-  const environment = {
-    date: new Date().toISOString(),
-    node: process.version,
-    cpu: cpus()[0]?.model,
-    cpus: cpus().length,
-  };
   const { only: _only, help: _help, ...settings } = options;
-  const record = { command: "npm run bench:proxy", environment, settings, goals: reached, rss_mb: memory, samples };
-  writeFileSync(RESULTS, `${JSON.stringify(record, undefined, 2)}\n`);
+  const command = commandLine("bench:proxy");
+  writeResult("proxy", { command, ...about, settings, goals: reached, rss_mb: memory, samples });
   process.exitCode = reached.every(({ met }) => met) ? 0 : 1;
 }
 process.exit();

@@ -1,12 +1,11 @@
 /** The platform with a machine to wake, and what a bare guest of the same making is started with. */
 import { spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { startPlatform } from "../../scripts/lib/platform.mjs";
+import { freePort } from "../lib/processes.mjs";
 import { runTool } from "./wake-files.mjs";
 import { ask } from "./wake-request.mjs";
 
@@ -17,20 +16,12 @@ const PORT = 8080;
 const MEMORY_MB = 256;
 const TRACE_MS = 2_000;
 
-/** A port that is free now: the platform says where its proxy listens to those only who read its log. */
-async function freePort() {
-  const server = createServer().listen(0, HOST);
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
-
 /** Starts the platform in a folder of its own. */
 export async function openPlatform() {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "hibernaut-wake-")));
   const trace = join(folder, "trace.jsonl");
-  const proxyPort = await freePort();
+  // The platform tells only its log which port it took for the proxy.
+  const proxyPort = await freePort(HOST);
   Object.assign(process.env, {
     HIBERNAUT_DATA_DIR: folder,
     XDG_CONFIG_HOME: join(folder, "cfg"),

@@ -1,5 +1,5 @@
 /** What the samples come to, and whether it is good enough. */
-import { cpus, loadavg, release } from "node:os";
+import { round, summary } from "../lib/stats.mjs";
 
 /** Of the bare script's time, what a wake of any kind may take through the platform. */
 export const GOAL = { ratio: 1.2 };
@@ -66,23 +66,6 @@ export function partsOf(kind, marks) {
   return parts;
 }
 
-/** @param {number} value */
-export const round = (value, digits = 2) => Number(value.toFixed(digits));
-
-/** @param {number[]} values */
-function summary(values) {
-  const sorted = values.toSorted((a, b) => a - b);
-  const at = (/** @type {number} */ index) => sorted[index] ?? Number.NaN;
-  const middle = (sorted.length - 1) / 2;
-  return {
-    n: sorted.length,
-    min: at(0),
-    median: round((at(Math.floor(middle)) + at(Math.ceil(middle))) / 2),
-    p90: at(Math.max(0, Math.ceil(0.9 * sorted.length) - 1)),
-    max: at(sorted.length - 1),
-  };
-}
-
 /** The figures of one kind. @param {Kind} kind @param {Sample[]} all */
 function summarizeKind(kind, all) {
   const of = (/** @type {Side} */ side) => all.filter((sample) => sample.kind === kind && sample.side === side);
@@ -134,10 +117,4 @@ export function print(results) {
 /** Whether every kind that was measured meets the goal. @param {Results} results */
 export function goalMet(results) {
   return Object.values(results).every(({ ratio_of_medians: ratio }) => ratio <= GOAL.ratio);
-}
-
-/** What was measured on. */
-export function environment() {
-  const host = { cpu: cpus()[0]?.model, cpus: cpus().length, kernel: release(), load: loadavg() };
-  return { date: new Date().toISOString(), host, node: process.version };
 }

@@ -45,7 +45,8 @@ child.spawn = function (/** @type {{ args?: string[] }} */ options) {
 };
 
 const { connect, push, write } = socket;
-socket.connect = function (/** @type {any[]} */ ...args) {
+/** @this {any} @param {any[]} args */
+socket.connect = function (...args) {
   const options = [args[0]].flat()[0];
   if (marks !== undefined && typeof options === "object") {
     // An attempt that fails is followed by another one; the last one of each counts.
@@ -55,14 +56,16 @@ socket.connect = function (/** @type {any[]} */ ...args) {
   }
   return connect.apply(this, args);
 };
-socket.write = function (/** @type {unknown} */ data, /** @type {unknown[]} */ ...rest) {
+/** @this {any} @param {unknown} data @param {unknown[]} rest */
+socket.write = function (data, ...rest) {
   if (this.edge === "qmp.sock" && typeof data === "string") {
     if (data.includes('"migrate-incoming"')) mark("load");
     if (data.includes('"cont"')) mark("cont");
   }
   return write.call(this, data, ...rest);
 };
-socket.push = function (/** @type {any} */ data, /** @type {unknown[]} */ ...rest) {
+/** @this {any} @param {any} data @param {unknown[]} rest */
+socket.push = function (data, ...rest) {
   if (marks !== undefined && data !== null) {
     if (this.edge === "qmp.sock" && String(data).includes('"completed"')) mark("loaded");
     if (this.edge === "agent.sock" && marks.cont !== undefined && marks.connect === undefined) marks.awake = now();

@@ -8,18 +8,18 @@
  * Each wake of either side is from a snapshot that was just taken of the guest that the last one woke: the memory file
  * stays one and the same, nothing is copied. Each request is the first on a new connection.
  */
-import { writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { createProgress } from "../../scripts/lib/progress.mjs";
 import { setup } from "../../scripts/setup.mjs";
+import { commandLine, environment, writeResult } from "../lib/record.mjs";
+import { round } from "../lib/stats.mjs";
 import { openBare } from "./bare.mjs";
 import { cachedBytes, intoCache, outOfCache } from "./wake-files.mjs";
 import { quietMoment } from "./wake-quiet.mjs";
 import { bareOptions, openMachine, openPlatform } from "./wake-platform.mjs";
-import { environment, GOAL, goalMet, partsOf, print, round, summarize } from "./wake-report.mjs";
+import { GOAL, goalMet, partsOf, print, summarize } from "./wake-report.mjs";
 
 const USAGE = `npm run bench:proxy:wake -- [options]
 
@@ -28,7 +28,6 @@ const USAGE = `npm run bench:proxy:wake -- [options]
   --cold N      cold starts of each side (default: 5)
   --json        print the record as JSON, and no tables
 `;
-const RESULT = join(import.meta.dirname, "../results/proxy-wake.json");
 /** Wakes before the first one that counts: V8 compiles what it sees often, and takes its time. */
 const WARM_UP = 3;
 /** How long a sample waits for a host that does nothing else. */
@@ -189,17 +188,14 @@ try {
   await Promise.race([setup({ quiet: true }), interrupted]);
   const about = /** @type {Awaited<ReturnType<typeof main>>} */ (await Promise.race([main(), interrupted]));
   const results = summarize(samples);
-  const command = ["npm run bench:proxy:wake", process.argv.length > 2 ? "--" : "", ...process.argv.slice(2)]
-    .join(" ")
-    .trim();
-  const record = { command, ...about, goal: GOAL, results, samples };
+  const record = { command: commandLine("bench:proxy:wake"), ...about, goal: GOAL, results, samples };
   const met = goalMet(results);
   if (options.json) console.log(JSON.stringify(record));
   else {
     print(results);
     console.log(`\ngoal: every kind of wake within ${GOAL.ratio} times of the bare script: ${met ? "met" : "MISSED"}`);
   }
-  if (!options.quick) writeFileSync(RESULT, `${JSON.stringify(record, null, 2)}\n`);
+  if (!options.quick) writeResult("proxy-wake", record);
   process.exitCode = met ? 0 : 1;
 } catch (error) {
   const { code } = /** @type {{ code?: unknown }} */ (error);

@@ -2,7 +2,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
@@ -13,9 +12,6 @@ import { SetupError } from "./run.mjs";
 const START_DEADLINE_MS = 60_000;
 /** Machines that are being started or suspended are waited for, then it is ended by force. */
 const STOP_DEADLINE_MS = 60_000;
-/** A machine's first request: the emulated network accepts before the guest does, so it is asked again soon. */
-const ASK_AGAIN_MS = 5;
-const ANSWER_DEADLINE_MS = 120_000;
 
 /**
  * @typedef {object} Platform
@@ -126,41 +122,4 @@ async function call(url, token, method, body) {
   if (!response.ok)
     throw Object.assign(new SetupError(answer?.message ?? `${response.status} from ${url}`), { code: answer?.error });
   return answer;
-}
-
-/**
- * Asks a machine until it answers.
- *
- * @param {string} address
- * @param {number} port
- * @returns {Promise<any>} The JSON that it answered.
- */
-export async function ask(address, port) {
-  const deadline = Date.now() + ANSWER_DEADLINE_MS;
-  for (;;) {
-    try {
-      return await askOnce(address, port);
-    } catch (error) {
-      if (Date.now() > deadline)
-        throw new SetupError(`The machine does not answer at ${address}:${port}: ${String(error)}`);
-      await delay(ASK_AGAIN_MS);
-    }
-  }
-}
-
-/** @param {string} host @param {number} port */
-function askOnce(host, port) {
-  return new Promise((resolve, reject) => {
-    const request = httpRequest({ host, port, agent: false, timeout: 10_000 }, (response) => {
-      let text = "";
-      response.setEncoding("utf8").on("data", (chunk) => {
-        text += chunk;
-      });
-      response.on("end", () => resolve(JSON.parse(text)));
-      response.on("error", reject);
-    });
-    request.on("timeout", () => request.destroy(new Error("no answer in time")));
-    request.on("error", reject);
-    request.end();
-  });
 }
