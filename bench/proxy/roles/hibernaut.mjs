@@ -16,7 +16,8 @@ const settings = readSettings({ ...process.env, HIBERNAUT_PROXY_LISTEN: `${HOST}
 const policy = policyOf({ image: "", services: [{ internal_port: APP_PORT }] });
 if (policy === undefined) throw new Error("A service has a policy.");
 const machine = {
-  ...{ id: "m1", app: "bench", address: HOST, healthy: true, reason: null, policy: toWire(policy) },
+  ...{ id: "m1", app: "bench", address: HOST, policy: toWire(policy) },
+  ...{ healthy: true, reason: null, crash: null, unreachable: null },
   state: "running",
   lastBoot: { kind: "cold", at: new Date().toISOString() },
 };
