@@ -9,7 +9,8 @@ const ONE_ANSWER_MS = 10_000;
 const ANSWER_DEADLINE_MS = 120_000;
 
 /**
- * Repeats a GET request until it succeeds, each time over a new connection. Rejects with a SetupError after two minutes.
+ * Repeats a GET request until it succeeds, each time over a new connection. Rejects with a SetupError after two
+ * minutes.
  *
  * @param {string} url
  * @returns {Promise<string>} The body of the answer.

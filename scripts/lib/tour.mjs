@@ -1,4 +1,4 @@
-/** The tour of `npm run up`: one real machine that starts, answers, sleeps and wakes. */
+/** The tour of `npm run up`: one real machine that starts, answers, is suspended, and resumes. */
 import { join } from "node:path";
 import { askUntilAnswered } from "./ask.mjs";
 import { ROOT } from "./node.mjs";
@@ -8,9 +8,9 @@ const APP = "hibernaut-tour";
 const IMAGE = join(ROOT, ".build/orders");
 const PORT = 3000;
 const WAIT_S = 120;
-/** Found in the data that the image is seeded with. */
+/** Part of product names in the data set that the image is seeded with. */
 const WORD = "tea";
-/** What is asked of the service, and what `npm run up` invites people to ask. */
+/** The request that the tour sends to the service, and that `npm run up` invites you to send. */
 export const SEARCH = `/products?name=${WORD}`;
 
 /**
@@ -18,13 +18,13 @@ export const SEARCH = `/products?name=${WORD}`;
  *
  * @typedef {object} TourResult
  * @property {string} accelerator `kvm`, or `tcg` for software emulation.
- * @property {number} cold_start_ms From the request to start until the app's first answer, to a search.
+ * @property {number} cold_start_ms From the request to start until the app has answered its first search.
  * @property {number} suspend_ms From the request to suspend until the snapshot is durable.
- * @property {number} resume_ms From the request to start until the app's first answer, to the same search.
- * @property {boolean} resumed The same answer, and the process went on counting its searches: memory was kept.
- * @property {string} search What was searched for.
- * @property {string[]} found The names of the products found, the same before and after the sleep.
- * @property {number[]} requests How many searches the process itself had counted, before the sleep and after it.
+ * @property {number} resume_ms From the request to start until the app has answered the same search.
+ * @property {boolean} resumed Whether the answer is the same and the process continued counting: its memory was kept.
+ * @property {string} search The word that was searched for.
+ * @property {string[]} found The names of the products that were found.
+ * @property {number[]} requests How many searches the process itself had counted, before the suspend and after it.
  * @property {string} app
  * @property {string} machine_id
  * @property {string} address
@@ -62,7 +62,7 @@ export async function tour(platform, progress) {
     cold_start_ms: Math.round(cold.ms),
     suspend_ms: Math.round(suspendMs),
     resume_ms: Math.round(warm.ms),
-    // A process that was started anew would have counted one search only.
+    // A new process would have counted only one search.
     resumed: warm.answer === cold.answer && after === before + 1,
     search: WORD,
     found: JSON.parse(warm.answer).items.map((/** @type {{ name: string }} */ { name }) => name),
@@ -74,7 +74,7 @@ export async function tour(platform, progress) {
 }
 
 /**
- * Starts the machine and searches at once; a start that fails says so instead of waiting.
+ * Starts the machine and searches as soon as it is running. Rejects at once if the start fails.
  *
  * @param {import("./platform.mjs").Platform["call"]} call
  * @param {string} path
@@ -90,7 +90,7 @@ async function startAndSearch(call, path, address) {
 }
 
 /**
- * The searches that the process has answered since it started, by its own count in memory.
+ * Returns how many searches the process has answered since it started, by its own count in memory.
  *
  * @param {string} address
  */
@@ -101,7 +101,7 @@ async function countedSearches(address) {
 }
 
 /**
- * Removes what an earlier tour left.
+ * Removes the app of an earlier tour, if there is one.
  *
  * @param {import("./platform.mjs").Platform} platform
  */
