@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * How fast machines start cold, fall asleep and wake: `npm run bench:wake`. Real platform, real QEMU, the
- * demo image, 256 MB. Prints medians and spread, keeps every sample in `bench/results/wake.json`, and exits
- * with 1 when a goal is missed.
+ * `npm run bench:wake` measures how fast machines cold start, suspend and resume: on the real platform and real QEMU,
+ * with the counter's image and 256 MB. Prints medians and spread, records every sample in `bench/results/wake.json`,
+ * and exits with code 1 if a goal is missed.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -62,7 +62,7 @@ try {
   };
   for (let cycle = 0; cycle < Number(values.cold); cycle += 1) {
     await sample("cold_start_ms", answer);
-    // Right after a boot most of the memory has never been written to the disk.
+    // Right after a boot, most of the memory has not been written to the disk yet.
     await sample("first_suspend_ms", suspend);
     await call("POST", `${path}/stop`);
     await call("GET", `${path}/wait?state=stopped`);
@@ -79,7 +79,7 @@ try {
   const ratio = (results.cold_start_ms?.median ?? 0) / (results.resume_ms?.median ?? 1);
   const slowest = Math.max(results.first_suspend_ms?.median ?? 0, results.suspend_ms?.median ?? 0);
   console.log(`a resume is ${ratio.toFixed(1)} times faster than a cold start (goal: ${GOALS.cold_per_resume})`);
-  console.log(`suspend, the slower median: ${slowest} ms (goal: under ${GOALS.suspend_ms})`);
+  console.log(`slower median of the two kinds of suspend: ${slowest} ms (goal: under ${GOALS.suspend_ms})`);
   writeResult("wake", { command: commandLine("bench:wake"), ...about, accelerator, qemu, results, samples });
   process.exitCode = ratio >= GOALS.cold_per_resume && slowest < GOALS.suspend_ms ? 0 : 1;
 } finally {

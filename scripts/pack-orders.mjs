@@ -15,17 +15,18 @@ const run = promisify(execFile);
 /** Bundling and seeding take a second each. */
 const TIMEOUT_MS = 60_000;
 
-/** All files below a directory, sorted. @param {string} folder @returns {string[]} */
-function filesBelow(folder) {
-  const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+/** All files below a directory, sorted. @param {string} directory @returns {string[]} */
+function filesBelow(directory) {
+  const entries = readdirSync(directory, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
   return entries.flatMap((entry) => {
-    const path = join(folder, entry.name);
+    const path = join(directory, entry.name);
     return entry.isDirectory() ? filesBelow(path) : [path];
   });
 }
 
-/** @param {string} folder @param {string} to @returns {import("./lib/node-image.mjs").AppFile[]} */
-const copied = (folder, to) => filesBelow(folder).map((from) => ({ from, to: join(to, relative(folder, from)) }));
+/** @param {string} directory @param {string} to @returns {import("./lib/node-image.mjs").AppFile[]} */
+const copied = (directory, to) =>
+  filesBelow(directory).map((from) => ({ from, to: join(to, relative(directory, from)) }));
 
 /** @param {string} work @returns {Promise<import("./lib/node-image.mjs").AppFile[]>} */
 async function collect(work) {

@@ -59,7 +59,7 @@ export async function setup({ link = false, quiet = false, tests = false } = {})
     await progress.step("Debian packages", (step) => installPackages(progress, step));
     if (tests) await progress.step("tools for the tests", unpackTestPackages);
     await progress.step("npm dependencies", installDependencies);
-    if (tests) await progress.step("older Nodes for the tests", installOldNodes);
+    if (tests) await progress.step("older Node versions for the tests", installOldNodes);
     const node = nodeBinary();
     await progress.step("CLI", (step) => runScript(node, "scripts/build.mjs", step));
     await progress.step("guest bundle", (step) => runScript(node, "packages/guest/build.mjs", step));
@@ -77,23 +77,23 @@ export async function setup({ link = false, quiet = false, tests = false } = {})
   if (link) linkCommands(progress.say);
 }
 
-/** @param {string} folder */
-function linksIn(folder) {
+/** @param {string} directory */
+function linksIn(directory) {
   try {
-    return makeLinks(folder);
+    return makeLinks(directory);
   } catch (error) {
     const { code } = /** @type {NodeJS.ErrnoException} */ (error);
     throw new SetupError(
-      `Cannot make links in ${folder} (${code}). Set HIBERNAUT_LINK_FOLDER to a directory of yours, or run this as root.`,
+      `Cannot make links in ${directory} (${code}). Set HIBERNAUT_LINK_FOLDER to a directory of yours, or run this as root.`,
     );
   }
 }
 
 /** @param {(line: string) => void} say */
 function linkCommands(say) {
-  const folder = linkFolder(process.env);
-  const made = linksIn(folder);
-  for (const line of linkReport(folder, made, process.env)) say(line);
+  const directory = linkFolder(process.env);
+  const made = linksIn(directory);
+  for (const line of linkReport(directory, made, process.env)) say(line);
   if (!made.links.some((path) => path.endsWith("/hibernaut"))) throw new SetupError("`hibernaut` is not on the PATH.");
 }
 

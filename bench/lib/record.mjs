@@ -24,7 +24,8 @@ export function environment() {
  * Replaces the recorded result of a bench.
  *
  * @param {string} name The file in `bench/results`, without its ending.
- * @param {{ command: string } & ReturnType<typeof environment> & Record<string, unknown>} record With what this bench adds.
+ * @param {{ command: string } & ReturnType<typeof environment> & Record<string, unknown>} record The environment, and
+ *   what this bench adds.
  */
 export function writeResult(name, record) {
   writeFileSync(join(RESULTS, `${name}.json`), `${JSON.stringify(record, null, 2)}\n`);

@@ -1,18 +1,18 @@
-/** What the samples come to, and whether it is good enough. */
+/** The figures of a run, and whether they meet the goal. */
 import { round, summary } from "../lib/stats.mjs";
 
-/** Of the reference's requests per second, what the service must reach at every endpoint. */
+/** The share of the reference's requests per second that the service must reach at every endpoint. */
 export const GOAL = 0.8;
 
 /**
- * @typedef {object} Round One burst at each, one right after the other.
+ * @typedef {object} Round One burst at each server, one right after the other.
  * @property {import("./load.mjs").Burst} service
  * @property {import("./load.mjs").Burst} reference
  */
 
 /**
- * The figures of one endpoint. The ratio is taken round by round: what else the machine does changes slowly, and
- * then slows both.
+ * Returns the figures of one endpoint. The ratio is taken round by round, because other load on the host changes slowly
+ * and then slows both servers.
  *
  * @param {Round[]} rounds
  */
@@ -49,7 +49,7 @@ export function printResults(results) {
   console.table(Object.fromEntries(rows));
 }
 
-/** Whether every endpoint meets the goal. @param {Results[]} all */
+/** Returns whether every endpoint meets the goal. @param {Results[]} all */
 export function goalsMet(all) {
   return all.every((results) => Object.values(results).every(({ ratio }) => ratio.median >= GOAL));
 }

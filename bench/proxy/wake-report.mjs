@@ -1,7 +1,7 @@
-/** What the samples come to, and whether it is good enough. */
+/** The figures of a run, and whether they meet the goal. */
 import { round, summary } from "../lib/stats.mjs";
 
-/** Of the bare script's time, what a wake of any kind may take through the platform. */
+/** How many times as long as the bare script a wake of any kind may take. */
 export const GOAL = { ratio: 1.2 };
 
 export const TITLES = /** @type {const} */ ({
@@ -11,17 +11,17 @@ export const TITLES = /** @type {const} */ ({
 });
 
 /**
- * The parts of a wake, by the marks at which they end; each begins where the one before it ended. The bare script has
- * not all of them.
+ * The parts of a wake, by the marks at which they end. Each begins where the one before it ended. The bare script does
+ * not have all of them.
  */
 const PARTS = {
   resume: {
     spawn: "request, store, checks of the snapshot",
     spawned: "QEMU is spawned",
     load: "QEMU starts",
-    loaded: "the devices' state is loaded",
-    cont: "the snapshot is spent, in the store",
-    awake: "the guest goes on and has its clock set",
+    loaded: "QEMU loads the device state",
+    cont: "the store marks the snapshot as used",
+    awake: "the guest continues, its clock is set",
     connect: "the proxy takes over",
     connected: "a connection to the app",
     first: "the app's first byte",
@@ -45,14 +45,14 @@ const PARTS = {
  * @property {Kind} kind
  * @property {Side} side
  * @property {boolean} first Whether this side was measured first in its pair.
- * @property {number} ms From the request, or from QEMU's start, to the first byte of the answer.
+ * @property {number} ms From the request, or for the bare script from QEMU's start, to the first byte of the answer.
  * @property {number} busy How busy the host's CPUs were just before, from 0 to 1.
- * @property {number} cached_bytes Of the snapshot's files in the page cache, before.
- * @property {string} wake The field `Hibernaut-Wake`.
- * @property {Record<string, number>} parts Milliseconds.
+ * @property {number} cached_bytes How many bytes of the snapshot's files were in the page cache just before.
+ * @property {string} wake The value of the header `Hibernaut-Wake`.
+ * @property {Record<string, number>} parts The parts' durations in milliseconds.
  */
 
-/** How long the parts took. @param {Kind} kind @param {Record<string, number>} marks */
+/** Returns how long each part took. @param {Kind} kind @param {Record<string, number>} marks */
 export function partsOf(kind, marks) {
   let before = marks.began ?? Number.NaN;
   /** @type {Record<string, number>} */
@@ -66,7 +66,7 @@ export function partsOf(kind, marks) {
   return parts;
 }
 
-/** The figures of one kind. @param {Kind} kind @param {Sample[]} all */
+/** Returns the figures of one kind of wake. @param {Kind} kind @param {Sample[]} all */
 function summarizeKind(kind, all) {
   const of = (/** @type {Side} */ side) => all.filter((sample) => sample.kind === kind && sample.side === side);
   const side = (/** @type {Sample[]} */ samples) => ({
@@ -114,7 +114,7 @@ export function print(results) {
   }
 }
 
-/** Whether every kind that was measured meets the goal. @param {Results} results */
+/** Returns whether every kind that was measured meets the goal. @param {Results} results */
 export function goalMet(results) {
   return Object.values(results).every(({ ratio_of_medians: ratio }) => ratio <= GOAL.ratio);
 }

@@ -44,8 +44,8 @@ function appUrl(app, proxyUrl) {
 }
 
 /**
- * Whether a shell finds our CLI as `hibernaut`. npm puts `node_modules/.bin` at the front of the PATH for its own scripts
- * only, so that does not count.
+ * Whether a shell finds our CLI as `hibernaut`. npm puts `node_modules/.bin` at the front of the PATH for its own
+ * scripts only, so that does not count.
  *
  * @param {NodeJS.ProcessEnv} environment
  */

@@ -181,8 +181,21 @@ async function fingerprintOf({ inputs, config }, binary, libraries) {
  * @param {{ files: AppFile[], writable: string[] }} app
  */
 async function stage(root, binary, libraries, { files, writable }) {
-  const folders = ["", "app", "dev", "etc", "proc", "root", "run", "sys", "tmp", "usr", "usr/local", "usr/local/bin"];
-  for (const name of folders) await makeFolder(join(root, name));
+  const directories = [
+    "",
+    "app",
+    "dev",
+    "etc",
+    "proc",
+    "root",
+    "run",
+    "sys",
+    "tmp",
+    "usr",
+    "usr/local",
+    "usr/local/bin",
+  ];
+  for (const name of directories) await makeDirectory(join(root, name));
   await chmod(join(root, "tmp"), 0o1777);
   await place(binary, join(root, "usr/local/bin/node"), 0o755);
   for (const { from, to } of libraries) await placeDeep(root, from, to.slice(1), 0o755);
@@ -211,14 +224,14 @@ async function stage(root, binary, libraries, { files, writable }) {
  */
 async function placeDeep(root, from, to, mode) {
   const parts = dirname(to).split("/");
-  for (let depth = 1; depth <= parts.length; depth += 1) await makeFolder(join(root, ...parts.slice(0, depth)));
+  for (let depth = 1; depth <= parts.length; depth += 1) await makeDirectory(join(root, ...parts.slice(0, depth)));
   await place(from, join(root, to), mode);
 }
 
-/** @param {string} folder */
-async function makeFolder(folder) {
-  await mkdir(folder, { recursive: true });
-  await chmod(folder, 0o755);
+/** @param {string} directory */
+async function makeDirectory(directory) {
+  await mkdir(directory, { recursive: true });
+  await chmod(directory, 0o755);
 }
 
 /**

@@ -38,7 +38,7 @@ export async function installOldNodes(step) {
     cwd: FOLDER,
     env: npmEnvironment(),
     onLine: step.detail,
-    what: "npm ci of the older Nodes",
+    what: "npm ci of the older Node versions",
     next: "Check the network, then run npm run setup -- --tests again.",
   });
   // Headers and manuals take up more than half of the space.
