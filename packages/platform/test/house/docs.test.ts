@@ -7,7 +7,7 @@ import { NOUNS } from "../../../cli/src/registry.ts";
 import { COMMANDS, OUTCOMES } from "../../src/machines/lifecycle.ts";
 import { STATES } from "../../src/domain/machine.ts";
 import { REFUSALS } from "../../src/proxy/http/refusals.ts";
-import { readSettings, SETTING_NAMES } from "../../src/settings.ts";
+import { withSettingTables } from "../../src/settings/document.ts";
 import { tempFolder } from "../helpers/temp.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -35,29 +35,8 @@ test("there are documents to check", () => {
 });
 
 describe("settings", () => {
-  const rows = new Map(
-    [...section("docs/settings.md", "The platform").matchAll(/^\| `(\w+)` \| (.+?) \|/gm)].map(
-      ([, name = "", fallback = ""]) => [name, fallback],
-    ),
-  );
-
-  test("every one has its row, and no row speaks of another", () => {
-    expect([...rows.keys()].sort()).toEqual([...SETTING_NAMES].sort());
-  });
-
-  test("defaults are the code's", () => {
-    const values = Object.values(readSettings({ XDG_CONFIG_HOME: "/nowhere", HOME: "/nowhere" }));
-    for (const [index, name] of SETTING_NAMES.entries()) {
-      // Folders depend on the user and on where the repository is.
-      if (["HIBERNAUT_DATA_DIR", "HIBERNAUT_GUEST_BUNDLE", "HIBERNAUT_PROXY_TLS_FOLDER"].includes(name)) continue;
-      const value: unknown = values[index];
-      if (value === undefined || (Array.isArray(value) && value.length === 0)) {
-        expect(rows.get(name), name).toBe("none");
-        continue;
-      }
-      const shown = typeof value === "object" && value !== null ? Object.values(value).join(":") : String(value);
-      expect(rows.get(name), name).toBe(`\`${shown}\``);
-    }
+  test("the tables of settings.md are the ones that `npm run build` makes", () => {
+    expect(withSettingTables(text("docs/settings.md"))).toBe(text("docs/settings.md"));
   });
 
   test("no document names a variable that does not exist", () => {
