@@ -1,9 +1,9 @@
 /** Random orders of everything that can happen to a machine, against the table and the invariants. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { listedMoves } from "../../src/machines/lifecycle.ts";
 import type { MachineManager } from "../../src/machines/manager.ts";
 import { isResting } from "../../src/domain/machine.ts";
+import { listedMoves } from "../helpers/decisions.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
 const SEQUENCES = 2000;

@@ -38,8 +38,8 @@ describe("a suspended machine", () => {
     await suspended(id);
     const before = record(id);
     expect(machines.setSecrets("shop", { TOKEN: VALUE })).toEqual({ discarded: [id], pending: [] });
-    await reach(id, "suspended");
-    expect(generations(id)).toEqual([]);
+    expect(record(id)).toMatchObject({ state: "suspended", snapshot: null });
+    await expect.poll(() => generations(id)).toEqual([]);
     const { version, config, bundleVersion, resetLayer } = before;
     expect(record(id)).toMatchObject({ snapshot: null, pending: null, version, config, bundleVersion, resetLayer });
     await started(id);

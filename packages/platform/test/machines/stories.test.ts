@@ -162,7 +162,7 @@ describe("a snapshot that does not fit is refused with its reason, and the start
       await machines.close();
       machines = await startPlatform(world, { wrap: (deps) => ({ ...deps, network: new OtherNetwork() }) });
     });
-    expect(found).toMatch(/^network_changed: 127\.\d+\.\d+\.\d+ is no address of the present network$/);
+    expect(found).toMatch(/^network_changed: 127\.\d+\.\d+\.\d+ is not an address of the present network$/);
     expect(record(id).address).toBe("127.1.0.1");
   });
 

@@ -38,13 +38,13 @@ test("tells every event, with its reason, and goes on with the next platform", a
   await second.wait("shop", id, ["running"], { timeoutMs: 5000 });
   await expect.poll(() => textsOf(second, id)).toHaveLength(7);
   expect(await textsOf(second, id)).toEqual([
-    "create: created. The machine was made.",
-    "start: created -> starting. A start was asked for.",
-    "started: starting -> running. It runs. Started from scratch.",
-    "suspend: running -> suspending. A suspend was asked for.",
-    "captured: suspending -> suspended. It sleeps.",
-    "start: suspended -> starting. A start was asked for.",
-    expect.stringMatching(/^started: starting -> running\. It runs\. Resumed after \d+\.\d s asleep\.$/),
+    "create: created. Machine created.",
+    "start: created -> starting. Start requested.",
+    "started: starting -> running. Running. Cold start.",
+    "suspend: running -> suspending. Suspend requested.",
+    "captured: suspending -> suspended. Suspended.",
+    "start: suspended -> starting. Start requested.",
+    expect.stringMatching(/^started: starting -> running\. Running\. Resumed after \d+\.\d s asleep\.$/),
   ]);
 });
 
@@ -58,11 +58,11 @@ test("says who asked, when it was the proxy or the machine itself", async () => 
   await machines.wait("shop", id, ["running"], { timeoutMs: 5000 });
   machines.stop("shop", id, { by: "itself" });
   await machines.wait("shop", id, ["stopped"], { timeoutMs: 5000 });
-  const asked = (await textsOf(machines, id)).filter((text) => text.includes(" asked for by "));
+  const asked = (await textsOf(machines, id)).filter((text) => text.includes(" requested by "));
   expect(asked).toEqual([
-    "suspend: running -> suspending. A suspend was asked for by the proxy, after 300.0 s without a request.",
-    "start: suspended -> starting. A start was asked for by the proxy.",
-    "stop: running -> stopping. A stop was asked for by the machine itself.",
+    "suspend: running -> suspending. Suspend requested by the proxy, after 300.0 s without a request.",
+    "start: suspended -> starting. Start requested by the proxy.",
+    "stop: running -> stopping. Stop requested by the machine itself.",
   ]);
 });
 
@@ -74,7 +74,7 @@ test("ends for who follows when the machine is destroyed, and is gone with it", 
   const following = collect(machines.logs("shop", [id], { limit: 0, follow: true }, NEVER));
   await new Promise((resolve) => setImmediate(resolve));
   machines.destroy("shop", id, { force: true });
-  expect((await following).at(-1)?.text).toBe("destroy: running -> destroying. It is being destroyed.");
+  expect((await following).at(-1)?.text).toBe("destroy: running -> destroying. Destroy requested.");
   await machines.wait("shop", id, ["destroyed"], { timeoutMs: 5000 });
   expect(await readdir(join(place.folder, "machines"))).toEqual([]);
   expect(await textsOf(machines, id)).toEqual([]);
