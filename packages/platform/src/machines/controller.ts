@@ -72,8 +72,7 @@ export class MachineController {
       log: deps.log,
       channelTimeoutMs: deps.settings.bootTimeoutMs,
       listener: {
-        exited: () => this.#noticeExit(),
-        gone: () => this.#noticeLoss(),
+        ended: () => this.#noticeEnd(),
         stalled: (why) => this.#stalled(why),
         reachability: (why) => this.#happened({ type: "reachability", why: why ?? null }),
       },
@@ -126,11 +125,6 @@ export class MachineController {
     this.#happened({ type: "keep_awake", lease });
   }
 
-  /** Resolves when nothing is in progress. */
-  settled(): Promise<void> {
-    return this.#queue.drained();
-  }
-
   /** Brings record and host together after a restart of the platform. `refs` are this machine's VMMs that are alive. */
   async recover(refs: readonly VmmRef[]): Promise<void> {
     const record = this.#record;
@@ -150,7 +144,7 @@ export class MachineController {
     this.#closed = true;
     // The next platform waits for the rest of the time.
     if (this.#record.state === "restarting") this.#queue.abandon("the platform is shutting down");
-    await this.settled();
+    await this.#queue.drained();
     this.inside.streams.reset("the platform is shutting down");
     this.#guest.release();
     await this.machineLog.close();
@@ -166,7 +160,7 @@ export class MachineController {
     if (tell.memoryGone) this.inside.streams.reset("the machine ended");
     if (effect !== null && effect.type !== "take_over") this.#begin(effect);
     if (tell.followers) for (const listener of [...this.#listeners]) listener(this.#record);
-    if (tell.history !== undefined) this.#noticeExit();
+    if (tell.history !== undefined) this.#noticeEnd();
     return decision;
   }
 
@@ -242,18 +236,17 @@ export class MachineController {
     }
   }
 
-  /** An app that ended while its machine was passing into `running` is noticed once it is there. */
-  #noticeExit(): void {
-    const { exit } = this.#guest;
-    if (this.#record.state === "running" && exit !== undefined) void this.#report({ type: "app_ended", exit });
-  }
-
-  /** Only in a machine that runs: effects see the end of the guests that they work on. */
-  #noticeLoss(): void {
+  /**
+   * The app, or the whole guest, has ended by itself. Effects see the end of the guests that they work on; an end that
+   * they could not see is noticed as soon as the machine is `running`.
+   */
+  #noticeEnd(): void {
     if (this.#record.state !== "running") return;
-    const { exit } = this.#guest;
+    const { exit, lost } = this.#guest;
+    if (exit !== undefined) return void this.#report({ type: "app_ended", exit });
+    if (!lost) return;
     this.#guest.forget();
-    void this.#report({ type: "lost", reason: "the virtual machine ended", ...(exit !== undefined && { exit }) });
+    void this.#report({ type: "lost", reason: "the virtual machine ended" });
   }
 
   #stalled(why: string | undefined): void {

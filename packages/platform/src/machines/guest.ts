@@ -22,9 +22,8 @@ export interface LiveGuest {
 
 /** What a guest reports by itself, always about the one that is attached. */
 export interface GuestListener {
-  exited(exit: GuestExit): void;
-  /** The VMM is gone, although nobody here ended it. */
-  gone(): void;
+  /** The app ended, or the VMM is gone although nobody here ended it: see {@link MachineGuest.exit} and `lost`. */
+  ended(): void;
   /** Undefined once the guest runs again. */
   stalled(why: string | undefined): void;
   /** Why no request reaches the app; undefined when one does. */
@@ -47,6 +46,7 @@ export class MachineGuest {
   #live: LiveGuest | undefined;
   #exit = Promise.withResolvers<GuestExit>();
   #exitValue: GuestExit | undefined;
+  #lost = false;
 
   constructor(options: MachineGuestOptions) {
     this.#options = options;
@@ -60,6 +60,11 @@ export class MachineGuest {
   /** How the app of the last guest ended, once it did. */
   get exit(): GuestExit | undefined {
     return this.#exitValue;
+  }
+
+  /** Whether the VMM of the present guest is gone, although nobody here ended it. */
+  get lost(): boolean {
+    return this.#lost;
   }
 
   /** Settles when the app of the present guest ends. */
@@ -77,6 +82,7 @@ export class MachineGuest {
   async attach(vmm: Vmm, ports: readonly number[], unreachable?: string): Promise<LiveGuest> {
     this.#exit = Promise.withResolvers();
     this.#exitValue = undefined;
+    this.#lost = false;
     try {
       const { channelTimeoutMs, streams } = this.#options;
       const channel = await vmm.openChannel(within(never(), channelTimeoutMs, "reaching the agent"));
@@ -94,7 +100,7 @@ export class MachineGuest {
   /** Ends the guest, if there is one, and waits until it is gone. */
   async kill(): Promise<void> {
     const live = this.#live;
-    this.#live = undefined;
+    this.forget();
     await live?.vmm.kill();
     live?.agent.close();
     this.#options.machineLog.rest();
@@ -108,6 +114,7 @@ export class MachineGuest {
   /** The VMM has ended by itself: there is no guest any more. */
   forget(): void {
     this.#live = undefined;
+    this.#lost = false;
   }
 
   /** Lets go of the guest, which keeps running. */
@@ -133,7 +140,7 @@ export class MachineGuest {
     agent.onError = (message) => log.warn({ machine: machineId, message }, "the agent refused something");
     agent.onExit = (exit) => {
       this.rememberExit(exit);
-      listener.exited(exit);
+      listener.ended();
     };
     const changed = (why: string | undefined) => {
       if (this.#live?.agent === agent) listener.reachability(why);
@@ -150,7 +157,8 @@ export class MachineGuest {
   #gone(vmm: Vmm): void {
     if (this.#live?.vmm !== vmm) return;
     this.#live.agent.close();
-    this.#options.listener.gone();
+    this.#lost = true;
+    this.#options.listener.ended();
   }
 }
 

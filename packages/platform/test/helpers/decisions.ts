@@ -108,7 +108,6 @@ export const OUTCOMES: EffectOutcome[] = [
   { type: "app_ended", exit: FAILED },
   { type: "app_ended", exit: ENDED_WELL, boot: BOOT },
   { type: "lost", reason: "the virtual machine ended" },
-  { type: "lost", reason: "the virtual machine ended", exit: FAILED },
   { type: "retry" },
 ];
 

@@ -54,8 +54,8 @@ export type EffectOutcome = { details?: Details } & (
   | { type: "remove_failed"; reason: string }
   /** `boot` when the app ended before the start was over. */
   | { type: "app_ended"; exit: GuestExit; boot?: Boot }
-  /** The VMM is gone. `exit` when the app had ended before. */
-  | { type: "lost"; reason: string; exit?: GuestExit }
+  /** The VMM is gone. */
+  | { type: "lost"; reason: string }
   /** The wait before the next start by the restart policy is over. */
   | { type: "retry" }
 );

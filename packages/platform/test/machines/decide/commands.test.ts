@@ -183,6 +183,10 @@ describe("a snapshot that must not be resumed", () => {
     const updatedAt = NOW.toISOString();
     expect(next).toEqual({ ...record, snapshot: null, coldReason: "secrets_changed", updatedAt });
     expect(effect).toEqual({ type: "discard_snapshots", memory: true });
-    expect(tell).toMatchObject({ history: { type: "discard_snapshot" }, followers: true, memoryGone: true });
+    expect(tell).toMatchObject({
+      history: { type: "discard_snapshot", details: { reason: "secrets_changed" } },
+      followers: true,
+      memoryGone: true,
+    });
   });
 });
