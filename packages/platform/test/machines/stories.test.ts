@@ -2,6 +2,8 @@ import { readdir, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { HibernautError } from "../../src/domain/errors.ts";
+import type { Hypervisor } from "../../src/hypervisor/contract.ts";
+import { FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import type { MachineManager } from "../../src/machines/manager.ts";
 import type { WaitTarget } from "../../src/machines/service.ts";
 import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
@@ -39,6 +41,26 @@ class OtherNetwork extends UserNetwork {
   override allocate(): string {
     return "127.1.0.1";
   }
+}
+
+/** Its guests end as soon as they run again after a pause. */
+function dyingOnRun(hypervisor: FakeHypervisor): Hypervisor {
+  const boot: Hypervisor["boot"] = async (spec, signal) => {
+    const vmm = await hypervisor.boot(spec, signal);
+    const run = vmm.run.bind(vmm);
+    vmm.run = async () => {
+      await run();
+      world.host.end(vmm.ref);
+    };
+    return vmm;
+  };
+  return new Proxy(hypervisor, {
+    get: (target, key) => {
+      if (key === "boot") return boot;
+      const member = Reflect.get(target, key, target) as unknown;
+      return typeof member === "function" ? member.bind(target) : member;
+    },
+  });
 }
 
 describe("suspend and resume", () => {
@@ -324,6 +346,21 @@ describe("when the app or its virtual machine ends", () => {
     await expect.poll(() => record(id).restarts).toBe(1);
     await reach(id, "running");
     expect(record(id).lastBoot).toMatchObject({ kind: "cold", reason: "vmm_lost" });
+  });
+
+  test("a virtual machine that vanishes while a failed suspend is turned back is noticed", async () => {
+    await machines.close();
+    const hypervisor = new FakeHypervisor(world.host, world.identity);
+    machines = await startPlatform(world, {
+      wrap: (deps) => ({ ...deps, hypervisor: dyingOnRun(hypervisor) }),
+    });
+    const id = await runningMachine(machines, { restart: { policy: "no" } });
+    world.host.faults.capture = new Error("no room");
+    machines.suspend("shop", id);
+    await reach(id, "failed");
+    expect(record(id)).toMatchObject({ coldReason: "vmm_lost", stateReason: "the virtual machine ended" });
+    const types = machines.events("shop", id, 2).map(({ type }) => type);
+    expect(types).toEqual(["lost", "capture_failed"]);
   });
 
   test("a start that fails says why, and the next one works", async () => {
