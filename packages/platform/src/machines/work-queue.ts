@@ -71,7 +71,7 @@ export class WorkQueue {
   #add<T>(work: () => Promise<T>): Promise<T> {
     this.#waiting += 1;
     const done = this.#tail.then(work).finally(() => (this.#waiting -= 1));
-    this.#tail = done.catch(() => {}); // whoever queued the work hears of it
+    this.#tail = done.catch(() => {}); // the caller that queued the work hears of it
     return done;
   }
 }

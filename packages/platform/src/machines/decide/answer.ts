@@ -9,7 +9,7 @@ export type Answer =
   | { kind: "stay"; goal: Goal; effect: Effect["type"] | null }
   | { kind: "refuse"; code: ErrorCode; reason: string };
 
-/** What an answer may depend on besides state and event. */
+/** What an answer may depend on in addition to state and event. */
 export interface Situation {
   goal: Goal;
   /** Where an update started. */

@@ -27,7 +27,7 @@ export function decideCommand(record: MachineRecord, command: Command, context: 
   return step(record, { type: command.type, answer, changes: changesBy(record, command, context), details }, context);
 }
 
-/** What a command changes besides state and goal. */
+/** What a command changes apart from state and goal. */
 function changesBy(record: MachineRecord, command: Command, { id, limits }: DecideContext): Partial<MachineRecord> {
   if (command.type === "suspend") return {};
   if (command.type === "discard_snapshot")

@@ -1,4 +1,4 @@
-/** What `decide` needs to know besides record and event, and what it answers. */
+/** What `decide` needs to know in addition to record and event, and what it answers. */
 import type { HibernautError } from "../../domain/errors.ts";
 import type { MachineEvent, MachineRecord } from "../../domain/machine.ts";
 import type { EligibilityLimits } from "../eligibility.ts";

@@ -4,7 +4,7 @@ import type { KeepAwake, LastBoot, SnapshotRecord } from "../../domain/machine.t
 import type { GuestExit } from "../../guest/protocol.ts";
 import type { BootEffect, Effect, EffectWithOutcome } from "./effect.ts";
 
-/** What a machine's history records besides type and states, for example who asked. */
+/** What a machine's history records in addition to type and states, for example who requested it. */
 export type Details = Readonly<Record<string, unknown>>;
 
 /** What someone asks for. */
@@ -95,7 +95,7 @@ export type RecoveryStep =
   | { kind: "effect"; effect: Effect }
   | { kind: "outcome"; outcome: EffectOutcome };
 
-/** The work that `found` asked for is done. */
+/** The work that followed `found` is done. */
 export interface TakenOver {
   type: "taken_over";
   /** `unreachable`: there was a guest to take over, but it did not answer and was ended. */

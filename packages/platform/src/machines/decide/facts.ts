@@ -1,4 +1,4 @@
-/** What outcomes say about a machine besides its state. */
+/** What outcomes say about a machine apart from its state. */
 import type { MachineRecord } from "../../domain/machine.ts";
 import { describeExit } from "../restart.ts";
 import type { Boot, Details, EffectOutcome } from "./events.ts";
@@ -12,7 +12,7 @@ export function bootFacts({ lastBoot, unreachable, stateReason }: Boot): Partial
   return { lastBoot, unreachable, stateReason };
 }
 
-/** What an outcome changes in the record besides state and goal, and what the history says about it. */
+/** What an outcome changes in the record apart from state and goal, and what the history says about it. */
 export function factsOf(
   record: MachineRecord,
   outcome: Exclude<EffectOutcome, { type: "start_killed" } | { type: "app_ended" } | { type: "lost" }>,

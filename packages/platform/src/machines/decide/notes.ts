@@ -38,7 +38,7 @@ export function decideNote(record: MachineRecord, note: Note): Decision {
   }
 }
 
-/** The app listens where its services do not say, or again where they do. A start that is still going on learns it by itself. */
+/** The app listens where its services do not say, or again where they do. A start in progress learns it by itself. */
 function reachability(record: MachineRecord, why: string | null): Decision {
   const before = record.unreachable ?? null;
   if (record.state !== "running" || (why === null && before === null)) return unchanged(record);

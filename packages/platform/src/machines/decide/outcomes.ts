@@ -9,7 +9,7 @@ import type { EffectFailed, EffectOutcome, OutcomeName } from "./events.ts";
 import { factsOf } from "./facts.ts";
 import { mayHoldSnapshot, refused, step, unchanged } from "./step.ts";
 
-/** A guest that was killed is started again within the same start: the third time it is no accident. */
+/** A guest that was killed is started again within the same start: a third time is not an accident. */
 const MAX_ATTEMPTS = 3;
 
 /** The app ended and will be started again, once what is left of its guest is gone. */

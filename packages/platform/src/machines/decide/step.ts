@@ -19,7 +19,7 @@ const SNAPSHOT_STATES: ReadonlySet<MachineState> = new Set([
 export interface Step {
   type: HistoryType;
   answer: Exclude<Answer, { kind: "refuse" }>;
-  /** What the event says about the machine besides its state. */
+  /** What the event says about the machine apart from its state. */
   changes: Partial<MachineRecord>;
   details: Details;
 }

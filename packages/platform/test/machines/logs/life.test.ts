@@ -1,4 +1,4 @@
-/** The log of a machine through its life, on the fake. */
+/** The log of a machine through its life, on the fake hypervisor. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -25,7 +25,7 @@ function textsOf(machines: MachineManager, id: string): Promise<string[]> {
   return reading.then((entries) => entries.map(({ text }) => text));
 }
 
-test("tells every event, with its reason, and goes on with the next platform", async () => {
+test("records every event with its reason, and continues with the next platform", async () => {
   const place = await world();
   const first = await startPlatform(place);
   const id = await runningMachine(first);
@@ -48,7 +48,7 @@ test("tells every event, with its reason, and goes on with the next platform", a
   ]);
 });
 
-test("says who asked, when it was the proxy or the machine itself", async () => {
+test("says who requested a command, if it was the proxy or the machine itself", async () => {
   const machines = await startPlatform(await world());
   onTestFinished(() => machines.close());
   const id = await runningMachine(machines);
@@ -66,7 +66,7 @@ test("says who asked, when it was the proxy or the machine itself", async () => 
   ]);
 });
 
-test("ends for who follows when the machine is destroyed, and is gone with it", async () => {
+test("ends for its followers when the machine is destroyed, and is deleted with it", async () => {
   const place = await world();
   const machines = await startPlatform(place);
   onTestFinished(() => machines.close());
@@ -81,7 +81,7 @@ test("ends for who follows when the machine is destroyed, and is gone with it", 
   expect(await collect(machines.logs("shop", [id], { limit: 10, follow: true }, NEVER))).toEqual([]);
 });
 
-test("of an app goes on with machines that are made later, until the app is deleted", async () => {
+test("of an app includes machines that are created later, until the app is deleted", async () => {
   const machines = await startPlatform(await world());
   onTestFinished(() => machines.close());
   const one = await runningMachine(machines);
@@ -93,7 +93,7 @@ test("of an app goes on with machines that are made later, until the app is dele
   expect(ends.toSorted()).toEqual([one, record.id].toSorted());
 });
 
-test("of what does not exist is refused at once", async () => {
+test("of something that does not exist is refused at once", async () => {
   const machines = await startPlatform(await world());
   onTestFinished(() => machines.close());
   expect(() => machines.logs("shop", undefined, { limit: 1 }, NEVER)).toThrow("There is no app shop");
