@@ -8,7 +8,10 @@ function held() {
   const work = {
     task: undefined as Task | undefined,
     end: resolve,
-    run: (task: Task) => ((work.task = task), promise),
+    run: (task: Task) => {
+      work.task = task;
+      return promise;
+    },
   };
   return work;
 }
