@@ -1,15 +1,12 @@
 /** Machines: their configuration, their actions and their history. */
 import { type MachineConfig, requireSupported } from "../../domain/config.ts";
 import { HibernautError } from "../../domain/errors.ts";
-import type { CreateMachine, MachineEvent, MachineRecord, MachineState } from "../../domain/machine.ts";
-import { isValidName, NAME_RULE } from "../../domain/naming.ts";
-import type { HeldMounts } from "../../volumes/contract.ts";
-import { freeAddress } from "../address.ts";
+import type { CreateMachine, MachineEvent, MachineState } from "../../domain/machine.ts";
 import type { ChangeListener, MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
+import { createMachine, withMounts } from "../create-machine.ts";
 import type { MachineDependencies } from "../dependencies.ts";
-import { newMachineName, newUlid } from "../identity.ts";
-import { newRecord } from "../new-record.ts";
+import { newUlid } from "../identity.ts";
 import { requireApp } from "../require-app.ts";
 import { restAfterUpdate } from "../restart.ts";
 import { eligibilityOf, type MachineView, viewOf } from "../view.ts";
@@ -38,23 +35,8 @@ export class Machines {
 
   /** Creates a machine and starts it, unless `skipLaunch` is set. Imports its image and creates its volumes first. */
   async create(app: string, input: CreateMachine): Promise<MachineView> {
-    const { images, volumes, store } = this.#deps;
-    requireApp(store.apps, app, `Create it with \`hibernaut apps create ${app}\`.`);
-    const name = input.name ?? newMachineName();
-    if (!isValidName(name))
-      throw new HibernautError("invalid_argument", `A machine's name ${NAME_RULE}.`, { field: "name", value: name });
-    this.#requireRegion(input.region);
-    this.#requireFreeName(app, name);
-    requireSupported(input.config);
-    // Held until the machine is stored, so that a cleanup in the meantime does not delete the image.
-    using image = await images.hold(input.config.image);
-    // Likewise, so that no other machine gets the volumes.
-    using held = await volumes.hold(app, input.config.mounts);
-    requireApp(store.apps, app);
-    const record = this.#insert({ app, name, config: mounting(input.config, held), imageDigest: image.digest });
-    const controller = this.#controllers.add(record);
-    if (input.skipLaunch !== true) controller.command("start");
-    return this.#view(controller);
+    const context = { deps: this.#deps, controllers: this.#controllers };
+    return this.#view(await createMachine(context, app, input));
   }
 
   /** Returns the machines of all apps, app by app. */
@@ -89,7 +71,7 @@ export class Machines {
     using image = config === undefined ? undefined : await this.#deps.images.hold(config.image);
     using held = await this.#deps.volumes.hold(app, config?.mounts, record.id);
     const pending = {
-      config: config === undefined ? record.config : mounting(config, held),
+      config: config === undefined ? record.config : withMounts(config, held),
       version: newUlid(),
       imageDigest: image?.digest ?? record.imageDigest,
       bundleVersion: this.#deps.bundles.current.version,
@@ -166,33 +148,6 @@ export class Machines {
     return this.#controllers.onChange(listener);
   }
 
-  #insert(chosen: { app: string; name: string; config: MachineConfig; imageDigest: string }): MachineRecord {
-    const { store, settings, bundles } = this.#deps;
-    const record = newRecord({
-      ...chosen,
-      region: settings.region,
-      bundleVersion: bundles.current.version,
-      address: freeAddress(this.#deps),
-    });
-    const event = { at: record.createdAt, type: "create", from: null, to: "created", details: {} } as const;
-    if (!store.machines.insert(record, event)) this.#requireFreeName(chosen.app, chosen.name);
-    return record;
-  }
-
-  #requireRegion(wanted: string | undefined): void {
-    const { region } = this.#deps.settings;
-    if (wanted === undefined || wanted === region) return;
-    const message = `There is no region ${wanted} here; the only one is ${region}.`;
-    throw new HibernautError("invalid_argument", message, { field: "region" });
-  }
-
-  #requireFreeName(app: string, name: string): void {
-    const holder = this.#controllers.of(app).find(({ record }) => record.name === name)?.record;
-    if (holder === undefined) return;
-    const message = `App ${app} already has a machine named ${name} (${holder.id}). Choose another name.`;
-    throw new HibernautError("already_exists", message, { machine_id: holder.id });
-  }
-
   #view({ record }: MachineController): MachineView {
     return viewOf(record, this.#deps);
   }
@@ -202,9 +157,4 @@ function requireEligible(id: string, reasons: readonly string[]): void {
   if (reasons.length === 0) return;
   const message = `Machine ${id} cannot be suspended: ${reasons.join("; ")}.`;
   throw new HibernautError("failed_precondition", message, { machine_id: id, reasons });
-}
-
-/** Returns the configuration with the volumes that were found for it. */
-function mounting({ mounts: _asked, ...config }: MachineConfig, { mounts }: HeldMounts): MachineConfig {
-  return mounts === undefined ? config : { ...config, mounts };
 }
