@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { findNamed, type Named } from "../src/domain/naming.ts";
+import { findNamed, isValidName, type Named } from "../src/domain/naming.ts";
+
+test.each(["a", "7", "shop", "my-shop-2", "a--b", "a".repeat(63)])("%j is a valid name", (name) => {
+  expect(isValidName(name)).toBe(true);
+});
+
+test.each(["", "-a", "a-", "Shop", "my_shop", "a.b", "a b", "ä", "a\n", "a".repeat(64)])("%j is not", (name) => {
+  expect(isValidName(name)).toBe(false);
+});
 
 const MACHINE = { noun: "machine" };
 const VOLUME = { noun: "volume", prefix: "vol_" };

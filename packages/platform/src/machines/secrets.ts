@@ -1,6 +1,6 @@
 /** What a change of an app's secrets means for its machines. */
 import type { MachineController } from "./controller.ts";
-import { isResting, type MachineState, type RestingState } from "../domain/machine.ts";
+import { isResting, type MachineState } from "../domain/machine.ts";
 
 /** What a change of an app's secrets does to its machines, by id. */
 export interface SecretsEffect {
@@ -28,19 +28,9 @@ export function changeSecrets(
   const awake = machines.filter(({ record }) => AWAKE.includes(record.state));
   if (!dryRun) {
     change();
-    for (const machine of asleep) discardSnapshot(machine);
+    for (const machine of asleep) machine.command({ type: "discard_snapshot", reason: "secrets_changed" });
   }
   return { discarded: asleep.map(idOf), pending: awake.map(idOf) };
-}
-
-/** Discards the snapshot by an update that keeps the configuration, the version and the guest bundle. */
-function discardSnapshot(machine: MachineController): void {
-  const { config, version, imageDigest, bundleVersion, state } = machine.record;
-  const kept = { config, version, imageDigest, bundleVersion, from: state as RestingState };
-  machine.command("update", {
-    pending: { ...kept, coldReason: "secrets_changed" },
-    details: { reason: "secrets_changed" },
-  });
 }
 
 function idOf({ record }: MachineController): string {

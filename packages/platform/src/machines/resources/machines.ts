@@ -1,19 +1,13 @@
 /** Machines: their configuration, their actions and their history. */
 import { type MachineConfig, requireSupported } from "../../domain/config.ts";
-import { HibernautError } from "../../domain/errors.ts";
-import type { CreateMachine, MachineEvent, MachineRecord, MachineState } from "../../domain/machine.ts";
-import { isValidName, NAME_RULE } from "../../domain/naming.ts";
-import type { HeldMounts } from "../../volumes/contract.ts";
-import { freeAddress } from "../address.ts";
+import type { CreateMachine, MachineEvent, MachineState } from "../../domain/machine.ts";
 import type { ChangeListener, ChangePhase } from "../changes.ts";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
+import { createMachine, withMounts } from "../create-machine.ts";
 import type { MachineDependencies } from "../dependencies.ts";
-import { newMachineName, newUlid } from "../identity.ts";
-import { newRecord } from "../new-record.ts";
 import { requireApp } from "../require-app.ts";
-import { restAfterUpdate } from "../restart.ts";
-import { eligibilityOf, type MachineView, viewOf } from "../view.ts";
+import { type MachineView, viewOf } from "../view.ts";
 import { waitFor, type WaitOptions, type WaitTarget } from "../waiting.ts";
 
 /** Who asked for an action, for the machine's history. */
@@ -39,23 +33,8 @@ export class Machines {
 
   /** Creates a machine and starts it, unless `skipLaunch` is set. Imports its image and creates its volumes first. */
   async create(app: string, input: CreateMachine): Promise<MachineView> {
-    const { images, volumes, store } = this.#deps;
-    requireApp(store.apps, app, `Create it with \`hibernaut apps create ${app}\`.`);
-    const name = input.name ?? newMachineName();
-    if (!isValidName(name))
-      throw new HibernautError("invalid_argument", `A machine's name ${NAME_RULE}.`, { field: "name", value: name });
-    this.#requireRegion(input.region);
-    this.#requireFreeName(app, name);
-    requireSupported(input.config);
-    // Held until the machine is stored, so that a cleanup in the meantime does not delete the image.
-    using image = await images.hold(input.config.image);
-    // Likewise, so that no other machine gets the volumes.
-    using held = await volumes.hold(app, input.config.mounts);
-    requireApp(store.apps, app);
-    const record = this.#insert({ app, name, config: mounting(input.config, held), imageDigest: image.digest });
-    const controller = this.#controllers.add(record);
-    if (input.skipLaunch !== true) controller.command("start");
-    return this.#view(controller);
+    const context = { deps: this.#deps, controllers: this.#controllers };
+    return this.#view(await createMachine(context, app, input));
   }
 
   /** Returns the machines of all apps, app by app. */
@@ -89,14 +68,11 @@ export class Machines {
     if (config !== undefined) requireSupported(config);
     using image = config === undefined ? undefined : await this.#deps.images.hold(config.image);
     using held = await this.#deps.volumes.hold(app, config?.mounts, record.id);
-    const pending = {
-      config: config === undefined ? record.config : mounting(config, held),
-      version: newUlid(),
+    controller.command({
+      type: "update",
+      config: config === undefined ? record.config : withMounts(config, held),
       imageDigest: image?.digest ?? record.imageDigest,
-      bundleVersion: this.#deps.bundles.current.version,
-      from: restAfterUpdate(controller.record),
-    };
-    controller.command("update", { pending });
+    });
     return this.#view(controller);
   }
 
@@ -107,30 +83,26 @@ export class Machines {
   start(app: string, id: string, requester: Requester = {}): { previousState: MachineState } {
     const controller = this.#controllers.find(app, id);
     const previousState = controller.record.state;
-    controller.command("start", { details: { ...requester }, unattended: requester.by === "proxy" });
+    controller.command({ type: "start", details: { ...requester }, unattended: requester.by === "proxy" });
     return { previousState };
   }
 
   /** Throws `failed_precondition`, with every reason, when the machine cannot be suspended. */
   suspend(app: string, id: string, requester: Requester = {}): void {
-    const controller = this.#controllers.find(app, id);
-    controller.command("suspend", {
-      details: { ...requester },
-      check: () => requireEligible(controller.record.id, eligibilityOf(controller.record, this.#deps).reasons),
-    });
+    this.#controllers.find(app, id).command({ type: "suspend", details: { ...requester } });
   }
 
   stop(app: string, id: string, requester: Requester = {}): void {
-    this.#controllers.find(app, id).command("stop", { details: { ...requester } });
+    this.#controllers.find(app, id).command({ type: "stop", details: { ...requester } });
   }
 
   restart(app: string, id: string): void {
-    this.#controllers.find(app, id).command("restart");
+    this.#controllers.find(app, id).command({ type: "restart" });
   }
 
   /** Throws `failed_precondition` while the machine is running, unless `force` is set. */
   destroy(app: string, id: string, { force = false } = {}): void {
-    this.#controllers.find(app, id).command("destroy", { force });
+    this.#controllers.find(app, id).command({ type: "destroy", force });
   }
 
   /**
@@ -138,11 +110,7 @@ export class Machines {
    * `details` go into the history.
    */
   sleep(app: string, id: string, how: "suspend" | "stop", details: Record<string, unknown>): void {
-    const controller = this.#controllers.find(app, id);
-    const { eligible, reasons } = eligibilityOf(controller.record, this.#deps);
-    if (how === "suspend" && eligible) return controller.command("suspend", { details });
-    const reason = how === "suspend" && { reason: `it cannot be suspended: ${reasons.join("; ")}` };
-    controller.command("stop", { details: { ...details, ...reason } });
+    this.#controllers.find(app, id).command({ type: "sleep", how, details });
   }
 
   /**
@@ -170,45 +138,7 @@ export class Machines {
     return this.#controllers.changes.subscribe(phase, listener);
   }
 
-  #insert(chosen: { app: string; name: string; config: MachineConfig; imageDigest: string }): MachineRecord {
-    const { store, settings, bundles } = this.#deps;
-    const record = newRecord({
-      ...chosen,
-      region: settings.region,
-      bundleVersion: bundles.current.version,
-      address: freeAddress(this.#deps),
-    });
-    const event = { at: record.createdAt, type: "create", from: null, to: "created", details: {} } as const;
-    if (!store.machines.insert(record, event)) this.#requireFreeName(chosen.app, chosen.name);
-    return record;
-  }
-
-  #requireRegion(wanted: string | undefined): void {
-    const { region } = this.#deps.settings;
-    if (wanted === undefined || wanted === region) return;
-    const message = `There is no region ${wanted} here; the only one is ${region}.`;
-    throw new HibernautError("invalid_argument", message, { field: "region" });
-  }
-
-  #requireFreeName(app: string, name: string): void {
-    const holder = this.#controllers.of(app).find(({ record }) => record.name === name)?.record;
-    if (holder === undefined) return;
-    const message = `App ${app} already has a machine named ${name} (${holder.id}). Choose another name.`;
-    throw new HibernautError("already_exists", message, { machine_id: holder.id });
-  }
-
   #view({ record }: MachineController): MachineView {
     return viewOf(record, this.#deps);
   }
-}
-
-function requireEligible(id: string, reasons: readonly string[]): void {
-  if (reasons.length === 0) return;
-  const message = `Machine ${id} cannot be suspended: ${reasons.join("; ")}.`;
-  throw new HibernautError("failed_precondition", message, { machine_id: id, reasons });
-}
-
-/** Returns the configuration with the volumes that were found for it. */
-function mounting({ mounts: _asked, ...config }: MachineConfig, { mounts }: HeldMounts): MachineConfig {
-  return mounts === undefined ? config : { ...config, mounts };
 }
