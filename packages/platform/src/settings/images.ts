@@ -18,7 +18,7 @@ export const IMAGE_SETTINGS = {
     min: 0,
     max: 1_048_576,
     description:
-      "How many [downloaded layers](images.md#what-is-kept) to keep for the next import: an app's next version shares most of them. Layers that a pull in progress needs are kept in addition.",
+      "How many [downloaded layers](images.md#how-long-images-are-kept) to keep for the next import: an app's next version shares most of them. Layers that a pull in progress needs are kept in addition.",
   }),
   imageKeepH: duration("HIBERNAUT_IMAGE_KEEP", {
     formerly: "HIBERNAUT_IMAGE_KEEP_HOURS",

@@ -11,7 +11,7 @@ export const MACHINE_SETTINGS = {
   network: choice("HIBERNAUT_NETWORK", ["auto", "bridge", "user"], {
     default: "auto",
     description:
-      "How machines are connected, see [network](network.md#which-one). `auto` uses a bridge if this host can have one, which needs root, and QEMU's own network otherwise. `bridge` insists; `user` uses QEMU's own without trying. A change discards the snapshots of sleeping machines.",
+      "How machines are connected, see [network](network.md#network-modes). `auto` uses a bridge if this host can have one, which needs root, and QEMU's own network otherwise. `bridge` insists; `user` uses QEMU's own without trying. A change discards the snapshots of sleeping machines.",
   }),
   networkSubnet: text("HIBERNAUT_NETWORK_SUBNET", {
     default: "auto",
@@ -29,7 +29,7 @@ export const MACHINE_SETTINGS = {
   guestBundle: path("HIBERNAUT_GUEST_BUNDLE", {
     fallback: () => BUNDLED_GUEST,
     defaultText: "`packages/guest/.build/bundle` in the repository",
-    description: "The directory of the [guest bundle](../packages/guest/README.md) that the set-up built.",
+    description: "The directory of the [guest bundle](../packages/guest/README.md) that the setup built.",
   }),
   suspendMaxMemoryMb: size("HIBERNAUT_SUSPEND_MAX_MEMORY", {
     formerly: "HIBERNAUT_SUSPEND_MAX_MEMORY_MB",
@@ -82,8 +82,7 @@ export const MACHINE_SETTINGS = {
     default: 5_000,
     min: 100,
     max: 60_000,
-    description:
-      "For all [hooks after a resume](inside.md#run-a-program-before-a-sleep-or-after) together: requests wait for them.",
+    description: "For all [hooks after a resume](inside.md#run-hooks) together: requests wait for them.",
   }),
   keepAwakeMaxS: duration("HIBERNAUT_KEEPALIVE_MAX_TTL", {
     unit: "s",
@@ -91,7 +90,7 @@ export const MACHINE_SETTINGS = {
     min: 1,
     max: 604_800,
     description:
-      "The longest that an app may ask to be [kept awake](inside.md#stay-awake-without-requests) at once. It may ask again.",
+      "The longest that an app may ask to be [kept awake](inside.md#keep-a-machine-awake) at once. It may ask again.",
   }),
   logMaxMb: size("HIBERNAUT_LOG_MAX_SIZE", {
     formerly: "HIBERNAUT_LOG_MAX_MB",

@@ -2,7 +2,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** The guest bundle that the set-up built, in the repository. */
+/** The guest bundle that the setup built, in the repository. */
 export const BUNDLED_GUEST = join(import.meta.dirname, "../../../guest/.build/bundle");
 
 /** The directory of `config.json` (the CLI's) and `settings.json`. */

@@ -8,7 +8,7 @@ export const PLATFORM_SETTINGS = {
     fallback: defaultDataDir,
     defaultText: "`/var/lib/hibernaut` as root, otherwise `$XDG_DATA_HOME/hibernaut` or `~/.local/share/hibernaut`",
     description:
-      "[Everything that is kept](operate.md#the-data-folder). One data directory belongs to one platform. The path may have up to 75 bytes, because sockets are created below it. Use the same path at every start: running guests are found by it.",
+      "[Everything that is kept](operate.md#the-data-directory). One data directory belongs to one platform. The path may have up to 75 bytes, because sockets are created below it. Use the same path at every start: running guests are found by it.",
   }),
   apiListen: listen("HIBERNAUT_API_LISTEN", {
     default: { host: "127.0.0.1", port: 4280 },

@@ -16,14 +16,14 @@ export const PROXY_SETTINGS = {
   proxy: choice("HIBERNAUT_PROXY", ["inside", "outside"], {
     default: "inside",
     description:
-      "`outside` runs the proxy in [separate processes](proxy.md#keep-requests-going-while-the-platform-restarts), and `serve` opens no port for apps.",
+      "`outside` runs the proxy in [separate processes](proxy.md#keep-serving-while-the-platform-restarts), and `serve` opens no port for apps.",
   }),
   proxySuffixes: list("HIBERNAUT_PROXY_SUFFIXES", {
     default: ["localhost"],
     item: SUFFIX,
-    of: "host names",
+    of: "hostnames",
     description:
-      "Host names that end with one of these are `<app>.<suffix>`. `localhost` resolves to this host everywhere.",
+      "Hostnames that end with one of these are `<app>.<suffix>`. `localhost` resolves to this host everywhere.",
   }),
   proxyTlsListen: optionalListen("HIBERNAUT_PROXY_TLS_LISTEN", {
     description: "Where apps answer over [TLS](proxy.md#serve-https). Without it, they do not.",
@@ -39,7 +39,7 @@ export const PROXY_SETTINGS = {
     item: /^[0-9a-fA-F.:]+(?:\/\d{1,3})?$/,
     of: "addresses or networks such as 10.0.0.0/8",
     description:
-      "Addresses and networks of [proxies in front of this one](proxy.md#put-it-behind-another-proxy). Only their `X-Forwarded-For` is trusted.",
+      "Addresses and networks of [proxies in front of this one](proxy.md#run-behind-another-proxy). Only their `X-Forwarded-For` is trusted.",
   }),
   proxyHoldTimeoutMs: duration("HIBERNAUT_PROXY_HOLD_TIMEOUT", {
     formerly: "HIBERNAUT_PROXY_HOLD_TIMEOUT_MS",
@@ -75,7 +75,7 @@ export const PROXY_SETTINGS = {
     min: 1,
     max: 3600,
     description:
-      "How often all machines are checked for [idleness](proxy.md#which-machine-sleeps). A machine whose idle time is over in between is checked at that moment.",
+      "How often all machines are checked for [idleness](proxy.md#when-machines-sleep). A machine whose idle time is over in between is checked at that moment.",
   }),
   proxyMetricsListen: optionalListen("HIBERNAUT_PROXY_METRICS_LISTEN", {
     description:

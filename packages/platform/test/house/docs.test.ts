@@ -3,8 +3,8 @@ import { spawnSync } from "node:child_process";
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { NOUNS } from "../../../cli/src/registry.ts";
-import { COMMANDS, OUTCOMES } from "../../src/machines/lifecycle.ts";
+import { NOUNS } from "../../../cli/src/commands.ts";
+import { COMMANDS, OUTCOMES } from "../../src/machines/decide/index.ts";
 import { STATES } from "../../src/domain/machine.ts";
 import { REFUSALS } from "../../src/proxy/http/refusals.ts";
 import { withSettingTables } from "../../src/settings/document.ts";
@@ -69,7 +69,7 @@ describe("machines", () => {
       for (const [, word = ""] of words) found.add(word);
     }
     expect(found.size).toBeGreaterThan(15);
-    const part = section("docs/machines.md", "Reasons of the last start");
+    const part = section("docs/machines.md", "Reasons for the last start");
     expect(part).toContain("`snapshot`");
     expect(["snapshot", ...firstCells(part)].sort()).toEqual([...found].sort());
   });
@@ -86,7 +86,9 @@ describe("machines", () => {
 
 test("every command that a document shows exists", () => {
   const known = new Set(
-    NOUNS.flatMap(({ name, commands }) => commands.map((command) => `${name} ${command.name}`.trim())),
+    NOUNS.flatMap(({ name, commands, nouns = [] }) =>
+      [...commands, ...nouns].map((below) => `${name} ${below.name}`.trim()),
+    ),
   );
   const tops = new Set(
     NOUNS.flatMap(({ name, commands }) => (name === "" ? commands.map((command) => command.name) : name)),
@@ -115,7 +117,7 @@ describe("commands have one form", () => {
     /\bnode \S+\.ts\b/,
   ];
   /** What to do without a link, said once. */
-  const EXCEPT = "Without a link, `npx hibernaut` works in this folder.";
+  const EXCEPT = "Without a link, `npx hibernaut` works in this directory.";
 
   test.each(DOCUMENTS)("in %s", (file) => {
     const said = text(file).replace(file === "README.md" ? EXCEPT : "", "");
@@ -158,7 +160,7 @@ test("every command is named in some document", () => {
 });
 
 test("every refusal of the proxy is explained, with its status, and no other", () => {
-  const rows = [...section("docs/errors.md", "Refusals of the proxy").matchAll(/^\| `(\w+)` \| (\d+) \|/gm)];
+  const rows = [...section("docs/errors.md", "Proxy errors").matchAll(/^\| `(\w+)` \| (\d+) \|/gm)];
   const found = new Map<string, string>(Object.entries(REFUSALS).map(([code, status]) => [code, String(status)]));
   for (const file of globSync("proxy/*.ts", { cwd: SRC })) {
     const code = readFileSync(join(SRC, file), "utf8");
@@ -209,4 +211,12 @@ describe("links", () => {
       if (anchor !== undefined) expect(anchors(target), `${link} in ${file}`).toContain(anchor);
     }
   });
+});
+
+test("every path that ARCHITECTURE.md names exists", () => {
+  const prose = text("ARCHITECTURE.md").replace(/^```[^]*?^```/gm, "");
+  const paths = [...prose.matchAll(/`([\w./-]+(?:\/|\.(?:ts|c|mjs)))`/g)].map(([, path = ""]) => path);
+  expect(paths.length).toBeGreaterThan(50);
+  const missing = paths.filter((path) => !existsSync(join(ROOT, path)) && !existsSync(join(SRC, path)));
+  expect(missing).toEqual([]);
 });
