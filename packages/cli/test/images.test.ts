@@ -53,7 +53,7 @@ test("an image that is missing or damaged says so, before a machine is made of i
     code: 2,
     stderr: expect.stringContaining("Error: The image is damaged. Push it again."),
   });
-  expect(cli.server.machines.machines.size).toBe(0);
+  expect(cli.server.world.store.machines.list()).toEqual([]);
 });
 
 test("a login comes over standard input, is listed without its password, and goes", async () => {

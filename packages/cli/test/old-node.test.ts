@@ -94,7 +94,7 @@ test.each(OLD_NODES)("with Node %s every command does its work", { timeout: LIMI
   expect(await good("status")).toMatch(/machines/);
   expect((await json(`machine status ${id}`)).state).toBe("running");
   expect(await good(`machine events ${id}`)).toMatch(/suspend/);
-  cli.server.machines.print(id, "a line", "stdout");
+  await cli.server.print(id, "a line");
   expect(await good("logs")).toContain("a line");
   await good(`machine stop ${id}`);
   await good(`machine destroy ${id}`);

@@ -52,7 +52,7 @@ test("snapshots are made, listed, restored and destroyed", async () => {
 test("a machine that has a volume keeps it, and the refusal says what to do", async () => {
   const { document: volume } = await json(["volumes", "create", "kept"]);
   const { document: machine } = await json(["machine", "run", "oci:/srv/app", "--volume", `${volume.id}:/data`]);
-  expect(machine.config.mounts).toEqual([{ volume: volume.id, path: "/data" }]);
+  expect(machine.config.mounts).toEqual([{ volume: volume.id, name: "kept", path: "/data" }]);
   const refused = await hibernaut(["volumes", "destroy", volume.id, "--yes"]);
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain(`it belongs to machine ${machine.id}. Destroy that machine first`);

@@ -4,9 +4,9 @@ import { basename, join } from "node:path";
 import { APP_FILES, findAppFile } from "../appfile/find.ts";
 import { command } from "../command.ts";
 import { CliError, UsageError } from "../failure.ts";
+import { isValidName, NAME_RULE } from "../names.ts";
 
 const [OWN_FILE] = APP_FILES;
-const NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /** Reads the directory and writes the file. Never uses the network. */
 export const launch = command({
@@ -21,8 +21,8 @@ export const launch = command({
   ],
   examples: ["hibernaut launch", "hibernaut launch --image docker-archive:/srv/shop.tar --name shop"],
   async run(_context, _args, options) {
-    if (options.name !== undefined && !NAME.test(options.name))
-      throw new UsageError(`--name takes up to 63 lower-case letters, digits and dashes, not \`${options.name}\`.`);
+    if (options.name !== undefined && !isValidName(options.name))
+      throw new UsageError(`\`${options.name}\` is not a valid name for an app: it ${NAME_RULE}.`);
     const [{ lookAt }, { planLaunch }, { launchText, nextSteps }] = await Promise.all([
       import("../appfile/folder.ts"),
       import("../appfile/plan.ts"),
