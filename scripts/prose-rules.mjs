@@ -12,7 +12,13 @@ export const DOCUMENTS = ["*.md", "docs/**/*.md", "packages/*/*.md", "services/*
  *
  * @type {string[]}
  */
-export const CODE = [];
+export const CODE = [
+  "packages/platform/src/checks/**/*.ts",
+  "packages/platform/src/proxy/**/*.ts",
+  "packages/platform/src/{server,version}.ts",
+  "packages/platform/test/checks/**/*.ts",
+  "packages/platform/test/proxy/**/*.ts",
+];
 
 /** The table that names the words we use, and those we don't. */
 export const GLOSSARY = "docs/glossary.md";

@@ -52,7 +52,7 @@ async function openPort(): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-test("after a cold start, not before the first check, whoever subscribed first", async () => {
+test("after a cold start, not before the first check, although routing subscribed before health", async () => {
   const { told, machine } = await routingSubscribedFirst();
   const id = await machine(await openPort());
   const whileRunning = () =>

@@ -75,12 +75,12 @@ describe("balancing", () => {
       { hope: false },
     ],
     [
-      "nor given anything while another comes",
+      "nor given a request while another one is on its way",
       [machine("a", "running", 0, { reachable: false }), machine("b", "starting")],
       { hope: true },
     ],
-    ["a failed machine is no hope", [machine("a", "failed")], { hope: false }],
-    ["no machine is no hope", [], { hope: false }],
+    ["waiting for a failed machine is in vain", [machine("a", "failed")], { hope: false }],
+    ["without a machine, waiting is in vain", [], { hope: false }],
   ])("%s", (_name, machines, { send, wake, hope }) => {
     const choice = choose(machines);
     expect({ send: choice.send?.id, wake: choice.wake?.id, hope: choice.hope }).toEqual({ send, wake, hope });

@@ -73,7 +73,7 @@ describe("a connection", () => {
     await browser.send(request.replace("/ ", "/2 ")).sees("hello /2");
   });
 
-  test("is kept after the LeaseProvider's refusal", async () => {
+  test("is kept after a refusal of the lease provider", async () => {
     const refuse = async () => {
       throw new ProxyRefusal(503, "no_capacity", "All machines are busy. Try again.", { retryAfterS: 1.5 });
     };
@@ -97,7 +97,7 @@ describe("a connection", () => {
     expect(faults).toEqual([]);
   });
 
-  test("hears of a fault of the LeaseProvider without its words", async () => {
+  test("is not told the details of a fault in the lease provider", async () => {
     const fault = new Error("secret");
     const { ask, faults } = await rig({
       leaseFor: async () => {
@@ -112,7 +112,7 @@ describe("a connection", () => {
 });
 
 describe("time is up", () => {
-  test("for a head that trickles: 408", async () => {
+  test("for a head that arrives too slowly: 408", async () => {
     const { ask, log } = await rig({ app: await hello(), limits: { headMs: 50 } });
     expect(parsed(await ask("GET / HT")).status).toBe(408);
     expect(log).toMatchObject([{ status: 408, error: "request_timeout" }]);
@@ -127,13 +127,13 @@ describe("time is up", () => {
     expect(statuses(browser.text)).toEqual([200]);
   });
 
-  test("for a body that trickles: 408", async () => {
+  test("for a body that arrives too slowly: 408", async () => {
     const { ask, outcomes } = await rig({ app: await silent(), limits: { requestBodyMs: 50 } });
     expect(parsed(await ask(`POST / HTTP/1.1\r\nContent-Length: 5\r\n${KEEP}ab`)).status).toBe(408);
     expect(outcomes).toEqual([{ status: 408, error: "request_timeout" }]);
   });
 
-  test("for an app that does not answer: 504", async () => {
+  test("for an app that does not respond: 504", async () => {
     const { ask, outcomes } = await rig({ app: await silent(), limits: { responseHeadMs: 50 } });
     expect(parsed(await ask(`GET / HTTP/1.1\r\n${CLOSE}`)).status).toBe(504);
     expect(outcomes).toEqual([{ status: 504, error: "upstream_timeout" }]);
@@ -158,7 +158,7 @@ describe("time is up", () => {
     expect(outcomes).toEqual([{ status: 200, error: "client_stalled" }]);
   });
 
-  test("for a LeaseProvider that never decides: 504", async () => {
+  test("for a lease provider that never decides: 504", async () => {
     let reason: unknown;
     const { ask } = await rig({
       limits: { findMachineMs: 50 },
@@ -180,7 +180,7 @@ describe("time is up", () => {
 });
 
 describe("close", () => {
-  test("ends what is idle at once, lets requests finish, and says so to their clients", async () => {
+  test("ends idle connections at once, lets requests finish, and tells their clients", async () => {
     let finish: (() => void) | undefined;
     const app = await httpApp((_request, response) => {
       finish = () => void response.end("done");
@@ -199,7 +199,7 @@ describe("close", () => {
     await closed;
   });
 
-  test("cuts what takes longer", async () => {
+  test("cuts off requests that take longer", async () => {
     const { client, proxy, log } = await rig({ app: await silent() });
     const browser = (await client()).send(`GET / HTTP/1.1\r\n${KEEP}`);
     await until(() => proxy.stats().requests === 1, "the request to be under way");
@@ -208,7 +208,7 @@ describe("close", () => {
     expect(log).toMatchObject([{ status: undefined, error: "cut" }]);
   });
 
-  test("before listen is nothing, and a port that is taken is told", async () => {
+  test("does nothing before listen; a port that is taken is reported", async () => {
     await createProxyServer({ leases: noLeases }).close(0);
     const { port } = await rig({ app: await hello() });
     await expect(createProxyServer({ leases: noLeases }).listen({ host: "127.0.0.1", port })).rejects.toThrow(

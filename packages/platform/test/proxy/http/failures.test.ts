@@ -9,7 +9,7 @@ const acting = (act: (socket: Socket, number: number) => void) =>
   rawApp((socket, number) => received(socket, (text) => text.includes("\r\n\r\n") && (act(socket, number), true)));
 
 describe("the client leaves", () => {
-  test("while a machine wakes: the LeaseProvider's signal aborts, and a late lease is given back", async () => {
+  test("while a machine wakes: the lease provider's signal aborts, and a late lease is given back", async () => {
     const woken = Promise.withResolvers<void>();
     const aborted: unknown[] = [];
     let asked = false;
@@ -83,7 +83,7 @@ describe("the app dies", () => {
     expect(outcomes).toEqual([broke, broke]);
   });
 
-  test("in the middle of its head: 502, and nothing is sent again", async () => {
+  test("in the middle of its head: 502, and the request is not repeated", async () => {
     const app = await acting((socket) => void socket.end("HTTP/1.1 200 OK\r\nContent-"));
     const { ask, outcomes } = await rig({ app });
     const reply = parsed(await ask(`GET / HTTP/1.1\r\n${CLOSE}`));
@@ -113,7 +113,7 @@ describe("the app dies", () => {
     expect(outcomes).toHaveLength(times);
   });
 
-  test("without an answer: the next machine gives it", async () => {
+  test("without a response: the next machine responds", async () => {
     const [bad, good] = [
       await acting((socket) => void socket.resetAndDestroy()),
       await acting((each) => void each.write(OK)),
@@ -156,7 +156,7 @@ describe("a kept connection dies", () => {
     expect(outcomes).toHaveLength(2);
   });
 
-  test("while it is idle: nobody notices", async () => {
+  test("while it is idle: no client notices", async () => {
     const app = await acting((socket) => void socket.write(OK));
     const { client, proxy } = await rig({ app });
     const browser = await client();
@@ -178,7 +178,7 @@ describe("a kept connection dies", () => {
 });
 
 describe("connecting", () => {
-  test("goes on until the port answers", async () => {
+  test("retries until the port answers", async () => {
     const port = await freePort();
     let app: App | undefined;
     const { ask, log } = await rig({
@@ -195,7 +195,7 @@ describe("connecting", () => {
     expect(log).toMatchObject([{ wake: { kind: "resume" } }]);
   });
 
-  test("ends with the deadline: the next machine, with the whole body", async () => {
+  test("ends at the deadline: the next machine gets the whole body", async () => {
     const nobody = await freePort();
     const app = await httpApp((request, response) => void request.pipe(response));
     const { ask, outcomes } = await rig({
@@ -234,7 +234,7 @@ describe("connecting", () => {
     expect(JSON.parse(reply.body)).toMatchObject(answer);
   });
 
-  test("ends when the machine has left: the request waits for it as for any other, and is not told of a failure", async () => {
+  test("ends when the machine has left: the request waits for a machine again, and does not fail", async () => {
     const port = await freePort();
     const app = await httpApp((_, response) => void response.end("back"));
     const { client, heads, outcomes, proxy } = await rig({
