@@ -88,7 +88,7 @@ primary_region = "ams"
   expect(deployed, deployed.err).toMatchObject({
     code: 0,
     out: expect.stringMatching(
-      /^App cafe is at release 1: 1 created\.\nApp cafe answers at http:\/\/cafe\.localhost:\d+\/\n$/,
+      /^Deployed release 1 of cafe: 1 created\.\nApp cafe answers at http:\/\/cafe\.localhost:\d+\/\n$/,
     ),
   });
   expect(deployed.err).toMatch(/force_https/); // not silently dropped
@@ -104,7 +104,7 @@ primary_region = "ams"
   const second = await registry.push("cafe:2", app("two"));
   expect(await hibernaut(folder, "deploy", "--image", second)).toMatchObject({
     code: 0,
-    out: expect.stringContaining("App cafe is at release 2: 1 updated.\n"),
+    out: expect.stringContaining("Deployed release 2 of cafe: 1 updated.\n"),
   });
   const sleeping = await place.client.getMachine("cafe", id);
   expect(sleeping).toMatchObject({ state: "suspended", snapshot: null });
@@ -112,7 +112,7 @@ primary_region = "ams"
   expect([cold.text, wakeOf(cold).kind]).toEqual(["two 1", "cold"]);
 
   // Deploying the same again changes nothing; the old image is a way back.
-  expect((await hibernaut(folder, "deploy", "--image", second)).out).toMatch(/^App cafe is at release 3: 1 kept\.\n/);
+  expect((await hibernaut(folder, "deploy", "--image", second)).out).toMatch(/^Deployed release 3 of cafe: 1 kept\.\n/);
   expect((await hibernaut(folder, "deploy")).code).toBe(0);
   expect((await ask(target)).text).toBe("one 1");
   const releases = await hibernaut(folder, "releases");
@@ -127,7 +127,7 @@ test("a deploy that is killed, and one whose platform is killed, are finished by
     "hibernaut.toml",
     `app = "night"\n[build]\nimage = "${old}"\n[http_service]\ninternal_port = 8080\nmin_machines_running = 2\n`,
   );
-  expect((await hibernaut(folder, "deploy")).out).toMatch(/^App night is at release 1: 2 created\.\n/);
+  expect((await hibernaut(folder, "deploy")).out).toMatch(/^Deployed release 1 of night: 2 created\.\n/);
   const versions = async () => (await place.client.listMachines("night")).map(({ version }) => version);
   const before = await versions();
   const begun = async () => {
@@ -190,7 +190,7 @@ grace_period = "3s"
   expect(deployed, deployed.err).toMatchObject({
     code: 0,
     out: expect.stringMatching(
-      /^App kiosk is at release 1: 2 created\.\nApp kiosk answers at http:\/\/kiosk\.localhost:\d+\/\n$/,
+      /^Deployed release 1 of kiosk: 2 created\.\nApp kiosk answers at http:\/\/kiosk\.localhost:\d+\/\n$/,
     ),
   });
 

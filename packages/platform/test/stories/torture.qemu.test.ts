@@ -156,7 +156,7 @@ test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and wak
     const counts = (await (await fetch(`http://${address}:8080/seen`)).json()) as Record<string, number>;
     for (const [request, count] of Object.entries(counts)) seen[request] = (seen[request] ?? 0) + count;
   }
-  process.stderr.write(`torture: ${JSON.stringify({ ...tally, sent: tally.sent.length })}\n`);
+  context.say(findingText(finding, name));
   expect(tally.faults).toEqual([]);
   expect(Object.entries(seen).filter(([, count]) => count !== 1)).toEqual([]);
   expect(Object.keys(seen).toSorted()).toEqual(tally.sent.toSorted());
