@@ -4,6 +4,9 @@ import { defineConfig } from "vitest/config";
 const QEMU = "{packages,services}/*/test/**/*.qemu.test.ts";
 const LONG = "{packages,services}/*/test/**/*.long.test.ts";
 
+/** Packs the images that these tests share. */
+const QEMU_SETUP = "packages/platform/test/helpers/qemu-setup.ts";
+
 /** QEMU tests that need the host to themselves: they run one after the other, when all others have ended. */
 const ALONE = [
   "bridge", // connections fail within 1 s of a wake; and the far side's addresses exist once per host
@@ -37,6 +40,7 @@ export default defineConfig({
           name: "qemu",
           include: [QEMU],
           exclude: [...ALONE, "**/node_modules/**"],
+          globalSetup: QEMU_SETUP,
           maxWorkers: Math.min(availableParallelism(), MOST_QEMU_FILES),
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -47,6 +51,7 @@ export default defineConfig({
         test: {
           name: "qemu-alone",
           include: ALONE,
+          globalSetup: QEMU_SETUP,
           fileParallelism: false,
           testTimeout: 120_000,
           hookTimeout: 120_000,

@@ -7,6 +7,7 @@ import { probe } from "../../src/checks/probe.ts";
 import { CheckRunner } from "../../src/checks/runner.ts";
 import type { CheckResult, MachineService } from "../../src/machines/service.ts";
 import type { MachineRecord } from "../../src/machines/types.ts";
+import { quietFor } from "../helpers/quiet.ts";
 
 const check = (more: Partial<Check> = {}): Check => ({
   name: "web",
@@ -154,7 +155,7 @@ describe("the runner", () => {
     become("suspended");
     expect(runner.results("m")).toEqual([]);
     const before = looks;
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    await quietFor(60);
     expect(looks).toBeLessThanOrEqual(before + 1);
   });
 

@@ -7,14 +7,15 @@ import { openImageStore } from "../../src/images/index.ts";
 import { MachineFiles } from "../../src/machines/files.ts";
 import { newMachineId } from "../../src/machines/identity.ts";
 import { UserNetwork } from "../../src/network/user.ts";
-import { askUntilAnswered, BUNDLE, COUNTER_IMAGE, dataFolder } from "../helpers/qemu-world.ts";
+import { askUntilAnswered, BUNDLE, dataFolder } from "../helpers/qemu-world.ts";
+import { SMALL_APP } from "../helpers/small-app/image.ts";
 import { describeHypervisor } from "./conformance.ts";
 
 describeHypervisor("QEMU", async () => {
   const folder = await dataFolder();
   const files = new MachineFiles(folder.path, 256);
   await mkdir(files.machineRoot);
-  const image = await (await openImageStore({ dataDir: folder.path })).ensure(COUNTER_IMAGE);
+  const image = await (await openImageStore({ dataDir: folder.path })).ensure(SMALL_APP);
   const bundle = await readBundle(BUNDLE);
   const version = await qemuVersion("qemu-system-x86_64");
   const network = new UserNetwork();

@@ -4,9 +4,14 @@ import { describe, expect, test } from "vitest";
 import { listedMoves } from "../../src/machines/lifecycle.ts";
 import type { MachineManager } from "../../src/machines/manager.ts";
 import { isResting } from "../../src/machines/types.ts";
+import { longOr } from "../helpers/long.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
-const SEQUENCES = 2000;
+const SEQUENCES = longOr(4000, 600);
+/** Some moves are made once in some hundred sequences: the usual run may miss a few of them. */
+const MAY_MISS = longOr(0, 8);
+/** Sequences mostly wait: for pauses between steps, and for restarts. */
+const AT_ONCE = 4;
 /** What can happen, by weight: machines must get somewhere before they are destroyed. */
 const WEIGHTS = {
   start: 8,
@@ -128,13 +133,16 @@ async function play(launch: boolean, steps: Step[]): Promise<void> {
 describe("random orders", () => {
   test(`${SEQUENCES} sequences keep to the table and to the invariants`, { timeout: 300_000 }, async () => {
     const sequences = fc.array(step, { minLength: 3, maxLength: 20 });
-    await fc.assert(fc.asyncProperty(fc.boolean(), sequences, play), {
-      numRuns: SEQUENCES,
-      interruptAfterTimeLimit: 280_000,
-      markInterruptAsFailure: true,
-    });
+    const share = () =>
+      fc.assert(fc.asyncProperty(fc.boolean(), sequences, play), {
+        numRuns: SEQUENCES / AT_ONCE,
+        interruptAfterTimeLimit: 280_000,
+        markInterruptAsFailure: true,
+      });
+    await Promise.all(Array.from({ length: AT_ONCE }, share));
     // The sequences are worth something only if they went nearly everywhere.
     const unseen = [...moves].filter((move) => !seen.has(move));
-    expect(unseen.filter((move) => !RARE.has(move)).join(" ")).toBe("");
+    const missed = unseen.filter((move) => !RARE.has(move));
+    expect(missed.length, missed.join(" ")).toBeLessThanOrEqual(MAY_MISS);
   });
 });
