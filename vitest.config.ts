@@ -7,17 +7,20 @@ const LONG = "{packages,services}/*/test/**/*.long.test.ts";
 /** Packs the images that these tests share. */
 const QEMU_SETUP = "packages/platform/test/helpers/qemu-setup.ts";
 
-/** QEMU tests that need the host to themselves: they run one after the other, when all others have ended. */
+/** QEMU tests that need the host to themselves. They run one at a time, after all others. */
 const ALONE = [
-  "bridge", // connections fail within 1 s of a wake; and the far side's addresses exist once per host
+  "bridge", // expects failures within 1 s of a wake, and the addresses of its far side exist once per host
   "busy", // takes every CPU
-  "clock", // clocks are compared to 50 ms
-  "qemu", // likewise, to 100 ms, and captures are given up at parts of the time that one takes
+  "clock", // compares clocks to 50 ms
+  "qemu", // compares clocks to 100 ms, and cancels captures at fractions of the time that one takes
   "up", // compares two durations
 ].map((name) => `{packages,services}/*/test/**/${name}.qemu.test.ts`);
 
-/** A guest that is emulated takes a core while it boots; beyond this many the host's disk is what all wait for. */
-const MOST_QEMU_FILES = 4;
+/**
+ * An emulated guest takes a core while it boots, and a file waits in between: for an idle time, for a command. One file
+ * more than cores fills the gaps; with more than four, all of them wait for the disk.
+ */
+const QEMU_FILES = Math.min(availableParallelism() + 1, 4);
 
 export default defineConfig({
   test: {
@@ -41,7 +44,7 @@ export default defineConfig({
           include: [QEMU],
           exclude: [...ALONE, "**/node_modules/**"],
           globalSetup: QEMU_SETUP,
-          maxWorkers: Math.min(availableParallelism(), MOST_QEMU_FILES),
+          maxWorkers: QEMU_FILES,
           testTimeout: 120_000,
           hookTimeout: 120_000,
           sequence: { groupOrder: 1 },

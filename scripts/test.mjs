@@ -1,11 +1,11 @@
 /**
- * Runs everything there is to test: `npm test`, or `npm test -- lock` for the test files with the word "lock" in their
- * path. Sets up what is missing, runs the checks, the unit tests and the tests with real machines, looks at what they
- * left behind, and names the slowest files. Its last line is the sum.
+ * Runs the whole test suite: `npm test`, or `npm test -- lock` for the test files with the word "lock" in their path.
+ * Sets up what is missing, runs the checks, the unit tests and the tests on QEMU, looks for leftovers, and lists the
+ * slowest files. The last line is the total.
  *
- * `npm run test:long` runs what takes longer than anyone waits for `npm test`, and ends the same way.
+ * `npm run test:long` runs what takes too long for `npm test`, and ends the same way.
  *
- * Plain JavaScript for Node 18 and later: it brings the Node that the tests run with.
+ * Plain JavaScript for Node 18 and later, because it installs the Node that the tests run with.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -19,7 +19,7 @@ import { runProgram } from "./lib/test-process.mjs";
 import { minutes, slowest } from "./lib/test-summary.mjs";
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..");
-/** No stage may hang: neither a person nor a server that tests waits for it. */
+/** A stage that takes longer hangs, and is killed. */
 const DEADLINE_MS = 30 * 60_000;
 const LONG_DEADLINE_MS = 3 * 60 * 60_000;
 /** A process that was told to end may need a moment. */
@@ -27,8 +27,8 @@ const LEFTOVERS_GRACE_MS = 5000;
 
 const USAGE = `Usage: npm test [-- <word>...], npm run test:long [-- <word>...]
 
-Sets up what is missing and runs the tests whose paths have one of the words between two of / . _ -
-(lock is store/lock.test.ts and not clock.qemu.test.ts); all tests without any word.
+Sets up what is missing and runs the test files whose paths have one of the words, delimited by / . _ or -
+(lock matches store/lock.test.ts but not clock.qemu.test.ts). Without words it runs all tests.
 `;
 
 const [first, ...rest] = process.argv.slice(2);
@@ -42,8 +42,8 @@ const words = long ? rest : process.argv.slice(2);
 const environment = { ...RUN.environment, ...(long && { HIBERNAUT_LONG_TESTS: "1" }) };
 
 /**
- * Vitest's projects, by stage. The stages follow each other: a guest that is emulated needs a core to itself, or tests
- * wait for the queue at it.
+ * Vitest's projects, by stage. Stages run one after another: unit tests keep every core busy, and an emulated guest
+ * needs a core.
  */
 const STAGES = long
   ? { long: ["long"], unit: ["unit"], qemu: ["qemu", "qemu-alone"] }
@@ -116,7 +116,7 @@ async function runStage(node, reports, stage, projects, files) {
   console.log(`${stage}: ${minutes(performance.now() - began)}\n`);
 }
 
-/** The files of a run, by stage; all stages have files, or the run has chosen none. */
+/** Returns the chosen files by stage; a stage may have none. */
 function chooseStages() {
   const listed = listTestFiles(ROOT).filter((file) => (long ? isLong(ROOT, file) : !file.endsWith(".long.test.ts")));
   const { chosen, unknown } = chooseFiles(listed, words);
@@ -130,7 +130,7 @@ function chooseStages() {
   }));
 }
 
-/** Counts as a test: nothing of ours is left on the machine. */
+/** Checks that the run left nothing behind on the host. Counts as one test. */
 async function checkLeftovers() {
   const look = () => findLeftovers(RUN);
   for (let waited = 0; look().length > 0 && waited < LEFTOVERS_GRACE_MS; waited += 100) await delay(100);

@@ -1,9 +1,10 @@
-/** Which test files there are, and which of them a run is asked for. Plain JavaScript for Node 18 and later. */
+/** Lists test files and chooses those that a run asks for. Plain JavaScript for Node 18 and later. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What separates the words of a path. */
+/** Separates the words of a path. */
 const BOUNDARY = "[/._-]";
+const LONG_IMPORT = /from ".*\/(helpers\/long\.ts|lib\/long\.mjs)"/;
 
 /**
  * Lists every test file, relative to the root, with slashes.
@@ -25,7 +26,7 @@ export function listTestFiles(root) {
 
 /**
  * Returns whether a path has the word between two boundaries: "lock" is in `store/lock.test.ts`, and not in
- * `clock.qemu.test.ts`. A word may be several: `images/store`, `which-machine`, a whole path.
+ * `clock.qemu.test.ts`. A word may contain boundaries: `images/store`, `which-machine`, a whole path.
  *
  * @param {string} path @param {string} word @returns {boolean}
  */
@@ -35,8 +36,8 @@ export function hasWord(path, word) {
 }
 
 /**
- * Returns the files whose paths have one of the words, or all without any; and the words that no path has, which
- * are most likely typing errors.
+ * Returns the files whose paths have at least one of the words (all files if there are no words), and the words that
+ * no path has, which are most likely typos.
  *
  * @param {string[]} files @param {string[]} words @returns {{chosen: string[], unknown: string[]}}
  */
@@ -46,10 +47,10 @@ export function chooseFiles(files, words) {
 }
 
 /**
- * Returns whether `npm run test:long` runs the file: it is for nothing else, or it repeats more there (`longOr`).
+ * Returns whether `npm run test:long` runs the file: because of its name, or because it repeats more there (`longOr`).
  *
  * @param {string} root @param {string} file @returns {boolean}
  */
 export function isLong(root, file) {
-  return file.endsWith(".long.test.ts") || readFileSync(join(root, file), "utf8").includes("helpers/long.ts");
+  return file.endsWith(".long.test.ts") || LONG_IMPORT.test(readFileSync(join(root, file), "utf8"));
 }

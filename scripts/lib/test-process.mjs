@@ -1,9 +1,9 @@
-/** Programs that a run of the tests starts. Plain JavaScript for Node 18 and later. */
+/** Runs the programs of a test run. Plain JavaScript for Node 18 and later. */
 import { spawn } from "node:child_process";
 
 /**
- * Runs a program with its output shown, and resolves to whether it succeeded. It is ended, with everything it
- * started, when the time is up.
+ * Runs a program, shows its output, and resolves to whether it succeeded. When the time is up, the program and
+ * everything it started are killed.
  *
  * @param {string} command @param {string[]} args
  * @param {{cwd: string, env: NodeJS.ProcessEnv, deadlineMs: number, onInterrupt: () => void}} options `onInterrupt` is
@@ -12,17 +12,17 @@ import { spawn } from "node:child_process";
  */
 export function runProgram(command, args, { cwd, env, deadlineMs, onInterrupt }) {
   return new Promise((done) => {
-    // A process group of its own, so that a run that must be ended leaves no worker behind.
+    // In its own process group, so that killing it leaves no worker behind.
     const child = spawn(command, args, { cwd, env, stdio: ["ignore", "inherit", "inherit"], detached: true });
     const end = () => {
       try {
         process.kill(-(child.pid ?? 0), "SIGKILL");
       } catch {
-        // it has ended by itself
+        // already gone
       }
     };
     const late = setTimeout(() => {
-      console.log(`ended after ${deadlineMs / 60_000} minutes`);
+      console.log(`killed after ${deadlineMs / 60_000} minutes`);
       end();
     }, deadlineMs);
     const interrupted = () => {

@@ -1,12 +1,12 @@
 /**
- * A Vitest reporter beside the usual one: tells how far the run is, and writes what `npm test` counts to the file
- * that `HIBERNAUT_TEST_REPORT` names.
+ * A Vitest reporter used with the default one. It prints how far the run is, and writes what `npm test` counts to the
+ * file that `HIBERNAUT_TEST_REPORT` names.
  */
 import { writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { minutes } from "./test-summary.mjs";
 
-/** How often progress is told, at most. */
+/** Progress is printed at most this often. */
 const EVERY_MS = 20_000;
 
 /** @typedef {import("./test-summary.mjs").Report} Report */

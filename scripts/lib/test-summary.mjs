@@ -1,13 +1,13 @@
-/** What a run of the tests tells at its end. Pure. */
+/** The summary that `npm test` prints at its end. Pure. */
 
 /**
  * @typedef {object} Report
  * @property {number} passed
  * @property {number} failed
- * @property {{path: string, ms: number}[]} files How long each file took, its hooks included.
+ * @property {{path: string, ms: number}[]} files How long each file took, including its hooks.
  */
 
-/** How many of the slowest files are named. */
+/** How many of the slowest files are listed. */
 const NAMED = 10;
 
 /**
@@ -21,7 +21,7 @@ export function minutes(ms) {
 }
 
 /**
- * Returns the lines that name the slowest files, the slowest first.
+ * Returns one line for each of the slowest files, slowest first.
  *
  * @param {Report["files"]} files
  */

@@ -1,4 +1,4 @@
-/** What all QEMU tests need, made once before the first of them: two files that ran at once would pack it twice. */
+/** Packs the images that QEMU tests share, once per run: two files that run at the same time must not both pack them. */
 import { shellImage } from "./shell-image.ts";
 import { packSmallApp } from "./small-app/image.ts";
 

@@ -1,17 +1,19 @@
 /*
- * The app that most tests with real machines run: it starts in milliseconds where Node, emulated, takes seconds.
+ * The app that most tests on QEMU run. It starts in milliseconds; Node takes seconds under emulation.
  *
- *   app [--port PORT] [--host ADDRESS] [--anywhere-after MS] [--text TEXT] [--notes FILE]
+ *   app [--port PORT] [--host ADDRESS] [--anywhere-after MS] [--text TEXT | --label TEXT] [--health STATUS] [--notes FILE]
  *   app [--say TEXT] [--after MS] (--fail CODE | --signal NUMBER)
  *
- * GET /          what this process is: nonce, requests so far, pid, uptime, the time; or TEXT
+ * GET /          what this process is: nonce, requests so far, pid, uptime, the time; or the text; or the label and the
+ *                requests so far
+ * GET /health    "fine", or "no database" with STATUS
  * GET /wait/MS   "began " at once, and "ended" after MS
  * GET /env       its environment, as JSON
- * GET /notes     what was noted in FILE, /data/notes by default
- * POST /         notes the body; POST /sure also flushes it to the disk
+ * GET /notes     the contents of FILE, /data/notes by default
+ * POST /         appends the body as a line; POST /sure also flushes it to the disk
  * GET /disk      size, owner, mount and entries of /data, as JSON
  *
- * A thread for each connection, which stays open. SIGTERM ends it with code 0.
+ * Each connection has a thread and stays open. SIGTERM ends the app with code 0.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -35,7 +37,8 @@
 
 static char nonce[33];
 static atomic_long count;
-static const char *answer, *notes = "/data/notes";
+static int health = 200;
+static const char *answer, *label, *notes = "/data/notes";
 
 static long long now_ms(clockid_t clock) {
     struct timespec time;
@@ -66,10 +69,14 @@ static int send_all(int fd, const char *bytes, size_t length) {
     return 0;
 }
 
-static int send_head(int fd, size_t length) {
+static int send_status(int fd, int status, size_t length) {
     char head[128];
-    int size = snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", length);
+    int size = snprintf(head, sizeof head, "HTTP/1.1 %d It is\r\nContent-Length: %zu\r\n\r\n", status, length);
     return send_all(fd, head, (size_t)size);
+}
+
+static int send_head(int fd, size_t length) {
+    return send_status(fd, 200, length);
 }
 
 static int send_text(int fd, const char *text) {
@@ -79,6 +86,10 @@ static int send_text(int fd, const char *text) {
 
 static int send_counter(int fd) {
     char text[512], when[64];
+    if (label != NULL) {
+        snprintf(text, sizeof text, "%s %ld", label, atomic_fetch_add(&count, 1) + 1);
+        return send_text(fd, text);
+    }
     long long now = now_ms(CLOCK_REALTIME);
     time_t seconds = now / 1000;
     struct tm utc;
@@ -87,6 +98,11 @@ static int send_counter(int fd) {
              "{\"nonce\":\"%s\",\"count\":%ld,\"pid\":%d,\"uptime_ms\":%lld,\"now\":\"%s.%03lldZ\"}\n", nonce,
              atomic_fetch_add(&count, 1) + 1, getpid(), now_ms(CLOCK_MONOTONIC) - started, when, now % 1000);
     return send_text(fd, text);
+}
+
+static int send_health(int fd) {
+    const char *text = health == 200 ? "fine" : "no database";
+    return send_status(fd, health, strlen(text)) || send_all(fd, text, strlen(text));
 }
 
 static int send_wait(int fd, long ms) {
@@ -135,7 +151,7 @@ static int send_notes(int fd) {
     return failed;
 }
 
-/* Line by line, so that what was cut by a kill is seen as that. */
+/* One line per body, so that a line cut by a kill is recognizable. */
 static int note(int fd, char *body, size_t length, int sure) {
     body[length] = '\n';
     int file = open(notes, O_WRONLY | O_CREAT | O_APPEND, 0644);
@@ -174,13 +190,14 @@ static int send_disk(int fd) {
 static int reply(int fd, const char *head, char *body, size_t length) {
     if (strncmp(head, "POST ", 5) == 0) return note(fd, body, length, strncmp(head, "POST /sure ", 11) == 0);
     if (strncmp(head, "GET /wait/", 10) == 0) return send_wait(fd, atol(head + 10));
+    if (strncmp(head, "GET /health ", 12) == 0) return send_health(fd);
     if (strncmp(head, "GET /env ", 9) == 0) return send_environment(fd);
     if (strncmp(head, "GET /notes ", 11) == 0) return send_notes(fd);
     if (strncmp(head, "GET /disk ", 10) == 0) return send_disk(fd);
     return answer == NULL ? send_counter(fd) : send_text(fd, answer);
 }
 
-/* Requests one after another: each is read whole, and answered before the next one. */
+/* Reads each request whole, and answers it before it reads the next one. */
 static void *serve(void *connection) {
     int fd = (int)(long)connection;
     char buffer[HEAD_SIZE + 1];
@@ -237,6 +254,8 @@ int main(int argc, char **argv) {
         if (strcmp(argv[i], "--port") == 0) port = atoi(argv[i + 1]);
         if (strcmp(argv[i], "--host") == 0) host = argv[i + 1];
         if (strcmp(argv[i], "--text") == 0) answer = argv[i + 1];
+        if (strcmp(argv[i], "--label") == 0) label = argv[i + 1];
+        if (strcmp(argv[i], "--health") == 0) health = atoi(argv[i + 1]);
         if (strcmp(argv[i], "--say") == 0) say = argv[i + 1];
         if (strcmp(argv[i], "--fail") == 0) code = atoi(argv[i + 1]);
         if (strcmp(argv[i], "--anywhere-after") == 0) anywhere_ms = atol(argv[i + 1]);
