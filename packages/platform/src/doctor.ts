@@ -5,10 +5,10 @@ import { access, mkdtemp, readFile, rm, stat, statfs, writeFile } from "node:fs/
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import type { GuestBundle } from "./hypervisor/contract.ts";
-import { programEnvironment } from "./programs.ts";
+import type { GuestBundle } from "./domain/guest-bundle.ts";
+import { programEnvironment } from "./lib/programs.ts";
 import { LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./settings.ts";
-import { messageOf } from "./text.ts";
+import { messageOf } from "./lib/text.ts";
 
 /** The outcome of one check. */
 export interface Diagnosis {

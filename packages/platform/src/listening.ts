@@ -1,8 +1,8 @@
 /** Why a port cannot be had, for people. */
 import { readFile } from "node:fs/promises";
-import { HibernautError } from "./errors.ts";
+import { HibernautError } from "./domain/errors.ts";
 import type { Listen } from "./settings.ts";
-import { messageOf } from "./text.ts";
+import { messageOf } from "./lib/text.ts";
 
 const FIRST_FREE_PORT = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
 /** Where the kernel does not say. */

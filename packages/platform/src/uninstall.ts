@@ -1,13 +1,13 @@
 /** Taking a platform off the host: its guests, its network and, when asked to, its data. */
 import { access, realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { HibernautError } from "./errors.ts";
+import { HibernautError } from "./domain/errors.ts";
 import { findProcesses, killProcess } from "./hypervisor/qemu/process.ts";
 import { uninstallBridge } from "./network/bridge/remove.ts";
 import type { Store } from "./store/contract.ts";
 import { lockDataDir } from "./store/lock.ts";
 import { openStore } from "./store/store.ts";
-import { messageOf } from "./text.ts";
+import { messageOf } from "./lib/text.ts";
 
 export interface UninstallOptions {
   dataDir: string;

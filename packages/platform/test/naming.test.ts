@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { findNamed, type Named } from "../src/naming.ts";
+import { findNamed, type Named } from "../src/domain/naming.ts";
 
 const MACHINE = { noun: "machine" };
 const VOLUME = { noun: "volume", prefix: "vol_" };

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Value } from "typebox/value";
 import { describe, expect, test } from "vitest";
-import { MachineConfig, requireSupported } from "../../../platform/src/machines/config.ts";
+import { MachineConfig, requireSupported } from "../../../platform/src/domain/config.ts";
 import { machineConfigs } from "../../src/appfile/machine-configs.ts";
 import { readAppFile } from "../../src/appfile/read.ts";
 import { FORMS } from "./expected/forms.ts";

@@ -1,6 +1,6 @@
 /** Who asks, and what they may do: a token may do everything, a machine very little, and to itself alone. */
 import type { FastifyRequest } from "fastify";
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 import type { MachineService } from "../machines/service.ts";
 import type { TokenStore } from "../store/contract.ts";
 import { verifyToken } from "./tokens.ts";

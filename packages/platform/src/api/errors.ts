@@ -2,8 +2,8 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
-import { type ErrorCode, HibernautError } from "../errors.ts";
-import { messageOf } from "../text.ts";
+import { type ErrorCode, HibernautError } from "../domain/errors.ts";
+import { messageOf } from "../lib/text.ts";
 import { explainRefusals } from "./explain.ts";
 import type { ErrorWire } from "./schemas.ts";
 

@@ -1,6 +1,6 @@
 /** Turns what a schema refuses into sentences that name the place and the way out. */
-import { HibernautError } from "../errors.ts";
-import { nearest } from "../nearest.ts";
+import { HibernautError } from "../domain/errors.ts";
+import { nearest } from "../lib/nearest.ts";
 
 /** The part of a request that was refused, as Fastify calls it. */
 export type RequestPart = "body" | "querystring" | "params" | "headers";

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Gauge, Histogram, Registry } from "prom-client";
 import type { MachineService } from "../machines/service.ts";
-import { STATES } from "../machines/types.ts";
+import { STATES } from "../domain/machine.ts";
 
 /** From a cached read to a wait of five minutes. */
 const SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30, 300];

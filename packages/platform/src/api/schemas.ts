@@ -3,10 +3,10 @@
  * OpenAPI document. Named ones appear there once, under `components`.
  */
 import { type Static, type TSchema, Type } from "typebox";
-import { ERROR_STATUS } from "../errors.ts";
-import { MachineConfig, VOLUME_GB } from "../machines/config.ts";
+import { ERROR_STATUS } from "../domain/errors.ts";
+import { MachineConfig, VOLUME_GB } from "../domain/config.ts";
 import { LOG_STREAMS } from "../machines/logs/entry.ts";
-import { STATES } from "../machines/types.ts";
+import { STATES } from "../domain/machine.ts";
 
 const closed = { additionalProperties: false } as const;
 const time = Type.String({ format: "date-time" });

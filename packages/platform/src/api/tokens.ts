@@ -1,6 +1,6 @@
 /** Tokens: who may use the API. Only their SHA-256 is stored; 256 random bits need no slow hash. */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 import type { TokenRecord, TokenStore } from "../store/contract.ts";
 
 /** Lets people and secret scanners see what a string is. */

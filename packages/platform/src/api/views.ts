@@ -1,6 +1,6 @@
 /** Records as the API shows them. */
 import type { MachineView } from "../machines/service.ts";
-import type { AppRecord, KeepAwake, MachineEvent } from "../machines/types.ts";
+import type { AppRecord, KeepAwake, MachineEvent } from "../domain/machine.ts";
 import type { TokenRecord } from "../store/contract.ts";
 import type { AppWire, MachineEventWire, MachineWire, TokenWire } from "./schemas.ts";
 

@@ -1,5 +1,5 @@
 /** What a machine's checks mean: pure rules. */
-import type { CheckConfig, MachineConfig } from "../machines/config.ts";
+import type { CheckConfig, MachineConfig } from "../domain/config.ts";
 import type { CheckResult } from "../machines/service.ts";
 
 const INTERVAL_MS = 15_000;

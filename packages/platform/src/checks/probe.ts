@@ -1,7 +1,7 @@
 /** One look at a machine's port. */
 import { request } from "node:http";
 import { connect } from "node:net";
-import { messageOf } from "../text.ts";
+import { messageOf } from "../lib/text.ts";
 import type { Check, Finding } from "./policy.ts";
 
 /** Enough of an answer to see what is wrong. */

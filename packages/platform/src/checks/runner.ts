@@ -1,7 +1,7 @@
 /** Looks at machines that run, each check at its own interval. A machine that sleeps is never looked at. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { CheckResult, MachineService } from "../machines/service.ts";
-import type { MachineRecord } from "../machines/types.ts";
+import type { MachineRecord } from "../domain/machine.ts";
 import { type Check, checksOf, isHealthy, judge, nextLookMs } from "./policy.ts";
 import { probe } from "./probe.ts";
 

@@ -1,6 +1,6 @@
 /** The name server as the platform starts it. */
 import type { Store } from "../store/contract.ts";
-import { messageOf } from "../text.ts";
+import { messageOf } from "../lib/text.ts";
 import { DnsServer } from "./server.ts";
 import type { Zone } from "./zone.ts";
 

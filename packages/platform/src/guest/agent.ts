@@ -1,47 +1,13 @@
 /** The platform's end of the agent channel: what may be asked of a guest, and what it reports. */
 import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
-import type { GuestNetwork } from "../network/contract.ts";
+import { abortable } from "../lib/async.ts";
 import { GuestError } from "./error.ts";
 import { decodeListeners, type Listener } from "./listening.ts";
 import { encodeFrame, type Frame, FrameReader, FrameType, MAX_PAYLOAD } from "./frame.ts";
+import type { GuestConfig, GuestExit, Hello } from "./protocol.ts";
 import { encodeRecords, milliseconds, nanoseconds } from "./records.ts";
 import { GuestStreams } from "./streams.ts";
-
-/** How the app ended. `signal` is 0 when it exited by itself. */
-export interface GuestExit {
-  code: number;
-  signal: number;
-  /** The kernel killed it for lack of memory. */
-  oom: boolean;
-}
-
-/** The agent's account of itself. */
-export interface Hello {
-  phase: "waiting" | "running" | "ended";
-  /** Every port asked for listens. */
-  ready: boolean;
-  exit: GuestExit;
-  /** Frames dropped because nobody read them. */
-  dropped: number;
-  version: string;
-}
-
-/** What a guest needs to run its app. */
-export interface GuestConfig {
-  hostname: string;
-  /** The command, program first. */
-  args: string[];
-  env: Record<string, string>;
-  /** `user[:group]`; empty is root. */
-  user: string;
-  workdir: string;
-  network: GuestNetwork;
-  /** TCP ports whose listening makes the app ready. */
-  ports: number[];
-  /** Disks by their serial numbers, and where their file systems are mounted. */
-  volumes: { serial: string; path: string }[];
-}
 
 export { GuestError };
 
@@ -234,14 +200,4 @@ export class GuestAgent {
     for (const waiters of this.#waiting.values()) for (const waiter of waiters) waiter.reject(error);
     this.#waiting.clear();
   }
-}
-
-/** The promise, or the signal's reason when it is aborted first. */
-export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const abort = () => reject(signal.reason as Error);
-    if (signal.aborted) return abort();
-    signal.addEventListener("abort", abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }

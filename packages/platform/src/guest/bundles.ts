@@ -4,8 +4,8 @@
  */
 import { cp, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { HibernautError } from "../errors.ts";
-import type { GuestBundle } from "../hypervisor/contract.ts";
+import { HibernautError } from "../domain/errors.ts";
+import type { GuestBundle } from "../domain/guest-bundle.ts";
 
 export class BundleStore {
   readonly current: GuestBundle;

@@ -3,18 +3,7 @@ import { Readable, Writable } from "node:stream";
 import { CreditedSender, CreditGiver, STREAM_WINDOW, TOO_MUCH } from "./credit.ts";
 import { GuestError } from "./error.ts";
 import { type Frame, FrameType } from "./frame.ts";
-import type { StreamEnd, StreamLink } from "./streams.ts";
-
-/** How a command ended. */
-export interface CommandExit {
-  code: number;
-  /** The number of the signal that ended it; 0 for none. */
-  signal: number;
-  /** It was killed with its process group because its time was over. */
-  timedOut: boolean;
-  /** Why it was never started. */
-  failure: string | undefined;
-}
+import type { CommandExit, StreamEnd, StreamLink } from "./protocol.ts";
 
 const TIMED_OUT = 1;
 const NOT_STARTED = 2;

@@ -3,7 +3,7 @@ import { Duplex } from "node:stream";
 import { CreditedSender, CreditGiver, STREAM_WINDOW, TOO_MUCH } from "./credit.ts";
 import { GuestError } from "./error.ts";
 import { type Frame, FrameType } from "./frame.ts";
-import type { StreamEnd, StreamLink } from "./streams.ts";
+import type { StreamEnd, StreamLink } from "./protocol.ts";
 
 export class GuestConnection extends Duplex implements StreamEnd {
   readonly #link: StreamLink;

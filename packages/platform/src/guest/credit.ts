@@ -1,6 +1,6 @@
 /** Flow control of one stream: what may be sent, and what was taken in and is to be told. */
 import { FrameType, MAX_PAYLOAD } from "./frame.ts";
-import type { StreamLink } from "./streams.ts";
+import type { StreamLink } from "./protocol.ts";
 
 /** Bytes that either side may send before the other has passed some on. The twin is STREAM_WINDOW in streams.h. */
 export const STREAM_WINDOW = 65_536;

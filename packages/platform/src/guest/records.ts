@@ -1,5 +1,5 @@
 /** Configuration records of F_SET frames; `packages/guest/agent/config.h` is the twin. */
-import type { GuestConfig } from "./agent.ts";
+import type { CommandSpec, GuestConfig } from "./protocol.ts";
 import { MAX_PAYLOAD } from "./frame.ts";
 
 /** What a record is about. */
@@ -68,23 +68,6 @@ export function encodeRecords(config: GuestConfig): Buffer[] {
     size += next.length;
   }
   return [...payloads, Buffer.concat(current)];
-}
-
-/** A command for the guest. `env` goes over the app's; `user` and `workdir` are the app's when absent. */
-export interface CommandSpec {
-  /** Program first; looked up in PATH. Not needed with `hooks`. */
-  args: string[];
-  env?: Record<string, string>;
-  user?: string;
-  workdir?: string;
-  /** Give it a terminal of this size, in characters, for its input and output. */
-  terminal?: { rows: number; columns: number };
-  /** Whether it has an input; /dev/null otherwise. */
-  input?: boolean;
-  /** Of the machine's own time, which stands while it sleeps; then the command is killed with its group. 0 is never. */
-  timeoutMs?: number;
-  /** Instead of `args`: run the programs of this folder in the order of their names, as root. */
-  hooks?: string;
 }
 
 /** The payload that starts a command. Throws a RangeError when it does not fit a frame. */

@@ -9,26 +9,8 @@ import { GuestCommand } from "./command.ts";
 import { GuestConnection } from "./connection.ts";
 import { GuestError } from "./error.ts";
 import { type Frame, FrameType } from "./frame.ts";
-import { type CommandSpec, encodeCommand } from "./records.ts";
-
-export type { CommandExit } from "./command.ts";
-
-/** Sends one frame to the agent. */
-export type SendFrame = (type: number, payload: Uint8Array, stream: number) => void;
-
-/** What a stream needs of its surroundings. */
-export interface StreamLink {
-  send(type: number, payload?: Uint8Array): void;
-  /** The stream is over; nothing more will come for it. */
-  forget(): void;
-}
-
-/** One end of a stream. */
-export interface StreamEnd {
-  receive(frame: Frame): void;
-  /** The guest is gone. */
-  fail(error: Error): void;
-}
+import { encodeCommand } from "./records.ts";
+import type { CommandSpec, SendFrame, StreamEnd, StreamLink } from "./protocol.ts";
 
 /** Even numbers are ours; the low ones are the app's output. */
 const FIRST_COMMAND = 16;
@@ -154,5 +136,3 @@ export class GuestStreams {
     this.#held.push(frame);
   }
 }
-
-export type { CommandSpec };

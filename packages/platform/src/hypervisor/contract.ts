@@ -3,6 +3,7 @@
  * tests, `fake/`; `test/hypervisor/conformance.ts` is the suite that each of them passes.
  */
 import type { Duplex } from "node:stream";
+import type { GuestBundle } from "../domain/guest-bundle.ts";
 import type { NetworkAttachment } from "../network/contract.ts";
 
 /** Everything about the hypervisor that a snapshot depends on. Two that differ in any field do not share snapshots. */
@@ -13,13 +14,6 @@ export interface HypervisorIdentity {
   accelerator: "kvm" | "tcg" | "fake";
   cpu_model: string;
   machine_type: string;
-}
-
-/** Kernel and initial file system (with the agent) that boot a machine. Paths are absolute. */
-export interface GuestBundle {
-  version: string;
-  kernel: string;
-  initrd: string;
 }
 
 /** One virtual machine as the hypervisor sees it. Paths are absolute; folders exist. */

@@ -2,7 +2,7 @@
 import { open, readFile, rename } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 import type { Login } from "./contract.ts";
 import { flush } from "./files.ts";
 

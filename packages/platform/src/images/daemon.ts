@@ -1,6 +1,6 @@
 /** The Docker that runs on this host, asked for what skopeo does not say: which image a name stands for now. */
 import { request } from "node:http";
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 import { type DaemonReference, formatReference } from "./reference.ts";
 
 const DEFAULT_HOST = "unix:///var/run/docker.sock";

@@ -1,6 +1,6 @@
 /** Turns what went wrong in a tool or on the disk into a sentence with a code. Pure. */
 import { basename } from "node:path";
-import { HibernautError, isHibernautError } from "../errors.ts";
+import { HibernautError, isHibernautError } from "../domain/errors.ts";
 import type { Reference } from "./reference.ts";
 import { RegistryFault } from "./registry/fault.ts";
 import { ToolFailure } from "./tools.ts";

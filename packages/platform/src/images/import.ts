@@ -1,7 +1,7 @@
 /** The steps from a reference to a root file system, each one run of a tool, but for downloads. */
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 import type { ImageConfig, ImageProgress, Login } from "./contract.ts";
 import { dockerHost } from "./daemon.ts";
 import { allowOwner, flush, removeTree } from "./files.ts";

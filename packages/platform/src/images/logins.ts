@@ -1,5 +1,5 @@
 /** Logins that are shown to their registry before they are stored: a typing error is found where it is made. */
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 import type { Login, RegistryLogins } from "./contract.ts";
 import type { LoginStore } from "./credentials.ts";
 import { registryHost } from "./reference.ts";

@@ -1,6 +1,6 @@
 /** Reads what images say of themselves: manifests, lists of manifests, configurations. Pure. */
 import { createHash } from "node:crypto";
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 import type { ImageConfig } from "./contract.ts";
 
 /** What machines run. */

@@ -1,5 +1,5 @@
 /** Image references: text in, parts out. Pure, so that it can be tested with any text. */
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 
 /** An image in a file or folder of this server. */
 export interface LocalReference {

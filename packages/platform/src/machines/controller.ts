@@ -3,12 +3,13 @@
  * stored at once, synchronously; the work that follows runs in a queue of its own.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { HibernautError } from "../errors.ts";
-import { GuestAgent, type GuestExit } from "../guest/agent.ts";
+import { HibernautError } from "../domain/errors.ts";
+import { GuestAgent } from "../guest/agent.ts";
+import type { GuestExit } from "../guest/protocol.ts";
 import type { GuestCommand } from "../guest/command.ts";
-import type { CommandSpec } from "../guest/streams.ts";
+import type { CommandSpec } from "../guest/protocol.ts";
 import { type Vmm, VmmKilled, type VmmRef } from "../hypervisor/contract.ts";
-import { capital, messageOf } from "../text.ts";
+import { capital, messageOf } from "../lib/text.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { backOff } from "./effects/back-off.ts";
 import { boot } from "./effects/boot.ts";
@@ -29,12 +30,18 @@ import {
 import type { LogStream } from "./logs/entry.ts";
 import { MachineLog } from "./logs/machine-log.ts";
 import { sentenceOf } from "./logs/sentences.ts";
-import { servicePorts } from "./config.ts";
+import { servicePorts } from "../domain/config.ts";
 import { Reachability } from "./reachability.ts";
 import { observe, takeOver } from "./recover.ts";
 import { planRecovery } from "./recovery.ts";
 import { afterEnd, describeExit } from "./restart.ts";
-import { isResting, type KeepAwake, type MachineEvent, type MachineRecord, type PendingUpdate } from "./types.ts";
+import {
+  isResting,
+  type KeepAwake,
+  type MachineEvent,
+  type MachineRecord,
+  type PendingUpdate,
+} from "../domain/machine.ts";
 
 const EFFECTS: Record<Exclude<Effect, "cancel_capture">, (context: EffectContext) => Promise<EffectResult>> = {
   boot,

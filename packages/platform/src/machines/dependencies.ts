@@ -1,6 +1,7 @@
 /** What machines are built on: contracts only, wired by the composition root. */
 import type { Duplex } from "node:stream";
-import type { GuestBundle, Hypervisor } from "../hypervisor/contract.ts";
+import type { Hypervisor } from "../hypervisor/contract.ts";
+import type { GuestBundle } from "../domain/guest-bundle.ts";
 import type { ImageStore } from "../images/contract.ts";
 import type { Network } from "../network/contract.ts";
 import type { Secrets } from "../secrets/contract.ts";

@@ -1,6 +1,6 @@
 /** Whether a machine may be suspended: a pure rule that names everything that is missing. */
-import { guestSize } from "./config.ts";
-import type { Eligibility, MachineRecord } from "./types.ts";
+import { guestSize } from "../domain/config.ts";
+import type { Eligibility, MachineRecord } from "../domain/machine.ts";
 
 export interface EligibilityLimits {
   suspendMaxMemoryMb: number;

@@ -1,11 +1,11 @@
 /** What the app of a machine is started with: pure functions of its configuration and image. */
 import { constants } from "node:os";
-import type { GuestConfig } from "../guest/agent.ts";
+import type { GuestConfig } from "../guest/protocol.ts";
 import type { ImageConfig } from "../images/contract.ts";
 import type { GuestNetwork } from "../network/contract.ts";
-import type { Mount } from "../volumes/contract.ts";
-import { guestSize, type MachineConfig, servicePorts } from "./config.ts";
-import type { MachineRecord } from "./types.ts";
+import type { Mount } from "../domain/volume.ts";
+import { guestSize, type MachineConfig, servicePorts } from "../domain/config.ts";
+import type { MachineRecord } from "../domain/machine.ts";
 
 const STOP_TIMEOUT_S = 5;
 

@@ -3,9 +3,9 @@ import { execFile } from "node:child_process";
 import { copyFile, constants, mkdir, open, rename, rm, stat, statfs, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { HibernautError } from "../errors.ts";
-import { programEnvironment } from "../programs.ts";
-import { messageOf } from "../text.ts";
+import { HibernautError } from "../domain/errors.ts";
+import { programEnvironment } from "../lib/programs.ts";
+import { messageOf } from "../lib/text.ts";
 
 const run = promisify(execFile);
 /** Making an empty file system in a sparse file takes milliseconds; a full disk or a broken tool takes for ever. */

@@ -1,5 +1,5 @@
 /** What may be a host name of an app: a pure rule. */
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 
 /** A label of RFC 1123. */
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;

@@ -1,8 +1,8 @@
 /** What the programs inside a machine are told and may say: starts, a suspend to get ready for, replies on their way. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { HibernautError } from "../errors.ts";
-import { abortable } from "../guest/agent.ts";
+import { HibernautError } from "../domain/errors.ts";
+import { abortable } from "../lib/async.ts";
 import { GuestStreams } from "../guest/streams.ts";
 
 /** What `GET /v1/events` in the machine carries. Times in milliseconds. */

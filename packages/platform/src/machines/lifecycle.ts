@@ -2,8 +2,8 @@
  * The lifecycle of a machine: one pure table, state x event -> what happens. Nothing else in the
  * platform decides about states.
  */
-import type { ErrorCode } from "../errors.ts";
-import { type Goal, type MachineState, type RestingState, STATES } from "./types.ts";
+import type { ErrorCode } from "../domain/errors.ts";
+import { type Goal, type MachineState, type RestingState, STATES } from "../domain/machine.ts";
 
 /** What someone asks for. */
 export const COMMANDS = ["start", "suspend", "stop", "restart", "update", "destroy"] as const;

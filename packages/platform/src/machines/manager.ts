@@ -1,10 +1,10 @@
 /** All machines of a platform: the implementation of {@link MachineService}. */
-import { HibernautError } from "../errors.ts";
-import { findNamed } from "../naming.ts";
+import { HibernautError } from "../domain/errors.ts";
+import { findNamed } from "../domain/naming.ts";
 import type { GuestCommand } from "../guest/command.ts";
-import type { CommandSpec } from "../guest/streams.ts";
+import type { CommandSpec } from "../guest/protocol.ts";
 import { freeAddress } from "./address.ts";
-import { type MachineConfig, requireSupported } from "./config.ts";
+import { type MachineConfig, requireSupported } from "../domain/config.ts";
 import { MachineController } from "./controller.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { suspendEligibility } from "./eligibility.ts";
@@ -26,7 +26,7 @@ import type {
   MachineRecord,
   MachineState,
   ReleaseRecord,
-} from "./types.ts";
+} from "../domain/machine.ts";
 import type { HeldMounts } from "../volumes/contract.ts";
 import { waitFor, type WaitOptions } from "./waiting.ts";
 

@@ -1,11 +1,11 @@
 /** The doing side of recovery: what is there, and how a guest is taken over. */
-import type { GuestExit } from "../guest/agent.ts";
+import type { GuestExit } from "../guest/protocol.ts";
 import type { Vmm, VmmRef } from "../hypervisor/contract.ts";
-import { messageOf } from "../text.ts";
+import { messageOf } from "../lib/text.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import type { LiveGuest } from "./effects/context.ts";
 import type { Observed, RecoveryPlan } from "./recovery.ts";
-import type { MachineRecord } from "./types.ts";
+import type { MachineRecord } from "../domain/machine.ts";
 
 /** Looks at the machine's VMM and snapshots. A VMM that does not answer, or a second one, is ended: it is of no use. */
 export async function observe(

@@ -1,6 +1,6 @@
 /** What to do with a machine when the platform comes back: a pure plan from what was recorded and what is there. */
 import type { Effect, Outcome } from "./lifecycle.ts";
-import type { MachineRecord } from "./types.ts";
+import type { MachineRecord } from "../domain/machine.ts";
 
 /** What is found on the host. */
 export interface Observed {

@@ -1,7 +1,7 @@
 /** What happens when an app ends by itself: pure rules. */
-import type { GuestExit } from "../guest/agent.ts";
-import type { MachineConfig } from "./config.ts";
-import type { Crash, MachineRecord, RestingState } from "./types.ts";
+import type { GuestExit } from "../guest/protocol.ts";
+import type { MachineConfig } from "../domain/config.ts";
+import type { Crash, MachineRecord, RestingState } from "../domain/machine.ts";
 
 const DEFAULT_POLICY = "on-failure";
 const DEFAULT_MAX_RETRIES = 10;

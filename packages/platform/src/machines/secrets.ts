@@ -1,7 +1,7 @@
 /** What a change of an app's secrets means to its machines. */
 import type { MachineController } from "./controller.ts";
 import type { SecretsEffect } from "./service.ts";
-import { isResting, type MachineState, type RestingState } from "./types.ts";
+import { isResting, type MachineState, type RestingState } from "../domain/machine.ts";
 
 /** They have, or are just being given, the environment that was in force before. */
 const AWAKE: readonly MachineState[] = ["starting", "running", "suspending"];

@@ -1,7 +1,7 @@
 /** What the API, the proxy and the command line may ask of machines: the only door to them. */
 import type { GuestCommand } from "../guest/command.ts";
-import type { CommandSpec } from "../guest/streams.ts";
-import type { MachineConfig } from "./config.ts";
+import type { CommandSpec } from "../guest/protocol.ts";
+import type { MachineConfig } from "../domain/config.ts";
 import type { SecretSummary } from "../secrets/contract.ts";
 import type { InsideListener } from "./inside.ts";
 import type { LogEntry } from "./logs/entry.ts";
@@ -16,7 +16,7 @@ import type {
   MachineState,
   ReleaseRecord,
   RestingState,
-} from "./types.ts";
+} from "../domain/machine.ts";
 
 /** States that `wait` can wait for; `settled` is any resting state. */
 export type WaitTarget = RestingState | "destroyed" | "settled";

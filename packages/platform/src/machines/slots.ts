@@ -1,5 +1,5 @@
 /** How many pieces of heavy work go on at once; the others wait their turn, first come, first served. */
-import { abortable } from "../guest/agent.ts";
+import { abortable } from "../lib/async.ts";
 
 export class Slots {
   #free: number;

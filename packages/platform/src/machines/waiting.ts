@@ -1,8 +1,8 @@
 /** Waiting for a state: settles when it was reached, even if only for a moment. */
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 import type { MachineController } from "./controller.ts";
 import type { WaitTarget } from "./service.ts";
-import { isResting, type MachineState } from "./types.ts";
+import { isResting, type MachineState } from "../domain/machine.ts";
 
 export interface WaitOptions {
   timeoutMs: number;

@@ -1,7 +1,7 @@
 /** Which network the machines get: the bridge where this host can have one, else QEMU's own. */
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 import type { Settings } from "../settings.ts";
-import { messageOf } from "../text.ts";
+import { messageOf } from "../lib/text.ts";
 import { BridgeNetwork, type BridgeOptions } from "./bridge/index.ts";
 import type { Network } from "./contract.ts";
 import { type Present, strandedNotes } from "./stranded.ts";

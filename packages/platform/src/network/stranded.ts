@@ -1,5 +1,5 @@
 /** What to tell when sleeping machines belong to another network than the present one. Pure. */
-import { formatSubnet } from "../ipv4.ts";
+import { formatSubnet } from "../lib/ipv4.ts";
 import { isBridgeName } from "./bridge/names.ts";
 import type { Taken } from "./bridge/select.ts";
 import type { KnownMachine, NetworkMode } from "./contract.ts";

@@ -4,7 +4,7 @@
  * same number, so addresses and ports stay the same across suspend, resume and restarts.
  */
 import { randomInt } from "node:crypto";
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 import { type GuestNetwork, HOST_NAME, type Network, type NetworkAttachment, type NetworkMachine } from "./contract.ts";
 import { macOf } from "./mac.ts";
 

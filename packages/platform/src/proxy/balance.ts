@@ -1,5 +1,5 @@
 /** Which machine takes a request: a pure rule. */
-import type { MachineState } from "../machines/types.ts";
+import type { MachineState } from "../domain/machine.ts";
 
 export interface Candidate {
   id: string;

@@ -1,5 +1,5 @@
 /** What one proxy knows of one machine. */
-import type { MachineState } from "../machines/types.ts";
+import type { MachineState } from "../domain/machine.ts";
 import type { Candidate } from "./balance.ts";
 import type { Wake } from "./contract.ts";
 import { MachineLoad } from "./load.ts";

@@ -2,7 +2,7 @@
  * One proxy's view of all machines: gives requests to them, holds requests while machines wake, and tells the
  * control plane what is open. Decides nothing about sleeping but this: whether it needs a machine itself.
  */
-import type { MachineState } from "../machines/types.ts";
+import type { MachineState } from "../domain/machine.ts";
 import { choose } from "./balance.ts";
 import { type Director, type Lease, ProxyRefusal, type RequestHead, type Wake } from "./contract.ts";
 import { Entry, FAILED_REST_MS } from "./entry.ts";

@@ -3,10 +3,10 @@
  * have open, and puts to sleep what nobody needs.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { messageOf } from "../text.ts";
+import { messageOf } from "../lib/text.ts";
 import type { MachineService } from "../machines/service.ts";
 import { isKnownToCrash } from "../machines/restart.ts";
-import type { MachineRecord } from "../machines/types.ts";
+import type { MachineRecord } from "../domain/machine.ts";
 import { type IdleMachine, planSleep } from "./idle.ts";
 import { type Policy, policyOf } from "./policy.ts";
 import { type FromProxy, type TableMachine, type ToProxy, toWire } from "./table.ts";

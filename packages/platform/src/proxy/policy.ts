@@ -1,5 +1,5 @@
 /** What a service's configuration means to the proxy: every default filled in, in the proxy's own units. */
-import type { MachineConfig, ServiceConfig } from "../machines/config.ts";
+import type { MachineConfig, ServiceConfig } from "../domain/config.ts";
 
 /** As in Fly's: at this load a machine still serves, and another is started beside it. */
 const SOFT_LIMIT = 20;

@@ -1,5 +1,5 @@
 /** What a proxy knows of apps and machines, and what it and the control plane tell each other. All of it is JSON. */
-import type { MachineState } from "../machines/types.ts";
+import type { MachineState } from "../domain/machine.ts";
 import type { Policy } from "./policy.ts";
 
 export interface TableMachine {

@@ -1,6 +1,6 @@
 /** Secrets over the store and a key file. */
 import { createHash } from "node:crypto";
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 import type { SecretRecord, SecretStore } from "../store/contract.ts";
 import { digestOf, seal, sizeOf, unseal } from "./cipher.ts";
 import type { Secrets } from "./contract.ts";

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 import { KEY_BYTES } from "./cipher.ts";
 
 /** What to do about a key that is not the right one; the same words wherever that is noticed. */

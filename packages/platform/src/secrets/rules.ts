@@ -1,5 +1,5 @@
 /** What may be a secret: pure rules. No message repeats a value. */
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 
 /** `NAME=value` must fit a frame of the agent's channel (64 KiB); this leaves the name ample room. */
 export const MAX_VALUE_BYTES = 48 * 1024;

@@ -1,6 +1,6 @@
 /** Apps in the database. */
 import type { Database } from "better-sqlite3";
-import type { AppRecord } from "../machines/types.ts";
+import type { AppRecord } from "../domain/machine.ts";
 import type { AppStore } from "./contract.ts";
 
 /** The app repository over an open, migrated database. */

@@ -2,8 +2,8 @@
  * What the platform stores. Every call is durable when it returns and all of one call happens or
  * none of it. Synchronous by intent: deciding and storing a transition must not be interleaved.
  */
-import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "../machines/types.ts";
-import type { VolumeRecord, VolumeSnapshotRecord } from "../volumes/contract.ts";
+import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "../domain/machine.ts";
+import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 
 export interface TokenRecord {
   /** Short public id, for `tokens list` and `tokens revoke`. */

@@ -1,5 +1,5 @@
 /** What a database that cannot be written means to those who asked for something. */
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 
 /** Faults of the disk below, not of a statement of ours (https://www.sqlite.org/rescode.html). */
 const DISK_FAULT = /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN)/;

@@ -2,7 +2,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import Sqlite, { type Database } from "better-sqlite3";
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 
 /** Keeps held locks reachable: the garbage collector closes a database that nobody points at, and so lets go. */
 const held = new Set<Database>();

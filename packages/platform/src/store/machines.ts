@@ -1,7 +1,7 @@
 /** Machines and their events in the database. */
 import type { Database } from "better-sqlite3";
-import { HibernautError } from "../errors.ts";
-import type { MachineEvent, MachineRecord, MachineState } from "../machines/types.ts";
+import { HibernautError } from "../domain/errors.ts";
+import type { MachineEvent, MachineRecord, MachineState } from "../domain/machine.ts";
 import type { MachineStore } from "./contract.ts";
 
 /** Enough history to explain any state; a machine that sleeps and wakes every minute must not fill the disk. */

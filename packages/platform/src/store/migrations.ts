@@ -3,7 +3,7 @@
  * opening one that is behind carries out the rest, each step in a transaction of its own.
  */
 import type { Database } from "better-sqlite3";
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "../domain/errors.ts";
 
 /** Step N leads from version N to N + 1. Released steps never change: add another one. */
 export const MIGRATIONS: readonly string[] = [

@@ -1,6 +1,6 @@
 /** Releases of apps in the database. */
 import type { Database } from "better-sqlite3";
-import type { ReleaseRecord } from "../machines/types.ts";
+import type { ReleaseRecord } from "../domain/machine.ts";
 import type { ReleaseStore } from "./contract.ts";
 
 /** Enough to go back to; an app that is deployed by every commit must not fill the disk. */

@@ -1,6 +1,6 @@
 /** Volumes of apps, and their snapshots, in the database. */
 import type { Database } from "better-sqlite3";
-import type { VolumeRecord, VolumeSnapshotRecord } from "../volumes/contract.ts";
+import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import type { VolumeStore } from "./contract.ts";
 
 /** The repository over an open, migrated database. */

@@ -1,7 +1,7 @@
 /** Which machine has which volume. It is stored with the machine and nowhere else, so that both are never at odds. */
-import type { MachineRecord } from "../machines/types.ts";
+import type { MachineRecord } from "../domain/machine.ts";
 import type { Store } from "../store/contract.ts";
-import type { Mount, VolumeRecord } from "./contract.ts";
+import type { Mount, VolumeRecord } from "../domain/volume.ts";
 import { chooseVolume, DEFAULT_SIZE_GB, newVolume, resolved, volumesOf, wantedOf } from "./rules.ts";
 
 /** What was chosen for a machine that is about to be stored. */

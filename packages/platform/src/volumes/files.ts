@@ -8,9 +8,9 @@ import { execFile } from "node:child_process";
 import { constants, copyFile, mkdir, open, readdir, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { HibernautError } from "../errors.ts";
-import { programEnvironment } from "../programs.ts";
-import { messageOf } from "../text.ts";
+import { HibernautError } from "../domain/errors.ts";
+import { programEnvironment } from "../lib/programs.ts";
+import { messageOf } from "../lib/text.ts";
 
 const run = promisify(execFile);
 const GB = 1024 ** 3;

@@ -1,19 +1,11 @@
 /** Volumes on this host's disk: the implementation of {@link VolumeService}. */
-import { HibernautError } from "../errors.ts";
-import { findNamed } from "../naming.ts";
-import type { MachineRecord } from "../machines/types.ts";
+import { HibernautError } from "../domain/errors.ts";
+import { findNamed } from "../domain/naming.ts";
+import type { MachineRecord } from "../domain/machine.ts";
 import type { Store } from "../store/contract.ts";
 import { Attachments } from "./attachments.ts";
-import type {
-  CreateVolume,
-  HeldMounts,
-  Mount,
-  VolumeDisk,
-  VolumeRecord,
-  VolumeService,
-  VolumeSnapshotRecord,
-  VolumeView,
-} from "./contract.ts";
+import type { CreateVolume, HeldMounts, VolumeDisk, VolumeService, VolumeView } from "./contract.ts";
+import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import type { VolumeFiles } from "./files.ts";
 import { checkName, DEFAULT_RETENTION_DAYS, DEFAULT_SIZE_GB, newVolume, wantedOf } from "./rules.ts";
 import { type HoldStill, VolumeSnapshots } from "./snapshots.ts";

@@ -1,8 +1,8 @@
 /** What is a volume, and which one a machine gets: pure rules. */
 import { randomBytes } from "node:crypto";
-import { HibernautError } from "../errors.ts";
-import type { MachineRecord } from "../machines/types.ts";
-import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "./contract.ts";
+import { HibernautError } from "../domain/errors.ts";
+import type { MachineRecord } from "../domain/machine.ts";
+import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 
 export const DEFAULT_SIZE_GB = 1;
 export const DEFAULT_RETENTION_DAYS = 5;

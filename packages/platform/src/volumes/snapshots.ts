@@ -1,8 +1,8 @@
 /** Point-in-time copies of volumes. */
-import { HibernautError } from "../errors.ts";
-import type { MachineRecord } from "../machines/types.ts";
+import { HibernautError } from "../domain/errors.ts";
+import type { MachineRecord } from "../domain/machine.ts";
 import type { VolumeStore } from "../store/contract.ts";
-import type { VolumeRecord, VolumeSnapshotRecord } from "./contract.ts";
+import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import type { VolumeFiles } from "./files.ts";
 import { isExpired, newId } from "./rules.ts";
 import type { Turns } from "./turns.ts";

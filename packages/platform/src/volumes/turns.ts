@@ -1,5 +1,5 @@
 /** One piece of work at a time on each thing that has a name, first come, first served. */
-import { abortable } from "../guest/agent.ts";
+import { abortable } from "../lib/async.ts";
 
 export class Turns {
   readonly #last = new Map<string, Promise<void>>();

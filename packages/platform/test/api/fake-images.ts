@@ -1,7 +1,7 @@
 /** Images without images, for tests of what stands before them: every one takes two layers and a moment. */
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { HibernautError } from "../../src/errors.ts";
+import { HibernautError } from "../../src/domain/errors.ts";
 import type { EnsureOptions, Image, ImageLibrary, Login, RegistryLogins } from "../../src/images/contract.ts";
 
 const LAYER_BYTES = 1_000_000;

@@ -6,13 +6,14 @@
  */
 import { randomBytes } from "node:crypto";
 import { duplexPair } from "node:stream";
-import { HibernautError } from "../../src/errors.ts";
-import { findNamed } from "../../src/naming.ts";
+import { HibernautError } from "../../src/domain/errors.ts";
+import { findNamed } from "../../src/domain/naming.ts";
 import { GuestAgent } from "../../src/guest/agent.ts";
 import type { GuestCommand } from "../../src/guest/command.ts";
-import { type CommandSpec, GuestStreams } from "../../src/guest/streams.ts";
+import { GuestStreams } from "../../src/guest/streams.ts";
+import type { CommandSpec } from "../../src/guest/protocol.ts";
 import { FakeGuest } from "../../src/hypervisor/fake/guest.ts";
-import { guestSize, type MachineConfig } from "../../src/machines/config.ts";
+import { guestSize, type MachineConfig } from "../../src/domain/config.ts";
 import { checkHostname } from "../../src/machines/hostnames.ts";
 import { Inside, type InsideListener } from "../../src/machines/inside.ts";
 import type { LogEntry } from "../../src/machines/logs/entry.ts";
@@ -30,7 +31,7 @@ import {
   type MachineRecord,
   type MachineState,
   type ReleaseRecord,
-} from "../../src/machines/types.ts";
+} from "../../src/domain/machine.ts";
 
 const KEY = Buffer.alloc(32);
 const MOMENT_MS = 5;

@@ -1,6 +1,6 @@
 /** Volumes by their real rules, of the double's machines: records in memory, files without a file system. */
 import type { VolumeStore } from "../../src/store/contract.ts";
-import type { VolumeRecord, VolumeSnapshotRecord } from "../../src/volumes/contract.ts";
+import type { VolumeRecord, VolumeSnapshotRecord } from "../../src/domain/volume.ts";
 import { VolumeFiles } from "../../src/volumes/files.ts";
 import { Volumes } from "../../src/volumes/index.ts";
 import type { FakeMachineService } from "./fake-service.ts";

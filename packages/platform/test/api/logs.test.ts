@@ -1,7 +1,7 @@
 import { PassThrough, Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { HibernautError } from "../../src/errors.ts";
+import { HibernautError } from "../../src/domain/errors.ts";
 import { sendLines } from "../../src/api/send-lines.ts";
 import { sinceMs } from "../../src/api/since.ts";
 import { startApi, type TestApi } from "./helpers.ts";

@@ -6,7 +6,7 @@ import { type Check, checksOf, isHealthy, judge, milliseconds, nextLookMs } from
 import { probe } from "../../src/checks/probe.ts";
 import { CheckRunner } from "../../src/checks/runner.ts";
 import type { CheckResult, MachineService } from "../../src/machines/service.ts";
-import type { MachineRecord } from "../../src/machines/types.ts";
+import type { MachineRecord } from "../../src/domain/machine.ts";
 import { quietFor } from "../helpers/quiet.ts";
 
 const check = (more: Partial<Check> = {}): Check => ({

@@ -1,6 +1,7 @@
 import { type Duplex, duplexPair } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { GuestAgent, type GuestConfig } from "../../src/guest/agent.ts";
+import { GuestAgent } from "../../src/guest/agent.ts";
+import type { GuestConfig } from "../../src/guest/protocol.ts";
 import { encodeFrame, type Frame, FrameReader, FrameType } from "../../src/guest/frame.ts";
 
 const CONFIG: GuestConfig = {

@@ -8,7 +8,7 @@ import { RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
 import type { HypervisorIdentity, Hypervisor } from "../../src/hypervisor/contract.ts";
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import type { HeldImage, Image, ImageStore } from "../../src/images/contract.ts";
-import type { MachineConfig } from "../../src/machines/config.ts";
+import type { MachineConfig } from "../../src/domain/config.ts";
 import type { MachineDependencies } from "../../src/machines/dependencies.ts";
 import { MachineFiles } from "../../src/machines/files.ts";
 import { MachineManager } from "../../src/machines/manager.ts";

@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { GuestAgent, type GuestConfig } from "../../src/guest/agent.ts";
+import { GuestAgent } from "../../src/guest/agent.ts";
+import type { GuestConfig } from "../../src/guest/protocol.ts";
 import type { Hypervisor, Vmm, VmmRef, VmmSpec } from "../../src/hypervisor/contract.ts";
 
 export interface Harness {

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { GuestConfig } from "../../src/guest/agent.ts";
+import type { GuestConfig } from "../../src/guest/protocol.ts";
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import { newMachineId } from "../../src/machines/identity.ts";
 import { UserNetwork } from "../../src/network/user.ts";

@@ -1,5 +1,5 @@
 import { mkdir } from "node:fs/promises";
-import type { GuestConfig } from "../../src/guest/agent.ts";
+import type { GuestConfig } from "../../src/guest/protocol.ts";
 import { readBundle } from "../../src/guest/bundles.ts";
 import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
 import { QemuHypervisor } from "../../src/hypervisor/qemu/index.ts";

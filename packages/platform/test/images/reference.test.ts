@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isHibernautError } from "../../src/errors.ts";
+import { isHibernautError } from "../../src/domain/errors.ts";
 import { formatReference, parseReference } from "../../src/images/reference.ts";
 
 const HEX = "0123456789abcdef".repeat(4);

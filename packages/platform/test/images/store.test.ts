@@ -3,7 +3,7 @@ import { chmodSync, chownSync, existsSync, readFileSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rm, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { isHibernautError } from "../../src/errors.ts";
+import { isHibernautError } from "../../src/domain/errors.ts";
 import type { ImageProgress, ImageStore } from "../../src/images/contract.ts";
 import { openImageStore } from "../../src/images/index.ts";
 import { NOBODY, runAsNobody } from "../helpers/nobody.ts";

@@ -1,9 +1,9 @@
 /** Apps that crash as soon as they are started: what is told of them, and how everybody takes over. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { MachineConfig } from "../../src/machines/config.ts";
+import type { MachineConfig } from "../../src/domain/config.ts";
 import type { MachineManager } from "../../src/machines/manager.ts";
 import type { WaitTarget } from "../../src/machines/service.ts";
-import type { MachineState } from "../../src/machines/types.ts";
+import type { MachineState } from "../../src/domain/machine.ts";
 import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
 let world: World;

@@ -1,7 +1,7 @@
 /** The platform is killed at every step of a machine's life; whatever the step, nothing is lost. */
 import { afterEach, describe, expect, test } from "vitest";
 import type { MachineManager } from "../../src/machines/manager.ts";
-import { isResting } from "../../src/machines/types.ts";
+import { isResting } from "../../src/domain/machine.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 import { Mortality } from "../helpers/mortal.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { COMMANDS, listedMoves, OUTCOMES, transition } from "../../src/machines/lifecycle.ts";
-import { isResting, type MachineState, STATES } from "../../src/machines/types.ts";
+import { isResting, type MachineState, STATES } from "../../src/domain/machine.ts";
 
 const idle = { goal: null } as const;
 const answerOf = (state: MachineState, event: (typeof COMMANDS)[number] | (typeof OUTCOMES)[number], context = {}) =>

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { listedMoves } from "../../src/machines/lifecycle.ts";
 import type { MachineManager } from "../../src/machines/manager.ts";
-import { isResting } from "../../src/machines/types.ts";
+import { isResting } from "../../src/domain/machine.ts";
 import { longOr } from "../helpers/long.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 

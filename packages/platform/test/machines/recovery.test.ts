@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Observed, planRecovery } from "../../src/machines/recovery.ts";
-import { STATES } from "../../src/machines/types.ts";
+import { STATES } from "../../src/domain/machine.ts";
 
 const snapshot = { generation: "G1", created_at: "", size_bytes: 1 };
 const nothing: Observed = { vmm: "none", published: [] };

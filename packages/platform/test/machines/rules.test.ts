@@ -11,8 +11,8 @@ import {
   restartDelay,
   restartsInARow,
 } from "../../src/machines/restart.ts";
-import type { Goal, MachineState } from "../../src/machines/types.ts";
-import type { MachineRecord } from "../../src/machines/types.ts";
+import type { Goal, MachineState } from "../../src/domain/machine.ts";
+import type { MachineRecord } from "../../src/domain/machine.ts";
 import { UserNetwork } from "../../src/network/user.ts";
 
 const image = {

@@ -1,6 +1,6 @@
 /** What the log says when sleeping machines belong to another network than the present one. */
 import { expect, test } from "vitest";
-import { parseSubnet } from "../../src/ipv4.ts";
+import { parseSubnet } from "../../src/lib/ipv4.ts";
 import type { KnownMachine } from "../../src/network/contract.ts";
 import { type Present, strandedNotes } from "../../src/network/stranded.ts";
 

@@ -1,6 +1,6 @@
 /** Waking and sleeping, on a fake hypervisor and a clock that the test moves. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { MachineConfig, ServiceConfig } from "../../src/machines/config.ts";
+import type { MachineConfig, ServiceConfig } from "../../src/domain/config.ts";
 import type { MachineManager } from "../../src/machines/manager.ts";
 import type { WaitTarget } from "../../src/machines/service.ts";
 import type { Lease, RequestHead, Wake } from "../../src/proxy/contract.ts";

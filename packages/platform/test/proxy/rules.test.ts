@@ -1,8 +1,8 @@
 /** The proxy's rules, as tables: which machine takes a request, which is woken, which may sleep. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type MachineConfig, requireSupported } from "../../src/machines/config.ts";
-import type { MachineState } from "../../src/machines/types.ts";
+import { type MachineConfig, requireSupported } from "../../src/domain/config.ts";
+import type { MachineState } from "../../src/domain/machine.ts";
 import { type Candidate, choose } from "../../src/proxy/balance.ts";
 import { type IdleMachine, planSleep } from "../../src/proxy/idle.ts";
 import { policyOf } from "../../src/proxy/policy.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { MachineEvent, MachineRecord } from "../../src/machines/types.ts";
+import type { MachineEvent, MachineRecord } from "../../src/domain/machine.ts";
 
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "hibernaut-store-"));

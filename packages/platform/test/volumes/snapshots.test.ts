@@ -3,7 +3,7 @@ import { readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { MachineManager } from "../../src/machines/manager.ts";
-import type { VolumeRecord } from "../../src/volumes/contract.ts";
+import type { VolumeRecord } from "../../src/domain/volume.ts";
 import { Volumes } from "../../src/volumes/index.ts";
 import { FastVolumeFiles, newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 

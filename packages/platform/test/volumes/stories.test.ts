@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { MachineConfig } from "../../src/machines/config.ts";
+import type { MachineConfig } from "../../src/domain/config.ts";
 import type { MachineManager } from "../../src/machines/manager.ts";
 import type { Volumes } from "../../src/volumes/index.ts";
 import { FastVolumeFiles, newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";

@@ -1,6 +1,6 @@
 /** `/v1/apps` */
-import { HibernautError } from "../../errors.ts";
-import type { AppRecord } from "../../machines/types.ts";
+import { HibernautError } from "../../domain/errors.ts";
+import type { AppRecord } from "../../domain/machine.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { AppList, AppParams, AppReply, CreateAppBody, ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
 import { appWire } from "../views.ts";

@@ -5,7 +5,7 @@
 import type { Readable } from "node:stream";
 import type { WebSocket } from "@fastify/websocket";
 import type { GuestCommand } from "../../guest/command.ts";
-import { messageOf } from "../../text.ts";
+import { messageOf } from "../../lib/text.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { notStarted } from "./exec.ts";
 import { ExecStreamQuery, MachineParams, streams } from "../schemas.ts";

@@ -1,7 +1,7 @@
 /** What only programs inside a machine may ask for: keep-awake leases, and the events of their own machine. */
 import { PassThrough } from "node:stream";
 import type { FastifyRequest } from "fastify";
-import { HibernautError } from "../../errors.ts";
+import { HibernautError } from "../../domain/errors.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { KeepAliveBody, KeepAliveReply, NoBody, NoQuery, Ok, QuestionParams, replies, streams } from "../schemas.ts";
 import { allowNoBody } from "./actions.ts";

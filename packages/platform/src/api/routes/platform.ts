@@ -1,7 +1,7 @@
 /** What the platform says about itself. */
 import type { Registry } from "prom-client";
-import { HibernautError } from "../../errors.ts";
-import { messageOf } from "../../text.ts";
+import { HibernautError } from "../../domain/errors.ts";
+import { messageOf } from "../../lib/text.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { PUBLIC } from "../openapi.ts";
 import { Health, NoQuery, Regions, replies } from "../schemas.ts";

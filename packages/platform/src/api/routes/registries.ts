@@ -1,5 +1,5 @@
 /** `/v1/registries`: who the platform is at registries. */
-import { HibernautError } from "../../errors.ts";
+import { HibernautError } from "../../domain/errors.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoQuery, Ok, RegistryBody, RegistryList, RegistryParams, RegistryReply, replies } from "../schemas.ts";

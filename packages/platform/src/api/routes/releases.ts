@@ -1,5 +1,5 @@
 /** `/v1/apps/{app_name}/releases`: what was deployed, and how it went. `hibernaut deploy` writes it. */
-import type { ReleaseRecord } from "../../machines/types.ts";
+import type { ReleaseRecord } from "../../domain/machine.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import {
   AppParams,

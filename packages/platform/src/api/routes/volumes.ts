@@ -1,6 +1,7 @@
 /** `/v1/apps/{app_name}/volumes`: disks that outlive machines, with Fly's field names. */
-import { HibernautError } from "../../errors.ts";
-import type { VolumeSnapshotRecord, VolumeView } from "../../volumes/contract.ts";
+import { HibernautError } from "../../domain/errors.ts";
+import type { VolumeView } from "../../volumes/contract.ts";
+import type { VolumeSnapshotRecord } from "../../domain/volume.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import {
   AppParams,

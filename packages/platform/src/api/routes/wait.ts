@@ -1,10 +1,10 @@
 /** `GET .../machines/{machine_id}/wait`: answers when the machine gets there. */
 import { setImmediate } from "node:timers/promises";
-import { HibernautError, isHibernautError } from "../../errors.ts";
+import { HibernautError, isHibernautError } from "../../domain/errors.ts";
 import type { WaitTarget } from "../../machines/service.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { nearest } from "../../nearest.ts";
+import { nearest } from "../../lib/nearest.ts";
 import { MachineParams, replies, WaitQuery, WaitReply } from "../schemas.ts";
 
 /** Every word that `state` takes; `started` is Fly's for running. */

@@ -8,10 +8,10 @@ import { access, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promise
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { HibernautError } from "../../errors.ts";
+import { HibernautError } from "../../domain/errors.ts";
 import { GuestAgent } from "../../guest/agent.ts";
-import { messageOf } from "../../text.ts";
-import type { GuestBundle } from "../contract.ts";
+import { messageOf } from "../../lib/text.ts";
+import type { GuestBundle } from "../../domain/guest-bundle.ts";
 import { QemuHypervisor } from "./index.ts";
 
 const run = promisify(execFile);

@@ -4,8 +4,8 @@ import { open, rm, truncate, writeFile } from "node:fs/promises";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { HibernautError } from "../../errors.ts";
-import { messageOf } from "../../text.ts";
+import { HibernautError } from "../../domain/errors.ts";
+import { messageOf } from "../../lib/text.ts";
 import {
   type Hypervisor,
   type HypervisorIdentity,

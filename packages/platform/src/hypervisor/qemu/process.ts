@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { HibernautError } from "../../errors.ts";
+import { HibernautError } from "../../domain/errors.ts";
 import type { VmmRef } from "../contract.ts";
 
 /** A killed process is gone within milliseconds; freeing gigabytes of mappings takes longer. */

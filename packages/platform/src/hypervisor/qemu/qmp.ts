@@ -4,7 +4,7 @@
  */
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { messageOf } from "../../text.ts";
+import { messageOf } from "../../lib/text.ts";
 
 /** QEMU answers a command in milliseconds; a silence this long means that it hangs. */
 const COMMAND_TIMEOUT_MS = 10_000;

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { abortable } from "../../guest/agent.ts";
+import { abortable } from "../../lib/async.ts";
 import type { HypervisorIdentity, Vmm, VmmRef } from "../contract.ts";
 import { noteHotPages } from "./hot-pages.ts";
 import { GIVEN_FILE, killProcess, watchExit } from "./process.ts";

@@ -1,14 +1,14 @@
 /** Starting a machine: from its snapshot where there is one that fits, else from scratch. */
-import { HibernautError, isHibernautError } from "../../errors.ts";
+import { HibernautError, isHibernautError } from "../../domain/errors.ts";
 import type { GuestAgent } from "../../guest/agent.ts";
 import { type Vmm, VmmKilled, type VmmSpec } from "../../hypervisor/contract.ts";
 import type { Image } from "../../images/contract.ts";
 import type { FittingSnapshot } from "../../snapshots/store.ts";
-import { messageOf } from "../../text.ts";
+import { messageOf } from "../../lib/text.ts";
 import { freeAddress } from "../address.ts";
-import { guestSize, servicePorts } from "../config.ts";
+import { guestSize, servicePorts } from "../../domain/config.ts";
 import { guestConfigOf } from "../environment.ts";
-import type { LastBoot, MachineRecord, SnapshotRecord } from "../types.ts";
+import type { LastBoot, MachineRecord, SnapshotRecord } from "../../domain/machine.ts";
 import { type EffectContext, type EffectResult, originOf, within } from "./context.ts";
 import { runHooks } from "./hooks.ts";
 

@@ -1,6 +1,6 @@
 /** Suspending a machine: its state to disk, whole, then its VMM away. */
-import { messageOf } from "../../text.ts";
-import { readyTimeoutMs } from "../config.ts";
+import { messageOf } from "../../lib/text.ts";
+import { readyTimeoutMs } from "../../domain/config.ts";
 import { type EffectContext, type EffectResult, originOf, within } from "./context.ts";
 import { getReady } from "./hooks.ts";
 

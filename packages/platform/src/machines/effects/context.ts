@@ -1,14 +1,15 @@
 /** What an effect may see and touch of its machine. */
-import type { GuestAgent, GuestExit } from "../../guest/agent.ts";
+import type { GuestAgent } from "../../guest/agent.ts";
+import type { GuestExit } from "../../guest/protocol.ts";
 import type { HypervisorIdentity, Vmm } from "../../hypervisor/contract.ts";
 import type { SnapshotOrigin } from "../../snapshots/manifest.ts";
-import { guestSize } from "../config.ts";
+import { guestSize } from "../../domain/config.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import type { Inside } from "../inside.ts";
 import type { Outcome } from "../lifecycle.ts";
 import type { MachineLog } from "../logs/machine-log.ts";
 import type { Reachability } from "../reachability.ts";
-import type { MachineRecord } from "../types.ts";
+import type { MachineRecord } from "../../domain/machine.ts";
 
 /** A VMM and the connection to the agent in it. */
 export interface LiveGuest {

@@ -1,10 +1,10 @@
 /** Ending guests: stop, update and destroy. */
 import { setTimeout as delay } from "node:timers/promises";
-import { abortable } from "../../guest/agent.ts";
-import { messageOf } from "../../text.ts";
+import { abortable } from "../../lib/async.ts";
+import { messageOf } from "../../lib/text.ts";
 import { stopOf } from "../environment.ts";
 import { describeExit } from "../restart.ts";
-import type { MachineRecord } from "../types.ts";
+import type { MachineRecord } from "../../domain/machine.ts";
 import type { EffectContext, EffectResult } from "./context.ts";
 
 /** From the end of the app to the end of the VMM: a flush of the disks and a power off. */

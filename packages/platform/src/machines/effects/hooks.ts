@@ -1,6 +1,6 @@
 /** What an image may run around a suspend, and what its app is asked and told. */
-import { abortable } from "../../guest/agent.ts";
-import { messageOf } from "../../text.ts";
+import { abortable } from "../../lib/async.ts";
+import { messageOf } from "../../lib/text.ts";
 import { type EffectContext, within } from "./context.ts";
 
 const FOLDERS = {

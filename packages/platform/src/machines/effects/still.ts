@@ -1,6 +1,6 @@
 /** Holding a guest still for a moment, without ending it. */
 import type { GuestAgent } from "../../guest/agent.ts";
-import { messageOf } from "../../text.ts";
+import { messageOf } from "../../lib/text.ts";
 import { type EffectContext, within } from "./context.ts";
 
 /** For the disks to be flushed; the agent lets the app go on by itself 10 s after that. */

@@ -1,6 +1,6 @@
 /** What the platform writes into a machine's log about its life. */
 import type { LifecycleEvent } from "../lifecycle.ts";
-import type { MachineEvent } from "../types.ts";
+import type { MachineEvent } from "../../domain/machine.ts";
 
 const SENTENCES: Record<LifecycleEvent | "create", string> = {
   create: "The machine was made.",

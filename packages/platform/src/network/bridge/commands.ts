@@ -2,11 +2,11 @@
 import { execFile } from "node:child_process";
 import { access, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { HibernautError } from "../../errors.ts";
-import { programEnvironment } from "../../programs.ts";
-import { messageOf } from "../../text.ts";
+import { HibernautError } from "../../domain/errors.ts";
+import { programEnvironment } from "../../lib/programs.ts";
+import { messageOf } from "../../lib/text.ts";
 import type { Names } from "./names.ts";
-import { parseAddress, type Subnet, size } from "../../ipv4.ts";
+import { parseAddress, type Subnet, size } from "../../lib/ipv4.ts";
 
 /** They take milliseconds; the kernel may hold them for longer while it takes down many interfaces. */
 const TIMEOUT_MS = 20_000;

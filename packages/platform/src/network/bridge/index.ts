@@ -4,7 +4,7 @@
  * or goes. A machine that sleeps keeps everything, so a resume has nothing to do.
  */
 import { randomInt } from "node:crypto";
-import { HibernautError } from "../../errors.ts";
+import { HibernautError } from "../../domain/errors.ts";
 import {
   type GuestNetwork,
   HOST_NAME,
@@ -31,7 +31,7 @@ import { type Names, namesFor, tapName } from "./names.ts";
 import { removeNetwork, removeTaps } from "./remove.ts";
 import { type Port, rulesetOf } from "./ruleset.ts";
 import { type Selection, selectSubnet, type Taken } from "./select.ts";
-import { formatSubnet, type Subnet, size } from "../../ipv4.ts";
+import { formatSubnet, type Subnet, size } from "../../lib/ipv4.ts";
 import { addressOf, FIRST_MACHINE_HOST, GATEWAY_HOST, machineHost } from "./subnet.ts";
 
 /** How often the rules are looked for: `systemctl restart nftables` removes everybody's. In milliseconds. */

@@ -2,7 +2,7 @@
 import { local } from "../mac.ts";
 import type { Names } from "./names.ts";
 import type { Port } from "./ruleset.ts";
-import { type Subnet } from "../../ipv4.ts";
+import { type Subnet } from "../../lib/ipv4.ts";
 import { addressOf, GATEWAY_HOST } from "./subnet.ts";
 
 /**

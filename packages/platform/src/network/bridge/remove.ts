@@ -1,10 +1,10 @@
 /** Taking a network away again: some taps of machines that are gone, or all there is. */
-import { HibernautError } from "../../errors.ts";
+import { HibernautError } from "../../domain/errors.ts";
 import { hasLink, ip, listTaps, nft } from "./commands.ts";
 import { deleteLink, forgetNeighbour } from "./links.ts";
 import { type Names, namesFor, tapHost } from "./names.ts";
 import { noRuleset } from "./ruleset.ts";
-import { type Subnet } from "../../ipv4.ts";
+import { type Subnet } from "../../lib/ipv4.ts";
 import { addressOf } from "./subnet.ts";
 
 /** Removes taps, and what the host remembers of the machines behind them. The bridge must be there. */

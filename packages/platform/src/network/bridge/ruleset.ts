@@ -3,7 +3,7 @@
  * rule is for stands beside it; sets make the cost of a packet independent of the number of machines.
  */
 import type { Names } from "./names.ts";
-import { formatSubnet, type Subnet } from "../../ipv4.ts";
+import { formatSubnet, type Subnet } from "../../lib/ipv4.ts";
 import { addressOf, GATEWAY_HOST } from "./subnet.ts";
 
 export interface Port {

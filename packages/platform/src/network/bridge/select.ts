@@ -1,6 +1,6 @@
 /** Which subnet the machines of a data folder live in. */
-import { HibernautError } from "../../errors.ts";
-import { parseSubnet, type Subnet } from "../../ipv4.ts";
+import { HibernautError } from "../../domain/errors.ts";
+import { parseSubnet, type Subnet } from "../../lib/ipv4.ts";
 import type { KnownMachine } from "../contract.ts";
 import { usedSubnets } from "./commands.ts";
 import type { Names } from "./names.ts";

@@ -1,7 +1,7 @@
 /** What a bridge network keeps in the data folder: its subnet, so that addresses stay the same for good. */
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { formatSubnet, parseSubnet, type Subnet } from "../../ipv4.ts";
+import { formatSubnet, parseSubnet, type Subnet } from "../../lib/ipv4.ts";
 
 const FILE = "network.json";
 

@@ -1,6 +1,6 @@
 /** Where in its subnet a machine is, and the choice of a subnet that is free. Pure. */
 import type { KnownMachine } from "../contract.ts";
-import { formatAddress, overlap, parseAddress, parseSubnet, type Subnet, size } from "../../ipv4.ts";
+import { formatAddress, overlap, parseAddress, parseSubnet, type Subnet, size } from "../../lib/ipv4.ts";
 
 /** 1021 machines; a bridge of Linux has room for 1023 taps. */
 const PREFIX_LENGTH = 22;

@@ -1,20 +1,9 @@
 /** Reads the body of a message, whichever way it is delimited (RFC 9112 6). */
 import type { Field } from "../contract.ts";
+import type { BodyReader, BodySink } from "./body-reader.ts";
 import { ChunkedReader } from "./chunked.ts";
 import type { Framing } from "./fields.ts";
 import type { Limits } from "./limits.ts";
-
-/** Takes the payload of a body, piece by piece. Must not keep what it does not pass on: pieces are views. */
-export interface BodySink {
-  data(piece: Buffer): void;
-}
-
-export interface BodyReader {
-  /** Takes what belongs to the body, from `from` on, and returns the index behind it. */
-  read(chunk: Buffer, from: number, sink: BodySink): number;
-  readonly done: boolean;
-  readonly trailers: readonly Field[];
-}
 
 const NO_FIELDS: readonly Field[] = [];
 

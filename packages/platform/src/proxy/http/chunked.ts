@@ -1,6 +1,6 @@
 /** The chunked transfer coding, taken apart and put together (RFC 9112 7.1). */
 import type { Field } from "../contract.ts";
-import type { BodyReader, BodySink } from "./body.ts";
+import type { BodyReader, BodySink } from "./body-reader.ts";
 import { parseFields } from "./fields.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
 import { HeadReader } from "./head-reader.ts";

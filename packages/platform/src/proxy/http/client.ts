@@ -9,7 +9,8 @@
 import type { Socket } from "node:net";
 import type { Field } from "../contract.ts";
 import { admit, type Peer } from "./admission.ts";
-import { type BodyReader, type BodySink, bodyReader } from "./body.ts";
+import { bodyReader } from "./body.ts";
+import type { BodyReader, BodySink } from "./body-reader.ts";
 import type { ClientConnectionHandle, Engine } from "./engine.ts";
 import { type ClientSide, Exchange } from "./exchange.ts";
 import { NO_BODY } from "./fields.ts";

@@ -1,5 +1,5 @@
 /** The answers that the proxy gives itself. */
-import { messageOf } from "../../text.ts";
+import { messageOf } from "../../lib/text.ts";
 import { type Lease, ProxyRefusal } from "../contract.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
 import { type Answer, field, reasonOf } from "./heads.ts";

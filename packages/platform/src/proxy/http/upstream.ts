@@ -1,7 +1,8 @@
 /** One connection to an app: takes one request after the other, and reads their responses. */
 import type { Socket } from "node:net";
 import type { Field } from "../contract.ts";
-import { type BodyReader, type BodySink, bodyReader } from "./body.ts";
+import { bodyReader } from "./body.ts";
+import type { BodyReader, BodySink } from "./body-reader.ts";
 import { Malformed } from "./grammar.ts";
 import { HeadReader } from "./head-reader.ts";
 import type { Limits } from "./limits.ts";

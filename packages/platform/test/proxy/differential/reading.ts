@@ -1,6 +1,7 @@
 /** Streams as our parsers read them: what client.ts and upstream.ts do with the bytes, without sockets. */
 import { type Field, ProxyRefusal } from "../../../src/proxy/contract.ts";
-import { type BodyReader, bodyReader } from "../../../src/proxy/http/body.ts";
+import { bodyReader } from "../../../src/proxy/http/body.ts";
+import type { BodyReader } from "../../../src/proxy/http/body-reader.ts";
 import { Malformed } from "../../../src/proxy/http/grammar.ts";
 import { HeadReader } from "../../../src/proxy/http/head-reader.ts";
 import { parseRequest, type RequestMessage } from "../../../src/proxy/http/request.ts";

@@ -5,7 +5,7 @@
 import { constants } from "node:os";
 import { posix } from "node:path";
 import { type Static, Type } from "typebox";
-import { HibernautError } from "../errors.ts";
+import { HibernautError } from "./errors.ts";
 
 const closed = { additionalProperties: false } as const;
 

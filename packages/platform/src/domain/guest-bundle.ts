@@ -1,0 +1,6 @@
+/** Kernel and initial file system (with the agent) that boot a machine. Paths are absolute. */
+export interface GuestBundle {
+  version: string;
+  kernel: string;
+  initrd: string;
+}
