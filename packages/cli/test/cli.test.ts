@@ -21,7 +21,7 @@ describe("apps and tokens", () => {
   test("apps live and go", async () => {
     expect(await hibernaut(["apps", "create", "blog"])).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining("App blog is created."),
+      stdout: expect.stringContaining("Created app blog."),
     });
     expect(await hibernaut(["apps", "create", "blog"])).toMatchObject({
       code: 1,
@@ -36,7 +36,7 @@ describe("apps and tokens", () => {
     expect((await json(["apps", "list"])).document).toContainEqual(
       expect.objectContaining({ name: "blog", machine_count: 0 }),
     );
-    expect(await hibernaut(["apps", "destroy", "blog"])).toMatchObject({ code: 0, stdout: "App blog is gone.\n" });
+    expect(await hibernaut(["apps", "destroy", "blog"])).toMatchObject({ code: 0, stdout: "Deleted app blog.\n" });
   });
 
   test("a token is made, used, listed and revoked", async () => {

@@ -141,8 +141,8 @@ describe("the command", () => {
 
   test("writes the file once, and again with --force only", async () => {
     vi.spyOn(process, "cwd").mockReturnValue(folder);
-    expect((await run()).text).toMatch(/^hibernaut\.toml is written: app my-shop, port 8080, no image yet\.\nNext:/);
-    await expect(run({ name: "other" })).rejects.toThrow("hibernaut.toml is there already. Add --force to replace it.");
+Wrote     expect((await run()).text).toMatch(/^hibernaut\.toml: app my-shop, port 8080, no image yet\.\nNext:/);
+    await expect(run({ name: "other" })).rejects.toThrow("hibernaut.toml already exists. Add --force to replace it.");
     expect(readFileSync(join(folder, "hibernaut.toml"), "utf8")).toContain('app = "my-shop"');
     expect((await run({ name: "other", force: true })).document).toEqual({
       file: "hibernaut.toml",

@@ -79,12 +79,12 @@ test("an app goes with its volumes only when that is agreed to", async () => {
   expect(refused).toMatchObject({ code: 2, stdout: "" });
   expect(refused.stderr).toMatch(
     new RegExp(
-      `^Error: Nothing was destroyed\\. With app shop these will be gone for good:\\n  machine ${machine} \\(web\\), running\\n  volume ${volume.id} \\(data\\), 1 GB, [\\d.]+ MB used, 1 snapshot\\(s\\)\\n`,
+      `^Error: Nothing was destroyed\\. Together with app shop, these will be deleted permanently:\\n  machine ${machine} \\(web\\), running\\n  volume ${volume.id} \\(data\\), 1 GB, [\\d.]+ MB used, 1 snapshot\\(s\\)\\n`,
     ),
   );
   expect((await cli.json(["machine", "status"])).document).toMatchObject({ id: machine, state: "running" });
   const done = await cli.hibernaut(["apps", "destroy", "shop", "--force", "--yes"]);
-  expect(done).toMatchObject({ code: 0, stdout: "App shop is gone.\n" });
+  expect(done).toMatchObject({ code: 0, stdout: "Deleted app shop.\n" });
   expect(cli.world.store.volumes.list()).toEqual([]);
 });
 
@@ -92,7 +92,7 @@ test("in a script an app without volumes goes with --force alone", async () => {
   await run();
   expect(await cli.hibernaut(["apps", "destroy", "shop", "--force"])).toMatchObject({
     code: 0,
-    stdout: "App shop is gone.\n",
+    stdout: "Deleted app shop.\n",
     stderr: "",
   });
 });

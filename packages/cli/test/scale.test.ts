@@ -23,7 +23,7 @@ test("up and down again: the machine with the data stays, and each step says wha
   const copy = (await machines()).find((id) => id !== original) ?? "";
   const second = cli.volumes.list("shop").find(({ id }) => id !== first?.id);
   expect(up.stdout).toBe(
-    `Machine ${copy} is created.\nIts volume ${second?.id} (data) is new and empty: each machine has volumes of its own.\n`,
+    `Machine ${copy} is created.\nIts volume ${second?.id} (data) is new and empty: machines do not share volumes.\n`,
   );
   // The original sleeps, as one that nobody asks for a minute does.
   await cli.hibernaut(["machine", "suspend", original]);
@@ -45,7 +45,7 @@ test("up and down again: the machine with the data stays, and each step says wha
 
   // The one that was left is taken again, and that is said too.
   const again = await cli.hibernaut(["scale", "count", "2"]);
-  expect(again.stdout).toContain(`It has volume ${second?.id} (data), which no machine had, with what is on it.\n`);
+  expect(again.stdout).toContain(`It has volume ${second?.id} (data), which no machine was using, with its data.\n`);
 });
 
 test("without volumes the newest go, whatever sleeps", async () => {
@@ -60,6 +60,6 @@ test("without volumes the newest go, whatever sleeps", async () => {
   // Nothing goes, so nothing is asked.
   expect(await cli.hibernaut(["scale", "count", "1"])).toMatchObject({
     code: 0,
-    stdout: "App shop has 1 machine(s) already.\n",
+    stdout: "App shop already has 1 machine(s).\n",
   });
 });

@@ -73,7 +73,7 @@ describe("a snapshot that would go", () => {
 test("machines that run are told of", async () => {
   const { document } = await json(["machine", "run", "oci:/srv/app"]);
   const { stdout } = await hibernaut(["secrets", "set", "A=1"]);
-  expect(stdout).toBe(`Set: A.\nMachines that run see it after: hibernaut machine restart ${document.id}\n`);
+  expect(stdout).toBe(`Set: A.\nRunning machines see the change after: hibernaut machine restart ${document.id}\n`);
   await hibernaut(["machine", "destroy", document.id, "--force"]);
 });
 

@@ -27,7 +27,7 @@ test("volumes are made, listed, shown, extended and destroyed", async () => {
   );
   expect((await hibernaut(["volumes", "show", volume.id])).stdout).toMatch(/^snapshots kept +9 d$/m);
   const extended = await hibernaut(["volumes", "extend", volume.id, "--size", "3"]);
-  expect(extended).toMatchObject({ code: 0, stdout: `Volume ${volume.id} has 3 GB.\n` });
+  expect(extended).toMatchObject({ code: 0, stdout: `Volume ${volume.id} now has 3 GB.\n` });
   expect(await hibernaut(["volumes", "extend", volume.id])).toMatchObject({ code: 2 });
   const refused = await hibernaut(["volumes", "destroy", volume.id]);
   expect(refused).toMatchObject({ code: 2, stdout: "" });

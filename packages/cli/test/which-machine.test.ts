@@ -88,7 +88,7 @@ test("a volume answers to its name, and to the beginning of its id", async () =>
   for (const word of ["data", volume.id.slice(0, 8), volume.id.slice(4, 9)])
     expect((await cli.json(["volumes", "show", word])).document).toMatchObject({ id: volume.id });
   expect((await cli.hibernaut(["volumes", "extend", "data", "--size", "2048mb"])).stdout).toBe(
-    `Volume ${volume.id} has 2 GB.\n`,
+    `Volume ${volume.id} now has 2 GB.\n`,
   );
   const { document: snapshot } = await cli.json(["volumes", "snapshots", "create", "data"]);
   expect((await cli.json(["volumes", "snapshots", "list", "data"])).document).toMatchObject([{ id: snapshot.id }]);
@@ -100,6 +100,6 @@ test("a volume answers to its name, and to the beginning of its id", async () =>
   expect((await cli.hibernaut(["volumes", "list", "-q"])).stdout).toBe(`${volume.id}\n${second.id}\n`);
   expect(await cli.hibernaut(["volumes", "destroy", second.id.slice(4, 10), "--yes"])).toMatchObject({
     code: 0,
-    stdout: `Volume ${second.id} is gone.\n`,
+    stdout: `Destroyed volume ${second.id}.\n`,
   });
 });

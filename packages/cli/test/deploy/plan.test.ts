@@ -112,7 +112,7 @@ describe("the command", () => {
   test("makes the app that the named file names, its machines and a release; again it changes nothing", async () => {
     expect(await hibernaut("deploy", ...file())).toMatchObject({
       code: 0,
-      stdout: "App kiosk is at release 1: 1 created.\nApp kiosk answers at http://kiosk.localhost:8080/\n",
+      stdout: "Deployed release 1 of kiosk: 1 created.\nApp kiosk answers at http://kiosk.localhost:8080/\n",
     });
     const { document } = await cli.json(["deploy", ...file()], { HIBERNAUT_APP: "" });
     expect(document).toMatchObject({ release: 2, machines: [{ action: "kept" }] });
@@ -137,7 +137,7 @@ describe("the command", () => {
     expect((await hibernaut("scale", "count", "3", "--app", "kiosk")).code).toBe(0);
     expect(cli.server.machines.list("kiosk")).toHaveLength(3);
     expect((await hibernaut("scale", "memory", "512", "--app", "kiosk")).stdout).toBe(
-      "3 machine(s) of kiosk have 512 MB now.\n",
+      "3 machine(s) of kiosk now have 512 MB.\n",
     );
     expect((await hibernaut("scale", "count", "1", "--app", "kiosk")).code).toBe(2);
     expect((await hibernaut("scale", "count", "1", "--app", "kiosk", "--yes")).code).toBe(0);

@@ -1,18 +1,18 @@
-/** Random orders of everything that can happen to a machine, against the table and the invariants. */
+/** Random sequences of everything that can happen to a machine, checked against the tables and the invariants. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { listedMoves } from "../../src/machines/lifecycle.ts";
 import type { MachineManager } from "../../src/machines/manager.ts";
 import { isResting } from "../../src/domain/machine.ts";
-import { longOr } from "../helpers/long.ts";
+import { listedMoves } from "../helpers/decisions.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
+import { longOr } from "../helpers/long.ts";
 
 const SEQUENCES = longOr(4000, 600);
-/** Some moves are made once in some hundred sequences: the usual run may miss a few of them. */
+/** Some moves happen once in several hundred sequences: the short run may miss a few of them. */
 const MAY_MISS = longOr(0, 8);
-/** Sequences mostly wait: for pauses between steps, and for restarts. */
+/** This many sequences run at a time: they mostly wait, for pauses between steps and for restarts. */
 const AT_ONCE = 4;
-/** What can happen, by weight: machines must get somewhere before they are destroyed. */
+/** What can happen, by weight: a machine should visit many states before it is destroyed. */
 const WEIGHTS = {
   start: 8,
   suspend: 8,
@@ -28,8 +28,8 @@ const WEIGHTS = {
   kill: 1,
 } as const;
 /**
- * Moves that need a fault which these sequences make seldom or never, or, for the last one, a start in the very moment
- * in which a snapshot has become whole.
+ * Moves that need a fault that these sequences rarely or never cause, or, for the last one, a start at the very moment
+ * when a snapshot has become whole.
  */
 const RARE = new Set([
   "suspending>failed",
@@ -130,8 +130,8 @@ async function play(launch: boolean, steps: Step[]): Promise<void> {
   }
 }
 
-describe("random orders", () => {
-  test(`${SEQUENCES} sequences keep to the table and to the invariants`, { timeout: 300_000 }, async () => {
+describe("random sequences", () => {
+  test(`${SEQUENCES} sequences keep to the tables and the invariants`, { timeout: 300_000 }, async () => {
     const sequences = fc.array(step, { minLength: 3, maxLength: 20 });
     const share = () =>
       fc.assert(fc.asyncProperty(fc.boolean(), sequences, play), {
@@ -140,7 +140,7 @@ describe("random orders", () => {
         markInterruptAsFailure: true,
       });
     await Promise.all(Array.from({ length: AT_ONCE }, share));
-    // The sequences are worth something only if they went nearly everywhere.
+    // The sequences only prove something if they went nearly everywhere.
     const unseen = [...moves].filter((move) => !seen.has(move));
     const missed = unseen.filter((move) => !RARE.has(move));
     expect(missed.length, missed.join(" ")).toBeLessThanOrEqual(MAY_MISS);
