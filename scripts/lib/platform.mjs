@@ -30,7 +30,7 @@ const STOP_DEADLINE_MS = 60_000;
  * @param {(line: string) => void} [options.say] Prints a line of the platform's log; to standard error by default.
  * @returns {Promise<Platform>}
  */
-export async function startPlatform({ say = (line) => void context.say(findingText(finding, name)) } = {}) {
+export async function startPlatform({ say = (line) => void process.stderr.write(`${line}\n`) } = {}) {
   // The platform writes to our pipe and cannot see that its log ends up on a terminal.
   const format = process.stderr.isTTY ? "text" : "auto";
   const env = { HIBERNAUT_LOG_LEVEL: "warn", HIBERNAUT_LOG_FORMAT: format, ...process.env };

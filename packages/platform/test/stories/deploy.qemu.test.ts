@@ -20,14 +20,11 @@ afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);
 });
 
-/** Serves its version, and its count of requests; /health answers with the given status. */
-const app = (version: string, health = 200) => `
+/** A Node program that serves its version, and its count of requests. */
+const app = (version: string) => `
   import { createServer } from "node:http";
   let count = 0;
-  createServer((request, response) => {
-    if (request.url === "/health") return response.writeHead(${health}).end("${health === 200 ? "fine" : "no database"}");
-    response.end("${version} " + (count += 1));
-  }).listen(8080);
+  createServer((request, response) => response.end("${version} " + (count += 1))).listen(8080);
   process.on("SIGTERM", () => process.exit(0));`;
 
 async function environment(): Promise<NodeJS.ProcessEnv> {
@@ -121,7 +118,8 @@ primary_region = "ams"
 });
 
 test("a deploy that is killed, and one whose platform is killed, are finished by deploying again", async () => {
-  const [old, newer] = [await registry.push("night:1", app("old")), await registry.push("night:2", app("new"))];
+  const old = await registry.pushSmallApp("night:1", ["--label", "old"]);
+  const newer = await registry.pushSmallApp("night:2", ["--label", "new"]);
   const folder = await folderWith(
     "night",
     "hibernaut.toml",
@@ -165,8 +163,8 @@ test("a deploy that is killed, and one whose platform is killed, are finished by
 });
 
 test("a version that fails its check leaves the old one answering, without one failed request", async () => {
-  const good = await registry.push("shop:good", app("good"));
-  const bad = await registry.push("shop:bad", app("bad", 500));
+  const good = await registry.pushSmallApp("shop:good", ["--label", "good"]);
+  const bad = await registry.pushSmallApp("shop:bad", ["--label", "bad", "--health", "500"]);
   const folder = await folderWith(
     "shop",
     "hibernaut.toml",
