@@ -2,7 +2,9 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { Api, ApiDeps } from "../deps.ts";
-import { MachineParams, NoBody, NoQuery, Ok, replies, StartReply } from "../schemas.ts";
+import { NoBody, NoQuery, Ok, replies } from "../schemas.ts";
+import { StartReply } from "./actions.schemas.ts";
+import { MachineParams } from "./machines.schemas.ts";
 
 /** What a machine may do to itself. */
 const ON_ITSELF: ReadonlySet<string> = new Set(["suspend", "stop"]);

@@ -1,15 +1,8 @@
 /** `/v1/apps/{app_name}/hostnames`: names of an app's own, under which the proxy answers for it. */
 import type { Api, ApiDeps } from "../deps.ts";
-import {
-  AppParams,
-  HostnameBody,
-  HostnameList,
-  HostnameParams,
-  HostnameReply,
-  NoQuery,
-  Ok,
-  replies,
-} from "../schemas.ts";
+import { NoQuery, Ok, replies } from "../schemas.ts";
+import { AppParams } from "./apps.schemas.ts";
+import { HostnameBody, HostnameList, HostnameParams, HostnameReply } from "./hostnames.schemas.ts";
 
 /** Registers the routes of host names. */
 export function hostnameRoutes(app: Api, { machines }: ApiDeps): void {
