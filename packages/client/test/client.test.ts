@@ -14,39 +14,39 @@ beforeEach(async () => {
 afterEach(() => server.close());
 
 test("every route has a method", async () => {
-  expect(await client.health()).toMatchObject({ status: "ok" });
+  expect(await client.getHealth()).toMatchObject({ status: "ok" });
   expect(await client.listRegions()).toEqual([{ code: "local", name: "local" }]);
   expect(await client.createApp("shop")).toMatchObject({ name: "shop" });
   expect(await client.getApp("shop")).toMatchObject({ machine_count: 0 });
   expect(await client.listApps()).toHaveLength(1);
 
   const { id } = await client.createMachine("shop", { name: "web", config: { image: "x" } });
-  expect(await client.waitMachine("shop", id)).toBe("running");
+  expect(await client.waitForMachine("shop", id)).toBe("running");
   expect(await client.listMachines("shop")).toMatchObject([{ id, name: "web" }]);
   await client.suspendMachine("shop", id);
-  expect(await client.waitMachine("shop", id, { states: ["suspended", "failed"], timeoutS: 5 })).toBe("suspended");
-  expect(await client.startMachine("shop", id)).toEqual({ previousState: "suspended" });
-  await client.waitMachine("shop", id);
+  expect(await client.waitForMachine("shop", id, { state: ["suspended", "failed"], timeout: 5 })).toBe("suspended");
+  expect(await client.startMachine("shop", id)).toMatchObject({ previous_state: "suspended" });
+  await client.waitForMachine("shop", id);
   await client.restartMachine("shop", id);
-  await client.waitMachine("shop", id);
+  await client.waitForMachine("shop", id);
   await client.stopMachine("shop", id);
-  await client.waitMachine("shop", id, { states: ["stopped"] });
+  await client.waitForMachine("shop", id, { state: ["stopped"] });
   expect(await client.updateMachine("shop", id, { image: "y" })).toMatchObject({ config: { image: "y" } });
-  await client.waitMachine("shop", id, { states: ["settled"] });
+  await client.waitForMachine("shop", id, { state: ["settled"] });
   expect(await client.updateMachine("shop", id)).toMatchObject({ config: { image: "y" } });
   expect(await client.getMachine("shop", id)).toMatchObject({ id });
-  expect(await client.machineEvents("shop", id, { limit: 3 })).toHaveLength(3);
-  expect(await client.setSecrets("shop", { A: "1" }, { dryRun: true })).toMatchObject({ discarded: [] });
+  expect(await client.listMachineEvents("shop", id, { limit: 3 })).toHaveLength(3);
+  expect(await client.setSecrets("shop", { A: "1" }, { dry_run: true })).toMatchObject({ discarded: [] });
   expect(await client.setSecrets("shop", { A: "1" })).toMatchObject({ discarded: [] });
   expect(await client.listSecrets("shop")).toMatchObject([{ name: "A", digest: expect.any(String) }]);
-  expect(await client.unsetSecret("shop", "A", { dryRun: true })).toMatchObject({ discarded: [] });
+  expect(await client.unsetSecret("shop", "A", { dry_run: true })).toMatchObject({ discarded: [] });
   expect(await client.unsetSecret("shop", "A")).toMatchObject({ discarded: [] });
   const volume = await client.createVolume("shop", { name: "data" });
   expect(await client.listVolumes("shop")).toEqual([volume]);
   expect(await client.getVolume("shop", volume.id)).toEqual(volume);
   expect(await client.extendVolume("shop", volume.id, 2)).toMatchObject({
     volume: { size_gb: 2 },
-    needsRestart: false,
+    needs_restart: false,
   });
   const snapshot = await client.createVolumeSnapshot("shop", volume.id);
   expect(await client.listVolumeSnapshots("shop", volume.id)).toEqual([snapshot]);
@@ -60,14 +60,14 @@ test("every route has a method", async () => {
   await expect(client.pullImage("missing")).rejects.toMatchObject({ code: "not_found", status: 404 });
   await expect(client.pullImage("damaged")).rejects.toMatchObject({ code: "invalid_argument", status: 200 });
   expect(await client.pruneImages()).toMatchObject({ deleted: [image.digest] });
-  expect(await client.loginRegistry("ghcr.io", { username: "me", password: "right" })).toEqual({
+  expect(await client.logInToRegistry("ghcr.io", { username: "me", password: "right" })).toEqual({
     host: "ghcr.io",
     username: "me",
   });
-  expect(await client.listRegistries()).toEqual([await client.getRegistry("ghcr.io")]);
-  await client.logoutRegistry("ghcr.io");
+  expect(await client.listRegistryLogins()).toEqual([await client.getRegistryLogin("ghcr.io")]);
+  await client.logOutOfRegistry("ghcr.io");
   await client.destroyMachine("shop", id, { force: true });
-  await client.deleteApp("shop", { force: true });
+  await client.destroyApp("shop", { force: true });
 
   const { token, id: tokenId } = await client.createToken("ci");
   expect(await new HibernautClient({ apiUrl: server.url, token }).listTokens()).toHaveLength(2);
@@ -88,15 +88,15 @@ test("logs come line by line, whole, and follow", async () => {
   const ids = [one?.id ?? "", two?.id ?? ""] as const;
   for (let count = 0; count < 300; count += 1)
     server.machines.print(ids[count % 2] ?? "", `${count} ${"ä€😀".repeat(100)}`);
-  const all = await collect(client.logs("shop", { limit: 1000 }));
+  const all = await collect(client.readLogs("shop", { limit: 1000 }));
   expect(all.map(({ text }) => text)).toEqual(all.map((_, index) => `${index} ${"ä€😀".repeat(100)}`));
   expect(all).toHaveLength(300);
-  expect(await collect(client.logs("shop", { machine: ids[0] }))).toHaveLength(100);
-  expect(await collect(client.logs("shop", { machine: ids, since: "1h", streams: ["stderr"] }))).toEqual([]);
-  await expect(client.logs("shop", { machine: "nope" }).next()).rejects.toMatchObject({ code: "not_found" });
+  expect(await collect(client.readLogs("shop", { machine: ids[0] }))).toHaveLength(100);
+  expect(await collect(client.readLogs("shop", { machine: ids, since: "1h", stream: "stderr" }))).toEqual([]);
+  await expect(client.readLogs("shop", { machine: "nope" }).next()).rejects.toMatchObject({ code: "not_found" });
 
   const leave = new AbortController();
-  const lines = client.logs("shop", { machine: ids[1], follow: true, limit: 0, signal: leave.signal });
+  const lines = client.followLogs("shop", { machine: ids[1], limit: 0, signal: leave.signal });
   const next = lines.next();
   await expect.poll(() => server.machines.followers.size).toBe(1);
   server.machines.print(ids[1], "live");
@@ -155,12 +155,12 @@ describe("a failure", () => {
     await expect(client.listApps({ signal: AbortSignal.abort(new Error("enough")) })).rejects.toThrow("enough");
     await client.createApp("shop");
     const { id } = await client.createMachine("shop", { config: { image: "slow" } });
-    await expect(client.waitMachine("shop", id, { signal: AbortSignal.timeout(50) })).rejects.toThrow(/timeout/);
+    await expect(client.waitForMachine("shop", id, { signal: AbortSignal.timeout(50) })).rejects.toThrow(/timeout/);
   });
 });
 
 test("names are encoded, never part of another path", async () => {
   await expect(client.getApp("../tokens")).rejects.toMatchObject({ code: "not_found" });
-  await expect(client.deleteApp("..")).rejects.toMatchObject({ code: "invalid_argument" });
+  await expect(client.destroyApp("..")).rejects.toMatchObject({ code: "invalid_argument" });
   await expect(client.getApp("a?b#c")).rejects.toMatchObject({ code: "not_found" });
 });

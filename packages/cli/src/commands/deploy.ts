@@ -58,7 +58,7 @@ const deploy = command<DeployOptions>({
     const client = await context.client();
     await ensureApp(client, context.app);
     await pull(context, image);
-    const release = await client.beginRelease(context.app, { image });
+    const release = await client.createRelease(context.app, { image });
     const { steps, others } = planDeploy(groups, await client.listMachines(context.app), release.image.digest);
     for (const { id } of others) say(`Machine ${id} belongs to no process group of the app file and is left alone.`);
     const done = await orFail(client, context.app, release.version, async () => {
@@ -68,7 +68,7 @@ const deploy = command<DeployOptions>({
         waitTimeout,
         onStep: say,
       });
-      await client.endRelease(context.app, release.version, { status: "complete" });
+      await client.updateRelease(context.app, release.version, { status: "complete" });
       return machines;
     });
     const served = [...groups.values()].some(({ config }) => (config.services ?? []).length > 0);
@@ -90,7 +90,7 @@ async function orFail<T>(client: HibernautClient, app: string, version: number, 
     // The reason is what counts, also when the platform cannot be told.
     const [firstLine = ""] = toFailure(error).message.split("\n");
     const description = firstLine.replace(/ It printed last:$/, "").slice(0, 500);
-    await client.endRelease(app, version, { status: "failed", description }).catch(() => {});
+    await client.updateRelease(app, version, { status: "failed", description }).catch(() => {});
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 /** `hibernaut machine create`, `run` and `update`: what sets a configuration. */
-import type { CreateMachine, Machine } from "@hibernaut/client";
+import type { CreateMachineRequest, Machine } from "@hibernaut/client";
 import { answersAt } from "../answering.ts";
 import { type Argument, type Command, command, type Option } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -99,7 +99,7 @@ const update = command<ConfigOptions & WaitingOptions & { yes?: boolean }>({
 });
 
 /** What the options and arguments of `create` and `run` ask for. */
-function request(args: readonly string[], options: MakeOptions): CreateMachine {
+function request(args: readonly string[], options: MakeOptions): CreateMachineRequest {
   // With --image every argument belongs to the command.
   const [image, ...words] = options.image === undefined ? args : [options.image, ...args];
   if (image === undefined)
@@ -112,7 +112,7 @@ function request(args: readonly string[], options: MakeOptions): CreateMachine {
   };
 }
 
-async function make(context: Context, body: CreateMachine): Promise<Machine> {
+async function make(context: Context, body: CreateMachineRequest): Promise<Machine> {
   const client = await context.client();
   await pull(context, body.config.image);
   return client.createMachine(context.app, body);

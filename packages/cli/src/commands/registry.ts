@@ -24,7 +24,7 @@ const login = command<{ username?: string; passwordStdin?: boolean }>({
       throw new UsageError("Give the password on standard input: add --password-stdin < FILE.");
     const password = await readInput();
     if (password === "") throw new UsageError("Standard input was empty, where the password should be.");
-    const made = await (await context.client()).loginRegistry(host, { username, password });
+    const made = await (await context.client()).logInToRegistry(host, { username, password });
     return { document: made, text: `The platform is ${made.username} at ${made.host} now.` };
   },
 });
@@ -36,7 +36,7 @@ const list = command<ListOptions>({
   options: [QUIET],
   examples: ["hibernaut registry list"],
   async run(context, _args, options) {
-    const logins = await (await context.client()).listRegistries();
+    const logins = await (await context.client()).listRegistryLogins();
     const listing = {
       head: ["REGISTRY", "USER"],
       row: ({ host, username }: RegistryLogin) => [host, username],
@@ -53,7 +53,7 @@ const logout = command({
   arguments: HOST,
   examples: ["hibernaut registry logout ghcr.io"],
   async run(context, [host = ""]) {
-    await (await context.client()).logoutRegistry(host);
+    await (await context.client()).logOutOfRegistry(host);
     return { document: { host, ok: true }, text: `The platform has no login for ${host} any more.` };
   },
 });

@@ -104,10 +104,10 @@ const extend = command<{ size?: number }>({
   examples: ["hibernaut volumes extend vol_0123456789abcdef --size 10 --app shop"],
   async run(context, [word = ""], { size }) {
     if (size === undefined) throw new UsageError("No size is named. Add the new size: --size 10gb.");
-    const { volume, needsRestart } = await (await context.client()).extendVolume(context.app, word, size);
+    const { volume, needs_restart } = await (await context.client()).extendVolume(context.app, word, size);
     const { attached_machine_id: machine } = volume;
-    const next = needsRestart ? ` Its machine sees that after: hibernaut machine restart ${machine}` : "";
-    return { document: { volume, needs_restart: needsRestart }, text: `Volume ${volume.id} has ${size} GB.${next}` };
+    const next = needs_restart ? ` Its machine sees that after: hibernaut machine restart ${machine}` : "";
+    return { document: { volume, needs_restart }, text: `Volume ${volume.id} has ${size} GB.${next}` };
   },
 });
 
