@@ -1,10 +1,11 @@
 /**
- * Builds what does not run as it is: the command line, as one small bundle, because `hibernaut --help`
- * should not load a hundred files. Does nothing when the bundle is newer than all it is made of.
+ * Builds the CLI as one small bundle, because `hibernaut --help` should not load a hundred files, unless the bundle is
+ * newer than everything it is made of; and writes the tables of docs/settings.md.
  */
 import { globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { build } from "esbuild";
+import { withSettingTables } from "../packages/platform/src/settings/document.ts";
 
 const root = join(import.meta.dirname, "..");
 const output = join(root, "packages/cli/dist/hibernaut.js");
@@ -16,11 +17,19 @@ const sources = [
   "scripts/build.mjs",
 ].map((file) => join(root, file));
 
+writeSettingsDocument();
 if (isCurrent()) {
   console.log(`${relative(root, output)} is up to date`);
 } else {
   await bundle();
   console.log(`built ${relative(root, output)} (${Math.round(statSync(output).size / 1024)} KB)`);
+}
+
+function writeSettingsDocument() {
+  const file = join(root, "docs/settings.md");
+  const before = readFileSync(file, "utf8");
+  const after = withSettingTables(before);
+  if (after !== before) writeFileSync(file, after);
 }
 
 function isCurrent() {

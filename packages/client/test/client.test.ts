@@ -118,8 +118,8 @@ describe("a failure", () => {
   });
 
   test("to connect says how to start the platform", async () => {
-    const nobody = new HibernautClient({ apiUrl: "http://127.0.0.1:1", token: "x" });
-    await expect(nobody.listApps()).rejects.toMatchObject({
+    const absent = new HibernautClient({ apiUrl: "http://127.0.0.1:1", token: "x" });
+    await expect(absent.listApps()).rejects.toMatchObject({
       code: "unavailable",
       status: 0,
       message: expect.stringContaining(
@@ -128,7 +128,7 @@ describe("a failure", () => {
     });
   });
 
-  test("of an address that is none says so", async () => {
+  test("of an invalid address says so", async () => {
     const nowhere = new HibernautClient({ apiUrl: "nonsense", token: "x" });
     await expect(nowhere.listApps()).rejects.toMatchObject({
       code: "invalid_argument",
@@ -136,7 +136,7 @@ describe("a failure", () => {
     });
   });
 
-  test.each([200, 502])("of something else that answers with %s is no crash", async (status) => {
+  test.each([200, 502])("of something else that answers with %s is an ApiError", async (status) => {
     const other = createServer((_request, response) => response.writeHead(status).end("<html>"));
     onTestFinished(() => void other.close());
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
@@ -145,7 +145,7 @@ describe("a failure", () => {
     await expect(stranger.listApps()).rejects.toMatchObject({ name: "ApiError", status });
   });
 
-  test("of a platform that stays silent is no reason to start another", async () => {
+  test("of a platform that stays silent does not ask you to start another", async () => {
     const silent = () => Promise.reject(new TypeError("fetch failed", { cause: { code: "UND_ERR_HEADERS_TIMEOUT" } }));
     const slow = new HibernautClient({ apiUrl: server.url, token: "x", fetch: silent });
     await expect(slow.listApps()).rejects.toMatchObject({ code: "deadline_exceeded", status: 0 });

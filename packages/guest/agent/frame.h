@@ -83,7 +83,7 @@ enum awake_offset {
   AWAKE_CLOCK = 0,    /* u64 wall clock in ns */
   AWAKE_SESSION = 8,  /* u64 */
   AWAKE_ENTROPY = 16, /* 64 bytes of randomness */
-  AWAKE_STOOD = 80,   /* u64, if known: by how many ns the machine's clock fell behind while it stood still */
+  AWAKE_STOOD = 80,   /* u64, if known: by how many ns the machine's clock fell behind in its sleep */
 };
 
 struct frame {

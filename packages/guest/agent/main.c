@@ -152,7 +152,7 @@ static void quiesce(void) {
   put_u64(payload, system_wall_ns());
   outbox_send(F_QUIESCED, 0, payload, sizeof payload);
   agent.quiet = true;
-  agent.quiet_until = system_monotonic_ms() + QUIET_MS; /* this clock stands still while the machine does */
+  agent.quiet_until = system_monotonic_ms() + QUIET_MS; /* this clock stops while the machine sleeps */
 }
 
 /* Another platform than before does not know the streams. */
@@ -162,7 +162,7 @@ static void meet(uint64_t session) {
 }
 
 /* Returns what the clock should say. The message may be late, whereas the machine's own clock, moved forward by how long
- * it stood still, is right at any moment. If that is far from the message, the clock was wrong before, or `stood` is. */
+ * the machine slept, is right at any moment. If that is far from the message, the clock or `stood` was wrong. */
 static uint64_t wall_after(uint64_t sent, uint64_t stood) {
   uint64_t own = system_wall_ns() + stood;
   return own + CLOCK_BEHIND_NS >= sent && own <= sent + MESSAGE_LATE_NS ? own : sent;

@@ -1,4 +1,4 @@
-/* Tests what the agent does, and in which order, when frames arrive in a machine that stands still. This includes all of
+/* Tests what the agent does, and in which order, when frames arrive in a frozen machine. This includes all of
  * main.c. The linker's --wrap redirects the calls that would change this computer to functions that only note them. */
 #define _GNU_SOURCE
 #define main agent_main

@@ -1,6 +1,6 @@
 /** Variables that look like settings and are none: a slip of the pen must not pass for the default that was wanted. */
 import { nearest } from "./lib/nearest.ts";
-import { readSettingsFile, SETTING_NAMES } from "./settings.ts";
+import { FORMER_SETTING_NAMES, readSettingsFile, SETTING_NAMES } from "./settings.ts";
 
 const PREFIX = "HIBERNAUT_";
 
@@ -18,7 +18,7 @@ const OF_OTHERS: readonly string[] = [
 /** A sentence for each variable, and each name in `settings.json`, that begins as a setting does and is not known. */
 export function unknownSettings(environment: NodeJS.ProcessEnv): string[] {
   const { file, values } = readSettingsFile(environment);
-  const known = new Set([...SETTING_NAMES, ...OF_OTHERS]);
+  const known = new Set([...SETTING_NAMES, ...FORMER_SETTING_NAMES, ...OF_OTHERS]);
   const set = Object.keys(environment).filter((name) => name.startsWith(PREFIX) && environment[name] !== "");
   const unknown = (names: string[]) => names.filter((name) => !known.has(name)).sort();
   return [

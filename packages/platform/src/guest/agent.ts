@@ -107,7 +107,7 @@ export class GuestAgent {
    * continue. Returns whether the image has hooks to run after a resume, and by how many milliseconds the clock may
    * be off.
    *
-   * @param stoodMs how many milliseconds the guest's clock fell behind while it stood still. Moved forward by that, the
+   * @param stoodMs how many milliseconds the guest's clock fell behind in its sleep. Moved forward by that, the
    * clock is right however long the message takes. Without it, the clock is set to the time of the message, and set
    * again if the message took too long.
    */

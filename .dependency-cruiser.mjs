@@ -1,0 +1,142 @@
+/**
+ * Who may import whom. `npm run check` runs dependency-cruiser with these rules; each says why in its comment.
+ *
+ * Imports run one way: api and proxy -> machines -> contracts -> domain -> lib. Types count.
+ */
+const SRC = "^packages/platform/src";
+/** The composition root, the doctor, which looks at every part directly, and the uninstaller, which removes each. */
+const ROOTS = `${SRC}/(server|doctor|uninstall)\\.ts$`;
+/** How people write durations and sizes: the one platform file that the CLI shares, because it imports nothing. */
+const QUANTITIES = `${SRC}/lib/quantities\\.ts$`;
+/** Parts that other parts know by their contract.ts only. */
+const CONTRACTS = ["hypervisor", "network", "images", "store", "secrets", "volumes"];
+/** Everything below machines. */
+const BELOW = [...CONTRACTS, "snapshots", "guest", "domain", "lib"];
+/** CLI files that load the platform into their own process. */
+const IN_PROCESS = ["", "commands/"].map((folder) => `^packages/cli/src/${folder}(serve|proxy|doctor|uninstall)\\.ts$`);
+
+/** @type {import("dependency-cruiser").IForbiddenRuleType[]} */
+const contracts = CONTRACTS.map((part) => ({
+  name: `only-${part}-contract-is-public`,
+  comment: `server.ts alone chooses the implementation of ${part}, so that it can be exchanged`,
+  from: { path: SRC, pathNot: [`${SRC}/${part}/`, ROOTS] },
+  to: { path: `${SRC}/${part}/`, pathNot: `${SRC}/${part}/contract\\.ts$` },
+}));
+
+/** @type {import("dependency-cruiser").IForbiddenRuleType[]} */
+const doors = ["api", "proxy"].map((part) => ({
+  name: `nothing-imports-${part}`,
+  comment: "api and proxy are two doors to the same house: nothing depends on a door",
+  from: { path: SRC, pathNot: [`${SRC}/${part}/`, ROOTS] },
+  to: { path: `${SRC}/${part}/` },
+}));
+
+/** @type {import("dependency-cruiser").IForbiddenRuleType[]} */
+const rules = [
+  {
+    name: "no-file-cycles",
+    comment: "files that import each other, be it for types, cannot be understood or moved one at a time",
+    from: {},
+    to: { circular: true },
+  },
+  {
+    name: "no-folder-cycles",
+    scope: "folder",
+    comment: "two folders that import each other are one folder",
+    from: { path: `${SRC}/[^/]+$` },
+    to: { circular: true },
+  },
+  {
+    name: "lib-stands-alone",
+    comment: "lib holds helpers that know nothing of the product",
+    from: { path: `${SRC}/lib/` },
+    to: { path: "^packages/", pathNot: `${SRC}/lib/` },
+  },
+  {
+    name: "domain-is-the-floor",
+    comment: "everything imports the shared types, so they import nothing above them",
+    from: { path: `${SRC}/domain/` },
+    to: { path: "^packages/", pathNot: `${SRC}/(domain|lib)/` },
+  },
+  {
+    name: "machines-knows-contracts-only",
+    comment: "the heart must be testable without QEMU, HTTP and SQL",
+    from: { path: `${SRC}/machines/` },
+    to: {
+      pathNot: [
+        `${SRC}/(machines|guest|snapshots|domain|lib)/`,
+        `${SRC}/[^/]+/contract\\.ts$`,
+        `${SRC}/settings\\.ts$`,
+        "node_modules/typebox/",
+        "^(node:)?[a-z_]+(/promises)?$",
+      ],
+    },
+  },
+  {
+    name: "machines-opens-no-sockets-or-databases",
+    comment: "the heart must be testable without QEMU, HTTP and SQL",
+    from: { path: `${SRC}/machines/` },
+    to: { path: "^(node:)?(http|https|http2|net|tls|sqlite)$" },
+  },
+  {
+    name: "nothing-below-machines-looks-up",
+    comment: "imports run one way: api and proxy, then machines, then the contracts",
+    from: { path: `${SRC}/(${BELOW.join("|")})/` },
+    to: { path: `${SRC}/(machines|api|proxy|checks)/` },
+  },
+  ...contracts,
+  ...doors,
+  {
+    name: "nothing-imports-the-composition-root",
+    comment: "server.ts wires the parts, and a part that needs it cannot be used alone",
+    from: { path: SRC, pathNot: ROOTS },
+    to: { path: ROOTS },
+  },
+  {
+    name: "the-platform-does-not-know-its-users",
+    comment: "the CLI and the client talk to the platform over HTTP",
+    from: { path: SRC },
+    to: { path: "^(packages/(cli|client)|services)/" },
+  },
+  {
+    name: "the-cli-reaches-the-platform-through-the-client",
+    comment: "what the CLI can do, every user of the API can do",
+    from: { path: "^packages/cli/src/", pathNot: IN_PROCESS },
+    to: { path: "^packages/platform/", pathNot: QUANTITIES },
+  },
+  {
+    name: "serve-and-doctor-load-the-platform-late",
+    comment: "every other command would pay for loading the platform",
+    from: { path: "^packages/cli/src/" },
+    to: { path: "^packages/platform/", pathNot: QUANTITIES, dynamic: false, dependencyTypesNot: ["type-only"] },
+  },
+  {
+    name: "the-client-is-only-a-client",
+    comment: "the client is installed where no platform is; `import type` leaves no trace at run time",
+    from: { path: "^packages/client/src/" },
+    to: { path: "^packages/(platform|cli)/", dependencyTypesNot: ["type-only"] },
+  },
+  {
+    name: "services-know-nothing-of-the-platform",
+    comment: "a service runs anywhere, and this is how it stays so",
+    from: { path: "^services/" },
+    to: { path: ["^packages/", "^node_modules/@hibernaut/"] },
+  },
+  {
+    name: "packages-know-no-service",
+    comment: "services are what the platform is tried with, not part of it",
+    from: { path: "^packages/" },
+    to: { path: "^services/" },
+  },
+];
+
+/** @type {import("dependency-cruiser").IConfiguration} */
+export default {
+  forbidden: rules.map((rule) => ({ severity: "error", ...rule })),
+  options: {
+    // Imports of types count too.
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: "node_modules" },
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "default", "types"] },
+  },
+};
