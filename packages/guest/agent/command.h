@@ -7,8 +7,8 @@
 #include "config.h"
 #include "flow.h"
 
-/* Starts the command of an F_EXEC on this new stream. When the command cannot be started, the stream ends as a command that
- * exited does. The command has the app's environment, user and directory, unless it says otherwise. */
+/* Starts the command of an F_EXEC on this new stream. When the command cannot be started, the stream ends as a command
+ * that exited does. The command has the app's environment, user and directory, unless it says otherwise. */
 void command_start(struct stream *stream, const struct frame *exec, const struct config *app);
 
 /* Handle F_RESIZE and F_SIGNAL. */

@@ -31,7 +31,7 @@ enum frame_type {
   F_SET = 0x10,       /* configuration records, see config.h */
   F_RUN = 0x11,       /* the configuration is complete: start the app */
   F_STOP = 0x12,      /* u32 signal, u32 ms until SIGKILL: end the app, then power off */
-  F_QUIESCE = 0x13,   /* freeze the app, flush file systems, answer with F_QUIESCED, and then send nothing until F_AWAKE,
+  F_QUIESCE = 0x13,   /* freeze the app, flush file systems, answer with F_QUIESCED, then send nothing until F_AWAKE,
                        * F_HELLO_REQUEST or F_STOP comes, or QUIET_MS of the machine's own time have passed */
   F_AWAKE = 0x14,     /* see enum awake_offset: answered with F_AWOKEN */
   F_PING = 0x15,      /* answered with F_PONG and the same payload */

@@ -16,8 +16,8 @@ struct listener {
   uint8_t address[16]; /* in network byte order; IPv4 uses the first four */
 };
 
-/* Finds the listening sockets in the text of /proc/net/tcp (family 4) or tcp6 (family 6). Returns how many there are, at
- * most `most`. */
+/* Finds the listening sockets in the text of /proc/net/tcp (family 4) or tcp6 (family 6). Returns how many there are,
+ * at most `most`. */
 size_t listeners_read(const char *table, uint8_t family, struct listener *out, size_t most);
 
 /* Whether only programs in the machine can connect to it: 127.0.0.0/8, also as mapped IPv6, and ::1. */

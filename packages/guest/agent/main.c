@@ -1,6 +1,7 @@
-/* PID 1 of a machine. The agent waits for its configuration on a virtio-serial port, starts the app, and serves the port
- * until the machine is powered off. It has one thread with one poll loop, in which nothing waits for the platform. So
- * the app never blocks while the platform is away: output that no platform reads is dropped, the newest first. */
+/* PID 1 of a machine. The agent waits for its configuration on a virtio-serial port, starts the app, and serves the
+ * port until the machine is powered off. It has one thread with one poll loop, in which nothing waits for the
+ * platform. So the app never blocks while the platform is away: output that no platform reads is dropped, the newest
+ * first. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -81,8 +82,8 @@ static void send_hello(void) {
   outbox_send(F_HELLO, 0, payload, (uint32_t)(HELLO_VERSION + length));
 }
 
-/* Reports how much the app has printed, so that the platform knows what it missed: output that was dropped here, or that
- * an earlier platform took with it. */
+/* Reports how much the app has printed, so that the platform knows what it missed: output that was dropped here, or
+ * that an earlier platform took with it. */
 static void send_printed(void) {
   uint8_t payload[8];
   put_u64(payload, agent.printed);
@@ -161,8 +162,8 @@ static void meet(uint64_t session) {
   agent.session = session;
 }
 
-/* Returns what the clock should say. The message may be late, whereas the machine's own clock, moved forward by how long
- * the machine slept, is right at any moment. If that is far from the message, the clock or `stood` was wrong. */
+/* Returns what the clock should say. The message may be late, whereas the machine's own clock, moved forward by how
+ * long the machine slept, is right at any moment. If that is far from the message, the clock or `stood` was wrong. */
 static uint64_t wall_after(uint64_t sent, uint64_t stood) {
   uint64_t own = system_wall_ns() + stood;
   return own + CLOCK_BEHIND_NS >= sent && own <= sent + MESSAGE_LATE_NS ? own : sent;
@@ -277,7 +278,7 @@ static void tell_listeners(const struct listener *listeners, size_t count) {
   static uint8_t payload[LISTENERS_MAX * LISTENER_BYTES];
   size_t bytes = count * sizeof *listeners;
   if (agent.listeners_told && count == agent.listener_count && memcmp(listeners, agent.listeners, bytes) == 0) return;
-  if (!outbox_send(F_LISTENING, 0, payload, listeners_write(listeners, count, payload))) return; /* try again next time */
+  if (!outbox_send(F_LISTENING, 0, payload, listeners_write(listeners, count, payload))) return; /* try again later */
   memcpy(agent.listeners, listeners, bytes);
   agent.listener_count = count;
   agent.listeners_told = true;

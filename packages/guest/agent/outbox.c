@@ -14,7 +14,7 @@
 static uint8_t queue[OUTBOX_SIZE];
 static size_t queued;
 static size_t logged, streamed;  /* of the bytes in the queue: output of the app, bytes of streams */
-static size_t front_left;        /* bytes of the first frame that are left, once its beginning is written; 0 before that */
+static size_t front_left;        /* bytes left of the first frame, once its beginning is written; 0 before that */
 static size_t *front_share;      /* the share that these bytes count towards */
 static uint64_t dropped;
 

@@ -41,7 +41,7 @@ static void become(const struct spawn *what, const struct user *user, int report
   system_set_oom_score("0");
   const char *workdir = what->workdir != NULL && what->workdir[0] != '\0' ? what->workdir : "/";
   mkdir(workdir, 0755); /* as container runtimes do; if this fails, chdir() says so */
-  struct rlimit files = {.rlim_cur = 1024, .rlim_max = OPEN_FILES}; /* a low soft limit: some programs close every possible file */
+  struct rlimit files = {.rlim_cur = 1024, .rlim_max = OPEN_FILES}; /* low: some programs close every one */
   setrlimit(RLIMIT_NOFILE, &files);
   if (what->terminal && ioctl(0, TIOCSCTTY, 0) < 0) return;
   /* Otherwise the program could not open /dev/stdout and /dev/stderr, which are pipes that belong to root. */

@@ -1,11 +1,11 @@
 /* Many streams over the one channel to the platform: connections from programs to the local API, and commands that the
- * platform runs in the machine. Each direction has credit: STREAM_WINDOW bytes at first, and more as the receiver passes
- * them on. So no stream blocks another, and nothing is ever dropped. Streams survive a suspend: what was sent before
- * F_QUIESCED has arrived, and after F_AWAKE they continue from there.
+ * platform runs in the machine. Each direction has credit: STREAM_WINDOW bytes at first, and more as the receiver
+ * passes them on. So no stream blocks another, and nothing is ever dropped. Streams survive a suspend: what was sent
+ * before F_QUIESCED has arrived, and after F_AWAKE they continue from there.
  *
- * A connection begins with F_ACCEPT and is over when both sides have sent F_END, or with F_RESET.
- * A command begins with F_EXEC and is over with F_EXEC_EXIT, after all its output, or with an F_RESET from the platform,
- * which kills its process group. The platform gives commands even numbers, starting at FIRST_COMMAND, and the agent gives
+ * A connection begins with F_ACCEPT and is over when both sides have sent F_END, or with F_RESET. A command begins
+ * with F_EXEC and is over with F_EXEC_EXIT, after all its output, or with an F_RESET from the platform, which kills
+ * its process group. The platform gives commands even numbers, starting at FIRST_COMMAND, and the agent gives
  * connections odd ones. No number is used twice. */
 #ifndef HIBERNAUT_STREAMS_H
 #define HIBERNAUT_STREAMS_H
@@ -34,7 +34,8 @@ void streams_init(const struct config *app);
 /* Handles a frame of a stream. Returns false for frames of another kind. */
 bool streams_handle(const struct frame *frame);
 
-/* Fills in what to poll for and returns the number of entries. After the poll, pass the same entries to streams_work(). */
+/* Fills in what to poll for and returns the number of entries. After the poll, pass the same entries to
+ * streams_work(). */
 size_t streams_poll(struct pollfd *fds);
 void streams_work(const struct pollfd *fds, size_t count);
 

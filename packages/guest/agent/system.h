@@ -1,5 +1,5 @@
-/* The guest as a whole: mounts, modules, network, clock, power. Functions that can fail return 0 or -errno, unless their
- * comment says otherwise. */
+/* The guest as a whole: mounts, modules, network, clock, power. Functions that can fail return 0 or -errno, unless
+ * their comment says otherwise. */
 #ifndef HIBERNAUT_SYSTEM_H
 #define HIBERNAUT_SYSTEM_H
 

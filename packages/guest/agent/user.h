@@ -15,8 +15,8 @@ struct user {
   size_t group_count;
 };
 
-/* Finds the user. An empty `spec` is root. `passwd` and `group` are the text of the files, "" when absent. Returns NULL, or
- * says why the user cannot be found. */
+/* Finds the user. An empty `spec` is root. `passwd` and `group` are the text of the files, "" when absent. Returns
+ * NULL, or says why the user cannot be found. */
 const char *user_find(struct user *user, const char *spec, const char *passwd, const char *group);
 
 #endif

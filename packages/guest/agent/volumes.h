@@ -1,5 +1,6 @@
 /* The machine's volumes: ext4 file systems, each on a disk of its own. They are mounted before the app starts, frozen
- * during a suspend, and unmounted before power off. So whenever the guest is not running, the disk alone is consistent. */
+ * during a suspend, and unmounted before power off. So whenever the guest is not running, the disk alone is
+ * consistent. */
 #ifndef HIBERNAUT_VOLUMES_H
 #define HIBERNAUT_VOLUMES_H
 

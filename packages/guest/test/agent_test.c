@@ -1,5 +1,5 @@
-/* Tests of the agent's parts that need no machine: frames, configuration, users, ports. Prints a line per test and exits
- * with 1 when one fails. Run it with the sanitizers. */
+/* Tests of the agent's parts that need no machine: frames, configuration, users, ports. Prints a line per test and
+ * exits with 1 when one fails. Run it with the sanitizers. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Reads frames from stdin and writes every valid one back, byte for byte, until the input ends. The argument is how many
- * bytes to read at once, at most. agent.test.ts compares the result with that of the platform's reader. */
+/* Reads frames from stdin and writes every valid one back, byte for byte, until the input ends. The argument is how
+ * many bytes to read at once, at most. agent.test.ts compares the result with that of the platform's reader. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* A small platform for tests of the agent's streams: runs the agent's loop one turn at a time and keeps what the streams
- * send. There is no control group: group_join() and the like do nothing. */
+/* A small platform for tests of the agent's streams: runs the agent's loop one turn at a time and keeps what the
+ * streams send. There is no control group: group_join() and the like do nothing. */
 #ifndef HIBERNAUT_STREAMS_BENCH_H
 #define HIBERNAUT_STREAMS_BENCH_H
 

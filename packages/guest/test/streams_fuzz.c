@@ -1,5 +1,5 @@
-/* Fuzzes the agent's streams and its outbox with random frames and random programs: nothing crashes, no file stays open,
- * neither side gets more than its credit, and the outbox keeps its rules. */
+/* Fuzzes the agent's streams and its outbox with random frames and random programs: nothing crashes, no file stays
+ * open, neither side gets more than its credit, and the outbox keeps its rules. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* The agent's streams without a machine, for the platform's tests (streams.test.ts). Reads frames from stdin, writes
- * frames to stdout, listens for the local API at the path that is given, and answers as the agent does, as far as streams
- * are concerned. Ends when its input ends. */
+ * frames to stdout, listens for the local API at the path that is given, and answers as the agent does, as far as
+ * streams are concerned. Ends when its input ends. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
