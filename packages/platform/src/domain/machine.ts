@@ -59,7 +59,7 @@ export interface PendingUpdate {
   bundleVersion: string;
   /** The resting state from which the update started. */
   from: RestingState;
-  /** Nothing is to change but that there is no snapshot any more: the reason of the cold start that follows. */
+  /** Only in records of earlier releases: the update just discards the snapshot, for this reason. */
   coldReason?: string;
 }
 

@@ -9,3 +9,16 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });
 }
+
+/** The signal, aborted after `milliseconds` at the latest. `what` names in the error what took too long. */
+export function within(signal: AbortSignal, milliseconds: number, what: string): AbortSignal {
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(new Error(`${what} took longer than ${milliseconds} ms`)), milliseconds);
+  timer.unref();
+  return AbortSignal.any([signal, limit.signal]);
+}
+
+/** A signal that is never aborted, for work that must be done whatever else is requested. */
+export function never(): AbortSignal {
+  return new AbortController().signal;
+}

@@ -15,7 +15,6 @@ import type { InsideListener } from "./inside.ts";
 import { type LogSource, readLogs } from "./logs/follow.ts";
 import type { LogQuery } from "./logs/query.ts";
 import { sentenceOf } from "./logs/sentences.ts";
-import { restAfterUpdate } from "./restart.ts";
 import { changeSecrets } from "./secrets.ts";
 import type { Asked, LogBlocks, MachineService, MachineView, SecretsEffect, WaitTarget } from "./service.ts";
 import type {
@@ -139,7 +138,7 @@ export class MachineManager implements MachineService {
       sentenceOf({ at: record.createdAt, type: "create", from: null, to: "created", details: {} }),
     );
     for (const listener of this.#listeners) listener(record);
-    if (input.skipLaunch !== true) controller.command("start");
+    if (input.skipLaunch !== true) controller.command({ type: "start" });
     return this.#view(controller.record);
   }
 
@@ -163,62 +162,39 @@ export class MachineManager implements MachineService {
     if (config !== undefined) requireSupported(config);
     using image = config === undefined ? undefined : await this.#deps.images.hold(config.image);
     using held = await this.#deps.volumes.hold(app, config?.mounts, record.id);
-    const pending = {
+    controller.command({
+      type: "update",
       config: config === undefined ? record.config : mounting(config, held),
-      version: newUlid(),
       imageDigest: image?.digest ?? record.imageDigest,
-      bundleVersion: this.#deps.bundles.current.version,
-      from: restAfterUpdate(controller.record),
-    };
-    controller.command("update", { pending });
+    });
     return this.#view(controller.record);
   }
 
   start(app: string, id: string, asked: Asked = {}): { previousState: MachineState } {
     const controller = this.#find(app, id);
     const previousState = controller.record.state;
-    controller.command("start", { details: { ...asked }, unattended: asked.by === "proxy" });
+    controller.command({ type: "start", details: { ...asked }, unattended: asked.by === "proxy" });
     return { previousState };
   }
 
   suspend(app: string, id: string, asked: Asked = {}): void {
-    const controller = this.#find(app, id);
-    controller.command("suspend", {
-      details: { ...asked },
-      check: () => {
-        const { eligible, reasons } = this.#view(controller.record).suspend;
-        if (eligible) return;
-        const machine = controller.record.id;
-        throw new HibernautError(
-          "failed_precondition",
-          `Machine ${machine} cannot be suspended: ${reasons.join("; ")}.`,
-          {
-            machine_id: machine,
-            reasons,
-          },
-        );
-      },
-    });
+    this.#find(app, id).command({ type: "suspend", details: { ...asked } });
   }
 
   stop(app: string, id: string, asked: Asked = {}): void {
-    this.#find(app, id).command("stop", { details: { ...asked } });
+    this.#find(app, id).command({ type: "stop", details: { ...asked } });
   }
 
   restart(app: string, id: string): void {
-    this.#find(app, id).command("restart");
+    this.#find(app, id).command({ type: "restart" });
   }
 
   destroy(app: string, id: string, { force = false } = {}): void {
-    this.#find(app, id).command("destroy", { force });
+    this.#find(app, id).command({ type: "destroy", force });
   }
 
   sleep(app: string, id: string, how: "suspend" | "stop", details: Record<string, unknown>): void {
-    const controller = this.#find(app, id);
-    const { eligible, reasons } = this.#view(controller.record).suspend;
-    if (how === "suspend" && eligible) return controller.command("suspend", { details });
-    const reason = how === "suspend" && { reason: `it cannot be suspended: ${reasons.join("; ")}` };
-    controller.command("stop", { details: { ...details, ...reason } });
+    this.#find(app, id).command({ type: "sleep", how, details });
   }
 
   onChange(listener: (record: MachineRecord) => void): () => void {

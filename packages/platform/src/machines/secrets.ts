@@ -1,7 +1,7 @@
 /** What a change of an app's secrets means to its machines. */
 import type { MachineController } from "./controller.ts";
 import type { SecretsEffect } from "./service.ts";
-import { isResting, type MachineState, type RestingState } from "../domain/machine.ts";
+import { isResting, type MachineState } from "../domain/machine.ts";
 
 /** They have, or are just being given, the environment that was in force before. */
 const AWAKE: readonly MachineState[] = ["starting", "running", "suspending"];
@@ -21,19 +21,9 @@ export function changeSecrets(
   const awake = machines.filter(({ record }) => AWAKE.includes(record.state));
   if (!dryRun) {
     change();
-    for (const machine of asleep) discardSnapshot(machine);
+    for (const machine of asleep) machine.command({ type: "discard_snapshot", reason: "secrets_changed" });
   }
   return { discarded: asleep.map(idOf), pending: awake.map(idOf) };
-}
-
-/** An update that changes nothing: same configuration, same version, same guest bundle. */
-function discardSnapshot(machine: MachineController): void {
-  const { config, version, imageDigest, bundleVersion, state } = machine.record;
-  const kept = { config, version, imageDigest, bundleVersion, from: state as RestingState };
-  machine.command("update", {
-    pending: { ...kept, coldReason: "secrets_changed" },
-    details: { reason: "secrets_changed" },
-  });
 }
 
 function idOf({ record }: MachineController): string {

@@ -4,7 +4,7 @@ import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { NOUNS } from "../../../cli/src/registry.ts";
-import { COMMANDS, OUTCOMES } from "../../src/machines/lifecycle.ts";
+import { COMMANDS, OUTCOMES } from "../../src/machines/decide/index.ts";
 import { STATES } from "../../src/domain/machine.ts";
 import { REFUSALS } from "../../src/proxy/http/refusals.ts";
 import { withSettingTables } from "../../src/settings/document.ts";

@@ -1,4 +1,4 @@
-/** Commands, leases and the wish to get ready, through the states of a machine. Every command of the fake guest is `cat`. */
+/** Commands, keep-awake leases and getting ready, through the states of a machine. Every command of the fake guest is `cat`. */
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -30,8 +30,8 @@ const started = async (id: string) => {
 };
 const echo = (id: string) => machines.run("shop", id, { args: ["cat"], input: true });
 
-describe("a command in a machine that sleeps", () => {
-  test("goes on after the resume, with what was said meanwhile", async () => {
+describe("a command in a suspended machine", () => {
+  test("continues after the resume, with the input from in between", async () => {
     const id = await runningMachine(machines);
     const command = echo(id);
     const output = text(command.stdout);
@@ -46,7 +46,7 @@ describe("a command in a machine that sleeps", () => {
     expect(await output).toBe("one asleep after one two asleep after two three asleep after three end");
   });
 
-  test("waits for credit while it sleeps: its input is not kept without bound", async () => {
+  test("waits for credit while suspended: its input is not buffered without limit", async () => {
     const id = await runningMachine(machines);
     const command = echo(id);
     const output = text(command.stdout);
@@ -85,7 +85,7 @@ describe("a command in a machine that sleeps", () => {
     expect(await machines.run("shop", id, { args: ["cat"] }).exit).toMatchObject({ code: 0 });
   });
 
-  test("goes on when the suspend is given up", async () => {
+  test("keeps running when the suspend fails", async () => {
     const id = await runningMachine(machines);
     const command = echo(id);
     const output = text(command.stdout);
@@ -98,7 +98,7 @@ describe("a command in a machine that sleeps", () => {
   });
 });
 
-test("a command ends when its machine vanishes, and when the platform does", async () => {
+test("a command ends when its machine disappears, and when the platform shuts down", async () => {
   const id = await runningMachine(machines, { restart: { policy: "no" } });
   const lost = echo(id);
   const process = world.host.of(id)[0];
@@ -112,7 +112,7 @@ test("a command ends when its machine vanishes, and when the platform does", asy
   machines = await startPlatform(world);
 });
 
-test("only a running machine runs commands, and a refusal says what to do", async () => {
+test("only a running machine runs commands, and a refusal says what to do next", async () => {
   machines.createApp("shop");
   const { record: created } = await machines.create("shop", { config: SMALL, skipLaunch: true });
   const { id } = created;
@@ -135,8 +135,8 @@ test("only a running machine runs commands, and a refusal says what to do", asyn
   refused("stopped");
 });
 
-describe("a lease to stay awake", () => {
-  test("is stored and told, outlives a restart of the platform, and ends when it is given back", async () => {
+describe("a keep-awake lease", () => {
+  test("is stored and announced, survives a restart of the platform, and ends when it is given back", async () => {
     const id = await runningMachine(machines);
     const told: unknown[] = [];
     machines.onChange((changed) => told.push(changed.keepAwake));
@@ -152,7 +152,7 @@ describe("a lease to stay awake", () => {
     expect(told).toEqual([lease]);
   });
 
-  test("is bounded, and ends with a stop", async () => {
+  test("has a maximum, and ends with a stop", async () => {
     const id = await runningMachine(machines);
     expect(() => machines.keepAwake(id, 3601, "")).toThrowError(
       expect.objectContaining({ code: "invalid_argument", details: { field: "ttl", maximum: 3600 } }),
@@ -168,7 +168,7 @@ describe("suspend_config", () => {
   const config = { suspend_config: { timeout: 1 } };
   const captured = (id: string) => machines.events("shop", id, 10).find(({ type }) => type === "captured");
 
-  test("an app that answers is waited for, and hears of the resume", async () => {
+  test("an app that answers is waited for, and learns of the resume", async () => {
     const id = await runningMachine(machines, config);
     const heard: InsideEvent[] = [];
     machines.listen(id, (event) => {
@@ -181,14 +181,14 @@ describe("suspend_config", () => {
     expect(captured(id)?.details).not.toHaveProperty("unready");
   });
 
-  test("an app that does not answer is suspended all the same, and that is told", async () => {
+  test("an app that does not answer is suspended anyway, and its history says so", async () => {
     const id = await runningMachine(machines, config);
     machines.listen(id, () => {});
     await suspended(id);
     expect(captured(id)?.details).toMatchObject({ unready: "the app was not ready after 1000 ms" });
   });
 
-  test("a suspend that is given up is told as a start", async () => {
+  test("a failed suspend is announced as a start", async () => {
     const id = await runningMachine(machines, config);
     const heard: InsideEvent[] = [];
     machines.listen(id, (event) => {
@@ -219,7 +219,7 @@ describe("how an app ended is in the machine's history", () => {
     expect(record(id).stateReason).toBe(details.reason);
   });
 
-  test("an end that only the guest knows of, because the platform was away during the start", async () => {
+  test("an exit that only the guest knows about, because the platform was down during the start", async () => {
     const id = await runningMachine(machines, { restart: { policy: "no" } });
     await machines.close();
     world.store.machines.update({ ...record(id), state: "starting" });
@@ -232,7 +232,7 @@ describe("how an app ended is in the machine's history", () => {
     });
   });
 
-  test("after max_retries it rests; a start by someone begins to count anew", async () => {
+  test("after max_retries the machine rests; a manual start resets the count", async () => {
     const id = await runningMachine(machines, { restart: { policy: "on-failure", max_retries: 1 } });
     const fail = async () => {
       await expect.poll(() => world.host.guest(id)?.state.phase).toBe(1);
@@ -252,10 +252,10 @@ describe("how an app ended is in the machine's history", () => {
     for (const { details } of ends) expect(details).toMatchObject({ signal: 11 });
   });
 
-  test("an app that ends before it is ready counts from its own start, not from the one before", async () => {
+  test("an app that ends before it is ready counts from its own start, not from the previous one", async () => {
     const id = await runningMachine(machines, { restart: { policy: "on-failure", max_retries: 2 } });
     await machines.close();
-    // It ran for long, so its failure is a first one. Those that follow are not.
+    // It ran for a long time, so this failure counts as a first one. Those that follow do not.
     const { lastBoot } = record(id);
     if (lastBoot === null) throw new Error("it never ran");
     const longAgo = new Date(Date.now() - 600_000).toISOString();
@@ -269,7 +269,7 @@ describe("how an app ended is in the machine's history", () => {
     for (const { details } of ends) expect(details).toMatchObject({ code: 1, signal: 0, oom: false });
   });
 
-  test("`always` starts an app again that ended well, but not one that was stopped", async () => {
+  test("`always` restarts an app that ended well, but not one that was stopped", async () => {
     const id = await runningMachine(machines, { restart: { policy: "always" } });
     world.host.guest(id)?.exit(0);
     await expect.poll(() => record(id).restarts).toBe(1);

@@ -1,4 +1,4 @@
-/** The platform is killed at every step of a machine's life; whatever the step, nothing is lost. */
+/** The platform is killed at every step of a machine's life, and nothing is ever lost. */
 import { afterEach, describe, expect, test } from "vitest";
 import type { MachineManager } from "../../src/machines/manager.ts";
 import { isResting } from "../../src/domain/machine.ts";
@@ -6,7 +6,7 @@ import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-worl
 import { Mortality } from "../helpers/mortal.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
-/** With a volume, which is the same one all its life. */
+/** With a volume, which stays the same for the whole life. */
 const KEEPING = { ...SMALL, mounts: [{ volume: "data", path: "/data" }] };
 let world: World | undefined;
 
@@ -70,7 +70,7 @@ await liveUntilDeath(rehearsal);
 await world?.dispose();
 const steps = rehearsal.steps.map((name, step) => ({ name, step }));
 
-test("the rehearsal passes through the whole life", () => {
+test("the rehearsal covers the whole life", () => {
   expect(steps.length).toBeGreaterThan(50);
   expect(steps.map(({ name }) => name)).toEqual(
     expect.arrayContaining(["hypervisor.restore", "vmm.capture", "snapshots.publish", "files.remove"]),
@@ -90,15 +90,15 @@ describe.each(["before", "after"] as const)("killed %s", (when) => {
         expect(isResting(machines.get("shop", id).record.state), `${name} was ${state}`).toBe(true);
         const { record } = machines.get("shop", id);
         expect(record.state, record.stateReason ?? "").not.toBe("failed");
-        // Usable: whatever it rests in, it starts and answers.
+        // Usable: whatever state it rests in, it starts and answers.
         machines.start("shop", id);
         await machines.wait("shop", id, ["running"], TIMEOUT);
         const answer = host.guest(id)?.request();
         expect(answer).toBeDefined();
-        // A snapshot of before they were set does not come back.
+        // A snapshot from before they were set does not come back.
         for (const secret of machines.listSecrets("shop"))
           expect(host.guest(id)?.env).toHaveProperty(secret.name, "new");
-        // Before anything was asked that gives it up, its memory is never lost.
+        // Until something is requested that gives the memory up, it is never lost.
         if (seen.nonce !== undefined && seen.updated !== true) expect(answer?.nonce).toBe(seen.nonce);
         machines.suspend("shop", id);
         await machines.wait("shop", id, ["suspended"], TIMEOUT);

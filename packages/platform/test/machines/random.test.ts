@@ -1,13 +1,13 @@
-/** Random orders of everything that can happen to a machine, against the table and the invariants. */
+/** Random sequences of everything that can happen to a machine, checked against the tables and the invariants. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { listedMoves } from "../../src/machines/lifecycle.ts";
 import type { MachineManager } from "../../src/machines/manager.ts";
 import { isResting } from "../../src/domain/machine.ts";
+import { listedMoves } from "../helpers/decisions.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
 const SEQUENCES = 2000;
-/** What can happen, by weight: machines must get somewhere before they are destroyed. */
+/** What can happen, by weight: a machine should visit many states before it is destroyed. */
 const WEIGHTS = {
   start: 8,
   suspend: 8,
@@ -23,8 +23,8 @@ const WEIGHTS = {
   kill: 1,
 } as const;
 /**
- * Moves that need a fault which these sequences make seldom or never, or, for the last one, a start in the very moment
- * in which a snapshot has become whole.
+ * Moves that need a fault that these sequences rarely or never cause, or, for the last one, a start at the very moment
+ * when a snapshot has become whole.
  */
 const RARE = new Set([
   "suspending>failed",
@@ -125,15 +125,15 @@ async function play(launch: boolean, steps: Step[]): Promise<void> {
   }
 }
 
-describe("random orders", () => {
-  test(`${SEQUENCES} sequences keep to the table and to the invariants`, { timeout: 300_000 }, async () => {
+describe("random sequences", () => {
+  test(`${SEQUENCES} sequences keep to the tables and the invariants`, { timeout: 300_000 }, async () => {
     const sequences = fc.array(step, { minLength: 3, maxLength: 20 });
     await fc.assert(fc.asyncProperty(fc.boolean(), sequences, play), {
       numRuns: SEQUENCES,
       interruptAfterTimeLimit: 280_000,
       markInterruptAsFailure: true,
     });
-    // The sequences are worth something only if they went nearly everywhere.
+    // The sequences only prove something if they went nearly everywhere.
     const unseen = [...moves].filter((move) => !seen.has(move));
     expect(unseen.filter((move) => !RARE.has(move)).join(" ")).toBe("");
   });

@@ -33,13 +33,13 @@ const started = async (id: string) => {
 const generations = (id: string) => readdirSync(join(world.folder, "machines", id, "snapshots"));
 
 describe("a suspended machine", () => {
-  test("sleeps on without its snapshot, and starts cold with the new secrets", async () => {
+  test("stays suspended without its snapshot, and cold starts with the new secrets", async () => {
     const id = await runningMachine(machines);
     await suspended(id);
     const before = record(id);
     expect(machines.setSecrets("shop", { TOKEN: VALUE })).toEqual({ discarded: [id], pending: [] });
-    await reach(id, "suspended");
-    expect(generations(id)).toEqual([]);
+    expect(record(id)).toMatchObject({ state: "suspended", snapshot: null });
+    await expect.poll(() => generations(id)).toEqual([]);
     const { version, config, bundleVersion, resetLayer } = before;
     expect(record(id)).toMatchObject({ snapshot: null, pending: null, version, config, bundleVersion, resetLayer });
     await started(id);
@@ -47,7 +47,7 @@ describe("a suspended machine", () => {
     expect(env(id)).toMatchObject({ TOKEN: VALUE });
   });
 
-  test("loses its snapshot to an unset as well", async () => {
+  test("also loses its snapshot to an unset", async () => {
     const id = await runningMachine(machines);
     machines.setSecrets("shop", { TOKEN: VALUE });
     await suspended(id);
@@ -57,7 +57,7 @@ describe("a suspended machine", () => {
     expect(env(id)).not.toHaveProperty("TOKEN");
   });
 
-  test("does not move to another guest bundle by that", async () => {
+  test("does not move to another guest bundle", async () => {
     const id = await runningMachine(machines);
     await suspended(id);
     await machines.close();
@@ -68,7 +68,7 @@ describe("a suspended machine", () => {
     expect(record(id).bundleVersion).toBe("bundle-1");
   });
 
-  test("keeps it when it is only asked what would happen, or nothing changes, or the app is another one", async () => {
+  test("keeps its snapshot in a dry run, when nothing changes, and when the app is another one", async () => {
     const id = await runningMachine(machines);
     machines.setSecrets("shop", { TOKEN: VALUE });
     machines.createApp("blog");
@@ -81,7 +81,7 @@ describe("a suspended machine", () => {
     expect(record(id).lastBoot).toMatchObject({ kind: "resume" });
   });
 
-  test("that is started at once starts cold; the one that was started before has resumed", async () => {
+  test("that is started right after cold starts; one that was started before has resumed", async () => {
     const id = await runningMachine(machines);
     await suspended(id);
     machines.setSecrets("shop", { TOKEN: VALUE });
@@ -96,7 +96,7 @@ describe("a suspended machine", () => {
     expect(record(id).lastBoot).toMatchObject({ kind: "resume" });
   });
 
-  test("whose start failed and kept its snapshot loses it too, and still says why it failed", async () => {
+  test("whose start failed but kept the snapshot loses it too, and still says why it failed", async () => {
     const id = await runningMachine(machines);
     await suspended(id);
     world.host.faults.restore = new HibernautError("unavailable", "no memory for QEMU");
@@ -110,7 +110,7 @@ describe("a suspended machine", () => {
     expect(record(id).lastBoot).toMatchObject({ kind: "cold", reason: "secrets_changed" });
   });
 
-  test("does not resume a snapshot that outlived the change, as after a kill of the platform", async () => {
+  test("does not resume a snapshot that survived the change, as after a kill of the platform", async () => {
     const id = await runningMachine(machines);
     await suspended(id);
     await machines.close();
@@ -128,7 +128,7 @@ describe("a suspended machine", () => {
 });
 
 describe("a running machine", () => {
-  test("keeps what it has, also over a sleep, until it is restarted", async () => {
+  test("keeps what it has, even across a suspend, until it is restarted", async () => {
     const id = await runningMachine(machines);
     expect(machines.setSecrets("shop", { TOKEN: VALUE })).toEqual({ discarded: [], pending: [id] });
     expect(env(id)).not.toHaveProperty("TOKEN");
@@ -154,7 +154,7 @@ describe("a running machine", () => {
   });
 });
 
-test("a cold start without the key fails in words, and costs nothing", async () => {
+test("a cold start without the key fails with an explanation, and costs nothing", async () => {
   const id = await runningMachine(machines);
   machines.setSecrets("shop", { TOKEN: VALUE });
   await suspended(id);
@@ -186,7 +186,7 @@ test("no secret is in a record, an event, a log or a file of the host", async ()
   }
 });
 
-test("an app that is gone has left no secret", async () => {
+test("a deleted app leaves no secrets behind", async () => {
   machines.createApp("shop");
   machines.setSecrets("shop", { TOKEN: VALUE });
   await machines.create("shop", { config: SMALL, skipLaunch: true });

@@ -2,6 +2,8 @@ import { readdir, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { HibernautError } from "../../src/domain/errors.ts";
+import type { Hypervisor } from "../../src/hypervisor/contract.ts";
+import { FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import type { MachineManager } from "../../src/machines/manager.ts";
 import type { WaitTarget } from "../../src/machines/service.ts";
 import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
@@ -31,7 +33,7 @@ const started = async (id: string) => {
   await reach(id, "running");
 };
 
-/** One that no machine has been on yet. */
+/** A network that no machine has been on yet. */
 class OtherNetwork extends UserNetwork {
   override owns(address: string): boolean {
     return address.startsWith("127.1.");
@@ -41,8 +43,28 @@ class OtherNetwork extends UserNetwork {
   }
 }
 
+/** A hypervisor whose guests end as soon as they run again after a pause. */
+function dyingOnRun(hypervisor: FakeHypervisor): Hypervisor {
+  const boot: Hypervisor["boot"] = async (spec, signal) => {
+    const vmm = await hypervisor.boot(spec, signal);
+    const run = vmm.run.bind(vmm);
+    vmm.run = async () => {
+      await run();
+      world.host.end(vmm.ref);
+    };
+    return vmm;
+  };
+  return new Proxy(hypervisor, {
+    get: (target, key) => {
+      if (key === "boot") return boot;
+      const member = Reflect.get(target, key, target) as unknown;
+      return typeof member === "function" ? member.bind(target) : member;
+    },
+  });
+}
+
 describe("suspend and resume", () => {
-  test("a machine goes on exactly where it stopped", async () => {
+  test("a machine resumes exactly where it left off", async () => {
     const id = await runningMachine(machines);
     const before = request(id);
     await suspended(id);
@@ -63,7 +85,7 @@ describe("suspend and resume", () => {
     expect(world.host.mostPerMachine).toBe(1);
   });
 
-  test("a start while suspending cancels the capture and the same guest goes on", async () => {
+  test("a start while suspending cancels the capture and the same guest keeps running", async () => {
     const id = await runningMachine(machines);
     const { promise, resolve } = Promise.withResolvers<void>();
     world.host.hold.capture = promise;
@@ -79,7 +101,7 @@ describe("suspend and resume", () => {
     expect(await readdir(join(world.folder, "machines", id, "snapshots"))).toEqual([]);
   });
 
-  test("a disk that is full while suspending leaves the machine running, with the reason", async () => {
+  test("a full disk while suspending leaves the machine running, with the reason", async () => {
     const id = await runningMachine(machines);
     const before = request(id);
     world.host.faults.capture = Object.assign(new Error("write ENOSPC: no space left on device"), { code: "ENOSPC" });
@@ -93,7 +115,7 @@ describe("suspend and resume", () => {
     expect(record(id).stateReason).toBeNull();
   });
 
-  test("a suspended machine that is updated sleeps on without its snapshot, and starts cold with the new code", async () => {
+  test("a suspended machine that is updated stays suspended without its snapshot, and cold starts with the new code", async () => {
     const id = await runningMachine(machines);
     const before = request(id);
     const { version } = record(id);
@@ -155,14 +177,14 @@ describe("a snapshot that does not fit is refused with its reason, and the start
     expect(found).toBe("guest_bundle_changed: guest bundle was bundle-1, is bundle-2");
   });
 
-  test("another network: the machine gets an address of it", async () => {
+  test("another network: the machine gets a new address", async () => {
     let id = "";
     const found = await coldReason(async (machine) => {
       id = machine;
       await machines.close();
       machines = await startPlatform(world, { wrap: (deps) => ({ ...deps, network: new OtherNetwork() }) });
     });
-    expect(found).toMatch(/^network_changed: 127\.\d+\.\d+\.\d+ is no address of the present network$/);
+    expect(found).toMatch(/^network_changed: 127\.\d+\.\d+\.\d+ is not an address of the present network$/);
     expect(record(id).address).toBe("127.1.0.1");
   });
 
@@ -181,11 +203,11 @@ describe("a snapshot that does not fit is refused with its reason, and the start
     expect(await coldReason(spoil)).toBe("snapshot_corrupt: the devices file has changed");
   });
 
-  test("a manifest that is none", async () => {
+  test("an invalid manifest", async () => {
     expect(await coldReason((id) => writeFile(generation(id, "manifest.json"), "{"))).toMatch(/^snapshot_corrupt/);
   });
 
-  test("a snapshot folder that is gone", async () => {
+  test("a missing snapshot directory", async () => {
     const spoil = (id: string) => rm(join(world.folder, "machines", id, "snapshots"), { recursive: true });
     expect(await coldReason(spoil)).toMatch(/^snapshot_missing/);
   });
@@ -198,7 +220,7 @@ describe("a snapshot that does not fit is refused with its reason, and the start
   });
 });
 
-describe("a host that is short of something", () => {
+describe("a host that is short of resources", () => {
   test("a resume for which QEMU cannot be started keeps the snapshot for the next start", async () => {
     const id = await runningMachine(machines);
     const before = request(id);
@@ -216,7 +238,7 @@ describe("a host that is short of something", () => {
     expect(request(id)).toEqual({ nonce: before?.nonce, count: 2 });
   });
 
-  test("machines that must boot together do so a few at a time, and a stop need not wait for its turn", async () => {
+  test("machines that start together boot a few at a time, and a stop does not wait for its turn", async () => {
     await machines.close();
     machines = await startPlatform(world, { bootSlots: 2 });
     machines.createApp("shop");
@@ -234,7 +256,7 @@ describe("a host that is short of something", () => {
   });
 });
 
-describe("what cannot be suspended says why, everything at once", () => {
+describe("a machine that cannot be suspended gives every reason at once", () => {
   test("memory, swap and schedule together", async () => {
     const config = { guest: { memory_mb: 4096 }, init: { swap_size_mb: 512 }, schedule: "daily" } as const;
     const id = await runningMachine(machines, config);
@@ -260,7 +282,7 @@ describe("what cannot be suspended says why, everything at once", () => {
 });
 
 describe("wrong states and wrong names", () => {
-  test("each is refused with a code and a sentence", async () => {
+  test("are refused with a code and a sentence", async () => {
     machines.createApp("shop");
     const { record: created } = await machines.create("shop", { config: SMALL, skipLaunch: true });
     expect(created.state).toBe("created");
@@ -293,7 +315,7 @@ describe("wrong states and wrong names", () => {
 });
 
 describe("when the app or its virtual machine ends", () => {
-  test("an app that exits with 0 rests as stopped, with its exit as the reason", async () => {
+  test("an app that exits with 0 rests as stopped, with its exit code as the reason", async () => {
     const id = await runningMachine(machines);
     world.host.guest(id)?.exit(0);
     await reach(id, "stopped");
@@ -301,7 +323,7 @@ describe("when the app or its virtual machine ends", () => {
     expect(world.host.guest(id)).toBeUndefined();
   });
 
-  test("an app that fails is started again, cold", async () => {
+  test("an app that fails is restarted with a cold start", async () => {
     const id = await runningMachine(machines);
     const first = request(id);
     world.host.guest(id)?.exit(3);
@@ -310,20 +332,35 @@ describe("when the app or its virtual machine ends", () => {
     expect(request(id)?.nonce).not.toBe(first?.nonce);
   });
 
-  test("with restart policy no it is not", async () => {
+  test("with restart policy `no` an app that fails is not restarted", async () => {
     const id = await runningMachine(machines, { restart: { policy: "no" } });
     world.host.guest(id)?.exit(3);
     await reach(id, "stopped");
     expect(record(id).stateReason).toBe("the app exited with code 3");
   });
 
-  test("a virtual machine that vanishes is started again, its writable layer kept", async () => {
+  test("a virtual machine that disappears is restarted, with its writable layer", async () => {
     const id = await runningMachine(machines);
     const process = world.host.of(id)[0];
     if (process !== undefined) world.host.end(process.ref);
     await expect.poll(() => record(id).restarts).toBe(1);
     await reach(id, "running");
     expect(record(id).lastBoot).toMatchObject({ kind: "cold", reason: "vmm_lost" });
+  });
+
+  test("a virtual machine that disappears while a failed suspend is undone is noticed", async () => {
+    await machines.close();
+    const hypervisor = new FakeHypervisor(world.host, world.identity);
+    machines = await startPlatform(world, {
+      wrap: (deps) => ({ ...deps, hypervisor: dyingOnRun(hypervisor) }),
+    });
+    const id = await runningMachine(machines, { restart: { policy: "no" } });
+    world.host.faults.capture = new Error("no room");
+    machines.suspend("shop", id);
+    await reach(id, "failed");
+    expect(record(id)).toMatchObject({ coldReason: "vmm_lost", stateReason: "the virtual machine ended" });
+    const types = machines.events("shop", id, 2).map(({ type }) => type);
+    expect(types).toEqual(["lost", "capture_failed"]);
   });
 
   test("a start that fails says why, and the next one works", async () => {
@@ -335,7 +372,7 @@ describe("when the app or its virtual machine ends", () => {
     await started(machine.id);
   });
 
-  test("destroy with force ends a running machine and leaves no file", async () => {
+  test("a forced destroy ends a running machine and leaves no file", async () => {
     const id = await runningMachine(machines);
     expect(() => machines.destroy("shop", id)).toThrowError(/force/);
     machines.destroy("shop", id, { force: true });

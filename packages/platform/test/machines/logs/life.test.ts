@@ -1,4 +1,4 @@
-/** The log of a machine through its life, on the fake. */
+/** The log of a machine through its life, on the fake hypervisor. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -25,7 +25,7 @@ function textsOf(machines: MachineManager, id: string): Promise<string[]> {
   return reading.then((entries) => entries.map(({ text }) => text));
 }
 
-test("tells every event, with its reason, and goes on with the next platform", async () => {
+test("records every event with its reason, and continues with the next platform", async () => {
   const place = await world();
   const first = await startPlatform(place);
   const id = await runningMachine(first);
@@ -38,17 +38,17 @@ test("tells every event, with its reason, and goes on with the next platform", a
   await second.wait("shop", id, ["running"], { timeoutMs: 5000 });
   await expect.poll(() => textsOf(second, id)).toHaveLength(7);
   expect(await textsOf(second, id)).toEqual([
-    "create: created. The machine was made.",
-    "start: created -> starting. A start was asked for.",
-    "started: starting -> running. It runs. Started from scratch.",
-    "suspend: running -> suspending. A suspend was asked for.",
-    "captured: suspending -> suspended. It sleeps.",
-    "start: suspended -> starting. A start was asked for.",
-    expect.stringMatching(/^started: starting -> running\. It runs\. Resumed after \d+\.\d s asleep\.$/),
+    "create: created. Machine created.",
+    "start: created -> starting. Start requested.",
+    "started: starting -> running. Running. Cold start.",
+    "suspend: running -> suspending. Suspend requested.",
+    "captured: suspending -> suspended. Suspended.",
+    "start: suspended -> starting. Start requested.",
+    expect.stringMatching(/^started: starting -> running\. Running\. Resumed after \d+\.\d s asleep\.$/),
   ]);
 });
 
-test("says who asked, when it was the proxy or the machine itself", async () => {
+test("says who requested a command, if it was the proxy or the machine itself", async () => {
   const machines = await startPlatform(await world());
   onTestFinished(() => machines.close());
   const id = await runningMachine(machines);
@@ -58,15 +58,15 @@ test("says who asked, when it was the proxy or the machine itself", async () => 
   await machines.wait("shop", id, ["running"], { timeoutMs: 5000 });
   machines.stop("shop", id, { by: "itself" });
   await machines.wait("shop", id, ["stopped"], { timeoutMs: 5000 });
-  const asked = (await textsOf(machines, id)).filter((text) => text.includes(" asked for by "));
+  const asked = (await textsOf(machines, id)).filter((text) => text.includes(" requested by "));
   expect(asked).toEqual([
-    "suspend: running -> suspending. A suspend was asked for by the proxy, after 300.0 s without a request.",
-    "start: suspended -> starting. A start was asked for by the proxy.",
-    "stop: running -> stopping. A stop was asked for by the machine itself.",
+    "suspend: running -> suspending. Suspend requested by the proxy, after 300.0 s without a request.",
+    "start: suspended -> starting. Start requested by the proxy.",
+    "stop: running -> stopping. Stop requested by the machine itself.",
   ]);
 });
 
-test("ends for who follows when the machine is destroyed, and is gone with it", async () => {
+test("ends for its followers when the machine is destroyed, and is deleted with it", async () => {
   const place = await world();
   const machines = await startPlatform(place);
   onTestFinished(() => machines.close());
@@ -74,14 +74,14 @@ test("ends for who follows when the machine is destroyed, and is gone with it", 
   const following = collect(machines.logs("shop", [id], { limit: 0, follow: true }, NEVER));
   await new Promise((resolve) => setImmediate(resolve));
   machines.destroy("shop", id, { force: true });
-  expect((await following).at(-1)?.text).toBe("destroy: running -> destroying. It is being destroyed.");
+  expect((await following).at(-1)?.text).toBe("destroy: running -> destroying. Destroy requested.");
   await machines.wait("shop", id, ["destroyed"], { timeoutMs: 5000 });
   expect(await readdir(join(place.folder, "machines"))).toEqual([]);
   expect(await textsOf(machines, id)).toEqual([]);
   expect(await collect(machines.logs("shop", [id], { limit: 10, follow: true }, NEVER))).toEqual([]);
 });
 
-test("of an app goes on with machines that are made later, until the app is deleted", async () => {
+test("of an app includes machines that are created later, until the app is deleted", async () => {
   const machines = await startPlatform(await world());
   onTestFinished(() => machines.close());
   const one = await runningMachine(machines);
@@ -93,7 +93,7 @@ test("of an app goes on with machines that are made later, until the app is dele
   expect(ends.toSorted()).toEqual([one, record.id].toSorted());
 });
 
-test("of what does not exist is refused at once", async () => {
+test("of something that does not exist is refused at once", async () => {
   const machines = await startPlatform(await world());
   onTestFinished(() => machines.close());
   expect(() => machines.logs("shop", undefined, { limit: 1 }, NEVER)).toThrow("There is no app shop");
