@@ -25,7 +25,7 @@ export const Key = {
 /** Bytes of a record before its value: key and length. */
 const HEAD_BYTES = 5;
 /** How many bytes a value may have to fit into a frame. */
-export const MAX_VALUE = MAX_PAYLOAD - HEAD_BYTES;
+const MAX_VALUE = MAX_PAYLOAD - HEAD_BYTES;
 
 /** Returns a time in the agent's form: nanoseconds in 8 bytes, little endian. */
 export function nanoseconds(ms: number): Buffer {
