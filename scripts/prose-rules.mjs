@@ -13,7 +13,7 @@ export const DOCUMENTS = ["*.md", "docs/**/*.md", "packages/*/*.md", "services/*
  * @type {string[]}
  */
 export const CODE = [
-  "packages/client/{src,test}/!(openapi.d).ts",
+  "packages/client/{src,test}/*.ts",
   "packages/guest/{agent,test}/*.{c,h,ts}",
   "packages/guest/build.mjs",
   "packages/platform/src/api/routes/*.schemas.ts",

@@ -50,7 +50,7 @@ describe("an app that crashes at its start", () => {
     await appFile(CRASH);
     const bad = await hib("deploy");
     expect(bad.code, bad.err).toBe(1);
-    expect(bad.err).toMatch(/crashed at its start: the app exited with code 7/);
+    expect(bad.err).toMatch(/crashed on start: the app exited with code 7/);
     expect(bad.err).toMatch(/no database at db\.internal/);
     const { out } = await hib("releases");
     expect(out.trim().split("\n")).toEqual([
@@ -66,7 +66,7 @@ describe("an app that crashes at its start", () => {
   test("everybody sees the next attempt, and visitors are told at once", async () => {
     const run = await hib("machine", "run", COUNTER_IMAGE, "--port", "8080", "--", "-e", CRASH);
     expect(run.code, run.err).toBe(1);
-    expect(run.err).toMatch(/crashed at its start: the app exited with code 7/);
+    expect(run.err).toMatch(/crashed on start: the app exited with code 7/);
     expect(run.err).toMatch(/started again (now|in \d+ s), attempt \d+ of 10/);
     expect(run.err).toMatch(/no database at db\.internal/);
     const { id } = await machine();
@@ -125,7 +125,7 @@ describe("an app that listens where nobody comes", () => {
   test("on another port than the service's: run warns of it", async () => {
     const run = await hib("machine", "run", COUNTER_IMAGE, "--port", "9999");
     expect(run.code, run.err).toBe(0);
-    expect(run.err).toMatch(/Warning: No request reaches machine .*port 9999.*8080/);
+    expect(run.err).toMatch(/Warning: Requests do not reach machine .*port 9999.*8080/);
     expect(JSON.parse((await visit()).text)).toMatchObject({ error: "upstream_unreachable" });
   });
 

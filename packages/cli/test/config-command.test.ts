@@ -55,7 +55,7 @@ describe("config validate", () => {
     expect(await hibernaut("config", "validate", "-c", "other.toml")).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(/^other\.toml:1:1: error: app: /),
-      stderr: "Error: other.toml has 1 error. Correct the lines above.\n",
+      stderr: "Error: other.toml has 1 error. Fix the lines above.\n",
     });
   });
 
@@ -115,7 +115,7 @@ describe("config show", () => {
     expect(await hibernaut("config", "show", "--image", "x")).toMatchObject({
       code: 1,
       stdout: "",
-      stderr: expect.stringMatching(/error: This is not TOML: .*\nError: fly\.toml has 1 error\./s),
+      stderr: expect.stringMatching(/error: Invalid TOML: .*\nError: fly\.toml has 1 error\./s),
     });
   });
 });

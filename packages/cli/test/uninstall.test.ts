@@ -35,7 +35,7 @@ test("uninstall --data deletes nothing without a yes", async () => {
   const { there, plain, typing } = await place();
   const { code, out, err } = await plain("--data");
   expect({ code, out }).toEqual({ code: 2, out: "" });
-  expect(err).toMatch(/^Error: Nothing was deleted\. .* with 1 app \(shop\), .* Add --yes to agree\.\n$/);
+  expect(err).toMatch(/^Error: Nothing was deleted\. .* with 1 app \(shop\), .* Add --yes to confirm\.\n$/);
   expect(there()).toBe(true);
   const asked = await typing("n\n");
   expect(asked.out).toMatch(/with 1 app \(shop\), .* Go on\? \[y\/N\] [^]*Nothing was deleted\./);

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { NOUNS } from "../src/registry.ts";
+import { NOUNS } from "../src/commands.ts";
 import { closest } from "../src/suggest.ts";
 import { startCli, type TestCli } from "./helpers.ts";
 
@@ -86,24 +86,24 @@ describe("wrong usage ends with 2", () => {
     [["scale", "vm", "shared"], /^Error: Unknown command 'vm'\. Memory: hibernaut scale memory/],
     [
       ["machine", "run", "x", "--memory", "lots"],
-      /^Error: .*'lots' is invalid.* It takes a size of at least 1 MB, in whole MB: 512, 512mb or 1gb\./,
+      /^Error: .*'lots' is invalid.* Use at least 1 MB, in whole megabytes, as in 512, 512mb or 1gb\./,
     ],
     [
       ["machine", "run", "x", "--autostop", "sleep"],
       /^Error: .*'sleep' is invalid. Allowed choices are suspend, stop, off\./,
     ],
     [["machine", "run"], /^Error: No image is named\./],
-    [["machine", "start", "x", "--wait-timeout", "soon"], /It takes a time of at least 1 second, .*5m/],
+    [["machine", "start", "x", "--wait-timeout", "soon"], /Use at least 1 second, .*5m/],
     [["machine", "run", "x", "--restart", "sometimes"], /Allowed choices are never, on-failure, always, no\./],
-    [["machine", "run", "x", "--check", "health"], "Error: --check takes a path that begins with /, e.g. /health.\n"],
+    [["machine", "run", "x", "--check", "health"], "Error: --check takes a path that begins with /, as in /health.\n"],
     [
       ["machine", "console"],
       /^Error: A shell needs a terminal, and this is none\. Run one command: hibernaut machine exec/,
     ],
     [["machine", "exec", "-t", "--", "sh"], /^Error: --tty needs a terminal/],
     [["scale", "memory", "much"], /^Error: `much` is not valid\. It takes a size of at least 1 MB/],
-    [["secrets", "set", "FOO"], /One of these has no value: there is no = in it\.\n$/],
-    [["secrets", "set", "=FOO"], /One of these has no name\.\n$/],
+    [["secrets", "set", "FOO"], /One argument has no value: there is no = in it\.\n$/],
+    [["secrets", "set", "=FOO"], /One argument has no name\.\n$/],
     [["machine", "run", "x", "-e", "A"], "Error: --env takes NAME=value, not `A`.\n"],
     [["machine", "update", "x"], /^Error: Nothing is to be changed\./],
     [["machine", "wait", "x", "--state", "asleep"], /^Error: --state knows no `asleep`\./],

@@ -10,7 +10,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Whether the platform works, and what it is */
+    /** Show whether the platform works, and what it is */
     get: {
       parameters: {
         query?: never;
@@ -170,7 +170,7 @@ export interface paths {
     };
     put?: never;
     post?: never;
-    /** Delete an app; with `force` its machines and volumes too */
+    /** Delete an app; with `force`, also its machines and volumes */
     delete: {
       parameters: {
         query?: {
@@ -421,7 +421,7 @@ export interface paths {
         };
       };
     };
-    /** Destroy a machine; a running one with `force` */
+    /** Destroy a machine; a running one needs `force` */
     delete: {
       parameters: {
         query?: {
@@ -473,7 +473,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** A machine's history, newest first */
+    /** List a machine's events, newest first */
     get: {
       parameters: {
         query?: {
@@ -808,7 +808,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** What a machine's app printed, and what became of the machine */
+    /** Read the logs of a machine */
     get: {
       parameters: {
         query?: {
@@ -831,7 +831,7 @@ export interface paths {
       };
       requestBody?: never;
       responses: {
-        /** @description an entry a line, and empty lines */
+        /** @description one entry per line, and empty lines to keep the connection open */
         200: {
           headers: {
             [name: string]: unknown;
@@ -866,7 +866,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The logs of an app's machines, in the order of time */
+    /** Read the logs of an app's machines, ordered by time */
     get: {
       parameters: {
         query?: {
@@ -889,7 +889,7 @@ export interface paths {
       };
       requestBody?: never;
       responses: {
-        /** @description an entry a line, and empty lines */
+        /** @description one entry per line, and empty lines to keep the connection open */
         200: {
           headers: {
             [name: string]: unknown;
@@ -928,7 +928,7 @@ export interface paths {
     put?: never;
     /**
      * Run a command in a machine
-     * @description Of stdout and stderr the first 1048576 bytes each are kept. After the time-out the command is killed with its process group. With `Upgrade: websocket` the same path streams, see the documents.
+     * @description Keeps the first 1048576 bytes of stdout and of stderr. Kills the command and its process group after the timeout. With `Upgrade: websocket`, the same path streams the output; see the documentation.
      */
     post: {
       parameters: {
@@ -981,7 +981,7 @@ export interface paths {
       cookie?: never;
     };
     get?: never;
-    /** Keep this machine awake, however idle it seems */
+    /** Keep this machine awake while it is idle */
     put: {
       parameters: {
         query?: never;
@@ -1028,7 +1028,7 @@ export interface paths {
       };
     };
     post?: never;
-    /** End the keep-awake */
+    /** End the keep-awake lease */
     delete: {
       parameters: {
         query?: never;
@@ -1074,8 +1074,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Starts and suspends of this machine, as server-sent events
-     * @description `event: resume` or `cold` with `{"kind","slept_ms"}`, the last start first; `event: suspend` with `{"kind","id","deadline_ms"}` when `suspend_config` asks the app to get ready. The stream goes on after a resume.
+     * Stream starts and suspends of this machine as server-sent events
+     * @description `event: resume` or `cold` with `{"kind","slept_ms"}`, the last start first; `event: suspend` with `{"kind","id","deadline_ms"}` when `suspend_config` asks the app to get ready. The stream continues after a resume.
      */
     get: {
       parameters: {
@@ -1123,7 +1123,7 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Say that this program is ready for the suspend */
+    /** Report that this program is ready for the suspend */
     post: {
       parameters: {
         query?: never;
@@ -1175,7 +1175,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** List an app's host names */
+    /** List an app's hostnames */
     get: {
       parameters: {
         query?: never;
@@ -1210,7 +1210,7 @@ export interface paths {
       };
     };
     put?: never;
-    /** Let an app answer for a host name */
+    /** Add a hostname to an app */
     post: {
       parameters: {
         query?: never;
@@ -1266,7 +1266,7 @@ export interface paths {
     get?: never;
     put?: never;
     post?: never;
-    /** Take a host name back */
+    /** Remove a hostname from an app */
     delete: {
       parameters: {
         query?: never;
@@ -1349,7 +1349,7 @@ export interface paths {
       };
     };
     put?: never;
-    /** Set secrets of an app, all or none; snapshots of its machines are discarded */
+    /** Set secrets of an app, all or none, and discard its machines' snapshots */
     post: {
       parameters: {
         query?: {
@@ -1409,7 +1409,7 @@ export interface paths {
     get?: never;
     put?: never;
     post?: never;
-    /** Unset a secret; snapshots of the app's machines are discarded */
+    /** Unset a secret of an app and discard its machines' snapshots */
     delete: {
       parameters: {
         query?: {
@@ -1495,7 +1495,7 @@ export interface paths {
       };
     };
     put?: never;
-    /** Begin a release: resolves its image, and changes no machine */
+    /** Begin a release: resolve its image, without changing a machine */
     post: {
       parameters: {
         query?: never;
@@ -1546,7 +1546,7 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Say how a release ended */
+    /** Record how a release ended */
     post: {
       parameters: {
         query?: never;
@@ -1629,7 +1629,7 @@ export interface paths {
       };
     };
     put?: never;
-    /** Make a volume, empty or of a snapshot */
+    /** Create a volume, empty or from a snapshot */
     post: {
       parameters: {
         query?: never;
@@ -1714,7 +1714,7 @@ export interface paths {
     };
     put?: never;
     post?: never;
-    /** Destroy a volume that no machine has, with its snapshots */
+    /** Destroy a volume that belongs to no machine, with its snapshots */
     delete: {
       parameters: {
         query?: never;
@@ -1764,7 +1764,7 @@ export interface paths {
       cookie?: never;
     };
     get?: never;
-    /** Make a volume larger, from its machine's next cold start on */
+    /** Extend a volume, from its machine's next cold start on */
     put: {
       parameters: {
         query?: never;
@@ -1854,7 +1854,7 @@ export interface paths {
       };
     };
     put?: never;
-    /** Keep the volume as it is now */
+    /** Create a snapshot of a volume */
     post: {
       parameters: {
         query?: never;
@@ -1988,7 +1988,7 @@ export interface paths {
     };
     put?: never;
     post?: never;
-    /** Delete the images that no machine needs, and the downloaded layers */
+    /** Delete the images that no machine uses, and the downloaded layers */
     delete: {
       parameters: {
         query: {
@@ -2035,7 +2035,7 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Have an image ready, and hear how far it is: a JSON object a line, the last one with `done` or `error` */
+    /** Import an image and stream the progress: one JSON object per line, the last one with `done` or `error` */
     post: {
       parameters: {
         query?: never;
@@ -2052,7 +2052,7 @@ export interface paths {
         };
       };
       responses: {
-        /** @description an event a line */
+        /** @description one event per line */
         200: {
           headers: {
             [name: string]: unknown;
@@ -2168,7 +2168,7 @@ export interface paths {
         };
       };
     };
-    /** Store a login for a registry, once the registry takes it */
+    /** Store a login for a registry, once the registry has accepted it */
     put: {
       parameters: {
         query?: never;
@@ -2389,7 +2389,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The regions of the platform */
+    /** List regions */
     get: {
       parameters: {
         query?: never;

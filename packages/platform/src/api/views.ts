@@ -1,5 +1,5 @@
 /** Records as the API shows them. */
-import type { MachineView } from "../machines/service.ts";
+import type { MachineView } from "../machines/view.ts";
 import type { AppRecord, KeepAwake, MachineEvent } from "../domain/machine.ts";
 import type { TokenRecord } from "../store/contract.ts";
 import type { AppWire } from "./routes/apps.schemas.ts";

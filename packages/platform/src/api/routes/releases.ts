@@ -1,4 +1,4 @@
-/** `/v1/apps/{app_name}/releases`: what was deployed, and how it went. `hibernaut deploy` writes it. */
+/** `/v1/apps/{app_name}/releases`: what was deployed and how it ended, as `hibernaut deploy` records it. */
 import type { ReleaseRecord } from "../../domain/machine.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { EventsQuery, NoQuery, replies } from "../schemas.ts";
@@ -15,7 +15,7 @@ import {
 const LIMIT = 25;
 
 /** Registers the routes of releases. */
-export function releaseRoutes(app: Api, { machines }: ApiDeps): void {
+export function releaseRoutes(app: Api, { releases }: Pick<ApiDeps, "releases">): void {
   const path = "/v1/apps/:app_name/releases";
   const tags = ["apps"];
 
@@ -31,7 +31,7 @@ export function releaseRoutes(app: Api, { machines }: ApiDeps): void {
       },
     },
     async ({ params, query }) => ({
-      releases: machines.listReleases(params.app_name, query.limit ?? LIMIT).map(releaseWire),
+      releases: releases.list(params.app_name, query.limit ?? LIMIT).map(releaseWire),
     }),
   );
 
@@ -40,7 +40,7 @@ export function releaseRoutes(app: Api, { machines }: ApiDeps): void {
     {
       schema: {
         tags,
-        summary: "Begin a release: resolves its image, and changes no machine",
+        summary: "Begin a release: resolve its image, without changing a machine",
         params: AppParams,
         querystring: NoQuery,
         body: CreateReleaseBody,
@@ -48,9 +48,7 @@ export function releaseRoutes(app: Api, { machines }: ApiDeps): void {
       },
     },
     async ({ params, body }, reply) =>
-      reply
-        .code(201)
-        .send(releaseWire(await machines.beginRelease(params.app_name, body.image, body.description ?? ""))),
+      reply.code(201).send(releaseWire(await releases.begin(params.app_name, body.image, body.description ?? ""))),
   );
 
   app.post(
@@ -58,7 +56,7 @@ export function releaseRoutes(app: Api, { machines }: ApiDeps): void {
     {
       schema: {
         tags,
-        summary: "Say how a release ended",
+        summary: "Record how a release ended",
         params: ReleaseParams,
         querystring: NoQuery,
         body: UpdateReleaseBody,
@@ -66,7 +64,7 @@ export function releaseRoutes(app: Api, { machines }: ApiDeps): void {
       },
     },
     async ({ params, body }) =>
-      releaseWire(machines.endRelease(params.app_name, Number(params.version), body.status, body.description ?? "")),
+      releaseWire(releases.end(params.app_name, Number(params.version), body.status, body.description ?? "")),
   );
 }
 

@@ -6,7 +6,7 @@ import { createToken, revokeToken } from "../tokens.ts";
 import { tokenWire } from "../views.ts";
 
 /** Registers the routes of tokens. */
-export function tokenRoutes(app: Api, { tokens }: ApiDeps): void {
+export function tokenRoutes(app: Api, { tokens }: Pick<ApiDeps, "tokens">): void {
   const tags = ["tokens"];
 
   app.get(

@@ -104,6 +104,11 @@ export class FakeGuest {
     return { nonce: this.state.nonce, count: this.state.count };
   }
 
+  /** The app prints a line. */
+  print(line: string, stream: "stdout" | "stderr" = "stdout"): void {
+    this.#send(FrameType.log, Buffer.from(`${line}\n`), stream === "stdout" ? 1 : 2);
+  }
+
   /** The app ends by itself. */
   exit(code: number, { signal = 0, oom = false } = {}): void {
     if (this.state.phase === 2) return;
