@@ -109,7 +109,7 @@ describe("config show", () => {
     write("fly.toml", FLY);
     expect(await hibernaut("config", "show")).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("No image is named."),
+      stderr: expect.stringContaining("No image."),
     });
     write("fly.toml", "app = [");
     expect(await hibernaut("config", "show", "--image", "x")).toMatchObject({

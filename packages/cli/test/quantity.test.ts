@@ -38,7 +38,7 @@ describe("what is typed", () => {
       "`lots` is not valid. Use at least 1 MB, in whole megabytes, as in 512, 512mb or 1gb.",
     );
     for (const unit of ["seconds", "mb", "gb", "days"] as const) {
-      const [, examples = ""] = acceptedForms({ unit, minimum: 1 }).split(/: |days: /);
+      const [, examples = ""] = acceptedForms({ unit, minimum: 1 }).split(" as in ");
       for (const example of examples.replace(/\.$/, "").split(/, | or /))
         expect(readQuantity(example, { unit, minimum: 1 }), `${example} as ${unit}`).toBeGreaterThan(0);
     }

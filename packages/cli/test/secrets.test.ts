@@ -159,7 +159,7 @@ describe("a .env file", () => {
 
   test.each([
     [`A=1\n${VALUE}\n`, "Line 2 is not NAME=value."],
-    ["\n# nothing\n", "has no NAME=value in it"],
+    ["\n# nothing\n", "contains no NAME=value"],
   ])("that is none is refused, and not repeated: %#", (content, message) => {
     expect(() => parseSecrets(content)).toThrow(message);
     expect(() => parseSecrets(content)).not.toThrow(VALUE);
