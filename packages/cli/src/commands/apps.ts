@@ -63,7 +63,7 @@ const destroy = command({
   async run(context, [name = ""], { force = false, yes = false }) {
     const client = await context.client();
     if (force) await agreeToLose(await lossOf(client, name), yes);
-    await client.deleteApp(name, { force });
+    await client.destroyApp(name, { force });
     return { document: { name, ok: true }, text: `Deleted app ${name}.` };
   },
 });

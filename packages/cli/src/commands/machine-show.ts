@@ -57,7 +57,7 @@ const events = command({
   examples: ["hibernaut machine events 3f9c01ab22de41 --app shop --limit 5"],
   async run(context, [word], { limit = 20 }) {
     const { id } = await machineOf(context, word);
-    const history = await (await context.client()).machineEvents(context.app, id, { limit });
+    const history = await (await context.client()).listMachineEvents(context.app, id, { limit });
     const rows = history.map(({ at, type, from, to, details }) => [
       at,
       type,

@@ -49,7 +49,11 @@ const status = command({
   examples: ["hibernaut status", "hibernaut status --json"],
   async run(context) {
     const client = await context.client();
-    const [health, apps, machines] = await Promise.all([client.health(), client.listApps(), client.listAllMachines()]);
+    const [health, apps, machines] = await Promise.all([
+      client.getHealth(),
+      client.listApps(),
+      client.listAllMachines(),
+    ]);
     const running = machines.filter(({ state }) => state === "running");
     const snapshots = machines.flatMap(({ snapshot }) => snapshot ?? []);
     const document = {

@@ -143,7 +143,7 @@ export class Place {
   }
 
   async reach(id: string, ...states: string[]): Promise<void> {
-    await this.client.waitMachine(this.app, id, { states: states as never, timeoutS: WAIT_S });
+    await this.client.waitForMachine(this.app, id, { state: states as never, timeout: WAIT_S });
   }
 
   async suspend(id: string): Promise<void> {
@@ -170,7 +170,7 @@ export class Place {
   /** Destroys everything, ends the platform, uninstalls its network, and says what is still there. */
   async close(): Promise<typeof NOTHING_LEFT> {
     try {
-      await this.client.deleteApp(this.app, { force: true });
+      await this.client.destroyApp(this.app, { force: true });
       await this.served.stop();
       const left = { processes: (await this.processes()).length, files: await this.leftovers() };
       const taps = await listTaps(namesFor(this.dataDir));

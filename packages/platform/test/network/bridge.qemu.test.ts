@@ -73,14 +73,14 @@ const end = ({ server, sockets }: Service) => {
 async function machine(app: string, image: string, launch = true): Promise<Machine> {
   const config = { image, services: [{ internal_port: 8080 }] };
   const made = await place.client.createMachine(app, { config, ...(!launch && { skip_launch: true }) });
-  if (launch) await place.client.waitMachine(app, made.machine_id, { states: ["running"], timeoutS: 120 });
+  if (launch) await place.client.waitForMachine(app, made.machine_id, { state: ["running"], timeout: 120 });
   return place.client.getMachine(app, made.machine_id);
 }
 
 /** Runs a script as root in a machine; works whatever it did to its network. */
 async function shell(of: Machine, script: string): Promise<string> {
   const app = of === c ? "mail" : place.app;
-  const done = await place.client.exec(app, of.machine_id, { command: ["sh", "-c", script], timeout: 60 });
+  const done = await place.client.runExec(app, of.machine_id, { command: ["sh", "-c", script], timeout: 60 });
   if (done.exit_code !== 0) throw new Error(`${script}: ${done.exit_code} ${done.stderr}`);
   return done.stdout;
 }
@@ -117,7 +117,7 @@ describe.skipIf(!isRoot)("a bridge", () => {
 
   afterAll(async () => {
     try {
-      await place?.client.deleteApp("mail", { force: true });
+      await place?.client.destroyApp("mail", { force: true });
       expect(await place?.close()).toEqual(NOTHING_LEFT);
     } finally {
       for (const service of [open, local]) if (service) end(service);
@@ -348,7 +348,7 @@ describe.skipIf(!isRoot)("a bridge", () => {
       await place.served.start();
       await place.start(a.machine_id);
       await lives(await echoed());
-      await place.client.deleteApp("extra", { force: true });
+      await place.client.destroyApp("extra", { force: true });
     });
 
     test("fails within 1 s of the wake when the host's service closed it", async () => {

@@ -92,7 +92,7 @@ primary_region = "ams"
   expect((await ask(target)).text).toBe("one 1");
   const [machine] = await place.client.listMachines("cafe");
   const id = machine?.id ?? "";
-  const asleep = () => place.client.waitMachine("cafe", id, { states: ["suspended"], timeoutS: 60 });
+  const asleep = () => place.client.waitForMachine("cafe", id, { state: ["suspended"], timeout: 60 });
   await asleep();
   const woken = await ask(target);
   expect([woken.text, wakeOf(woken).kind]).toEqual(["one 2", "resume"]);
@@ -114,7 +114,7 @@ primary_region = "ams"
   expect((await ask(target)).text).toBe("one 1");
   const releases = await hibernaut(folder, "releases");
   expect(releases.out.match(/^v\d+ +complete/gm)).toHaveLength(4);
-  await place.client.deleteApp("cafe", { force: true });
+  await place.client.destroyApp("cafe", { force: true });
 });
 
 test("a deploy that is killed, and one whose platform is killed, are finished by deploying again", async () => {
@@ -159,7 +159,7 @@ test("a deploy that is killed, and one whose platform is killed, are finished by
   expect(finished, finished.err).toMatchObject({ code: 0 });
   expect(await images()).toEqual(new Set([`running ${old}`]));
   expect((await ask({ proxyUrl: place.proxyUrl, app: "night" })).text).toMatch(/^old/);
-  await place.client.deleteApp("night", { force: true });
+  await place.client.destroyApp("night", { force: true });
 });
 
 test("a version that fails its check leaves the old one answering, without one failed request", async () => {
@@ -221,5 +221,5 @@ grace_period = "3s"
 
   expect((await hibernaut(folder, "scale", "count", "1", "--yes")).code).toBe(0);
   expect(await place.client.listMachines("kiosk")).toHaveLength(1);
-  await place.client.deleteApp("kiosk", { force: true });
+  await place.client.destroyApp("kiosk", { force: true });
 });

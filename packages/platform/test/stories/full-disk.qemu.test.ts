@@ -49,7 +49,7 @@ describe.runIf(process.getuid?.() === 0)("on a small disk", () => {
       (error: unknown) => error,
     );
     if (refusal !== undefined) expect(refusal).toMatchObject({ status: 503, code: "unavailable" });
-    else await place.client.waitMachine(place.app, id, { states: ["running"], timeoutS: 30 }).catch(() => {});
+    else await place.client.waitForMachine(place.app, id, { state: ["running"], timeout: 30 }).catch(() => {});
     expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
     await empty();
     await place.reach(id, "running");

@@ -128,7 +128,7 @@ test("an app that a signal ends is started again so often and no more, and every
   });
   await place.reach(id, "stopped");
   expect((await place.get(id)).state_reason).toBe("the app was ended by signal 11");
-  const events = await place.client.machineEvents(place.app, id);
+  const events = await place.client.listMachineEvents(place.app, id);
   const ends = events.filter(({ type }) => type.startsWith("app_")).reverse();
   expect(ends.map(({ type }) => type)).toEqual(["app_restarts", "app_restarts", "app_ended"]);
   for (const { details } of ends) expect(details).toMatchObject({ code: 0, signal: 11, oom: false });
@@ -142,12 +142,12 @@ test("an app that kills itself is not taken for one that ran out of memory; a st
     restart: { policy: "no" },
   });
   await place.reach(id, "stopped");
-  const [end] = (await place.client.machineEvents(place.app, id)).filter(({ type }) => type === "app_ended");
+  const [end] = (await place.client.listMachineEvents(place.app, id)).filter(({ type }) => type === "app_ended");
   expect(end?.details).toMatchObject({ code: 0, signal: 9, oom: false });
   const { machine_id: other } = await place.machine({ restart: { policy: "always" } });
   await place.client.stopMachine(place.app, other);
   await place.reach(other, "stopped");
-  expect((await place.client.machineEvents(place.app, other)).map(({ type }) => type)[0]).toBe("halted");
+  expect((await place.client.listMachineEvents(place.app, other)).map(({ type }) => type)[0]).toBe("halted");
   await place.client.destroyMachine(place.app, other, { force: true });
 });
 

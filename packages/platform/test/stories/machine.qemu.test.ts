@@ -25,14 +25,14 @@ describe.each(NETWORKS)("on the %s network", (network) => {
     expect(await place.close()).toEqual(NOTHING_LEFT);
   });
 
-  const events = async () => (await place.client.machineEvents(place.app, id)).map((event) => event.type);
+  const events = async () => (await place.client.listMachineEvents(place.app, id)).map((event) => event.type);
 
   describe("waking", () => {
     test("fifty starts at once are one start", async () => {
       const before = await askUntilAnswered(address);
       await place.suspend(id);
       const answers = await Promise.all(Array.from({ length: 50 }, () => place.client.startMachine(place.app, id)));
-      expect(answers.filter((answer) => answer.previousState === "suspended")).toHaveLength(1);
+      expect(answers.filter((answer) => answer.previous_state === "suspended")).toHaveLength(1);
       await place.reach(id, "running");
       expect(await place.processes()).toHaveLength(1);
       expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
@@ -43,7 +43,7 @@ describe.each(NETWORKS)("on the %s network", (network) => {
       const before = await ask(address);
       const [process] = await place.processes();
       await place.client.suspendMachine(place.app, id);
-      expect((await place.client.startMachine(place.app, id)).previousState).toBe("suspending");
+      expect((await place.client.startMachine(place.app, id)).previous_state).toBe("suspending");
       await place.reach(id, "running");
       expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
       expect(await place.processes()).toEqual([process]);

@@ -41,7 +41,7 @@ test("200 requests at once to one sleeping machine: 200 answers, one resume", as
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   const counts = answers.map(({ text }) => counterOf(text).count).toSorted((a, b) => a - b);
   expect(counts).toEqual(Array.from({ length: 200 }, (_, index) => index + 1));
-  const resumes = (await place.client.machineEvents(place.app, id, { limit: 100 })).filter(
+  const resumes = (await place.client.listMachineEvents(place.app, id, { limit: 100 })).filter(
     ({ details }) => details.kind === "resume",
   );
   expect(resumes).toHaveLength(1);
@@ -55,15 +55,15 @@ test("ten apps are woken at once", async () => {
       await place.client.createApp(app);
       const config = { image: SMALL_APP, guest: { memory_mb: 160 }, ...service() };
       const { machine_id: id } = await place.client.createMachine(app, { config });
-      await place.client.waitMachine(app, id, { states: ["running"], timeoutS: 240 });
+      await place.client.waitForMachine(app, id, { state: ["running"], timeout: 240 });
       await place.client.suspendMachine(app, id);
-      await place.client.waitMachine(app, id, { states: ["suspended"], timeoutS: 60 });
+      await place.client.waitForMachine(app, id, { state: ["suspended"], timeout: 60 });
       return { app, id };
     }),
   );
   const answers = await Promise.all(made.map(({ app }) => ask(target(app))));
   expect(answers.map((answer) => [answer.status, wakeOf(answer).kind])).toEqual(apps.map(() => [200, "resume"]));
-  for (const { app } of made) await place.client.deleteApp(app, { force: true });
+  for (const { app } of made) await place.client.destroyApp(app, { force: true });
 });
 
 test("a machine that is set to stop is stopped when idle, and cold starts for the next request", async () => {
@@ -80,7 +80,7 @@ test("an idle machine sleeps within its time, an open request keeps it awake, an
   const { machine_id: id } = await place.machine(service({ idle_timeout: 1 }));
   expect((await ask(target(), "/wait/4000")).text).toBe("began ended");
   const suspends = async () =>
-    (await place.client.machineEvents(place.app, id, { limit: 20 })).filter(({ type }) => type === "suspend");
+    (await place.client.listMachineEvents(place.app, id, { limit: 20 })).filter(({ type }) => type === "suspend");
   expect(await suspends()).toEqual([]);
   await place.reach(id, "suspended");
   expect((await suspends())[0]?.details).toMatchObject({ by: "proxy" });

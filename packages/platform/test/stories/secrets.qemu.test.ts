@@ -46,6 +46,6 @@ test("set, restart, suspend, set again, request: the app has what was set last",
   expect(JSON.parse(woken.text)).toMatchObject({ TOKEN: "rotated", MODE: "secret" });
   expect((await place.get(id)).last_boot).toMatchObject({ kind: "cold", reason: "secrets_changed" });
 
-  const shown = [await place.get(id), await place.client.machineEvents(place.app, id)];
+  const shown = [await place.get(id), await place.client.listMachineEvents(place.app, id)];
   expect(JSON.stringify([shown, await place.client.listSecrets(place.app)])).not.toMatch(/s3cret-value|rotated/);
 });

@@ -148,7 +148,7 @@ test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and wak
   ]);
 
   for (const { machine_id: id } of machines) {
-    const events = await place.client.machineEvents(place.app, id, { limit: 1000 });
+    const events = await place.client.listMachineEvents(place.app, id, { limit: 1000 });
     // Whatever else went well: a machine that was started from scratch once more has lost its memory.
     const again = events.slice(0, -FIRST_EVENTS).findIndex(({ details }) => details.kind === "cold");
     if (again >= 0) tally.faults.push(`cold start of ${id}: ${JSON.stringify(events.slice(again, again + 8))}`);

@@ -78,7 +78,7 @@ test("a volume that is extended has its new size after a restart, and what was o
   expect(before).toMatchObject({ uid: 1000, gid: 1000, entries: [] });
   expect(before.bytes).toBeLessThanOrEqual(GB);
   await notes.add("small");
-  expect(await place.client.extendVolume(place.app, volumeId, 3)).toMatchObject({ needsRestart: true });
+  expect(await place.client.extendVolume(place.app, volumeId, 3)).toMatchObject({ needs_restart: true });
   await place.suspend(id);
   await place.start(id);
   expect((await place.get(id)).last_boot).toMatchObject({ kind: "resume" });
