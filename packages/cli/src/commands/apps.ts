@@ -3,7 +3,7 @@ import type { App } from "@hibernaut/client";
 import { agreeToLose, lossOf } from "../app-loss.ts";
 import { command, type Noun } from "../command.ts";
 import { YES } from "../confirming.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { urlsFrom } from "../answering.ts";
 import { ago, lines } from "../terminal.ts";
 

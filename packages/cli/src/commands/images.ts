@@ -2,7 +2,7 @@
 import type { StoredImage } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { pull as pullImage } from "../pulling.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { ago, megabytes } from "../terminal.ts";
 
 const list = command({

@@ -2,7 +2,7 @@
 import type { Machine, ServiceConfig } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import { stateCell, stateText } from "../crashed.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { ago, fields, megabytes, table } from "../terminal.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
 

@@ -2,7 +2,7 @@
 import type { Machine } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import { isCrashLoop, stateCell } from "../crashed.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { ago, fields, megabytes } from "../terminal.ts";
 
 /** Of a machine whose configuration names none. */

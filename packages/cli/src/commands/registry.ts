@@ -2,7 +2,7 @@
 import type { RegistryLogin } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { UsageError } from "../failure.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 
 const HOST = [
   { usage: "<host>", description: "as in image references: ghcr.io, host:5000, or docker.io for Docker Hub" },

@@ -6,7 +6,7 @@ import type { Context } from "../context.ts";
 import { UsageError } from "../failure.ts";
 import { agree, YES } from "../confirming.ts";
 import { parseSecrets, readSecrets, textOf } from "../secret-arguments.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { ago } from "../terminal.ts";
 
 const EFFECT =
