@@ -13,6 +13,11 @@ export const DOCUMENTS = ["*.md", "docs/**/*.md", "packages/*/*.md", "services/*
  * @type {string[]}
  */
 export const CODE = [
+  "packages/client/{src,test}/*.ts",
+  "packages/guest/{agent,test}/*.{c,h,ts}",
+  "packages/guest/build.mjs",
+  "packages/platform/src/api/routes/*.schemas.ts",
+  "packages/platform/src/guest/*.ts",
   "packages/platform/src/checks/**/*.ts",
   "packages/platform/src/proxy/**/*.ts",
   "packages/platform/src/{server,version}.ts",

@@ -50,7 +50,7 @@ export async function lastWords(context: Context, id: string): Promise<string> {
   let [run, runBefore]: [string[], string[]] = [[], []];
   try {
     const client = await context.client();
-    for await (const { stream, text } of client.logs(context.app, { machine: id, limit: LINES_READ })) {
+    for await (const { stream, text } of client.readLogs(context.app, { machine: id, limit: LINES_READ })) {
       if (stream === "platform" && text.includes(STARTS)) [run, runBefore] = [[], run];
       if (stream === "stdout" || stream === "stderr") run.push(`\n  ${text}`);
     }

@@ -1,5 +1,5 @@
 /** Turns options of `machine create`, `run` and `update` into a configuration. */
-import type { MachineConfig, Mount, ServiceConfig } from "@hibernaut/client";
+import type { MachineConfig, MountConfig, ServiceConfig } from "@hibernaut/client";
 import type { Option, OptionValues } from "./command.ts";
 import { UsageError } from "./failure.ts";
 
@@ -105,7 +105,7 @@ function checkPath(path: string): string {
   throw new UsageError(`--check takes a path that begins with /, as in /${path || "health"}.`);
 }
 
-function mountOf(text: string): Mount {
+function mountOf(text: string): MountConfig {
   const at = text.indexOf(":/");
   if (at < 1) throw new UsageError(`--volume takes name:path, as in data:/data, not \`${text}\`.`);
   return { volume: text.slice(0, at), path: text.slice(at + 1) };

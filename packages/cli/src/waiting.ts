@@ -44,7 +44,10 @@ export async function waitFor(
   for (;;) {
     const leftS = Math.ceil((deadline - Date.now()) / 1000);
     try {
-      return await client.waitMachine(context.app, id, { states, timeoutS: Math.min(REQUEST_S, Math.max(1, leftS)) });
+      return await client.waitForMachine(context.app, id, {
+        state: states,
+        timeout: Math.min(REQUEST_S, Math.max(1, leftS)),
+      });
     } catch (error) {
       if (toFailure(error).error !== "deadline_exceeded") throw error;
       if (leftS <= REQUEST_S) throw await tooLate(context, id, states, waitTimeout);
@@ -71,9 +74,9 @@ export async function waitForRun(context: Context, id: string, options: WaitingO
   const reached = await waitFor(context, id, [...RUN_ENDS], options);
   const machine = await client.getMachine(context.app, id);
   if (reached !== "running" || (machine.config.services ?? []).length > 0) return machine;
-  const early = client.waitMachine(context.app, id, {
-    states: ["stopped", "failed", "restarting"],
-    timeoutS: EARLY_CRASH_S,
+  const early = client.waitForMachine(context.app, id, {
+    state: ["stopped", "failed", "restarting"],
+    timeout: EARLY_CRASH_S,
   });
   return early.then(
     () => client.getMachine(context.app, id),

@@ -1,26 +1,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, beforeEach, describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
-import type {
-  AppWire,
-  LogEntryWire,
-  MachineEventWire,
-  MachineWire,
-  TokenWire,
-  VolumeSnapshotWire,
-  VolumeWire,
-} from "../../platform/src/api/schemas.ts";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { startApi, type TestApi } from "../../platform/test/api/helpers.ts";
-import {
-  type App,
-  HibernautClient,
-  type LogEntry,
-  type Machine,
-  type MachineEvent,
-  type Token,
-  type Volume,
-  type VolumeSnapshot,
-} from "../src/index.ts";
+import { HibernautClient } from "../src/index.ts";
 
 let server: TestApi;
 let client: HibernautClient;
@@ -31,52 +13,41 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-test("the types match the platform's schemas", () => {
-  expectTypeOf<MachineWire>().toExtend<Machine>();
-  expectTypeOf<Machine>().toExtend<MachineWire>();
-  expectTypeOf<MachineEventWire>().toEqualTypeOf<MachineEvent>();
-  expectTypeOf<LogEntryWire>().toEqualTypeOf<LogEntry>();
-  expectTypeOf<AppWire>().toEqualTypeOf<App>();
-  expectTypeOf<TokenWire>().toEqualTypeOf<Token>();
-  expectTypeOf<VolumeWire>().toEqualTypeOf<Volume>();
-  expectTypeOf<VolumeSnapshotWire>().toEqualTypeOf<VolumeSnapshot>();
-});
-
 test("every route has a method", async () => {
-  expect(await client.health()).toMatchObject({ status: "ok" });
+  expect(await client.getHealth()).toMatchObject({ status: "ok" });
   expect(await client.listRegions()).toEqual([{ code: "local", name: "local" }]);
   expect(await client.createApp("shop")).toMatchObject({ name: "shop" });
   expect(await client.getApp("shop")).toMatchObject({ machine_count: 0 });
   expect(await client.listApps()).toHaveLength(1);
 
   const { id } = await client.createMachine("shop", { name: "web", config: { image: "x" } });
-  expect(await client.waitMachine("shop", id)).toBe("running");
+  expect(await client.waitForMachine("shop", id)).toBe("running");
   expect(await client.listMachines("shop")).toMatchObject([{ id, name: "web" }]);
   await client.suspendMachine("shop", id);
-  expect(await client.waitMachine("shop", id, { states: ["suspended", "failed"], timeoutS: 5 })).toBe("suspended");
-  expect(await client.startMachine("shop", id)).toEqual({ previousState: "suspended" });
-  await client.waitMachine("shop", id);
+  expect(await client.waitForMachine("shop", id, { state: ["suspended", "failed"], timeout: 5 })).toBe("suspended");
+  expect(await client.startMachine("shop", id)).toMatchObject({ previous_state: "suspended" });
+  await client.waitForMachine("shop", id);
   await client.restartMachine("shop", id);
-  await client.waitMachine("shop", id);
+  await client.waitForMachine("shop", id);
   await client.stopMachine("shop", id);
-  await client.waitMachine("shop", id, { states: ["stopped"] });
+  await client.waitForMachine("shop", id, { state: ["stopped"] });
   expect(await client.updateMachine("shop", id, { image: "y" })).toMatchObject({ id, state: "updating" });
-  await client.waitMachine("shop", id, { states: ["settled"] });
+  await client.waitForMachine("shop", id, { state: ["settled"] });
   expect(await client.updateMachine("shop", id)).toMatchObject({ id, config: { image: "y" } });
-  await client.waitMachine("shop", id, { states: ["settled"] });
+  await client.waitForMachine("shop", id, { state: ["settled"] });
   expect(await client.getMachine("shop", id)).toMatchObject({ id });
-  expect(await client.machineEvents("shop", id, { limit: 3 })).toHaveLength(3);
-  expect(await client.setSecrets("shop", { A: "1" }, { dryRun: true })).toMatchObject({ discarded: [] });
+  expect(await client.listMachineEvents("shop", id, { limit: 3 })).toHaveLength(3);
+  expect(await client.setSecrets("shop", { A: "1" }, { dry_run: true })).toMatchObject({ discarded: [] });
   expect(await client.setSecrets("shop", { A: "1" })).toMatchObject({ discarded: [] });
   expect(await client.listSecrets("shop")).toMatchObject([{ name: "A", digest: expect.any(String) }]);
-  expect(await client.unsetSecret("shop", "A", { dryRun: true })).toMatchObject({ discarded: [] });
+  expect(await client.unsetSecret("shop", "A", { dry_run: true })).toMatchObject({ discarded: [] });
   expect(await client.unsetSecret("shop", "A")).toMatchObject({ discarded: [] });
   const volume = await client.createVolume("shop", { name: "data" });
   expect(await client.listVolumes("shop")).toEqual([volume]);
   expect(await client.getVolume("shop", volume.id)).toEqual(volume);
   expect(await client.extendVolume("shop", volume.id, 2)).toMatchObject({
     volume: { size_gb: 2 },
-    needsRestart: false,
+    needs_restart: false,
   });
   const snapshot = await client.createVolumeSnapshot("shop", volume.id);
   expect(await client.listVolumeSnapshots("shop", volume.id)).toEqual([snapshot]);
@@ -92,14 +63,14 @@ test("every route has a method", async () => {
   await expect(client.pullImage("damaged")).rejects.toMatchObject({ code: "invalid_argument", status: 200 });
   expect((await client.pruneImages()).deleted).toContain(image.digest);
   expect(await client.listImages()).toMatchObject([{ ref: "y", in_use: true }]);
-  expect(await client.loginRegistry("ghcr.io", { username: "me", password: "right" })).toEqual({
+  expect(await client.logInToRegistry("ghcr.io", { username: "me", password: "right" })).toEqual({
     host: "ghcr.io",
     username: "me",
   });
-  expect(await client.listRegistries()).toEqual([await client.getRegistry("ghcr.io")]);
-  await client.logoutRegistry("ghcr.io");
+  expect(await client.listRegistryLogins()).toEqual([await client.getRegistryLogin("ghcr.io")]);
+  await client.logOutOfRegistry("ghcr.io");
   await client.destroyMachine("shop", id, { force: true });
-  await client.deleteApp("shop", { force: true });
+  await client.destroyApp("shop", { force: true });
 
   const { token, id: tokenId } = await client.createToken("ci");
   expect(await new HibernautClient({ apiUrl: server.url, token }).listTokens()).toHaveLength(2);
@@ -116,11 +87,11 @@ test("logs come line by line, complete, and can be followed", async () => {
   await client.createApp("shop");
   const made = ["one", "two"].map((name) => client.createMachine("shop", { name, config: { image: "x" } }));
   const ids = (await Promise.all(made)).map(({ id }) => id) as [string, string];
-  for (const id of ids) await client.waitMachine("shop", id);
+  for (const id of ids) await client.waitForMachine("shop", id);
   const line = (count: number) => `${count} ${"ä€😀".repeat(100)}`;
   for (let count = 0; count < 300; count += 1) server.world.host.guest(ids[count % 2] ?? "")?.print(line(count));
   for (const id of ids) await server.print(id, "that was all");
-  const all = await collect(client.logs("shop", { limit: 1000, streams: ["stdout"] }));
+  const all = await collect(client.readLogs("shop", { limit: 1000, stream: "stdout" }));
   expect(all).toHaveLength(302);
   for (const [first, id] of ids.entries())
     expect(all.filter(({ machine }) => machine === id).map(({ text }) => text)).toEqual([
@@ -129,12 +100,12 @@ test("logs come line by line, complete, and can be followed", async () => {
     ]);
   const times = all.map(({ at }) => at);
   expect(times).toEqual(times.toSorted());
-  expect(await collect(client.logs("shop", { machine: ids[0] }))).toHaveLength(100);
-  expect(await collect(client.logs("shop", { machine: ids, since: "1h", streams: ["stderr"] }))).toEqual([]);
-  await expect(client.logs("shop", { machine: "nope" }).next()).rejects.toMatchObject({ code: "not_found" });
+  expect(await collect(client.readLogs("shop", { machine: ids[0] }))).toHaveLength(100);
+  expect(await collect(client.readLogs("shop", { machine: ids, since: "1h", stream: "stderr" }))).toEqual([]);
+  await expect(client.readLogs("shop", { machine: "nope" }).next()).rejects.toMatchObject({ code: "not_found" });
 
   const leave = new AbortController();
-  const lines = client.logs("shop", { machine: ids[1], follow: true, limit: 1, signal: leave.signal });
+  const lines = client.followLogs("shop", { machine: ids[1], limit: 1, signal: leave.signal });
   expect((await lines.next()).value).toMatchObject({ machine: ids[1], text: "that was all" });
   await server.print(ids[1], "live");
   expect((await lines.next()).value).toMatchObject({ machine: ids[1], stream: "stdout", text: "live" });
@@ -196,12 +167,12 @@ describe("a failure", () => {
     await client.createApp("shop");
     server.world.holdBoots();
     const { id } = await client.createMachine("shop", { config: { image: "x" } });
-    await expect(client.waitMachine("shop", id, { signal: AbortSignal.timeout(50) })).rejects.toThrow(/timeout/);
+    await expect(client.waitForMachine("shop", id, { signal: AbortSignal.timeout(50) })).rejects.toThrow(/timeout/);
   });
 });
 
 test("names are encoded and cannot lead to another path", async () => {
   await expect(client.getApp("../tokens")).rejects.toMatchObject({ code: "not_found" });
-  await expect(client.deleteApp("..")).rejects.toMatchObject({ code: "invalid_argument" });
+  await expect(client.destroyApp("..")).rejects.toMatchObject({ code: "invalid_argument" });
   await expect(client.getApp("a?b#c")).rejects.toMatchObject({ code: "not_found" });
 });

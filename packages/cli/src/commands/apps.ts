@@ -3,7 +3,7 @@ import type { App } from "@hibernaut/client";
 import { agreeToLose, lossOf } from "../app-loss.ts";
 import { command, type Noun } from "../command.ts";
 import { YES } from "../confirming.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { urlsFrom } from "../answering.ts";
 import { ago, lines } from "../terminal.ts";
 
@@ -63,7 +63,7 @@ const destroy = command({
   async run(context, [name = ""], { force = false, yes = false }) {
     const client = await context.client();
     if (force) await agreeToLose(await lossOf(client, name), yes);
-    await client.deleteApp(name, { force });
+    await client.destroyApp(name, { force });
     return { document: { name, ok: true }, text: `Deleted app ${name}.` };
   },
 });

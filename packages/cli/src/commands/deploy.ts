@@ -50,7 +50,7 @@ const deploy = command({
     const client = await context.client();
     await ensureApp(context);
     await pull(context, image);
-    const release = await client.beginRelease(context.app, { image });
+    const release = await client.createRelease(context.app, { image });
     const { steps, others } = planDeploy(groups, await client.listMachines(context.app), release.image.digest);
     for (const { id } of others)
       context.say(`Machine ${id} is not in a process group of the app file and is left alone.`);
@@ -61,7 +61,7 @@ const deploy = command({
         waitTimeout,
         onStep: (step) => context.say(step),
       });
-      await client.endRelease(context.app, release.version, { status: "complete" });
+      await client.updateRelease(context.app, release.version, { status: "complete" });
       return machines;
     });
     const served = [...groups.values()].some(({ config }) => (config.services ?? []).length > 0);
@@ -83,7 +83,7 @@ async function orFail<T>(client: HibernautClient, app: string, version: number, 
     // The original error counts, even when the platform cannot be told.
     const [firstLine = ""] = toFailure(error).message.split("\n");
     const description = firstLine.replace(/ Last output:$/, "").slice(0, 500);
-    await client.endRelease(app, version, { status: "failed", description }).catch(() => {});
+    await client.updateRelease(app, version, { status: "failed", description }).catch(() => {});
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 /** `hibernaut hostnames` */
 import { command, type Noun } from "../command.ts";
-import { type ListOptions, QUIET } from "../listing.ts";
+import { QUIET } from "../listing.ts";
 
 const HOSTNAME = [{ usage: "<hostname>", description: "e.g. www.example.com" }];
 

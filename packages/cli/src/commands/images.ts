@@ -1,8 +1,8 @@
 /** `hibernaut images` */
-import type { StoredImage } from "@hibernaut/client";
+import type { Image } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { pull as pullImage } from "../pulling.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { ago, megabytes } from "../terminal.ts";
 
 const list = command({
@@ -15,14 +15,14 @@ const list = command({
     const images = await (await context.client()).listImages();
     const listing = {
       head: ["IMAGE", "DIGEST", "SIZE", "IN USE", "IMPORTED"],
-      row: ({ digest, ref, size_bytes, imported_at, in_use }: StoredImage) => [
+      row: ({ digest, ref, size_bytes, imported_at, in_use }: Image) => [
         ref ?? "-",
         digest.slice("sha256:".length, "sha256:".length + 12),
         megabytes(size_bytes),
         in_use ? "yes" : "no",
         ago(imported_at),
       ],
-      id: ({ digest }: StoredImage) => digest,
+      id: ({ digest }: Image) => digest,
       empty: "No images.",
     };
     return { document: images, text: listText(images, listing, options) };
@@ -49,11 +49,11 @@ const prune = command({
     "Also deletes the downloaded layers that are kept for the next import. Machines keep the images they need, asleep or not.",
   examples: ["hibernaut images prune"],
   async run(context) {
-    const { deleted, freedBytes } = await (await context.client()).pruneImages();
+    const { deleted, freed_bytes } = await (await context.client()).pruneImages();
     const count = deleted.length === 1 ? "1 image" : `${deleted.length} images`;
     return {
-      document: { deleted, freed_bytes: freedBytes },
-      text: `Deleted ${count}, freed ${megabytes(freedBytes)}.`,
+      document: { deleted, freed_bytes },
+      text: `Deleted ${count}, freed ${megabytes(freed_bytes)}.`,
     };
   },
 });

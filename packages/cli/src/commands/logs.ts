@@ -1,5 +1,5 @@
 /** `hibernaut logs`: what apps print and what happens to their machines. */
-import type { LogEntry } from "@hibernaut/client";
+import type { LogEntry, LogsOptions as ReadOptions } from "@hibernaut/client";
 import { command } from "../command.ts";
 import { style } from "../terminal.ts";
 
@@ -43,13 +43,14 @@ export const logs = command({
     "hibernaut logs --app shop --since 10m --stream stderr --json | jq .text",
   ],
   async run(context, _args, { machine, follow, since, tail, limit = tail, stream }) {
-    const lines = (await context.client()).logs(context.app, {
+    const client = await context.client();
+    const options: ReadOptions = {
       ...(machine !== undefined && { machine }),
-      ...(follow === true && { follow }),
       ...(since !== undefined && { since }),
       ...(limit !== undefined && { limit }),
-      ...(stream !== undefined && { streams: stream as LogEntry["stream"][] }),
-    });
+      ...(stream !== undefined && { stream: stream as LogEntry["stream"][] }),
+    };
+    const lines = follow === true ? client.followLogs(context.app, options) : client.readLogs(context.app, options);
     for await (const entry of lines) await write(context.json ? JSON.stringify(entry) : lineOf(entry));
     return { document: undefined, text: "" };
   },

@@ -2,7 +2,7 @@
 import type { HibernautClient, Machine, WaitState } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import { UsageError } from "../failure.ts";
-import { settle, WAIT_TIMEOUT, WAITING, type WaitingOptions, waitFor } from "../waiting.ts";
+import { settle, WAIT_TIMEOUT, WAITING, waitFor } from "../waiting.ts";
 import { forEachMachine, MACHINES, NAMED_MACHINES } from "../which-machine.ts";
 
 const STATES = ["running", "stopped", "suspended", "destroyed", "failed", "created", "restarting", "settled"] as const;

@@ -51,7 +51,7 @@ const exec = command({
     const { id } = await machineOf(context, word);
     if (!context.json) return attach(context, id, words, options);
     const { timeout, user, workdir } = options;
-    const document = await (await context.client()).exec(context.app, id, {
+    const document = await (await context.client()).runExec(context.app, id, {
       command: words,
       ...(timeout !== undefined && { timeout }),
       ...(user !== undefined && { user }),
@@ -96,7 +96,7 @@ async function attach(context: Context, id: string, words: string[], options: Ex
     command: words,
     stdin: true,
     ...(tty && { tty, ...sizeOf(stdout), term: process.env.TERM ?? "xterm" }),
-    ...(timeout !== undefined && { timeoutS: timeout }),
+    ...(timeout !== undefined && { timeout }),
     ...(user !== undefined && { user }),
     ...(workdir !== undefined && { workdir }),
   });

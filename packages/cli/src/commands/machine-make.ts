@@ -1,5 +1,5 @@
 /** `hibernaut machine create`, `run` and `update`: commands that set a configuration. */
-import type { CreateMachine, Machine } from "@hibernaut/client";
+import type { CreateMachineRequest, Machine } from "@hibernaut/client";
 import { answersAt } from "../answering.ts";
 import { type Argument, type Command, command, type Option, type OptionValues } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -94,7 +94,7 @@ const update = command({
 });
 
 /** The request that the options and arguments of `create` and `run` describe. */
-function request(args: readonly string[], options: MakeOptions): CreateMachine {
+function request(args: readonly string[], options: MakeOptions): CreateMachineRequest {
   // With --image every argument belongs to the command.
   const [image, ...words] = options.image === undefined ? args : [options.image, ...args];
   if (image === undefined)
@@ -107,7 +107,7 @@ function request(args: readonly string[], options: MakeOptions): CreateMachine {
   };
 }
 
-async function make(context: Context, body: CreateMachine): Promise<Machine> {
+async function make(context: Context, body: CreateMachineRequest): Promise<Machine> {
   const client = await context.client();
   await pull(context, body.config.image);
   return client.createMachine(context.app, body);

@@ -2,7 +2,7 @@
 import type { Machine, ServiceConfig } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import { stateCell, stateText } from "../crashed.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { ago, fields, megabytes, table } from "../terminal.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
 
@@ -57,7 +57,7 @@ const events = command({
   examples: ["hibernaut machine events 3f9c01ab22de41 --app shop --limit 5"],
   async run(context, [word], { limit = 20 }) {
     const { id } = await machineOf(context, word);
-    const history = await (await context.client()).machineEvents(context.app, id, { limit });
+    const history = await (await context.client()).listMachineEvents(context.app, id, { limit });
     const rows = history.map(({ at, type, from, to, details }) => [
       at,
       type,

@@ -2,7 +2,7 @@
 import type { Machine } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import { isCrashLoop, stateCell } from "../crashed.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { ago, fields, megabytes } from "../terminal.ts";
 
 /** Of a machine whose configuration names none. */
@@ -49,7 +49,11 @@ const status = command({
   examples: ["hibernaut status", "hibernaut status --json"],
   async run(context) {
     const client = await context.client();
-    const [health, apps, machines] = await Promise.all([client.health(), client.listApps(), client.listAllMachines()]);
+    const [health, apps, machines] = await Promise.all([
+      client.getHealth(),
+      client.listApps(),
+      client.listAllMachines(),
+    ]);
     const running = machines.filter(({ state }) => state === "running");
     const snapshots = machines.flatMap(({ snapshot }) => snapshot ?? []);
     const document = {

@@ -2,7 +2,7 @@
 import type { RegistryLogin } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { UsageError } from "../failure.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 
 const HOST = [
   { usage: "<host>", description: "as in image references: ghcr.io, host:5000, or docker.io for Docker Hub" },
@@ -26,7 +26,7 @@ const login = command({
       throw new UsageError("Pass the password on standard input: add --password-stdin < FILE.");
     const password = await readInput();
     if (password === "") throw new UsageError("Standard input is empty; the password is expected there.");
-    const made = await (await context.client()).loginRegistry(host, { username, password });
+    const made = await (await context.client()).logInToRegistry(host, { username, password });
     return { document: made, text: `Logged in to ${made.host} as ${made.username}.` };
   },
 });
@@ -38,7 +38,7 @@ const list = command({
   options: [QUIET],
   examples: ["hibernaut registry list"],
   async run(context, _args, options) {
-    const logins = await (await context.client()).listRegistries();
+    const logins = await (await context.client()).listRegistryLogins();
     const listing = {
       head: ["REGISTRY", "USER"],
       row: ({ host, username }: RegistryLogin) => [host, username],
@@ -55,7 +55,7 @@ const logout = command({
   arguments: HOST,
   examples: ["hibernaut registry logout ghcr.io"],
   async run(context, [host = ""]) {
-    await (await context.client()).logoutRegistry(host);
+    await (await context.client()).logOutOfRegistry(host);
     return { document: { host, ok: true }, text: `Logged out of ${host}.` };
   },
 });

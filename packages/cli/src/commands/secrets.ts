@@ -6,7 +6,7 @@ import type { Context } from "../context.ts";
 import { UsageError } from "../failure.ts";
 import { agree, YES } from "../confirming.ts";
 import { parseSecrets, readSecrets, textOf } from "../secret-arguments.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { ago } from "../terminal.ts";
 
 const EFFECT =
@@ -56,7 +56,7 @@ async function setAll(
   { values, yes, canAsk }: { values: Record<string, string>; yes: boolean; canAsk: boolean },
 ): Promise<Result> {
   const client = await context.client();
-  await agreeTo(await client.setSecrets(app, values, { dryRun: true }), { yes, canAsk });
+  await agreeTo(await client.setSecrets(app, values, { dry_run: true }), { yes, canAsk });
   const effect = await untilDiscarded(client, app, await client.setSecrets(app, values));
   const names = Object.keys(values);
   return { document: { secrets: names, ...effect }, text: effectText(`Set: ${names.join(", ")}.`, effect) };
@@ -95,7 +95,7 @@ const unset = command({
     const names = [...new Set(words)];
     const client = await context.client();
     // Every name is looked up before the first one is unset.
-    await agreeTo(await unsetAll(client, context.app, names, { dryRun: true }), { yes, canAsk: true });
+    await agreeTo(await unsetAll(client, context.app, names, { dry_run: true }), { yes, canAsk: true });
     const effect = await untilDiscarded(client, context.app, await unsetAll(client, context.app, names));
     return { document: { secrets: names, ...effect }, text: effectText(`Unset: ${names.join(", ")}.`, effect) };
   },
@@ -105,7 +105,7 @@ async function unsetAll(
   client: HibernautClient,
   app: string,
   names: readonly string[],
-  options?: { dryRun: boolean },
+  options?: { dry_run: boolean },
 ): Promise<SecretsEffect> {
   const effects: SecretsEffect[] = [];
   for (const name of names) effects.push(await client.unsetSecret(app, name, options));
@@ -126,7 +126,7 @@ async function agreeTo(
 /** Waits until the snapshots are gone: until then a command that follows, such as an update, would be refused. */
 async function untilDiscarded(client: HibernautClient, app: string, effect: SecretsEffect): Promise<SecretsEffect> {
   const states = ["settled", "destroyed"] as const;
-  await Promise.all(effect.discarded.map((id) => client.waitMachine(app, id, { states: [...states] })));
+  await Promise.all(effect.discarded.map((id) => client.waitForMachine(app, id, { state: states })));
   return effect;
 }
 

@@ -1,7 +1,7 @@
 /** `hibernaut tokens` */
 import type { Token } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { ago } from "../terminal.ts";
 
 const create = command({

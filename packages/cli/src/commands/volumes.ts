@@ -3,7 +3,7 @@ import type { Volume, VolumeSnapshot } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { agree, YES } from "../confirming.ts";
 import { UsageError } from "../failure.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { ago, fields, megabytes, table } from "../terminal.ts";
 
 const ID = [
@@ -109,11 +109,11 @@ const extend = command({
   examples: ["hibernaut volumes extend vol_0123456789abcdef --size 10 --app shop"],
   async run(context, [word = ""], { size }) {
     if (size === undefined) throw new UsageError("No size. Add the new size, as in --size 10gb.");
-    const { volume, needsRestart } = await (await context.client()).extendVolume(context.app, word, size);
+    const { volume, needs_restart } = await (await context.client()).extendVolume(context.app, word, size);
     const { attached_machine_id: machine } = volume;
-    const next = needsRestart ? ` Its machine sees the new size after: hibernaut machine restart ${machine}` : "";
+    const next = needs_restart ? ` Its machine sees the new size after: hibernaut machine restart ${machine}` : "";
     return {
-      document: { volume, needs_restart: needsRestart },
+      document: { volume, needs_restart },
       text: `Volume ${volume.id} now has ${size} GB.${next}`,
     };
   },

@@ -2,7 +2,7 @@ import { Compile } from "typebox/compile";
 import { describe, expect, test } from "vitest";
 import { explainRefusals } from "../../src/api/explain.ts";
 import { nearest } from "../../src/lib/nearest.ts";
-import { CreateMachineBody } from "../../src/api/schemas.ts";
+import { CreateMachineBody } from "../../src/api/routes/machines.schemas.ts";
 
 const validator = Compile(CreateMachineBody);
 

@@ -5,7 +5,9 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { Api, ApiDeps } from "../deps.ts";
-import { MachineParams, NoBody, NoQuery, Ok, replies, StartReply } from "../schemas.ts";
+import { NoBody, NoQuery, Ok, replies } from "../schemas.ts";
+import { StartReply } from "./actions.schemas.ts";
+import { MachineParams } from "./machines.schemas.ts";
 
 /** Actions that a machine may take on itself, through its local API. */
 const ON_ITSELF: ReadonlySet<string> = new Set(["suspend", "stop"]);

@@ -2,7 +2,8 @@
 import { HibernautError } from "../../domain/errors.ts";
 import type { AppRecord } from "../../domain/machine.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { AppList, AppParams, AppReply, CreateAppBody, ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
+import { ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
+import { AppList, AppParams, AppReply, CreateAppBody } from "./apps.schemas.ts";
 import { appWire } from "../views.ts";
 
 /** Registers the routes of apps. */

@@ -8,7 +8,9 @@ import type { GuestCommand } from "../../guest/command.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { notStarted } from "./exec.ts";
-import { ExecStreamQuery, MachineParams, streams } from "../schemas.ts";
+import { streams } from "../schemas.ts";
+import { ExecStreamQuery } from "./exec.schemas.ts";
+import { MachineParams } from "./machines.schemas.ts";
 
 /** First bytes of messages. `packages/client/src/exec.ts` has the same values. */
 export const Channel = {

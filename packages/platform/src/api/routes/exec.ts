@@ -4,7 +4,9 @@ import { HibernautError } from "../../domain/errors.ts";
 import { GuestError } from "../../guest/error.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { ExecBody, ExecReply, MachineParams, NoQuery, replies } from "../schemas.ts";
+import { NoQuery, replies } from "../schemas.ts";
+import { ExecBody, ExecReply } from "./exec.schemas.ts";
+import { MachineParams } from "./machines.schemas.ts";
 
 /** Limit for stdout and stderr each. The rest is read and dropped, so that the command does not block. */
 export const MAX_OUTPUT_BYTES = 1024 * 1024;

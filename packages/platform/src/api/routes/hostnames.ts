@@ -1,15 +1,8 @@
 /** `/v1/apps/{app_name}/hostnames`: custom names at which the proxy answers for an app. */
 import type { Api, ApiDeps } from "../deps.ts";
-import {
-  AppParams,
-  HostnameBody,
-  HostnameList,
-  HostnameParams,
-  HostnameReply,
-  NoQuery,
-  Ok,
-  replies,
-} from "../schemas.ts";
+import { NoQuery, Ok, replies } from "../schemas.ts";
+import { AppParams } from "./apps.schemas.ts";
+import { HostnameBody, HostnameList, HostnameParams, HostnameReply } from "./hostnames.schemas.ts";
 
 /** Registers the routes of hostnames. */
 export function hostnameRoutes(app: Api, { hostnames }: Pick<ApiDeps, "hostnames">): void {

@@ -7,7 +7,8 @@ import type { Image, ImageProgress } from "../../images/contract.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { errorWire, toHibernautError } from "../errors.ts";
-import { ImageList, NoQuery, PruneQuery, PruneReply, PullBody, PullEvent, replies } from "../schemas.ts";
+import { NoQuery, replies } from "../schemas.ts";
+import { ImageList, PruneQuery, PruneReply, PullBody, PullEvent } from "./images.schemas.ts";
 
 const NDJSON = "application/x-ndjson";
 /** Unpacking a large image takes minutes, and a client or proxy may close a connection that is silent for that long. */

@@ -3,7 +3,8 @@ import { PassThrough } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { HibernautError } from "../../domain/errors.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { KeepAliveBody, KeepAliveReply, NoBody, NoQuery, Ok, QuestionParams, replies, streams } from "../schemas.ts";
+import { NoBody, NoQuery, Ok, replies, streams } from "../schemas.ts";
+import { KeepAliveBody, KeepAliveReply, QuestionParams } from "./inside.schemas.ts";
 import { allowNoBody } from "./actions.ts";
 
 /** A program that leaves this much unread is disconnected. An event is one line. */

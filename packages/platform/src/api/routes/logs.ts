@@ -10,7 +10,10 @@ import type { LogBlocks } from "../../machines/logs/follow.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { nearest } from "../../lib/nearest.ts";
-import { AppLogsQuery, AppParams, LogLine, LogsQuery, MachineParams, MAX_LOG_LINES, replies } from "../schemas.ts";
+import { replies } from "../schemas.ts";
+import { AppParams } from "./apps.schemas.ts";
+import { AppLogsQuery, LogLine, LogsQuery, MAX_LOG_LINES } from "./logs.schemas.ts";
+import { MachineParams } from "./machines.schemas.ts";
 import { sendLines } from "../send-lines.ts";
 import { sinceMs } from "../since.ts";
 

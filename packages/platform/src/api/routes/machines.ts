@@ -1,19 +1,15 @@
 /** `/v1/apps/{app_name}/machines`: everything except actions and waiting. */
 import type { Api, ApiDeps } from "../deps.ts";
+import { EventsQuery, ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
+import { AppParams } from "./apps.schemas.ts";
 import {
-  AppParams,
   CreateMachineBody,
-  EventsQuery,
-  ForceQuery,
   MachineEventList,
   MachineList,
   MachineParams,
   MachineReply,
-  NoQuery,
-  Ok,
-  replies,
   UpdateMachineBody,
-} from "../schemas.ts";
+} from "./machines.schemas.ts";
 import { eventWire, machineWire } from "../views.ts";
 
 const EVENTS_LIMIT = 100;

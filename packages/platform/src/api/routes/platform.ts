@@ -4,7 +4,8 @@ import { HibernautError } from "../../domain/errors.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { PUBLIC } from "../openapi.ts";
-import { Health, NoQuery, Regions, replies } from "../schemas.ts";
+import { NoQuery, replies } from "../schemas.ts";
+import { Health, Regions } from "./platform.schemas.ts";
 
 const tags = ["platform"];
 

@@ -2,7 +2,8 @@
 import { HibernautError } from "../../domain/errors.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { NoQuery, Ok, RegistryBody, RegistryList, RegistryParams, RegistryReply, replies } from "../schemas.ts";
+import { NoQuery, Ok, replies } from "../schemas.ts";
+import { RegistryBody, RegistryList, RegistryParams, RegistryReply } from "./registries.schemas.ts";
 
 /** Registers the routes of registries. A password can be stored but never read. */
 export function registryRoutes(app: Api, { registries }: Pick<ApiDeps, "registries">): void {

@@ -1,18 +1,16 @@
 /** `/v1/apps/{app_name}/releases`: what was deployed and how it ended, as `hibernaut deploy` records it. */
 import type { ReleaseRecord } from "../../domain/machine.ts";
 import type { Api, ApiDeps } from "../deps.ts";
+import { EventsQuery, NoQuery, replies } from "../schemas.ts";
+import { AppParams } from "./apps.schemas.ts";
 import {
-  AppParams,
   CreateReleaseBody,
-  EventsQuery,
-  NoQuery,
   ReleaseList,
   ReleaseParams,
   ReleaseReply,
   type ReleaseWire,
-  replies,
   UpdateReleaseBody,
-} from "../schemas.ts";
+} from "./releases.schemas.ts";
 
 const LIMIT = 25;
 

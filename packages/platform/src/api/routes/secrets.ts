@@ -1,16 +1,9 @@
 /** `/v1/apps/{app_name}/secrets`: encrypted environment variables of apps. Values can be set but never read. */
 import type { SecretSummary } from "../../secrets/contract.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import {
-  AppParams,
-  DryRunQuery,
-  NoQuery,
-  replies,
-  SecretList,
-  SecretParams,
-  SecretsBody,
-  SecretsEffect,
-} from "../schemas.ts";
+import { NoQuery, replies } from "../schemas.ts";
+import { AppParams } from "./apps.schemas.ts";
+import { DryRunQuery, SecretList, SecretParams, SecretsBody, SecretsEffect } from "./secrets.schemas.ts";
 
 /** Registers the routes of secrets. */
 export function secretRoutes(app: Api, { secrets }: Pick<ApiDeps, "secrets">): void {

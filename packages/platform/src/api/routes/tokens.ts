@@ -1,6 +1,7 @@
 /** `/v1/tokens` */
 import type { Api, ApiDeps } from "../deps.ts";
-import { CreateTokenBody, NewToken, NoQuery, Ok, replies, TokenList, TokenParams } from "../schemas.ts";
+import { NoQuery, Ok, replies } from "../schemas.ts";
+import { CreateTokenBody, NewToken, TokenList, TokenParams } from "./tokens.schemas.ts";
 import { createToken, revokeToken } from "../tokens.ts";
 import { tokenWire } from "../views.ts";
 

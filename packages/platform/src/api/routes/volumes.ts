@@ -3,14 +3,12 @@ import { HibernautError } from "../../domain/errors.ts";
 import type { VolumeView } from "../../volumes/contract.ts";
 import type { VolumeSnapshotRecord } from "../../domain/volume.ts";
 import type { Api, ApiDeps } from "../deps.ts";
+import { NoQuery, Ok, replies } from "../schemas.ts";
+import { AppParams } from "./apps.schemas.ts";
 import {
-  AppParams,
   CreateVolumeBody,
   ExtendVolumeBody,
   ExtendVolumeReply,
-  NoQuery,
-  Ok,
-  replies,
   VolumeList,
   VolumeParams,
   VolumeReply,
@@ -19,7 +17,7 @@ import {
   VolumeSnapshotReply,
   type VolumeSnapshotWire,
   type VolumeWire,
-} from "../schemas.ts";
+} from "./volumes.schemas.ts";
 
 /** Registers the routes of volumes. */
 export function volumeRoutes(app: Api, { volumes, platform: { region } }: Pick<ApiDeps, "volumes" | "platform">): void {

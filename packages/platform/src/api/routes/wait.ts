@@ -5,7 +5,9 @@ import type { WaitTarget } from "../../machines/waiting.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { nearest } from "../../lib/nearest.ts";
-import { MachineParams, replies, WaitQuery, WaitReply } from "../schemas.ts";
+import { replies } from "../schemas.ts";
+import { MachineParams } from "./machines.schemas.ts";
+import { WaitQuery, WaitReply } from "./wait.schemas.ts";
 
 /** Values of `state`. `started` is Fly's word for running. */
 const TARGETS: ReadonlyMap<string, WaitTarget> = new Map([

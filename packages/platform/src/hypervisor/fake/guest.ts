@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { encodeFrame, type Frame, FrameReader, FrameType } from "../../guest/frame.ts";
+import { HelloOffset, STREAMS_PROTOCOL } from "../../guest/hello.ts";
 import { encodeListeners, type Listener } from "../../guest/listening.ts";
 import { decodeRecords, Key, milliseconds, nanoseconds } from "../../guest/records.ts";
 
@@ -169,11 +170,11 @@ export class FakeGuest {
 
   #hello(): void {
     this.#quiet = false;
-    const payload = Buffer.alloc(28);
-    payload.writeUInt32LE(2, 0);
-    payload[4] = this.state.phase;
-    payload[5] = this.state.ready ? 1 : 0;
-    this.#exitPayload().copy(payload, 12);
+    const payload = Buffer.alloc(HelloOffset.version);
+    payload.writeUInt32LE(STREAMS_PROTOCOL, HelloOffset.protocol);
+    payload[HelloOffset.phase] = this.state.phase;
+    payload[HelloOffset.ready] = this.state.ready ? 1 : 0;
+    this.#exitPayload().copy(payload, HelloOffset.exit);
     this.#send(FrameType.hello, Buffer.concat([payload, Buffer.from("fake")]));
     this.#tellListeners();
   }
