@@ -11,7 +11,10 @@ const root = join(import.meta.dirname, "..");
 const output = join(root, "packages/cli/dist/hibernaut.js");
 const sources = [
   ...globSync(["packages/{cli,client}/src/**/*.ts", "packages/cli/bin/*.js"], { cwd: root }),
+  // What the CLI imports from the platform, see SHARED in .dependency-cruiser.mjs.
   "packages/platform/src/lib/quantities.ts",
+  "packages/platform/src/domain/naming.ts",
+  "packages/platform/src/domain/errors.ts",
   "packages/cli/package.json",
   "package-lock.json",
   "scripts/build.mjs",

@@ -12,7 +12,13 @@ export const DOCUMENTS = ["*.md", "docs/**/*.md", "packages/*/*.md", "services/*
  *
  * @type {string[]}
  */
-export const CODE = [];
+export const CODE = [
+  "packages/client/{src,test}/*.ts",
+  "packages/guest/{agent,test}/*.{c,h,ts}",
+  "packages/guest/build.mjs",
+  "packages/platform/src/api/routes/*.schemas.ts",
+  "packages/platform/src/guest/*.ts",
+];
 
 /** The table that names the words we use, and those we don't. */
 export const GLOSSARY = "docs/glossary.md";

@@ -1,29 +1,41 @@
-/** What a word means that names one of several things: a pure rule, the same for machines and volumes. */
+/** Names: which ones are valid, and which machine or volume a word refers to. Pure rules. */
 import { HibernautError } from "./errors.ts";
 
-/** Fewer characters are no beginning of an id: they would mean another thing as soon as there is one more. */
+/** A label of RFC 1123, because an app's name is a part of its hostname. */
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** The rule for names of apps and machines, as the end of a sentence in an error message. */
+export const NAME_RULE =
+  "must have 1 to 63 lowercase letters, digits and hyphens, and cannot begin or end with a hyphen";
+
+/** Whether `text` can be the name of an app or machine, or one label of a hostname. */
+export function isValidName(text: string): boolean {
+  return LABEL.test(text);
+}
+
+/** Shorter prefixes of an id would be likely to match something else as soon as another machine or volume exists. */
 export const LEAST_PREFIX = 3;
 
-/** A message lists so many candidates. */
+/** A message lists up to this many candidates. */
 const MOST_SHOWN = 10;
 
-/** Something with an id of its own and a name. */
+/** Something with an id and a name. */
 export interface Named {
   id: string;
   name: string;
 }
 
-/** What is being looked for. */
+/** The kind of thing to look for. */
 export interface Kind {
   /** In messages: `machine`. */
   noun: string;
-  /** What all ids begin with, and a word may leave out: `vol_`. */
+  /** The prefix of every id, which a word may leave out: `vol_`. */
   prefix?: string;
 }
 
 /**
- * The one thing that a word means: by its whole id, else its name, else the beginning of its id. Undefined when it
- * means none; `invalid_argument`, with the candidates, when it means several.
+ * Returns the one thing that a word refers to: by id, then by name, then by the beginning of the id. Returns undefined
+ * when nothing matches, and throws `invalid_argument`, with the candidates, when several things match.
  *
  * @example
  * findNamed("3f9", [{ id: "3f9c01ab22de41", name: "web" }], { noun: "machine" })?.name; // "web"
@@ -48,7 +60,7 @@ function ambiguous(word: string, candidates: readonly Named[], { noun }: Kind): 
   const more = candidates.length > MOST_SHOWN ? ` and ${candidates.length - MOST_SHOWN} more` : "";
   return new HibernautError(
     "invalid_argument",
-    `\`${word}\` means ${candidates.length} ${noun}s: ${shown.join(", ")}${more}. Use the id of one, or more of it.`,
+    `\`${word}\` matches ${candidates.length} ${noun}s: ${shown.join(", ")}${more}. Use an id, or more characters of one.`,
     { candidates: candidates.map(({ id }) => id) },
   );
 }

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { NOUNS } from "../../../cli/src/registry.ts";
+import { NOUNS } from "../../../cli/src/commands.ts";
 import { COMMANDS, OUTCOMES } from "../../src/machines/decide/index.ts";
 import { STATES } from "../../src/domain/machine.ts";
 import { REFUSALS } from "../../src/proxy/http/refusals.ts";
@@ -86,7 +86,9 @@ describe("machines", () => {
 
 test("every command that a document shows exists", () => {
   const known = new Set(
-    NOUNS.flatMap(({ name, commands }) => commands.map((command) => `${name} ${command.name}`.trim())),
+    NOUNS.flatMap(({ name, commands, nouns = [] }) =>
+      [...commands, ...nouns].map((below) => `${name} ${below.name}`.trim()),
+    ),
   );
   const tops = new Set(
     NOUNS.flatMap(({ name, commands }) => (name === "" ? commands.map((command) => command.name) : name)),

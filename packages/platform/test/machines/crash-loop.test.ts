@@ -1,19 +1,22 @@
 /** Apps that crash as soon as they are started: what is reported about them, and how commands take over. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { MachineConfig } from "../../src/domain/config.ts";
-import type { MachineManager } from "../../src/machines/manager.ts";
-import type { WaitTarget } from "../../src/machines/service.ts";
+import type { Resources } from "../../src/machines/open.ts";
+import type { Machines } from "../../src/machines/resources/machines.ts";
+import type { WaitTarget } from "../../src/machines/waiting.ts";
 import type { MachineState } from "../../src/domain/machine.ts";
 import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
 let world: World;
-let machines: MachineManager;
+let platform: Resources;
+let machines: Machines;
 beforeEach(async () => {
   world = await newWorld();
-  machines = await startPlatform(world);
+  platform = await startPlatform(world);
+  ({ machines } = platform);
 });
 afterEach(async () => {
-  await machines.close();
+  await platform.close();
   await world.dispose();
 });
 
@@ -22,7 +25,7 @@ const record = (id: string) => machines.get("shop", id).record;
 
 /** A machine whose app ends with code 1 at each start. */
 async function crashing(config: Partial<MachineConfig> = {}): Promise<string> {
-  machines.createApp("shop");
+  platform.apps.create("shop");
   const { record: made } = await machines.create("shop", { config: { ...SMALL, ...config }, skipLaunch: true });
   world.host.crashing.add(made.id);
   machines.start("shop", made.id);
@@ -56,9 +59,10 @@ describe("between two attempts", () => {
     const id = await crashing();
     await reach(id, "restarting");
     expect(world.host.of(id)).toEqual([]);
-    await machines.close();
+    await platform.close();
     expect(record(id).state).toBe("restarting");
-    machines = await startPlatform(world);
+    platform = await startPlatform(world);
+    ({ machines } = platform);
     world.host.crashing.clear();
     await reach(id, "running");
   });
@@ -83,7 +87,7 @@ describe("between two attempts", () => {
   });
 
   test("an app that was suspended has worked, so its failures are forgotten", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     world.host.guest(id)?.exit(3);
     await reach(id, "restarting");
     await reach(id, "running");
@@ -149,7 +153,7 @@ describe("taking over a crash loop, at any point", () => {
   });
 
   test("an update during a stop waits for the stop, and leaves the machine stopped", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     const guest = world.host.guest(id);
     machines.stop("shop", id);
     await machines.update("shop", id, { ...SMALL, image: "app:2" });
@@ -177,7 +181,7 @@ describe("a guest that is killed while it starts", () => {
   }
 
   test("is started again within the same start", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     machines.stop("shop", id);
     await reach(id, "stopped");
     const rest = killer("boot", 2);
@@ -190,7 +194,7 @@ describe("a guest that is killed while it starts", () => {
   });
 
   test("keeps its memory when it was killed before it ran", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     const before = world.host.guest(id)?.request();
     machines.suspend("shop", id);
     await reach(id, "suspended");
@@ -202,7 +206,7 @@ describe("a guest that is killed while it starts", () => {
   });
 
   test("fails, with the reason and its snapshot kept, when it is killed each time", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     machines.suspend("shop", id);
     await reach(id, "suspended");
     killer("restore", 3);

@@ -1,7 +1,8 @@
 /** Apps that listen where no request arrives: what is reported about them, and when. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { decodeListeners, encodeListeners, type Listener, listenerText } from "../../src/guest/listening.ts";
-import type { MachineManager } from "../../src/machines/manager.ts";
+import type { Resources } from "../../src/machines/open.ts";
+import type { Machines } from "../../src/machines/resources/machines.ts";
 import { whyUnreachable } from "../../src/machines/reachability.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
@@ -54,14 +55,16 @@ describe("why requests do not reach an app", () => {
 
 describe("a machine whose app listens elsewhere", () => {
   let world: World;
-  let machines: MachineManager;
+  let platform: Resources;
+  let machines: Machines;
   beforeEach(async () => {
     world = await newWorld();
-    machines = await startPlatform(world, { settings: { readyTimeoutMs: 30_000 } });
-    machines.createApp("shop");
+    platform = await startPlatform(world, { settings: { readyTimeoutMs: 30_000 } });
+    ({ machines } = platform);
+    platform.apps.create("shop");
   });
   afterEach(async () => {
-    await machines.close();
+    await platform.close();
     await world.dispose();
   });
 
@@ -109,8 +112,9 @@ describe("a machine whose app listens elsewhere", () => {
     machines.start("shop", id);
     await reach(id, "running");
     await expect.poll(() => record(id).unreachable, { timeout: 5000 }).toMatch(LOOPBACK);
-    await machines.close();
-    machines = await startPlatform(world);
+    await platform.close();
+    platform = await startPlatform(world);
+    ({ machines } = platform);
     expect(record(id).unreachable).toMatch(LOOPBACK);
     world.host.guest(id)?.listen();
     await expect.poll(() => record(id).unreachable).toBeNull();

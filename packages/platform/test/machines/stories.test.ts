@@ -4,20 +4,23 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { HibernautError } from "../../src/domain/errors.ts";
 import type { Hypervisor } from "../../src/hypervisor/contract.ts";
 import { FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
-import type { MachineManager } from "../../src/machines/manager.ts";
-import type { WaitTarget } from "../../src/machines/service.ts";
+import type { Resources } from "../../src/machines/open.ts";
+import type { Machines } from "../../src/machines/resources/machines.ts";
+import type { WaitTarget } from "../../src/machines/waiting.ts";
 import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 import { UserNetwork } from "../../src/network/user.ts";
 
 let world: World;
-let machines: MachineManager;
+let platform: Resources;
+let machines: Machines;
 
 beforeEach(async () => {
   world = await newWorld();
-  machines = await startPlatform(world);
+  platform = await startPlatform(world);
+  ({ machines } = platform);
 });
 afterEach(async () => {
-  await machines.close();
+  await platform.close();
   await world.dispose();
 });
 
@@ -65,7 +68,7 @@ function dyingOnRun(hypervisor: FakeHypervisor): Hypervisor {
 
 describe("suspend and resume", () => {
   test("a machine resumes exactly where it left off", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     const before = request(id);
     await suspended(id);
     expect(world.host.guest(id)).toBeUndefined();
@@ -77,7 +80,7 @@ describe("suspend and resume", () => {
   });
 
   test("fifty starts at once are one start", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     await suspended(id);
     for (let i = 0; i < 50; i += 1) machines.start("shop", id);
     await reach(id, "running");
@@ -86,7 +89,7 @@ describe("suspend and resume", () => {
   });
 
   test("a start while suspending cancels the capture and the same guest keeps running", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     const { promise, resolve } = Promise.withResolvers<void>();
     world.host.hold.capture = promise;
     const before = request(id);
@@ -102,7 +105,7 @@ describe("suspend and resume", () => {
   });
 
   test("a full disk while suspending leaves the machine running, with the reason", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     const before = request(id);
     world.host.faults.capture = Object.assign(new Error("write ENOSPC: no space left on device"), { code: "ENOSPC" });
     machines.suspend("shop", id);
@@ -116,7 +119,7 @@ describe("suspend and resume", () => {
   });
 
   test("a suspended machine that is updated stays suspended without its snapshot, and cold starts with the new code", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     const before = request(id);
     const { version } = record(id);
     await suspended(id);
@@ -130,7 +133,7 @@ describe("suspend and resume", () => {
   });
 
   test("stop discards the snapshot", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     await suspended(id);
     machines.stop("shop", id);
     await reach(id, "stopped");
@@ -145,7 +148,7 @@ describe("a snapshot that does not fit is refused with its reason, and the start
     join(world.folder, "machines", id, "snapshots", record(id).snapshot?.generation ?? "", file);
 
   async function coldReason(spoil: (id: string) => Promise<unknown>): Promise<string> {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     await suspended(id);
     await spoil(id);
     await started(id);
@@ -161,18 +164,20 @@ describe("a snapshot that does not fit is refused with its reason, and the start
     ["machine type", { machine_type: "pc" }, "machine_type_changed: machine type was none, is pc"],
   ] as const)("another %s of the hypervisor", async (_what, identity, reason) => {
     const found = await coldReason(async () => {
-      await machines.close();
+      await platform.close();
       world.identity = identity;
-      machines = await startPlatform(world);
+      platform = await startPlatform(world);
+      ({ machines } = platform);
     });
     expect(found).toBe(reason);
   });
 
   test("another guest bundle", async () => {
     const found = await coldReason(async () => {
-      await machines.close();
+      await platform.close();
       world.bundleVersion = "bundle-2";
-      machines = await startPlatform(world);
+      platform = await startPlatform(world);
+      ({ machines } = platform);
     });
     expect(found).toBe("guest_bundle_changed: guest bundle was bundle-1, is bundle-2");
   });
@@ -181,8 +186,9 @@ describe("a snapshot that does not fit is refused with its reason, and the start
     let id = "";
     const found = await coldReason(async (machine) => {
       id = machine;
-      await machines.close();
-      machines = await startPlatform(world, { wrap: (deps) => ({ ...deps, network: new OtherNetwork() }) });
+      await platform.close();
+      platform = await startPlatform(world, { wrap: (deps) => ({ ...deps, network: new OtherNetwork() }) });
+      ({ machines } = platform);
     });
     expect(found).toMatch(/^network_changed: 127\.\d+\.\d+\.\d+ is not an address of the present network$/);
     expect(record(id).address).toBe("127.1.0.1");
@@ -222,7 +228,7 @@ describe("a snapshot that does not fit is refused with its reason, and the start
 
 describe("a host that is short of resources", () => {
   test("a resume for which QEMU cannot be started keeps the snapshot for the next start", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     const before = request(id);
     await suspended(id);
     world.host.faults.restore = new HibernautError("unavailable", "QEMU did not start: no memory");
@@ -232,16 +238,18 @@ describe("a host that is short of resources", () => {
       stateReason: "QEMU did not start: no memory",
       snapshot: { size_bytes: expect.any(Number) },
     });
-    await machines.close();
-    machines = await startPlatform(world);
+    await platform.close();
+    platform = await startPlatform(world);
+    ({ machines } = platform);
     await started(id);
     expect(request(id)).toEqual({ nonce: before?.nonce, count: 2 });
   });
 
   test("machines that start together boot a few at a time, and a stop does not wait for its turn", async () => {
-    await machines.close();
-    machines = await startPlatform(world, { bootSlots: 2 });
-    machines.createApp("shop");
+    await platform.close();
+    platform = await startPlatform(world, { bootSlots: 2 });
+    ({ machines } = platform);
+    platform.apps.create("shop");
     const { promise, resolve } = Promise.withResolvers<void>();
     world.host.hold.boot = promise;
     const made = await Promise.all(Array.from({ length: 5 }, () => machines.create("shop", { config: SMALL })));
@@ -259,7 +267,7 @@ describe("a host that is short of resources", () => {
 describe("a machine that cannot be suspended gives every reason at once", () => {
   test("memory, swap and schedule together", async () => {
     const config = { guest: { memory_mb: 4096 }, init: { swap_size_mb: 512 }, schedule: "daily" } as const;
-    const id = await runningMachine(machines, config);
+    const id = await runningMachine(platform, config);
     const view = machines.get("shop", id);
     expect(view.suspend.eligible).toBe(false);
     expect(view.suspend.reasons).toHaveLength(3);
@@ -268,11 +276,12 @@ describe("a machine that cannot be suspended gives every reason at once", () => 
   });
 
   test("an old guest bundle, until the machine is updated to the current one", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     const { imageDigest, config } = record(id);
-    await machines.close();
+    await platform.close();
     world.bundleVersion = "bundle-2";
-    machines = await startPlatform(world);
+    platform = await startPlatform(world);
+    ({ machines } = platform);
     expect(() => machines.suspend("shop", id)).toThrowError(/machine update/);
     await machines.update("shop", id);
     await reach(id, "running");
@@ -283,7 +292,7 @@ describe("a machine that cannot be suspended gives every reason at once", () => 
 
 describe("wrong states and wrong names", () => {
   test("are refused with a code and a sentence", async () => {
-    machines.createApp("shop");
+    platform.apps.create("shop");
     const { record: created } = await machines.create("shop", { config: SMALL, skipLaunch: true });
     expect(created.state).toBe("created");
     const id = created.id;
@@ -291,11 +300,13 @@ describe("wrong states and wrong names", () => {
     expect(() => machines.stop("shop", id)).toThrowError(expect.objectContaining({ code: "failed_precondition" }));
     expect(() => machines.get("nowhere", id)).toThrowError(expect.objectContaining({ code: "not_found" }));
     expect(() => machines.get("shop", "0".repeat(14))).toThrowError(expect.objectContaining({ code: "not_found" }));
-    expect(() => machines.createApp("shop")).toThrowError(expect.objectContaining({ code: "already_exists" }));
-    expect(() => machines.createApp("Not A Name")).toThrowError(expect.objectContaining({ code: "invalid_argument" }));
+    expect(() => platform.apps.create("shop")).toThrowError(expect.objectContaining({ code: "already_exists" }));
+    expect(() => platform.apps.create("Not A Name")).toThrowError(
+      expect.objectContaining({ code: "invalid_argument" }),
+    );
     const again = machines.create("shop", { name: created.name, config: SMALL });
     await expect(again).rejects.toMatchObject({ code: "already_exists" });
-    await expect(machines.deleteApp("shop")).rejects.toMatchObject({ code: "failed_precondition" });
+    await expect(platform.apps.delete("shop")).rejects.toMatchObject({ code: "failed_precondition" });
     await expect(machines.wait("shop", id, ["running"], { timeoutMs: 10 })).rejects.toMatchObject({
       code: "deadline_exceeded",
       message: "machine failed to reach desired state, running, currently created",
@@ -307,16 +318,16 @@ describe("wrong states and wrong names", () => {
     });
     const volume = machines.create("shop", { config: { ...SMALL, mounts: [{ path: "/data" }] } });
     await expect(volume).rejects.toMatchObject({ code: "invalid_argument", details: { field: "config.mounts[0]" } });
-    await machines.deleteApp("shop", { force: true });
-    expect(machines.listApps()).toEqual([]);
-    machines.createApp("shop");
+    await platform.apps.delete("shop", { force: true });
+    expect(platform.apps.list()).toEqual([]);
+    platform.apps.create("shop");
     expect(() => machines.get("shop", id), "a machine does not outlive its app").toThrowError(/no machine/);
   });
 });
 
 describe("when the app or its virtual machine ends", () => {
   test("an app that exits with 0 rests as stopped, with its exit code as the reason", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     world.host.guest(id)?.exit(0);
     await reach(id, "stopped");
     expect(record(id).stateReason).toBe("the app exited with code 0");
@@ -324,7 +335,7 @@ describe("when the app or its virtual machine ends", () => {
   });
 
   test("an app that fails is restarted with a cold start", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     const first = request(id);
     world.host.guest(id)?.exit(3);
     await expect.poll(() => record(id).restarts).toBe(1);
@@ -333,14 +344,14 @@ describe("when the app or its virtual machine ends", () => {
   });
 
   test("with restart policy `no` an app that fails is not restarted", async () => {
-    const id = await runningMachine(machines, { restart: { policy: "no" } });
+    const id = await runningMachine(platform, { restart: { policy: "no" } });
     world.host.guest(id)?.exit(3);
     await reach(id, "stopped");
     expect(record(id).stateReason).toBe("the app exited with code 3");
   });
 
   test("a virtual machine that disappears is restarted, with its writable layer", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     const process = world.host.of(id)[0];
     if (process !== undefined) world.host.end(process.ref);
     await expect.poll(() => record(id).restarts).toBe(1);
@@ -349,12 +360,13 @@ describe("when the app or its virtual machine ends", () => {
   });
 
   test("a virtual machine that disappears while a failed suspend is undone is noticed", async () => {
-    await machines.close();
+    await platform.close();
     const hypervisor = new FakeHypervisor(world.host, world.identity);
-    machines = await startPlatform(world, {
+    platform = await startPlatform(world, {
       wrap: (deps) => ({ ...deps, hypervisor: dyingOnRun(hypervisor) }),
     });
-    const id = await runningMachine(machines, { restart: { policy: "no" } });
+    ({ machines } = platform);
+    const id = await runningMachine(platform, { restart: { policy: "no" } });
     world.host.faults.capture = new Error("no room");
     machines.suspend("shop", id);
     await reach(id, "failed");
@@ -364,7 +376,7 @@ describe("when the app or its virtual machine ends", () => {
   });
 
   test("a start that fails says why, and the next one works", async () => {
-    machines.createApp("shop");
+    platform.apps.create("shop");
     world.host.faults.boot = new Error("no kernel");
     const { record: machine } = await machines.create("shop", { config: SMALL });
     await reach(machine.id, "failed");
@@ -373,7 +385,7 @@ describe("when the app or its virtual machine ends", () => {
   });
 
   test("a forced destroy ends a running machine and leaves no file", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     expect(() => machines.destroy("shop", id)).toThrowError(/force/);
     machines.destroy("shop", id, { force: true });
     await reach(id, "destroyed");

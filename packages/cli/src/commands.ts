@@ -1,4 +1,4 @@
-/** All commands there are. */
+/** All commands. */
 
 import type { Command, Noun } from "./command.ts";
 import { apps } from "./commands/apps.ts";
@@ -20,14 +20,14 @@ import { tokens } from "./commands/tokens.ts";
 import { uninstall } from "./commands/uninstall.ts";
 import { volumes } from "./commands/volumes.ts";
 
-/** The commands about this host, at the top. */
+/** The commands at the top level. */
 const platform: Noun = {
   name: "",
   summary: "",
   commands: [serve, proxy, doctor, launch, ...overviewCommands, ...deployCommands, logs, uninstall, ...shortcuts()],
 };
 
-/** What people type most about machines, without the noun. */
+/** Short forms, without the noun, of the commands about machines that people type most. */
 function shortcuts(): Command[] {
   const names = ["start", "stop", "suspend", "restart", "destroy", "exec", "console"];
   return machine.commands
