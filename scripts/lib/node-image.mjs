@@ -251,7 +251,7 @@ async function place(from, to, mode) {
  * @param {string} root
  * @param {object} settings The image's configuration.
  */
-async function writeLayout(layout, root, settings) {
+export async function writeLayout(layout, root, settings) {
   const blobs = join(layout, "blobs/sha256");
   await mkdir(blobs, { recursive: true });
   const tarball = join(layout, "layer.tar");

@@ -101,7 +101,7 @@ describe("machines", () => {
     expect(await hibernaut(["machine", "stop", id, "--no-wait"])).toMatchObject({ code: 0 });
     expect(await hibernaut(["machine", "wait", id, "--state", "stopped"])).toMatchObject({ code: 0 });
     expect((await hibernaut(["machine", "events", id, "--limit", "1"])).stdout).toMatch(/halted +stopping -> stopped/);
-    expect(await hibernaut(["machine", "destroy", id])).toMatchObject({ code: 0, stdout: `Machine ${id} is gone.\n` });
+    expect(await hibernaut(["machine", "destroy", id])).toMatchObject({ code: 0, stdout: `Destroyed machine ${id}.\n` });
   });
 
   test("are made without being started, and get a command of their own", async () => {
@@ -202,7 +202,7 @@ describe("no platform", () => {
     const none = { HIBERNAUT_API_URL: "", HIBERNAUT_API_TOKEN: "" };
     expect(await hibernaut(["apps", "list"], none)).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^Error: No platform is known/),
+      stderr: expect.stringMatching(/^Error: No platform found/),
     });
     expect(await json(["apps", "list"], none)).toMatchObject({ code: 1, document: { error: "unavailable" } });
   });
@@ -211,5 +211,5 @@ describe("no platform", () => {
 test("serve says in words what it cannot do", async () => {
   const { code, stdout, stderr } = await hibernaut(["serve"], { HIBERNAUT_API_LISTEN: "nonsense" });
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-  expect(stderr).toBe("Error: HIBERNAUT_API_LISTEN must be host:port, with port 0 for any free one.\n");
+  expect(stderr).toBe("Error: HIBERNAUT_API_LISTEN must be host:port, such as 127.0.0.1:8080 or [::1]:8080; port 0 takes any free port.\n");
 });

@@ -74,7 +74,7 @@ describe("config validate", () => {
   test("without a file says what to do", async () => {
     expect(await hibernaut("config", "validate")).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/^Error: There is no hibernaut\.toml and no fly\.toml in this folder\. Make one/),
+      stderr: expect.stringMatching(/^Error: This directory has no hibernaut\.toml or fly\.toml\. Create one/),
     });
     expect(await hibernaut("config", "show", "--config", "none.toml")).toMatchObject({
       code: 1,
@@ -124,5 +124,5 @@ test("commands of an app find its name in fly.toml", async () => {
   write("fly.toml", FLY);
   // An address where nobody answers: the failure is about the platform, no more about the app.
   const { stderr } = await hibernaut("machine", "list");
-  expect(stderr).toMatch(/^Error: No platform is known/);
+  expect(stderr).toMatch(/^Error: No platform found/);
 });

@@ -29,7 +29,7 @@ test("images are pulled with lines of progress, listed and pruned", async () => 
   expect((await cli.hibernaut(["images", "list"])).stdout).toMatch(/^IMAGE .*\nme\/app:1 .* no /);
   expect(await cli.hibernaut(["images", "prune"])).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^1 image is gone, /),
+    stdout: expect.stringMatching(/^Deleted 1 image, freed /),
   });
   expect((await cli.hibernaut(["images", "list"])).stdout).toBe("No images.\n");
 });

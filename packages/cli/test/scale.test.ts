@@ -23,7 +23,7 @@ test("up and down again: the machine with the data stays, and each step says wha
   const copy = (await machines()).find((id) => id !== original) ?? "";
   const second = cli.server.platform.volumes.list("shop").find(({ id }) => id !== first?.id);
   expect(up.stdout).toBe(
-    `Machine ${copy} is created.\nIts volume ${second?.id} (data) is new and empty: machines do not share volumes.\n`,
+    `Created machine ${copy}.\nIts volume ${second?.id} (data) is new and empty: machines do not share volumes.\n`,
   );
   // The original sleeps, as one that nobody asks for a minute does.
   await cli.hibernaut(["machine", "suspend", original]);
@@ -39,7 +39,7 @@ test("up and down again: the machine with the data stays, and each step says wha
 
   const down = await cli.hibernaut(["scale", "count", "1", "--yes"]);
   expect(down).toMatchObject({ code: 0 });
-  expect(down.stdout).toContain(`Machine ${copy} is destroyed.\nIts volume ${second?.id} (data, 1 GB, `);
+  expect(down.stdout).toContain(`Destroyed machine ${copy}.\nIts volume ${second?.id} (data, 1 GB, `);
   expect(down.stdout).toContain(`hibernaut volumes destroy ${second?.id} --app shop\n`);
   expect(await machines()).toEqual([original]);
 

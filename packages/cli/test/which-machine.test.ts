@@ -35,14 +35,14 @@ test("a machine answers to its name and to the beginning of its id, and replies 
   // The wait for its end goes on by its id, when nobody has the name any more.
   expect(await cli.hibernaut(["machine", "destroy", "web", "--force"])).toMatchObject({
     code: 0,
-    stdout: `Machine ${id} is gone.\n`,
+    stdout: `Destroyed machine ${id}.\n`,
   });
   expect(await cli.hibernaut(["machine", "status", "web"])).toMatchObject({ code: 1 });
 });
 
 test("the only machine of an app needs no name, but for its end", async () => {
   const none = await cli.hibernaut(["machine", "status"]);
-  expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining("App shop has no machines. Make one:") });
+  expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining("App shop has no machines. Create one:") });
   const id = await run();
   expect((await cli.json(["machine", "status"])).document).toMatchObject({ id });
   for (const verb of ["suspend", "start", "restart", "stop"])

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { encodeFrame, FrameReader, FrameType, MAX_PAYLOAD } from "../../platform/src/guest/frame.ts";
+import { longOr } from "../../platform/test/helpers/long.ts";
 import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
 
 const run = promisify(execFile);
@@ -36,6 +37,9 @@ test("the agent compiles without a warning", async () => {
   );
 }, 60_000);
 
+/** How many rounds the fuzz with random frames does. */
+const FUZZ_ROUNDS = longOr("200000", "40000");
+
 /** The parts of the agent that streams need. */
 const STREAMS = "streams flow command connection outbox frame config spawn hooks user system listening".split(" ");
 
@@ -57,7 +61,7 @@ test.each([
     const program = await compile(name, [...SANITIZERS, ...flags], files);
     // A leak is found at the very end, and only the exit code reports it.
     const env = { ...process.env, TMPDIR: folder.path };
-    const result = await run(program, { timeout: 50_000, env }).catch(
+    const result = await run(program, name === "streams_fuzz" ? [FUZZ_ROUNDS] : [], { timeout: 50_000, env }).catch(
       (error: unknown) => error as { stdout: string; stderr: string; code: number },
     );
     const output = result.stderr + result.stdout;
@@ -126,7 +130,7 @@ test("both sides find the same frames, whatever is between them and however they
       const there = await echo(program, chunks, mostAtOnce);
       expect(there.equals(Buffer.concat(here))).toBe(true);
     }),
-    { numRuns: 150 },
+    { numRuns: longOr(150, 50) },
   );
 }, 60_000);
 

@@ -125,7 +125,7 @@ describe("the command", () => {
     cli.server.world.host.faults.boot = new Error("out of memory");
     const failed = await hibernaut("deploy", ...file(), "--image", "oci:/srv/broken", "--wait-timeout", "5");
     expect(failed.code).toBe(1);
-    expect(failed.stderr).toMatch(/has the new version, and it is failed: out of memory\. Look at `hibernaut logs/);
+    expect(failed.stderr).toMatch(/has the new version, and it is failed: out of memory\. See `hibernaut logs/);
     expect(failed.stderr).toContain("go back: hibernaut deploy --app kiosk --image oci:/srv/kiosk");
     const { document } = await cli.json(["releases", "--app", "kiosk"]);
     expect(document.map((release: { status: string }) => release.status)).toEqual(["failed", "complete", "complete"]);
@@ -162,7 +162,7 @@ describe("the command", () => {
     release();
     expect(await next).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^App kiosk is at release \d+: 1 kept/),
+      stdout: expect.stringMatching(/^Deployed release \d+ of kiosk: 1 kept/),
     });
     expect(stateAtEnd).toBe("running");
   });

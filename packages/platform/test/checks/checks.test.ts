@@ -9,6 +9,7 @@ import type { CheckResult } from "../../src/domain/check.ts";
 import type { Machines } from "../../src/machines/resources/machines.ts";
 import type { MachineView } from "../../src/machines/view.ts";
 import type { MachineRecord } from "../../src/domain/machine.ts";
+import { quietFor } from "../helpers/quiet.ts";
 
 const check = (more: Partial<Check> = {}): Check => ({
   name: "web",
@@ -155,7 +156,7 @@ describe("the runner", () => {
     become("suspended");
     expect(runner.results("m")).toEqual([]);
     const before = looks;
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    await quietFor(60);
     expect(looks).toBeLessThanOrEqual(before + 1);
   });
 

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay, setImmediate as turn } from "node:timers/promises";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ImageStore } from "../../src/images/contract.ts";
 import { Holds } from "../../src/images/holds.ts";
 import { openImageStore } from "../../src/images/index.ts";
@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 afterEach(() => cleanUp());
 
-it("a held image stays until it is let go", async () => {
+test("a held image stays until it is let go", async () => {
   const ref = `oci:${await makeLayout(folder, "app")}`;
   const { digest } = await store.ensure(ref);
   {
@@ -33,7 +33,7 @@ it("a held image stays until it is let go", async () => {
   expect(await store.collect(() => new Set())).toEqual([digest]);
 });
 
-it("a machine that is stored while a collection is under way keeps its image", async () => {
+test("a machine that is stored while a collection is under way keeps its image", async () => {
   const { digest } = await store.ensure(`oci:${await makeLayout(folder, "app")}`);
   const machines = new Set<string>();
   let looks = 0;
@@ -46,7 +46,7 @@ it("a machine that is stored while a collection is under way keeps its image", a
   expect(await store.get(digest)).toBeDefined();
 });
 
-it("every machine that was made has its image, whenever a collection comes", { timeout: 60_000 }, async () => {
+test("every machine that was made has its image, whenever a collection comes", { timeout: 60_000 }, async () => {
   const ref = `oci:${await makeLayout(folder, "app")}`;
   await store.ensure(ref);
   for (let lateMs = 0; lateMs < 60; lateMs += 4) {
@@ -68,7 +68,7 @@ it("every machine that was made has its image, whenever a collection comes", { t
   }
 });
 
-it("who asks for what is just going is answered when it is gone", async () => {
+test("who asks for what is just going is answered when it is gone", async () => {
   const holds = new Holds();
   const gone = Promise.withResolvers<void>();
   const removed = holds.remove("app", () => gone.promise);
@@ -89,7 +89,7 @@ it("who asks for what is just going is answered when it is gone", async () => {
   expect(await holds.remove("app", () => Promise.resolve())).toBe(true);
 });
 
-it("an image that was used lately is kept for a while", async () => {
+test("an image that was used lately is kept for a while", async () => {
   const image = await store.ensure(`oci:${await makeLayout(folder, "app")}`);
   const hour = 3_600_000;
   expect(await store.collect(() => new Set(), { unusedForMs: hour })).toEqual([]);
@@ -102,7 +102,7 @@ it("an image that was used lately is kept for a while", async () => {
   expect(await store.collect(() => new Set(), { unusedForMs: hour })).toEqual([image.digest]);
 });
 
-it("layers are kept within their bound, the longest unused go first, needed ones never", async () => {
+test("layers are kept within their bound, the longest unused go first, needed ones never", async () => {
   const place = join(folder, "layers");
   const cache = new LayerCache(place, 25);
   const digests = ["a", "b", "c"].map((letter) => `sha256:${letter.repeat(64)}`);

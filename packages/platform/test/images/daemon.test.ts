@@ -2,7 +2,7 @@
 import { createReadStream } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { openImageStore } from "../../src/images/index.ts";
 import { leftovers, makeLayout, readRootfs, skopeo, temporaryFolder } from "./fixtures.ts";
 
@@ -23,7 +23,7 @@ afterEach(async () => {
   await cleanUp();
 });
 
-it("imports an image of the Docker on this host, once", async () => {
+test("imports an image of the Docker on this host, once", async () => {
   const layout = await makeLayout(folder, "app");
   const file = join(folder, "saved.tar");
   await skopeo("copy", "-q", `oci:${layout}:latest`, `docker-archive:${file}:docker.io/library/shop:1`);
@@ -54,7 +54,7 @@ it("imports an image of the Docker on this host, once", async () => {
   expect(await leftovers(dataDir)).toEqual([]);
 });
 
-it("says so where there is no Docker", async () => {
+test("says so where there is no Docker", async () => {
   const store = await openImageStore({ dataDir: join(folder, "data") });
   await expect(store.ensure("docker-daemon:shop:1")).rejects.toMatchObject({
     code: "unavailable",

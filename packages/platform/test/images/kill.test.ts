@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { openImageStore } from "../../src/images/index.ts";
 import { openBadLine } from "./bad-line.ts";
 import { addLayer, leftovers, makeLayout, readRootfs, temporaryFolder } from "./fixtures.ts";
@@ -13,7 +13,7 @@ const MB = 1024 * 1024;
 const LAYERS = 4;
 const LAYER_BYTES = 4 * MB;
 
-it("the next one downloads only the rest, and there is never half an image", { timeout: 60_000 }, async () => {
+test("the next one downloads only the rest, and there is never half an image", { timeout: 60_000 }, async () => {
   await using temporary = await temporaryFolder();
   const folder = temporary.path;
   const registry = await startRegistry(folder);

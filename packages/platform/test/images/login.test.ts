@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { createServer as createSilence } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ImageStore, RegistryLogins } from "../../src/images/contract.ts";
 import { openImages } from "../../src/images/index.ts";
 import { openBadLine } from "./bad-line.ts";
@@ -40,7 +40,7 @@ beforeEach(async () => {
 });
 
 describe("a registry with htpasswd", () => {
-  it("lets in who is logged in, and nobody else", async () => {
+  test("lets in who is logged in, and nobody else", async () => {
     const ref = `${closed.host}/me/secret:1`;
     await expect(images.ensure(ref)).rejects.toMatchObject({
       code: "not_found",
@@ -55,7 +55,7 @@ describe("a registry with htpasswd", () => {
     await expect(images.ensure(ref)).rejects.toMatchObject({ code: "not_found" });
   });
 
-  it("proves a login before it is stored", async () => {
+  test("proves a login before it is stored", async () => {
     await expect(logins.put(closed.host, { ...LOGIN, password: "wrong" })).rejects.toMatchObject({
       code: "failed_precondition",
       details: { registry: closed.host, username: "me" },
@@ -69,7 +69,7 @@ describe("a registry with htpasswd", () => {
     expect(await logins.list()).toEqual([]);
   });
 
-  it("that takes the connection and says nothing is given up in time", async () => {
+  test("that takes the connection and says nothing is given up in time", async () => {
     const silent = createSilence().listen(0, "127.0.0.1");
     await once(silent, "listening");
     onTestFinished(() => void silent.close());
@@ -82,7 +82,7 @@ describe("a registry with htpasswd", () => {
     expect(await logins.list()).toEqual([]);
   });
 
-  it("is not asked any longer when nobody waits for it", async () => {
+  test("is not asked any longer when nobody waits for it", async () => {
     const gone = new AbortController();
     const nobody = new Error("nobody waits");
     const silent = createSilence(() => gone.abort(nobody)).listen(0, "127.0.0.1");
@@ -92,7 +92,7 @@ describe("a registry with htpasswd", () => {
     await expect(logins.put(host, LOGIN, gone.signal)).rejects.toBe(nobody);
   });
 
-  it("keeps passwords where nobody else reads, and shows them to nobody", async () => {
+  test("keeps passwords where nobody else reads, and shows them to nobody", async () => {
     await logins.put(closed.host, LOGIN);
     const file = join(dataDir, "registries.json");
     expect((await stat(file)).mode & 0o777).toBe(0o600);
@@ -105,14 +105,14 @@ describe("a registry with htpasswd", () => {
     expect(await logins.list()).toHaveLength(2);
   });
 
-  it("is not entered with logins that cannot be read, and what is in them is not said", async () => {
+  test("is not entered with logins that cannot be read, and what is in them is not said", async () => {
     await writeFile(join(dataDir, "registries.json"), '{"x":{"password":"s3cret');
     const error = await images.ensure(`${closed.host}/me/secret:1`).catch((caught: unknown) => caught);
     expect(error).toMatchObject({ code: "unavailable", message: expect.stringContaining("Repair it") });
     expect(String(error)).not.toContain("s3cret");
   });
 
-  it("is entered with docker's login when the platform has none", async () => {
+  test("is entered with docker's login when the platform has none", async () => {
     const auth = Buffer.from(`${LOGIN.username}:${LOGIN.password}`).toString("base64");
     await mkdir(join(dataDir, ".docker"));
     await writeFile(join(dataDir, ".docker/config.json"), JSON.stringify({ auths: { [closed.host]: { auth } } }));
@@ -121,7 +121,7 @@ describe("a registry with htpasswd", () => {
 });
 
 describe("a registry with a token server", () => {
-  it("gets a token for the repository; the storage it redirects to gets none", async () => {
+  test("gets a token for the repository; the storage it redirects to gets none", async () => {
     await open.push(await makeLayout(folder, "tokened"), "me/tokened:1");
     const asked: { url: string; authorization: string | undefined }[] = [];
     const tokens = createServer((request, reply) => {
@@ -161,7 +161,7 @@ describe("a registry with a token server", () => {
     expect(storage.served.map(({ headers }) => headers.authorization).filter(Boolean)).toEqual([]);
   });
 
-  it("that is not protected is not asked, nor one that asks for something else", async () => {
+  test("that is not protected is not asked, nor one that asks for something else", async () => {
     for (const challenge of ['Bearer realm="http://auth.example/token"', "Negotiate", "", "Bearer service=x"]) {
       const front = await openBadLine(open.host, () => ({ status: 401, headers: { "www-authenticate": challenge } }));
       onTestFinished(() => front.close());

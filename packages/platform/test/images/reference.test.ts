@@ -1,12 +1,12 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { isHibernautError } from "../../src/domain/errors.ts";
 import { formatReference, parseReference } from "../../src/images/reference.ts";
 
 const HEX = "0123456789abcdef".repeat(4);
 
 describe("what is understood", () => {
-  it.each([
+  test.each([
     ["redis", "docker://docker.io/library/redis:latest"],
     ["redis:7", "docker://docker.io/library/redis:7"],
     ["docker://redis:7", "docker://docker.io/library/redis:7"],
@@ -32,7 +32,7 @@ describe("what is understood", () => {
 });
 
 describe("what is refused, with the reason", () => {
-  it.each([
+  test.each([
     ["", "it is empty"],
     ["a b", "a space or a control character"],
     ["a\u0000", "a space or a control character"],
@@ -75,7 +75,7 @@ describe("any text", () => {
       .map((parts) => parts.join("")),
   );
 
-  it("is parsed or refused with invalid_argument, and never starts with an option", () => {
+  test("is parsed or refused with invalid_argument, and never starts with an option", () => {
     fc.assert(
       fc.property(reference, (text) => {
         try {
@@ -90,7 +90,7 @@ describe("any text", () => {
     );
   });
 
-  it("in full form reads back as the same reference", () => {
+  test("in full form reads back as the same reference", () => {
     const host = fc.oneof(
       fc.constant("docker.io"),
       word.map((name) => `${name}.example`),
@@ -104,7 +104,7 @@ describe("any text", () => {
     );
   });
 
-  it("of great length takes no great time", () => {
+  test("of great length takes no great time", () => {
     const start = performance.now();
     for (const text of [`${"a-".repeat(2000)}!`, `${"a.".repeat(2000)}/x`, `${"a/".repeat(2000)}!`]) {
       expect(() => parseReference(text)).toThrow("cannot be used");

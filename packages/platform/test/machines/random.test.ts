@@ -4,8 +4,13 @@ import { describe, expect, test } from "vitest";
 import { isResting } from "../../src/domain/machine.ts";
 import { listedMoves } from "../helpers/decisions.ts";
 import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
+import { longOr } from "../helpers/long.ts";
 
-const SEQUENCES = 2000;
+const SEQUENCES = longOr(4000, 600);
+/** Some moves happen once in several hundred sequences: the short run may miss a few of them. */
+const MAY_MISS = longOr(0, 8);
+/** This many sequences run at a time: they mostly wait, for pauses between steps and for restarts. */
+const AT_ONCE = 4;
 /** What can happen, by weight: a machine should visit many states before it is destroyed. */
 const WEIGHTS = {
   start: 8,
@@ -127,13 +132,16 @@ async function play(launch: boolean, steps: Step[]): Promise<void> {
 describe("random sequences", () => {
   test(`${SEQUENCES} sequences keep to the tables and the invariants`, { timeout: 300_000 }, async () => {
     const sequences = fc.array(step, { minLength: 3, maxLength: 20 });
-    await fc.assert(fc.asyncProperty(fc.boolean(), sequences, play), {
-      numRuns: SEQUENCES,
-      interruptAfterTimeLimit: 280_000,
-      markInterruptAsFailure: true,
-    });
+    const share = () =>
+      fc.assert(fc.asyncProperty(fc.boolean(), sequences, play), {
+        numRuns: SEQUENCES / AT_ONCE,
+        interruptAfterTimeLimit: 280_000,
+        markInterruptAsFailure: true,
+      });
+    await Promise.all(Array.from({ length: AT_ONCE }, share));
     // The sequences only prove something if they went nearly everywhere.
     const unseen = [...moves].filter((move) => !seen.has(move));
-    expect(unseen.filter((move) => !RARE.has(move)).join(" ")).toBe("");
+    const missed = unseen.filter((move) => !RARE.has(move));
+    expect(missed.length, missed.join(" ")).toBeLessThanOrEqual(MAY_MISS);
   });
 });

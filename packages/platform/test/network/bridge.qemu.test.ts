@@ -10,6 +10,7 @@ import type { Machine } from "@hibernaut/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { namesFor } from "../../src/network/bridge/names.ts";
 import { macOf } from "../../src/network/mac.ts";
+import { longOr } from "../helpers/long.ts";
 import { NOTHING_LEFT, networkOf, Place } from "../helpers/served.ts";
 import { HOST_OUTSIDE, METADATA, OUTSIDE, Outside, PORTS } from "./outside.ts";
 import { probeImage } from "./probe/image.ts";
@@ -18,6 +19,7 @@ import type { Try } from "./probe/try.ts";
 const run = promisify(execFile);
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
 const isRoot = process.getuid?.() === 0;
+const SLEEPS = longOr(20, 5);
 
 interface Seen {
   id: string;
@@ -325,9 +327,9 @@ describe.skipIf(!isRoot)("a bridge", () => {
       return ((await seen(a)).held.failedAt ?? 0) - woken;
     };
 
-    test("to a service of the host survives 20 sleeps", async () => {
+    test(`to a service of the host survives ${SLEEPS} sleeps`, async () => {
       await hold(gateway, open.port);
-      for (let cycle = 0; cycle < 20; cycle += 1) {
+      for (let cycle = 0; cycle < SLEEPS; cycle += 1) {
         await lives(await echoed());
         await place.suspend(a.machine_id);
         await place.start(a.machine_id);

@@ -20,14 +20,11 @@ afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);
 });
 
-/** Serves its version, and its count of requests; /health answers with the given status. */
-const app = (version: string, health = 200) => `
+/** A Node program that serves its version, and its count of requests. */
+const app = (version: string) => `
   import { createServer } from "node:http";
   let count = 0;
-  createServer((request, response) => {
-    if (request.url === "/health") return response.writeHead(${health}).end("${health === 200 ? "fine" : "no database"}");
-    response.end("${version} " + (count += 1));
-  }).listen(8080);
+  createServer((request, response) => response.end("${version} " + (count += 1))).listen(8080);
   process.on("SIGTERM", () => process.exit(0));`;
 
 async function environment(): Promise<NodeJS.ProcessEnv> {
@@ -88,7 +85,7 @@ primary_region = "ams"
   expect(deployed, deployed.err).toMatchObject({
     code: 0,
     out: expect.stringMatching(
-      /^App cafe is at release 1: 1 created\.\nApp cafe answers at http:\/\/cafe\.localhost:\d+\/\n$/,
+      /^Deployed release 1 of cafe: 1 created\.\nApp cafe answers at http:\/\/cafe\.localhost:\d+\/\n$/,
     ),
   });
   expect(deployed.err).toMatch(/force_https/); // not silently dropped
@@ -104,7 +101,7 @@ primary_region = "ams"
   const second = await registry.push("cafe:2", app("two"));
   expect(await hibernaut(folder, "deploy", "--image", second)).toMatchObject({
     code: 0,
-    out: expect.stringContaining("App cafe is at release 2: 1 updated.\n"),
+    out: expect.stringContaining("Deployed release 2 of cafe: 1 updated.\n"),
   });
   const sleeping = await place.client.getMachine("cafe", id);
   expect(sleeping).toMatchObject({ state: "suspended", snapshot: null });
@@ -112,7 +109,7 @@ primary_region = "ams"
   expect([cold.text, wakeOf(cold).kind]).toEqual(["two 1", "cold"]);
 
   // Deploying the same again changes nothing; the old image is a way back.
-  expect((await hibernaut(folder, "deploy", "--image", second)).out).toMatch(/^App cafe is at release 3: 1 kept\.\n/);
+  expect((await hibernaut(folder, "deploy", "--image", second)).out).toMatch(/^Deployed release 3 of cafe: 1 kept\.\n/);
   expect((await hibernaut(folder, "deploy")).code).toBe(0);
   expect((await ask(target)).text).toBe("one 1");
   const releases = await hibernaut(folder, "releases");
@@ -121,13 +118,14 @@ primary_region = "ams"
 });
 
 test("a deploy that is killed, and one whose platform is killed, are finished by deploying again", async () => {
-  const [old, newer] = [await registry.push("night:1", app("old")), await registry.push("night:2", app("new"))];
+  const old = await registry.pushSmallApp("night:1", ["--label", "old"]);
+  const newer = await registry.pushSmallApp("night:2", ["--label", "new"]);
   const folder = await folderWith(
     "night",
     "hibernaut.toml",
     `app = "night"\n[build]\nimage = "${old}"\n[http_service]\ninternal_port = 8080\nmin_machines_running = 2\n`,
   );
-  expect((await hibernaut(folder, "deploy")).out).toMatch(/^App night is at release 1: 2 created\.\n/);
+  expect((await hibernaut(folder, "deploy")).out).toMatch(/^Deployed release 1 of night: 2 created\.\n/);
   const versions = async () => (await place.client.listMachines("night")).map(({ version }) => version);
   const before = await versions();
   const begun = async () => {
@@ -165,8 +163,8 @@ test("a deploy that is killed, and one whose platform is killed, are finished by
 });
 
 test("a version that fails its check leaves the old one answering, without one failed request", async () => {
-  const good = await registry.push("shop:good", app("good"));
-  const bad = await registry.push("shop:bad", app("bad", 500));
+  const good = await registry.pushSmallApp("shop:good", ["--label", "good"]);
+  const bad = await registry.pushSmallApp("shop:bad", ["--label", "bad", "--health", "500"]);
   const folder = await folderWith(
     "shop",
     "hibernaut.toml",
@@ -190,7 +188,7 @@ grace_period = "3s"
   expect(deployed, deployed.err).toMatchObject({
     code: 0,
     out: expect.stringMatching(
-      /^App kiosk is at release 1: 2 created\.\nApp kiosk answers at http:\/\/kiosk\.localhost:\d+\/\n$/,
+      /^Deployed release 1 of kiosk: 2 created\.\nApp kiosk answers at http:\/\/kiosk\.localhost:\d+\/\n$/,
     ),
   });
 

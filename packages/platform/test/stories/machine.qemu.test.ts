@@ -3,8 +3,9 @@ import { chmod, cp, readFile, rm, stat, truncate, writeFile } from "node:fs/prom
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { longOr } from "../helpers/long.ts";
-import { ask, askUntilAnswered, BUNDLE, COUNTER_IMAGE } from "../helpers/qemu-world.ts";
+import { ask, askUntilAnswered, BUNDLE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { SMALL_APP } from "../helpers/small-app/image.ts";
 
 /** The rest of the platform must not notice how machines are connected. The bridge needs root. */
 const NETWORKS = process.getuid?.() === 0 ? longOr(["bridge", "user"], ["bridge"]) : ["user"];
@@ -80,7 +81,7 @@ describe.each(NETWORKS)("on the %s network", (network) => {
 
     test("new code: suspended, then updated", async () => {
       await place.suspend(id);
-      const config = { image: COUNTER_IMAGE, services: [{ internal_port: 8080 }], env: { RELEASE: "2" } };
+      const config = { image: SMALL_APP, services: [{ internal_port: 8080 }], env: { RELEASE: "2" } };
       await place.client.updateMachine(place.app, id, config);
       await place.reach(id, "suspended");
       expect(await place.get(id)).toMatchObject({ state: "suspended", snapshot: null, config });

@@ -60,7 +60,7 @@ test("login, pull, logout: with the command line, and refused afterwards", async
   const login = ["registry", "login", registry.host, "-u", LOGIN.username, "--password-stdin"];
   expect(await hibernaut(login, `${LOGIN.password}\n`)).toEqual({
     code: 0,
-    output: `The platform is ${LOGIN.username} at ${registry.host} now.\n`,
+    output: `Logged in to ${registry.host} as ${LOGIN.username}.\n`,
   });
   expect(await client.pullImage(image)).toMatchObject({ ref: image });
   expect(await hibernaut(["registry", "logout", registry.host], "")).toMatchObject({ code: 0 });

@@ -43,7 +43,7 @@ test.skipIf(process.getuid?.() !== 0).each(RELEASES)(
     expect((await run(`${lines.join(" && ")} && id -nG hibernaut`)).out).toMatch(/\bkvm\b/);
 
     expect((await run("hibernaut uninstall --data --yes", { offline: true })).out).toMatch(
-      /is deleted\. No longer on the PATH/,
+      /Deleted \S+ Removed from the PATH/,
     );
     expect((await system.run("command -v hibernaut")).code).not.toBe(0);
   },

@@ -4,7 +4,7 @@ import { longOr } from "../helpers/long.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 
-const CYCLES = longOr(50, 10);
+const CYCLES = longOr(50, 5);
 
 let place: Place;
 let image: string;

@@ -2,10 +2,13 @@
 import { existsSync } from "node:fs";
 import { truncate } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { longOr } from "../helpers/long.ts";
 import { diskOf, faultsOf, notebook, Notes } from "../helpers/notebook.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
 const GB = 1024 ** 3;
+/** How often QEMU is killed in the middle of writes. */
+const ROUNDS = longOr(3, 2);
 
 let place: Place;
 beforeAll(async () => {
@@ -120,7 +123,7 @@ test("kill -9 of QEMU in the middle of writes loses none that was acknowledged",
   const file = diskOf(place.dataDir, config.mounts?.[0]?.volume ?? "");
   const notes = new Notes(machine.private_address);
   const kept: string[] = [];
-  for (let round = 1; round <= 3; round += 1) {
+  for (let round = 1; round <= ROUNDS; round += 1) {
     const [first] = await notes.all().then((all) => all.slice(kept.length));
     if (first !== undefined) kept.push(first); // written, and killed before it could be acknowledged
     const enough = new AbortController();

@@ -1,7 +1,7 @@
 // Connections that die, or pretend to live, between requests and during them.
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { DatabaseUnavailableError } from "../../src/storage.ts";
 import { addOrder, countNames, newSuppliers, openCuttable, openStorage } from "./helpers.ts";
 import { type Access, ask, startTestServer, terminateAll, type TestServer } from "./server.ts";
@@ -14,7 +14,7 @@ afterAll(() => server?.remove());
 
 const all = { name: "", offset: 0, limit: 20 };
 
-it("every connection terminated between requests, again and again", async () => {
+test("every connection terminated between requests, again and again", async () => {
   await using opened = await openStorage(server);
   const { storage, access } = opened;
   const { orderId, productIds } = await addOrder(opened);
@@ -37,7 +37,7 @@ it("every connection terminated between requests, again and again", async () => 
   expect([...(await countNames(access, names)).values()]).toEqual(names.map(() => 1));
 });
 
-it("connections reset by the network between requests", async () => {
+test("connections reset by the network between requests", async () => {
   await using opened = await openCuttable(server);
   const { storage, cutter } = opened;
   for (let round = 0; round < 10; round++) {
@@ -65,7 +65,7 @@ async function terminateWaiting(access: Access, count: number): Promise<void> {
   await ask(access, `SELECT pg_terminate_backend(pid, 5000) ${waiting}`);
 }
 
-it("terminated during a read and during a write", async () => {
+test("terminated during a read and during a write", async () => {
   await using opened = await openStorage(server);
   const { storage, access } = opened;
   const { orderId } = await addOrder(opened);
@@ -82,7 +82,7 @@ it("terminated during a read and during a write", async () => {
   expect([...counts.values()]).toEqual([1, 1]);
 });
 
-it("terminated twice during one query: the documented error, and no third attempt", async () => {
+test("terminated twice during one query: the documented error, and no third attempt", async () => {
   await using opened = await openStorage(server);
   const { storage, access } = opened;
   const { orderId } = await addOrder(opened);
@@ -96,7 +96,7 @@ it("terminated twice during one query: the documented error, and no third attemp
   expect(await storage.getOrder(orderId)).toBeDefined();
 });
 
-it("a statement that waits too long for a lock is ended by the server, tried once more, and then given up", async () => {
+test("a statement that waits too long for a lock is ended by the server, tried once more, and then given up", async () => {
   await using opened = await openStorage(server, { queryTimeoutMs: 400 });
   const { storage, access } = opened;
   const { orderId } = await addOrder(opened);
@@ -120,7 +120,7 @@ function clocksThatSleep() {
   };
 }
 
-it("black-holed connections after a sleep are not even tried", async () => {
+test("black-holed connections after a sleep are not even tried", async () => {
   const { clocks, sleep: sleepFor } = clocksThatSleep();
   await using opened = await openCuttable(server, { clocks });
   const { storage, cutter } = opened;
@@ -133,7 +133,7 @@ it("black-holed connections after a sleep are not even tried", async () => {
   expect(opened.faults).toMatchObject([{ message: expect.stringContaining("clock jumped") }]);
 });
 
-it("black-holed connections after a long rest cost a short proof", async () => {
+test("black-holed connections after a long rest cost a short proof", async () => {
   const { clocks, stop } = clocksThatSleep();
   await using opened = await openCuttable(server, { clocks });
   const { storage, cutter } = opened;
@@ -147,7 +147,7 @@ it("black-holed connections after a long rest cost a short proof", async () => {
   expect(took).toBeLessThan(1900);
 });
 
-it("a rest is no fault where the connections live", async () => {
+test("a rest is no fault where the connections live", async () => {
   const { clocks, stop } = clocksThatSleep();
   await using opened = await openCuttable(server, { clocks });
   await opened.storage.check();
@@ -157,7 +157,7 @@ it("a rest is no fault where the connections live", async () => {
   expect([opened.faults.length, opened.cutter.accepted]).toEqual([0, accepted]);
 });
 
-it("black-holed connections that nothing gives away cost one query time-out, also those who queue behind", async () => {
+test("black-holed connections that nothing gives away cost one query time-out, also those who queue behind", async () => {
   await using opened = await openCuttable(server);
   const { storage, cutter, access } = opened;
   await Promise.all(Array.from({ length: 12 }, () => storage.check()));
@@ -171,7 +171,7 @@ it("black-holed connections that nothing gives away cost one query time-out, als
   expect([...(await countNames(access, [rows[0]?.companyName ?? ""])).values()]).toEqual([1]);
 });
 
-it("a write whose answer is swallowed does not wait for the locks it left behind", async () => {
+test("a write whose answer is swallowed does not wait for the locks it left behind", async () => {
   await using opened = await openCuttable(server, { queryTimeoutMs: 500 });
   const { storage, cutter } = opened;
   const [supplier] = await storage.createSuppliers(newSuppliers());
@@ -181,7 +181,7 @@ it("a write whose answer is swallowed does not wait for the locks it left behind
   expect(performance.now() - started).toBeLessThan(3000);
 });
 
-it("nobody there at all: the documented error within the limits", async () => {
+test("nobody there at all: the documented error within the limits", async () => {
   await using opened = await openCuttable(server, { queryTimeoutMs: 500 });
   const { storage, cutter } = opened;
   cutter.freezeNew();
@@ -193,14 +193,14 @@ it("nobody there at all: the documented error within the limits", async () => {
   await storage.check();
 });
 
-it("too many requests at once wait, and none of it counts against the connections", async () => {
+test("too many requests at once wait, and none of it counts against the connections", async () => {
   await using opened = await openStorage(server, { poolSize: 2 });
   const found = await Promise.all(Array.from({ length: 200 }, () => opened.storage.findProducts(all)));
   expect(found).toHaveLength(200);
   expect(opened.faults).toEqual([]);
 });
 
-it("closing leaves no session behind, and then refuses", async () => {
+test("closing leaves no session behind, and then refuses", async () => {
   const { storage, access } = await openStorage(server);
   await Promise.all(Array.from({ length: 12 }, () => storage.check()));
   await storage.close();
