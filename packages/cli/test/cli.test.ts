@@ -101,7 +101,10 @@ describe("machines", () => {
     expect(await hibernaut(["machine", "stop", id, "--no-wait"])).toMatchObject({ code: 0 });
     expect(await hibernaut(["machine", "wait", id, "--state", "stopped"])).toMatchObject({ code: 0 });
     expect((await hibernaut(["machine", "events", id, "--limit", "1"])).stdout).toMatch(/halted +stopping -> stopped/);
-    expect(await hibernaut(["machine", "destroy", id])).toMatchObject({ code: 0, stdout: `Destroyed machine ${id}.\n` });
+    expect(await hibernaut(["machine", "destroy", id])).toMatchObject({
+      code: 0,
+      stdout: `Destroyed machine ${id}.\n`,
+    });
   });
 
   test("are made without being started, and get a command of their own", async () => {
@@ -211,5 +214,7 @@ describe("no platform", () => {
 test("serve says in words what it cannot do", async () => {
   const { code, stdout, stderr } = await hibernaut(["serve"], { HIBERNAUT_API_LISTEN: "nonsense" });
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-  expect(stderr).toBe("Error: HIBERNAUT_API_LISTEN must be host:port, such as 127.0.0.1:8080 or [::1]:8080; port 0 takes any free port.\n");
+  expect(stderr).toBe(
+    "Error: HIBERNAUT_API_LISTEN must be host:port, such as 127.0.0.1:8080 or [::1]:8080; port 0 takes any free port.\n",
+  );
 });

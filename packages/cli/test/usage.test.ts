@@ -96,10 +96,7 @@ describe("wrong usage ends with 2", () => {
     [["machine", "start", "x", "--wait-timeout", "soon"], /Use at least 1 second, .*5m/],
     [["machine", "run", "x", "--restart", "sometimes"], /Allowed choices are never, on-failure, always, no\./],
     [["machine", "run", "x", "--check", "health"], "Error: --check takes a path that begins with /, as in /health.\n"],
-    [
-      ["machine", "console"],
-      /^Error: A shell needs a terminal\. To run one command: hibernaut machine exec/,
-    ],
+    [["machine", "console"], /^Error: A shell needs a terminal\. To run one command: hibernaut machine exec/],
     [["machine", "exec", "-t", "--", "sh"], /^Error: --tty needs a terminal/],
     [["scale", "memory", "much"], /^Error: `much` is not valid\. Use at least 1 MB/],
     [["secrets", "set", "FOO"], /One argument has no value: there is no = in it\.\n$/],
