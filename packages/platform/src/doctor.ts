@@ -1,12 +1,12 @@
 /** What the platform needs of its host, checked one by one, each fault with the command that repairs it. */
-import { execFile } from "node:child_process";
+
 import { constants } from "node:fs";
 import { access, mkdtemp, readFile, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { promisify } from "node:util";
+
 import type { GuestBundle } from "./domain/guest-bundle.ts";
-import { programEnvironment } from "./lib/programs.ts";
+import { run } from "./lib/exec.ts";
 import { LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./settings.ts";
 import { messageOf } from "./lib/text.ts";
 
@@ -21,7 +21,6 @@ export interface Diagnosis {
   fix?: string;
 }
 
-const run = promisify(execFile);
 const TOOL_TIMEOUT_MS = 10_000;
 const PROOF_TIMEOUT_MS = 60_000;
 const NODE_MAJOR = 24;
@@ -128,7 +127,7 @@ async function checkTun(): Promise<Diagnosis> {
 async function checkTool(tool: (typeof TOOLS | typeof NETWORK_TOOLS)[number]): Promise<Diagnosis> {
   const { name } = tool;
   try {
-    const { stdout, stderr } = await run(name, tool.args, { timeout: TOOL_TIMEOUT_MS, env: programEnvironment() });
+    const { stdout, stderr } = await run(name, tool.args, { timeoutMs: TOOL_TIMEOUT_MS });
     const [line = ""] = `${stdout}\n${stderr}`.trim().split("\n");
     return { name, status: "ok", found: line.trim() };
   } catch (error) {

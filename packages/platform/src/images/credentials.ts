@@ -1,10 +1,10 @@
 /** Logins for registries: ours in `<dataDir>/registries.json`, and those that docker and skopeo keep for this user. */
-import { open, readFile, rename } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
+import { replaceFile } from "../lib/durable.ts";
 import type { Login } from "./contract.ts";
-import { flush } from "./files.ts";
 
 type Logins = Record<string, Login>;
 
@@ -63,19 +63,8 @@ export class LoginStore {
     }
   }
 
-  /** Whole or not at all, and never readable by others. */
-  async #write(logins: Logins): Promise<void> {
-    const draft = `${this.#file}.tmp`;
-    const handle = await open(draft, "w", 0o600);
-    try {
-      await handle.chmod(0o600);
-      await handle.writeFile(`${JSON.stringify(logins, null, 2)}\n`);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(draft, this.#file);
-    await flush(dirname(this.#file));
+  #write(logins: Logins): Promise<void> {
+    return replaceFile(this.#file, `${JSON.stringify(logins, null, 2)}\n`, { mode: 0o600 });
   }
 }
 

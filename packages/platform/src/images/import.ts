@@ -2,9 +2,10 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
+import { flush } from "../lib/durable.ts";
 import type { ImageConfig, ImageProgress, Login } from "./contract.ts";
 import { dockerHost } from "./daemon.ts";
-import { allowOwner, flush, removeTree } from "./files.ts";
+import { allowOwner, removeTree } from "./files.ts";
 import { descriptorDigest, parseObject, readImageConfig, resolveManifest } from "./manifest.ts";
 import { formatReference, type Reference } from "./reference.ts";
 import type { RegistryClient } from "./registry/client.ts";

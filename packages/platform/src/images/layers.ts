@@ -4,7 +4,8 @@
  */
 import { mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import { flush } from "./files.ts";
+import { abortable } from "../lib/async.ts";
+import { flush } from "../lib/durable.ts";
 
 /** Something kept: `name` is 64 hex digits, with `.part` when it is not whole. */
 interface Kept {
@@ -51,7 +52,11 @@ export class LayerCache {
 
   /** Runs `download` unless the layer is there. Whoever comes second waits, and then finds it, or goes on with what is there. */
   async obtain(digest: string, download: (file: string) => Promise<void>, signal: AbortSignal): Promise<void> {
-    for (let other = this.#busy.get(digest); other; other = this.#busy.get(digest)) await over(other, signal);
+    for (let other = this.#busy.get(digest); other; other = this.#busy.get(digest))
+      await abortable(
+        other.catch(() => {}),
+        signal,
+      );
     const work = this.#obtain(digest, download).finally(() => this.#busy.delete(digest));
     this.#busy.set(digest, work);
     await work;
@@ -106,17 +111,4 @@ export class LayerCache {
 
 function hexOf(digest: string): string {
   return digest.slice("sha256:".length);
-}
-
-/** Resolves when the work of somebody else is over, however it ended; rejects when the signal fires first. */
-async function over(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const { promise, reject } = Promise.withResolvers<never>();
-  const leave = () => reject(signal.reason);
-  signal.addEventListener("abort", leave);
-  try {
-    await Promise.race([work.catch(() => {}), promise]);
-  } finally {
-    signal.removeEventListener("abort", leave);
-  }
 }

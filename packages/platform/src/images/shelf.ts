@@ -1,8 +1,9 @@
 /** Images on the disk: `<dataDir>/images/<64 hex digits>/{rootfs.squashfs,image.json}`, each whole or not there. */
-import { mkdtemp, readdir, readFile, rename, stat, utimes } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { flush } from "../lib/durable.ts";
 import type { Image, ImageConfig } from "./contract.ts";
-import { flush, removeTree, writeFlushed } from "./files.ts";
+import { removeTree } from "./files.ts";
 import { ROOTFS_FILE, rootfsSize } from "./import.ts";
 
 /** What `image.json` holds; `format` goes up when the folder's content changes, older ones are built again. */
@@ -64,7 +65,7 @@ export class Shelf {
   /** Makes a finished folder the image, whole or not at all whenever the power goes. */
   async publish(folder: string, about: Omit<ImageRecord, "format" | "sizeBytes">): Promise<Image> {
     const record: ImageRecord = { format: FORMAT, ...about, sizeBytes: await rootfsSize(folder) };
-    await writeFlushed(join(folder, RECORD_FILE), `${JSON.stringify(record, null, 2)}\n`);
+    await writeFile(join(folder, RECORD_FILE), `${JSON.stringify(record, null, 2)}\n`, { mode: 0o644, flush: true });
     await flush(folder);
     const published = await this.get(record.digest);
     if (published) return published;

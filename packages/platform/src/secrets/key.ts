@@ -1,8 +1,9 @@
 /** The file with the key of all secrets. It is made once and never replaced: with it, everything it encrypted would be lost. */
 import { randomBytes } from "node:crypto";
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
+import { flushSync } from "../lib/durable.ts";
 import { KEY_BYTES } from "./cipher.ts";
 
 /** What to do about a key that is not the right one; the same words wherever that is noticed. */
@@ -34,28 +35,13 @@ export function makeKey(file: string): Buffer {
   const key = randomBytes(KEY_BYTES);
   const temporary = `${file}.tmp`;
   rmSync(temporary, { force: true });
-  const handle = openSync(temporary, "wx", 0o600);
-  try {
-    writeSync(handle, key);
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
+  writeFileSync(temporary, key, { flag: "wx", mode: 0o600, flush: true });
   try {
     // Unlike a rename, a link never replaces a key that is there.
     linkSync(temporary, file);
   } finally {
     rmSync(temporary, { force: true });
   }
-  syncFolder(dirname(file));
+  flushSync(dirname(file));
   return key;
-}
-
-function syncFolder(path: string): void {
-  const folder = openSync(path, "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
 }

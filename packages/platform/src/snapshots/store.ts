@@ -6,8 +6,9 @@
  *   <machine>/snapshots/<generation>/    memory (a hard link), devices, manifest.json
  */
 import { constants } from "node:fs";
-import { access, link, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { access, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { flush } from "../lib/durable.ts";
 import { fingerprint } from "./fingerprint.ts";
 import { misfit, parseManifest, type SnapshotManifest, type SnapshotOrigin } from "./manifest.ts";
 
@@ -87,10 +88,10 @@ export class SnapshotStore {
       mode: 0o600,
       flush: true,
     });
-    await syncFolder(draft.folder);
+    await flush(draft.folder);
     const { blocks } = await stat(memory);
     await rename(draft.folder, join(this.#folder(origin.machineId), draft.generation));
-    await syncFolder(this.#folder(origin.machineId));
+    await flush(this.#folder(origin.machineId));
     return blocks * 512 + devicesPrint.size;
   }
 
@@ -138,7 +139,7 @@ export class SnapshotStore {
     await rename(folder, doomed).catch(ignoreMissing);
     await rm(doomed, { recursive: true, force: true });
     await rm(join(this.#folder(machineId), TEMPORARY + generation), { recursive: true, force: true });
-    await syncFolder(this.#folder(machineId)).catch(ignoreMissing);
+    await flush(this.#folder(machineId)).catch(ignoreMissing);
   }
 
   /** Removes all generations but one, and all leftovers. */
@@ -185,15 +186,6 @@ function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }
 
 function ignoreMissing(error: NodeJS.ErrnoException): void {

@@ -2,19 +2,19 @@
  * Which accelerator really works. `/dev/kvm` may open, and make a virtual machine, and still never
  * run a guest; so KVM is believed only after the guest bundle has booted under it.
  */
-import { execFile } from "node:child_process";
+
 import { constants } from "node:fs";
 import { access, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
+
 import { HibernautError } from "../../domain/errors.ts";
 import { GuestAgent } from "../../guest/agent.ts";
+import { run } from "../../lib/exec.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { GuestBundle } from "../../domain/guest-bundle.ts";
 import { QemuHypervisor } from "./index.ts";
 
-const run = promisify(execFile);
 /** Under KVM the agent speaks within a second; a guest that hangs is not worth a longer wait. */
 const PROOF_DEADLINE_MS = 8_000;
 const VERSION_TIMEOUT_MS = 10_000;
@@ -35,7 +35,7 @@ export interface ProofOptions {
 
 /** QEMU's exact version, e.g. `7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)`. Rejects when it is missing or too old. */
 export async function qemuVersion(program: string): Promise<string> {
-  const { stdout } = await run(program, ["--version"], { timeout: VERSION_TIMEOUT_MS }).catch((error: unknown) => {
+  const { stdout } = await run(program, ["--version"], { timeoutMs: VERSION_TIMEOUT_MS }).catch((error: unknown) => {
     throw new HibernautError(
       "failed_precondition",
       `QEMU cannot be run (${messageOf(error)}). Install it with \`apt-get install qemu-system-x86\`.`,

@@ -1,10 +1,11 @@
 /** The hypervisor contract on QEMU. */
-import { execFile } from "node:child_process";
-import { open, rm, truncate, writeFile } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { cpus } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
+
 import { HibernautError } from "../../domain/errors.ts";
+import { createSparse } from "../../lib/disk-files.ts";
+import { failureReason, run } from "../../lib/exec.ts";
 import { messageOf } from "../../lib/text.ts";
 import {
   type Hypervisor,
@@ -25,7 +26,6 @@ const START_DEADLINE_MS = 30_000;
 const ADOPT_DEADLINE_MS = 10_000;
 /** Reserving space takes milliseconds; file systems that write zeros instead need longer. */
 const FALLOCATE_TIMEOUT_MS = 30_000;
-const run = promisify(execFile);
 
 export interface QemuSettings {
   program: string;
@@ -153,19 +153,17 @@ async function wasKilled({ ref, ended }: Started): Promise<VmmKilled | undefined
  * by the kernel. Rejects with `unavailable` when there is not that much room.
  */
 async function makeMemoryFile(path: string, megabytes: number): Promise<void> {
-  await rm(path, { force: true });
-  await writeFile(path, "", { mode: 0o600 });
-  await truncate(path, megabytes * 1024 * 1024);
+  await createSparse(path, megabytes * 1024 * 1024);
   try {
-    await run("fallocate", ["--length", `${megabytes}MiB`, "--", path], { timeout: FALLOCATE_TIMEOUT_MS });
+    await run("fallocate", ["--length", `${megabytes}MiB`, "--", path], { timeoutMs: FALLOCATE_TIMEOUT_MS });
   } catch (error) {
-    const { stderr = "" } = error as { stderr?: string };
-    // A file system that cannot reserve (ZFS, some network ones) has no better answer than a sparse file.
-    if (/not supported/i.test(stderr)) return;
+    const reason = failureReason(error);
+    // A file system that cannot reserve space (ZFS, some network file systems) has nothing better than a sparse file.
+    if (/not supported/i.test(reason)) return;
     await rm(path, { force: true });
     throw new HibernautError(
       "unavailable",
-      `There is no room for a memory of ${megabytes} MB at ${path}: ${stderr.trim() || messageOf(error)}. Free some disk space.`,
+      `There is no room for ${megabytes} MB of guest memory at ${path}: ${reason}. Free some disk space.`,
     );
   }
 }

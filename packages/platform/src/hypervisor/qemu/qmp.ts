@@ -2,14 +2,13 @@
  * A client of QEMU's machine protocol (QMP): JSON lines over a Unix socket.
  * https://www.qemu.org/docs/master/interop/qmp-spec.html
  */
-import { connect, type Socket } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
+import type { Socket } from "node:net";
 import { messageOf } from "../../lib/text.ts";
+import { connectToQemu } from "./connect.ts";
 
 /** QEMU answers a command in milliseconds; a silence this long means that it hangs. */
 const COMMAND_TIMEOUT_MS = 10_000;
-/** How often the socket is tried while QEMU starts. */
-const CONNECT_RETRY_MS = 2;
+
 /** A line longer than this is no QMP answer. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
 
@@ -57,23 +56,16 @@ export class Qmp {
    * Rejects with the signal's reason when it is aborted first.
    */
   static async connect(path: string, signal: AbortSignal): Promise<Qmp> {
-    for (;;) {
-      signal.throwIfAborted();
-      const socket = await tryConnect(path);
-      if (socket === undefined) {
-        await delay(CONNECT_RETRY_MS, undefined, { signal });
-        continue;
-      }
-      const qmp = new Qmp(socket);
-      const abort = () => socket.destroy();
-      signal.addEventListener("abort", abort, { once: true });
-      try {
-        await qmp.#greeted.promise;
-        await qmp.execute("qmp_capabilities");
-        return qmp;
-      } finally {
-        signal.removeEventListener("abort", abort);
-      }
+    const socket = await connectToQemu(path, signal);
+    const qmp = new Qmp(socket);
+    const abort = () => socket.destroy();
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      await qmp.#greeted.promise;
+      await qmp.execute("qmp_capabilities");
+      return qmp;
+    } finally {
+      signal.removeEventListener("abort", abort);
     }
   }
 
@@ -142,15 +134,4 @@ export class Qmp {
 function versionOf({ version: { qemu, package: build } }: Greeting): string {
   const number = `${qemu.major}.${qemu.minor}.${qemu.micro}`;
   return build === "" ? number : `${number} (${build.trim()})`;
-}
-
-function tryConnect(path: string): Promise<Socket | undefined> {
-  return new Promise((resolve) => {
-    const socket = connect(path);
-    socket.once("connect", () => {
-      socket.removeAllListeners("error");
-      resolve(socket);
-    });
-    socket.once("error", () => resolve(undefined));
-  });
 }

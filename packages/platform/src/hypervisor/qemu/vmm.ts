@@ -1,14 +1,16 @@
 /** One QEMU process with its guest. */
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
-import { open, rm } from "node:fs/promises";
-import { connect, createServer, type Socket } from "node:net";
+import { rm } from "node:fs/promises";
+import { createServer, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { abortable } from "../../lib/async.ts";
+import { flush } from "../../lib/durable.ts";
 import type { HypervisorIdentity, Vmm, VmmRef } from "../contract.ts";
+import { connectToQemu } from "./connect.ts";
 import { noteHotPages } from "./hot-pages.ts";
 import { GIVEN_FILE, killProcess, watchExit } from "./process.ts";
 import { type Qmp, QmpError } from "./qmp.ts";
@@ -16,7 +18,6 @@ import { keepGoing } from "./stall.ts";
 
 /** The memory file is shared with the guest, so only the devices' state goes through the stream. */
 const CAPABILITIES = ["x-ignore-shared", "events"].map((capability) => ({ capability, state: true }));
-const CONNECT_RETRY_MS = 2;
 /** States of a stream that QEMU is done with (MigrationStatus in its QAPI schema). */
 const STREAM_ENDED = new Set(["none", "completed", "failed", "cancelled"]);
 /** Ending takes a few milliseconds; a QEMU that needs longer has other troubles. */
@@ -103,7 +104,8 @@ export class QemuVmm implements Vmm {
         pipeline(socket as Socket, createWriteStream(deviceState, { mode: 0o600, flush: true }), { signal: either }),
       );
       await Promise.all([written.catch(fail), this.#migrate("migrate", `unix:${path}`, either).catch(fail)]);
-      await flushFile(this.#memory);
+      await flush(this.#memory);
+      await flush(dirname(this.#memory));
     } catch (error) {
       over = true;
       for (const socket of sockets) socket.destroy();
@@ -133,7 +135,7 @@ export class QemuVmm implements Vmm {
   /** Loads the device state that QEMU was given at its start, and waits to load. */
   async load(signal: AbortSignal): Promise<void> {
     // Before the state comes: a guest that finds its channel as it left it has nothing to learn about it.
-    this.#early = await connectRetrying(join(this.#runDir, "agent.sock"), signal);
+    this.#early = await connectToQemu(join(this.#runDir, "agent.sock"), signal);
     await this.#qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
     await this.#migrate("migrate-incoming", `fd:${GIVEN_FILE}`, signal);
     this.#restored = true;
@@ -141,7 +143,7 @@ export class QemuVmm implements Vmm {
 
   async openChannel(signal: AbortSignal): Promise<Duplex> {
     this.#channel?.destroy();
-    this.#channel = this.#early ?? (await connectRetrying(join(this.#runDir, "agent.sock"), signal));
+    this.#channel = this.#early ?? (await connectToQemu(join(this.#runDir, "agent.sock"), signal));
     this.#early = undefined;
     return this.#channel;
   }
@@ -178,34 +180,5 @@ export class QemuVmm implements Vmm {
     } finally {
       unsubscribe();
     }
-  }
-}
-
-/** Makes a file's content durable, and the folder entry that names it. */
-async function flushFile(path: string): Promise<void> {
-  for (const target of [path, dirname(path)]) {
-    const file = await open(target, "r");
-    try {
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-  }
-}
-
-async function connectRetrying(path: string, signal: AbortSignal): Promise<Socket> {
-  for (;;) {
-    signal.throwIfAborted();
-    const socket = connect(path);
-    const connected = await new Promise<boolean>((resolve) => {
-      socket.once("connect", () => resolve(true));
-      socket.once("error", () => resolve(false));
-    });
-    if (connected) {
-      socket.removeAllListeners("error");
-      socket.on("error", () => socket.destroy());
-      return socket;
-    }
-    await delay(CONNECT_RETRY_MS, undefined, { signal });
   }
 }

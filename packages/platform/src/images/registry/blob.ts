@@ -2,7 +2,7 @@
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
-import { flush } from "../files.ts";
+import { flush } from "../../lib/durable.ts";
 import { isTransient, RegistryFault } from "./fault.ts";
 import type { Descriptor } from "./manifest.ts";
 import { type Patience, pause } from "./patience.ts";

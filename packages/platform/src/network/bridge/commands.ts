@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { access, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "../../domain/errors.ts";
-import { programEnvironment } from "../../lib/programs.ts";
+import { programEnvironment } from "../../lib/exec.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Names } from "./names.ts";
 import { parseAddress, type Subnet, size } from "../../lib/ipv4.ts";

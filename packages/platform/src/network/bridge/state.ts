@@ -1,6 +1,7 @@
 /** What a bridge network keeps in the data folder: its subnet, so that addresses stay the same for good. */
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { replaceFile } from "../../lib/durable.ts";
 import { formatSubnet, parseSubnet, type Subnet } from "../../lib/ipv4.ts";
 
 const FILE = "network.json";
@@ -28,6 +29,5 @@ export async function readSubnets(dataDir: string): Promise<KnownSubnets> {
 export async function writeSubnets(dataDir: string, { subnet, earlier }: KnownSubnets): Promise<void> {
   const file = join(dataDir, FILE);
   const state = { ...(subnet && { subnet: formatSubnet(subnet) }), ...(earlier && { earlier: formatSubnet(earlier) }) };
-  await writeFile(`${file}.new`, `${JSON.stringify(state)}\n`);
-  await rename(`${file}.new`, file);
+  await replaceFile(file, `${JSON.stringify(state)}\n`, { mode: 0o600 });
 }
