@@ -9,13 +9,13 @@ import { lockDataDir } from "./store/lock.ts";
 import { openStore } from "./store/store.ts";
 import { messageOf } from "./lib/text.ts";
 
-export interface UninstallOptions {
+interface UninstallOptions {
   dataDir: string;
   /** Delete the data folder, too: apps, machines and all that sleeps. */
   data: boolean;
 }
 
-export interface Uninstalled {
+interface Uninstalled {
   /** Guests that ran and were ended. */
   guests: number;
   /** Whether the data folder was deleted. */

@@ -52,7 +52,7 @@ export interface OrderTotals {
 }
 
 /** A row of a batch, and the supplier that it names in vain. */
-export interface StrayRow {
+interface StrayRow {
   /** Its place in the batch, from 0. */
   index: number;
   supplierId: number;

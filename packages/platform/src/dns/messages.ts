@@ -11,7 +11,7 @@ const UDP_BYTES = { least: 512, most: 1232 };
 const OPCODE_MASK = 0x7800;
 const HEADER_BYTES = 12;
 
-export interface Query {
+interface Query {
   /** As it came, to be passed on. */
   bytes: Buffer;
   id: number;

@@ -8,7 +8,7 @@ import { TcpMessages, tcpMessage } from "./tcp.ts";
 import { askUpstream, hostNameServers, type NameServer } from "./upstream.ts";
 import type { Zone } from "./zone.ts";
 
-export interface DnsOptions {
+interface DnsOptions {
   /** Where to listen, over UDP and TCP. */
   address: string;
   /** 53; port 0 takes a free one. */

@@ -1,9 +1,9 @@
 /** The names of the platform: what `.internal` holds. Pure. */
 import { HOST_NAME } from "../network/contract.ts";
 
-export const DOMAIN = "internal";
+const DOMAIN = "internal";
 
-export interface ZoneMachine {
+interface ZoneMachine {
   id: string;
   address: string;
 }

@@ -2,12 +2,11 @@
 import type { MachineConfig } from "./config.ts";
 
 /** `restarting` rests between the end of its app and the next start that the restart policy gives it. */
-export const RESTING_STATES = ["created", "running", "suspended", "stopped", "failed", "restarting"] as const;
-export const PASSING_STATES = ["starting", "suspending", "stopping", "updating", "destroying"] as const;
+const RESTING_STATES = ["created", "running", "suspended", "stopped", "failed", "restarting"] as const;
+const PASSING_STATES = ["starting", "suspending", "stopping", "updating", "destroying"] as const;
 export const STATES = [...RESTING_STATES, ...PASSING_STATES, "destroyed"] as const;
 
 export type RestingState = (typeof RESTING_STATES)[number];
-export type PassingState = (typeof PASSING_STATES)[number];
 export type MachineState = (typeof STATES)[number];
 
 export function isResting(state: MachineState): state is RestingState {

@@ -2,7 +2,7 @@
 import { HibernautError } from "./errors.ts";
 
 /** Fewer characters are no beginning of an id: they would mean another thing as soon as there is one more. */
-export const LEAST_PREFIX = 3;
+const LEAST_PREFIX = 3;
 
 /** A message lists so many candidates. */
 const MOST_SHOWN = 10;
@@ -14,7 +14,7 @@ export interface Named {
 }
 
 /** What is being looked for. */
-export interface Kind {
+interface Kind {
   /** In messages: `machine`. */
   noun: string;
   /** What all ids begin with, and a word may leave out: `vol_`. */

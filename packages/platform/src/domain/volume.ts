@@ -2,7 +2,7 @@
 import type { MachineConfig } from "./config.ts";
 
 /** A volume or a snapshot is `creating` until it is whole, and `destroying` until its files are gone. */
-export type VolumeState = "creating" | "created" | "destroying";
+type VolumeState = "creating" | "created" | "destroying";
 
 /** All that is stored about a volume. Times are RFC 3339 in UTC. */
 export interface VolumeRecord {

@@ -13,7 +13,7 @@ export type { Image, ImageConfig, ImageProgress, ImageStore } from "./contract.t
 export type { ImageTools } from "./import.ts";
 export { Library, type LibraryOptions } from "./library.ts";
 
-export interface ImageStoreOptions {
+interface ImageStoreOptions {
   /** The platform's data folder; images go to `images/` in it, logins are in `registries.json`. */
   dataDir: string;
   /** Programs to use instead of those in PATH. */

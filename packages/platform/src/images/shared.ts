@@ -7,7 +7,7 @@ export interface Job<Progress> {
   report(progress: Progress): void;
 }
 
-export interface Waiter<Progress> {
+interface Waiter<Progress> {
   signal?: AbortSignal | undefined;
   onProgress?: ((progress: Progress) => void) | undefined;
 }

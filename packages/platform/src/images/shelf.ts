@@ -7,7 +7,7 @@ import { removeTree } from "./files.ts";
 import { ROOTFS_FILE, rootfsSize } from "./import.ts";
 
 /** What `image.json` holds; `format` goes up when the folder's content changes, older ones are built again. */
-export interface ImageRecord {
+interface ImageRecord {
   format: number;
   digest: string;
   config: ImageConfig;

@@ -19,7 +19,7 @@ import { Shelf } from "./shelf.ts";
 import { checkSource, contentStamp } from "./source.ts";
 
 /** What the store works with. */
-export interface StoreParts {
+interface StoreParts {
   tools: ImageTools;
   registries: Registries;
   layers: LayerCache;
@@ -32,7 +32,7 @@ interface Found {
 }
 
 /** The image store on a local disk. One per data folder: the platform holds the folder's lock. */
-export class DiskImageStore implements ImageStore {
+class DiskImageStore implements ImageStore {
   readonly #shelf: Shelf;
   readonly #parts: StoreParts;
   readonly #resolving = new SharedJobs<Found, ImageProgress>();

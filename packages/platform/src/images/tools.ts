@@ -1,7 +1,7 @@
 /** Runs the programs that import images: bounded in time and output, cancellable, without a shell. */
 import { spawn } from "node:child_process";
 
-export interface ToolOptions {
+interface ToolOptions {
   /** Working folder of the program. */
   cwd: string;
   /** After this long it is killed, in milliseconds. */
@@ -10,7 +10,7 @@ export interface ToolOptions {
   signal: AbortSignal;
 }
 
-export type ToolProblem = "failed" | "missing" | "timeout" | "output";
+type ToolProblem = "failed" | "missing" | "timeout" | "output";
 
 /** A program that could not do its work. `message` is its own last line, fit for people. */
 export class ToolFailure extends Error {
@@ -116,7 +116,7 @@ function failure(
  * The last line of a tool's complaint without the tool's decoration: skopeo's `level=fatal msg="..."`,
  * umoci's cross, colours.
  */
-export function lastLine(stderr: string): string {
+function lastLine(stderr: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colours start with the escape character
   const lines = stderr.replace(/\x1b\[[0-9;]*m/g, "").split("\n");
   const last = lines.map((line) => line.trim()).findLast((line) => line !== "") ?? "";

@@ -10,7 +10,7 @@ export async function createSparse(path: string, bytes: number): Promise<void> {
 }
 
 /** How to make a file system. */
-export interface Ext4Options {
+interface Ext4Options {
   /** Size of the journal; by default mkfs.ext4 derives it from the size of the file. */
   journalMb?: number;
   timeoutMs: number;

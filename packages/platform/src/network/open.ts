@@ -7,7 +7,7 @@ import type { Network } from "./contract.ts";
 import { type Present, strandedNotes } from "./stranded.ts";
 import { UserNetwork } from "./user.ts";
 
-export interface OpenedNetwork {
+interface OpenedNetwork {
   network: Network;
   /** Why this mode, for people. */
   reason: string;

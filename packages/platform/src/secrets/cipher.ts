@@ -9,14 +9,14 @@ const TAG_BYTES = 16;
 const DIGEST_LENGTH = 16;
 
 /** A value that only the key opens, and only in its place. */
-export interface Sealed {
+interface Sealed {
   /** The tag is at its end. */
   ciphertext: Uint8Array;
   nonce: Uint8Array;
 }
 
 /** Whose secret it is: part of what is authenticated, so that no row can be moved to another app or name. */
-export interface Place {
+interface Place {
   app: string;
   name: string;
 }

@@ -8,7 +8,7 @@ import { makeKey, readKey, REPAIR } from "./key.ts";
 import { checkSecrets, checkTotal } from "./rules.ts";
 
 /** What secrets are kept with. */
-export interface SecretsOptions {
+interface SecretsOptions {
   store: SecretStore;
   /** `<dataDir>/secrets.key`; made with the first secret. Read at every use, so that a key that is put back counts at once. */
   keyFile: string;

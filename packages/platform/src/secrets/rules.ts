@@ -4,11 +4,11 @@ import { HibernautError } from "../domain/errors.ts";
 /** `NAME=value` must fit a frame of the agent's channel (64 KiB); this leaves the name ample room. */
 export const MAX_VALUE_BYTES = 48 * 1024;
 /** The names of environment variables that people invent are far shorter. */
-export const MAX_NAME_LENGTH = 256;
+const MAX_NAME_LENGTH = 256;
 /** More than any app was seen to have; the agent takes 1024 variables, with the image's and the machine's. */
 export const MAX_SECRETS = 200;
 /** Linux starts no program with more than 2 MiB of arguments and environment; half of it is left to the rest. */
-export const MAX_APP_BYTES = 1024 * 1024;
+const MAX_APP_BYTES = 1024 * 1024;
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** Set by the platform itself, over everything else. */

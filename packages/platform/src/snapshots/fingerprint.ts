@@ -12,7 +12,7 @@ const SAMPLES = 256;
 /** Of them, so many are asked for together: whoever else wants something of the disk, or a turn, does not wait for all. */
 const READS_AT_ONCE = 2;
 
-export interface Fingerprint {
+interface Fingerprint {
   size: number;
   /** SHA-256 in hex. */
   sha256: string;

@@ -15,7 +15,7 @@ import { misfit, parseManifest, type SnapshotManifest, type SnapshotOrigin } fro
 const TEMPORARY = "tmp-";
 
 /** A generation that is not published yet. */
-export interface Draft {
+interface Draft {
   generation: string;
   folder: string;
   /** Where the hypervisor writes its device state. */
@@ -23,7 +23,7 @@ export interface Draft {
 }
 
 /** When a generation was taken. */
-export interface Taken {
+interface Taken {
   /** ISO 8601. */
   createdAt: string;
   /** What the guest's clock said when it stopped, in milliseconds since 1970. */

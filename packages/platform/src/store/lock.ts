@@ -8,7 +8,7 @@ import { HibernautError } from "../domain/errors.ts";
 const held = new Set<Database>();
 
 /** A held lock. */
-export interface DataDirLock {
+interface DataDirLock {
   /** Lets another platform have the folder. Safe to repeat. */
   release(): void;
 }

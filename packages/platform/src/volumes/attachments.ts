@@ -5,7 +5,7 @@ import type { Mount, VolumeRecord } from "../domain/volume.ts";
 import { chooseVolume, DEFAULT_SIZE_GB, newVolume, resolved, volumesOf, wantedOf } from "./rules.ts";
 
 /** What was chosen for a machine that is about to be stored. */
-export interface Choice {
+interface Choice {
   mounts: Mount[];
   /** Those of the volumes that do not exist yet. */
   missing: VolumeRecord[];

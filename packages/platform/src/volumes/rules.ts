@@ -41,7 +41,7 @@ export function wantedOf({ volume, source }: Mount): string {
 }
 
 /** Which volumes a choice is made from. */
-export interface Candidates {
+interface Candidates {
   /** All of the app, oldest first. */
   volumes: readonly VolumeRecord[];
   /** Why a volume is not to be had, e.g. `it belongs to machine ...`; undefined when it is. */

@@ -10,7 +10,7 @@ import type { Turns } from "./turns.ts";
 /** Has a running machine stand still with its disks flushed while `work` goes on. */
 export type HoldStill = (machineId: string, work: () => Promise<void>) => Promise<void>;
 
-export interface SnapshotsOptions {
+interface SnapshotsOptions {
   store: VolumeStore;
   files: VolumeFiles;
   holdStill: HoldStill;

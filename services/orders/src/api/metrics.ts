@@ -6,7 +6,7 @@ import { Gauge, Histogram, Registry } from "prom-client";
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5, 30];
 
 /** The registry, and the hook that counts a finished request. */
-export interface Metrics {
+interface Metrics {
   registry: Registry;
   observe(request: FastifyRequest, reply: FastifyReply): void;
 }

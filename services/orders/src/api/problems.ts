@@ -3,7 +3,7 @@ import { STATUS_CODES } from "node:http";
 import type { ProblemWire } from "./schemas.ts";
 
 /** The codes, each with its status. Clients may rely on them; the sentences may change. */
-export const PROBLEM_STATUS = {
+const PROBLEM_STATUS = {
   /** The request does not fit its schema; `errors` names each field. */
   invalid_input: 400,
   /** The request is not HTTP or JSON as it should be. */
@@ -20,7 +20,7 @@ export const PROBLEM_STATUS = {
 } as const;
 
 /** A code from the list above. */
-export type ProblemCode = keyof typeof PROBLEM_STATUS;
+type ProblemCode = keyof typeof PROBLEM_STATUS;
 
 /** One field at fault. */
 export type FieldError = NonNullable<ProblemWire["errors"]>[number];

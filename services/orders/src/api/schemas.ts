@@ -8,9 +8,9 @@ import { PRICE_PATTERN } from "../decimal.ts";
 const closed = { additionalProperties: false } as const;
 
 /** The largest `integer` of SQL. */
-export const MAX_INTEGER = 2_147_483_647;
+const MAX_INTEGER = 2_147_483_647;
 /** Rows in a batch. */
-export const MAX_BATCH = 1000;
+const MAX_BATCH = 1000;
 const MAX_TEXT = 200;
 
 /** No NUL, which PostgreSQL cannot store, and no half of a surrogate pair, which is no text at all. */

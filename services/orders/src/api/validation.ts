@@ -9,7 +9,7 @@ import { Settings } from "typebox/system";
 import type { Refusal } from "./explain.ts";
 
 /** Every field of the largest batch can be named. */
-export const MAX_REFUSALS = 5000;
+const MAX_REFUSALS = 5000;
 Settings.Set({ maxErrors: MAX_REFUSALS });
 
 /** Fastify's validator compiler for TypeBox schemas. */

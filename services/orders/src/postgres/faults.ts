@@ -5,7 +5,7 @@ import { DatabaseUnavailableError } from "../storage.ts";
  * - `connection`: the connection is gone, or cannot be trusted any more.
  * - `operational`: the server answered, and could not do it just now.
  */
-export type Fault = "connection" | "operational";
+type Fault = "connection" | "operational";
 
 /** A new connection could not be made, whatever the reason. */
 export class CannotConnectError extends Error {

@@ -14,7 +14,7 @@ export interface Doubt {
 
 /** `future`: the server has not given out this id yet. */
 export type XactStatus = "committed" | "aborted" | "in progress" | "future" | null;
-export type Verdict = "committed" | "aborted" | "pending" | "unknown";
+type Verdict = "committed" | "aborted" | "pending" | "unknown";
 
 /** How long to ask. A server that restarts in order is back within it. */
 const LIMIT_MS = 3000;

@@ -24,7 +24,7 @@ const FIRST_DAY = Date.UTC(2021, 0, 1);
 const DAYS = 1400;
 
 /** A few rows of one table. */
-export type Batch = { [T in SeedTable]: { table: T; rows: SeedRows[T][] } }[SeedTable];
+type Batch = { [T in SeedTable]: { table: T; rows: SeedRows[T][] } }[SeedTable];
 
 /** How many rows there will be, about: lines are left to chance. */
 export function expectedRows({ suppliers, products, orders, maxLines }: SeedSize): number {

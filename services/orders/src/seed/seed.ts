@@ -8,7 +8,7 @@ export class NotEmptyError extends Error {
 }
 
 /** How to fill. */
-export interface SeedOptions {
+interface SeedOptions {
   /** Remove what is there first. */
   force?: boolean;
   /** Called after each batch. */

@@ -26,7 +26,7 @@ export interface Verdict {
   reason: string;
 }
 
-export interface ProofOptions {
+interface ProofOptions {
   accelerator: "auto" | "kvm" | "tcg";
   qemu: string;
   /** Where the verdict is kept; it holds for this boot of the host, this QEMU and this guest bundle. */

@@ -26,7 +26,7 @@ const SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecont
  */
 const KERNEL_OPTIONS = "console=ttyS0 quiet loglevel=3 panic=-1 random.trust_cpu=on mitigations=off no_timer_check";
 
-export interface QemuOptions {
+interface QemuOptions {
   accelerator: "kvm" | "tcg";
   cpuModel: string;
   /** Wait, paused, for the state of an earlier guest instead of booting. */
@@ -39,7 +39,7 @@ export function socketPaths(runDir: string): { qmp: string; agent: string } {
 }
 
 /** The process name that tells a VMM of ours, and of which data folder, in the list of processes. */
-export function processName(spec: Pick<VmmSpec, "machineId" | "runDir">): string {
+function processName(spec: Pick<VmmSpec, "machineId" | "runDir">): string {
   return `hibernaut-${spec.machineId},debug-threads=off`;
 }
 

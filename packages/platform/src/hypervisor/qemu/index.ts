@@ -27,7 +27,7 @@ const ADOPT_DEADLINE_MS = 10_000;
 /** Reserving space takes milliseconds; file systems that write zeros instead need longer. */
 const FALLOCATE_TIMEOUT_MS = 30_000;
 
-export interface QemuSettings {
+interface QemuSettings {
   program: string;
   /** As `qemu --version` tells it; recorded in snapshots. */
   version: string;
@@ -179,6 +179,6 @@ function identityOf(version: string, accelerator: "kvm" | "tcg"): HypervisorIden
 }
 
 /** KVM gives the guest the host's own CPU; emulation gives it all that it can. */
-export function cpuModel(accelerator: "kvm" | "tcg"): string {
+function cpuModel(accelerator: "kvm" | "tcg"): string {
   return accelerator === "kvm" ? "host" : "max";
 }

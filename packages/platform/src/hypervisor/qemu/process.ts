@@ -17,7 +17,7 @@ const WATCH_MS = 100;
 export const GIVEN_FILE = 3;
 
 /** What is started, besides its arguments. */
-export interface Detached {
+interface Detached {
   machineId: string;
   /** Where its output is appended. */
   log: string;
@@ -63,7 +63,7 @@ export async function spawnDetached(
  * Start time of a live process in clock ticks since boot (field 22 of proc_pid_stat(5)); undefined when
  * it is gone. A zombie is gone once its last thread is: until then it holds its files and their locks.
  */
-export async function startTicks(pid: number): Promise<string | undefined> {
+async function startTicks(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
   // The name in field 2 may hold spaces and parentheses: count from its last one.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

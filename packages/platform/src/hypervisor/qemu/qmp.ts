@@ -27,7 +27,7 @@ interface Pending {
 }
 
 /** An event of QEMU, such as `STOP` or `MIGRATION`. */
-export interface QmpEvent {
+interface QmpEvent {
   event: string;
   data: Record<string, unknown>;
 }

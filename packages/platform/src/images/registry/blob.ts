@@ -10,7 +10,7 @@ import { bodyOf } from "./request.ts";
 import type { Session } from "./session.ts";
 
 /** One download. */
-export interface BlobDownload {
+interface BlobDownload {
   session: Session;
   repository: string;
   blob: Descriptor;

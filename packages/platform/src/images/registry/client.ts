@@ -15,7 +15,7 @@ import { openTransport, type Transport } from "./request.ts";
 import { Session } from "./session.ts";
 
 /** What a client of registries is made of. */
-export interface RegistryClientOptions {
+interface RegistryClientOptions {
   cache: LayerCache;
   /** `name` or `name:port` of registries that may speak plain HTTP, beside those on loopback. */
   insecure: readonly string[];
@@ -25,7 +25,7 @@ export interface RegistryClientOptions {
 }
 
 /** One pull. */
-export interface Pull {
+interface Pull {
   /** As the user wrote it, for messages. */
   ref: string;
   reference: RegistryReference;

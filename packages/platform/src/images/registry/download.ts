@@ -7,7 +7,7 @@ import type { Patience } from "./patience.ts";
 import type { Session } from "./session.ts";
 
 /** What to bring, and who wants to know. */
-export interface Download {
+interface Download {
   session: Session;
   repository: string;
   blobs: readonly Descriptor[];

@@ -1,6 +1,6 @@
 /** What can go wrong between us and a registry. `explain` (failures.ts) makes sentences of these. */
 
-export type FaultKind =
+type FaultKind =
   /** It may work in a moment: connection cut, 429, 5xx. */
   | "transient"
   /** It will not work by itself: wrong certificate, an answer that no registry gives. */

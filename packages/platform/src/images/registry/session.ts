@@ -8,7 +8,7 @@ import { getOnce, type Transport, textOf } from "./request.ts";
 import { authorizationFor } from "./token.ts";
 
 /** A repository of a registry, and what we show there. */
-export interface SessionOptions {
+interface SessionOptions {
   endpoint: Endpoint;
   transport: Transport;
   /** Empty for the registry itself. */

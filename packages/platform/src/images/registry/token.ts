@@ -6,7 +6,7 @@ import { RegistryFault } from "./fault.ts";
 import { getOnce, type Transport, textOf } from "./request.ts";
 
 /** Who asks, where, and for what. */
-export interface TokenContext {
+interface TokenContext {
   endpoint: Endpoint;
   transport: Transport;
   /** Empty to prove the login alone. */

@@ -47,7 +47,7 @@ export function hasLink(name: string): Promise<boolean> {
 }
 
 /** A subnet that the host has an address in or a route to. */
-export interface UsedSubnet extends Subnet {
+interface UsedSubnet extends Subnet {
   /** The interface; empty for a route that has none. */
   device: string;
 }

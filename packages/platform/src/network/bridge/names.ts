@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 
 /** Every bridge and tap of every platform begins with it, and nothing else should. */
-export const PREFIX = "hib";
+const PREFIX = "hib";
 
 /** nft takes comments of up to 128 bytes; a character that is cut through becomes one of three bytes. */
 const COMMENT_BYTES = 120;

@@ -13,7 +13,7 @@ export interface Port {
   app: string;
 }
 
-export interface RulesetInput {
+interface RulesetInput {
   names: Names;
   subnet: Subnet;
   ports: readonly Port[];

@@ -9,7 +9,7 @@ import { type KnownSubnets, readSubnets, writeSubnets } from "./state.ts";
 import { byLoss, chooseSubnet, machineHost, stolen, thief } from "./subnet.ts";
 
 /** Who is asking, and for whom. */
-export interface SelectOptions {
+interface SelectOptions {
   /** Real path of the data folder. */
   dataDir: string;
   names: Names;
