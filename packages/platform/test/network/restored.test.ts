@@ -108,7 +108,7 @@ test.skipIf(!isRoot)("whose original was deleted under a guest that runs: leaves
   expect(await networkOf(original)).toHaveLength(4);
 });
 
-test.skipIf(!isRoot)("a guest that was started in the subnet between stays there", async () => {
+test.skipIf(!isRoot)("a guest that was started in the subnet in between stays in it", async () => {
   const { original, copy, sleeping } = await stoppedAndCopied();
   const between = await openOn(copy, [sleeping]);
   const running = {
@@ -122,7 +122,7 @@ test.skipIf(!isRoot)("a guest that was started in the subnet between stays there
   const opened = await openOn(copy, [sleeping, running]);
   expect(opened.network.owns(running.address)).toBe(true);
   expect(opened.notes).toEqual([
-    expect.stringContaining("stop the machines that run, then this platform, and start this platform again."),
+    expect.stringContaining("stop the running machines, then this platform, and start this platform again."),
   ]);
   await opened.close();
   expect((await openOn(copy, [sleeping])).network.owns(sleeping.address)).toBe(true);
