@@ -1,12 +1,12 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseChallenges } from "../../src/images/registry/challenge.ts";
 
 const read = (header: string) =>
   parseChallenges(header).map(({ scheme, parameters }) => [scheme, Object.fromEntries(parameters)]);
 
-describe("what registries write", () => {
-  it.each([
+describe("challenges that registries send", () => {
+  test.each([
     ['Basic realm="test"', [["basic", { realm: "test" }]]],
     ["BASIC REALM=test", [["basic", { realm: "test" }]]],
     [
@@ -76,7 +76,7 @@ describe("any header", () => {
     }),
   });
 
-  it("that is well-formed reads back as what was written, spaces and commas or not", () => {
+  test("that is well-formed is parsed as it was written, with or without spaces and commas", () => {
     fc.assert(
       fc.property(
         fc.array(challenge, { maxLength: 4 }),
@@ -102,7 +102,7 @@ describe("any header", () => {
     );
   });
 
-  it("at all is read in no great time, and never throws", () => {
+  test("is parsed quickly and never throws", () => {
     const piece = fc.constantFrom("Bearer ", "Basic", "realm", "=", '"', "\\", ",", " ", "a", "é", "==", "\t");
     fc.assert(
       fc.property(

@@ -1,14 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { packCounter } from "../../../../scripts/pack-counter.mjs";
 import { openImageStore } from "../../src/images/index.ts";
 import { listRootfs, temporaryFolder } from "./fixtures.ts";
 
-// Any small program that uses the C library packs like Node and a hundred times faster.
+// Any small program that uses the C library can be packed like Node, a hundred times faster.
 const PROGRAM = "/bin/true";
 
-it("packs an image that the store imports, once, with the same digest every time", async () => {
+test("packs an image that the store imports, once, with the same digest every time", async () => {
   await using folder = await temporaryFolder();
   const out = join(folder.path, "counter");
   const steps: string[] = [];
@@ -37,7 +37,7 @@ it("packs an image that the store imports, once, with the same digest every time
   expect(files).toMatch(/^drwxrwxrwt 0\/0 .*\/tmp$/m);
 });
 
-it("says why it cannot pack a program without the C library", async () => {
+test("reports why it cannot pack a program without the C library", async () => {
   await using folder = await temporaryFolder();
   await expect(packCounter({ out: join(folder.path, "x"), node: import.meta.filename })).rejects.toThrow();
 });

@@ -1,7 +1,7 @@
 // Against Debian's docker-registry.
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ImageStore } from "../../src/images/contract.ts";
 import { openImageStore } from "../../src/images/index.ts";
 import { makeLayout, makeList, readRootfs, temporaryFolder } from "./fixtures.ts";
@@ -28,14 +28,14 @@ afterAll(async () => {
   await cleanUp?.();
 });
 
-/** The digest the registry itself gives. */
+/** The digest that the registry itself reports. */
 async function digestAt(name: string, tag: string): Promise<string | null> {
   const accept = "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json";
   const reply = await fetch(`http://${host}/v2/${name}/manifests/${tag}`, { headers: { accept } });
   return reply.headers.get("docker-content-digest");
 }
 
-it("imports by tag and by digest, under the registry's own digest", async () => {
+test("imports by tag and by digest, under the registry's own digest", async () => {
   await push(await makeLayout(folder, "one"), "me/one:1");
   const image = await store.ensure(`${host}/me/one:1`);
   expect(image.digest).toBe(await digestAt("me/one", "1"));
@@ -44,7 +44,7 @@ it("imports by tag and by digest, under the registry's own digest", async () => 
   expect(await store.ensure(ref)).toEqual({ ...image, ref });
 });
 
-it("follows a tag that moved, and keeps the old image", async () => {
+test("follows a tag that moved, and keeps the old image", async () => {
   await push(await makeLayout(folder, "old"), "moving:1");
   const old = await store.ensure(`${host}/moving:1`);
   await push(await makeLayout(folder, "new"), "moving:1");
@@ -53,7 +53,7 @@ it("follows a tag that moved, and keeps the old image", async () => {
   expect(await store.get(old.digest)).toMatchObject({ rootfs: old.rootfs });
 });
 
-it("imports docker's manifest format and zstd layers", async () => {
+test("imports docker's manifest format and zstd layers", async () => {
   const layout = await makeLayout(folder, "formats");
   await push(layout, "formats:docker", "--format", "v2s2");
   await push(layout, "formats:zstd", "--dest-compress-format", "zstd");
@@ -64,7 +64,7 @@ it("imports docker's manifest format and zstd layers", async () => {
   }
 });
 
-it("picks linux/amd64 from a list", async () => {
+test("picks linux/amd64 from a list", async () => {
   const amd64 = await makeLayout(folder, "list-amd64");
   const arm64 = await makeLayout(folder, "list-arm64", { architecture: "arm64" });
   await push(await makeList(folder, "list", { arm64, amd64 }), "list:1", "--all");
@@ -74,7 +74,7 @@ it("picks linux/amd64 from a list", async () => {
   await expect(store.ensure(`${host}/list:arm64`)).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
-it("says not_found for an unknown name or tag", async () => {
+test("rejects with not_found for an unknown name or tag", async () => {
   for (const name of ["nobody/nothing:1", "me/one:2", `me/one@sha256:${"0".repeat(64)}`]) {
     await expect(store.ensure(`${host}/${name}`)).rejects.toMatchObject({
       code: "not_found",
@@ -83,7 +83,7 @@ it("says not_found for an unknown name or tag", async () => {
   }
 });
 
-it("needs the registry for a tag, and not for a cached digest, when it is gone", async () => {
+test("needs the registry for a tag, but not for a cached digest", async () => {
   await push(await makeLayout(folder, "gone"), "gone:1");
   const { digest } = await store.ensure(`${host}/gone:1`);
   execFileSync("kill", ["-STOP", String(registry.process.pid)]);
@@ -96,7 +96,7 @@ it("needs the registry for a tag, and not for a cached digest, when it is gone",
   }
 });
 
-it("speaks TLS where a registry on loopback does, whoever vouches for it", async () => {
+test("uses TLS with a registry on loopback that does, with any certificate", async () => {
   const secure = await startRegistry(folder, { tls: true });
   try {
     await secure.push(await makeLayout(folder, "tls"), "tls:1");

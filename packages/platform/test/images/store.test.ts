@@ -2,7 +2,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, chownSync, existsSync, readFileSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { isHibernautError } from "../../src/domain/errors.ts";
 import type { ImageProgress, ImageStore } from "../../src/images/contract.ts";
 import { openImageStore } from "../../src/images/index.ts";
@@ -55,7 +55,7 @@ async function archive(layout: string, name: string, kind = "oci-archive"): Prom
 }
 
 describe("what can be imported", () => {
-  it("a folder with an OCI layout, with files and configuration as they were", async () => {
+  test("an OCI layout, with its files and configuration unchanged", async () => {
     const layout = await makeLayout(folder, "app");
     const steps: ImageProgress["step"][] = [];
     const ref = `oci:${layout}:latest`;
@@ -79,7 +79,7 @@ describe("what can be imported", () => {
     expect(files).toMatch(/link -> \/app\/content$/m);
   });
 
-  it("an OCI archive and a docker archive, with and without a name", async () => {
+  test("an OCI archive and a docker archive, with and without a name", async () => {
     const layout = await makeLayout(folder, "app");
     const oci = await archive(layout, "oci.tar");
     const docker = await archive(layout, "docker.tar", "docker-archive");
@@ -91,7 +91,7 @@ describe("what can be imported", () => {
     expect(second.config).toEqual(first.config);
   });
 
-  it("an image with zstd layers", async () => {
+  test("an image with zstd layers", async () => {
     const layout = await makeLayout(folder, "app");
     await skopeo(
       "copy",
@@ -108,7 +108,7 @@ describe("what can be imported", () => {
     expect(await readRootfs(image.rootfs, "app/content")).toBe("app");
   });
 
-  it("the linux/amd64 part of a list of several platforms", async () => {
+  test("the linux/amd64 part of a list of several platforms", async () => {
     const amd64 = await makeLayout(folder, "amd64");
     const arm64 = await makeLayout(folder, "arm64", { architecture: "arm64" });
     const list = await makeList(folder, "list", { arm64, amd64 });
@@ -117,7 +117,7 @@ describe("what can be imported", () => {
     expect(image.digest).toBe((await store.ensure(`oci:${amd64}:latest`)).digest);
   });
 
-  it.runIf(isRoot)("images whose files nobody may read, without root", async () => {
+  test.runIf(isRoot)("images whose files nobody may read, without root", async () => {
     const layout = await makeLayout(folder, "app");
     const own = join(folder, "own");
     await mkdir(own);
@@ -139,7 +139,7 @@ describe("what can be imported", () => {
 });
 
 describe("the cache", () => {
-  it("imports once, finds by digest, and survives a restart", async () => {
+  test("imports once, finds by digest, and survives a restart", async () => {
     const layout = await makeLayout(folder, "app");
     const image = await store.ensure(`oci:${layout}:latest`);
     const file = await archive(layout, "same.tar");
@@ -150,7 +150,7 @@ describe("the cache", () => {
     expect(await again.get("../../etc/passwd")).toBeUndefined();
   });
 
-  it("builds once for many who ask at the same time", async () => {
+  test("builds once for many callers at the same time", async () => {
     const layout = await makeLayout(folder, "app");
     const count = join(folder, "count");
     const umoci = await makeTool(folder, "umoci", `echo run >> ${count}; exec umoci "$@"`);
@@ -164,7 +164,7 @@ describe("the cache", () => {
     expect(await readFile(count, "utf8")).toBe("run\n");
   });
 
-  it("builds a damaged image again", async () => {
+  test("builds a damaged image again", async () => {
     const ref = `oci:${await makeLayout(folder, "app")}:latest`;
     const image = await store.ensure(ref);
     await truncate(image.rootfs, 10);
@@ -175,7 +175,7 @@ describe("the cache", () => {
     expect(await readRootfs(image.rootfs, "app/content")).toBe("app");
   });
 
-  it("collects what is not in use", async () => {
+  test("deletes what is not in use", async () => {
     const one = await store.ensure(`oci:${await makeLayout(folder, "one")}`);
     const two = await store.ensure(`oci:${await makeLayout(folder, "two")}`);
     expect(await store.collect(() => new Set([one.digest, two.digest]))).toEqual([]);
@@ -184,7 +184,7 @@ describe("the cache", () => {
     expect(await store.get(one.digest)).toEqual({ ...one, ref: one.digest });
   });
 
-  it("collects what a killed import left, and nothing of one under way", async () => {
+  test("deletes what a killed import left, but nothing of a running one", async () => {
     const layout = await makeLayout(folder, "app");
     const left = join(dataDir, "images/tmp-left");
     await mkdir(join(left, "rootfs/locked"), { recursive: true });
@@ -202,7 +202,7 @@ describe("the cache", () => {
 });
 
 describe("kill -9 of the platform in the middle", () => {
-  it("ends the tools, publishes nothing, and leaves only what the next start collects", async () => {
+  test("ends the tools, publishes nothing, and leaves only what the next start deletes", async () => {
     const layout = await makeLayout(folder, "app");
     const umoci = await makeTool(folder, "umoci", `echo $$ > ${folder}/pid; exec sleep 60`);
     const index = join(import.meta.dirname, "../../src/images/index.ts");
@@ -224,8 +224,8 @@ describe("kill -9 of the platform in the middle", () => {
   });
 });
 
-describe("what goes wrong", () => {
-  it("a missing file or folder is not_found and named", async () => {
+describe("failures", () => {
+  test("a missing file or directory is not_found, and the error names it", async () => {
     for (const ref of [`oci-archive:${folder}/no.tar`, `docker-archive:${folder}/no.tar`, `oci:${folder}/no`]) {
       const error = await errorOf(store.ensure(ref));
       expect(error.code).toBe("not_found");
@@ -236,7 +236,7 @@ describe("what goes wrong", () => {
     });
   });
 
-  it("a name that is not in the file is not_found", async () => {
+  test("a name that is not in the file is not_found", async () => {
     const layout = await makeLayout(folder, "app");
     const docker = await archive(layout, "docker.tar", "docker-archive");
     for (const ref of [`oci:${layout}:other`, `docker-archive:${docker}:other:1`, `docker-archive:${docker}:@7`]) {
@@ -244,7 +244,7 @@ describe("what goes wrong", () => {
     }
   });
 
-  it("several images and no name is invalid_argument that asks for one", async () => {
+  test("several images without a name are invalid_argument, and the error asks for a name", async () => {
     const layout = await makeLayout(folder, "app");
     await skopeo("copy", "-q", `oci:${layout}:latest`, `oci:${layout}:second`);
     const error = await errorOf(store.ensure(`oci:${layout}`));
@@ -252,7 +252,7 @@ describe("what goes wrong", () => {
     expect(error.message).toContain("adding :NAME");
   });
 
-  it("a corrupt or truncated archive is invalid_argument with the tool's reason", async () => {
+  test("a corrupt or truncated archive is invalid_argument with the tool's reason", async () => {
     const layout = await makeLayout(folder, "app");
     const oci = await archive(layout, "oci.tar");
     await truncate(oci, 1000);
@@ -265,14 +265,14 @@ describe("what goes wrong", () => {
     }
   });
 
-  it("a layer that is not what its digest says is invalid_argument", async () => {
+  test("a layer that does not match its digest is invalid_argument", async () => {
     const layout = await makeLayout(folder, "app");
     const manifest = JSON.parse(await skopeo("inspect", "--raw", `oci:${layout}:latest`));
     await writeFile(join(layout, "blobs", manifest.layers[0].digest.replace(":", "/")), "something else");
     expect(await errorOf(store.ensure(`oci:${layout}`))).toMatchObject({ code: "invalid_argument" });
   });
 
-  it("another architecture is refused by name, alone and in a list", async () => {
+  test("another architecture is refused, alone and in a list, and the error names it", async () => {
     const arm64 = await makeLayout(folder, "arm64", { architecture: "arm64" });
     const list = await makeList(folder, "list", { arm64 });
     for (const ref of [`oci:${arm64}`, `oci:${list}`]) {
@@ -282,7 +282,7 @@ describe("what goes wrong", () => {
     }
   });
 
-  it("a folder for an archive and a file for a layout are told apart", async () => {
+  test("a directory in place of an archive, and a file in place of a layout, are refused", async () => {
     const layout = await makeLayout(folder, "app");
     const file = await archive(layout, "oci.tar");
     expect((await errorOf(store.ensure(`oci-archive:${layout}`))).message).toContain("write oci:");
@@ -290,7 +290,7 @@ describe("what goes wrong", () => {
     expect((await errorOf(store.ensure("oci-archive:/dev/zero"))).message).toContain("not a regular file");
   });
 
-  it("a missing tool, a full disk and a registry that is down are unavailable", async () => {
+  test("a missing tool, a full disk and a registry that is down are unavailable", async () => {
     const ref = `oci:${await makeLayout(folder, "app")}`;
     const missing = await openImageStore({ dataDir, tools: { umoci: "/nowhere/umoci" } });
     expect(await errorOf(missing.ensure(ref))).toMatchObject({
@@ -303,21 +303,21 @@ describe("what goes wrong", () => {
       "echo Write failed because No space left on device >&2; echo FATAL ERROR >&2; exit 1",
     );
     const full = await openImageStore({ dataDir, tools: { mksquashfs } });
-    expect((await errorOf(full.ensure(ref))).message).toContain("disk of the data folder is full");
+    expect((await errorOf(full.ensure(ref))).message).toContain("disk of the data directory is full");
     expect(await errorOf(store.ensure("127.0.0.1:1/app:1"))).toMatchObject({
       code: "unavailable",
       details: { registry: "127.0.0.1:1" },
     });
   });
 
-  it("a tool that floods its output is stopped", async () => {
+  test("a tool that floods its output is stopped", async () => {
     const flood = await makeTool(folder, "skopeo", "exec yes");
     const flooded = await openImageStore({ dataDir, tools: { skopeo: flood } });
     const error = await errorOf(flooded.ensure(`oci:${await makeLayout(folder, "app")}`));
     expect(error.message).toContain("more than 4 MiB");
   });
 
-  it("an archive that is replaced while it is read is not stored under the old digest", async () => {
+  test("an archive that is replaced while it is read is not stored under the old digest", async () => {
     const layout = await makeLayout(folder, "app");
     const other = await makeLayout(folder, "other");
     const swap = `case "$*" in *" copy "*) cp ${other}/index.json ${layout}/index.json; cp -r ${other}/blobs ${layout};; esac`;
@@ -327,8 +327,8 @@ describe("what goes wrong", () => {
   });
 });
 
-describe("giving up", () => {
-  it("stops the tools and leaves nothing", async () => {
+describe("a cancelled import", () => {
+  test("stops the tools and leaves nothing behind", async () => {
     const layout = await makeLayout(folder, "app");
     const umoci = await makeTool(folder, "umoci", `echo $$ > ${folder}/pid; exec sleep 60`);
     const slow = await openImageStore({ dataDir, tools: { umoci } });
@@ -341,7 +341,7 @@ describe("giving up", () => {
     expect(() => process.kill(pid, 0)).toThrow("ESRCH");
   });
 
-  it("alone does not disturb the others", async () => {
+  test("does not disturb other callers", async () => {
     const layout = await makeLayout(folder, "app");
     const umoci = await makeTool(folder, "umoci", `touch ${folder}/started; sleep 0.3; exec umoci "$@"`);
     const slow = await openImageStore({ dataDir, tools: { umoci } });
@@ -354,7 +354,7 @@ describe("giving up", () => {
     expect((await staying).config.user).toBe("app");
   });
 
-  it("before it began does nothing", async () => {
+  test("does nothing when it has not started yet", async () => {
     const layout = await makeLayout(folder, "app");
     expect(await errorOf(store.ensure(`oci:${layout}`, { signal: AbortSignal.abort() }))).toMatchObject({
       code: "aborted",

@@ -1,7 +1,7 @@
-// Rules about trust (containers-policy.json) are skopeo's: where there are some, it downloads.
+// skopeo enforces rules about trust (containers-policy.json), so where there are rules, it downloads images itself.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { openImages } from "../../src/images/index.ts";
 import { registriesHaveRules } from "../../src/images/trust.ts";
 import { makeLayout, readRootfs, temporaryFolder } from "./fixtures.ts";
@@ -33,7 +33,7 @@ async function policy(content: unknown): Promise<string> {
   return file;
 }
 
-it.each([
+test.each([
   [{ default: ANYTHING }, false],
   [{ default: ANYTHING, transports: { docker: { "ghcr.io": ANYTHING }, "docker-daemon": { "": ANYTHING } } }, false],
   [{ default: NOTHING }, true],
@@ -45,11 +45,11 @@ it.each([
   expect(await registriesHaveRules([join(folder, "none"), await policy(content)])).toBe(expected);
 });
 
-it("no file, no rules", async () => {
+test("there are no rules without a file", async () => {
   expect(await registriesHaveRules([join(folder, "none")])).toBe(false);
 });
 
-it("skopeo keeps the rules, with the platform's login", { timeout: 30_000 }, async () => {
+test("skopeo enforces the rules, and uses the platform's login", { timeout: 30_000 }, async () => {
   const registry = await startRegistry(folder, { login: true });
   onTestFinished(() => registry.stop());
   await registry.push(await makeLayout(folder, "app"), "app:1");
