@@ -95,7 +95,7 @@ test("a volume answers to its name, and to the beginning of its id", async () =>
   const { document: second } = await cli.json(["volumes", "create", "data"]);
   expect(await cli.hibernaut(["volumes", "destroy", "data", "--yes"])).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(new RegExp(`\`data\` means 2 volumes: ${volume.id} \\(data\\), ${second.id}`)),
+    stderr: expect.stringMatching(new RegExp(`\`data\` matches 2 volumes: ${volume.id} \\(data\\), ${second.id}`)),
   });
   expect((await cli.hibernaut(["volumes", "list", "-q"])).stdout).toBe(`${volume.id}\n${second.id}\n`);
   expect(await cli.hibernaut(["volumes", "destroy", second.id.slice(4, 10), "--yes"])).toMatchObject({

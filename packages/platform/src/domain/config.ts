@@ -1,6 +1,6 @@
 /**
- * The configuration of a machine, with the field names of Fly Machines. One schema is the
- * validator, the TypeScript type and the OpenAPI document.
+ * The configuration of a machine, with the field names of Fly Machines. One schema serves as the validator, the
+ * TypeScript type and the OpenAPI document.
  */
 import { constants } from "node:os";
 import { posix } from "node:path";
@@ -9,15 +9,16 @@ import { HibernautError } from "./errors.ts";
 
 const closed = { additionalProperties: false } as const;
 
-/** Larger machines would make suspend slow and its file large for what software emulation can use. */
+/** More memory would make a suspend slow and its file large, and software emulation could not make use of it. */
 const MEMORY_MB = { minimum: 128, maximum: 32_768, default: 256 } as const;
 const CPUS = { minimum: 1, maximum: 8, default: 1 } as const;
-/** A volume's file is sparse: its size is a promise, and one beyond any disk is a mistake. */
+/** A volume's file is sparse, so its size is only a limit. One that is larger than any disk is a mistake. */
 export const VOLUME_GB = { minimum: 1, maximum: 4096 } as const;
 
-/** Not for volumes: the machine itself lives there. */
+/** Directories that the machine itself uses. No volume can be mounted there. */
 const OWN_FOLDERS = ["/proc", "/sys", "/dev", "/run", "/.hibernaut", "/.fly"];
 
+/** A port of the machine that the proxy or the network forwards to, and when the machine sleeps and wakes. */
 export const ServiceConfig = Type.Object(
   {
     protocol: Type.Optional(Type.Union([Type.Literal("tcp"), Type.Literal("http")], { description: "default: tcp" })),
@@ -51,15 +52,16 @@ const duration = (text: string) =>
 const HeaderName = Type.String({ pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", maxLength: 128 });
 const HeaderValue = Type.String({ pattern: "^[\\t\\x20-\\x7e]*$", maxLength: 1024 });
 
+/** A health check. */
 export const CheckConfig = Type.Object(
   {
     type: Type.Union([Type.Literal("tcp"), Type.Literal("http")]),
     port: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 65_535, description: "default: the first service's internal_port" }),
     ),
-    interval: Type.Optional(duration("between two looks; default: 15s")),
-    timeout: Type.Optional(duration("for one look; default: 5s")),
-    grace_period: Type.Optional(duration("after a start, in which failures do not count; default: 10s")),
+    interval: Type.Optional(duration("time between two checks; default: 15s")),
+    timeout: Type.Optional(duration("time limit of one check; default: 5s")),
+    grace_period: Type.Optional(duration("time after a start in which failures do not count; default: 10s")),
     method: Type.Optional(Type.String({ pattern: "^[A-Za-z]{1,16}$", description: "http; default: GET" })),
     path: Type.Optional(Type.String({ pattern: "^/", maxLength: 2048, description: "http; default: /" })),
     headers: Type.Optional(
@@ -72,6 +74,7 @@ export const CheckConfig = Type.Object(
   closed,
 );
 
+/** Where a machine mounts a volume. */
 export const MountConfig = Type.Object(
   {
     volume: Type.Optional(
@@ -79,14 +82,17 @@ export const MountConfig = Type.Object(
     ),
     source: Type.Optional(Type.String({ maxLength: 64, description: "the same as volume, as in app files" })),
     name: Type.Optional(
-      Type.String({ maxLength: 64, description: "in replies: the volume's name; else of no effect" }),
+      Type.String({ maxLength: 64, description: "the volume's name, in replies only; ignored in requests" }),
     ),
     path: Type.String({ maxLength: 1024, description: "where it is mounted" }),
-    size_gb: Type.Optional(Type.Integer({ ...VOLUME_GB, description: "of a volume that has to be made; default: 1" })),
+    size_gb: Type.Optional(
+      Type.Integer({ ...VOLUME_GB, description: "size of a volume that has to be created; default: 1" }),
+    ),
   },
   closed,
 );
 
+/** The configuration of a machine, as clients send and receive it. */
 export const MachineConfig = Type.Object(
   {
     image: Type.String({
@@ -124,7 +130,7 @@ export const MachineConfig = Type.Object(
     checks: Type.Optional(
       Type.Record(Type.String({ minLength: 1, maxLength: 64 }), CheckConfig, {
         maxProperties: 16,
-        description: "by name; a machine takes requests only while all of them pass",
+        description: "by name; a machine gets requests only while all of its checks pass",
       }),
     ),
     restart: Type.Optional(
@@ -140,7 +146,7 @@ export const MachineConfig = Type.Object(
       Type.Object(
         {
           signal: Type.Optional(
-            Type.String({ pattern: "^SIG[A-Z0-9]+$", description: "default: the image's, else SIGTERM" }),
+            Type.String({ pattern: "^SIG[A-Z0-9]+$", description: "default: the image's, otherwise SIGTERM" }),
           ),
           timeout: Type.Optional(
             Type.Integer({ minimum: 0, maximum: 300, description: "seconds before SIGKILL; default: 5" }),
@@ -157,7 +163,7 @@ export const MachineConfig = Type.Object(
               minimum: 0,
               maximum: 60,
               description:
-                "seconds that the app and the programs in /etc/hibernaut/hooks/pre-suspend.d get to prepare for a suspend; default: 0, they are not asked",
+                "seconds that the app and the programs in /etc/hibernaut/hooks/pre-suspend.d get to prepare for a suspend; default: 0, which skips this",
             }),
           ),
         },
@@ -165,7 +171,10 @@ export const MachineConfig = Type.Object(
       ),
     ),
     mounts: Type.Optional(
-      Type.Array(MountConfig, { maxItems: 8, description: "volumes, each of this machine alone while it has it" }),
+      Type.Array(MountConfig, {
+        maxItems: 8,
+        description: "volumes, which no other machine can have at the same time",
+      }),
     ),
     metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
     schedule: Type.Optional(
@@ -180,7 +189,7 @@ export type ServiceConfig = Static<typeof ServiceConfig>;
 export type MountConfig = Static<typeof MountConfig>;
 export type MachineConfig = Static<typeof MachineConfig>;
 
-/** Refuses what the schema cannot: `invalid_argument` that names the field. */
+/** Checks what the schema cannot. Throws `invalid_argument`, with the field in the details. */
 export function requireSupported(config: MachineConfig): void {
   const refuse = (field: string, message: string) => {
     throw new HibernautError("invalid_argument", message, { field: `config.${field}` });
@@ -191,7 +200,7 @@ export function requireSupported(config: MachineConfig): void {
     refuseImpossible(service, `services[${index}]`, refuse);
   const signal = config.stop_config?.signal;
   if (signal !== undefined && !(signal in constants.signals)) {
-    refuse("stop_config.signal", `There is no signal ${signal}. Use one of signal(7), such as SIGTERM or SIGINT.`);
+    refuse("stop_config.signal", `${signal} is not a valid signal. Use one of signal(7), such as SIGTERM or SIGINT.`);
   }
 }
 
@@ -200,26 +209,27 @@ function refuseMount(
   before: readonly MountConfig[],
   refuse: (message: string) => void,
 ): void {
-  if (volume === undefined && source === undefined) refuse("`volume` is missing: the name or id of a volume.");
+  if (volume === undefined && source === undefined)
+    refuse("`volume` is missing. Set it to the name or id of a volume.");
   if (volume !== undefined && source !== undefined && volume !== source)
     refuse("`volume` and `source` differ. Send one of them.");
   if (!/^\/[^\0]+$/.test(path) || posix.normalize(`${path}/`) !== `${path}/`)
     refuse(
-      `\`${path.slice(0, 100)}\` is no path for a volume. It begins with /, as in /data, and has no . or .. or // in it.`,
+      `\`${path.slice(0, 100)}\` is not a valid path for a volume. Use an absolute path such as /data, without ., .. or //.`,
     );
   if (OWN_FOLDERS.some((folder) => path === folder || path.startsWith(`${folder}/`)))
     refuse(
-      `A volume cannot be mounted at ${path}: the machine itself uses that folder. Choose another path, e.g. /data.`,
+      `A volume cannot be mounted at ${path}: the machine itself uses that directory. Choose another path, e.g. /data.`,
     );
   if (
     before.some(
       (other) => other.path === path || path.startsWith(`${other.path}/`) || other.path.startsWith(`${path}/`),
     )
   )
-    refuse(`Two volumes cannot be mounted at ${path}, or one inside the other. Give each a path of its own.`);
+    refuse(`Two volumes cannot be mounted at ${path}, or one inside the other. Choose a separate path for each.`);
 }
 
-/** Settings that are each fine and together cannot work. */
+/** Refuses values that are each valid but cannot work together. */
 function refuseImpossible(
   { autostop = "off", autostart = true, concurrency = {} }: ServiceConfig,
   field: string,
@@ -229,26 +239,26 @@ function refuseImpossible(
   if (soft !== undefined && hard !== undefined && soft > hard)
     refuse(
       `${field}.concurrency`,
-      `\`soft_limit\` (${soft}) is over \`hard_limit\` (${hard}): no machine would ever reach it. Set it to at most ${hard}.`,
+      `\`soft_limit\` (${soft}) is higher than \`hard_limit\` (${hard}), so no machine would ever reach it. Set it to ${hard} or less.`,
     );
   if (autostop !== "off" && !autostart)
     refuse(
       `${field}.autostart`,
-      `With \`autostop\` = "${autostop}" and \`autostart\` = false a machine that went to sleep would never be started again. Set autostart to true, or autostop to "off".`,
+      `With \`autostop\` = "${autostop}" and \`autostart\` = false, a machine that went to sleep would never be started again. Set autostart to true, or autostop to "off".`,
     );
 }
 
-/** CPUs and memory with the defaults filled in. */
+/** Returns CPUs and memory, with the defaults filled in. */
 export function guestSize(config: MachineConfig): { cpus: number; memoryMb: number } {
   return { cpus: config.guest?.cpus ?? CPUS.default, memoryMb: config.guest?.memory_mb ?? MEMORY_MB.default };
 }
 
-/** How long the app may prepare for a suspend; 0: it is not asked. */
+/** Returns how long the app may prepare for a suspend, in milliseconds. 0 means that it is not asked. */
 export function readyTimeoutMs(config: MachineConfig): number {
   return (config.suspend_config?.timeout ?? 0) * 1000;
 }
 
-/** The ports that the machine's services listen on, each once, in order. */
+/** Returns the ports of the machine's services, each once, in order. */
 export function servicePorts(config: MachineConfig): number[] {
   return [...new Set((config.services ?? []).map((service) => service.internal_port))];
 }

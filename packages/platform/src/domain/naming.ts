@@ -1,29 +1,29 @@
-/** What a word means that names one of several things: a pure rule, the same for machines and volumes. */
+/** Finds the machine or volume that a word stands for. Pure. */
 import { HibernautError } from "./errors.ts";
 
-/** Fewer characters are no beginning of an id: they would mean another thing as soon as there is one more. */
-const LEAST_PREFIX = 3;
+/** The shortest beginning of an id. A shorter one would become ambiguous as soon as there is another machine. */
+const MIN_PREFIX = 3;
 
-/** A message lists so many candidates. */
-const MOST_SHOWN = 10;
+/** How many candidates an error message lists. */
+const MAX_SHOWN = 10;
 
-/** Something with an id of its own and a name. */
+/** Something with an id and a name. */
 export interface Named {
   id: string;
   name: string;
 }
 
-/** What is being looked for. */
+/** The kind of thing to look for. */
 interface Kind {
-  /** In messages: `machine`. */
+  /** The word for it in messages, e.g. `machine`. */
   noun: string;
-  /** What all ids begin with, and a word may leave out: `vol_`. */
+  /** The beginning of all ids, which a word may leave out, e.g. `vol_`. */
   prefix?: string;
 }
 
 /**
- * The one thing that a word means: by its whole id, else its name, else the beginning of its id. Undefined when it
- * means none; `invalid_argument`, with the candidates, when it means several.
+ * Finds a thing by its id, otherwise by its name, otherwise by the beginning of its id. Undefined when nothing matches.
+ * Throws `invalid_argument`, with the candidates, when several things match.
  *
  * @example
  * findNamed("3f9", [{ id: "3f9c01ab22de41", name: "web" }], { noun: "machine" })?.name; // "web"
@@ -39,16 +39,16 @@ export function findNamed<T extends Named>(word: string, things: readonly T[], k
 
 function beginning<T extends Named>(word: string, things: readonly T[], { prefix = "" }: Kind): T[] {
   const start = word.startsWith(prefix) ? word : prefix + word;
-  if (start.length < prefix.length + LEAST_PREFIX) return [];
+  if (start.length < prefix.length + MIN_PREFIX) return [];
   return things.filter(({ id }) => id.startsWith(start));
 }
 
 function ambiguous(word: string, candidates: readonly Named[], { noun }: Kind): HibernautError {
-  const shown = candidates.slice(0, MOST_SHOWN).map(({ id, name }) => `${id} (${name})`);
-  const more = candidates.length > MOST_SHOWN ? ` and ${candidates.length - MOST_SHOWN} more` : "";
+  const shown = candidates.slice(0, MAX_SHOWN).map(({ id, name }) => `${id} (${name})`);
+  const more = candidates.length > MAX_SHOWN ? ` and ${candidates.length - MAX_SHOWN} more` : "";
   return new HibernautError(
     "invalid_argument",
-    `\`${word}\` means ${candidates.length} ${noun}s: ${shown.join(", ")}${more}. Use the id of one, or more of it.`,
+    `\`${word}\` matches ${candidates.length} ${noun}s: ${shown.join(", ")}${more}. Use an id from this list, or more characters of it.`,
     { candidates: candidates.map(({ id }) => id) },
   );
 }
