@@ -52,7 +52,7 @@ test.each([
   const host = await takenPort();
   const { code, stdout, stderr } = await up(await tempFolder(), { [setting]: host });
   expect(complaint(stderr)).toEqual([
-    `The ${what} cannot listen on ${host}: another program listens there. Set ${setting} to another host:port.`,
+    `The ${what} cannot listen on ${host}: another program is listening there. Set ${setting} to another host:port.`,
   ]);
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
 });
