@@ -1,6 +1,6 @@
-// PostgreSQL stops and comes back under load.
+// PostgreSQL stops and starts again under load.
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { DatabaseUnavailableError } from "../../src/storage.ts";
 import { addOrder, countNames, newSuppliers, openStorage } from "./helpers.ts";
 import { startTestServer, type TestServer } from "./server.ts";
@@ -14,7 +14,7 @@ afterAll(() => server?.remove());
 const WRITERS = 6;
 const READERS = 4;
 
-it.each([
+test.each([
   { how: "fast", rounds: 4 },
   { how: "immediate", rounds: 4 },
 ] as const)(
@@ -28,7 +28,7 @@ it.each([
     const others: unknown[] = [];
     let reads = 0;
     const enough = new AbortController();
-    /** Even: it is up. Counts on when it goes and when it is back. */
+    /** Even while the server is up. Increases when it stops and when it is back. */
     let turn = 0;
     const note = (error: unknown, names: string[], started: number) => {
       const upAllTheTime = started === turn && turn % 2 === 0;
