@@ -1,16 +1,19 @@
 #!/usr/bin/env node
 /**
- * How fast machines start cold, fall asleep and wake: `npm run bench:wake`. Real platform, real QEMU, the
- * demo image, 256 MB. Prints medians and spread, keeps every sample in `bench/results/wake.json`, and exits
- * with 1 when a goal is missed.
+ * `npm run bench:wake` measures how fast machines cold start, suspend and resume: on the real platform and real QEMU,
+ * with the counter's image and 256 MB. Prints medians and spread, records every sample in `bench/results/wake.json`,
+ * and exits with code 1 if a goal is missed.
  */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { cpus, loadavg, tmpdir } from "node:os";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { ask, startPlatform } from "../scripts/lib/platform.mjs";
+import { askUntilAnswered } from "../scripts/lib/ask.mjs";
+import { startPlatform } from "../scripts/lib/platform.mjs";
 import { setup } from "../scripts/setup.mjs";
+import { commandLine, environment, writeResult } from "./lib/record.mjs";
+import { round, summary } from "./lib/stats.mjs";
 
 const ROOT = join(import.meta.dirname, "..");
 const APP = "bench";
@@ -21,22 +24,15 @@ const { values } = parseArgs({
   options: { cold: { type: "string", default: "5" }, cycles: { type: "string", default: "30" } },
 });
 
-/** @param {number[]} samples */
-function summary(samples) {
-  const sorted = samples.toSorted((a, b) => a - b);
-  const at = (/** @type {number} */ part) =>
-    sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
-  return { n: samples.length, min: at(0), median: at(0.5), p90: at(0.9), max: at(1) };
-}
-
 /** @param {() => Promise<unknown>} work */
 async function timed(work) {
   const began = performance.now();
   await work();
-  return Math.round((performance.now() - began) * 10) / 10;
+  return round(performance.now() - began, 1);
 }
 
 await setup({ quiet: true });
+const about = environment();
 const dataDir = mkdtempSync(join(tmpdir(), "hibernaut-bench-"));
 Object.assign(process.env, {
   HIBERNAUT_DATA_DIR: dataDir,
@@ -58,35 +54,33 @@ try {
   const answer = async () => {
     await call("POST", `${path}/start`);
     await call("GET", `${path}/wait`);
-    await ask(machine.private_address, PORT);
+    await askUntilAnswered(`http://${machine.private_address}:${PORT}/`);
   };
   const suspend = async () => {
     await call("POST", `${path}/suspend`);
     await call("GET", `${path}/wait?state=suspended`);
   };
-  for (let round = 0; round < Number(values.cold); round += 1) {
+  for (let cycle = 0; cycle < Number(values.cold); cycle += 1) {
     await sample("cold_start_ms", answer);
-    // Right after a boot most of the memory has never been written to the disk.
+    // Right after a boot, most of the memory has not been written to the disk yet.
     await sample("first_suspend_ms", suspend);
     await call("POST", `${path}/stop`);
     await call("GET", `${path}/wait?state=stopped`);
   }
   await answer();
-  for (let round = 0; round < Number(values.cycles); round += 1) {
+  for (let cycle = 0; cycle < Number(values.cycles); cycle += 1) {
     await sample("suspend_ms", suspend);
     await sample("resume_ms", answer);
   }
   await call("DELETE", `/apps/${APP}?force=true`);
 
-  const results = Object.fromEntries(Object.entries(samples).map(([name, all]) => [name, summary(all)]));
+  const results = Object.fromEntries(Object.entries(samples).map(([name, all]) => [name, summary(all, 1)]));
   console.table(results);
   const ratio = (results.cold_start_ms?.median ?? 0) / (results.resume_ms?.median ?? 1);
   const slowest = Math.max(results.first_suspend_ms?.median ?? 0, results.suspend_ms?.median ?? 0);
   console.log(`a resume is ${ratio.toFixed(1)} times faster than a cold start (goal: ${GOALS.cold_per_resume})`);
-  console.log(`suspend, the slower median: ${slowest} ms (goal: under ${GOALS.suspend_ms})`);
-  const host = { cpu: cpus()[0]?.model, cpus: cpus().length, load: loadavg() };
-  const record = { command: "npm run bench:wake", accelerator, qemu, host, results, samples };
-  writeFileSync(join(ROOT, "bench/results/wake.json"), `${JSON.stringify(record, null, 2)}\n`);
+  console.log(`slower median of the two kinds of suspend: ${slowest} ms (goal: under ${GOALS.suspend_ms})`);
+  writeResult("wake", { command: commandLine("bench:wake"), ...about, accelerator, qemu, results, samples });
   process.exitCode = ratio >= GOALS.cold_per_resume && slowest < GOALS.suspend_ms ? 0 : 1;
 } finally {
   await platform.stop();

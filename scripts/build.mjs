@@ -1,26 +1,38 @@
 /**
- * Builds what does not run as it is: the command line, as one small bundle, because `hibernaut --help`
- * should not load a hundred files. Does nothing when the bundle is newer than all it is made of.
+ * Builds the CLI as one small bundle, because `hibernaut --help` should not load a hundred files, and writes the tables
+ * of docs/settings.md. Does not build the CLI if the bundle is newer than everything it is made from.
  */
 import { globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { build } from "esbuild";
+import { withSettingTables } from "../packages/platform/src/settings/document.ts";
 
 const root = join(import.meta.dirname, "..");
 const output = join(root, "packages/cli/dist/hibernaut.js");
 const sources = [
   ...globSync(["packages/{cli,client}/src/**/*.ts", "packages/cli/bin/*.js"], { cwd: root }),
+  // What the CLI imports from the platform, see SHARED in .dependency-cruiser.mjs.
   "packages/platform/src/lib/quantities.ts",
+  "packages/platform/src/domain/naming.ts",
+  "packages/platform/src/domain/errors.ts",
   "packages/cli/package.json",
   "package-lock.json",
   "scripts/build.mjs",
 ].map((file) => join(root, file));
 
+writeSettingsDocument();
 if (isCurrent()) {
   console.log(`${relative(root, output)} is up to date`);
 } else {
   await bundle();
   console.log(`built ${relative(root, output)} (${Math.round(statSync(output).size / 1024)} KB)`);
+}
+
+function writeSettingsDocument() {
+  const file = join(root, "docs/settings.md");
+  const before = readFileSync(file, "utf8");
+  const after = withSettingTables(before);
+  if (after !== before) writeFileSync(file, after);
 }
 
 function isCurrent() {
@@ -40,10 +52,10 @@ async function bundle() {
     platform: "node",
     target: "node24",
     minify: true,
-    // The platform runs as it is, from its own folder.
+    // The platform runs from its sources.
     external: ["@hibernaut/platform", "@hibernaut/platform/*"],
     define: { HIBERNAUT_VERSION: JSON.stringify(version) },
-    // commander is CommonJS inside and asks for node:events and the like by `require`.
+    // commander is CommonJS and loads node:events and other modules with `require`.
     banner: { js: 'import{createRequire}from"node:module";const require=createRequire(import.meta.url);' },
     legalComments: "none",
     logLevel: "warning",
@@ -52,8 +64,8 @@ async function bundle() {
 }
 
 /**
- * File by file, each whole or not at all, the program itself last: it may be started, or built a
- * second time, while this goes on.
+ * Replaces the files one at a time, each by a rename, and the program itself last: someone may start the CLI, or build
+ * it a second time, during a build.
  *
  * @param {import("esbuild").OutputFile[]} files
  */
@@ -67,6 +79,6 @@ function publish(files) {
   }
   const current = new Set(files.map(({ path }) => basename(path)));
   const old = readdirSync(folder).filter((name) => name.endsWith(".js") && !current.has(name));
-  // The cache holds what Node compiled of the old ones.
+  // The cache has the code that Node compiled from the old files.
   for (const name of [...old, "cache"]) rmSync(join(folder, name), { recursive: true, force: true });
 }

@@ -1,5 +1,5 @@
 /**
- * The house's checks: types, lint, format, imports. `npm run check`.
+ * The house's checks: types, lint, format, imports, prose. `npm run check`.
  *
  * Prints a line for each, with what it found when it failed, and exits 1 when any did.
  * `--json FILE` writes the outcomes for test.mjs, which counts them as tests.
@@ -16,7 +16,8 @@ const DEADLINE_MS = 180_000;
  * @typedef {object} Step
  * @property {string} name
  * @property {string[]} command
- * @property {RegExp} [read] where the output says how many files were read: a check of nothing is no check
+ * @property {RegExp} [read] where the output says how many files were read: a check that read nothing proves nothing
+ * @property {number} [least] the fewest files that it reads; LEAST_FILES unless given
  */
 
 /** Checks the types in a few seconds. `typescript` itself is 5, whose API the tools that read types still need. */
@@ -46,6 +47,7 @@ const STEPS = [
     command: [process.execPath, DEPCRUISE, "packages/*/src", "services/*/src"],
     read: /\((\d+) modules/,
   },
+  { name: "prose", command: [process.execPath, "scripts/check-prose.mjs"], read: /Read (\d+) files?/, least: 15 },
 ];
 const LEAST_FILES = 30;
 
@@ -80,9 +82,10 @@ function check(step) {
     });
     child.on("close", (code, signal) => {
       if (signal !== null) output += `\nended by ${signal}; the limit is ${DEADLINE_MS / 1000} s`;
-      const read = step.read === undefined ? LEAST_FILES : Number(step.read.exec(output)?.[1] ?? 0);
-      if (read < LEAST_FILES) output += `\nread ${read} files only`;
-      end(code === 0 && read >= LEAST_FILES);
+      const least = step.least ?? LEAST_FILES;
+      const read = step.read === undefined ? least : Number(step.read.exec(output)?.[1] ?? 0);
+      if (read < least) output += `\nread only ${read} files; expected at least ${least}`;
+      end(code === 0 && read >= least);
     });
   });
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * `npm run orders`: the orders service alone, on this machine, with the Node that the set-up brings.
+ * `npm run orders` runs the orders service alone, on this host, with the Node that the setup installs.
  * `npm run orders:seed` fills its database.
  */
 import { join } from "node:path";
@@ -20,7 +20,7 @@ function fail({ message }) {
 }
 
 try {
-  // The service needs nothing else of the set-up: no Debian package, no guest bundle.
+  // The service needs nothing else from the setup: no Debian packages, no guest bundle.
   await createProgress(1).step("npm dependencies", installDependencies);
   startAgain(nodeBinary(), [join(ROOT, "services/orders/src", program), ...args], fail);
 } catch (error) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * Packs examples/counter into an OCI layout. Runs under Node 18 and later.
- * Alone: `node scripts/pack-counter.mjs [--force] [--out FOLDER] [--node FILE]`.
+ * To run it alone: `node scripts/pack-counter.mjs [--force] [--out DIR] [--node FILE]`.
  */
 import { join } from "node:path";
 import { ROOT } from "./lib/node.mjs";

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Packs the orders service into an OCI layout, its embedded database in it, seeded small. Runs under Node 18
- * and later. Alone: `node scripts/pack-orders.mjs [--force] [--out FOLDER] [--node FILE]`.
+ * Packs the orders service into an OCI layout, with its embedded database and the small data set. Runs under Node 18
+ * and later. To run it alone: `node scripts/pack-orders.mjs [--force] [--out DIR] [--node FILE]`.
  */
 import { execFile } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -15,21 +15,22 @@ const run = promisify(execFile);
 /** Bundling and seeding take a second each. */
 const TIMEOUT_MS = 60_000;
 
-/** Files below a folder, sorted. @param {string} folder @returns {string[]} */
-function filesBelow(folder) {
-  const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+/** All files below a directory, sorted. @param {string} directory @returns {string[]} */
+function filesBelow(directory) {
+  const entries = readdirSync(directory, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
   return entries.flatMap((entry) => {
-    const path = join(folder, entry.name);
+    const path = join(directory, entry.name);
     return entry.isDirectory() ? filesBelow(path) : [path];
   });
 }
 
-/** @param {string} folder @param {string} to @returns {import("./lib/node-image.mjs").AppFile[]} */
-const copied = (folder, to) => filesBelow(folder).map((from) => ({ from, to: join(to, relative(folder, from)) }));
+/** @param {string} directory @param {string} to @returns {import("./lib/node-image.mjs").AppFile[]} */
+const copied = (directory, to) =>
+  filesBelow(directory).map((from) => ({ from, to: join(to, relative(directory, from)) }));
 
 /** @param {string} work @returns {Promise<import("./lib/node-image.mjs").AppFile[]>} */
 async function collect(work) {
-  // One file instead of a thousand modules: under software emulation every one that is opened counts.
+  // One file instead of a thousand modules: under software emulation, opening each one takes noticeable time.
   const bundle = join(work, "main.mjs");
   const { build } = await import("esbuild");
   await build({
@@ -39,7 +40,7 @@ async function collect(work) {
     platform: "node",
     format: "esm",
     target: "node24",
-    // It brings a compiled part of its own.
+    // It has a native part that cannot be bundled.
     external: ["better-sqlite3"],
     banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
     logLevel: "error",
@@ -51,7 +52,7 @@ async function collect(work) {
   });
   const sqlite = join(ROOT, "node_modules/better-sqlite3");
   return [
-    // As deep as the sources are, so that the service finds its migrations where they are for it.
+    // At the same depth as in the sources, because the service finds its migrations by a relative path.
     { from: bundle, to: "app/src/sqlite/main.mjs" },
     ...copied(join(SERVICE, "migrations"), "app/migrations"),
     { from: join(sqlite, "package.json"), to: "app/node_modules/better-sqlite3/package.json" },

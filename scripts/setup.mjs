@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * Makes a bare Debian or Ubuntu machine ready: packages, npm dependencies, Node 24, the built command
- * line, the guest bundle and the demo image. Needs Node 18 or later and npm. Does only what is missing;
- * with nothing missing it takes less than a second.
+ * Prepares a bare Debian or Ubuntu host: packages, npm dependencies, Node 24, the built CLI, the guest bundle and the
+ * demo images. Needs Node 18 or later and npm. Does only what is missing; with nothing missing it takes less than a
+ * second.
  *
  * `npm run setup` or `node scripts/setup.mjs [--link] [--tests] [--quiet]`.
  */
@@ -25,23 +25,23 @@ export { SetupError } from "./lib/run.mjs";
 
 const USAGE = `Usage: npm run setup [-- --link] [-- --tests] [-- --quiet]
 
-Prepares this machine (Debian or Ubuntu on x86-64): installs what is missing, builds what changed.
+Prepare this host (Debian or Ubuntu on x86-64): install what is missing, build what changed.
 
-  --link    put \`hibernaut\` and \`hib\` on the PATH: in /usr/local/bin as root, else in ~/.local/bin
-  --tests   also what only npm test needs
-  --quiet   say nothing when there was nothing to do
+  --link    put \`hibernaut\` and \`hib\` on the PATH: in /usr/local/bin as root, otherwise in ~/.local/bin
+  --tests   also install what only npm test needs
+  --quiet   print nothing if there is nothing to do
 `;
 
 /**
  * @typedef {object} SetupOptions
- * @property {boolean} [link] Put the command line on the PATH.
- * @property {boolean} [quiet] Print nothing when there was nothing to do; otherwise one line says so.
- * @property {boolean} [tests] Also bring what only `npm test` needs.
+ * @property {boolean} [link] Put the CLI on the PATH.
+ * @property {boolean} [quiet] Print nothing if there is nothing to do; without it, one line says so.
+ * @property {boolean} [tests] Also install what only `npm test` needs.
  */
 
 /**
- * Prepares the machine. Rejects with a SetupError whose message is for people. While it runs, Ctrl-C
- * ends its programs and the process (code 130).
+ * Prepares the host. Rejects with a SetupError whose message is written for people. During the setup, Ctrl-C ends the
+ * programs it has started and the process itself (exit code 130).
  *
  * @param {SetupOptions} [options]
  * @returns {Promise<void>}
@@ -59,9 +59,9 @@ export async function setup({ link = false, quiet = false, tests = false } = {})
     await progress.step("Debian packages", (step) => installPackages(progress, step));
     if (tests) await progress.step("tools for the tests", unpackTestPackages);
     await progress.step("npm dependencies", installDependencies);
-    if (tests) await progress.step("older Nodes for the tests", installOldNodes);
+    if (tests) await progress.step("older Node versions for the tests", installOldNodes);
     const node = nodeBinary();
-    await progress.step("command line", (step) => runScript(node, "scripts/build.mjs", step));
+    await progress.step("CLI", (step) => runScript(node, "scripts/build.mjs", step));
     await progress.step("guest bundle", (step) => runScript(node, "packages/guest/build.mjs", step));
     await progress.step("demo images", async (step) => {
       const onStep = (/** @type {string} */ text) => (step.show(), step.detail(text));
@@ -72,49 +72,49 @@ export async function setup({ link = false, quiet = false, tests = false } = {})
     process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
   }
   const seconds = ((performance.now() - start) / 1000).toFixed(1);
-  if (progress.shown()) progress.say(`This machine is ready (${seconds} s).`);
-  else if (!quiet) progress.say("This machine is ready; there was nothing to do.");
+  if (progress.shown()) progress.say(`This host is ready (${seconds} s).`);
+  else if (!quiet) progress.say("This host is ready; there was nothing to do.");
   if (link) linkCommands(progress.say);
 }
 
-/** @param {string} folder */
-function linksIn(folder) {
+/** @param {string} directory */
+function linksIn(directory) {
   try {
-    return makeLinks(folder);
+    return makeLinks(directory);
   } catch (error) {
     const { code } = /** @type {NodeJS.ErrnoException} */ (error);
     throw new SetupError(
-      `Links cannot be made in ${folder} (${code}). Set HIBERNAUT_LINK_FOLDER to a folder of yours, or run this as root.`,
+      `Cannot make links in ${directory} (${code}). Set HIBERNAUT_LINK_FOLDER to a directory of yours, or run this as root.`,
     );
   }
 }
 
 /** @param {(line: string) => void} say */
 function linkCommands(say) {
-  const folder = linkFolder(process.env);
-  const made = linksIn(folder);
-  for (const line of linkReport(folder, made, process.env)) say(line);
+  const directory = linkFolder(process.env);
+  const made = linksIn(directory);
+  for (const line of linkReport(directory, made, process.env)) say(line);
   if (!made.links.some((path) => path.endsWith("/hibernaut"))) throw new SetupError("`hibernaut` is not on the PATH.");
 }
 
-/** Says plainly what this machine lacks, all at once. */
+/** Rejects a host that cannot be prepared, with everything it lacks in one message. */
 function checkMachine() {
   const lacks = [];
   if (process.platform !== "linux" || process.arch !== "x64") {
-    lacks.push(`Linux on x86-64 is needed; this is ${process.platform} on ${process.arch}.`);
+    lacks.push(`Hibernaut needs Linux on x86-64. This is ${process.platform} on ${process.arch}.`);
   } else if (!existsSync("/usr/bin/apt-get")) {
-    lacks.push("Debian or Ubuntu is needed: there is no apt-get here.");
+    lacks.push("Hibernaut needs Debian or Ubuntu. This host has no apt-get.");
   }
   if (Number(process.versions.node.split(".")[0]) < 18) {
     lacks.push(
-      `Node 18 or later is needed to start with; this is ${process.version}. Install nodejs from a current Debian.`,
+      `The setup needs Node 18 or later. This is ${process.version}. Install the package nodejs of a current Debian or Ubuntu.`,
     );
   }
   if (lacks.length > 0) throw new SetupError(lacks.join("\n"));
 }
 
 /**
- * Runs one of our build scripts, if the repository has it; the script decides what there is to do.
+ * Runs one of our build scripts, if the repository has it. The script itself decides whether there is anything to do.
  *
  * @param {string} node
  * @param {string} script

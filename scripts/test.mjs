@@ -1,28 +1,34 @@
 /**
- * Everything there is to test: `npm test`, or `npm test -- machines` for the test files with
- * "machines" in their path. Sets up what is missing, runs the checks, the unit tests and the
- * tests with real machines, and looks at what they left behind. Its last line is the sum.
+ * Runs the whole test suite: `npm test`, or `npm test -- lock` for the test files with the word "lock" in their path.
+ * Sets up what is missing, runs the checks, the unit tests and the tests on QEMU, looks for leftovers, and lists the
+ * slowest files. The last line is the total.
  *
- * `npm run test:long` runs what takes longer than anyone waits for `npm test`, and ends the same way.
+ * `npm run test:long` runs what takes too long for `npm test`, and ends the same way.
  *
- * Plain JavaScript for Node 18 and later: it brings the Node that the tests run with.
+ * Plain JavaScript for Node 18 and later, because it installs the Node that the tests run with.
  */
-import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { closeRun, findLeftovers, openRun } from "./leftovers.mjs";
+import { chooseFiles, isLong, listTestFiles } from "./lib/test-files.mjs";
+import { runProgram } from "./lib/test-process.mjs";
+import { minutes, slowest } from "./lib/test-summary.mjs";
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..");
-/** No run may hang: neither a person nor a server that tests waits for it. */
-const DEADLINE_MS = 45 * 60_000;
+/** A stage that takes longer hangs, and is killed. */
+const DEADLINE_MS = 30 * 60_000;
 const LONG_DEADLINE_MS = 3 * 60 * 60_000;
+/** A process that was told to end may need a moment. */
+const LEFTOVERS_GRACE_MS = 5000;
 
 const USAGE = `Usage: npm test [-- <word>...], npm run test:long [-- <word>...]
 
-Sets up what is missing and runs the tests whose paths have one of the words; all without any.
+Sets up what is missing and runs the test files whose paths have one of the words, delimited by / . _ or -
+(lock matches store/lock.test.ts but not clock.qemu.test.ts). Without words it runs all tests.
 `;
 
 const [first, ...rest] = process.argv.slice(2);
@@ -32,35 +38,19 @@ if (first === "--help") {
 }
 const RUN = openRun();
 const long = first === "--long";
-const filters = long ? rest : process.argv.slice(2);
-const deadlineMs = long ? LONG_DEADLINE_MS : DEADLINE_MS;
+const words = long ? rest : process.argv.slice(2);
 const environment = { ...RUN.environment, ...(long && { HIBERNAUT_LONG_TESTS: "1" }) };
 
 /**
- * Vitest's projects to run, each with the words that choose its files.
- *
- * @returns {[project: string, filters: string[]][]}
+ * Vitest's projects, by stage. Stages run one after another: unit tests keep every core busy, and an emulated guest
+ * needs a core.
  */
-function projects() {
-  if (!long)
-    return [
-      ["unit", filters],
-      ["qemu", filters],
-    ];
-  // Usual tests that do more of the same when HIBERNAUT_LONG_TESTS says that they may.
-  const longer = ["packages/cli/test", "packages/platform/test"]
-    .flatMap((folder) =>
-      readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" }).map((file) => join(folder, file)),
-    )
-    .filter((file) => file.endsWith(".qemu.test.ts"))
-    .filter((file) => readFileSync(join(ROOT, file), "utf8").includes("helpers/long.ts"))
-    .filter((file) => filters.length === 0 || filters.some((word) => file.includes(word)));
-  return [["long", filters], ...(longer.length > 0 ? [/** @type {[string, string[]]} */ (["qemu", longer])] : [])];
-}
-/** A process that was told to end may need a moment. */
-const LEFTOVERS_GRACE_MS = 5000;
+const STAGES = long
+  ? { long: ["long"], unit: ["unit"], qemu: ["qemu", "qemu-alone"] }
+  : { unit: ["unit"], qemu: ["qemu", "qemu-alone"] };
 
-const sum = { passed: 0, failed: 0 };
+/** @type {import("./lib/test-summary.mjs").Report} */
+const sum = { passed: 0, failed: 0, files: [] };
 
 /** The first Node that is new enough: this one, or the one among the dependencies. */
 function findNode() {
@@ -72,48 +62,13 @@ function findNode() {
   return found;
 }
 
-/**
- * Runs a program with its output shown, and resolves to whether it succeeded.
- *
- * @param {string} command @param {string[]} args @returns {Promise<boolean>}
- */
-function run(command, args) {
-  return new Promise((done) => {
-    // A process group of its own, so that a run that must be ended leaves no worker behind.
-    const child = spawn(command, args, {
-      cwd: ROOT,
-      env: environment,
-      stdio: ["ignore", "inherit", "inherit"],
-      detached: true,
-    });
-    const end = () => {
-      try {
-        process.kill(-(child.pid ?? 0), "SIGKILL");
-      } catch {
-        // it has ended by itself
-      }
-    };
-    const late = setTimeout(() => {
-      console.log(`ended after ${deadlineMs / 60_000} minutes`);
-      end();
-    }, deadlineMs);
-    const interrupted = () => {
-      end();
-      closeRun(RUN);
-      process.exit(130);
-    };
-    process.once("SIGINT", interrupted).once("SIGTERM", interrupted);
-    /** @param {boolean} ok */
-    const finish = (ok) => {
-      clearTimeout(late);
-      process.off("SIGINT", interrupted).off("SIGTERM", interrupted);
-      done(ok);
-    };
-    child.on("error", (error) => {
-      console.log(error.message);
-      finish(false);
-    });
-    child.on("close", (code) => finish(code === 0));
+/** @param {string} command @param {string[]} args @param {NodeJS.ProcessEnv} [more] */
+function run(command, args, more = {}) {
+  return runProgram(command, args, {
+    cwd: ROOT,
+    env: { ...environment, ...more },
+    deadlineMs: long ? LONG_DEADLINE_MS : DEADLINE_MS,
+    onInterrupt: () => closeRun(RUN),
   });
 }
 
@@ -121,10 +76,11 @@ function run(command, args) {
  * Adds what a report says. A report that is missing, or that knows of no failure of a program
  * that failed, counts as one failure.
  *
- * @param {string} name @param {boolean} succeeded @param {() => {passed: number, failed: number}} readReport
+ * @param {string} name @param {boolean} succeeded @param {() => import("./lib/test-summary.mjs").Report} readReport
  */
 function count(name, succeeded, readReport) {
-  let report = { passed: 0, failed: 0 };
+  /** @type {import("./lib/test-summary.mjs").Report} */
+  let report = { passed: 0, failed: 0, files: [] };
   try {
     report = readReport();
   } catch (error) {
@@ -134,6 +90,7 @@ function count(name, succeeded, readReport) {
   if (!succeeded && report.failed === 0) report.failed = 1;
   sum.passed += report.passed;
   sum.failed += report.failed;
+  sum.files.push(...report.files);
 }
 
 /** @param {string} node @param {string} reports */
@@ -143,30 +100,37 @@ async function runChecks(node, reports) {
   count("checks", succeeded, () => {
     const steps = /** @type {{ok: boolean}[]} */ (JSON.parse(readFileSync(file, "utf8")));
     const passed = steps.filter((step) => step.ok).length;
-    return { passed, failed: steps.length - passed };
+    return { passed, failed: steps.length - passed, files: [] };
   });
 }
 
-/** @param {string} node @param {string} reports @param {string} project @param {string[]} words */
-async function runTests(node, reports, project, words) {
-  const file = join(reports, `${project}.json`);
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
-  const vitest = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--project", project, "--passWithNoTests"];
-  const succeeded = await run(node, [...vitest, ...reporters, ...words]);
-  count(project, succeeded, () => {
-    const report =
-      /** @type {{numPassedTests: number, numFailedTests: number, testResults: {status: string, assertionResults: {status: string}[]}[]}} */ (
-        JSON.parse(readFileSync(file, "utf8"))
-      );
-    // A file that could not be loaded, or whose hooks failed, has failed without a failed test.
-    const files = report.testResults.filter(
-      ({ status, assertionResults }) => status === "failed" && !assertionResults.some((one) => one.status === "failed"),
-    );
-    return { passed: report.numPassedTests, failed: report.numFailedTests + files.length };
-  });
+/** @param {string} node @param {string} reports @param {string} stage @param {string[]} projects @param {string[]} files */
+async function runStage(node, reports, stage, projects, files) {
+  const report = join(reports, `${stage}.json`);
+  const reporters = ["--reporter=default", `--reporter=${join(ROOT, "scripts/lib/test-reporter.mjs")}`];
+  const selected = projects.flatMap((project) => ["--project", project]);
+  const vitest = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", ...selected, "--passWithNoTests"];
+  const began = performance.now();
+  const succeeded = await run(node, [...vitest, ...reporters, ...files], { HIBERNAUT_TEST_REPORT: report });
+  count(stage, succeeded, () => JSON.parse(readFileSync(report, "utf8")));
+  console.log(`${stage}: ${minutes(performance.now() - began)}\n`);
 }
 
-/** One test of its own: nothing of ours is left on the machine. */
+/** Returns the chosen files by stage; a stage may have none. */
+function chooseStages() {
+  const listed = listTestFiles(ROOT).filter((file) => (long ? isLong(ROOT, file) : !file.endsWith(".long.test.ts")));
+  const { chosen, unknown } = chooseFiles(listed, words);
+  for (const word of unknown) console.log(`no test file has the word "${word}" in its path`);
+  sum.failed += unknown.length;
+  const stageOf = (/** @type {string} */ file) => /\.(long|qemu)\.test\.ts$/.exec(file)?.[1] ?? "unit";
+  return Object.entries(STAGES).map(([stage, projects]) => ({
+    stage,
+    projects,
+    files: chosen.filter((file) => stageOf(file) === stage),
+  }));
+}
+
+/** Checks that the run left nothing behind on the host. Counts as one test. */
 async function checkLeftovers() {
   const look = () => findLeftovers(RUN);
   for (let waited = 0; look().length > 0 && waited < LEFTOVERS_GRACE_MS; waited += 100) await delay(100);
@@ -182,18 +146,22 @@ async function main() {
   );
   await setup({ tests: true });
   const node = findNode();
+  const began = performance.now();
   const reports = mkdtempSync(join(tmpdir(), "hibernaut-reports-"));
   try {
     if (!long) await runChecks(node, reports);
-    const counted = sum.passed + sum.failed;
-    for (const [project, words] of projects()) await runTests(node, reports, project, words);
-    if (sum.passed + sum.failed === counted) {
+    for (const { stage, projects, files } of chooseStages())
+      if (files.length > 0) await runStage(node, reports, stage, projects, files);
+    if (sum.files.length === 0) {
       console.log("no test ran");
       sum.failed += 1;
     }
   } finally {
     rmSync(reports, { recursive: true, force: true });
   }
+  console.log(
+    ["The slowest files:", ...slowest(sum.files), `All took ${minutes(performance.now() - began)}.`].join("\n"),
+  );
   await checkLeftovers();
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * `npm run up`: sets up what is missing, starts the platform, and shows one real machine start, sleep
- * and wake. Plain JavaScript for Node 18 and later; the platform itself runs on the Node that the set-up brings.
+ * `npm run up`: sets up what is missing, starts the platform, and shows one real machine start, suspend and resume.
+ * Plain JavaScript for Node 18 and later; the platform itself runs on the Node that the setup installs.
  */
 import { parseArgs } from "node:util";
 import { invitation } from "./lib/invitation.mjs";
@@ -13,10 +13,10 @@ import { setup } from "./setup.mjs";
 
 const USAGE = `Usage: npm run up [-- --exit] [-- --json]
 
-Sets up this machine, starts the platform, shows a machine that runs the orders service start, suspend
-and resume, and stays in the foreground until Ctrl-C.
+Set up this host, start the platform, and show a machine with the orders service start, suspend and resume.
+The platform then stays in the foreground until you press Ctrl-C.
 
-  --exit   leave after the tour
+  --exit   exit after the tour
   --json   print the measurements as one JSON object, the last line of standard output
 `;
 const STEPS = 5;
@@ -50,7 +50,7 @@ function interruption() {
 async function up({ exit = false, json = false }) {
   await setup({ quiet: true });
   const interrupted = interruption();
-  // The fastest step, the suspend, is what the tour is for.
+  // Quick steps are usually hidden. The quickest of these, the suspend, is the point of the tour.
   const progress = createProgress(STEPS, { everyStep: true });
   const platform = await progress.step("start the platform", startPlatform);
   try {

@@ -1,4 +1,4 @@
-/** The two databases, each private to this run and filled with the medium data set. */
+/** The two databases, created for this run and filled with the medium data set. */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ const SEED = join(import.meta.dirname, "../../services/orders/src/seed/main.ts")
 
 /**
  * @typedef {object} OpenDatabase
- * @property {NodeJS.ProcessEnv} env What makes the service use it.
+ * @property {NodeJS.ProcessEnv} env The settings with which the service uses it.
  * @property {string} version
  * @property {() => Promise<void>} remove
  */
@@ -45,7 +45,7 @@ async function openPostgres() {
     const { host: DB_HOST, port, user: DB_USER, password: DB_PASSWORD, database: DB_NAME } = access;
     const env = { DB_HOST, DB_PORT: String(port), DB_USER, DB_PASSWORD, DB_NAME };
     await fill(env);
-    // Else autovacuum may come in the middle of a measurement.
+    // Otherwise autovacuum may run in the middle of a measurement.
     await ask(access, "VACUUM ANALYZE");
     const [row] = await ask(access, "SHOW server_version");
     return { env, version: String(row?.["server_version"]), remove: () => server.remove() };

@@ -1,4 +1,4 @@
-/** The requests of the benchmark: the same ones, in the same order, for every server and on every run. */
+/** The bench's requests: the same ones, in the same order, for every server and in every run. */
 import { seedData, SIZES } from "../../services/orders/src/seed/data.ts";
 import { Random } from "../../services/orders/src/seed/random.ts";
 import { QUALITIES } from "../../services/orders/src/seed/words.ts";
@@ -21,17 +21,17 @@ const search = (name) => `/products?name=${encodeURIComponent(name)}`;
 export const ENDPOINTS = [
   { name: "product by id", path: (random) => `/products/${random.integer(1, products)}` },
   { name: "order by id", path: (random) => `/orders/${random.integer(1, orders)}` },
-  // A product's whole name: a handful of matches. A quality: one product in twenty.
+  // A product's whole name has a handful of matches; a quality matches one product in twenty.
   { name: "search, rare name", path: (random) => search(random.pick(names)) },
   { name: "search, common name", path: (random) => search(random.pick(QUALITIES)) },
   { name: "list", path: (random) => `/products?offset=${PAGE * random.integer(0, products / PAGE - 1)}` },
 ];
 
 /**
- * What one connection asks for.
+ * Returns the paths that one connection requests.
  *
  * @param {Endpoint} endpoint
- * @param {number} connection Each has a sequence of its own.
+ * @param {number} connection Its number. Each connection has its own sequence.
  * @param {number} count
  */
 export function pathsOf({ path }, connection, count) {

@@ -1,23 +1,23 @@
-/** Keeps a server busy for a moment, and counts what it did. */
+/** Loads a server for a moment and measures what it did. */
 import autocannon from "autocannon";
 import { pathsOf } from "./endpoints.mjs";
 
-/** As many as the service has connections to PostgreSQL. */
+/** The same number as the service's connections to PostgreSQL. */
 export const CONNECTIONS = 10;
-/** Each connection asks for these over and over. */
+/** Each connection requests this many different paths, over and over. */
 const PATHS = 200;
-/** How exactly a burst ends on time. */
+/** How precisely a burst ends on time. */
 const SAMPLE_MS = 50;
 
 /**
  * @typedef {object} Burst
  * @property {number} rate Requests per second.
- * @property {number} cpu The server's processor time per request, in microseconds. The database's own processes not.
- * @property {number} busy The share of the time in which the server's process ran: near 1, it is what limits the rate.
+ * @property {number} cpu The server's CPU time per request, in microseconds, without the database's own processes.
+ * @property {number} busy The share of the time in which the server's process ran. Near 1, it limits the rate.
  */
 
 /**
- * Sends requests as fast as the server answers them. Throws unless every reply is good.
+ * Sends requests as fast as the server answers them. Rejects if any request fails or gets a status other than 2xx.
  *
  * @param {import("./servers.mjs").Server} server
  * @param {import("./endpoints.mjs").Endpoint} endpoint
@@ -41,7 +41,7 @@ export async function burst(server, endpoint, seconds) {
       const run = autocannon(options, (error, result) =>
         error ? reject(/** @type {Error} */ (error)) : resolve(result),
       );
-      // Not before: the requests are built first.
+      // Not earlier, because autocannon builds all requests first.
       run.once("start", () => {
         began = performance.now();
         cpuBefore = server.cpuMs();

@@ -1,29 +1,29 @@
 #!/usr/bin/env node
 /**
- * How fast the orders service reads, beside the least that could do the same work: `npm run bench:orders`. The medium
- * data set, SQLite and PostgreSQL, each endpoint at the service and at a bare reference (`references/`) in turn. Prints
- * medians and spread, keeps every sample in `bench/results/orders.json`, and exits with 1 when a goal is missed.
+ * `npm run bench:orders` measures how fast the orders service reads, compared with the least code that does the same
+ * work. With the medium data set, on SQLite and PostgreSQL, it loads each endpoint of the service and of a bare
+ * reference (`references/`) in turn. Prints medians and spread, records every sample in `bench/results/orders.json`,
+ * and exits with code 1 if a goal is missed.
  */
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createProgress } from "../../scripts/lib/progress.mjs";
+import { commandLine, environment, writeResult } from "../lib/record.mjs";
 import { DATABASES } from "./databases.mjs";
 import { ENDPOINTS, pathsOf } from "./endpoints.mjs";
 import { burst, CONNECTIONS } from "./load.mjs";
-import { environment, GOAL, goalsMet, printResults, summarize } from "./report.mjs";
+import { GOAL, goalsMet, printResults, summarize } from "./report.mjs";
 import { startReference, startService } from "./servers.mjs";
 
 const USAGE = `npm run bench:orders -- [options]
 
-  --quick          three short rounds, as a first look; nothing is recorded
-  --only VARIANT   sqlite or postgres; nothing is recorded
+  --quick          three short rounds for a first impression; records nothing
+  --only VARIANT   sqlite or postgres; records nothing
   --rounds N       bursts at each server and endpoint (default: 7)
   --seconds N      length of a burst (default: 1.5)
 `;
-/** Replies that are compared before an endpoint is measured. */
+/** How many replies are compared before an endpoint is measured. */
 const COMPARED = 50;
-/** Bursts' worth of requests before the first one that counts: V8 compiles what it sees often, and takes its time. */
+/** Length of the warm-up, in bursts: V8 needs many requests until it has compiled what runs often. */
 const WARM_UP = 2;
 
 const { values: options } = parseArgs({
@@ -49,7 +49,7 @@ if (!(rounds >= 1 && seconds > 0 && variants.length > 0)) {
 
 /** @typedef {import("./servers.mjs").Server} Server */
 
-/** Throws unless both give the same replies, letter for letter. @param {Server[]} servers @param {string[]} paths */
+/** Throws unless all servers reply with the same bytes. @param {Server[]} servers @param {string[]} paths */
 async function compare(servers, paths) {
   for (const path of paths) {
     const replies = await Promise.all(servers.map(async ({ url }) => (await fetch(url + path)).text()));
@@ -58,7 +58,7 @@ async function compare(servers, paths) {
 }
 
 /**
- * Measures one endpoint. Who is first changes from round to round.
+ * Measures one endpoint. The server that goes first alternates between rounds.
  *
  * @param {{ service: Server, reference: Server }} servers
  * @param {import("./endpoints.mjs").Endpoint} endpoint
@@ -79,7 +79,7 @@ async function measure({ service, reference }, endpoint) {
 /** @param {string} variant @param {ReturnType<typeof createProgress>} progress */
 async function measureVariant(variant, progress) {
   const open = DATABASES[variant];
-  if (!open) throw new Error(`There is no variant ${variant}.`);
+  if (!open) throw new Error(`"${variant}" is not a variant; use sqlite or postgres.`);
   const database = await progress.step(`${variant}: filling a database`, open);
   /** @type {Server[]} */
   const started = [];
@@ -103,13 +103,14 @@ async function measureVariant(variant, progress) {
   }
 }
 
-// What must not stay behind goes when the process exits, and a signal alone would not let it.
+// Temporary files are removed when the process exits by itself, which a signal alone would not let it do.
 for (const [signal, code] of /** @type {const} */ ([
   ["SIGINT", 130],
   ["SIGTERM", 143],
 ]))
   process.once(signal, () => process.exit(code));
 
+const about = environment();
 const progress = createProgress(variants.length * (ENDPOINTS.length + 1));
 /** @type {Record<string, Awaited<ReturnType<typeof measureVariant>>>} */
 const measured = {};
@@ -123,18 +124,13 @@ for (const variant of variants) {
     `memory: service ${service.rss} MB (peak ${service.peak}), reference ${reference.rss} MB (peak ${reference.peak})\n`,
   );
 }
-console.log(`goal: at every endpoint at least ${GOAL} of the reference's requests per second`);
+console.log(`goal: at least ${GOAL} of the reference's requests per second at every endpoint`);
 if (!options.quick && !options.only) {
   const versions = Object.fromEntries(Object.entries(measured).map(([variant, { version }]) => [variant, version]));
-  const record = {
-    command: ["npm run bench:orders", ...process.argv.slice(2)].join(" "),
-    ...environment(versions),
-    goal: GOAL,
-    connections: CONNECTIONS,
-    rounds,
-    seconds,
-    variants: measured,
-  };
-  writeFileSync(join(import.meta.dirname, "../results/orders.json"), `${JSON.stringify(record, null, 2)}\n`);
+  const command = commandLine("bench:orders");
+  writeResult("orders", {
+    ...{ command, ...about, ...versions, goal: GOAL },
+    ...{ connections: CONNECTIONS, rounds, seconds, variants: measured },
+  });
 }
 process.exitCode = goalsMet(Object.values(measured).map(({ results }) => results)) ? 0 : 1;

@@ -1,36 +1,25 @@
-/** What the samples come to, and whether it is good enough. */
-import { cpus, loadavg } from "node:os";
+/** The figures of a run, and whether they meet the goal. */
+import { round, summary } from "../lib/stats.mjs";
 
-/** Of the reference's requests per second, what the service must reach at every endpoint. */
+/** The share of the reference's requests per second that the service must reach at every endpoint. */
 export const GOAL = 0.8;
 
 /**
- * @typedef {object} Round One burst at each, one right after the other.
+ * @typedef {object} Round One burst at each server, one right after the other.
  * @property {import("./load.mjs").Burst} service
  * @property {import("./load.mjs").Burst} reference
- *
- * @typedef {{ median: number, min: number, max: number }} Summary
  */
 
-/** @param {number[]} samples @returns {Summary} */
-function summary(samples) {
-  const sorted = samples.toSorted((a, b) => a - b);
-  const at = (/** @type {number} */ index) => sorted[index] ?? Number.NaN;
-  const middle = (sorted.length - 1) / 2;
-  const median = (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2;
-  return { median: Math.round(median * 1000) / 1000, min: at(0), max: at(sorted.length - 1) };
-}
-
 /**
- * The figures of one endpoint. The ratio is taken round by round: what else the machine does changes slowly, and
- * then slows both.
+ * Returns the figures of one endpoint. The ratio is taken round by round, because other load on the host changes slowly
+ * and then slows both servers.
  *
  * @param {Round[]} rounds
  */
 export function summarize(rounds) {
-  const of = (/** @type {(round: Round) => number} */ value) => summary(rounds.map(value));
+  const of = (/** @type {(round: Round) => number} */ value) => summary(rounds.map(value), 3);
   return {
-    ratio: of(({ service, reference }) => Math.round((service.rate / reference.rate) * 1000) / 1000),
+    ratio: of(({ service, reference }) => round(service.rate / reference.rate, 3)),
     service_per_s: of(({ service }) => service.rate),
     reference_per_s: of(({ reference }) => reference.rate),
     service_cpu_us: of(({ service }) => service.cpu),
@@ -44,7 +33,7 @@ export function summarize(rounds) {
 
 /** @param {Results} results */
 export function printResults(results) {
-  const range = (/** @type {Summary} */ { median, min, max }, digits = 0) =>
+  const range = (/** @type {import("../lib/stats.mjs").Summary} */ { median, min, max }, digits = 0) =>
     `${median.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`;
   const rows = Object.entries(results).map(([endpoint, figures]) => [
     endpoint,
@@ -60,13 +49,7 @@ export function printResults(results) {
   console.table(Object.fromEntries(rows));
 }
 
-/** Whether every endpoint meets the goal. @param {Results[]} all */
+/** Returns whether every endpoint meets the goal. @param {Results[]} all */
 export function goalsMet(all) {
   return all.every((results) => Object.values(results).every(({ ratio }) => ratio.median >= GOAL));
-}
-
-/** What was measured on. @param {Record<string, string>} versions Of the databases. */
-export function environment(versions) {
-  const host = { cpu: cpus()[0]?.model, cpus: cpus().length, load: loadavg() };
-  return { date: new Date().toISOString(), host, node: process.version, ...versions };
 }

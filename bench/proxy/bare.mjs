@@ -1,9 +1,9 @@
 /**
- * A guest that sleeps and wakes with QEMU and nothing else: what the platform's wake is measured against.
+ * A guest that is suspended and resumed by QEMU and nothing else: the reference for the platform's wake.
  *
- * To wake is the least that is correct: start QEMU over the memory file, load the devices' state, let the guest go on,
- * and ask the app until it answers. No proxy, no store, no checks, no clock. To sleep is not measured; it is here so
- * that each wake has a snapshot of its own, as the platform's has, and no file needs to be copied.
+ * Its wake is the least that is correct: start QEMU on the memory file, load the device state, let the guest continue,
+ * and ask the app until it answers. There is no proxy, no store, no check and no clock. Its suspend is not measured. It
+ * gives each wake a new snapshot, as on the platform, so that no file has to be copied.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -18,29 +18,30 @@ import { runTool } from "./wake-files.mjs";
 import { askUntilAnswered, now } from "./wake-request.mjs";
 
 const RETRY_MS = 2;
-/** Connections to a guest that has not started its app yet cost it time. */
+/** Slower during a boot, because each connection costs a guest time that has not started its app yet. */
 const BOOT_RETRY_MS = 20;
 const BOOT_MS = 120_000;
 const CAPABILITIES = ["x-ignore-shared", "events"].map((capability) => ({ capability, state: true }));
-/** The descriptor from which QEMU reads the devices' state. */
+/** The file descriptor from which QEMU reads the device state. */
 const STATE = 3;
 
 /**
  * @typedef {object} BareOptions
  * @property {string} program QEMU.
- * @property {string[]} args Its arguments, but for how it starts; all files that it writes are in `folder`.
- * @property {string} folder Its memory, writable layer and sockets, under the platform's names.
+ * @property {string[]} args Its arguments, except for those that choose between boot and resume. All files that it
+ *   writes are in `directory`.
+ * @property {string} directory Its memory, writable layer and sockets, under the platform's names.
  * @property {number} memoryMb
- * @property {string} layer An empty writable layer, to be copied.
- * @property {import("../../packages/platform/src/guest/protocol.ts").GuestConfig} config What the app is started with.
+ * @property {string} layer An empty writable layer to copy.
+ * @property {import("../../packages/platform/src/guest/protocol.ts").GuestConfig} config What to start the app with.
  * @property {import("./wake-request.mjs").Target} target
  *
- * @typedef {Record<string, number>} Marks Names of moments, and when they were.
+ * @typedef {Record<string, number>} Marks The time of each named moment, in milliseconds.
  */
 
 /** @param {BareOptions} options */
-export function openBare({ program, args, folder, memoryMb, layer, config, target }) {
-  const [memory, devices] = [join(folder, "memory"), join(folder, "devices")];
+export function openBare({ program, args, directory, memoryMb, layer, config, target }) {
+  const [memory, devices] = [join(directory, "memory"), join(directory, "devices")];
   /** @type {import("node:child_process").ChildProcess | undefined} */
   let qemu;
   /** @type {Qmp | undefined} */
@@ -48,9 +49,9 @@ export function openBare({ program, args, folder, memoryMb, layer, config, targe
 
   /** @param {string[]} more @param {number | "ignore"} state */
   function start(more, state) {
-    const log = openSync(join(folder, "qemu.log"), "a");
+    const log = openSync(join(directory, "qemu.log"), "a");
     qemu = spawn(program, [...args, ...more], { detached: true, stdio: ["ignore", log, log, state] });
-    qemu.once("error", () => {}); // its end says it too
+    qemu.once("error", () => {}); // "exit" reports it, too
     closeSync(log);
   }
 
@@ -62,17 +63,17 @@ export function openBare({ program, args, folder, memoryMb, layer, config, targe
     files: [memory, devices],
     kill,
 
-    /** Boots, from QEMU's start to the app's first byte. */
+    /** Boots the guest and measures from QEMU's start to the app's first byte. */
     async boot() {
-      runTool("cp", ["--sparse=always", "--reflink=auto", layer, join(folder, "layer.ext4")]);
+      runTool("cp", ["--sparse=always", "--reflink=auto", layer, join(directory, "layer.ext4")]);
       rmSync(memory, { force: true });
       runTool("fallocate", ["--length", `${memoryMb}MiB`, memory]);
-      rmSync(join(folder, "agent.sock"), { force: true });
-      rmSync(join(folder, "qmp.sock"), { force: true });
+      rmSync(join(directory, "agent.sock"), { force: true });
+      rmSync(join(directory, "qmp.sock"), { force: true });
       /** @type {Marks} */
       const marks = { began: now() };
       start([], "ignore");
-      const agent = new GuestAgent(await open(join(folder, "agent.sock")));
+      const agent = new GuestAgent(await open(join(directory, "agent.sock")));
       marks.qemu = now();
       const limit = AbortSignal.timeout(BOOT_MS);
       await agent.hello(limit);
@@ -80,27 +81,27 @@ export function openBare({ program, args, folder, memoryMb, layer, config, targe
       await agent.run(config, limit);
       marks.started = now();
       const answer = await askUntilAnswered(target, BOOT_RETRY_MS);
-      qmp = await Qmp.open(join(folder, "qmp.sock"));
+      qmp = await Qmp.open(join(directory, "qmp.sock"));
       return {
         answer,
         marks: { ...marks, connect: answer.began, connected: answer.connected, first: answer.firstByte },
       };
     },
 
-    /** Wakes, from QEMU's start to the app's first byte. */
+    /** Resumes the guest and measures from QEMU's start to the app's first byte. */
     async wake() {
-      rmSync(join(folder, "agent.sock"), { force: true });
-      rmSync(join(folder, "qmp.sock"), { force: true });
+      rmSync(join(directory, "agent.sock"), { force: true });
+      rmSync(join(directory, "qmp.sock"), { force: true });
       const state = openSync(devices, "r");
       /** @type {Marks} */
       const marks = { began: now() };
       start(["-S", "-incoming", "defer"], state);
       closeSync(state);
       marks.spawned = now();
-      qmp = await Qmp.open(join(folder, "qmp.sock"));
+      qmp = await Qmp.open(join(directory, "qmp.sock"));
       marks.qmp = now();
-      // The guest finds its channel as it was when it fell asleep; nobody listens.
-      void open(join(folder, "agent.sock")).then((channel) => channel.resume());
+      // The guest finds its channel open, as it was at the suspend. What it sends is thrown away.
+      void open(join(directory, "agent.sock")).then((channel) => channel.resume());
       await qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
       marks.load = now();
       await qmp.migrate("migrate-incoming", `fd:${STATE}`);
@@ -114,12 +115,12 @@ export function openBare({ program, args, folder, memoryMb, layer, config, targe
       };
     },
 
-    /** Writes the guest's state, makes it durable, and ends QEMU. */
+    /** Suspends the guest: writes its state, makes it durable, and ends QEMU. */
     async sleep() {
-      if (qemu === undefined || qmp === undefined) throw new Error("The bare guest does not run.");
+      if (qemu === undefined || qmp === undefined) throw new Error("The bare guest is not running.");
       await qmp.execute("stop");
       await qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
-      const socket = join(folder, "state.sock");
+      const socket = join(directory, "state.sock");
       rmSync(socket, { force: true });
       const server = createServer().listen(socket);
       const written = once(server, "connection").then(([stream]) => pipeline(stream, createWriteStream(devices)));
@@ -133,7 +134,7 @@ export function openBare({ program, args, folder, memoryMb, layer, config, targe
       }
     },
 
-    /** Ends QEMU, if it runs. */
+    /** Ends QEMU if it is running. */
     async end() {
       if (qemu === undefined) return;
       const gone = qemu.exitCode === null && qemu.signalCode === null ? once(qemu, "exit") : undefined;
@@ -146,7 +147,12 @@ export function openBare({ program, args, folder, memoryMb, layer, config, targe
   };
 }
 
-/** Connects to a socket that QEMU is about to make. @param {string} path @returns {Promise<import("node:net").Socket>} */
+/**
+ * Connects to a socket that QEMU is about to create.
+ *
+ * @param {string} path
+ * @returns {Promise<import("node:net").Socket>}
+ */
 async function open(path) {
   for (const deadline = now() + BOOT_MS; ; ) {
     const socket = connect(path);
@@ -160,7 +166,7 @@ async function open(path) {
   }
 }
 
-/** QEMU's monitor: a command, its answer. */
+/** A client of QEMU's monitor: one command at a time. */
 class Qmp {
   #socket;
   /** @type {Set<(message: any) => void>} */
@@ -170,7 +176,7 @@ class Qmp {
   constructor(socket) {
     this.#socket = socket;
     const lines = createInterface(socket);
-    lines.on("error", () => {}); // the socket's own, once more
+    lines.on("error", () => {}); // the socket reports the same error
     lines.on("line", (line) => {
       for (const listener of this.#listeners) listener(JSON.parse(line));
     });
@@ -195,18 +201,18 @@ class Qmp {
     if (error !== undefined) throw new Error(`QEMU refused ${execute}: ${error.desc}`);
   }
 
-  /** Moves the devices' state in or out. @param {string} command @param {string} uri */
+  /** Saves or loads the device state. @param {string} command @param {string} uri */
   async migrate(command, uri) {
     const end = this.#message(({ event, data }) => event === "MIGRATION" && /completed|failed/.test(data.status));
     await this.execute(command, { uri });
     const { data } = await end;
-    if (data.status !== "completed") throw new Error(`QEMU's ${command} failed; its words are in qemu.log.`);
+    if (data.status !== "completed") throw new Error(`QEMU's ${command} failed. See qemu.log.`);
   }
 
   /** @param {(message: any) => boolean} wanted @returns {Promise<any>} */
   #message(wanted) {
     return new Promise((resolve, reject) => {
-      const gone = () => reject(new Error("QEMU ended; its words are in qemu.log."));
+      const gone = () => reject(new Error("QEMU ended. See qemu.log."));
       const listener = (/** @type {any} */ message) => {
         if (!wanted(message)) return;
         this.#listeners.delete(listener);

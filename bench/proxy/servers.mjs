@@ -1,28 +1,27 @@
-/** Everything that the bench starts: the app, and the proxies in front of it, one process each. */
+/** Starts the app and the proxies in front of it, one process each. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { nodeBinary } from "../../scripts/lib/node.mjs";
 import { findTool, toolEnvironment } from "../../scripts/lib/test-tools.mjs";
+import { cpuMs, freePort, memoryMb } from "../lib/processes.mjs";
 
 const HOST = "127.0.0.1";
 const START_MS = 20_000;
-/** The kernel's unit of CPU time in /proc, which is the same everywhere. */
-const TICK_MS = 10;
 
 /**
  * @typedef {object} Server
  * @property {string} name
  * @property {number} port
- * @property {() => number} cpuMs CPU time so far, user and system
- * @property {() => number} rssMb
+ * @property {() => number} cpuMs CPU time so far, user and system, in milliseconds
+ * @property {() => number} rssMb what it has in RAM, in MB
  */
 
-/** Ours, and what one would build on Node instead. Each is a file in `roles/`. */
+/** Ours, and what you could build on Node instead. Each is a file in `roles/`. */
 export const NODE_PROXIES = [
   "hibernaut",
   "engine",
@@ -34,22 +33,22 @@ export const NODE_PROXIES = [
 ];
 export const NATIVE_PROXIES = ["nginx", "haproxy"];
 
-/** Starts servers; each may be bound to one CPU, so that a round is not decided by what the scheduler thinks of. */
+/** Starts servers, each bound to one CPU, so that the scheduler does not decide a round. */
 export class Servers {
   /** @type {import("node:child_process").ChildProcess[]} */
   #children = [];
-  #folder;
+  #directory;
 
-  /** @param {string} folder for configurations and logs; the caller removes it */
-  constructor(folder) {
-    this.#folder = folder;
+  /** @param {string} directory For configurations and logs. The caller removes it. */
+  constructor(directory) {
+    this.#directory = directory;
   }
 
   /**
-   * nginx, because it answers with the least work: what is left of the CPU belongs to the proxies.
+   * Starts the app: nginx, because it answers with the least work and leaves the most CPU time to the load.
    *
    * @param {number} cpu
-   * @param {number} bytes of its response
+   * @param {number} bytes the size of its response
    */
   async app(cpu, bytes) {
     const port = await freePort();
@@ -65,13 +64,13 @@ export class Servers {
   async proxy(name, cpu, app) {
     if (name === "nginx") return this.#nginxProxy(cpu, app);
     if (name === "haproxy") return this.#haproxy(cpu, app);
-    const folder = this.#subfolder(name);
+    const directory = this.#subdirectory(name);
     const role = join(import.meta.dirname, "roles", `${name}.mjs`);
-    const env = { ...process.env, HIBERNAUT_DATA_DIR: folder, NODE_ENV: "production" };
+    const env = { ...process.env, HIBERNAUT_DATA_DIR: directory, NODE_ENV: "production" };
     const child = this.#start(name, cpu, nodeBinary(), [role, String(app)], env);
     const lines = createInterface(/** @type {import("node:stream").Readable} */ (child.stdout));
     const ended = once(child, "exit").then(() => {
-      throw new Error(`${name} ended: ${readFileSync(join(folder, "stderr"), "utf8").slice(-2000)}`);
+      throw new Error(`${name} ended: ${readFileSync(join(directory, "stderr"), "utf8").slice(-2000)}`);
     });
     const line = once(lines, "line", { signal: AbortSignal.timeout(START_MS) });
     const [port] = await Promise.race([line, ended]);
@@ -88,7 +87,7 @@ export class Servers {
     const forward = `proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection "";
       proxy_set_header Host $host; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
       proxy_set_header X-Forwarded-Proto $scheme; proxy_set_header X-Request-Id $request_id;`;
-    const log = join(this.#subfolder("nginx"), "access.log");
+    const log = join(this.#subdirectory("nginx"), "access.log");
     const server = `access_log ${log}; keepalive_requests 1000000000; location / { ${forward} }`;
     const upstream = `upstream app { server ${HOST}:${app}; keepalive 256; keepalive_requests 1000000000; }`;
     return this.#nginx("nginx", cpu, await freePort(), server, upstream);
@@ -96,15 +95,15 @@ export class Servers {
 
   /** @param {string} name @param {number} cpu @param {number} port @param {string} server @param {string} [http] */
   async #nginx(name, cpu, port, server, http = "") {
-    const folder = this.#subfolder(name);
+    const directory = this.#subdirectory(name);
     const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-      .map((kind) => `${kind}_temp_path ${folder};`)
+      .map((kind) => `${kind}_temp_path ${directory};`)
       .join(" ");
-    const config = `daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/error.log;
+    const config = `daemon off; master_process off; pid ${directory}/pid; error_log ${directory}/error.log;
       events { worker_connections 4096; }
       http { ${temporary} ${http} server { listen ${HOST}:${port} backlog=4096; ${server} } }`;
-    writeFileSync(join(folder, "nginx.conf"), config);
-    const args = ["-c", join(folder, "nginx.conf"), "-e", join(folder, "error.log"), "-p", folder];
+    writeFileSync(join(directory, "nginx.conf"), config);
+    const args = ["-c", join(directory, "nginx.conf"), "-e", join(directory, "error.log"), "-p", directory];
     const child = this.#start(name, cpu, findTool("nginx"), args, toolEnvironment());
     await answers(port);
     return describe(name, child, port);
@@ -113,7 +112,7 @@ export class Servers {
   /** @param {number} cpu @param {number} app */
   async #haproxy(cpu, app) {
     const port = await freePort();
-    const folder = this.#subfolder("haproxy");
+    const directory = this.#subdirectory("haproxy");
     const config = `global
   nbthread 1
   maxconn 4096
@@ -130,23 +129,29 @@ frontend f
 backend b
   server app ${HOST}:${app}
 `;
-    writeFileSync(join(folder, "haproxy.cfg"), config);
-    const args = ["-db", "-f", join(folder, "haproxy.cfg")];
+    writeFileSync(join(directory, "haproxy.cfg"), config);
+    const args = ["-db", "-f", join(directory, "haproxy.cfg")];
     const child = this.#start("haproxy", cpu, findTool("haproxy"), args, toolEnvironment());
     await answers(port);
     return describe("haproxy", child, port);
   }
 
   /** @param {string} name */
-  #subfolder(name) {
-    const folder = join(this.#folder, name);
-    mkdirSync(folder, { recursive: true });
-    return folder;
+  #subdirectory(name) {
+    const directory = join(this.#directory, name);
+    mkdirSync(directory, { recursive: true });
+    return directory;
   }
 
-  /** @param {string} name @param {number} cpu @param {string} program @param {string[]} args @param {NodeJS.ProcessEnv} env */
+  /**
+   * @param {string} name
+   * @param {number} cpu
+   * @param {string} program
+   * @param {string[]} args
+   * @param {NodeJS.ProcessEnv} env
+   */
   #start(name, cpu, program, args, env) {
-    const errors = openSync(join(this.#subfolder(name), "stderr"), "w");
+    const errors = openSync(join(this.#subdirectory(name), "stderr"), "w");
     const child = spawn("taskset", ["-c", String(cpu), program, ...args], { stdio: ["pipe", "pipe", errors], env });
     closeSync(errors);
     this.#children.push(child);
@@ -161,29 +166,7 @@ backend b
  * @returns {Server}
  */
 function describe(name, child, port) {
-  const proc = `/proc/${child.pid}`;
-  return {
-    name,
-    port,
-    cpuMs: () => {
-      // Behind the name, which is in brackets and may hold blanks: utime and stime are the 12th and 13th.
-      const fields = readFileSync(`${proc}/stat`, "utf8")
-        .replace(/^.*\) /, "")
-        .split(" ");
-      return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
-    },
-    rssMb: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`${proc}/status`, "utf8"))?.[1]) / 1024,
-  };
-}
-
-/** @returns {Promise<number>} */
-async function freePort() {
-  const server = createServer().listen(0, HOST);
-  await once(server, "listening");
-  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
-  server.close();
-  await once(server, "close");
-  return port;
+  return { name, port, cpuMs: () => cpuMs(child.pid), rssMb: () => memoryMb(child.pid).rss };
 }
 
 /** @param {number} port */

@@ -1,35 +1,37 @@
 #!/usr/bin/env node
 /**
- * How many requests the proxy forwards: `npm run bench:proxy`. One run, in rounds that go from one to the next: the
- * app asked directly, through this proxy (whole, and its HTTP engine alone), through nginx and HAProxy, through spliced
- * sockets, and through what one would build on Node's libraries. One process each; the proxy has a CPU of its own, app and
- * load share another. Prints medians and spread, keeps every sample, and exits with 1 when a goal is missed.
+ * `npm run bench:proxy` measures how many requests the proxy forwards. Each round loads the app directly, through this
+ * proxy (the whole proxy, and its HTTP engine alone), through nginx and HAProxy, through spliced sockets, and through
+ * what you could build on Node's libraries. Each is one process. The proxy has one CPU to itself; app and load share
+ * another. Prints medians and spread, records every sample in `bench/results/proxy.json`, and exits with code 1 if a
+ * goal is missed.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createProgress } from "../../scripts/lib/progress.mjs";
 import { findTool, toolEnvironment } from "../../scripts/lib/test-tools.mjs";
 import { setup } from "../../scripts/setup.mjs";
+import { commandLine, environment, writeResult } from "../lib/record.mjs";
+import { median } from "../lib/stats.mjs";
 import { NATIVE_PROXIES, NODE_PROXIES, Servers } from "./servers.mjs";
 
 const USAGE = `npm run bench:proxy -- [options]
 
-  --only A,B       these proxies, of: ${[...NODE_PROXIES, ...NATIVE_PROXIES].join(", ")}; nothing is recorded
-  --rounds N       bursts at each (default: 7)
+  --only A,B       only these proxies, out of ${[...NODE_PROXIES, ...NATIVE_PROXIES].join(", ")}; records nothing
+  --rounds N       bursts at each proxy (default: 7)
   --seconds N      length of a burst (default: 4)
-  --connections N  kept open by the load (default: 64)
-  --bytes N        of the app's response (default: 100)
+  --connections N  connections that the load keeps open (default: 64)
+  --bytes N        size of the app's response (default: 100)
 `;
-const RESULTS = join(import.meta.dirname, "../results/proxy.json");
-/** Of nginx's throughput; of the best library's; and nginx's p99 times this. */
+/** The share of nginx's throughput, the multiple of the best library's, and the multiple of nginx's p99. */
 const GOALS = { of_nginx: 0.65, of_library: 2, p99_of_nginx: 2 };
-/** Those that are proxies. undici and node:http are clients, around which a proxy would have to be written. */
+/** The proxy libraries. undici and node:http are clients, around which you would have to write a proxy. */
 const LIBRARIES = ["fastify-http-proxy", "http-proxy-3"];
-/** Bursts before the first that counts: what V8 still compiles would take time from the proxy on its one CPU. */
+/** Bursts before the first one that counts: what V8 still compiles would take time from the proxy on its one CPU. */
 const WARM_UP = 3;
 
 const { values: options } = parseArgs({
@@ -49,12 +51,12 @@ if (options.help) {
 const rounds = Number(options.rounds);
 const seconds = Number(options.seconds);
 const names = options.only?.split(",") ?? [...NODE_PROXIES, ...NATIVE_PROXIES];
-/** The proxy under test runs alone on the last CPU. */
+/** The proxy under test has the last CPU to itself. */
 const PROXY_CPU = cpus().length - 1;
 const OTHER_CPU = 0;
 
 /**
- * @typedef {{ rps: number, p50_ms: number, p99_ms: number, cpu_us: number }} Sample `cpu_us`: of the proxy, per request
+ * @typedef {{ rps: number, p50_ms: number, p99_ms: number, cpu_us: number }} Sample `cpu_us`: CPU per request
  * @param {import("./servers.mjs").Server} server
  * @param {number} duration in seconds
  * @returns {Promise<Sample>}
@@ -85,11 +87,6 @@ function milliseconds(match) {
   return Number(match?.[1]) * factor;
 }
 
-/** @param {number[]} samples */
-function median(samples) {
-  return samples.toSorted((a, b) => a - b)[Math.floor(samples.length / 2)] ?? Number.NaN;
-}
-
 /** @param {Sample[]} all @param {keyof Sample} key */
 function medianOf(all, key) {
   return median(all.map((sample) => sample[key]));
@@ -115,9 +112,14 @@ function print(samples, memory) {
   }
 }
 
-/** Each goal with what was reached. @param {Record<string, Sample[]>} samples */
+/** Returns each goal with what was reached. @param {Record<string, Sample[]>} samples */
 function goals(samples) {
-  /** Round by round, so that what slows the host down slows both. @param {string} other @param {keyof Sample} key */
+  /**
+   * Compares round by round, because whatever slows the host down slows both.
+   *
+   * @param {string} other
+   * @param {keyof Sample} key
+   */
   const ratio = (other, key) =>
     median(
       (samples.hibernaut ?? []).map((sample, round) => sample[key] / (samples[other]?.[round]?.[key] ?? Number.NaN)),
@@ -145,6 +147,7 @@ function goals(samples) {
 }
 
 await setup({ quiet: true, tests: true });
+const about = environment();
 const folder = mkdtempSync(join(tmpdir(), "hibernaut-bench-"));
 const servers = new Servers(folder);
 process
@@ -175,15 +178,9 @@ if (options.only === undefined) {
   console.log("");
   for (const { goal, reached: figure, met } of reached)
     console.log(`${met ? "met" : "MISSED"}: ${goal}: ${figure.toFixed(2)}`);
-  const environment = {
-    date: new Date().toISOString(),
-    node: process.version,
-    cpu: cpus()[0]?.model,
-    cpus: cpus().length,
-  };
   const { only: _only, help: _help, ...settings } = options;
-  const record = { command: "npm run bench:proxy", environment, settings, goals: reached, rss_mb: memory, samples };
-  writeFileSync(RESULTS, `${JSON.stringify(record, undefined, 2)}\n`);
+  const command = commandLine("bench:proxy");
+  writeResult("proxy", { command, ...about, settings, goals: reached, rss_mb: memory, samples });
   process.exitCode = reached.every(({ met }) => met) ? 0 : 1;
 }
 process.exit();

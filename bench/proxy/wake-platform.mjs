@@ -1,12 +1,11 @@
-/** The platform with a machine to wake, and what a bare guest of the same making is started with. */
+/** Starts the platform with a machine to wake, and finds out how to start the same guest with bare QEMU. */
 import { spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { startPlatform } from "../../scripts/lib/platform.mjs";
+import { freePort } from "../lib/processes.mjs";
 import { runTool } from "./wake-files.mjs";
 import { ask } from "./wake-request.mjs";
 
@@ -17,20 +16,12 @@ const PORT = 8080;
 const MEMORY_MB = 256;
 const TRACE_MS = 2_000;
 
-/** A port that is free now: the platform says where its proxy listens to those only who read its log. */
-async function freePort() {
-  const server = createServer().listen(0, HOST);
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
-
-/** Starts the platform in a folder of its own. */
+/** Starts the platform on a temporary data directory. */
 export async function openPlatform() {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "hibernaut-wake-")));
   const trace = join(folder, "trace.jsonl");
-  const proxyPort = await freePort();
+  // The platform tells only its log which port it took for the proxy.
+  const proxyPort = await freePort(HOST);
   Object.assign(process.env, {
     HIBERNAUT_DATA_DIR: folder,
     XDG_CONFIG_HOME: join(folder, "cfg"),
@@ -77,13 +68,13 @@ async function create(call, app) {
   return { id: String(machine.machine_id), address: String(machine.private_address), path, to };
 }
 
-/** A machine that is woken by requests to the proxy. @param {Opened} platform */
+/** Creates a machine that requests at the proxy wake. @param {Opened} platform */
 export async function openMachine({ folder, trace, call, target }) {
   const { id, path, to } = await create(call, "wake");
   const snapshots = join(folder, "machines", id, "snapshots");
   let lines = 0;
 
-  /** What the platform noted of the last wake. @returns {Promise<Record<string, number>>} */
+  /** Returns what wake-trace.mjs noted about the last wake. @returns {Promise<Record<string, number>>} */
   async function traced() {
     for (const end = performance.now() + TRACE_MS; performance.now() < end; await call("GET", "/health")) {
       const found = existsSync(trace) ? readFileSync(trace, "utf8").trimEnd().split("\n") : [];
@@ -91,10 +82,10 @@ export async function openMachine({ folder, trace, call, target }) {
       lines = found.length;
       return JSON.parse(found.at(-1) ?? "{}");
     }
-    throw new Error("The platform noted nothing of this wake: wake-trace.mjs no longer fits it.");
+    throw new Error("wake-trace.mjs noted nothing about this wake: it no longer fits the platform.");
   }
   return {
-    /** The files of its snapshot. */
+    /** Returns the files of its snapshot. */
     files() {
       const [generation = ""] = readdirSync(snapshots).filter((name) => !name.startsWith("tmp-"));
       return ["memory", "devices", "manifest.json"].map((name) => join(snapshots, generation, name));
@@ -104,9 +95,12 @@ export async function openMachine({ folder, trace, call, target }) {
     async wake() {
       const answer = await ask(target).catch(async (error) => {
         const { state, state_reason: reason, last_boot: boot } = await call("GET", path);
-        throw new Error(`A request to the sleeping machine failed; it is ${JSON.stringify({ state, reason, boot })}.`, {
-          cause: error,
-        });
+        throw new Error(
+          `A request to the suspended machine failed. The machine: ${JSON.stringify({ state, reason, boot })}.`,
+          {
+            cause: error,
+          },
+        );
       });
       return { answer, marks: { began: answer.began, ...(await traced()), answered: answer.firstByte } };
     },
@@ -114,8 +108,8 @@ export async function openMachine({ folder, trace, call, target }) {
 }
 
 /**
- * All that a bare guest needs: QEMU's arguments of a second machine, which the platform starts once and stops, so that
- * its network is there and nobody uses it.
+ * Returns all that a bare guest needs: the QEMU arguments of a second machine. The platform starts that machine once
+ * and stops it, so that its network exists and nothing else uses it.
  *
  * @param {Opened} platform
  * @returns {Promise<import("./bare.mjs").BareOptions>}
@@ -134,7 +128,7 @@ export async function bareOptions({ folder, call }) {
   return {
     program: program ?? "",
     args: moved,
-    folder: own,
+    directory: own,
     memoryMb: MEMORY_MB,
     layer: join(folder, layer),
     config: { ...imageConfig(), hostname: "bare", network: guestNetwork(machine.address), ports: [PORT], volumes: [] },
@@ -142,20 +136,20 @@ export async function bareOptions({ folder, call }) {
   };
 }
 
-/** The command line of a machine's QEMU. @param {string} id */
+/** Returns the command line of a machine's QEMU. @param {string} id */
 function commandLine(id) {
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
     try {
       const args = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(0, -1);
       if (args[args.indexOf("-name") + 1]?.startsWith(`hibernaut-${id},`)) return args;
     } catch {
-      // A process that has ended since.
+      // The process has ended in the meantime.
     }
   }
-  throw new Error(`There is no QEMU of machine ${id}.`);
+  throw new Error(`Machine ${id} has no QEMU process.`);
 }
 
-/** What the image says of its app. */
+/** Returns what the image says about starting its app. */
 function imageConfig() {
   const read = (/** @type {string} */ name) => JSON.parse(readFileSync(join(IMAGE, name), "utf8"));
   const blob = (/** @type {{ digest: string }} */ { digest }) => read(`blobs/${digest.replace(":", "/")}`);
@@ -168,7 +162,11 @@ function imageConfig() {
   };
 }
 
-/** How the guest sets up its network: behind the host's bridge, or in QEMU's own. @param {string} address */
+/**
+ * Returns the guest's network configuration, for the host's bridge or for QEMU's user-mode network.
+ *
+ * @param {string} address
+ */
 function guestNetwork(address) {
   if (address.startsWith("127.")) return { address: "10.0.2.15/24", gateway: "10.0.2.2", dns: "10.0.2.3", hosts: [] };
   const [{ dev, prefsrc: gateway }] = JSON.parse(runTool("ip", ["-j", "route", "get", address]));

@@ -1,10 +1,10 @@
-/** Waits for a moment in which the host does nothing else: a wake takes less time than what disturbs it. */
+/** Waits until the host does nothing else, because a disturbance can take longer than a wake. */
 import { cpus } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** After a side fell asleep, what it left to the disk and to other processes is over in this time. */
+/** After a suspend, the disk and other processes need about this long to finish its work. */
 const WINDOW_MS = 300;
-/** Of all CPUs. */
+/** The share of all CPUs that may be busy. */
 const QUIET = 0.05;
 
 function used() {
@@ -14,8 +14,8 @@ function used() {
 }
 
 /**
- * Settles after a quiet moment, or when there was none for `patienceMs`. Says how busy the CPUs were in the last one,
- * from 0 to 1.
+ * Resolves after a quiet moment, or after `patienceMs` without one. Returns how busy the CPUs were just before, from 0
+ * to 1.
  *
  * @param {number} patienceMs
  */

@@ -1,7 +1,7 @@
-/** What the samples come to, and whether it is good enough. */
-import { cpus, loadavg, release } from "node:os";
+/** The figures of a run, and whether they meet the goal. */
+import { round, summary } from "../lib/stats.mjs";
 
-/** Of the bare script's time, what a wake of any kind may take through the platform. */
+/** How many times as long as the bare script a wake of any kind may take. */
 export const GOAL = { ratio: 1.2 };
 
 export const TITLES = /** @type {const} */ ({
@@ -11,17 +11,17 @@ export const TITLES = /** @type {const} */ ({
 });
 
 /**
- * The parts of a wake, by the marks at which they end; each begins where the one before it ended. The bare script has
- * not all of them.
+ * The parts of a wake, by the marks at which they end. Each begins where the one before it ended. The bare script does
+ * not have all of them.
  */
 const PARTS = {
   resume: {
     spawn: "request, store, checks of the snapshot",
     spawned: "QEMU is spawned",
     load: "QEMU starts",
-    loaded: "the devices' state is loaded",
-    cont: "the snapshot is spent, in the store",
-    awake: "the guest goes on and has its clock set",
+    loaded: "QEMU loads the device state",
+    cont: "the store marks the snapshot as used",
+    awake: "the guest continues, its clock is set",
     connect: "the proxy takes over",
     connected: "a connection to the app",
     first: "the app's first byte",
@@ -45,14 +45,14 @@ const PARTS = {
  * @property {Kind} kind
  * @property {Side} side
  * @property {boolean} first Whether this side was measured first in its pair.
- * @property {number} ms From the request, or from QEMU's start, to the first byte of the answer.
+ * @property {number} ms From the request, or for the bare script from QEMU's start, to the first byte of the answer.
  * @property {number} busy How busy the host's CPUs were just before, from 0 to 1.
- * @property {number} cached_bytes Of the snapshot's files in the page cache, before.
- * @property {string} wake The field `Hibernaut-Wake`.
- * @property {Record<string, number>} parts Milliseconds.
+ * @property {number} cached_bytes How many bytes of the snapshot's files were in the page cache just before.
+ * @property {string} wake The value of the header `Hibernaut-Wake`.
+ * @property {Record<string, number>} parts The parts' durations in milliseconds.
  */
 
-/** How long the parts took. @param {Kind} kind @param {Record<string, number>} marks */
+/** Returns how long each part took. @param {Kind} kind @param {Record<string, number>} marks */
 export function partsOf(kind, marks) {
   let before = marks.began ?? Number.NaN;
   /** @type {Record<string, number>} */
@@ -66,24 +66,7 @@ export function partsOf(kind, marks) {
   return parts;
 }
 
-/** @param {number} value */
-export const round = (value, digits = 2) => Number(value.toFixed(digits));
-
-/** @param {number[]} values */
-function summary(values) {
-  const sorted = values.toSorted((a, b) => a - b);
-  const at = (/** @type {number} */ index) => sorted[index] ?? Number.NaN;
-  const middle = (sorted.length - 1) / 2;
-  return {
-    n: sorted.length,
-    min: at(0),
-    median: round((at(Math.floor(middle)) + at(Math.ceil(middle))) / 2),
-    p90: at(Math.max(0, Math.ceil(0.9 * sorted.length) - 1)),
-    max: at(sorted.length - 1),
-  };
-}
-
-/** The figures of one kind. @param {Kind} kind @param {Sample[]} all */
+/** Returns the figures of one kind of wake. @param {Kind} kind @param {Sample[]} all */
 function summarizeKind(kind, all) {
   const of = (/** @type {Side} */ side) => all.filter((sample) => sample.kind === kind && sample.side === side);
   const side = (/** @type {Sample[]} */ samples) => ({
@@ -131,13 +114,7 @@ export function print(results) {
   }
 }
 
-/** Whether every kind that was measured meets the goal. @param {Results} results */
+/** Returns whether every kind that was measured meets the goal. @param {Results} results */
 export function goalMet(results) {
   return Object.values(results).every(({ ratio_of_medians: ratio }) => ratio <= GOAL.ratio);
-}
-
-/** What was measured on. */
-export function environment() {
-  const host = { cpu: cpus()[0]?.model, cpus: cpus().length, kernel: release(), load: loadavg() };
-  return { date: new Date().toISOString(), host, node: process.version };
 }

@@ -1,23 +1,25 @@
-/** One HTTP request over a new connection, by hand: what counts is when the first byte of the answer comes. */
+/** One HTTP request over a new connection, written by hand, to see when the first byte of the answer arrives. */
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** A handshake that takes longer lost a packet to a guest that was not there yet; the kernel would repeat it after 1 s. */
+/**
+ * A slower handshake has lost a packet, because the guest was not up yet. The kernel would repeat it only after 1 s.
+ */
 const CONNECT_MS = 250;
 const ANSWER_MS = 60_000;
 
-/** Milliseconds of a clock that all processes of this host share. */
+/** The time in milliseconds, on a clock that all processes of this host share. */
 export const now = () => Number(process.hrtime.bigint()) / 1e6;
 
 /**
  * @typedef {object} Answer Times are of {@link now}.
- * @property {number} began When the connection was asked for.
+ * @property {number} began When the client began to connect.
  * @property {number} connected
  * @property {number} firstByte
- * @property {string} wake What the field `Hibernaut-Wake` says; empty without one.
- * @property {{ nonce: string, count: number }} body Of the counter.
+ * @property {string} wake The value of `Hibernaut-Wake`; empty if the header is missing.
+ * @property {{ nonce: string, count: number }} body The counter's answer.
  *
- * @typedef {{ host: string, port: number, name: string }} Target `name` goes into the field `Host`.
+ * @typedef {{ host: string, port: number, name: string }} Target `name` is the value of the `Host` header.
  */
 
 /** @param {Target} target @returns {Promise<Answer>} */
@@ -27,7 +29,7 @@ export async function ask({ host, port, name }) {
     let received = "";
     const socket = connect({ host, port, noDelay: true });
     const giveUp = (/** @type {string} */ why) => socket.destroy(new Error(`${host}:${port} ${why}.`));
-    let timer = setTimeout(() => giveUp("takes no connection"), CONNECT_MS);
+    let timer = setTimeout(() => giveUp("does not accept a connection"), CONNECT_MS);
     socket.once("connect", () => {
       times.connected = now();
       clearTimeout(timer);
@@ -49,7 +51,12 @@ export async function ask({ host, port, name }) {
   return { ...times, ...parse(text) };
 }
 
-/** Asks again and again, `pauseMs` apart, until there is an answer. @param {Target} target @param {number} pauseMs */
+/**
+ * Repeats the request every `pauseMs` milliseconds until it is answered.
+ *
+ * @param {Target} target
+ * @param {number} pauseMs
+ */
 export async function askUntilAnswered(target, pauseMs) {
   const deadline = now() + ANSWER_MS;
   for (;;) {
@@ -65,7 +72,8 @@ export async function askUntilAnswered(target, pauseMs) {
 /** @param {string} text */
 function parse(text) {
   const [head = "", ...rest] = text.split("\r\n\r\n");
-  if (!head.startsWith("HTTP/1.1 200 ")) throw new Error(`No answer of the app: ${text.slice(0, 500) || "(nothing)"}`);
+  if (!head.startsWith("HTTP/1.1 200 "))
+    throw new Error(`The app did not answer with status 200: ${text.slice(0, 500) || "(nothing)"}`);
   const body = rest.join("\r\n\r\n");
   // The app's answer may come in chunks; its JSON is one line.
   const json = body.slice(body.indexOf("{"), body.lastIndexOf("}") + 1);

@@ -1,7 +1,7 @@
 /**
- * Preloaded into the platform (`--import`): notes when it does what a wake consists of, as seen at its edges, the
- * processes that it starts and the sockets that it opens. Adds nothing to a wake but a look at the clock for each.
- * A line of JSON for each wake goes to the file that HIBERNAUT_BENCH_TRACE names.
+ * Preloaded into the platform (`--import`). Notes when each part of a wake begins, as seen from outside: by the
+ * processes that the platform starts and the sockets that it opens. All it adds to a wake is a look at the clock for
+ * each part. Appends one line of JSON for each wake to the file that HIBERNAUT_BENCH_TRACE names.
  */
 import { ChildProcess } from "node:child_process";
 import { appendFileSync } from "node:fs";
@@ -12,7 +12,7 @@ const FILE = process.env.HIBERNAUT_BENCH_TRACE;
 const now = () => Number(process.hrtime.bigint()) / 1e6;
 
 let accepted = Number.NaN;
-/** @type {Record<string, number> | undefined} The wake that is under way. */
+/** @type {Record<string, number> | undefined} The wake in progress. */
 let marks;
 
 /** @param {string} name */
@@ -26,7 +26,7 @@ function finish() {
   if (FILE !== undefined) setImmediate(() => appendFileSync(FILE, `${line}\n`));
 }
 
-/** Patching by hand what Node's types rightly do not foresee. @type {any} */
+/** Patches prototypes, which Node's types rightly don't allow. @type {any} */
 const [server, child, socket] = [Server.prototype, ChildProcess.prototype, Socket.prototype];
 
 const { emit } = server;
@@ -45,24 +45,27 @@ child.spawn = function (/** @type {{ args?: string[] }} */ options) {
 };
 
 const { connect, push, write } = socket;
-socket.connect = function (/** @type {any[]} */ ...args) {
+/** @this {any} @param {any[]} args */
+socket.connect = function (...args) {
   const options = [args[0]].flat()[0];
   if (marks !== undefined && typeof options === "object") {
-    // An attempt that fails is followed by another one; the last one of each counts.
+    // A failed attempt is followed by another one. The last attempt counts.
     this.edge = options.path === undefined ? "guest" : basename(options.path);
     if (this.edge === "guest") mark("connect");
     this.once("connect", () => mark(this.edge === "guest" ? "connected" : this.edge));
   }
   return connect.apply(this, args);
 };
-socket.write = function (/** @type {unknown} */ data, /** @type {unknown[]} */ ...rest) {
+/** @this {any} @param {unknown} data @param {unknown[]} rest */
+socket.write = function (data, ...rest) {
   if (this.edge === "qmp.sock" && typeof data === "string") {
     if (data.includes('"migrate-incoming"')) mark("load");
     if (data.includes('"cont"')) mark("cont");
   }
   return write.call(this, data, ...rest);
 };
-socket.push = function (/** @type {any} */ data, /** @type {unknown[]} */ ...rest) {
+/** @this {any} @param {any} data @param {unknown[]} rest */
+socket.push = function (data, ...rest) {
   if (marks !== undefined && data !== null) {
     if (this.edge === "qmp.sock" && String(data).includes('"completed"')) mark("loaded");
     if (this.edge === "agent.sock" && marks.cont !== undefined && marks.connect === undefined) marks.awake = now();

@@ -1,39 +1,39 @@
 #!/usr/bin/env node
 /**
- * How long a request to a sleeping machine waits: `npm run bench:proxy:wake`. From the request at the proxy to the first
- * byte of the answer, beside a script that wakes the same guest with QEMU and nothing else (`bare.mjs`): the same image,
- * memory, accelerator and network, and QEMU's arguments as for a boot, sample by sample in turn. Prints medians, spread
- * and where the time goes, keeps every sample in `bench/results/proxy-wake.json`, and exits with 1 when the goal is missed.
+ * `npm run bench:proxy:wake` measures how long a request to a sleeping machine waits: from the request at the proxy to
+ * the first byte of the answer. A script that wakes the same guest with QEMU and nothing else (`bare.mjs`) is the
+ * reference. It has the same image, memory, accelerator and network, and the QEMU arguments of a boot. The two sides
+ * take turns, sample by sample. Prints medians, spread and where the time goes, records every sample in
+ * `bench/results/proxy-wake.json`, and exits with code 1 if the goal is missed.
  *
- * Each wake of either side is from a snapshot that was just taken of the guest that the last one woke: the memory file
- * stays one and the same, nothing is copied. Each request is the first on a new connection.
+ * Each wake resumes a snapshot that was just taken of the guest that the last one woke, so the memory file stays the
+ * same and nothing is copied. Each request is the first on a new connection.
  */
-import { writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { createProgress } from "../../scripts/lib/progress.mjs";
 import { setup } from "../../scripts/setup.mjs";
+import { commandLine, environment, writeResult } from "../lib/record.mjs";
+import { round } from "../lib/stats.mjs";
 import { openBare } from "./bare.mjs";
 import { cachedBytes, intoCache, outOfCache } from "./wake-files.mjs";
 import { quietMoment } from "./wake-quiet.mjs";
 import { bareOptions, openMachine, openPlatform } from "./wake-platform.mjs";
-import { environment, GOAL, goalMet, partsOf, print, round, summarize } from "./wake-report.mjs";
+import { GOAL, goalMet, partsOf, print, summarize } from "./wake-report.mjs";
 
 const USAGE = `npm run bench:proxy:wake -- [options]
 
-  --quick       three resumes and one cold start, as a first look; nothing is recorded
+  --quick       three resumes and one cold start for a first impression; records nothing
   --resumes N   resumes of each kind and side (default: 40)
   --cold N      cold starts of each side (default: 5)
-  --json        print the record as JSON, and no tables
+  --json        print the record as JSON instead of tables
 `;
-const RESULT = join(import.meta.dirname, "../results/proxy-wake.json");
-/** Wakes before the first one that counts: V8 compiles what it sees often, and takes its time. */
+/** Rounds before the first one that counts: V8 needs several until it has compiled what runs often. */
 const WARM_UP = 3;
-/** How long a sample waits for a host that does nothing else. */
+/** How long a sample waits for the host to become quiet. */
 const PATIENCE_MS = 8_000;
-/** An app that was just woken has done what it had to. */
+/** By then, an app that was just woken has finished what it had to do. */
 const SETTLE_MS = 300;
 
 const { values: options } = parseArgs({
@@ -61,7 +61,7 @@ if (!(resumes >= 0 && colds >= 0 && resumes + colds > 0)) {
  * @typedef {import("./wake-report.mjs").Side} Side
  * @typedef {{ answer: import("./wake-request.mjs").Answer, marks: Record<string, number> }} Wake
  *
- * @typedef {object} Guest Either side, awake between two samples.
+ * @typedef {object} Guest One of the two sides.
  * @property {() => Promise<void>} sleep
  * @property {() => Promise<void>} stop
  * @property {() => string[]} files
@@ -69,7 +69,7 @@ if (!(resumes >= 0 && colds >= 0 && resumes + colds > 0)) {
  * @property {() => Promise<Wake>} boot
  */
 
-/** @type {(() => unknown)[]} What to take away, the last first. */
+/** @type {(() => unknown)[]} What to clean up, the last first. */
 const leftovers = [];
 async function cleanUp() {
   for (let work = leftovers.pop(); work !== undefined; work = leftovers.pop()) {
@@ -82,7 +82,7 @@ async function cleanUp() {
 }
 
 const progress = createProgress(3);
-/** Both sides, each asleep. */
+/** Starts both sides and suspends them. */
 async function open() {
   const platform = await openPlatform();
   leftovers.push(platform.close);
@@ -110,11 +110,11 @@ async function open() {
 
 /** @type {import("./wake-report.mjs").Sample[]} */
 const samples = [];
-/** @type {Partial<Record<Side, { nonce: string, count: number }>>} What each guest said last. */
+/** @type {Partial<Record<Side, { nonce: string, count: number }>>} What each guest answered last. */
 const said = {};
 
 /**
- * Wakes one side, which sleeps, and lets it sleep again.
+ * Wakes one side, measures it, and suspends it again.
  *
  * @param {Side} side
  * @param {Guest} guest
@@ -139,7 +139,13 @@ async function measure(side, guest, { round: number, kind, first }) {
   await guest.sleep();
 }
 
-/** A resume goes on counting where the guest fell asleep; a cold start begins anew. @param {Side} side @param {boolean} cold @param {import("./wake-request.mjs").Answer} answer */
+/**
+ * A resumed guest continues to count where it left off; a cold start begins at 1. Throws otherwise.
+ *
+ * @param {Side} side
+ * @param {boolean} cold
+ * @param {import("./wake-request.mjs").Answer} answer
+ */
 function verify(side, cold, { body, wake }) {
   const before = said[side];
   said[side] = body;
@@ -148,10 +154,16 @@ function verify(side, cold, { body, wake }) {
     : before === undefined || (body.nonce === before.nonce && body.count === before.count + 1);
   const kind = side === "bare" || wake.startsWith(cold ? "cold" : "resume");
   if (!expected || !kind)
-    throw new Error(`No ${cold ? "cold start" : "resume"} (${side}): ${wake} ${JSON.stringify([before, body])}`);
+    throw new Error(`Not a ${cold ? "cold start" : "resume"} (${side}): ${wake} ${JSON.stringify([before, body])}`);
 }
 
-/** Both sides, the one that is first changing from round to round. @param {Record<Side, Guest>} guests @param {number} number @param {Kind} kind */
+/**
+ * Measures both sides. The one that goes first alternates between rounds.
+ *
+ * @param {Record<Side, Guest>} guests
+ * @param {number} number
+ * @param {Kind} kind
+ */
 async function pair(guests, number, kind) {
   const sides = /** @type {Side[]} */ (number % 2 === 0 ? ["platform", "bare"] : ["bare", "platform"]);
   for (const side of sides) await measure(side, guests[side], { round: number, kind, first: side === sides[0] });
@@ -189,17 +201,14 @@ try {
   await Promise.race([setup({ quiet: true }), interrupted]);
   const about = /** @type {Awaited<ReturnType<typeof main>>} */ (await Promise.race([main(), interrupted]));
   const results = summarize(samples);
-  const command = ["npm run bench:proxy:wake", process.argv.length > 2 ? "--" : "", ...process.argv.slice(2)]
-    .join(" ")
-    .trim();
-  const record = { command, ...about, goal: GOAL, results, samples };
+  const record = { command: commandLine("bench:proxy:wake"), ...about, goal: GOAL, results, samples };
   const met = goalMet(results);
   if (options.json) console.log(JSON.stringify(record));
   else {
     print(results);
-    console.log(`\ngoal: every kind of wake within ${GOAL.ratio} times of the bare script: ${met ? "met" : "MISSED"}`);
+    console.log(`\ngoal: every kind of wake within ${GOAL.ratio} times the bare script: ${met ? "met" : "MISSED"}`);
   }
-  if (!options.quick) writeFileSync(RESULT, `${JSON.stringify(record, null, 2)}\n`);
+  if (!options.quick) writeResult("proxy-wake", record);
   process.exitCode = met ? 0 : 1;
 } catch (error) {
   const { code } = /** @type {{ code?: unknown }} */ (error);
@@ -208,5 +217,5 @@ try {
 } finally {
   await cleanUp();
 }
-// Interrupted work has no end of its own.
+// Work that was interrupted would keep the process alive.
 process.exit();

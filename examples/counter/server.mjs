@@ -1,5 +1,5 @@
-// A web app whose whole state is in memory: the nonce is drawn once when the process starts,
-// and the count goes up with every request. A resume keeps both; a reboot would change both.
+// A web app that keeps all its state in memory. It draws the nonce once, when the process starts, and increments the
+// count with every request. A resume keeps both; a cold start resets both.
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 
@@ -8,7 +8,7 @@ const port = Number(process.env.PORT ?? 8080);
 let count = 0;
 
 const server = createServer((request, response) => {
-  // `?peek` reads without counting: for health checks and tests.
+  // `?peek` reads without counting, for health checks and tests.
   if (!request.url?.includes("peek")) count += 1;
   response.setHeader("content-type", "application/json");
   response.end(

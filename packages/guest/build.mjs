@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * Builds the guest bundle: the kernel, the initramfs with the agent, and a description.
- * See README.md in this folder. Plain JavaScript, because it runs before anything is set up.
+ * See README.md in this directory. This is plain JavaScript, because it runs before anything is set up.
  *
  *   node packages/guest/build.mjs [--out DIR] [--kernel VMLINUZ [--modules DIR]] [--kernel-deb FILE]
  */
@@ -18,10 +18,10 @@ const BUILD = join(HERE, ".build");
 const CACHE = join(BUILD, "cache");
 const CFLAGS = "-std=c11 -O2 -static -Wall -Wextra -Wpedantic -Wconversion -Werror".split(" ");
 
-/** What the agent needs of the kernel. A kernel may have any of them built in. */
+/** Modules that the agent needs. A kernel may have any of them built in. */
 const MODULES = ["virtio_pci", "virtio_blk", "virtio_net", "virtio_console", "overlay", "squashfs", "ext4"];
 
-/** Mount points the agent expects; it makes the others itself. */
+/** Mount points that the agent expects. It creates the others. */
 const FOLDERS = ["dev", "image", "layer", "proc", "root", "run", "sys"];
 
 /**
@@ -32,15 +32,15 @@ const FOLDERS = ["dev", "image", "layer", "proc", "root", "run", "sys"];
  * @property {{kernel: string[], agent_version: string, inputs: string}} built_from
  *
  * @typedef {object} Options
- * @property {string} [out] where the bundle goes (packages/guest/.build/bundle)
+ * @property {string} [out] where to write the bundle (default: packages/guest/.build/bundle)
  * @property {string} [kernelDeb] a kernel package file to use instead of the distribution's
  * @property {string} [kernel] a kernel image (bzImage) to use instead of a package
- * @property {string} [modules] the modules of that kernel, e.g. /lib/modules/6.1.0; absent when all is built in
- * @property {(step: string) => void} [onStep] told about every step that is really done
+ * @property {string} [modules] the modules of that kernel, for example /lib/modules/6.1.0; absent if they are all built in
+ * @property {(step: string) => void} [onStep] called for every step that is not skipped
  */
 
 /**
- * Builds the bundle, or does nothing when the one that is there was made from the same inputs.
+ * Builds the bundle. Does nothing when the existing one was built from the same inputs.
  *
  * @param {Options} [options]
  * @returns {Promise<Bundle & {out: string, built: boolean}>}
@@ -71,7 +71,7 @@ export async function buildBundle(options = {}) {
       version: sha256(readFileSync(join(next, "vmlinuz")), readFileSync(join(next, "initrd"))).slice(0, 16),
       kernel: kernel.version,
       agent: sha256(readFileSync(agent)),
-      // The inputs are looked at again: the kernel's package may only now be in the cache.
+      // Look at the inputs again: the kernel's package may have just been downloaded to the cache.
       built_from: { kernel: kernel.from, agent_version: sources.version, inputs: inputsOf(options, sources.hash) },
     };
     await writeFile(join(next, "bundle.json"), `${JSON.stringify(bundle, null, 2)}\n`);
@@ -83,7 +83,7 @@ export async function buildBundle(options = {}) {
   }
 }
 
-/** Work folders of builds that were killed. One that is in use is younger than this. */
+/** Deletes the work directories of builds that were killed. A directory that is in use is younger than an hour. */
 async function removeAbandoned() {
   for (const name of readdirSync(BUILD)) {
     const folder = join(BUILD, name);
@@ -99,7 +99,7 @@ function sha256(...parts) {
   return hash.digest("hex");
 }
 
-/** The agent's C files, a hash of all its sources, and the version it says it has. */
+/** Returns the agent's C files, a hash of all its sources, and its version. */
 function agentSources() {
   const names = readdirSync(AGENT)
     .filter((name) => /\.[ch]$/.test(name))
@@ -110,7 +110,7 @@ function agentSources() {
 }
 
 /**
- * A hash of everything the bundle is made from. Large files count by name, size and time.
+ * Returns a hash of everything that the bundle is built from. Large files count by name, size and time.
  *
  * @param {Options} options
  * @param {string} agent
@@ -137,12 +137,12 @@ function readBundle(out) {
     const bundle = /** @type {Partial<Bundle>} */ (JSON.parse(readFileSync(join(out, "bundle.json"), "utf8")));
     return typeof bundle.built_from?.inputs === "string" ? /** @type {Bundle} */ (bundle) : undefined;
   } catch {
-    return undefined; // absent, or cut by a full disk: either way it is built again
+    return undefined; // It is absent, or incomplete because the disk was full. Either way, it is built again.
   }
 }
 
 /**
- * Runs a tool and returns its output. Its errors are shown only when it fails.
+ * Runs a tool and returns its output. Shows its errors only when it fails.
  *
  * @param {string} command
  * @param {string[]} args
@@ -157,7 +157,7 @@ async function run(command, args, files = {}) {
       const child = spawn(command, args, {
         cwd: files.cwd ?? HERE,
         stdio: [input?.fd ?? "ignore", output?.fd ?? "pipe", "pipe"],
-        // depmod and modprobe live in sbin, which is not on everyone's path.
+        // depmod and modprobe are in sbin, which is not in every user's PATH.
         env: { ...process.env, LC_ALL: "C", PATH: `${process.env.PATH ?? ""}:/usr/sbin:/sbin` },
       });
       let text = "";
@@ -167,7 +167,7 @@ async function run(command, args, files = {}) {
       child.on("error", (error) => {
         const missing = "code" in error && error.code === "ENOENT";
         failed(
-          new Error(missing ? `${command} is not installed; it is needed to build the guest bundle` : error.message),
+          new Error(missing ? `${command} is not installed. Install it to build the guest bundle` : error.message),
         );
       });
       child.on("close", (code, signal) => {
@@ -198,8 +198,8 @@ async function compileAgent(work, sources) {
  * @typedef {object} Kernel
  * @property {string} image
  * @property {string} version
- * @property {string | undefined} root the folder whose lib/modules/VERSION holds its modules
- * @property {string[]} from what it was taken from, for bundle.json
+ * @property {string | undefined} root the directory whose lib/modules/VERSION contains its modules
+ * @property {string[]} from what the kernel was taken from, for bundle.json
  *
  * @param {string} work
  * @param {Options} options
@@ -207,18 +207,18 @@ async function compileAgent(work, sources) {
  * @returns {Promise<Kernel>}
  */
 async function findKernel(work, options, onStep) {
-  if (options.modules !== undefined && options.kernel === undefined) throw new Error("--modules needs --kernel");
+  if (options.modules !== undefined && options.kernel === undefined) throw new Error("--modules also needs --kernel");
   if (options.kernel !== undefined) return await givenKernel(work, resolve(options.kernel), options.modules);
   let packages = options.kernelDeb === undefined ? cachedPackages() : [resolve(options.kernelDeb)];
   if (packages.length === 0) packages = await downloadKernel(work, onStep);
   const root = join(work, "kernel");
   for (const file of packages) await run("dpkg-deb", ["-x", file, root]);
-  // Newer packages hold /usr/lib/modules, and depmod looks for /lib/modules.
+  // Newer packages contain /usr/lib/modules, but depmod looks for /lib/modules.
   if (!existsSync(join(root, "lib"))) await symlink("usr/lib", join(root, "lib"));
   const from = packages.map((file) => basename(file));
   const boot = existsSync(join(root, "boot")) ? readdirSync(join(root, "boot")) : [];
   const image = boot.find((name) => name.startsWith("vmlinuz-"));
-  if (image === undefined) throw new Error(`${from.join(", ")} holds no kernel; name one with --kernel`);
+  if (image === undefined) throw new Error(`${from.join(", ")} does not contain a kernel. Name one with --kernel`);
   return { image: join(root, "boot", image), version: image.slice("vmlinuz-".length), root, from };
 }
 
@@ -230,9 +230,11 @@ async function givenKernel(work, image, modules) {
   const nested = join(resolve(modules), "lib/modules", version);
   const folder = existsSync(nested) ? nested : resolve(modules);
   if (!existsSync(join(folder, "kernel"))) {
-    throw new Error(`${folder} holds no kernel modules; --modules wants a folder like /lib/modules/${version}`);
+    throw new Error(
+      `${folder} does not contain kernel modules. --modules needs a directory like /lib/modules/${version}`,
+    );
   }
-  // A copy, because depmod writes beside the modules, and those may be the running system's.
+  // A copy, because depmod writes next to the modules, which may be those of the running system.
   const root = join(work, "kernel");
   await cp(folder, join(root, "lib/modules", version), {
     recursive: true,
@@ -241,7 +243,7 @@ async function givenKernel(work, image, modules) {
   return { image, version, root, from };
 }
 
-/** The version a bzImage says it has (the boot protocol puts it at the offset stored at 0x20e). @param {string} image */
+/** Returns the version of a bzImage, which is at the offset stored at 0x20e (see the boot protocol). @param {string} image */
 function kernelVersion(image) {
   const bytes = readFileSync(image);
   if (bytes.length < 0x210 || bytes.toString("latin1", 0x202, 0x206) !== "HdrS") {
@@ -251,7 +253,7 @@ function kernelVersion(image) {
   return bytes.toString("latin1", at, at + 128).split(/[ \0]/, 1)[0] ?? "";
 }
 
-/** Kernel packages downloaded earlier. The folder appears whole or not at all. */
+/** Returns the kernel packages that were downloaded earlier. The directory is complete or absent. */
 function cachedPackages() {
   if (!existsSync(CACHE)) return [];
   return readdirSync(CACHE)
@@ -264,18 +266,18 @@ function cachedPackages() {
 async function downloadKernel(work, onStep) {
   const folder = join(work, "cache");
   await mkdir(folder);
-  // Root's apt-get hands the download to the user _apt, who may not write here, and warns about it.
+  // As root, apt-get downloads as the user _apt, who may not write here, and prints a warning.
   const asRoot = process.getuid?.() === 0 ? ["-o", "APT::Sandbox::User=root"] : [];
   const attempt = async () => {
     const names = await kernelPackages();
-    if (names.length === 0) throw new Error("apt knows no kernel package for virtual machines");
+    if (names.length === 0) throw new Error("apt does not know a kernel package for virtual machines");
     onStep(`downloading ${names.join(" and ")}`);
     await run("apt-get", [...asRoot, "-q", "download", ...names], { cwd: folder });
   };
   try {
     await attempt();
   } catch (error) {
-    // Nothing is known yet, or what is known has left the mirror: both are mended by an update.
+    // apt has no lists yet, or the mirror no longer has the package. An update solves both.
     if (asRoot.length === 0) {
       const advice = "Run `sudo apt-get update` and try again, or name a kernel with --kernel and --modules.";
       throw new Error(`${messageOf(error)}\n${advice}`, { cause: error });
@@ -297,7 +299,7 @@ function messageOf(error) {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The packages that hold the distribution's newest kernel for virtual machines: Debian's, else Ubuntu's. */
+/** Returns the packages of the distribution's newest kernel for virtual machines: Debian's, otherwise Ubuntu's. */
 async function kernelPackages() {
   const architecture = (await run("dpkg", ["--print-architecture"])).trim();
   for (const meta of [`linux-image-cloud-${architecture}`, "linux-image-virtual", "linux-image-generic"]) {
@@ -312,7 +314,7 @@ async function kernelPackages() {
 }
 
 /**
- * Packs an uncompressed cpio archive that is the same, bit for bit, whoever builds it and where.
+ * Packs an uncompressed cpio archive that is the same, bit for bit, for every user and on every host.
  *
  * @param {string} work @param {string} agent @param {Kernel} kernel @param {string} to
  */
@@ -338,7 +340,7 @@ async function packInitramfs(work, agent, kernel, to) {
   await run("cpio", cpio, { cwd: root, input: join(work, "entries"), output: to });
 }
 
-/** Module files in the order in which they can be loaded. @param {Kernel} kernel */
+/** Returns module files in the order in which they can be loaded. @param {Kernel} kernel */
 async function modulesInOrder(kernel) {
   /** @type {Set<string>} */
   const files = new Set();
@@ -351,7 +353,7 @@ async function modulesInOrder(kernel) {
   return files;
 }
 
-/** Copies a module, unpacked: the agent hands the kernel plain files. @param {string} file @param {string} to */
+/** Copies a module and unpacks it, because the agent loads plain files. @param {string} file @param {string} to */
 async function unpackModule(file, to) {
   const tool = { ".xz": "xz", ".zst": "zstd", ".gz": "gzip" }[/\.ko(\.\w+)$/.exec(file)?.[1] ?? ""];
   if (tool === undefined) await copyFile(file, to);
@@ -359,8 +361,8 @@ async function unpackModule(file, to) {
 }
 
 /**
- * Puts the new bundle in the place of the old one. What boots is replaced only when it differs,
- * so readers of an unchanged bundle never see it move.
+ * Replaces the old bundle with the new one. Kernel and initramfs are replaced only when they differ, so that readers of an
+ * unchanged bundle never see them disappear.
  *
  * @param {string} next @param {string} out @param {Bundle} bundle @param {string} aside
  */
@@ -374,7 +376,7 @@ async function publish(next, out, bundle, aside) {
 }
 
 /**
- * Another build may do the same at the same time: then the one that comes second stays.
+ * Replaces a directory. If two builds do this at the same time, the result of the second one stays.
  *
  * @param {string} next @param {string} out @param {string} aside
  */
@@ -401,7 +403,8 @@ function parseArguments(args) {
   for (let at = 0; at < args.length; at += 2) {
     const key = known[args[at] ?? ""];
     const value = args[at + 1];
-    if (key === undefined) throw new Error(`unknown option ${args[at]}; known: ${Object.keys(known).join(", ")}`);
+    if (key === undefined)
+      throw new Error(`Unknown option ${args[at]}. Known options are ${Object.keys(known).join(", ")}.`);
     if (value === undefined) throw new Error(`${args[at]} needs a value`);
     options[key] = value;
   }

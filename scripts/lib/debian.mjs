@@ -1,4 +1,4 @@
-/** Debian packages: which are needed and why, which are missing, and how they come. */
+/** Debian packages: which ones Hibernaut needs and why, which are missing, and how they are installed. */
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { ask, run, SetupError } from "./run.mjs";
 import { TEST_TOOLS } from "./test-tools.mjs";
 
 /**
- * Every package with its reason. Programs of packages that Debian marks essential (bash, dpkg, util-linux) are there.
+ * Every package with its reason. Packages that Debian marks as essential (bash, dpkg, util-linux) are always installed.
  *
  * @type {Record<string, string>}
  */
@@ -15,45 +15,45 @@ export const PACKAGES = {
   "qemu-system-x86": "runs the machines",
   skopeo: "fetches images from registries and archives",
   umoci: "unpacks images",
-  "squashfs-tools": "makes root file systems of images",
+  "squashfs-tools": "turns images into root file systems",
   e2fsprogs: "makes the machines' writable layers",
   iproute2: "makes the machines' network",
-  nftables: "keeps machines apart in the network",
-  gcc: "builds the agent inside the machines",
-  "libc6-dev": "the C library the agent is linked with",
+  nftables: "keeps machines apart on the network",
+  gcc: "compiles the agent that runs in the machines",
+  "libc6-dev": "has the C library that the agent is linked with",
   cpio: "packs the machines' initramfs",
   "xz-utils": "unpacks the kernel modules of Debian 13 and later",
   zstd: "unpacks the kernel modules of Ubuntu",
   kmod: "orders the kernel modules for the initramfs",
-  tar: "unpacks and packs archives",
-  "ca-certificates": "lets registries prove who they are",
+  tar: "packs and unpacks archives",
+  "ca-certificates": "verifies the certificates of registries",
 };
 
-/** Only for `npm test` and the benches. Unpacked, not installed: as installed services they would run and listen. */
+/** Only for `npm test` and the benches. Unpacked, not installed: installing them would start services that listen. */
 const TEST_PACKAGES = {
-  "docker-registry": "a real registry to import images from",
-  // Whatever version the distribution has: 15 or newer wherever the platform runs.
+  "docker-registry": "a real registry to pull images from",
+  // Any version will do: the distributions that the platform supports have 15 or newer.
   postgresql: "a real PostgreSQL for the orders service",
-  curl: "speaks to the platform from inside a machine",
-  nginx: "the proxy that ours is held against",
-  haproxy: "another one, which frames messages more strictly",
-  wrk: "makes the load of the benches",
-  debootstrap: "makes bare systems to try the set-up on",
+  curl: "calls the platform from inside a machine",
+  nginx: "the proxy that we compare ours with",
+  haproxy: "another proxy, which is stricter about framing",
+  wrk: "generates the load for the benches",
+  debootstrap: "creates bare systems to try the setup on",
 };
 
 const APT_ENVIRONMENT = ["DEBIAN_FRONTEND=noninteractive", "NEEDRESTART_SUSPEND=1"];
 const RETRY = "Check the network and the package sources, then run npm run setup again.";
-/** Another apt may be at work (unattended upgrades): wait for it for two minutes. */
+/** Another apt may be running (unattended upgrades): wait up to two minutes for it. */
 const APT_OPTIONS = ["-q", "-o", "DPkg::Lock::Timeout=120"];
 
 /**
- * Those of `names` that are not installed. Asks dpkg once.
+ * Returns the packages among `names` that are not installed. Runs dpkg once.
  *
  * @param {string[]} names
  * @returns {Promise<string[]>}
  */
 export async function missingPackages(names) {
-  // Ends with code 1 when dpkg never heard of one of them, which is an answer too.
+  // Exits with code 1 if dpkg does not know one of them, which is an answer, too.
   const script = 'dpkg-query -W -f="\\${Package} \\${db:Status-Status}\\n" "$@" 2>/dev/null || true';
   const output = await run("sh", ["-c", script, "dpkg-query", ...names]);
   const installed = new Set(
@@ -66,7 +66,7 @@ export async function missingPackages(names) {
 }
 
 /**
- * Installs what is missing, as root or with sudo. Throws a SetupError that names the command to run by hand.
+ * Installs what is missing, as root or with sudo. If it cannot, throws a SetupError with the command to run by hand.
  *
  * @param {import("./progress.mjs").Progress} progress
  * @param {import("./progress.mjs").Step} step
@@ -74,7 +74,7 @@ export async function missingPackages(names) {
 export async function installPackages(progress, step) {
   const missing = await missingPackages(Object.keys(PACKAGES));
   if (missing.length === 0) return;
-  step.say("These Debian packages are missing and will be installed:");
+  step.say("Installing these missing Debian packages:");
   for (const name of missing) step.say(`  ${name.padEnd(18)}${PACKAGES[name]}`);
   const install = ["install", "-y", "--no-install-recommends", ...missing];
   const prefix = await rootPrefix(progress, ["apt-get update", `apt-get ${install.join(" ")}`]);
@@ -86,18 +86,18 @@ export async function installPackages(progress, step) {
   try {
     await aptGet(prefix, install, step);
   } catch (error) {
-    // A source that is down does not matter unless a package was to come from it.
+    // A package source that is down matters only if a package had to come from it.
     throw updateFault ? new SetupError(`${updateFault.message}\n${/** @type {Error} */ (error).message}`) : error;
   }
   const left = await missingPackages(missing);
   if (left.length > 0)
     throw new SetupError(
-      `apt-get installed no ${left.join(", ")}. Install by hand: sudo apt-get install ${left.join(" ")}`,
+      `apt-get did not install ${left.join(", ")}. Install by hand: sudo apt-get install ${left.join(" ")}`,
     );
 }
 
 /**
- * Brings the packages that only tests need to `.build/test-tools`.
+ * Unpacks the packages that only tests need into `.build/test-tools`.
  *
  * @param {import("./progress.mjs").Step} step
  */
@@ -110,7 +110,7 @@ export async function unpackTestPackages(step) {
   const folder = await mkdtemp(`${TEST_TOOLS}.tmp-`);
   try {
     const onLine = step.detail;
-    // With all that they need and that is not installed, but nothing is installed: the folder is ours, so no lock is needed.
+    // Downloads their missing dependencies, too, and installs nothing. The directory is ours, so no lock is needed.
     await mkdir(join(folder, "partial"));
     const own = ["-o", `Dir::Cache::archives=${folder}`, "-o", "Debug::NoLocking=1", "-o", "APT::Sandbox::User="];
     const download = ["install", "-y", "--download-only", "--no-install-recommends"];
@@ -135,10 +135,10 @@ export async function unpackTestPackages(step) {
 }
 
 /**
- * What to put before a command that needs root. sudo asks for its password here, before a live line is drawn.
+ * Returns what to put before a command that needs root. sudo asks for its password here, before a live line is drawn.
  *
  * @param {import("./progress.mjs").Progress} progress
- * @param {string[]} commands What the owner can run instead.
+ * @param {string[]} commands What the user can run instead.
  * @returns {Promise<string[]>}
  */
 async function rootPrefix(progress, commands) {
@@ -147,7 +147,7 @@ async function rootPrefix(progress, commands) {
   const mayAsk = process.stdin.isTTY && process.stderr.isTTY;
   if (await ask("sudo", mayAsk ? ["-v"] : ["-n", "true"])) return ["sudo", "-n"];
   const sudo = existsSync("/usr/bin/sudo");
-  const why = sudo ? "sudo refused. Run this" : "there is no sudo. Run this as root";
+  const why = sudo ? "sudo refused. Run this" : "sudo is not installed. Run this as root";
   const command = commands.map((text) => `${sudo ? "sudo " : ""}${text}`).join(" && ");
   throw new SetupError(`Installing packages needs root, and ${why}, then npm run setup again:\n  ${command}`);
 }

@@ -1,11 +1,11 @@
-/** What `npm run up` invites people to do: put the tour's machine to sleep, and wake it with a request. */
+/** What `npm run up` invites you to do: suspend the tour's machine, and wake it with a request. */
 import { realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { ROOT } from "./node.mjs";
 import { SEARCH } from "./tour.mjs";
 
 /**
- * The last lines. Followed in their order they work, and the last of them wakes the machine.
+ * Returns the last lines of the tour. Run in order, the commands work, and the last one wakes the machine.
  *
  * @param {import("./tour.mjs").TourResult} result
  * @param {import("./platform.mjs").Platform} platform
@@ -14,10 +14,10 @@ import { SEARCH } from "./tour.mjs";
 export function invitation({ app, machine_id: id, address }, { apiUrl, proxyUrl }, environment = process.env) {
   const linked = isLinked(environment);
   const hibernaut = linked ? "hibernaut" : "npx hibernaut";
-  // Without the platform's own proxy a request goes to the machine itself, and does not wake it.
+  // Without the platform's proxy, a request goes straight to the machine and does not wake it.
   const request = proxyUrl ? `curl -i "${appUrl(app, proxyUrl)}${SEARCH}"` : `curl "${address}${SEARCH}"`;
   const lines = [
-    // Anywhere else npx would ask the npm registry for a package of that name.
+    // In any other directory, npx would look for a package of that name in the npm registry.
     ...(linked ? [] : [`cd ${ROOT.replace(/\/$/, "")}`]),
     `${hibernaut} machine suspend ${id} --app ${app}`,
     `${hibernaut} machine list --app ${app}`,
@@ -25,12 +25,12 @@ export function invitation({ app, machine_id: id, address }, { apiUrl, proxyUrl 
     request,
   ];
   return [
-    `The platform answers at ${apiUrl}. In another terminal, put the machine to sleep${proxyUrl ? ", and wake it with a request" : ""}:`,
+    `The platform is running at ${apiUrl}. In another terminal, suspend the machine${proxyUrl ? " and wake it with a request" : ""}:`,
     ...lines.map((line) => `  ${line}`),
     ...(proxyUrl
-      ? ["`Hibernaut-Wake: resume` in the reply says that the request woke it, and in how many milliseconds."]
+      ? ["`Hibernaut-Wake: resume` in the reply says that the request woke the machine, and how long that took in ms."]
       : []),
-    "Ctrl-C ends the tour's machine and the platform.",
+    "Press Ctrl-C to end the tour's machine and the platform.",
     "",
   ].join("\n");
 }
@@ -44,8 +44,8 @@ function appUrl(app, proxyUrl) {
 }
 
 /**
- * Whether a shell finds our command line as `hibernaut`. npm puts `node_modules/.bin` in front of the PATH for its
- * scripts alone: that does not count.
+ * Whether a shell finds our CLI as `hibernaut`. npm puts `node_modules/.bin` at the front of the PATH for its own
+ * scripts only, so that does not count.
  *
  * @param {NodeJS.ProcessEnv} environment
  */

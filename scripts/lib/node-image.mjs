@@ -1,6 +1,6 @@
 /**
- * Packs an app with a Node binary and its shared libraries into an OCI layout, without any registry:
- * the demos and the tests need images on a machine that may be offline. Runs under Node 18 and later.
+ * Packs an app with a Node binary and its shared libraries into an OCI layout. No registry is involved, because the
+ * demos and the tests need images on hosts that may be offline. Runs under Node 18 and later.
  */
 import { execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -21,32 +21,33 @@ const GROUP = "root:x:0:\napp:x:1000:\n";
 
 /**
  * @typedef {object} PackOptions
- * @property {string} [out] The OCI layout's folder. The tag is `latest`.
- * @property {string} [node] The Node binary to pack; the one that `npm ci` brought by default, else the running one.
- * @property {boolean} [force] Pack even when nothing changed.
- * @property {(step: string) => void} [onStep] Told what is being done; not called when there is nothing to do.
+ * @property {string} [out] The directory of the OCI layout. The tag is `latest`.
+ * @property {string} [node] The Node binary to pack. Default: the one that `npm ci` installed, or else the running one.
+ * @property {boolean} [force] Pack even if nothing changed.
+ * @property {(step: string) => void} [onStep] Called with each step. Not called if there is nothing to do.
  *
  * @typedef {object} AppFile
- * @property {string} from Where it is on this machine.
- * @property {string} to Where it is in the image, without the leading slash.
- * @property {number} [mode] 0o644 by default.
+ * @property {string} from Its path on this host.
+ * @property {string} to Its path in the image, without the leading slash.
+ * @property {number} [mode] Default: 0o644.
  *
  * @typedef {object} App
- * @property {string} out Where the layout goes unless the options say otherwise.
- * @property {string[]} inputs Files whose content decides whether the image is packed again.
+ * @property {string} out Where the layout goes if the options don't say.
+ * @property {string[]} inputs Files whose contents decide whether the image is packed again.
  * @property {object} config The image's configuration, as in the OCI specification.
- * @property {(work: string) => Promise<AppFile[]>} files The app's own files; `work` is a folder for what has to be made.
- * @property {Record<string, string>} [programs] Further programs, with their shared libraries: where each goes in the image (without the leading slash), and where it is on this machine.
- * @property {string} [libraryPath] Where shared libraries are looked for first, as in LD_LIBRARY_PATH.
- * @property {string[]} [writable] Folders that every user may write to, without the leading slash.
+ * @property {(work: string) => Promise<AppFile[]>} files The app's own files. `work` is a directory for generated ones.
+ * @property {Record<string, string>} [programs] More programs, packed with their shared libraries: path in the image,
+ *   without the leading slash, to path on this host.
+ * @property {string} [libraryPath] Where to look for shared libraries first, as in LD_LIBRARY_PATH.
+ * @property {string[]} [writable] Directories that every user may write to, without the leading slash.
  *
  * @typedef {object} Library
- * @property {string} from Where it is on this machine.
+ * @property {string} from Its path on this host.
  * @property {string} to Where the loader finds it in the image.
  */
 
 /**
- * Packs the image unless it is there and its inputs are the same. Rejects when `ldd` or `tar` fail.
+ * Packs the image, unless it exists and its inputs are the same. Rejects if `ldd` or `tar` fails.
  *
  * @param {App} app
  * @param {PackOptions} [options]
@@ -76,7 +77,7 @@ export async function packNodeApp(app, { out = app.out, node, force = false, onS
     await writeLayout(join(work, "layout"), join(work, "root"), app.config);
     await writeFile(join(work, "layout", FINGERPRINT), fingerprint);
     await rm(target, { recursive: true, force: true });
-    // mkdtemp made it private; platforms of other users read it too.
+    // mkdtemp made it private, but platforms that other users run must be able to read it.
     await chmod(join(work, "layout"), 0o755);
     await rename(join(work, "layout"), target);
   } finally {
@@ -86,7 +87,8 @@ export async function packNodeApp(app, { out = app.out, node, force = false, onS
 }
 
 /**
- * The command line of a script that packs one image: `[--force] [--out FOLDER] [--node FILE]`.
+ * Runs a script that packs one image, with the options `[--force] [--out DIR] [--node FILE]`. Does nothing if the
+ * script is imported.
  *
  * @param {string} script The script's own `import.meta.url`.
  * @param {(options: PackOptions) => Promise<{ref: string, changed: boolean}>} pack
@@ -121,7 +123,7 @@ async function defaultNode() {
 /**
  * @param {string[]} binaries
  * @param {string} libraryPath
- * @returns {Promise<Library[]>} Those of all, each once.
+ * @returns {Promise<Library[]>} The libraries of all the binaries, each of them once.
  */
 async function librariesOf(binaries, libraryPath) {
   const all = (await Promise.all(binaries.map((binary) => findLibraries(binary, libraryPath)))).flat();
@@ -129,8 +131,8 @@ async function librariesOf(binaries, libraryPath) {
 }
 
 /**
- * The shared libraries of a program. All are put beside libc, in a folder that the loader searches
- * by itself: the image has no loader cache. The loader keeps its place, which is written in the program.
+ * Finds the shared libraries of a program. They all go next to libc, into a directory that the loader searches by
+ * default, because the image has no loader cache. The loader itself keeps its path, which is part of the program.
  *
  * @param {string} binary
  * @param {string} libraryPath
@@ -143,7 +145,7 @@ async function findLibraries(binary, libraryPath) {
   const libc = paths.find((path) => basename(path) === "libc.so.6");
   if (!libc)
     throw new Error(
-      `${binary} does not use the GNU C library, so its libraries cannot be packed; name another with --node.`,
+      `${binary} does not use the GNU C library, so its libraries cannot be packed. Choose another binary with --node.`,
     );
   return paths.map((from) => ({
     from,
@@ -152,8 +154,8 @@ async function findLibraries(binary, libraryPath) {
 }
 
 /**
- * Everything that the image is made of, in one text. Binaries by size and time: reading them would
- * take longer than all the rest of a set-up with nothing to do.
+ * Returns a hash of everything that the image is made from. Binaries count by size and time, because reading them would
+ * take longer than everything else in a setup with nothing to do.
  *
  * @param {App} app
  * @param {string} binary
@@ -171,7 +173,7 @@ async function fingerprintOf({ inputs, config }, binary, libraries) {
 }
 
 /**
- * Fills a folder with the image's files. Modes are set one by one, whatever the umask says.
+ * Fills a directory with the image's files. Sets each mode explicitly, so that the umask does not matter.
  *
  * @param {string} root
  * @param {string} binary
@@ -179,15 +181,28 @@ async function fingerprintOf({ inputs, config }, binary, libraries) {
  * @param {{ files: AppFile[], writable: string[] }} app
  */
 async function stage(root, binary, libraries, { files, writable }) {
-  const folders = ["", "app", "dev", "etc", "proc", "root", "run", "sys", "tmp", "usr", "usr/local", "usr/local/bin"];
-  for (const name of folders) await makeFolder(join(root, name));
+  const directories = [
+    "",
+    "app",
+    "dev",
+    "etc",
+    "proc",
+    "root",
+    "run",
+    "sys",
+    "tmp",
+    "usr",
+    "usr/local",
+    "usr/local/bin",
+  ];
+  for (const name of directories) await makeDirectory(join(root, name));
   await chmod(join(root, "tmp"), 0o1777);
   await place(binary, join(root, "usr/local/bin/node"), 0o755);
   for (const { from, to } of libraries) await placeDeep(root, from, to.slice(1), 0o755);
   for (const { from, to, mode = 0o644 } of files) await placeDeep(root, from, to, mode);
   for (const name of writable) {
     await mkdir(join(root, name), { recursive: true });
-    // Not by ownership: where images are imported without root, all their files belong to root.
+    // By mode, not by owner: if an image is imported without root, all its files belong to root.
     await chmod(join(root, name), 0o1777);
   }
   for (const [name, text] of [
@@ -200,7 +215,7 @@ async function stage(root, binary, libraries, { files, writable }) {
 }
 
 /**
- * Places a file and the folders above it.
+ * Places a file, and creates the directories above it.
  *
  * @param {string} root
  * @param {string} from
@@ -209,14 +224,14 @@ async function stage(root, binary, libraries, { files, writable }) {
  */
 async function placeDeep(root, from, to, mode) {
   const parts = dirname(to).split("/");
-  for (let depth = 1; depth <= parts.length; depth += 1) await makeFolder(join(root, ...parts.slice(0, depth)));
+  for (let depth = 1; depth <= parts.length; depth += 1) await makeDirectory(join(root, ...parts.slice(0, depth)));
   await place(from, join(root, to), mode);
 }
 
-/** @param {string} folder */
-async function makeFolder(folder) {
-  await mkdir(folder, { recursive: true });
-  await chmod(folder, 0o755);
+/** @param {string} directory */
+async function makeDirectory(directory) {
+  await mkdir(directory, { recursive: true });
+  await chmod(directory, 0o755);
 }
 
 /**
@@ -230,20 +245,20 @@ async function place(from, to, mode) {
 }
 
 /**
- * Writes an OCI layout with one layer made of `root`. The same files give the same digests.
+ * Writes an OCI layout with one layer made from `root`. The same files give the same digests.
  *
  * @param {string} layout
  * @param {string} root
  * @param {object} settings The image's configuration.
  */
-async function writeLayout(layout, root, settings) {
+export async function writeLayout(layout, root, settings) {
   const blobs = join(layout, "blobs/sha256");
   await mkdir(blobs, { recursive: true });
   const tarball = join(layout, "layer.tar");
   const order = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu"];
   await runTar([...order, "-cf", tarball, "-C", root, "."]);
   const layerFile = join(layout, "layer.tar.gz");
-  // Level 1: half a second instead of five, and the image is read once.
+  // Level 1 takes half a second instead of five, and the image is read only once.
   await pipeline(createReadStream(tarball), createGzip({ level: 1 }), createWriteStream(layerFile));
   const diffId = await digestOfFile(tarball);
   const layerDigest = await digestOfFile(layerFile);

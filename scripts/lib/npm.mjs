@@ -1,4 +1,4 @@
-/** npm dependencies, installed when the lock file says something else than what is there. */
+/** npm dependencies: installed if they differ from the lock file. */
 import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
@@ -9,8 +9,8 @@ const MODULES = join(ROOT, "node_modules");
 const STAMP = join(MODULES, ".hibernaut-stamp");
 
 /**
- * Runs `npm ci` unless node_modules already is what package-lock.json says. No package's install
- * script runs: none of ours needs one, and one of them would try to compile.
+ * Runs `npm ci`, unless node_modules already matches package-lock.json. Install scripts of packages are not run: we
+ * need none of them, and one would try to compile.
  *
  * @param {import("./progress.mjs").Step} step
  */
@@ -41,8 +41,8 @@ export async function installDependencies(step) {
 }
 
 /**
- * Whether npm's own record of what it installed has every package of the lock file, in that version.
- * Packages for other machines are optional and may be absent.
+ * Whether npm's own record of what it installed has every package of the lock file, in the same version. Packages for
+ * other platforms are optional and may be absent.
  *
  * @param {string} lock
  * @param {string} installed
@@ -56,7 +56,7 @@ export function matches(lock, installed) {
   });
 }
 
-/** npm runs under the machine's own Node: the one in node_modules is deleted by `npm ci` under its feet. */
+/** The environment for npm. It must run under the host's Node, because `npm ci` deletes the one in node_modules. */
 export function npmEnvironment() {
   const path = (process.env.PATH ?? "").split(delimiter).filter((folder) => !folder.startsWith(MODULES));
   return { ...process.env, PATH: path.join(delimiter), NODE_ENV: "development" };

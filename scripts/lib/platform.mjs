@@ -1,43 +1,40 @@
-/** The platform as a child process, and its API, for `npm run up`. */
+/** Runs the platform as a child process and calls its API, for `npm run up` and the benches. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { nodeBinary, ROOT } from "./node.mjs";
 import { SetupError } from "./run.mjs";
 
-/** The first start proves the accelerator by a boot; nothing in it may take longer than this. */
+/** The first start tests the accelerator with a boot. The whole start must not take longer than this. */
 const START_DEADLINE_MS = 60_000;
-/** Machines that are being started or suspended are waited for, then it is ended by force. */
+/** The platform finishes starts and suspends in progress. If it takes longer than this, it is killed. */
 const STOP_DEADLINE_MS = 60_000;
-/** A machine's first request: the emulated network accepts before the guest does, so it is asked again soon. */
-const ASK_AGAIN_MS = 5;
-const ANSWER_DEADLINE_MS = 120_000;
 
 /**
  * @typedef {object} Platform
  * @property {string} apiUrl
- * @property {string | null} proxyUrl Where apps answer; null when proxies run in processes of their own.
- * @property {(method: string, path: string, body?: unknown) => Promise<any>} call Calls the API; rejects with what it answered.
- * @property {Promise<number>} ended Its exit code, once it has ended.
- * @property {() => Promise<void>} stop Ends it cleanly; machines that run are left running.
+ * @property {string | null} proxyUrl Where apps answer; null if the proxies run in separate processes.
+ * @property {(method: string, path: string, body?: unknown) => Promise<any>} call Calls the API. Rejects with the
+ *   error that the API returned.
+ * @property {Promise<number>} ended Resolves with the exit code once the platform has ended.
+ * @property {() => Promise<void>} stop Ends the platform cleanly. Running machines keep running.
  */
 
 /**
- * Starts `hibernaut serve` and waits until it answers. Rejects with a SetupError that says why it does not.
+ * Starts `hibernaut serve` and waits until it is ready. If it does not start, rejects with a SetupError that says why.
  *
  * @param {object} [options]
- * @param {(line: string) => void} [options.say] Prints a line of the platform's log.
+ * @param {(line: string) => void} [options.say] Prints a line of the platform's log; to standard error by default.
  * @returns {Promise<Platform>}
  */
 export async function startPlatform({ say = (line) => void process.stderr.write(`${line}\n`) } = {}) {
-  // It writes into a pipe of ours, which may end on a terminal.
+  // The platform writes to our pipe and cannot see that its log ends up on a terminal.
   const format = process.stderr.isTTY ? "text" : "auto";
   const env = { HIBERNAUT_LOG_LEVEL: "warn", HIBERNAUT_LOG_FORMAT: format, ...process.env };
-  // A group of its own: Ctrl-C at the terminal is ours to carry out, step by step.
+  // A separate process group, so that Ctrl-C reaches only us and we can clean up step by step.
   const child = spawn(nodeBinary(), [join(ROOT, "packages/cli/bin/hibernaut.js"), "serve", "--json"], {
     cwd: ROOT,
     env,
@@ -47,7 +44,7 @@ export async function startPlatform({ say = (line) => void process.stderr.write(
   /** @type {Promise<number>} */
   const ended = once(child, "close").then(([code]) => code ?? 1);
   createInterface({ input: child.stderr }).on("line", (line) => {
-    // The same sentence is in the answer, which we print.
+    // The same sentence is in the document on standard output, which we print.
     if (!line.startsWith("Error: ")) say(line);
   });
   const answer = await answerOf(child.stdout, ended).catch((error) => {
@@ -71,7 +68,8 @@ export async function startPlatform({ say = (line) => void process.stderr.write(
 }
 
 /**
- * The document with which the platform says where it answers, one line; or, as it ends, why it does not, on several.
+ * Resolves with the one-line document in which the platform says where it is listening. If the platform ends instead,
+ * rejects with the reason, which it prints on several lines.
  *
  * @param {import("node:stream").Readable} stream
  * @param {Promise<number>} ended
@@ -96,9 +94,9 @@ async function answerOf(stream, ended) {
 }
 
 /**
- * Why the platform ended before it answered.
+ * Returns why the platform ended before it was ready.
  *
- * @param {string} text What it said on standard output.
+ * @param {string} text What the platform printed on standard output.
  * @param {number} code
  * @returns {string}
  */
@@ -106,7 +104,7 @@ function reasonIn(text, code) {
   try {
     return JSON.parse(text).message;
   } catch {
-    return `The platform ended with code ${code} before it answered. Run \`hibernaut serve\` to see why.`;
+    return `The platform ended with code ${code} before it was ready. Run \`hibernaut serve\` to see why.`;
   }
 }
 
@@ -126,41 +124,4 @@ async function call(url, token, method, body) {
   if (!response.ok)
     throw Object.assign(new SetupError(answer?.message ?? `${response.status} from ${url}`), { code: answer?.error });
   return answer;
-}
-
-/**
- * Asks a machine until it answers.
- *
- * @param {string} address
- * @param {number} port
- * @returns {Promise<any>} The JSON that it answered.
- */
-export async function ask(address, port) {
-  const deadline = Date.now() + ANSWER_DEADLINE_MS;
-  for (;;) {
-    try {
-      return await askOnce(address, port);
-    } catch (error) {
-      if (Date.now() > deadline)
-        throw new SetupError(`The machine does not answer at ${address}:${port}: ${String(error)}`);
-      await delay(ASK_AGAIN_MS);
-    }
-  }
-}
-
-/** @param {string} host @param {number} port */
-function askOnce(host, port) {
-  return new Promise((resolve, reject) => {
-    const request = httpRequest({ host, port, agent: false, timeout: 10_000 }, (response) => {
-      let text = "";
-      response.setEncoding("utf8").on("data", (chunk) => {
-        text += chunk;
-      });
-      response.on("end", () => resolve(JSON.parse(text)));
-      response.on("error", reject);
-    });
-    request.on("timeout", () => request.destroy(new Error("no answer in time")));
-    request.on("error", reject);
-    request.end();
-  });
 }

@@ -1,29 +1,30 @@
 /**
- * Progress of the set-up, for people: on a terminal one live line with a spinner and the time so far,
- * in a pipe or a log one plain line per step. All to stderr: stdout belongs to what a command answers.
+ * Progress of the setup, for people: on a terminal, one live line with a spinner and the elapsed time; in a pipe or a
+ * log, one plain line per step. Everything goes to stderr, because stdout is for a command's result.
  */
 
 const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const FRAME_MS = 100;
-/** Steps that find nothing to do are done before this, and stay unseen. */
+/** A step with nothing to do ends before this and is never shown. */
 const QUIET_MS = 400;
 
 /**
  * @typedef {object} Step
- * @property {(text: string) => void} detail Shows what the step is doing right now (terminals only).
- * @property {() => void} show Shows the step at once: it is known to have work.
- * @property {(text: string) => void} say Prints a line of its own that stays.
+ * @property {(text: string) => void} detail Shows what the step is doing now (on terminals only).
+ * @property {() => void} show Shows the step at once, because it is known to have work to do.
+ * @property {(text: string) => void} say Prints a line that stays.
  *
  * @typedef {object} Progress
- * @property {<T>(name: string, work: (step: Step) => Promise<T>) => Promise<T>} step Runs one step; one that is done in less than 0.4 s is not shown, unless every step is.
+ * @property {<T>(name: string, work: (step: Step) => Promise<T>) => Promise<T>} step Runs one step. A step that takes
+ *   less than 0.4 s is not shown, unless every step is.
  * @property {(text: string) => void} say Prints a line that stays.
  * @property {() => boolean} shown Whether any step had something to do.
- * @property {() => void} pause Clears the live line, for a program that asks something on the terminal.
+ * @property {() => void} pause Clears the live line, so that a program can ask something on the terminal.
  */
 
 /**
- * @param {number} total How many steps there will be.
- * @param {{ everyStep?: boolean, stream?: NodeJS.WriteStream }} [options] `everyStep` shows quick steps, too.
+ * @param {number} total The number of steps.
+ * @param {{ everyStep?: boolean, stream?: NodeJS.WriteStream }} [options] With `everyStep`, quick steps are shown, too.
  * @returns {Progress}
  */
 export function createProgress(total, { everyStep = false, stream = process.stderr } = {}) {
@@ -76,7 +77,7 @@ export function createProgress(total, { everyStep = false, stream = process.stde
         show,
         say,
         detail: (text) => {
-          // biome-ignore lint/suspicious/noControlCharactersInRegex: colours start with the escape character
+          // biome-ignore lint/suspicious/noControlCharactersInRegex: colors start with the escape character
           detail = text.replace(/\u001b\[[0-9;]*m|\s+/g, " ").trim();
         },
       });

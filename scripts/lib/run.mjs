@@ -1,34 +1,34 @@
-/** Runs the programs of the set-up, remembers what they said last, and ends them with us. */
+/** Runs the setup's programs, keeps the end of their output for error messages, and ends them when we end. */
 import { spawn } from "node:child_process";
 
-/** A fault that people can do something about: its message is shown alone, without a stack. */
+/** An error that the user can do something about. Its message is shown without a stack. */
 export class SetupError extends Error {
   /** @override */
   name = "SetupError";
 }
 
-/** Enough for the reason of a failure, which is at the end. */
+/** Enough to include the reason of a failure, which programs print last. */
 const TAIL_LINES = 15;
-/** A program that ignores a polite request to end is killed after this. */
+/** A program that ignores SIGTERM is killed after this. */
 const GRACE_MS = 3000;
 
 /** @type {Set<import("node:child_process").ChildProcess>} */
 const children = new Set();
-/** Set by the first signal: what ends from then on has not failed. */
+/** Set by the first signal. A program that ends after it has not failed. */
 let ending = false;
 
 /**
  * @typedef {object} RunOptions
  * @property {string} [cwd]
  * @property {NodeJS.ProcessEnv} [env]
- * @property {(line: string) => void} [onLine] Told every line of output as it comes.
- * @property {string} [what] What the program does, for the message when it fails: "apt-get update".
- * @property {string} [next] What to do when it fails; a sentence.
+ * @property {(line: string) => void} [onLine] Called with each line of output.
+ * @property {string} [what] What to call the program in an error message, such as "apt-get update".
+ * @property {string} [next] What the user can do if it fails; a sentence.
  */
 
 /**
- * Runs a program without input and returns its standard output. Rejects with a SetupError that ends
- * with the last lines the program wrote.
+ * Runs a program without input and returns its standard output. Rejects with a SetupError that ends with the last lines
+ * of the program's output.
  *
  * @param {string} program
  * @param {readonly string[]} args
@@ -54,7 +54,7 @@ export function run(program, args, { cwd, env = process.env, onLine, what = prog
     }
     child.on("error", (error) => {
       children.delete(child);
-      reject(new SetupError(`${what} could not be started: ${error.message}`));
+      reject(new SetupError(`Cannot start ${what}: ${error.message}`));
     });
     child.on("close", (code, signal) => {
       children.delete(child);
@@ -69,7 +69,7 @@ export function run(program, args, { cwd, env = process.env, onLine, what = prog
 }
 
 /**
- * Runs a program on this terminal, so that it can ask; true when it succeeded.
+ * Runs a program on this terminal, so that it can ask the user something. Returns whether it succeeded.
  *
  * @param {string} program
  * @param {readonly string[]} args
@@ -77,7 +77,7 @@ export function run(program, args, { cwd, env = process.env, onLine, what = prog
  */
 export function ask(program, args) {
   return new Promise((resolve) => {
-    // Its answers go to stderr, like everything that is not this command's result.
+    // Its output goes to stderr, like everything that is not this command's result.
     const child = spawn(program, args, { stdio: ["inherit", 2, 2] });
     children.add(child);
     const end = (/** @type {boolean} */ good) => {
@@ -90,7 +90,7 @@ export function ask(program, args) {
 }
 
 /**
- * Ends all running programs and then this process, with the code of an interrupted command.
+ * Ends all running programs and then this process, with the exit code of an interrupted command.
  *
  * @param {NodeJS.Signals} signal
  */
@@ -101,7 +101,7 @@ export async function interrupted(signal) {
   const killer = setTimeout(() => {
     for (const child of children) child.kill("SIGKILL");
   }, GRACE_MS);
-  // What root runs for us cannot be killed by us; the terminal's Ctrl-C reaches it all the same.
+  // We cannot signal what sudo runs as root, but the terminal's Ctrl-C reaches it anyway.
   await Promise.race([Promise.all(ended), new Promise((resolve) => setTimeout(resolve, 2 * GRACE_MS))]);
   clearTimeout(killer);
   process.exit(signal === "SIGTERM" ? 143 : 130);

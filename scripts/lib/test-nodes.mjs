@@ -1,19 +1,19 @@
-/** The older Nodes that tests start our commands with, because people have them. */
+/** The older versions of Node that tests run our commands with, because users have them. */
 import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ROOT } from "./node.mjs";
 import { npmEnvironment } from "./npm.mjs";
 import { run } from "./run.mjs";
 
-/** Debian 12 has 18, Ubuntu 24.04 has 18, Debian 13 has 20; 22 is the last one that is too old. */
+/** Debian 12 has 18, Ubuntu 24.04 has 18, Debian 13 has 20. 22 is the newest that is too old. */
 export const OLD_NODES = /** @type {const} */ (["18", "20", "22"]);
 
-// Not among the workspace's dependencies: each of them would claim to be `node_modules/.bin/node`.
+// Not dependencies of the workspace, because each of them would install itself as `node_modules/.bin/node`.
 const SOURCE = join(ROOT, "scripts/test-nodes");
 const FOLDER = join(ROOT, ".build/test-nodes");
 
 /**
- * The program of one of {@link OLD_NODES}.
+ * Returns the path of one of {@link OLD_NODES}.
  *
  * @param {string} major
  */
@@ -22,7 +22,7 @@ export function oldNode(major) {
 }
 
 /**
- * Brings them to `.build/test-nodes`.
+ * Installs them in `.build/test-nodes`.
  *
  * @param {import("./progress.mjs").Step} step
  */
@@ -38,10 +38,10 @@ export async function installOldNodes(step) {
     cwd: FOLDER,
     env: npmEnvironment(),
     onLine: step.detail,
-    what: "npm ci of the older Nodes",
+    what: "npm ci of the older Node versions",
     next: "Check the network, then run npm run setup -- --tests again.",
   });
-  // Headers and manuals are more than half of it.
+  // Headers and manuals take up more than half of the space.
   const unused = OLD_NODES.flatMap((major) => ["include", "share"].map((name) => join(oldNode(major), "../..", name)));
   await Promise.all(unused.map((folder) => rm(folder, { recursive: true, force: true })));
   await writeFile(stamp, lock);

@@ -1,6 +1,6 @@
-/** The tour of `npm run up`: one real machine that starts, answers, sleeps and wakes. */
+/** The tour of `npm run up`: one real machine that starts, answers, is suspended, and resumes. */
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
+import { askUntilAnswered } from "./ask.mjs";
 import { ROOT } from "./node.mjs";
 import { SetupError } from "./run.mjs";
 
@@ -8,27 +8,23 @@ const APP = "hibernaut-tour";
 const IMAGE = join(ROOT, ".build/orders");
 const PORT = 3000;
 const WAIT_S = 120;
-/** Found in the data that the image is seeded with. */
+/** Part of product names in the data set that the image is seeded with. */
 const WORD = "tea";
-/** What is asked of the service, and what `npm run up` invites people to ask. */
+/** The request that the tour sends to the service, and that `npm run up` invites you to send. */
 export const SEARCH = `/products?name=${WORD}`;
-/** The emulated network accepts connections before the guest does, so a first request is sent again soon. */
-const ASK_AGAIN_MS = 5;
-const ONE_ANSWER_MS = 10_000;
-const ANSWER_DEADLINE_MS = 120_000;
 
 /**
  * What `npm run up -- --json` prints.
  *
  * @typedef {object} TourResult
  * @property {string} accelerator `kvm`, or `tcg` for software emulation.
- * @property {number} cold_start_ms From the request to start until the app's first answer, to a search.
+ * @property {number} cold_start_ms From the request to start until the app has answered its first search.
  * @property {number} suspend_ms From the request to suspend until the snapshot is durable.
- * @property {number} resume_ms From the request to start until the app's first answer, to the same search.
- * @property {boolean} resumed The same answer, and the process went on counting its searches: memory was kept.
- * @property {string} search What was searched for.
- * @property {string[]} found The names of the products found, the same before and after the sleep.
- * @property {number[]} requests How many searches the process itself had counted, before the sleep and after it.
+ * @property {number} resume_ms From the request to start until the app has answered the same search.
+ * @property {boolean} resumed Whether the answer is the same and the process continued counting: its memory was kept.
+ * @property {string} search The word that was searched for.
+ * @property {string[]} found The names of the products that were found.
+ * @property {number[]} requests How many searches the process itself had counted, before the suspend and after it.
  * @property {string} app
  * @property {string} machine_id
  * @property {string} address
@@ -66,7 +62,7 @@ export async function tour(platform, progress) {
     cold_start_ms: Math.round(cold.ms),
     suspend_ms: Math.round(suspendMs),
     resume_ms: Math.round(warm.ms),
-    // A process that was started anew would have counted one search only.
+    // A new process would have counted only one search.
     resumed: warm.answer === cold.answer && after === before + 1,
     search: WORD,
     found: JSON.parse(warm.answer).items.map((/** @type {{ name: string }} */ { name }) => name),
@@ -78,7 +74,7 @@ export async function tour(platform, progress) {
 }
 
 /**
- * Starts the machine and searches at once; a start that fails says so instead of waiting.
+ * Starts the machine and searches as soon as it is running. Rejects at once if the start fails.
  *
  * @param {import("./platform.mjs").Platform["call"]} call
  * @param {string} path
@@ -89,46 +85,23 @@ async function startAndSearch(call, path, address) {
   await call("POST", `${path}/start`);
   const state = (await call("GET", `${path}/wait?state=settled&timeout=${WAIT_S}`)).state;
   if (state !== "running") throw new SetupError(`The machine is ${state}: ${(await call("GET", path)).state_reason}`);
-  const answer = await ask(`http://${address}${SEARCH}`);
+  const answer = await askUntilAnswered(`http://${address}${SEARCH}`);
   return { answer, ms: performance.now() - began };
 }
 
 /**
- * The searches that the process has answered since it started, by its own count in memory.
+ * Returns how many searches the process has answered since it started, by its own count in memory.
  *
  * @param {string} address
  */
 async function countedSearches(address) {
-  const metrics = await ask(`http://${address}/metrics`);
+  const metrics = await askUntilAnswered(`http://${address}/metrics`);
   const counters = metrics.matchAll(/^orders_http_request_duration_seconds_count\{.*route="\/products".*\} (\d+)$/gm);
   return [...counters].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
 /**
- * Asks a machine until it answers.
- *
- * @param {string} url
- * @returns {Promise<string>} The body that it answered.
- */
-async function ask(url) {
-  const deadline = performance.now() + ANSWER_DEADLINE_MS;
-  for (;;) {
-    try {
-      // A connection kept open would not survive the sleep.
-      const headers = { connection: "close" };
-      const response = await fetch(url, { headers, signal: AbortSignal.timeout(ONE_ANSWER_MS) });
-      const body = await response.text();
-      if (!response.ok) throw new SetupError(`${response.status} ${body}`);
-      return body;
-    } catch (error) {
-      if (performance.now() > deadline) throw new SetupError(`${url} does not answer: ${String(error)}`);
-      await delay(ASK_AGAIN_MS);
-    }
-  }
-}
-
-/**
- * Removes what an earlier tour left.
+ * Removes the app of an earlier tour, if there is one.
  *
  * @param {import("./platform.mjs").Platform} platform
  */

@@ -1,4 +1,4 @@
-/** The service's reads through pg alone, with named statements. */
+/** The service's reads with nothing but pg and named statements. */
 import pg from "pg";
 import { fold } from "../../../services/orders/src/fold.ts";
 import { serve } from "./serve.mjs";
@@ -6,7 +6,7 @@ import { serve } from "./serve.mjs";
 const { DB_HOST, DB_PORT, DB_USER, DB_PASSWORD, DB_NAME } = process.env;
 const pool = new pg.Pool({
   ...{ host: DB_HOST, port: Number(DB_PORT), user: DB_USER, password: DB_PASSWORD, database: DB_NAME },
-  // As many as the service has.
+  // The same number as the service has.
   max: 10,
 });
 /** @param {string} condition @param {string} offset @param {string} limit */

@@ -1,10 +1,10 @@
-/** The least there is between a socket and a query: no checks, no log, no metrics. */
+/** The least that can be between a socket and a query: no validation, no log, no metrics. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { parse } from "node:querystring";
 
 /**
- * Serves three queries on any free port and prints the address as the service does.
+ * Serves three queries on any free port, and prints the address in the same form as the service.
  *
  * @param {object} queries
  * @param {(id: number) => unknown} queries.product

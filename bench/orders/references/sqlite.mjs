@@ -1,4 +1,4 @@
-/** The service's reads through better-sqlite3 alone. Prices are whole ten-thousandths in the file. */
+/** The service's reads with nothing but better-sqlite3. The file has prices as whole ten-thousandths. */
 import Database from "better-sqlite3";
 import { formatUnits } from "../../../services/orders/src/decimal.ts";
 import { fold } from "../../../services/orders/src/fold.ts";

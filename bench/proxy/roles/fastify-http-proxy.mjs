@@ -1,4 +1,4 @@
-/** What those take who build on Fastify: its own proxy, with undici underneath. */
+/** What you would use on Fastify: its own proxy, which is built on undici. */
 import proxy from "@fastify/http-proxy";
 import fastify from "fastify";
 import { APP_PORT, HOST, MOST_CONNECTIONS, ready } from "./lib.mjs";

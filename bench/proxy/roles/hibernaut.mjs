@@ -1,6 +1,6 @@
 /**
- * The whole proxy, as `hibernaut proxy` runs it: table of machines, metrics, access log. Instead of the control plane
- * this file tells it of one machine, which is always awake and is the bench's app.
+ * The whole proxy, as `hibernaut proxy` runs it: table of machines, metrics, access log. Instead of the platform, this
+ * file tells it about its one machine, which is always awake: the bench's app.
  */
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -14,9 +14,10 @@ import { APP_PORT, HOST, ready } from "./lib.mjs";
 
 const settings = readSettings({ ...process.env, HIBERNAUT_PROXY_LISTEN: `${HOST}:0` });
 const policy = policyOf({ image: "", services: [{ internal_port: APP_PORT }] });
-if (policy === undefined) throw new Error("A service has a policy.");
+if (policy === undefined) throw new Error("A machine with a service must have a policy.");
 const machine = {
-  ...{ id: "m1", app: "bench", address: HOST, healthy: true, reason: null, policy: toWire(policy) },
+  ...{ id: "m1", app: "bench", address: HOST, policy: toWire(policy) },
+  ...{ healthy: true, reason: null, crash: null, unreachable: null },
   state: "running",
   lastBoot: { kind: "cold", at: new Date().toISOString() },
 };

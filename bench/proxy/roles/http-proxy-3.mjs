@@ -1,4 +1,4 @@
-/** The library that most people would take. */
+/** The proxy library that most people would choose. */
 import { Agent, createServer } from "node:http";
 import { createProxyServer } from "http-proxy-3";
 import { APP_PORT, HOST, listen, MOST_CONNECTIONS } from "./lib.mjs";

@@ -1,9 +1,9 @@
-/** What all proxies of the bench that run on Node have in common: `node role.mjs <port of the app>`, and a line with their own port. */
+/** What the bench's proxies on Node share: they run as `node role.mjs <the app's port>` and print their own port. */
 import { once } from "node:events";
 
 export const HOST = "127.0.0.1";
 export const APP_PORT = Number(process.argv[2]);
-/** More than the load has connections. */
+/** More connections than the load has. */
 export const MOST_CONNECTIONS = 1024;
 
 /** @param {import("node:net").Server} server */
@@ -15,7 +15,7 @@ export async function listen(server) {
 }
 
 /**
- * Tells the bench where this proxy listens, and ends with it.
+ * Tells the bench where this proxy listens, and ends this process when the bench ends.
  *
  * @param {number} port
  */

@@ -1,4 +1,4 @@
-/** What one would write first: no checks, no retries, no log. */
+/** What you would write first: no checks, no retries, no log. */
 import { Agent, createServer, request as ask } from "node:http";
 import { APP_PORT, HOST, listen, MOST_CONNECTIONS } from "./lib.mjs";
 

@@ -1,4 +1,4 @@
-/** The upper bound for a proxy on Node: bytes from socket to socket, none of them looked at. */
+/** The upper bound for a proxy on Node: it copies bytes from socket to socket without looking at them. */
 import { connect, createServer } from "node:net";
 import { APP_PORT, HOST, listen } from "./lib.mjs";
 

@@ -1,10 +1,10 @@
-/** The fastest HTTP client for Node, by its lowest interface, behind Node's server. */
+/** The fastest HTTP client for Node, through its lowest-level interface, behind Node's server. */
 import { createServer } from "node:http";
 import { Pool } from "undici";
 import { APP_PORT, HOST, listen, MOST_CONNECTIONS } from "./lib.mjs";
 
 const pool = new Pool(`http://${HOST}:${APP_PORT}`, { connections: MOST_CONNECTIONS, pipelining: 1 });
-/** Fields of one hop. */
+/** Headers that are for one hop only. */
 const DROPPED = new Set(["connection", "keep-alive", "transfer-encoding"]);
 
 await listen(

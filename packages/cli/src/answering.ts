@@ -1,16 +1,16 @@
-/** Where an app answers, as far as that is right from here. */
+/** Where an app answers, as seen from this host. */
 import type { App } from "@hibernaut/client";
 import type { Context } from "./context.ts";
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/** The addresses of the app that work from here: names under `localhost` are those of the platform's own host. */
+/** The URLs of the app that work from here: names under `localhost` work only on the platform's own host. */
 export function urlsFrom(apiUrl: string, { urls }: Pick<App, "urls">): string[] {
   if (LOOPBACK.test(new URL(apiUrl).hostname)) return urls;
   return urls.filter((url) => !new URL(url).hostname.endsWith(".localhost"));
 }
 
-/** `App shop answers at http://shop.localhost:8080/`; nothing where that is not known. */
+/** `App shop answers at http://shop.localhost:8080/`; undefined when it is not known. */
 export async function answersAt(context: Context): Promise<string | undefined> {
   const client = await context.client();
   const urls = urlsFrom(client.apiUrl, await client.getApp(context.app));

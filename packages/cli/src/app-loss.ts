@@ -1,4 +1,4 @@
-/** What goes when an app is destroyed with all that it has. */
+/** What is lost when an app is destroyed with its machines and volumes. */
 import type { HibernautClient, Machine, Volume } from "@hibernaut/client";
 import { agree } from "./confirming.ts";
 import { megabytes } from "./terminal.ts";
@@ -21,7 +21,7 @@ export async function lossOf(client: HibernautClient, app: string): Promise<Loss
   return { app, machines, volumes: await Promise.all(counted) };
 }
 
-/** Lists it and asks, on a terminal. Elsewhere `--yes` is needed for volumes only: machines can be made again. */
+/** On a terminal, lists what will be lost and asks. Elsewhere, only volumes need `--yes`: machines can be recreated. */
 export async function agreeToLose(loss: Loss, yes: boolean): Promise<void> {
   const nothing = loss.machines.length === 0 && loss.volumes.length === 0;
   const unasked = loss.volumes.length === 0 && !process.stdin.isTTY;
@@ -29,15 +29,15 @@ export async function agreeToLose(loss: Loss, yes: boolean): Promise<void> {
   await agree(lossText(loss), { yes, what: "destroyed" });
 }
 
-/** One line for each thing, and a sentence to end with. */
+/** One line for each machine and volume, and a closing sentence. */
 export function lossText({ app, machines, volumes }: Loss): string {
   return [
-    `With app ${app} these will be gone for good:`,
+    `Together with app ${app}, these will be deleted permanently:`,
     ...machines.map(({ id, name, state }) => `  machine ${id} (${name}), ${state}`),
     ...volumes.map(
       ({ id, name, size_gb: size, used_bytes: used, snapshots }) =>
         `  volume ${id} (${name}), ${size} GB, ${megabytes(used)} used, ${snapshots} snapshot(s)`,
     ),
-    volumes.length > 0 ? "Nothing brings back what is on a volume." : "What they hold is not kept.",
+    volumes.length > 0 ? "Data on volumes cannot be recovered." : "Their data is not kept.",
   ].join("\n");
 }

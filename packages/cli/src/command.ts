@@ -1,71 +1,112 @@
-/** A command is data: help, tests and the parser are made from it. */
+/** Commands are data: help, tests and the parser are built from their definitions. */
 import type { Context } from "./context.ts";
 import type { Unit } from "./quantity.ts";
 
-/** What stands after the name of a command. */
+/** An argument after the name of a command. */
 export interface Argument {
-  /** `<name>` is needed, `[name]` may be left out, `...` repeats. */
+  /** `<name>` is required, `[name]` is optional, `...` repeats. */
   usage: string;
   description: string;
 }
 
-/** What a command may be told with `--`. */
+/** An option of a command. */
 export interface Option {
-  /** e.g. `--memory <mb>`; a `--no-` option is true until it is given. */
+  /** For example `--memory <mb>`; a `--no-` option is true unless it is given. */
   flags: string;
   description: string;
-  /** May be given several times; the value is a list. */
+  /** The option can be repeated; its value is a list. */
   repeats?: boolean;
   choices?: readonly string[];
   /** A whole number of at least this. */
   minimum?: number;
-  /** What that number counts, and so which forms are accepted: `seconds` also takes `5m`, `mb` also `1gb`. */
+  /** The unit of the number, which decides the accepted forms: `seconds` also takes `5m`, `mb` also `1gb`. */
   unit?: Unit;
-  /** Left out of help: another name for what help shows already. */
+  /** Not shown in help: an alias of another option. */
   hidden?: boolean;
 }
 
-/** What a command has to say when it is done. */
+/** The result of a command. */
 export interface Result {
   /** For `--json`. */
   document: unknown;
   /** For people. */
   text: string;
-  /** What failed of several things, in order; the first one decides the exit code. */
+  /** Failures among several items, in order; the first one decides the exit code. */
   failures?: unknown[];
-  /** Instead of 0: what a command in a machine ended with. */
+  /** Replaces 0: the exit code of a command in a machine. */
   exitCode?: number;
 }
 
-/** One command. `Options` are its options as the parser names them (`--wait-timeout` is `waitTimeout`). */
-export interface Command<Options = object> {
+/** One command, ready to run. */
+export interface Command {
   name: string;
-  /** Other words for it. Help shows the first. */
+  /** Aliases. Help shows the first. */
   aliases?: readonly string[];
-  /** Left out of help: short for a command that is shown. */
+  /** Not shown in help: a short form of another command. */
   hidden?: boolean;
   summary: string;
-  /** What `--help` says beyond the summary. */
+  /** What `--help` adds to the summary. */
   description?: string;
   arguments?: readonly Argument[];
   options?: readonly Option[];
   /** Whether it takes `--app`. */
   ofApp?: boolean;
-  /** Whole lines, as a user would type them. At least one. */
+  /** Whole lines as a user would type them; at least one. */
   examples: readonly string[];
-  run(context: Context, args: string[], options: Options): Promise<Result>;
+  run(context: Context, args: string[], options: object): Promise<Result>;
 }
 
-/** Commands of one noun, e.g. `machine`; those of the noun "" stand at the top. */
+/** The commands of one noun, such as `machine`; those of the noun "" are at the top level. */
 export interface Noun {
   name: string;
-  /** Other words for it. */
+  /** Aliases. */
   aliases?: readonly string[];
   summary: string;
   commands: readonly Command[];
+  /** Nouns below this one, as `snapshots` in `volumes snapshots list`. */
+  nouns?: readonly Noun[];
 }
 
-/** Keeps the type of a command's options inside its own file. */
-export function command<Options extends object>(definition: Command<Options>): Command {
+/**
+ * Defines a command. The type of `options` in `run` follows from the definitions of the options.
+ *
+ * @example
+ * command({
+ *   name: "stop",
+ *   options: [{ flags: "--wait-timeout <time>", description: "...", minimum: 1, unit: "seconds" }],
+ *   async run(context, args, { waitTimeout }) { ... }, // number | undefined
+ *   ...
+ * });
+ */
+export function command<const Options extends readonly Option[] = []>(
+  definition: Omit<Command, "options" | "run"> & {
+    options?: Options;
+    run(context: Context, args: string[], options: OptionValues<Options>): Promise<Result>;
+  },
+): Command {
   return definition;
 }
+
+/** The values of options, named as the parser names them: `--wait-timeout` is `waitTimeout`. */
+export type OptionValues<Options extends readonly Option[]> = {
+  [Each in Options[number] as KeyOf<Each["flags"]>]?: ValueOf<Each>;
+};
+
+type KeyOf<Flags extends string> = Long<Flags> extends `no-${infer Name}` ? Camel<Name> : Camel<Long<Flags>>;
+type Long<Flags extends string> = Flags extends `${string}--${infer Rest}`
+  ? Rest extends `${infer Name} ${string}`
+    ? Name
+    : Rest
+  : never;
+type Camel<Name extends string> = Name extends `${infer Head}-${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Name;
+type ValueOf<Each extends Option> = Each extends { repeats: true }
+  ? string[]
+  : Each extends { choices: readonly (infer Choice)[] }
+    ? Choice
+    : Each extends { minimum: number }
+      ? number
+      : Each["flags"] extends `${string}<${string}`
+        ? string
+        : boolean;

@@ -1,4 +1,4 @@
-/** Where the platform is, who we are, and which app is meant. */
+/** Finds the platform, the token and the app to use. */
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -14,8 +14,8 @@ export interface Connection {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The environment first, then the file that `hibernaut serve` wrote. A file's token goes to the
- * file's own address only: another address is another platform, and none of its business.
+ * The environment first, then the file that `hibernaut serve` wrote. The token of the file is sent only to the
+ * address in the file: another address is another platform.
  */
 export function findConnection(environment: Environment): Connection {
   const { HIBERNAUT_API_URL: url, HIBERNAUT_API_TOKEN: token } = environment;
@@ -30,21 +30,19 @@ export function findConnection(environment: Environment): Connection {
   if (!found)
     throw new CliError(
       "unauthenticated",
-      `There is no token for ${apiUrl}. Set HIBERNAUT_API_TOKEN; ${file} has none for this address.`,
+      `No token for ${apiUrl}. Set HIBERNAUT_API_TOKEN; ${file} has no token for this address.`,
     );
   return { apiUrl, token: found };
 }
 
-/** `--app`, else `HIBERNAUT_APP`, else the `app` of the folder's app file. */
+/** The app from `--app`, from `HIBERNAUT_APP`, or from the directory's app file, in this order. */
 export function findApp(option: string | undefined, environment: Environment, folder: string): string {
   const app = option || environment.HIBERNAUT_APP || appOfProject(folder);
   if (app) return app;
-  throw new UsageError(
-    'No app is named. Add --app <name>, set HIBERNAUT_APP, or write `app = "<name>"` into ./hibernaut.toml.',
-  );
+  throw new UsageError('No app. Add --app <name>, set HIBERNAUT_APP, or write `app = "<name>"` in ./hibernaut.toml.');
 }
 
-/** A folder of its own may hold one of several platforms on this host, and its file says how to reach it. */
+/** The configuration file. HIBERNAUT_DATA_DIR may name one of several platforms on this host, which has its own file. */
 function configFile(environment: Environment): string {
   if (environment.HIBERNAUT_DATA_DIR) return join(environment.HIBERNAUT_DATA_DIR, "config.json");
   const home = environment.XDG_CONFIG_HOME || join(environment.HOME ?? homedir(), ".config");
@@ -59,7 +57,7 @@ function readConfig(file: string): { api_url?: string; api_token?: string } | un
   } catch {
     throw new CliError(
       "failed_precondition",
-      `${file} is not valid JSON. Repair it, or delete it and start the platform again.`,
+      `${file} is not valid JSON. Fix it, or delete it and start the platform again.`,
     );
   }
 }
@@ -77,7 +75,7 @@ function read(file: string): string | undefined {
   }
 }
 
-/** The `app` key before the first table; nothing else of the file matters here, and reading TOML takes longer. */
+/** The `app` key before the first table. Nothing else in the file matters here, and parsing TOML takes longer. */
 function appOfProject(folder: string): string | undefined {
   const file = findAppFile(folder);
   const [top = ""] = ((file && read(file)) ?? "").split(/^\s*\[/m, 1);
@@ -85,7 +83,7 @@ function appOfProject(folder: string): string | undefined {
 }
 
 function unknownPlatform(file: string): CliError {
-  const message = `No platform is known: ${file} does not exist. Start one with \`hibernaut serve\`, or set HIBERNAUT_API_URL and HIBERNAUT_API_TOKEN.`;
+  const message = `No platform found: ${file} does not exist. Start one with \`hibernaut serve\`, or set HIBERNAUT_API_URL and HIBERNAUT_API_TOKEN.`;
   return new CliError("unavailable", message);
 }
 

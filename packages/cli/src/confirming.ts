@@ -1,36 +1,36 @@
-/** Asks before something is lost: on a terminal by a question, elsewhere by insisting on `--yes`. */
+/** Asks before something is lost: on a terminal with a question, elsewhere by requiring `--yes`. */
 import type { Option } from "./command.ts";
 import { Interrupted, UsageError } from "./failure.ts";
 
-/** The option that agrees in advance. */
-export const YES: Option = { flags: "-y, --yes", description: "do not ask" };
+/** The option that confirms in advance. */
+export const YES = { flags: "-y, --yes", description: "do not ask" } as const satisfies Option;
 
-/** What is being agreed to. */
+/** What is being confirmed. */
 export interface Agreement {
-  /** Agreed in advance: the warning is only shown. */
+  /** Confirmed in advance: the warning is only shown. */
   yes: boolean;
-  /** What does not happen without an agreement: nothing is `destroyed`, nothing is `changed`. */
+  /** What does not happen without confirmation: nothing is `destroyed`, nothing is `changed`. */
   what: "changed" | "destroyed" | "deleted";
   /** False where standard input is already taken. */
   canAsk?: boolean;
 }
 
-/** Where a question is asked. */
+/** The terminal to ask on. */
 export interface Terminal {
   input: NodeJS.ReadableStream;
   output: NodeJS.WritableStream;
-  /** Whether keys come one by one; found by itself when absent. */
+  /** Whether keys arrive one at a time. Default: detected. */
   terminal?: boolean;
 }
 
-/** Says what would be lost, and returns only when that is agreed to. Otherwise a usage error: nothing was done. */
+/** Says what would be lost and returns only when the user confirms. Otherwise throws a usage error: nothing was done. */
 export async function agree(warning: string, { yes, what, canAsk = true }: Agreement): Promise<void> {
   if (yes) return void process.stderr.write(`${warning}\n`);
-  if (!canAsk || !process.stdin.isTTY) throw new UsageError(`Nothing was ${what}. ${warning} Add --yes to agree.`);
-  if (!(await confirm(`${warning} Go on?`))) throw new UsageError(`Nothing was ${what}.`);
+  if (!canAsk || !process.stdin.isTTY) throw new UsageError(`Nothing was ${what}. ${warning} Add --yes to confirm.`);
+  if (!(await confirm(`${warning} Continue?`))) throw new UsageError(`Nothing was ${what}.`);
 }
 
-/** Asks; anything but yes is no, and so is the end of the input. Ctrl-C rejects with {@link Interrupted}. */
+/** Asks a question. Anything but yes means no, and so does the end of the input. Ctrl-C rejects with {@link Interrupted}. */
 export async function confirm(
   question: string,
   options: Terminal = { input: process.stdin, output: process.stderr },
@@ -47,7 +47,7 @@ export async function confirm(
     ]);
     return /^y(es)?$/i.test(answer.trim());
   } catch (error) {
-    // What follows, a shell's prompt most likely, begins on a line of its own.
+    // Whatever follows, usually a shell prompt, starts on a new line.
     if (error instanceof Interrupted) options.output.write("\n");
     throw error;
   } finally {

@@ -1,20 +1,20 @@
-/** What a command works with. */
+/** The context that a command runs in. */
 import type { HibernautClient } from "@hibernaut/client";
 import { findApp, findConnection } from "./config.ts";
 import { showProgress } from "./terminal.ts";
 
-/** Options that every command has, or every one of an app. */
+/** Options of every command, or of every command about an app. */
 export interface GlobalOptions {
   json?: boolean;
   app?: string;
-  /** How many words stand after `--`; absent where there is none. */
+  /** How many words follow `--`; absent without `--`. */
   afterDashes?: number | undefined;
 }
 
-/** The platform, the app and the terminal of one run of the command line. */
+/** The platform, the app and the terminal of one command. */
 export class Context {
   readonly json: boolean;
-  /** How many of a command's words stand after `--`; undefined where there is none. */
+  /** How many of the command's words follow `--`; undefined without `--`. */
   readonly afterDashes: number | undefined;
   readonly #app: string | undefined;
   #client: HibernautClient | undefined;
@@ -25,23 +25,23 @@ export class Context {
     this.#app = options.app;
   }
 
-  /** The app that is meant; a usage error when nothing names one. */
+  /** The app to use. Throws a usage error when nothing names one. */
   get app(): string {
     return findApp(this.#app, process.env, process.cwd());
   }
 
-  /** The app of `--app`, if it was given. For commands that are about all apps otherwise. */
+  /** The app given with `--app`, if any. For commands that are about all apps otherwise. */
   get namedApp(): string | undefined {
     return this.#app;
   }
 
-  /** The same for another app, unless one was named on the command line or in HIBERNAUT_APP. */
+  /** The same context for another app, unless `--app` or HIBERNAUT_APP names one. */
   preferring(app: string | undefined): Context {
     if (app === undefined || this.#app !== undefined || process.env.HIBERNAUT_APP) return this;
     return new Context({ json: this.json, app });
   }
 
-  /** The platform. Loaded here, so that `--help` does without it. */
+  /** The client of the platform. Loaded late, so that `--help` does not need it. */
   async client(): Promise<HibernautClient> {
     if (this.#client) return this.#client;
     const connection = findConnection(process.env);
@@ -50,7 +50,12 @@ export class Context {
     return this.#client;
   }
 
-  /** Shows that work goes on. */
+  /** Writes a line to standard error, which is for everything except the result. */
+  say(line: string): void {
+    process.stderr.write(`${line}\n`);
+  }
+
+  /** Shows that work is in progress. */
   progress<T>(label: string, work: Promise<T>): Promise<T> {
     return showProgress(label, work);
   }

@@ -1,65 +1,65 @@
-/** What is said of a machine whose app crashes. */
+/** Describes machines whose app crashes. */
 import type { Crash, Machine } from "@hibernaut/client";
 import type { Context } from "./context.ts";
 import { CliError } from "./failure.ts";
 
-/** Enough for a stack trace's head, and for the line before it that says what was tried. */
+/** Enough for the top of a stack trace and the line before it, which says what was tried. */
 const LAST_LINES = 15;
-/** The platform's own lines stand between them: those of a few attempts. */
+/** The platform's own lines are in between: enough for a few attempts. */
 const LINES_READ = 60;
 
-/** In the platform's line of a start, whatever asked for it. */
+/** Part of the platform's log line for every start. */
 const STARTS = "-> starting.";
 
-/** Whether its app ended by itself and has not come up since, whatever the machine is at. */
+/** Whether the app crashed and has not come up since. */
 export function hasCrashed({ crash, state }: Machine): boolean {
   return crash !== null && state !== "running";
 }
 
-/** `restarting in 4 s, attempt 3 of 10: the app exited with code 1`; of any other machine its state and reason. */
+/** Returns `restarting in 4 s, attempt 3 of 10: the app exited with code 1`; for any other machine, its state and reason. */
 export function stateText({ state, state_reason: reason, crash }: Machine, now = Date.now()): string {
   if (state === "restarting" && crash !== null) return `restarting ${nextAttempt(crash, now)}: ${crash.reason}`;
   if (state === "starting" && crash !== null)
-    return `starting, attempt ${crash.attempt} of ${crash.max_attempts}: before, ${crash.reason}`;
+    return `starting, attempt ${crash.attempt} of ${crash.max_attempts}; previously, ${crash.reason}`;
   return reason === null ? state : `${state}: ${reason}`;
 }
 
-/** The state as lists show it: a crash loop is seen whatever the machine is at. */
+/** The state as lists show it, including a crash loop. */
 export function stateCell(machine: Machine): string {
   const { state, crash } = machine;
   return isCrashLoop(machine) ? `${state} (crash loop, ${crash?.attempt} of ${crash?.max_attempts})` : state;
 }
 
-/** Whether its app crashed, and is started again by the restart policy. */
+/** Whether the app crashed and the restart policy will start it again. */
 export function isCrashLoop({ state, crash }: Machine): boolean {
   return crash !== null && crash.retry_at !== null && state !== "running";
 }
 
-/** Why a machine does not run, with what its app printed last and what to do. */
+/** Explains why a machine is not running, with the last output of its app and what to do next. */
 export async function crashError(context: Context, machine: Machine, advice: string): Promise<CliError> {
   const { id, crash, state_reason: reason } = machine;
-  const when = crash?.at_start === false ? "crashed" : "crashed at its start";
+  const when = crash?.at_start === false ? "crashed" : "crashed on start";
   const again = crash !== null && crash.retry_at !== null;
-  const next = again ? `It is started again ${nextAttempt(crash, Date.now())}.` : "It is not started again.";
+  const next = again ? `It restarts ${nextAttempt(crash, Date.now())}.` : "It will not be restarted.";
   const text = `Machine ${id} ${when}: ${crash?.reason ?? reason ?? "no reason is known"}. ${next}`;
   return new CliError("failed_precondition", `${text}${await lastWords(context, id)}\n${advice}`);
 }
 
-/** What the app printed in its last run, as an indented block; empty when that cannot be had. */
+/** The last output of the app, as an indented block; empty when it is not available. */
 export async function lastWords(context: Context, id: string): Promise<string> {
   let [run, runBefore]: [string[], string[]] = [[], []];
   try {
     const client = await context.client();
-    for await (const { stream, text } of client.logs(context.app, { machine: id, limit: LINES_READ })) {
+    for await (const { stream, text } of client.readLogs(context.app, { machine: id, limit: LINES_READ })) {
       if (stream === "platform" && text.includes(STARTS)) [run, runBefore] = [[], run];
       if (stream === "stdout" || stream === "stderr") run.push(`\n  ${text}`);
     }
   } catch {
-    return ""; // the crash is what counts
+    return ""; // report the crash without its output
   }
-  // The next attempt may have begun already, and printed nothing yet. Earlier ones explain nothing.
+  // The next attempt may have started already without printing anything. Attempts before that explain nothing.
   const lines = run.length > 0 ? run : runBefore;
-  return lines.length === 0 ? " It printed nothing." : ` It printed last:${lines.slice(-LAST_LINES).join("")}`;
+  return lines.length === 0 ? " It printed nothing." : ` Last output:${lines.slice(-LAST_LINES).join("")}`;
 }
 
 function nextAttempt({ attempt, max_attempts: most, retry_at: due }: Crash, now: number): string {

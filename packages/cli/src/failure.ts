@@ -1,21 +1,21 @@
-/** What went wrong, for people and for scripts. */
+/** Describes failures to people and to scripts. */
 
-/** The exit codes. 124 is what `timeout` uses, 130 what a shell says of a program that Ctrl-C ended. */
+/** Exit codes. 124 is what `timeout` uses, 130 what a shell reports for a program that Ctrl-C ended. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, timedOut: 124, interrupted: 130 } as const;
 
-/** The command line itself is wrong. */
+/** The command or its arguments are wrong. */
 export class UsageError extends Error {
   override name = "UsageError";
   readonly code = "usage";
 }
 
-/** Ctrl-C at a question. Nothing is left to be said: who pressed it knows. */
+/** Ctrl-C at a question. Needs no message. */
 export class Interrupted extends Error {
   override name = "Interrupted";
   readonly code = "interrupted";
 }
 
-/** A failure that the CLI itself finds. */
+/** A failure that the CLI itself detects. */
 export class CliError extends Error {
   override name = "CliError";
   readonly code: string;
@@ -34,12 +34,12 @@ export interface Failure {
   request_id: string | null;
 }
 
-/** What to try after a failure whose message does not say it. */
+/** What to do next after a failure whose message does not say it. */
 const NEXT_STEP: Record<string, string> = {
-  deadline_exceeded: "See `hibernaut machine status <id>`, or give it longer with --wait-timeout.",
+  deadline_exceeded: "See `hibernaut machine status <id>`, or allow more time with --wait-timeout.",
 };
 
-/** Anything that was thrown, as data. */
+/** Any thrown value as data. */
 export function toFailure(error: unknown): Failure {
   const { code, message, details, requestId } = (error ?? {}) as Record<string, unknown>;
   return {
@@ -59,7 +59,7 @@ export function failureText({ error, message, request_id }: Failure): string {
   return `${sentence}${next ? ` ${next}` : ""}${trace}`;
 }
 
-/** The exit codes of failures that have one of their own. A wrong argument is 2, whether we or the platform find it. */
+/** Exit codes of failures with a specific one. A wrong argument is 2, whether the CLI or the platform finds it. */
 const CODES: Record<string, number> = {
   usage: EXIT.usage,
   invalid_argument: EXIT.usage,
@@ -67,7 +67,7 @@ const CODES: Record<string, number> = {
   interrupted: EXIT.interrupted,
 };
 
-/** The exit code that stands for a failure. */
+/** The exit code for a failure. */
 export function exitCodeOf({ error }: Failure): number {
   return CODES[error] ?? EXIT.failed;
 }

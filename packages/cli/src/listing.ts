@@ -1,26 +1,24 @@
-/** What commands that list have in common. */
-import type { Option } from "./command.ts";
+/** What all commands that list have in common. */
+import type { Option, OptionValues } from "./command.ts";
 import { table } from "./terminal.ts";
 
-/** Of every command that lists. */
-export const QUIET: Option = { flags: "-q, --quiet", description: "print the ids only, one a line" };
+/** The option of every command that lists. */
+export const QUIET = { flags: "-q, --quiet", description: "print only ids, one per line" } as const satisfies Option;
 
 /** The value of {@link QUIET}. */
-export interface ListOptions {
-  quiet?: boolean;
-}
+export type ListOptions = OptionValues<[typeof QUIET]>;
 
-/** How things are shown in a list. */
+/** How items are shown in a list. */
 export interface Listing<T> {
   head: readonly string[];
   row(item: T): readonly string[];
-  /** What commands take for the thing. */
+  /** What commands accept to name the item. */
   id(item: T): string;
-  /** What is said when there are none. */
+  /** What to print when there are none. */
   empty: string;
 }
 
-/** A table; with `quiet` ids only, and nothing where there are none. */
+/** A table; with `quiet`, only ids, and nothing when there are none. */
 export function listText<T>(items: readonly T[], { head, row, id, empty }: Listing<T>, { quiet }: ListOptions): string {
   if (quiet) return items.map(id).join("\n");
   return items.length === 0 ? empty : table([head, ...items.map(row)]);

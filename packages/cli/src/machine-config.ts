@@ -1,95 +1,82 @@
-/** Options of `machine create`, `run` and `update` as a configuration. */
-import type { MachineConfig, Mount, ServiceConfig } from "@hibernaut/client";
-import type { Option } from "./command.ts";
+/** Turns options of `machine create`, `run` and `update` into a configuration. */
+import type { MachineConfig, MountConfig, ServiceConfig } from "@hibernaut/client";
+import type { Option, OptionValues } from "./command.ts";
 import { UsageError } from "./failure.ts";
 
-/** The values of {@link CONFIG_OPTIONS}, named as the parser names them. */
-export interface ConfigOptions {
-  image?: string;
-  env?: string[];
-  memory?: number;
-  cpus?: number;
-  port?: number;
-  autostop?: "suspend" | "stop" | "off";
-  autostart?: "on" | "off";
-  idleTimeout?: number;
-  minRunning?: number;
-  softLimit?: number;
-  hardLimit?: number;
-  check?: string;
-  restart?: "no" | "never" | "on-failure" | "always";
-  maxRetries?: number;
-  stopSignal?: string;
-  stopTimeout?: number;
-  suspendTimeout?: number;
-  volume?: string[];
-  metadata?: string[];
-  schedule?: "hourly" | "daily" | "weekly" | "monthly";
-}
-
-/** The options themselves, one for each key above. */
-export const CONFIG_OPTIONS: readonly Option[] = [
-  { flags: "--image <reference>", description: "image to run, e.g. oci:/srv/app:latest" },
+/** The options that describe a configuration. */
+export const CONFIG_OPTIONS = [
+  { flags: "--image <reference>", description: "image to run, such as oci:/srv/app:latest" },
   { flags: "-e, --env <NAME=value>", description: "environment variable; may repeat", repeats: true },
-  { flags: "--memory <size>", description: "memory in MB, or with a unit: 512mb, 1gb", minimum: 1, unit: "mb" },
+  { flags: "--memory <size>", description: "memory in MB, or with a unit as in 512mb or 1gb", minimum: 1, unit: "mb" },
   { flags: "--cpus <count>", description: "virtual CPUs", minimum: 1 },
   {
     flags: "-p, --port <port>",
-    description: "port that the app listens on; the proxy brings its requests there",
+    description: "port that the app listens on, where the proxy sends its requests",
     minimum: 1,
   },
-  { flags: "--autostop <what>", description: "what to do with an idle machine", choices: ["suspend", "stop", "off"] },
-  { flags: "--autostart <on|off>", description: "whether a request starts it", choices: ["on", "off"] },
+  {
+    flags: "--autostop <what>",
+    description: "what to do with the machine when it is idle",
+    choices: ["suspend", "stop", "off"],
+  },
+  { flags: "--autostart <on|off>", description: "whether a request starts the machine", choices: ["on", "off"] },
   {
     flags: "--idle-timeout <time>",
-    description: "how long without a request is idle, in seconds, or with a unit: 30s, 5m",
+    description: "idle after this time without a request: seconds, or a unit as in 30s or 5m",
     minimum: 1,
     unit: "seconds",
   },
   {
     flags: "--min-running <count>",
-    description: "machines of the app that are never stopped for idleness",
+    description: "machines of the app that keep running when idle",
     minimum: 0,
   },
   { flags: "--soft-limit <count>", description: "open requests at which another machine is started", minimum: 1 },
-  { flags: "--hard-limit <count>", description: "open requests at which it takes no more", minimum: 1 },
+  { flags: "--hard-limit <count>", description: "open requests at which the machine takes no more", minimum: 1 },
   {
     flags: "--check <path>",
-    description: "it takes requests only while this path answers 200 to 299, e.g. /health",
+    description: "send requests only while this path answers 200 to 299, as in /health",
   },
   {
     flags: "--restart <policy>",
-    description: "what to do when the app exits; no is the same as never",
+    description: "restart the app when it exits; no is the same as never",
     choices: ["never", "on-failure", "always", "no"],
   },
-  { flags: "--max-retries <count>", description: "starts in a row by the restart policy", minimum: 0 },
-  { flags: "--stop-signal <name>", description: "signal that asks the app to end, e.g. SIGINT" },
+  {
+    flags: "--max-retries <count>",
+    description: "how many times in a row the restart policy starts the app",
+    minimum: 0,
+  },
+  { flags: "--stop-signal <name>", description: "signal that asks the app to exit, such as SIGINT" },
   {
     flags: "--stop-timeout <time>",
-    description: "how long it may take before it is killed, e.g. 30s",
+    description: "how long the app may take to exit before it is killed, as in 30s",
     minimum: 0,
     unit: "seconds",
   },
   {
     flags: "-v, --volume <name:path>",
-    description: "volume by name or id, and where it is mounted; may repeat, replaces all there were",
+    description: "volume by name or id, and where to mount it; may repeat, replaces all existing mounts",
     repeats: true,
   },
   {
     flags: "--suspend-timeout <time>",
-    description: "how long it may get ready for a suspend, e.g. 5s; 0: it is not asked",
+    description: "how long the app may prepare for a suspend, as in 5s; 0: it is not asked",
     minimum: 0,
     unit: "seconds",
   },
-  { flags: "--metadata <NAME=value>", description: "note for programs; may repeat", repeats: true },
+  { flags: "--metadata <NAME=value>", description: "metadata for programs; may repeat", repeats: true },
   {
     flags: "--schedule <interval>",
-    description: "start it regularly",
+    description: "kept with the machine; starts nothing yet",
     choices: ["hourly", "daily", "weekly", "monthly"],
   },
-];
+] as const satisfies readonly Option[];
 
-/** The configuration with what the options change; the rest stays as it is. */
+/** The values of {@link CONFIG_OPTIONS}. */
+export type ConfigOptions = OptionValues<typeof CONFIG_OPTIONS>;
+
+/** The configuration with the changes that the options ask for. */
 export function withOptions(config: MachineConfig, options: ConfigOptions): MachineConfig {
   const { image, env, memory, cpus, restart, maxRetries, stopSignal, stopTimeout, metadata, schedule, volume } =
     options;
@@ -115,10 +102,10 @@ export function withOptions(config: MachineConfig, options: ConfigOptions): Mach
 
 function checkPath(path: string): string {
   if (path.startsWith("/")) return path;
-  throw new UsageError(`--check takes a path that begins with /, e.g. /${path || "health"}.`);
+  throw new UsageError(`--check takes a path that begins with /, as in /${path || "health"}.`);
 }
 
-function mountOf(text: string): Mount {
+function mountOf(text: string): MountConfig {
   const at = text.indexOf(":/");
   if (at < 1) throw new UsageError(`--volume takes name:path, as in data:/data, not \`${text}\`.`);
   return { volume: text.slice(0, at), path: text.slice(at + 1) };
@@ -132,7 +119,7 @@ export function changesConfig(options: ConfigOptions): boolean {
   );
 }
 
-/** Nothing when nothing is to be changed, so that an absent part stays absent. */
+/** Empty when nothing changes, so that an absent part stays absent. */
 function merged(key: keyof MachineConfig, before: object | undefined, changes: object): Record<string, unknown> {
   const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
   return Object.keys(given).length === 0 ? {} : { [key]: { ...before, ...given } };
@@ -162,7 +149,7 @@ function withServiceOptions(before: ServiceConfig[] | undefined, options: Config
   if (Object.keys({ ...changes, ...limits }).length === 0) return before;
   if (!before?.length)
     throw new UsageError(
-      "--autostop, --autostart, --idle-timeout, --min-running, --soft-limit and --hard-limit are about a port. Add --port.",
+      "--autostop, --autostart, --idle-timeout, --min-running, --soft-limit and --hard-limit need a port. Add --port.",
     );
   return before.map(changed);
 }

@@ -1,15 +1,15 @@
-/** The `hibernaut` command: reads the command line, runs one command, prints once, and says by its exit code how it went. */
+/** The `hibernaut` program: parses the command line, runs one command, prints its result and sets the exit code. */
 import { CommanderError } from "commander";
 import type { Result } from "./command.ts";
 import { Context } from "./context.ts";
 import { EXIT, exitCodeOf, type Failure, failureText, toFailure } from "./failure.ts";
 import { buildProgram } from "./program.ts";
-import { NOUNS } from "./registry.ts";
+import { NOUNS } from "./commands.ts";
 import { style } from "./terminal.ts";
 
 declare const HIBERNAUT_VERSION: string;
 
-// Whoever reads us may stop early (`hibernaut --help | head`): that is no failure.
+// A reader that stops early (`hibernaut --help | head`) is not a failure.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit();
@@ -20,7 +20,7 @@ for (const stream of [process.stdout, process.stderr]) {
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(args: string[]): Promise<number> {
-  // Asked of the raw words, because a command line that cannot be parsed should answer in JSON too.
+  // Looked up in the raw words, because the error about a command line that cannot be parsed should be JSON too.
   const end = args.indexOf("--");
   const json = args.slice(0, end === -1 ? args.length : end).includes("--json");
   let code: number = EXIT.ok;
@@ -28,7 +28,7 @@ async function main(args: string[]): Promise<number> {
     const afterDashes = end === -1 ? undefined : args.length - end - 1;
     code = report(await command.run(new Context({ ...globals, afterDashes }), given, options), json);
   });
-  // Elsewhere -v is short for something else.
+  // In commands, -v is short for another option.
   if (args.length === 1 && args[0] === "-v") args[0] = "--version";
   if (args.length === 0) {
     program.outputHelp({ error: false });

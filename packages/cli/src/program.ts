@@ -1,42 +1,46 @@
-/** Turns the commands into a parser. */
+/** Builds the parser from the command definitions. */
 import { Argument, InvalidArgumentError, Command as Parser, Option as ParserOption } from "commander";
 import type { Command, Noun, Option } from "./command.ts";
 import { explain, pathOf, unknownCommand } from "./usage-errors.ts";
 import type { GlobalOptions } from "./context.ts";
 import { acceptedForms, type Quantity, readQuantity } from "./quantity.ts";
 
-/** Called with what the user asked for. */
+/** Called with the command that the user asked for. */
 export type Execute = (command: Command, args: string[], options: object, globals: GlobalOptions) => Promise<void>;
 
-/** The whole command line. */
+/** Builds the parser of the whole CLI. */
 export function buildProgram(nouns: readonly Noun[], version: string, execute: Execute): Parser {
   const program = new Parser("hibernaut")
     .description("Machines that sleep: apps in virtual machines that suspend to disk and resume in milliseconds.")
     .version(version, "-V, --version", "show the version")
-    .helpOption("-h, --help", "show this")
+    .helpOption("-h, --help", "show help")
     .showSuggestionAfterError(false)
     .configureHelp({ commandUsage: (command) => `${pathOf(command)} ${command.usage()}`, subcommandTerm: termOf })
     .addHelpText("after", ROOT_HELP);
-  for (const noun of nouns) {
-    const parent = noun.name === "" ? program : program.command(noun.name).description(noun.summary);
-    if (parent !== program)
-      parent
-        .aliases(noun.aliases ?? [])
-        .helpOption("-h, --help", "show this")
-        .addHelpText("after", nounHelp(noun));
-    for (const command of noun.commands) addCommand(parent, command, execute);
-    addHelpCommand(parent);
-  }
+  for (const noun of nouns) addNoun(program, noun, execute);
   program.command("version", { hidden: true }).action(() => void program.parse(["--version"], { from: "user" }));
   for (const parser of everyParser(program))
     parser.configureOutput({ outputError: () => {} }).exitOverride((error) => {
-      // Help and version end this way too.
+      // Help and version arrive here too.
       throw error.exitCode === 0 || error.code === "commander.help" ? error : explain(error, parser);
     });
   return program;
 }
 
-/** `help`, `help machine`, `machine help status`: the same as `--help` at the end. */
+/** Adds a noun with its commands and the nouns below it. The noun "" is the program itself. */
+function addNoun(program: Parser, noun: Noun, execute: Execute): void {
+  const parent = noun.name === "" ? program : program.command(noun.name).description(noun.summary);
+  if (parent !== program)
+    parent
+      .aliases(noun.aliases ?? [])
+      .helpOption("-h, --help", "show help")
+      .addHelpText("after", nounHelp(noun));
+  for (const command of noun.commands) addCommand(parent, command, execute);
+  for (const below of noun.nouns ?? []) addNoun(parent, below, execute);
+  addHelpCommand(parent);
+}
+
+/** Adds `help`, `help machine` and `machine help status`, which do the same as `--help`. */
 function addHelpCommand(parent: Parser): void {
   parent.helpCommand(false);
   parent
@@ -53,7 +57,7 @@ function addHelpCommand(parent: Parser): void {
     });
 }
 
-/** As a command stands in the list of help: other words for nouns are for fingers only. */
+/** How help lists a command. Aliases of nouns are not listed. */
 function termOf(command: Parser): string {
   const [alias] = command.commands.length > 0 ? [] : command.aliases();
   const words = command.registeredArguments.map((argument) => {
@@ -71,12 +75,12 @@ Examples:
   $ curl http://shop.localhost:8080/
   $ hibernaut deploy
 
-Every command has --help with examples, and --json for scripts.
-start, stop, suspend, restart, destroy, exec and console are short for the commands of \`hibernaut machine\`.
-A machine is named by its id, its name, or the beginning of its id; the only machine of an app need not be named.
-Times and sizes may have units: 30s, 5m, 1h; 512mb, 1gb.
-The platform is found by HIBERNAUT_API_URL and HIBERNAUT_API_TOKEN, else by the file that \`serve\` wrote.
-Exit codes: 0 done, 1 failed, 2 a wrong command line or argument, 124 timed out, 130 interrupted.`;
+Every command has --help with examples and --json for scripts.
+start, stop, suspend, restart, destroy, exec and console are short forms of \`hibernaut machine\` commands.
+Name a machine by its id, its name, or the beginning of its id. If the app has one machine, you can leave it out.
+Durations and sizes take units: 30s, 5m, 1h; 512mb, 1gb.
+The CLI finds the platform by HIBERNAUT_API_URL and HIBERNAUT_API_TOKEN, or by the file that \`serve\` wrote.
+Exit codes: 0 success, 1 failure, 2 wrong command or argument, 124 timed out, 130 interrupted.`;
 
 function nounHelp({ commands }: Noun): string {
   return examplesText(commands.flatMap((command) => command.examples.slice(0, 1)).slice(0, 4));
@@ -92,11 +96,12 @@ function addCommand(parent: Parser, command: Command, execute: Execute): void {
     .aliases(command.aliases ?? [])
     .summary(command.summary)
     .description(command.description ? `${command.summary}. ${command.description}` : `${command.summary}.`)
-    .helpOption("-h, --help", "show this")
+    .helpOption("-h, --help", "show help")
     .addHelpText("after", examplesText(command.examples));
   for (const { usage, description } of command.arguments ?? []) parser.addArgument(new Argument(usage, description));
   for (const option of command.options ?? []) parser.addOption(parserOption(option));
-  if (command.ofApp) parser.option("-a, --app <name>", "the app; else HIBERNAUT_APP, else `app` in ./hibernaut.toml");
+  if (command.ofApp)
+    parser.option("-a, --app <name>", "the app (default: HIBERNAUT_APP, or `app` in ./hibernaut.toml)");
   parser.option("--json", "print one JSON document instead of text");
   parser.action(() => {
     const { json, app, ...options } = parser.opts<GlobalOptions & Record<string, unknown>>();

@@ -1,13 +1,13 @@
-/** Has an image ready before something is made of it, and shows how far that is. */
+/** Pulls an image before it is used, and shows the progress. */
 import type { PulledImage, PullProgress } from "@hibernaut/client";
 import type { Context } from "./context.ts";
 import { megabytes } from "./terminal.ts";
 
 const BAR_WIDTH = 24;
-/** On a terminal, and where lines are kept: a log of a build. */
+/** How often progress is shown, in milliseconds: on a terminal, and in a log. */
 const DRAW_MS = 100;
 const LINE_MS = 5000;
-/** The speed is that of the last seconds: a line that got slow should look slow. */
+/** The speed is averaged over this time, so that a connection that became slow looks slow. */
 const SPEED_WINDOW_MS = 5000;
 
 const STEPS: Record<PullProgress["step"], string> = {
@@ -19,8 +19,8 @@ const STEPS: Record<PullProgress["step"], string> = {
 };
 
 /**
- * Pulls the image. Shows a bar on a terminal, a line now and then elsewhere, and with `--json` every event as a
- * line of JSON; all on standard error, because standard output is the command's one document.
+ * Pulls the image. Shows a bar on a terminal, a line every few seconds elsewhere, and with `--json` every event as a
+ * line of JSON. All of it goes to standard error, because standard output is for the result.
  */
 export async function pull(
   context: Context,
@@ -70,7 +70,7 @@ function bar(ref: string, stream: NodeJS.WriteStream): Display {
   let rate: number | undefined;
   const draw = () => {
     const line = `${STEPS[latest.step]} ${ref}${gauge(latest)}${amounts(latest, rate)}`;
-    // One line only: a longer one could not be drawn over.
+    // One line only: a longer one could not be redrawn.
     stream.write(`\r\x1b[2K${line.slice(0, Math.max(20, (stream.columns || 80) - 1))}`);
   };
   const timer = setInterval(draw, DRAW_MS);
@@ -104,7 +104,7 @@ function share({ image_done_bytes: done, image_total_bytes: total }: PullProgres
   return total === 0 ? 1 : Math.min(1, done / total);
 }
 
-/** Bytes a second; undefined until there is something to tell. What was there at the beginning was not downloaded now. */
+/** Bytes per second; undefined until known. Bytes that were there at the beginning do not count. */
 function speedometer(): (bytes: number, nowMs: number) => number | undefined {
   const seen: { bytes: number; atMs: number }[] = [];
   return (bytes, nowMs) => {

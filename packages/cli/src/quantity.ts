@@ -1,17 +1,17 @@
-/** Numbers, sizes and durations as they are typed on the command line. Their forms are those of the app file. */
+/** Numbers, sizes and durations as users type them, in the same forms as in the app file. */
 import { parseMegabytes, parseSeconds } from "./appfile/quantities.ts";
 import { UsageError } from "./failure.ts";
 
 /** What a plain number counts. */
 export type Unit = "seconds" | "mb" | "gb" | "days";
 
-/** What is accepted. Values are whole numbers of the unit, or of anything where there is none. */
+/** What is accepted: whole numbers, of the unit if there is one. */
 export interface Quantity {
   minimum: number;
   unit?: Unit | undefined;
 }
 
-/** Nine digits: more is a slip of the finger, and still far from where numbers get inexact. */
+/** Nine digits: anything longer is a typing error, and still far from where numbers become inexact. */
 const MOST = 999_999_999;
 const MB_PER_GB = 1024;
 
@@ -23,7 +23,7 @@ const READ: Record<Unit, (text: string) => number | undefined> = {
 };
 
 /**
- * The value of a text, or undefined when it is none that is accepted.
+ * The value of a text, or undefined when the text is not accepted.
  *
  * @example
  * readQuantity("1m30s", { unit: "seconds", minimum: 1 }); // 90
@@ -34,23 +34,23 @@ export function readQuantity(text: string, { minimum, unit }: Quantity): number 
   return value !== undefined && Number.isInteger(value) && value >= minimum && value <= MOST ? value : undefined;
 }
 
-/** The forms that are accepted, with an example: the second half of an error message. */
+/** The accepted forms with examples: the second half of an error message. */
 export function acceptedForms({ minimum, unit }: Quantity): string {
   switch (unit) {
     case "seconds":
-      return `It takes a time of at least ${minimum} ${minimum === 1 ? "second" : "seconds"}, in whole seconds: 90, 90s, 5m or 1h30m.`;
+      return `Use at least ${minimum} ${minimum === 1 ? "second" : "seconds"}, in whole seconds, as in 90, 90s, 5m or 1h30m.`;
     case "mb":
-      return `It takes a size of at least ${minimum} MB, in whole MB: 512, 512mb or 1gb.`;
+      return `Use at least ${minimum} MB, in whole megabytes, as in 512, 512mb or 1gb.`;
     case "gb":
-      return `It takes a size of at least ${minimum} GB, in whole GB: 2, 2gb or 2048mb.`;
+      return `Use at least ${minimum} GB, in whole gigabytes, as in 2, 2gb or 2048mb.`;
     case "days":
-      return `It takes a number of at least ${minimum}, in whole days: 7 or 7d.`;
+      return `Use at least ${minimum} in whole days, as in 7 or 7d.`;
     default:
-      return `It takes a whole number of at least ${minimum}, e.g. ${Math.max(minimum, 1)}.`;
+      return `Use a whole number of at least ${minimum}, as in ${Math.max(minimum, 1)}.`;
   }
 }
 
-/** The value of an argument; a usage error that says what is accepted. */
+/** The value of an argument. Throws a usage error that says what is accepted. */
 export function quantityArgument(text: string, quantity: Quantity): number {
   const value = readQuantity(text, quantity);
   if (value === undefined) throw new UsageError(`\`${text}\` is not valid. ${acceptedForms(quantity)}`);

@@ -1,10 +1,10 @@
-/** Reads `NAME=value` words. No message repeats a word: without its `=`, it may be a secret itself. */
+/** Reads `NAME=value` words. Messages never repeat a word: without its `=`, it may be a secret. */
 import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
 import { parseEnv } from "node:util";
 import { UsageError } from "./failure.ts";
 
-const FORMS = "A secret is set as NAME=value, NAME=- (standard input) or NAME=@file.";
+const FORMS = "Set a secret as NAME=value, NAME=- (standard input) or NAME=@file.";
 
 /**
  * `NAME=-` takes standard input and `NAME=@file` a file, each as UTF-8 without one newline at the end, which editors
@@ -20,10 +20,10 @@ export async function readSecrets(
     const at = word.indexOf("=");
     if (at < 1)
       throw new UsageError(
-        `${FORMS} ${at < 0 ? "One of these has no value: there is no = in it." : "One of these has no name."}`,
+        `${FORMS} ${at < 0 ? "One argument has no value: there is no = in it." : "One argument has no name."}`,
       );
     const name = word.slice(0, at);
-    if (values.has(name)) throw new UsageError(`${name} is named twice.`);
+    if (values.has(name)) throw new UsageError(`${name} is given twice.`);
     const value = word.slice(at + 1);
     if (value === "-") {
       if (usedStdin) throw new UsageError("Only one secret can come from standard input.");
@@ -39,7 +39,7 @@ export async function readSecrets(
 /** Where a line of a .env file begins a variable. */
 const ASSIGNMENT = /^\s*(?:export\s+)?[\w.-]+\s*=\s*(.*)$/;
 
-/** The variables of a .env file. Messages name lines, not what they say. */
+/** The variables of a .env file. Messages name lines, never their content. */
 export function parseSecrets(text: string): Record<string, string> {
   let quote: string | undefined;
   for (const [index, line] of text.split(/\r?\n/).entries()) {
@@ -50,13 +50,13 @@ export function parseSecrets(text: string): Record<string, string> {
     if (/^\s*(?:#.*)?$/.test(line)) continue;
     const [, value] = ASSIGNMENT.exec(line) ?? [];
     if (value === undefined) throw new UsageError(`Line ${index + 1} is not NAME=value. Nothing was changed.`);
-    // A value in quotes may go over several lines.
+    // A quoted value may span several lines.
     const [, opened, rest = ""] = /^(["'`])(.*)$/.exec(value) ?? [];
     if (opened !== undefined && !rest.includes(opened)) quote = opened;
   }
   const values = parseEnv(text) as Record<string, string>;
   if (Object.keys(values).length > 0) return values;
-  throw new UsageError("Standard input has no NAME=value in it. Nothing was changed.");
+  throw new UsageError("Standard input contains no NAME=value. Nothing was changed.");
 }
 
 async function read(name: string, file: string): Promise<Buffer> {
@@ -66,7 +66,7 @@ async function read(name: string, file: string): Promise<Buffer> {
     // Not the path: the value of a secret may begin with @.
     const { code } = error as NodeJS.ErrnoException;
     throw new UsageError(
-      `The file for ${name} cannot be read (${code}). A value that begins with @ goes through standard input: ${name}=-.`,
+      `The file for ${name} cannot be read (${code}). To set a value that begins with @, pass it on standard input: ${name}=-.`,
     );
   }
 }
@@ -75,6 +75,6 @@ export function textOf(name: string, bytes: Buffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes).replace(/\r?\n$/, "");
   } catch {
-    throw new UsageError(`The value for ${name} is no UTF-8 text. Encode it first, e.g. with base64.`);
+    throw new UsageError(`The value for ${name} is not valid UTF-8. Encode it first, for example with base64.`);
   }
 }

@@ -1,4 +1,4 @@
-/** What people see: colour, progress, tables. */
+/** What users see: colour, progress, tables. */
 import { styleText } from "node:util";
 
 type Style = "red" | "green" | "yellow" | "dim" | "bold";
@@ -12,7 +12,7 @@ export function style(format: Style, text: string, stream: NodeJS.WriteStream): 
   return plain ? text : styleText(format, text, { validateStream: false });
 }
 
-/** Shows on stderr that work goes on: a spinner with the seconds on a terminal, else one line. */
+/** Shows on stderr that work is in progress: a spinner with the elapsed time on a terminal, otherwise one line. */
 export async function showProgress<T>(
   label: string,
   work: Promise<T>,
@@ -38,23 +38,23 @@ export async function showProgress<T>(
   }
 }
 
-/** Narrower cells are never shortened: ids stay whole, because people copy them. */
+/** Cells up to this width are never shortened: ids stay whole, because people copy them. */
 const LEAST_CELL = 20;
 const GAP = "  ";
 
-/** Columns as wide as their widest cell; the first row is the head. Wider than `width`, long cells are shortened. */
+/** Columns as wide as their widest cell; the first row is the header. Long cells are shortened to fit `width`. */
 export function table(rows: readonly (readonly string[])[], width = widthOf(process.stdout)): string {
   const widths = fitting(widest(rows), width);
   const cells = rows.map((row) => row.map((cell, column) => shortened(cell, widths[column] ?? 0)));
   return columns(cells, widths);
 }
 
-/** Names and values, one pair a line. Values are never shortened. */
+/** Names and values, one pair per line. Values are never shortened. */
 export function fields(rows: readonly (readonly [string, string])[]): string {
   return columns(rows, widest(rows));
 }
 
-/** The columns of a terminal; no bound where the stream is none, so that programs read everything. */
+/** The columns of a terminal; unlimited for anything else, so that programs read everything. */
 export function widthOf(stream: Pick<NodeJS.WriteStream, "isTTY" | "columns">): number {
   return stream.isTTY && stream.columns > 0 ? stream.columns : Number.POSITIVE_INFINITY;
 }
@@ -63,7 +63,7 @@ function widest(rows: readonly (readonly string[])[]): number[] {
   return (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
 }
 
-/** Takes from the widest column, again and again, until all fit or none may become narrower. */
+/** Narrows the widest column until all columns fit or none can become narrower. */
 function fitting(widths: readonly number[], width: number): number[] {
   const fit = [...widths];
   const excess = () => fit.reduce((sum, one) => sum + one, GAP.length * (fit.length - 1)) - width;
@@ -74,7 +74,7 @@ function fitting(widths: readonly number[], width: number): number[] {
   return fit;
 }
 
-/** A path keeps its end, which tells it from others; everything else its beginning. */
+/** A path keeps its end, which distinguishes it; everything else keeps its beginning. */
 function shortened(cell: string, width: number): string {
   if (cell.length <= width) return cell;
   return /^[^\s{]*\/\S*$/.test(cell) ? `…${cell.slice(1 - width)}` : `${cell.slice(0, width - 1)}…`;
@@ -85,7 +85,7 @@ function columns(rows: readonly (readonly string[])[], widths: readonly number[]
   return rows.map((row) => line(row).trimEnd()).join("\n");
 }
 
-/** What there is to say, a line each. */
+/** Texts as lines; absent ones are skipped. */
 export function lines(...texts: readonly (string | undefined | false)[]): string {
   return texts.filter((text) => text !== undefined && text !== false && text !== "").join("\n");
 }

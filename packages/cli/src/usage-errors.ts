@@ -1,15 +1,15 @@
-/** The parser's complaints as sentences that lead to the help of the right command. */
+/** Turns the parser's errors into sentences that lead to the help of the right command. */
 import type { Command as Parser, CommanderError } from "commander";
 import { UsageError } from "./failure.ts";
 import { closest, elsewhere } from "./suggest.ts";
 
-/** What is wrong, and what to do next. */
+/** Explains an error, and what to do next. */
 export function explain(error: CommanderError, parser: Parser): UsageError {
   const sentence = sentenceOf(error.message);
   return new UsageError(`${sentence} ${wayOut(error, parser) ?? `See \`${pathOf(parser)} --help\`.`}`);
 }
 
-/** A command that there is not, below `parser`. */
+/** The error for a command that does not exist below `parser`. */
 export function unknownCommand(word: string, parser: Parser): UsageError {
   return new UsageError(`Unknown command '${word}'. ${wayOutOfCommand(word, parser)}`);
 }
@@ -19,7 +19,7 @@ export function pathOf(parser: Parser): string {
   return parser.parent === null ? parser.name() : `${pathOf(parser.parent)} ${parser.name()}`;
 }
 
-/** The names by which a command below `parser` is called. */
+/** The names and aliases of the commands below `parser`. */
 export function namesBelow(parser: Parser): string[] {
   return parser.commands.flatMap((command) => [command.name(), ...command.aliases()]);
 }
@@ -41,7 +41,7 @@ function wayOutOfCommand(word: string, parser: Parser): string {
   return near === undefined ? `See \`${pathOf(parser)} --help\`.` : `Did you mean ${near}?`;
 }
 
-/** `error: unknown command 'x'`, without what the parser adds in further lines. */
+/** `error: unknown command 'x'` without the further lines that the parser adds. */
 function sentenceOf(message: string): string {
   const [what = ""] = message.replace(/^error: /, "").split("\n");
   const sentence = what.charAt(0).toUpperCase() + what.slice(1);

@@ -1,16 +1,10 @@
-/** Waits for machines, and for many at once. */
+/** Waits for machines, one or many at once. */
 import type { Machine, MachineState, WaitState } from "@hibernaut/client";
-import type { Option, Result } from "./command.ts";
+import type { Option, OptionValues, Result } from "./command.ts";
 import type { Context } from "./context.ts";
 import { crashError, hasCrashed, isCrashLoop } from "./crashed.ts";
 import { style } from "./terminal.ts";
 import { CliError, failureText, toFailure } from "./failure.ts";
-
-/** The values of {@link WAITING}. */
-export interface WaitingOptions {
-  waitTimeout?: number;
-  wait?: boolean;
-}
 
 /** A cold start under software emulation takes seconds, an import of a large image minutes. */
 const TIMEOUT_S = 120;
@@ -18,24 +12,25 @@ const TIMEOUT_S = 120;
 /** An app without a port to wait for counts as running at once: one that is broken ends within this time. */
 const EARLY_CRASH_S = 2;
 
-/** What a machine that is to run may end in: it runs, it rests, or its app crashed and is started again later. */
+/** States that end the wait for a machine to run: it is running, resting, or its app crashed and is retried later. */
 export const RUN_ENDS: readonly WaitState[] = ["running", "stopped", "failed", "restarting"];
 
-/** Longer waits are several requests: what stands between us and the platform may cut a silent one. */
+/** Longer waits take several requests: a proxy in between may cut off a silent connection. */
 const REQUEST_S = 60;
 
 /** The option of a command that only waits. */
-export const WAIT_TIMEOUT: Option = {
+export const WAIT_TIMEOUT = {
   flags: "--wait-timeout <time>",
-  description: `how long to wait, in seconds, or e.g. 5m (default: ${TIMEOUT_S})`,
+  description: `how long to wait: seconds, or a unit as in 5m (default: ${TIMEOUT_S})`,
   minimum: 1,
   unit: "seconds",
-};
+} as const satisfies Option;
 /** The options of a command that acts and then waits. */
-export const WAITING: readonly Option[] = [
+export const WAITING = [
   WAIT_TIMEOUT,
-  { flags: "--no-wait", description: "return as soon as the platform has accepted it" },
-];
+  { flags: "--no-wait", description: "return as soon as the platform has accepted the request" },
+] as const satisfies readonly Option[];
+export type WaitingOptions = OptionValues<typeof WAITING>;
 
 /** Waits until the machine is in one of the states; fails with `deadline_exceeded` (exit code 124). */
 export async function waitFor(
@@ -49,7 +44,10 @@ export async function waitFor(
   for (;;) {
     const leftS = Math.ceil((deadline - Date.now()) / 1000);
     try {
-      return await client.waitMachine(context.app, id, { states, timeoutS: Math.min(REQUEST_S, Math.max(1, leftS)) });
+      return await client.waitForMachine(context.app, id, {
+        state: states,
+        timeout: Math.min(REQUEST_S, Math.max(1, leftS)),
+      });
     } catch (error) {
       if (toFailure(error).error !== "deadline_exceeded") throw error;
       if (leftS <= REQUEST_S) throw await tooLate(context, id, states, waitTimeout);
@@ -60,7 +58,7 @@ export async function waitFor(
 async function tooLate(context: Context, id: string, states: readonly WaitState[], waited: number): Promise<CliError> {
   const { state, state_reason: reason } = await (await context.client()).getMachine(context.app, id);
   const now = reason === null ? state : `${state} (${reason.replace(/\.$/, "")})`;
-  const next = `See \`hibernaut machine status ${id} --app ${context.app}\`, or give it longer with --wait-timeout.`;
+  const next = `See \`hibernaut machine status ${id} --app ${context.app}\`, or allow more time with --wait-timeout.`;
   return new CliError(
     "deadline_exceeded",
     `Machine ${id} is not ${states.join(" or ")} after ${waited} s: it is ${now}. ${next}`,
@@ -68,17 +66,17 @@ async function tooLate(context: Context, id: string, states: readonly WaitState[
 }
 
 /**
- * Waits until the machine runs, or has shown that it does not. One without services is given a moment: nothing tells
- * when it is up, and most of what is broken ends at once.
+ * Waits until the machine is running, or has shown that it will not. A machine without services gets a moment more:
+ * nothing tells when it is up, and most broken apps exit at once.
  */
 export async function waitForRun(context: Context, id: string, options: WaitingOptions): Promise<Machine> {
   const client = await context.client();
   const reached = await waitFor(context, id, [...RUN_ENDS], options);
   const machine = await client.getMachine(context.app, id);
   if (reached !== "running" || (machine.config.services ?? []).length > 0) return machine;
-  const early = client.waitMachine(context.app, id, {
-    states: ["stopped", "failed", "restarting"],
-    timeoutS: EARLY_CRASH_S,
+  const early = client.waitForMachine(context.app, id, {
+    state: ["stopped", "failed", "restarting"],
+    timeout: EARLY_CRASH_S,
   });
   return early.then(
     () => client.getMachine(context.app, id),
@@ -89,7 +87,7 @@ export async function waitForRun(context: Context, id: string, options: WaitingO
   );
 }
 
-/** Waits as the options ask, and gives the machine as it then is; fails when it is not in the wanted state. */
+/** Waits as the options ask and returns the machine as it is then. Fails when it is not in the wanted state. */
 export async function settle(
   context: Context,
   id: string,
@@ -99,7 +97,7 @@ export async function settle(
   const client = await context.client();
   if (options.wait === false) return client.getMachine(context.app, id);
   if (wanted === "running") return settleRunning(context, id, options);
-  // A suspend may be overtaken by a request: then the machine runs again, which is an end as well.
+  // A request may overtake the suspend. The machine is running again then, which ends the wait as well.
   const states: WaitState[] = wanted === "suspended" ? ["settled"] : [wanted, "failed"];
   const reached = await waitFor(context, id, states, options);
   const machine = await client.getMachine(context.app, id);
@@ -114,39 +112,38 @@ export async function settle(
 async function settleRunning(context: Context, id: string, options: WaitingOptions): Promise<Machine> {
   const machine = await waitForRun(context, id, options);
   if (hasCrashed(machine)) {
-    const repair = `Correct it and run \`hibernaut machine update ${id} --app ${context.app}\` with what is to change, or \`hibernaut deploy\``;
-    const end = `\`hibernaut machine stop ${id} --app ${context.app}\` ends the attempts`;
+    const repair = `Fix it and run \`hibernaut machine update ${id} --app ${context.app}\` with the change, or \`hibernaut deploy\``;
+    const end = `\`hibernaut machine stop ${id} --app ${context.app}\` ends the retries`;
     const advice = isCrashLoop(machine) ? `${repair}; ${end}.` : `${repair}.`;
     throw await crashError(context, machine, advice);
   }
-  // A job may be done by now; an app that somebody is to visit may not.
+  // A job may have finished by now; an app with services must not have.
   const ended = machine.state === "stopped" && (machine.config.services ?? []).length > 0;
   if (ended || machine.state === "failed") {
-    const what = ended ? "ended at its start" : "could not be started";
+    const what = ended ? "exited at its start" : "could not be started";
     const why = machine.state_reason?.replace(/\.$/, "") ?? "no reason is known";
     const next = `See \`hibernaut machine events ${id} --app ${context.app}\`.`;
     throw new CliError("failed_precondition", `Machine ${id} ${what}: ${why}. ${next}`);
   }
-  if (machine.unreachable !== null) warnUnreachable(machine);
+  if (machine.unreachable !== null) warnUnreachable(context, machine);
   return machine;
 }
 
-/** It runs, and that is all: nobody would notice before the first visitor does. */
-function warnUnreachable({ id, unreachable }: Machine): void {
-  process.stderr.write(
-    `${style("yellow", "Warning:", process.stderr)} No request reaches machine ${id}: ${unreachable}.\n`,
-  );
+/** Warns of a machine that is running but cannot be reached, before the first visitor finds out. */
+function warnUnreachable(context: Context, { id, unreachable }: Machine): void {
+  const warning = style("yellow", "Warning:", process.stderr);
+  context.say(`${warning} Requests do not reach machine ${id}: ${unreachable}.`);
 }
 
-/** What became of one of several machines. */
-export interface Outcome {
+/** The result for one of several machines. */
+export interface MachineOutcome {
   text: string;
-  /** What `--json` shows beside the machine's id. */
+  /** What `--json` shows in addition to the machine's id. */
   data?: Record<string, unknown>;
 }
 
-/** Does the same to every machine at once; one that fails does not keep the others from it. */
-export async function forEach(ids: readonly string[], act: (id: string) => Promise<Outcome>): Promise<Result> {
+/** Does the same to all machines at once; a failure of one does not affect the others. */
+export async function forEach(ids: readonly string[], act: (id: string) => Promise<MachineOutcome>): Promise<Result> {
   const settled = await Promise.allSettled([...new Set(ids)].map(async (id) => ({ id, ...(await act(id)) })));
   const document = settled.map((end, index) =>
     end.status === "fulfilled"

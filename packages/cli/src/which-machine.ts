@@ -1,24 +1,24 @@
-/** Which machines a command means. What a word means the platform decides; we only know what no word means. */
+/** Finds the machines that a command means. The platform resolves words; this file handles their absence. */
 import type { Machine } from "@hibernaut/client";
 import type { Argument, Result } from "./command.ts";
 import type { Context } from "./context.ts";
 import { CliError, UsageError } from "./failure.ts";
 import { table } from "./terminal.ts";
-import { forEach, type Outcome } from "./waiting.ts";
+import { forEach, type MachineOutcome } from "./waiting.ts";
 
-const FORMS = "id, name, or the beginning of the id";
+const FORMS = "id, name, or beginning of the id";
 
-/** Of commands for one machine. */
+/** The argument of commands for one machine. */
 export const MACHINE: Argument = {
   usage: "[id]",
-  description: `the machine: ${FORMS}; not needed where the app has one machine`,
+  description: `the machine: ${FORMS} (default: the only machine of the app)`,
 };
-/** Of commands for several. */
+/** The argument of commands for several machines. */
 export const MACHINES: Argument = {
   usage: "[id...]",
-  description: `the machines: ${FORMS}; not needed where the app has one machine`,
+  description: `the machines: ${FORMS} (default: the only machine of the app)`,
 };
-/** Of commands that nobody should run on a machine that was not named. */
+/** The argument of commands that need their machines named. */
 export const NAMED_MACHINES: Argument = { usage: "<id...>", description: `the machines: ${FORMS}` };
 
 /** The machine that a word means; without a word, the only one of the app. */
@@ -30,20 +30,20 @@ export async function machineOf(context: Context, word: string | undefined): Pro
   if (only === undefined)
     throw new CliError(
       "failed_precondition",
-      `App ${context.app} has no machines. Make one: hibernaut machine run <image> --app ${context.app}`,
+      `App ${context.app} has no machines. Create one: hibernaut machine run <image> --app ${context.app}`,
     );
   if (others.length === 0) return only;
   const rows = machines.map(({ id, name, state }) => [`  ${id}`, name, state]);
   throw new UsageError(
-    `App ${context.app} has ${machines.length} machines:\n${table(rows)}\nSay which one, by its id, its name, or the beginning of its id.`,
+    `App ${context.app} has ${machines.length} machines:\n${table(rows)}\nName one by its id, its name, or the beginning of its id.`,
   );
 }
 
-/** Does the same to every machine that is meant; without words, to the only one of the app. */
+/** Does the same to every named machine; without words, to the only machine of the app. */
 export async function forEachMachine(
   context: Context,
   words: readonly string[],
-  act: (id: string) => Promise<Outcome>,
+  act: (id: string) => Promise<MachineOutcome>,
 ): Promise<Result> {
   const named = words.length > 0 ? words : [(await machineOf(context, undefined)).id];
   return forEach(named, async (word) => {

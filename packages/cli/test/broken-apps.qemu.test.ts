@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { longOr } from "../../platform/test/helpers/long.ts";
 import { ask } from "../../platform/test/helpers/proxied.ts";
-import { COUNTER_IMAGE } from "../../platform/test/helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
+import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
 import { runCli } from "./real-cli.ts";
 
 let place: Place;
@@ -33,40 +33,41 @@ const machine = async () => {
   return only;
 };
 
-/** The image runs Node: the program is its argument. */
-async function appFile(program: string, port = 8080): Promise<void> {
-  const cmd = JSON.stringify(["-e", program]);
+/** The arguments decide what the small app does. */
+async function appFile(args: string[], port = 8080): Promise<void> {
+  const cmd = JSON.stringify(args);
   await writeFile(
     join(folder, "hibernaut.toml"),
-    `app = "${place.app}"\n[build]\nimage = "${COUNTER_IMAGE}"\n[experimental]\ncmd = ${cmd}\n[http_service]\ninternal_port = ${port}\nauto_stop_machines = "suspend"\n`,
+    `app = "${place.app}"\n[build]\nimage = "${SMALL_APP}"\n[experimental]\ncmd = ${cmd}\n[http_service]\ninternal_port = ${port}\nauto_stop_machines = "suspend"\n`,
   );
 }
 
-const server = (listen: string) => `require("http").createServer((q, r) => r.end("version 2")).listen(${listen})`;
-const CRASH = `console.error("no database at db.internal"); process.exit(7)`;
+const SERVER = ["--text", "version 2"];
+const ON_LOOPBACK = [...SERVER, "--host", "127.0.0.1"];
+const CRASH = ["--say", "no database at db.internal", "--fail", "7"];
 
 describe("an app that crashes at its start", () => {
   test("deploy says how it ended and what it printed; the corrected version takes over at once", async () => {
     await appFile(CRASH);
     const bad = await hib("deploy");
     expect(bad.code, bad.err).toBe(1);
-    expect(bad.err).toMatch(/crashed at its start: the app exited with code 7/);
+    expect(bad.err).toMatch(/crashed on start: the app exited with code 7/);
     expect(bad.err).toMatch(/no database at db\.internal/);
     const { out } = await hib("releases");
     expect(out.trim().split("\n")).toEqual([
       expect.stringMatching(/^VERSION /),
       expect.stringMatching(/failed .*exited with code 7\.$/),
     ]);
-    await appFile(server("8080"));
+    await appFile(SERVER);
     const good = await hib("deploy");
     expect(good.code, good.err).toBe(0);
     expect((await visit()).text).toBe("version 2");
   });
 
   test("everybody sees the next attempt, and visitors are told at once", async () => {
-    const run = await hib("machine", "run", COUNTER_IMAGE, "--port", "8080", "--", "-e", CRASH);
+    const run = await hib("machine", "run", SMALL_APP, "--port", "8080", "--", ...CRASH);
     expect(run.code, run.err).toBe(1);
-    expect(run.err).toMatch(/crashed at its start: the app exited with code 7/);
+    expect(run.err).toMatch(/crashed on start: the app exited with code 7/);
     expect(run.err).toMatch(/started again (now|in \d+ s), attempt \d+ of 10/);
     expect(run.err).toMatch(/no database at db\.internal/);
     const { id } = await machine();
@@ -85,7 +86,7 @@ describe("an app that crashes at its start", () => {
   });
 
   test("restart, scale and update are accepted whatever it is at, and tell how it went", async () => {
-    await hib("machine", "run", COUNTER_IMAGE, "--port", "8080", "--", "-e", CRASH);
+    await hib("machine", "run", SMALL_APP, "--port", "8080", "--", ...CRASH);
     const { id } = await machine();
     const restart = await hib("machine", "restart", id);
     expect(restart).toMatchObject({ code: 1, err: expect.stringMatching(/exited with code 7/) });
@@ -94,13 +95,13 @@ describe("an app that crashes at its start", () => {
     expect(scale).toMatchObject({ code: 1, err: expect.stringMatching(/exited with code 7/) });
     expect((await machine()).config.guest?.memory_mb).toBe(320);
     const { config } = await machine();
-    await place.client.updateMachine(place.app, id, { ...config, init: { cmd: ["-e", server("8080")] } });
+    await place.client.updateMachine(place.app, id, { ...config, init: { cmd: SERVER } });
     await place.reach(id, "running");
     expect((await visit()).text).toBe("version 2");
   });
 
   test("the advice that is given works: stop ends the attempts", async () => {
-    const run = await hib("machine", "run", COUNTER_IMAGE, "--port", "8080", "--", "-e", CRASH);
+    const run = await hib("machine", "run", SMALL_APP, "--port", "8080", "--", ...CRASH);
     const advised = /`hibernaut (machine stop [^`]+)`/.exec(run.err)?.[1]?.split(" ") ?? [];
     expect((await hib(...advised)).code).toBe(0);
     expect(await machine()).toMatchObject({ state: "stopped", crash: null });
@@ -109,7 +110,7 @@ describe("an app that crashes at its start", () => {
 
 describe("an app that listens where nobody comes", () => {
   test("on loopback: the deploy fails with the remedy, and so does a visit, at once", async () => {
-    await appFile(server(`8080, "127.0.0.1"`));
+    await appFile(ON_LOOPBACK);
     const bad = await hib("deploy");
     expect(bad.code, bad.err).toBe(1);
     expect(bad.err).toMatch(/listens on 127\.0\.0\.1:8080 only.*have it listen on 0\.0\.0\.0:8080/);
@@ -123,15 +124,14 @@ describe("an app that listens where nobody comes", () => {
   });
 
   test("on another port than the service's: run warns of it", async () => {
-    const run = await hib("machine", "run", COUNTER_IMAGE, "--port", "9999");
+    const run = await hib("machine", "run", SMALL_APP, "--port", "9999");
     expect(run.code, run.err).toBe(0);
-    expect(run.err).toMatch(/Warning: No request reaches machine .*port 9999.*8080/);
+    expect(run.err).toMatch(/Warning: Requests do not reach machine .*port 9999.*8080/);
     expect(JSON.parse((await visit()).text)).toMatchObject({ error: "upstream_unreachable" });
   });
 
   test("it is fine as soon as it listens everywhere", async () => {
-    const moves = "function () { setTimeout(() => this.close(() => this.listen(8080)), 6000) }";
-    await appFile(server(`8080, "127.0.0.1", ${moves}`));
+    await appFile([...ON_LOOPBACK, "--anywhere-after", "6000"]);
     expect((await hib("deploy")).code).toBe(1);
     await expect.poll(async () => (await machine()).unreachable, { timeout: 30_000 }).toBeNull();
     expect((await visit()).text).toBe("version 2");
@@ -139,7 +139,7 @@ describe("an app that listens where nobody comes", () => {
 });
 
 test("a virtual machine that is killed while it runs: who asks at once waits for it, and is answered", async () => {
-  await appFile(server("8080"));
+  await appFile(SERVER);
   expect((await hib("deploy")).code).toBe(0);
   const [{ pid } = { pid: 0 }] = await place.processes();
   expect(pid).toBeGreaterThan(0);
@@ -153,7 +153,7 @@ describe("a virtual machine that is killed while it starts", () => {
   test.each(longOr([0, 100, 1500], [100]))(
     "%i ms after QEMU appeared: the visitor who woke it is answered",
     async (ms) => {
-      await appFile(server("8080"));
+      await appFile(SERVER);
       expect((await hib("deploy")).code).toBe(0);
       const { id } = await machine();
       await place.client.stopMachine(place.app, id);

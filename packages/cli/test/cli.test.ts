@@ -21,12 +21,12 @@ describe("apps and tokens", () => {
   test("apps live and go", async () => {
     expect(await hibernaut(["apps", "create", "blog"])).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining("App blog is created."),
+      stdout: expect.stringContaining("Created app blog."),
     });
     expect(await hibernaut(["apps", "create", "blog"])).toMatchObject({
       code: 1,
       stdout: "",
-      stderr: "Error: There is an app blog already.\n",
+      stderr: "Error: App blog already exists. Choose another name.\n",
     });
     expect(await json(["apps", "create", "blog"])).toMatchObject({
       code: 1,
@@ -36,7 +36,7 @@ describe("apps and tokens", () => {
     expect((await json(["apps", "list"])).document).toContainEqual(
       expect.objectContaining({ name: "blog", machine_count: 0 }),
     );
-    expect(await hibernaut(["apps", "destroy", "blog"])).toMatchObject({ code: 0, stdout: "App blog is gone.\n" });
+    expect(await hibernaut(["apps", "destroy", "blog"])).toMatchObject({ code: 0, stdout: "Deleted app blog.\n" });
   });
 
   test("a token is made, used, listed and revoked", async () => {
@@ -95,13 +95,16 @@ describe("machines", () => {
     });
     expect(await hibernaut(["machine", "start", id])).toMatchObject({
       code: 0,
-      stdout: `Machine ${id} is running (resumed in 182 ms).\n`,
+      stdout: expect.stringMatching(new RegExp(`^Machine ${id} is running \\(resumed in \\d+ ms\\)\\.\n$`)),
     });
     expect(await hibernaut(["machine", "restart", id])).toMatchObject({ code: 0 });
     expect(await hibernaut(["machine", "stop", id, "--no-wait"])).toMatchObject({ code: 0 });
     expect(await hibernaut(["machine", "wait", id, "--state", "stopped"])).toMatchObject({ code: 0 });
-    expect((await hibernaut(["machine", "events", id, "--limit", "1"])).stdout).toMatch(/stop +stopping -> stopped/);
-    expect(await hibernaut(["machine", "destroy", id])).toMatchObject({ code: 0, stdout: `Machine ${id} is gone.\n` });
+    expect((await hibernaut(["machine", "events", id, "--limit", "1"])).stdout).toMatch(/halted +stopping -> stopped/);
+    expect(await hibernaut(["machine", "destroy", id])).toMatchObject({
+      code: 0,
+      stdout: `Destroyed machine ${id}.\n`,
+    });
   });
 
   test("are made without being started, and get a command of their own", async () => {
@@ -138,19 +141,22 @@ describe("machines", () => {
   });
 
   test("that fail to start say why", async () => {
-    const { code, stderr } = await hibernaut(["machine", "run", "broken"]);
+    cli.server.world.host.faults.boot = new Error("out of memory");
+    const { code, stderr } = await hibernaut(["machine", "run", "app"]);
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /Error: Machine \w+ could not be started: the app did not start\. See `hibernaut machine events \w+ --app shop`\.\n$/,
+      /Error: Machine \w+ could not be started: out of memory\. See `hibernaut machine events \w+ --app shop`\.\n$/,
     );
   });
 
   test("that cannot be suspended are refused with the platform's words", async () => {
     const id = await runMachine("--memory", "4096");
-    expect((await hibernaut(["machine", "status", id])).stdout).toMatch(/can suspend +no: It has 4096 MB/);
+    expect((await hibernaut(["machine", "status", id])).stdout).toMatch(
+      /can suspend +no: memory is 4096 MB and must be at most 2048 MB/,
+    );
     expect(await hibernaut(["machine", "suspend", id])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining(`Error: Machine ${id} cannot suspend.`),
+      stderr: expect.stringContaining(`Error: Machine ${id} cannot be suspended: memory is 4096 MB`),
     });
   });
 
@@ -169,7 +175,9 @@ describe("machines", () => {
     expect(stderr).toContain(
       `Error: Machine ${id} is not stopped or suspended after 1 s: it is running. See \`hibernaut machine status ${id} --app shop\``,
     );
-    expect((await json(["machine", "run", "slow", "--wait-timeout", "1"])).code).toBe(124);
+    const release = cli.server.world.holdBoots();
+    expect((await json(["machine", "run", "app", "--wait-timeout", "1"])).code).toBe(124);
+    release();
   });
 });
 
@@ -197,7 +205,7 @@ describe("no platform", () => {
     const none = { HIBERNAUT_API_URL: "", HIBERNAUT_API_TOKEN: "" };
     expect(await hibernaut(["apps", "list"], none)).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^Error: No platform is known/),
+      stderr: expect.stringMatching(/^Error: No platform found/),
     });
     expect(await json(["apps", "list"], none)).toMatchObject({ code: 1, document: { error: "unavailable" } });
   });
@@ -206,5 +214,7 @@ describe("no platform", () => {
 test("serve says in words what it cannot do", async () => {
   const { code, stdout, stderr } = await hibernaut(["serve"], { HIBERNAUT_API_LISTEN: "nonsense" });
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-  expect(stderr).toBe("Error: HIBERNAUT_API_LISTEN must be host:port, with port 0 for any free one.\n");
+  expect(stderr).toBe(
+    "Error: HIBERNAUT_API_LISTEN must be host:port, such as 127.0.0.1:8080 or [::1]:8080; port 0 takes any free port.\n",
+  );
 });

@@ -55,7 +55,7 @@ describe("config validate", () => {
     expect(await hibernaut("config", "validate", "-c", "other.toml")).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(/^other\.toml:1:1: error: app: /),
-      stderr: "Error: other.toml has 1 error. Correct the lines above.\n",
+      stderr: "Error: other.toml has 1 error. Fix the lines above.\n",
     });
   });
 
@@ -74,7 +74,7 @@ describe("config validate", () => {
   test("without a file says what to do", async () => {
     expect(await hibernaut("config", "validate")).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/^Error: There is no hibernaut\.toml and no fly\.toml in this folder\. Make one/),
+      stderr: expect.stringMatching(/^Error: This directory has no hibernaut\.toml or fly\.toml\. Create one/),
     });
     expect(await hibernaut("config", "show", "--config", "none.toml")).toMatchObject({
       code: 1,
@@ -109,13 +109,13 @@ describe("config show", () => {
     write("fly.toml", FLY);
     expect(await hibernaut("config", "show")).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("No image is named."),
+      stderr: expect.stringContaining("No image."),
     });
     write("fly.toml", "app = [");
     expect(await hibernaut("config", "show", "--image", "x")).toMatchObject({
       code: 1,
       stdout: "",
-      stderr: expect.stringMatching(/error: This is not TOML: .*\nError: fly\.toml has 1 error\./s),
+      stderr: expect.stringMatching(/error: Invalid TOML: .*\nError: fly\.toml has 1 error\./s),
     });
   });
 });
@@ -124,5 +124,5 @@ test("commands of an app find its name in fly.toml", async () => {
   write("fly.toml", FLY);
   // An address where nobody answers: the failure is about the platform, no more about the app.
   const { stderr } = await hibernaut("machine", "list");
-  expect(stderr).toMatch(/^Error: No platform is known/);
+  expect(stderr).toMatch(/^Error: No platform found/);
 });

@@ -48,14 +48,14 @@ describe("the connection", () => {
     write("hibernaut/config.json", saved);
     expect(findConnection({ ...home(), HIBERNAUT_API_URL: `${saved.api_url}/` }).token).toBe("hib_saved");
     expect(() => findConnection({ ...home(), HIBERNAUT_API_URL: "http://elsewhere" })).toThrow(
-      "There is no token for http://elsewhere.",
+      "No token for http://elsewhere.",
     );
   });
 
   test("that is unknown or broken says what to do", () => {
     expect(() => findConnection(home())).toThrow(/does not exist. Start one with `hibernaut serve`/);
     write("hibernaut/config.json", "{ broken");
-    expect(() => findConnection(home())).toThrow(/is not valid JSON. Repair it/);
+    expect(() => findConnection(home())).toThrow(/is not valid JSON. Fix it/);
   });
 });
 
@@ -82,7 +82,7 @@ describe("the app", () => {
     ['application = "not this"', undefined],
   ])("%j names %s", (content, app) => {
     write("hibernaut.toml", content);
-    if (app === undefined) expect(() => findApp(undefined, {}, folder)).toThrow("No app is named. Add --app <name>");
+    if (app === undefined) expect(() => findApp(undefined, {}, folder)).toThrow("No app. Add --app <name>");
     else expect(findApp(undefined, {}, folder)).toBe(app);
   });
 });

@@ -39,7 +39,7 @@ test("without a terminal --yes is asked for, and nothing is done", async () => {
   await expect(agree("Volume 1 will be gone.", { yes: false, canAsk: false, what: "destroyed" })).rejects.toMatchObject(
     {
       code: "usage",
-      message: "Nothing was destroyed. Volume 1 will be gone. Add --yes to agree.",
+      message: "Nothing was destroyed. Volume 1 will be gone. Add --yes to confirm.",
     },
   );
 });

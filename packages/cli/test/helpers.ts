@@ -1,22 +1,22 @@
-/** The built command line as a child process, against a real API over the double. */
+/** The built CLI as a child process, against the real API and platform on a fake host. */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { MachineManager } from "../../platform/src/machines/manager.ts";
-import type { Volumes } from "../../platform/src/volumes/index.ts";
 import { startApi, type TestApi } from "../../platform/test/api/helpers.ts";
-import { newWorld, startPlatform, type World } from "../../platform/test/helpers/fake-world.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const PROGRAM = join(ROOT, "packages/cli/bin/hibernaut.js");
 
-/** What a platform with the usual settings says of its proxy. */
+/** The proxy's addresses with the default settings. */
 const PROXY = {
   url: () => "http://127.0.0.1:8080",
   urlsOf: (app: string) => [`http://${app}.localhost:8080/`],
 };
+
+/** Once per process: looking whether the bundle is current takes longer than most commands. */
+let built: Promise<unknown> | undefined;
 
 interface Ended {
   code: number;
@@ -33,53 +33,11 @@ export interface TestCli {
   close(): Promise<void>;
 }
 
-/** Builds the command line when it is not current, and starts an API that has an app `shop`. */
+/** Builds the CLI if it is out of date, and starts a platform that has an app `shop`. */
 export async function startCli(): Promise<TestCli> {
-  await build();
+  await (built ??= promisify(execFile)(process.execPath, [join(ROOT, "scripts/build.mjs")]));
   const server = await startApi({ proxy: PROXY });
-  server.machines.createApp("shop");
-  return cliOf(server);
-}
-
-/** The command line with the real machines and volumes behind the API; only the hypervisor is a double. */
-export interface WorldCli extends TestCli {
-  world: World;
-  manager: MachineManager;
-  volumes: Volumes;
-}
-
-/** The same with real machines and volumes behind the API, on a fake host. */
-export async function startWorldCli(): Promise<WorldCli> {
-  await build();
-  const world = await newWorld();
-  let volumes: Volumes | undefined;
-  const manager = await startPlatform(world, {
-    wrap: (deps) => {
-      volumes = deps.volumes as Volumes;
-      return deps;
-    },
-  });
-  if (volumes === undefined) throw new Error("the platform has no volumes");
-  manager.createApp("shop");
-  const cli = cliOf(await startApi({ machines: manager, volumes, proxy: PROXY }));
-  return {
-    ...cli,
-    world,
-    manager,
-    volumes,
-    async close() {
-      await cli.close();
-      await manager.close();
-      await world.dispose();
-    },
-  };
-}
-
-async function build(): Promise<void> {
-  await promisify(execFile)(process.execPath, [join(ROOT, "scripts/build.mjs")]);
-}
-
-function cliOf(server: TestApi): TestCli {
+  server.platform.apps.create("shop");
   // Empty, so that no file of the user's is in the way.
   const folder = mkdtempSync(join(tmpdir(), "hibernaut-cli-"));
 

@@ -141,8 +141,8 @@ describe("the command", () => {
 
   test("writes the file once, and again with --force only", async () => {
     vi.spyOn(process, "cwd").mockReturnValue(folder);
-    expect((await run()).text).toMatch(/^hibernaut\.toml is written: app my-shop, port 8080, no image yet\.\nNext:/);
-    await expect(run({ name: "other" })).rejects.toThrow("hibernaut.toml is there already. Add --force to replace it.");
+    expect((await run()).text).toMatch(/^Wrote hibernaut\.toml: app my-shop, port 8080, no image yet\.\nNext:/);
+    await expect(run({ name: "other" })).rejects.toThrow("hibernaut.toml already exists. Add --force to replace it.");
     expect(readFileSync(join(folder, "hibernaut.toml"), "utf8")).toContain('app = "my-shop"');
     expect((await run({ name: "other", force: true })).document).toEqual({
       file: "hibernaut.toml",
@@ -156,8 +156,10 @@ describe("the command", () => {
   test("does not shadow a fly.toml, and takes names only that the platform takes", async () => {
     vi.spyOn(process, "cwd").mockReturnValue(folder);
     write("fly.toml", "");
-    await expect(run()).rejects.toThrow("fly.toml is there, and is read as it is");
-    await expect(run({ name: "My Shop" })).rejects.toThrow("--name takes lower case letters");
+    await expect(run()).rejects.toThrow("fly.toml already exists and works as it is");
+    await expect(run({ name: "My Shop" })).rejects.toThrow(
+      "`My Shop` is not a valid name for an app: it must have 1 to 63",
+    );
     expect(existsSync(join(folder, "hibernaut.toml"))).toBe(false);
   });
 });

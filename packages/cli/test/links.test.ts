@@ -76,7 +76,7 @@ test("a folder that cannot be made is told with the way out", async () => {
     () => undefined,
     (error: { stderr: string }) => error.stderr,
   );
-  expect(failed).toContain(`Links cannot be made in ${folder}/file/bin (ENOTDIR). Set HIBERNAUT_LINK_FOLDER`);
+  expect(failed).toContain(`Cannot make links in ${folder}/file/bin (ENOTDIR). Set HIBERNAUT_LINK_FOLDER`);
 });
 
 test("setup --link makes them and says so, uninstall takes them back", async () => {

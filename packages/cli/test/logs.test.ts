@@ -1,33 +1,53 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import type { LogEntry } from "../../platform/src/machines/logs/entry.ts";
 import { startCli, type TestCli } from "./helpers.ts";
 
 let cli: TestCli;
 let ids: string[];
 
+/** What was printed, as the platform has it. */
+let printed: LogEntry[];
+
 beforeAll(async () => {
   cli = await startCli();
-  const { machines } = cli.server;
-  const made = [0, 1].map(() => machines.create("shop", { config: { image: "x" }, skipLaunch: true }));
+  const { machines } = cli.server.platform;
+  const made = [0, 1].map(() => machines.create("shop", { config: { image: "x" } }));
   ids = (await Promise.all(made)).map(({ record }) => record.id);
-  machines.print(ids[0] ?? "", "hello", "stdout", "2026-01-01T00:00:00.000Z");
-  machines.print(ids[1] ?? "", "oh no", "stderr", "2026-01-01T00:00:01.000Z");
-  machines.print(ids[0] ?? "", "suspend: running -> suspending.", "platform", "2026-01-01T00:00:02.000Z");
+  for (const id of ids) await machines.wait("shop", id, ["running"], { timeoutMs: 5000 });
+  await cli.server.print(ids[0] ?? "", "hello");
+  await cli.server.print(ids[1] ?? "", "oh no", "stderr");
+  machines.suspend("shop", ids[0] ?? "");
+  await logged(/^captured: suspending -> suspended/);
+  machines.start("shop", ids[0] ?? "");
+  await logged(/^started: starting -> running/);
+  printed = await entries();
 }, 60_000);
 afterAll(() => cli.close());
 
+/** Settles when the last line of all machines is this one. */
+const logged = (line: RegExp) =>
+  vi.waitFor(async () => expect((await entries()).at(-1)?.text).toMatch(line), { timeout: 10_000 });
+
+/** The last lines of all machines. */
+async function entries(): Promise<LogEntry[]> {
+  const { signal } = new AbortController();
+  const all: LogEntry[] = [];
+  for await (const block of cli.server.platform.logs.read("shop", { limit: 1000, signal })) all.push(...block);
+  return all;
+}
+
 test("lines have time, machine, stream and text, without colours in a pipe", async () => {
-  const [one = "", two = ""] = ids.map((id) => id.slice(0, 6));
-  expect(await cli.hibernaut(["logs"])).toEqual({
-    code: 0,
-    stderr: "",
-    stdout:
-      `2026-01-01T00:00:00.000Z ${one} stdout   hello\n` +
-      `2026-01-01T00:00:01.000Z ${two} stderr   oh no\n` +
-      `2026-01-01T00:00:02.000Z ${one} platform suspend: running -> suspending.\n`,
-  });
+  const lines = printed.map(
+    ({ at, machine, stream, text }) => `${at} ${machine.slice(0, 6)} ${stream.padEnd(8)} ${text}\n`,
+  );
+  expect(await cli.hibernaut(["logs"])).toEqual({ code: 0, stderr: "", stdout: lines.join("") });
+  expect(lines.filter((line) => !line.includes(" platform "))).toEqual([
+    expect.stringMatching(new RegExp(`^\\S+Z ${ids[0]?.slice(0, 6)} stdout {3}hello\n$`)),
+    expect.stringMatching(new RegExp(`^\\S+Z ${ids[1]?.slice(0, 6)} stderr {3}oh no\n$`)),
+  ]);
 });
 
 test("lines are chosen by machine, stream, time and count", async () => {
@@ -36,12 +56,16 @@ test("lines are chosen by machine, stream, time and count", async () => {
       .split("\n")
       .filter((line) => line !== "")
       .map((line) => (JSON.parse(line) as { text: string }).text);
-  expect(await texts("-a", "shop", "-m", ids[1] ?? "")).toEqual(["oh no"]);
-  expect(await texts("--machine", ids[0] ?? "", "-m", ids[1] ?? "")).toHaveLength(3);
+  const since = (at = "", ms = 0) => ["--since", new Date(Date.parse(at) + ms).toISOString()];
+  const wanted = (choose: (entry: LogEntry) => boolean) => printed.filter(choose).map(({ text }) => text);
+  const last = printed.at(-1);
+  expect(await texts("-a", "shop", "-m", ids[1] ?? "")).toEqual(wanted(({ machine }) => machine === ids[1]));
+  expect(await texts("--machine", ids[0] ?? "", "-m", ids[1] ?? "")).toHaveLength(printed.length);
   expect(await texts("--stream", "stdout", "--stream", "stderr")).toEqual(["hello", "oh no"]);
-  expect(await texts("--since", "2026-01-01T00:00:01Z")).toHaveLength(2);
-  expect(await texts("--since", "10m")).toEqual([]);
-  expect(await texts("--limit", "1")).toEqual(["suspend: running -> suspending."]);
+  expect(await texts(...since(last?.at))).toEqual(wanted(({ at }) => at >= (last?.at ?? "")));
+  expect(await texts(...since(last?.at, 1))).toEqual([]);
+  expect(await texts("--since", "10m")).toHaveLength(printed.length);
+  expect(await texts("--limit", "1")).toEqual([last?.text]);
 });
 
 test("what is wrong is said, as text and as JSON", async () => {
@@ -64,18 +88,18 @@ test("a follow shows lines as they come, and Ctrl-C ends it as it ends any progr
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     seen += text;
   });
-  await expect.poll(() => seen, { timeout: 10_000 }).toContain("suspending.");
-  cli.server.machines.print(ids[0] ?? "", "live");
+  await expect.poll(() => seen, { timeout: 10_000 }).toContain(printed.at(-1)?.text);
+  await cli.server.print(ids[0] ?? "", "live");
   await expect.poll(() => seen).toMatch(/stdout {3}live\n$/);
   const ended = once(child, "exit");
   child.kill("SIGINT");
   expect(await ended).toEqual([null, "SIGINT"]);
-  await expect.poll(() => cli.server.machines.followers.size).toBe(0);
+  await expect.poll(() => cli.server.open.logs).toBe(0);
 });
 
 test("a follow ends when the machine is destroyed", async () => {
   const following = cli.hibernaut(["logs", "-m", ids[1] ?? "", "--follow"]);
-  await expect.poll(() => cli.server.machines.followers.size, { timeout: 10_000 }).toBe(1);
-  cli.server.machines.destroy("shop", ids[1] ?? "");
+  await expect.poll(() => cli.server.open.logs, { timeout: 10_000 }).toBe(1);
+  cli.server.platform.machines.destroy("shop", ids[1] ?? "", { force: true });
   expect(await following).toMatchObject({ code: 0 });
 });

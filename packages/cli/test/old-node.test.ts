@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { OLD_NODES, oldNode } from "../../../scripts/lib/test-nodes.mjs";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
-import { NOUNS } from "../src/registry.ts";
+import { NOUNS } from "../src/commands.ts";
 import { startCli } from "./helpers.ts";
 
 const PROGRAM = join(import.meta.dirname, "../bin/hibernaut.js");
@@ -67,8 +67,8 @@ test.each(OLD_NODES)("with Node %s every command does its work", { timeout: LIMI
   await good("config validate");
   expect(await good("config show")).toContain("8080");
   const blog = { env: { HIBERNAUT_APP: "blog" } };
-  expect(await good("deploy", blog)).toMatch(/^App blog is at release 1: 1 created\.$/m);
-  expect(await good("deploy --image me/blog:2", blog)).toMatch(/^App blog is at release 2: 1 updated\.$/m);
+  expect(await good("deploy", blog)).toMatch(/^Deployed release 1 of blog: 1 created\.$/m);
+  expect(await good("deploy --image me/blog:2", blog)).toMatch(/^Deployed release 2 of blog: 1 updated\.$/m);
   expect(await good("releases", blog)).toMatch(/^v2 +complete(.*\n)*v1 +complete/m);
   expect(await good("scale count 2", blog)).toMatch(/is created/);
   await good("scale memory 512", blog);
@@ -94,7 +94,7 @@ test.each(OLD_NODES)("with Node %s every command does its work", { timeout: LIMI
   expect(await good("status")).toMatch(/machines/);
   expect((await json(`machine status ${id}`)).state).toBe("running");
   expect(await good(`machine events ${id}`)).toMatch(/suspend/);
-  cli.server.machines.print(id, "a line", "stdout");
+  await cli.server.print(id, "a line");
   expect(await good("logs")).toContain("a line");
   await good(`machine stop ${id}`);
   await good(`machine destroy ${id}`);

@@ -1,14 +1,14 @@
 /** What there is in all apps, where they answer, and what goes with an app. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { urlsFrom } from "../src/answering.ts";
-import { startWorldCli, type WorldCli } from "./helpers.ts";
+import { startCli, type TestCli } from "./helpers.ts";
 
 // Each test starts several processes, and the host may be busy.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-let cli: WorldCli;
+let cli: TestCli;
 beforeEach(async () => {
-  cli = await startWorldCli();
+  cli = await startCli();
 });
 afterEach(() => cli.close());
 
@@ -79,20 +79,20 @@ test("an app goes with its volumes only when that is agreed to", async () => {
   expect(refused).toMatchObject({ code: 2, stdout: "" });
   expect(refused.stderr).toMatch(
     new RegExp(
-      `^Error: Nothing was destroyed\\. With app shop these will be gone for good:\\n  machine ${machine} \\(web\\), running\\n  volume ${volume.id} \\(data\\), 1 GB, [\\d.]+ MB used, 1 snapshot\\(s\\)\\n`,
+      `^Error: Nothing was destroyed\\. Together with app shop, these will be deleted permanently:\\n  machine ${machine} \\(web\\), running\\n  volume ${volume.id} \\(data\\), 1 GB, [\\d.]+ MB used, 1 snapshot\\(s\\)\\n`,
     ),
   );
   expect((await cli.json(["machine", "status"])).document).toMatchObject({ id: machine, state: "running" });
   const done = await cli.hibernaut(["apps", "destroy", "shop", "--force", "--yes"]);
-  expect(done).toMatchObject({ code: 0, stdout: "App shop is gone.\n" });
-  expect(cli.world.store.volumes.list()).toEqual([]);
+  expect(done).toMatchObject({ code: 0, stdout: "Deleted app shop.\n" });
+  expect(cli.server.world.store.volumes.list()).toEqual([]);
 });
 
 test("in a script an app without volumes goes with --force alone", async () => {
   await run();
   expect(await cli.hibernaut(["apps", "destroy", "shop", "--force"])).toMatchObject({
     code: 0,
-    stdout: "App shop is gone.\n",
+    stdout: "Deleted app shop.\n",
     stderr: "",
   });
 });
@@ -114,6 +114,6 @@ test("a host name that the app has already is no error, and another app's is", a
   expect(await add("shop")).toMatchObject({ code: 0, stdout: "App shop answers for www.example.com.\n" });
   expect(await add("blog")).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("www.example.com belongs to app shop already."),
+    stderr: expect.stringContaining("www.example.com already belongs to app shop."),
   });
 });

@@ -35,10 +35,10 @@ describe("what is typed", () => {
 
   test("what is refused is told the forms, with an example that is accepted", () => {
     expect(() => quantityArgument("lots", { unit: "mb", minimum: 1 })).toThrow(
-      "`lots` is not valid. It takes a size of at least 1 MB, in whole MB: 512, 512mb or 1gb.",
+      "`lots` is not valid. Use at least 1 MB, in whole megabytes, as in 512, 512mb or 1gb.",
     );
     for (const unit of ["seconds", "mb", "gb", "days"] as const) {
-      const [, examples = ""] = acceptedForms({ unit, minimum: 1 }).split(/: |days: /);
+      const [, examples = ""] = acceptedForms({ unit, minimum: 1 }).split(" as in ");
       for (const example of examples.replace(/\.$/, "").split(/, | or /))
         expect(readQuantity(example, { unit, minimum: 1 }), `${example} as ${unit}`).toBeGreaterThan(0);
     }

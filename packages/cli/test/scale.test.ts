@@ -1,13 +1,13 @@
 /** Scaling an app whose machines have data, as its owner does it. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { startWorldCli, type WorldCli } from "./helpers.ts";
+import { startCli, type TestCli } from "./helpers.ts";
 
 // Each test starts several processes, and the host may be busy.
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
 
-let cli: WorldCli;
+let cli: TestCli;
 beforeEach(async () => {
-  cli = await startWorldCli();
+  cli = await startCli();
 });
 afterEach(() => cli.close());
 
@@ -18,12 +18,12 @@ const machines = async (): Promise<string[]> =>
 
 test("up and down again: the machine with the data stays, and each step says what it does", async () => {
   const original = await run("--volume", "data:/data");
-  const [first] = cli.volumes.list("shop");
+  const [first] = cli.server.platform.volumes.list("shop");
   const up = await cli.hibernaut(["scale", "count", "2"]);
   const copy = (await machines()).find((id) => id !== original) ?? "";
-  const second = cli.volumes.list("shop").find(({ id }) => id !== first?.id);
+  const second = cli.server.platform.volumes.list("shop").find(({ id }) => id !== first?.id);
   expect(up.stdout).toBe(
-    `Machine ${copy} is created.\nIts volume ${second?.id} (data) is new and empty: each machine has volumes of its own.\n`,
+    `Created machine ${copy}.\nIts volume ${second?.id} (data) is new and empty: machines do not share volumes.\n`,
   );
   // The original sleeps, as one that nobody asks for a minute does.
   await cli.hibernaut(["machine", "suspend", original]);
@@ -39,13 +39,13 @@ test("up and down again: the machine with the data stays, and each step says wha
 
   const down = await cli.hibernaut(["scale", "count", "1", "--yes"]);
   expect(down).toMatchObject({ code: 0 });
-  expect(down.stdout).toContain(`Machine ${copy} is destroyed.\nIts volume ${second?.id} (data, 1 GB, `);
+  expect(down.stdout).toContain(`Destroyed machine ${copy}.\nIts volume ${second?.id} (data, 1 GB, `);
   expect(down.stdout).toContain(`hibernaut volumes destroy ${second?.id} --app shop\n`);
   expect(await machines()).toEqual([original]);
 
   // The one that was left is taken again, and that is said too.
   const again = await cli.hibernaut(["scale", "count", "2"]);
-  expect(again.stdout).toContain(`It has volume ${second?.id} (data), which no machine had, with what is on it.\n`);
+  expect(again.stdout).toContain(`It has volume ${second?.id} (data), which no machine was using, with its data.\n`);
 });
 
 test("without volumes the newest go, whatever sleeps", async () => {
@@ -60,6 +60,6 @@ test("without volumes the newest go, whatever sleeps", async () => {
   // Nothing goes, so nothing is asked.
   expect(await cli.hibernaut(["scale", "count", "1"])).toMatchObject({
     code: 0,
-    stdout: "App shop has 1 machine(s) already.\n",
+    stdout: "App shop already has 1 machine(s).\n",
   });
 });

@@ -20,7 +20,10 @@ beforeAll(async () => {
   ({ hibernaut, json } = cli);
 }, 60_000);
 afterAll(() => cli.close());
-beforeEach(() => cli.server.machines.secrets.clear());
+beforeEach(() => {
+  const { secrets } = cli.server.platform;
+  for (const { name } of secrets.list("shop")) secrets.unset("shop", name);
+});
 
 const VALUE = "s3cret-value";
 const names = async () => (await json(["secrets", "list"])).document.map(({ name }: { name: string }) => name);
@@ -73,7 +76,7 @@ describe("a snapshot that would go", () => {
 test("machines that run are told of", async () => {
   const { document } = await json(["machine", "run", "oci:/srv/app"]);
   const { stdout } = await hibernaut(["secrets", "set", "A=1"]);
-  expect(stdout).toBe(`Set: A.\nMachines that run see it after: hibernaut machine restart ${document.id}\n`);
+  expect(stdout).toBe(`Set: A.\nRunning machines see the change after: hibernaut machine restart ${document.id}\n`);
   await hibernaut(["machine", "destroy", document.id, "--force"]);
 });
 
@@ -101,7 +104,7 @@ describe("words", () => {
     (await readSecrets(words, Readable.from([Buffer.from(input)]))).values;
 
   test("are read as they are, from a file or from standard input", async () => {
-    const file = join(cli.server.folder, "value");
+    const file = join(cli.server.world.folder, "value");
     writeFileSync(file, "two\nlines\n");
     expect(await read(["A=a=b", "B=", "C=-", `D=@${file}`], "in\r\n")).toEqual({
       A: "a=b",
@@ -156,7 +159,7 @@ describe("a .env file", () => {
 
   test.each([
     [`A=1\n${VALUE}\n`, "Line 2 is not NAME=value."],
-    ["\n# nothing\n", "has no NAME=value in it"],
+    ["\n# nothing\n", "contains no NAME=value"],
   ])("that is none is refused, and not repeated: %#", (content, message) => {
     expect(() => parseSecrets(content)).toThrow(message);
     expect(() => parseSecrets(content)).not.toThrow(VALUE);

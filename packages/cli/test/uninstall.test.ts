@@ -35,10 +35,10 @@ test("uninstall --data deletes nothing without a yes", async () => {
   const { there, plain, typing } = await place();
   const { code, out, err } = await plain("--data");
   expect({ code, out }).toEqual({ code: 2, out: "" });
-  expect(err).toMatch(/^Error: Nothing was deleted\. .* with 1 app \(shop\), .* Add --yes to agree\.\n$/);
+  expect(err).toMatch(/^Error: Nothing was deleted\. .* with 1 app \(shop\), .* Add --yes to confirm\.\n$/);
   expect(there()).toBe(true);
   const asked = await typing("n\n");
-  expect(asked.out).toMatch(/with 1 app \(shop\), .* Go on\? \[y\/N\] [^]*Nothing was deleted\./);
+  expect(asked.out).toMatch(/with 1 app \(shop\), .* Continue\? \[y\/N\] [^]*Nothing was deleted\./);
   expect(asked.code).toBe(2);
   expect(there()).toBe(true);
 });
@@ -50,7 +50,7 @@ test("and asks nothing where nothing is deleted, or where --yes has answered", a
   expect(await plain("--data", "--yes")).toMatchObject({
     code: 0,
     err: expect.stringMatching(/^\S+ will be deleted for good, with 1 app/),
-    out: expect.stringMatching(/is deleted\./),
+    out: expect.stringMatching(/Deleted /),
   });
   expect(there()).toBe(false);
   expect((await plain("--data")).code, "there is nothing to ask about").toBe(0);

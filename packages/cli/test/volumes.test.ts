@@ -27,7 +27,7 @@ test("volumes are made, listed, shown, extended and destroyed", async () => {
   );
   expect((await hibernaut(["volumes", "show", volume.id])).stdout).toMatch(/^snapshots kept +9 d$/m);
   const extended = await hibernaut(["volumes", "extend", volume.id, "--size", "3"]);
-  expect(extended).toMatchObject({ code: 0, stdout: `Volume ${volume.id} has 3 GB.\n` });
+  expect(extended).toMatchObject({ code: 0, stdout: `Volume ${volume.id} now has 3 GB.\n` });
   expect(await hibernaut(["volumes", "extend", volume.id])).toMatchObject({ code: 2 });
   const refused = await hibernaut(["volumes", "destroy", volume.id]);
   expect(refused).toMatchObject({ code: 2, stdout: "" });
@@ -52,7 +52,7 @@ test("snapshots are made, listed, restored and destroyed", async () => {
 test("a machine that has a volume keeps it, and the refusal says what to do", async () => {
   const { document: volume } = await json(["volumes", "create", "kept"]);
   const { document: machine } = await json(["machine", "run", "oci:/srv/app", "--volume", `${volume.id}:/data`]);
-  expect(machine.config.mounts).toEqual([{ volume: volume.id, path: "/data" }]);
+  expect(machine.config.mounts).toEqual([{ volume: volume.id, name: "kept", path: "/data" }]);
   const refused = await hibernaut(["volumes", "destroy", volume.id, "--yes"]);
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain(`it belongs to machine ${machine.id}. Destroy that machine first`);

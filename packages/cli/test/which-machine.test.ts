@@ -1,13 +1,13 @@
 /** Machines and volumes by what people call them: real machines behind the API, on a fake host. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { startWorldCli, type WorldCli } from "./helpers.ts";
+import { startCli, type TestCli } from "./helpers.ts";
 
 // Each test starts several processes, and the host may be busy.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-let cli: WorldCli;
+let cli: TestCli;
 beforeEach(async () => {
-  cli = await startWorldCli();
+  cli = await startCli();
 });
 afterEach(() => cli.close());
 
@@ -35,14 +35,14 @@ test("a machine answers to its name and to the beginning of its id, and replies 
   // The wait for its end goes on by its id, when nobody has the name any more.
   expect(await cli.hibernaut(["machine", "destroy", "web", "--force"])).toMatchObject({
     code: 0,
-    stdout: `Machine ${id} is gone.\n`,
+    stdout: `Destroyed machine ${id}.\n`,
   });
   expect(await cli.hibernaut(["machine", "status", "web"])).toMatchObject({ code: 1 });
 });
 
 test("the only machine of an app needs no name, but for its end", async () => {
   const none = await cli.hibernaut(["machine", "status"]);
-  expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining("App shop has no machines. Make one:") });
+  expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining("App shop has no machines. Create one:") });
   const id = await run();
   expect((await cli.json(["machine", "status"])).document).toMatchObject({ id });
   for (const verb of ["suspend", "start", "restart", "stop"])
@@ -88,7 +88,7 @@ test("a volume answers to its name, and to the beginning of its id", async () =>
   for (const word of ["data", volume.id.slice(0, 8), volume.id.slice(4, 9)])
     expect((await cli.json(["volumes", "show", word])).document).toMatchObject({ id: volume.id });
   expect((await cli.hibernaut(["volumes", "extend", "data", "--size", "2048mb"])).stdout).toBe(
-    `Volume ${volume.id} has 2 GB.\n`,
+    `Volume ${volume.id} now has 2 GB.\n`,
   );
   const { document: snapshot } = await cli.json(["volumes", "snapshots", "create", "data"]);
   expect((await cli.json(["volumes", "snapshots", "list", "data"])).document).toMatchObject([{ id: snapshot.id }]);
@@ -100,6 +100,6 @@ test("a volume answers to its name, and to the beginning of its id", async () =>
   expect((await cli.hibernaut(["volumes", "list", "-q"])).stdout).toBe(`${volume.id}\n${second.id}\n`);
   expect(await cli.hibernaut(["volumes", "destroy", second.id.slice(4, 10), "--yes"])).toMatchObject({
     code: 0,
-    stdout: `Volume ${second.id} is gone.\n`,
+    stdout: `Destroyed volume ${second.id}.\n`,
   });
 });

@@ -1,78 +1,46 @@
 /** The HTTP API as methods. */
 import type { ExecOptions, ExecSession } from "./exec.ts";
+import type { DestroyOptions, DryRunOptions, LimitOptions, LogsOptions, PullOptions, WaitOptions } from "./options.ts";
 import { readPull } from "./pull.ts";
-import { type Call, type CallOptions, type ClientOptions, send, sendForLines } from "./transport.ts";
+import type { Method, Path, RouteReply, RouteRequest } from "./routes.ts";
+import { type CallOptions, type ClientOptions, send, sendForLines } from "./transport.ts";
 import type {
   App,
-  CreateMachine,
-  CreateVolume,
-  Exec,
+  CreateMachineRequest,
+  CreateReleaseRequest,
+  CreateVolumeRequest,
+  ExecRequest,
   ExecResult,
+  ExtendedVolume,
   Health,
+  Image,
   LogEntry,
-  LogStream,
   Machine,
   MachineConfig,
   MachineEvent,
   MachineState,
   NewToken,
+  PrunedImages,
   PulledImage,
-  PullProgress,
   Region,
   RegistryLogin,
+  Release,
   Secret,
   SecretsEffect,
-  Release,
-  StoredImage,
   Token,
+  UpdateReleaseRequest,
   Volume,
   VolumeSnapshot,
-  WaitState,
 } from "./types.ts";
 
-/** Whether to destroy what still runs. */
-export interface DestroyOptions extends CallOptions {
-  force?: boolean;
-}
-
-/** Whether only to say what would happen. */
-export interface DryRunOptions extends CallOptions {
-  dryRun?: boolean;
-}
-
-/** Who wants to hear how far a pull is. */
-export interface PullOptions extends CallOptions {
-  onProgress?(progress: PullProgress): void;
-}
-
-/** What to wait for, and for how long. */
-export interface WaitOptions extends CallOptions {
-  /** Any of these; `running` when absent. */
-  states?: WaitState[];
-  /** 1 to 300; 60 when absent. */
-  timeoutS?: number;
-}
-
-/** Which lines of logs. */
-export interface LogsOptions extends CallOptions {
-  /** Ids; all machines of the app when absent, also those made while one follows. */
-  machine?: string | readonly string[];
-  streams?: readonly LogStream[];
-  /** The last so many; 100 when absent, 10000 with `since`. */
-  limit?: number;
-  /** A time (RFC 3339), or how long ago: `30s`, `10m`, `2h`, `1d`. */
-  since?: string;
-  /** Goes on with what comes, until the machine is destroyed. */
-  follow?: boolean;
-}
-
 /**
- * A platform. Every method rejects with an `ApiError`, or with the signal's reason when aborted.
+ * A client of one platform. Every method rejects with an `ApiError`, or with the signal's reason when you abort it.
+ * Apps are named by their names; machines and volumes by id, by name, or by the beginning of the id.
  *
  * @example
  * const client = new HibernautClient({ apiUrl: "http://127.0.0.1:4280", token });
  * const machine = await client.createMachine("shop", { config: { image: "oci:/srv/shop" } });
- * await client.waitMachine("shop", machine.id);
+ * await client.waitForMachine("shop", machine.id);
  */
 export class HibernautClient {
   readonly #options: ClientOptions;
@@ -81,319 +49,324 @@ export class HibernautClient {
     this.#options = options;
   }
 
-  /** The address that was given. */
+  /** The platform's address, as it was given. */
   get apiUrl(): string {
     return this.#options.apiUrl;
   }
 
-  health(options?: CallOptions): Promise<Health> {
-    return this.#send({ ...options, method: "GET", path: ["v1", "health"] });
+  /** Returns what the platform is. Rejects with `unavailable` when it doesn't work. */
+  getHealth(options?: CallOptions): Promise<Health> {
+    return this.#call("get", "/v1/health", { ...options });
   }
 
+  /** Returns the platform's regions. */
   async listRegions(options?: CallOptions): Promise<Region[]> {
-    return (await this.#send<{ regions: Region[] }>({ ...options, method: "GET", path: ["v1", "platform", "regions"] }))
-      .regions;
+    return (await this.#call("get", "/v1/platform/regions", { ...options })).regions;
   }
 
+  /** Returns all apps. */
   async listApps(options?: CallOptions): Promise<App[]> {
-    return (await this.#send<{ apps: App[] }>({ ...options, method: "GET", path: ["v1", "apps"] })).apps;
+    return (await this.#call("get", "/v1/apps", { ...options })).apps;
   }
 
+  /** Creates an app. */
   createApp(name: string, options?: CallOptions): Promise<App> {
-    return this.#send({ ...options, method: "POST", path: ["v1", "apps"], body: { app_name: name } });
+    return this.#call("post", "/v1/apps", { body: { app_name: name }, ...options });
   }
 
+  /** Returns an app. */
   getApp(name: string, options?: CallOptions): Promise<App> {
-    return this.#send({ ...options, method: "GET", path: ["v1", "apps", name] });
+    return this.#call("get", "/v1/apps/{app_name}", { params: { app_name: name }, ...options });
   }
 
-  /** With `force` its machines are destroyed too. */
-  async deleteApp(name: string, { force, ...options }: DestroyOptions = {}): Promise<void> {
-    await this.#send({
-      ...options,
-      method: "DELETE",
-      path: ["v1", "apps", name],
-      query: { force: force ? "true" : undefined },
-    });
+  /** Destroys an app. One that has machines or volumes needs `force`, which destroys them, too. */
+  async destroyApp(name: string, { force, ...options }: DestroyOptions = {}): Promise<void> {
+    const query = { force };
+    await this.#call("delete", "/v1/apps/{app_name}", { params: { app_name: name }, query, ...options });
   }
 
-  /** Newest first; 25 when `limit` is absent. */
-  async listReleases(app: string, { limit, ...options }: CallOptions & { limit?: number } = {}): Promise<Release[]> {
-    const query = { limit: limit?.toString() };
-    const path = ["v1", "apps", app, "releases"];
-    return (await this.#send<{ releases: Release[] }>({ ...options, method: "GET", path, query })).releases;
+  /** Returns an app's releases, newest first. Default limit: 25. */
+  async listReleases(app: string, { limit, ...options }: LimitOptions = {}): Promise<Release[]> {
+    const request = { params: { app_name: app }, query: { limit }, ...options };
+    return (await this.#call("get", "/v1/apps/{app_name}/releases", request)).releases;
   }
 
-  /** Brings the image to the platform and writes down that it is being deployed. */
-  beginRelease(app: string, body: { image: string; description?: string }, options?: CallOptions): Promise<Release> {
-    return this.#send({ ...options, method: "POST", path: ["v1", "apps", app, "releases"], body });
+  /** Pulls the image and records that it is being deployed. Changes no machine. */
+  createRelease(app: string, body: CreateReleaseRequest, options?: CallOptions): Promise<Release> {
+    return this.#call("post", "/v1/apps/{app_name}/releases", { params: { app_name: app }, body, ...options });
   }
 
-  endRelease(
-    app: string,
-    version: number,
-    body: { status: "complete" | "failed"; description?: string },
-    options?: CallOptions,
-  ): Promise<Release> {
-    return this.#send({ ...options, method: "POST", path: ["v1", "apps", app, "releases", String(version)], body });
+  /** Records how a release ended. */
+  updateRelease(app: string, version: number, body: UpdateReleaseRequest, options?: CallOptions): Promise<Release> {
+    const params = { app_name: app, version: String(version) };
+    return this.#call("post", "/v1/apps/{app_name}/releases/{version}", { params, body, ...options });
   }
 
-  /** Oldest first. */
+  /** Returns an app's volumes, oldest first. */
   listVolumes(app: string, options?: CallOptions): Promise<Volume[]> {
-    return this.#send({ ...options, method: "GET", path: volumes(app) });
+    return this.#call("get", "/v1/apps/{app_name}/volumes", { params: { app_name: app }, ...options });
   }
 
+  /** Returns a volume. */
   getVolume(app: string, id: string, options?: CallOptions): Promise<Volume> {
-    return this.#send({ ...options, method: "GET", path: volumes(app, id) });
+    const params = { app_name: app, volume_id: id };
+    return this.#call("get", "/v1/apps/{app_name}/volumes/{volume_id}", { params, ...options });
   }
 
-  createVolume(app: string, volume: CreateVolume, options?: CallOptions): Promise<Volume> {
-    return this.#send({ ...options, method: "POST", path: volumes(app), body: volume });
+  /** Creates a volume, empty or from a snapshot. */
+  createVolume(app: string, body: CreateVolumeRequest, options?: CallOptions): Promise<Volume> {
+    return this.#call("post", "/v1/apps/{app_name}/volumes", { params: { app_name: app }, body, ...options });
   }
 
-  /** Its machine has the new size from its next cold start on; `needsRestart` says that one has to come first. */
-  async extendVolume(
-    app: string,
-    id: string,
-    sizeGb: number,
-    options?: CallOptions,
-  ): Promise<{ volume: Volume; needsRestart: boolean }> {
-    const call: Call = { ...options, method: "PUT", path: volumes(app, id, "extend"), body: { size_gb: sizeGb } };
-    const { volume, needs_restart } = await this.#send<{ volume: Volume; needs_restart: boolean }>(call);
-    return { volume, needsRestart: needs_restart };
+  /** Extends a volume to `sizeGb` GB. Its machine sees the new size after its next cold start. */
+  extendVolume(app: string, id: string, sizeGb: number, options?: CallOptions): Promise<ExtendedVolume> {
+    const request = { params: { app_name: app, volume_id: id }, body: { size_gb: sizeGb }, ...options };
+    return this.#call("put", "/v1/apps/{app_name}/volumes/{volume_id}/extend", request);
   }
 
-  /** With its snapshots. A volume that a machine has is refused. */
+  /** Destroys a volume and its snapshots. Rejects when a machine uses it. */
   async destroyVolume(app: string, id: string, options?: CallOptions): Promise<void> {
-    await this.#send({ ...options, method: "DELETE", path: volumes(app, id) });
+    const params = { app_name: app, volume_id: id };
+    await this.#call("delete", "/v1/apps/{app_name}/volumes/{volume_id}", { params, ...options });
   }
 
-  /** Newest first. */
+  /** Returns a volume's snapshots, newest first. */
   listVolumeSnapshots(app: string, id: string, options?: CallOptions): Promise<VolumeSnapshot[]> {
-    return this.#send({ ...options, method: "GET", path: volumes(app, id, "snapshots") });
+    const params = { app_name: app, volume_id: id };
+    return this.#call("get", "/v1/apps/{app_name}/volumes/{volume_id}/snapshots", { params, ...options });
   }
 
-  /** Resolves when the copy is whole. */
+  /** Takes a snapshot of a volume. Resolves when the copy is complete. */
   createVolumeSnapshot(app: string, id: string, options?: CallOptions): Promise<VolumeSnapshot> {
-    return this.#send({ ...options, method: "POST", path: volumes(app, id, "snapshots") });
+    const params = { app_name: app, volume_id: id };
+    return this.#call("post", "/v1/apps/{app_name}/volumes/{volume_id}/snapshots", { params, ...options });
   }
 
+  /** Destroys a snapshot of a volume. */
   async destroyVolumeSnapshot(app: string, id: string, snapshotId: string, options?: CallOptions): Promise<void> {
-    await this.#send({ ...options, method: "DELETE", path: volumes(app, id, "snapshots", snapshotId) });
+    const params = { app_name: app, volume_id: id, snapshot_id: snapshotId };
+    const path = "/v1/apps/{app_name}/volumes/{volume_id}/snapshots/{snapshot_id}";
+    await this.#call("delete", path, { params, ...options });
   }
 
-  /** Names of their own under which an app answers. */
+  /** Returns the hostnames that an app answers for, in addition to `<app>.localhost`. */
   async listHostnames(app: string, options?: CallOptions): Promise<string[]> {
-    const path = ["v1", "apps", app, "hostnames"];
-    return (await this.#send<{ hostnames: string[] }>({ ...options, method: "GET", path })).hostnames;
+    const request = { params: { app_name: app }, ...options };
+    return (await this.#call("get", "/v1/apps/{app_name}/hostnames", request)).hostnames;
   }
 
-  /** The name as it is kept. */
+  /** Lets an app answer for a hostname. Returns the hostname as it is stored. */
   async addHostname(app: string, hostname: string, options?: CallOptions): Promise<string> {
-    const path = ["v1", "apps", app, "hostnames"];
-    return (await this.#send<{ hostname: string }>({ ...options, method: "POST", path, body: { hostname } })).hostname;
+    const request = { params: { app_name: app }, body: { hostname }, ...options };
+    return (await this.#call("post", "/v1/apps/{app_name}/hostnames", request)).hostname;
   }
 
+  /** Takes a hostname away from an app. */
   async removeHostname(app: string, hostname: string, options?: CallOptions): Promise<void> {
-    await this.#send({ ...options, method: "DELETE", path: ["v1", "apps", app, "hostnames", hostname] });
+    const params = { app_name: app, hostname };
+    await this.#call("delete", "/v1/apps/{app_name}/hostnames/{hostname}", { params, ...options });
   }
 
+  /** Returns an app's secrets, without their values. */
   async listSecrets(app: string, options?: CallOptions): Promise<Secret[]> {
-    const path = ["v1", "apps", app, "secrets"];
-    return (await this.#send<{ secrets: Secret[] }>({ ...options, method: "GET", path })).secrets;
+    return (await this.#call("get", "/v1/apps/{app_name}/secrets", { params: { app_name: app }, ...options })).secrets;
   }
 
-  /** Sets all of them or none. The snapshots of the app's machines are discarded. */
+  /** Sets all of these secrets or none. Snapshots of the app's machines are discarded. */
   setSecrets(
     app: string,
     secrets: Record<string, string>,
-    { dryRun, ...options }: DryRunOptions = {},
+    { dry_run, ...options }: DryRunOptions = {},
   ): Promise<SecretsEffect> {
-    const path = ["v1", "apps", app, "secrets"];
-    return this.#send({ ...options, method: "POST", path, query: dryRunQuery(dryRun), body: { secrets } });
+    const request = { params: { app_name: app }, query: { dry_run }, body: { secrets }, ...options };
+    return this.#call("post", "/v1/apps/{app_name}/secrets", request);
   }
 
-  unsetSecret(app: string, name: string, { dryRun, ...options }: DryRunOptions = {}): Promise<SecretsEffect> {
-    const path = ["v1", "apps", app, "secrets", name];
-    return this.#send({ ...options, method: "DELETE", path, query: dryRunQuery(dryRun) });
+  /** Removes a secret. Snapshots of the app's machines are discarded. */
+  unsetSecret(app: string, name: string, { dry_run, ...options }: DryRunOptions = {}): Promise<SecretsEffect> {
+    const request = { params: { app_name: app, secret_name: name }, query: { dry_run }, ...options };
+    return this.#call("delete", "/v1/apps/{app_name}/secrets/{secret_name}", request);
   }
 
-  /** Of all apps. */
+  /** Returns the machines of all apps. */
   listAllMachines(options?: CallOptions): Promise<Machine[]> {
-    return this.#send({ ...options, method: "GET", path: ["v1", "machines"] });
+    return this.#call("get", "/v1/machines", { ...options });
   }
 
+  /** Returns an app's machines. */
   listMachines(app: string, options?: CallOptions): Promise<Machine[]> {
-    return this.#send({ ...options, method: "GET", path: machines(app) });
+    return this.#call("get", "/v1/apps/{app_name}/machines", { params: { app_name: app }, ...options });
   }
 
-  createMachine(app: string, machine: CreateMachine, options?: CallOptions): Promise<Machine> {
-    return this.#send({ ...options, method: "POST", path: machines(app), body: machine });
+  /** Creates a machine and starts it, unless `skip_launch` is set. Resolves before it is running. */
+  createMachine(app: string, body: CreateMachineRequest, options?: CallOptions): Promise<Machine> {
+    return this.#call("post", "/v1/apps/{app_name}/machines", { params: { app_name: app }, body, ...options });
   }
 
+  /** Returns a machine. */
   getMachine(app: string, id: string, options?: CallOptions): Promise<Machine> {
-    return this.#send({ ...options, method: "GET", path: machines(app, id) });
-  }
-
-  /** A full new configuration; without one the machine moves to the current guest bundle and nothing else changes. */
-  updateMachine(app: string, id: string, config?: MachineConfig, options?: CallOptions): Promise<Machine> {
-    return this.#send({ ...options, method: "POST", path: machines(app, id), body: config ? { config } : {} });
-  }
-
-  /** A running machine is destroyed with `force` only. */
-  async destroyMachine(app: string, id: string, { force, ...options }: DestroyOptions = {}): Promise<void> {
-    await this.#send({
-      ...options,
-      method: "DELETE",
-      path: machines(app, id),
-      query: { force: force ? "true" : undefined },
-    });
-  }
-
-  /** Actions are accepted at once and carried out after: `waitMachine` observes them. */
-  async startMachine(app: string, id: string, options?: CallOptions): Promise<{ previousState: MachineState }> {
-    const reply = await this.#send<{ previous_state: MachineState }>({
-      ...options,
-      method: "POST",
-      path: machines(app, id, "start"),
-    });
-    return { previousState: reply.previous_state };
-  }
-
-  async suspendMachine(app: string, id: string, options?: CallOptions): Promise<void> {
-    await this.#send({ ...options, method: "POST", path: machines(app, id, "suspend") });
-  }
-
-  async stopMachine(app: string, id: string, options?: CallOptions): Promise<void> {
-    await this.#send({ ...options, method: "POST", path: machines(app, id, "stop") });
-  }
-
-  async restartMachine(app: string, id: string, options?: CallOptions): Promise<void> {
-    await this.#send({ ...options, method: "POST", path: machines(app, id, "restart") });
-  }
-
-  /** The state that was reached; rejects with `deadline_exceeded` when none was in time. */
-  async waitMachine(
-    app: string,
-    id: string,
-    { states, timeoutS, ...options }: WaitOptions = {},
-  ): Promise<MachineState> {
-    const query = { state: states?.join(","), timeout: timeoutS?.toString() };
-    return (
-      await this.#send<{ state: MachineState }>({ ...options, method: "GET", path: machines(app, id, "wait"), query })
-    ).state;
-  }
-
-  /** Newest first; 100 when `limit` is absent. */
-  machineEvents(
-    app: string,
-    id: string,
-    { limit, ...options }: CallOptions & { limit?: number } = {},
-  ): Promise<MachineEvent[]> {
-    return this.#send({
-      ...options,
-      method: "GET",
-      path: machines(app, id, "events"),
-      query: { limit: limit?.toString() },
-    });
+    return this.#call("get", MACHINE, { params: machineParams(app, id), ...options });
   }
 
   /**
-   * The lines of an app's logs, oldest first, as they come.
+   * Gives a machine a complete new configuration. Without one, the machine moves to the current guest bundle and
+   * nothing else changes.
+   */
+  updateMachine(app: string, id: string, config?: MachineConfig, options?: CallOptions): Promise<Machine> {
+    const body = config === undefined ? {} : { config };
+    return this.#call("post", MACHINE, { params: machineParams(app, id), body, ...options });
+  }
+
+  /** Destroys a machine. A running one needs `force`. */
+  async destroyMachine(app: string, id: string, { force, ...options }: DestroyOptions = {}): Promise<void> {
+    await this.#call("delete", MACHINE, { params: machineParams(app, id), query: { force }, ...options });
+  }
+
+  /**
+   * Resumes a machine, or starts it cold. Resolves with the state that it was in, as soon as the platform has accepted
+   * the action, and so do the other actions. Use {@link waitForMachine} to wait for the result.
+   */
+  startMachine(app: string, id: string, options?: CallOptions): Promise<{ previous_state: MachineState }> {
+    return this.#call("post", `${MACHINE}/start`, { params: machineParams(app, id), ...options });
+  }
+
+  /** Suspends a machine to a snapshot. */
+  async suspendMachine(app: string, id: string, options?: CallOptions): Promise<void> {
+    await this.#call("post", `${MACHINE}/suspend`, { params: machineParams(app, id), ...options });
+  }
+
+  /** Stops a machine and discards its snapshot. */
+  async stopMachine(app: string, id: string, options?: CallOptions): Promise<void> {
+    await this.#call("post", `${MACHINE}/stop`, { params: machineParams(app, id), ...options });
+  }
+
+  /** Stops a machine and starts it cold. */
+  async restartMachine(app: string, id: string, options?: CallOptions): Promise<void> {
+    await this.#call("post", `${MACHINE}/restart`, { params: machineParams(app, id), ...options });
+  }
+
+  /** Waits for a state and returns the one that was reached. Rejects with `deadline_exceeded` after the timeout. */
+  async waitForMachine(
+    app: string,
+    id: string,
+    { state, timeout, ...options }: WaitOptions = {},
+  ): Promise<MachineState> {
+    const query = { state: joined(state), timeout };
+    return (await this.#call("get", `${MACHINE}/wait`, { params: machineParams(app, id), query, ...options })).state;
+  }
+
+  /** Returns a machine's history, newest first. Default limit: 100. */
+  listMachineEvents(app: string, id: string, { limit, ...options }: LimitOptions = {}): Promise<MachineEvent[]> {
+    return this.#call("get", `${MACHINE}/events`, { params: machineParams(app, id), query: { limit }, ...options });
+  }
+
+  /** Reads the logs of an app's machines up to now, oldest line first. */
+  readLogs(app: string, options?: LogsOptions): AsyncGenerator<LogEntry, void> {
+    return this.#logs(app, options);
+  }
+
+  /**
+   * Reads the logs of an app's machines and continues with new lines as they come, until the machines are destroyed.
+   * Without `machine`, the lines of machines that are created meanwhile are included.
    *
    * @example
-   * for await (const { at, text } of client.logs("shop", { follow: true, signal })) console.log(at, text);
+   * for await (const { at, text } of client.followLogs("shop", { signal })) console.log(at, text);
    */
-  async *logs(
-    app: string,
-    { machine, streams, limit, since, follow, signal }: LogsOptions = {},
-  ): AsyncGenerator<LogEntry, void> {
-    const query = {
-      machine: machine === undefined ? undefined : [machine].flat().join(","),
-      stream: streams?.join(","),
-      limit: limit?.toString(),
-      since,
-      follow: follow === true ? "1" : undefined,
-    };
-    const call: Call = { method: "GET", path: ["v1", "apps", app, "logs"], query, ...(signal && { signal }) };
-    for await (const line of sendForLines(this.#options, call)) yield JSON.parse(line) as LogEntry;
+  followLogs(app: string, options?: LogsOptions): AsyncGenerator<LogEntry, void> {
+    return this.#logs(app, options, "1");
   }
 
-  /** Runs a command and answers when it ended. */
-  exec(app: string, id: string, exec: Exec, options?: CallOptions): Promise<ExecResult> {
-    return this.#send({ ...options, method: "POST", path: machines(app, id, "exec"), body: exec });
+  /** Runs a command in a machine and resolves when the command has ended. */
+  runExec(app: string, id: string, body: ExecRequest, options?: CallOptions): Promise<ExecResult> {
+    return this.#call("post", `${MACHINE}/exec`, { params: machineParams(app, id), body, ...options });
   }
 
-  /** Runs a command whose input and outputs are streamed. */
+  /** Starts a command in a machine and streams its input and outputs. */
   async openExec(app: string, id: string, exec: ExecOptions): Promise<ExecSession> {
     const { openExec } = await import("./exec.ts");
-    return openExec(this.#options, machines(app, id, "exec"), exec);
+    return openExec(this.#options, { path: `${MACHINE}/exec`, params: machineParams(app, id) }, exec);
   }
 
-  /** Has the image ready on the platform; resolves when it is. What is downloaded is kept if this is given up. */
+  /** Pulls an image and resolves when it is ready. An aborted pull keeps what it has downloaded. */
   pullImage(ref: string, { onProgress, ...options }: PullOptions = {}): Promise<PulledImage> {
-    const call: Call = { ...options, method: "POST", path: ["v1", "images", "pull"], body: { ref } };
-    return readPull(sendForLines(this.#options, call), onProgress);
+    return readPull(this.#lines("post", "/v1/images/pull", { body: { ref }, ...options }), onProgress);
   }
 
-  async listImages(options?: CallOptions): Promise<StoredImage[]> {
-    return (await this.#send<{ images: StoredImage[] }>({ ...options, method: "GET", path: ["v1", "images"] })).images;
+  /** Returns the images on the host's disk, newest first. */
+  async listImages(options?: CallOptions): Promise<Image[]> {
+    return (await this.#call("get", "/v1/images", { ...options })).images;
   }
 
   /** Deletes the images that no machine needs, and the downloaded layers. */
-  async pruneImages(options?: CallOptions): Promise<{ deleted: string[]; freedBytes: number }> {
-    const call: Call = { ...options, method: "DELETE", path: ["v1", "images"], query: { unused: "true" } };
-    const { deleted, freed_bytes } = await this.#send<{ deleted: string[]; freed_bytes: number }>(call);
-    return { deleted, freedBytes: freed_bytes };
+  pruneImages(options?: CallOptions): Promise<PrunedImages> {
+    return this.#call("delete", "/v1/images", { query: { unused: "true" }, ...options });
   }
 
-  async listRegistries(options?: CallOptions): Promise<RegistryLogin[]> {
-    const path = ["v1", "registries"];
-    return (await this.#send<{ registries: RegistryLogin[] }>({ ...options, method: "GET", path })).registries;
+  /** Returns the platform's logins for registries, without their passwords. */
+  async listRegistryLogins(options?: CallOptions): Promise<RegistryLogin[]> {
+    return (await this.#call("get", "/v1/registries", { ...options })).registries;
   }
 
-  getRegistry(host: string, options?: CallOptions): Promise<RegistryLogin> {
-    return this.#send({ ...options, method: "GET", path: ["v1", "registries", host] });
+  /** Returns the login for a registry. */
+  getRegistryLogin(host: string, options?: CallOptions): Promise<RegistryLogin> {
+    return this.#call("get", "/v1/registries/{host}", { params: { host }, ...options });
   }
 
-  /** Stores a login, once the registry has taken it. */
-  loginRegistry(
+  /** Stores a login for a registry, once the registry has accepted it. */
+  logInToRegistry(
     host: string,
-    login: { username: string; password: string },
+    body: { username: string; password: string },
     options?: CallOptions,
   ): Promise<RegistryLogin> {
-    return this.#send({ ...options, method: "PUT", path: ["v1", "registries", host], body: login });
+    return this.#call("put", "/v1/registries/{host}", { params: { host }, body, ...options });
   }
 
-  async logoutRegistry(host: string, options?: CallOptions): Promise<void> {
-    await this.#send({ ...options, method: "DELETE", path: ["v1", "registries", host] });
+  /** Deletes the login for a registry. */
+  async logOutOfRegistry(host: string, options?: CallOptions): Promise<void> {
+    await this.#call("delete", "/v1/registries/{host}", { params: { host }, ...options });
   }
 
+  /** Returns the API's tokens, without their secrets. */
   async listTokens(options?: CallOptions): Promise<Token[]> {
-    return (await this.#send<{ tokens: Token[] }>({ ...options, method: "GET", path: ["v1", "tokens"] })).tokens;
+    return (await this.#call("get", "/v1/tokens", { ...options })).tokens;
   }
 
+  /** Creates a token. Its secret is in the reply, and nowhere else ever after. */
   createToken(name: string, options?: CallOptions): Promise<NewToken> {
-    return this.#send({ ...options, method: "POST", path: ["v1", "tokens"], body: { name } });
+    return this.#call("post", "/v1/tokens", { body: { name }, ...options });
   }
 
+  /** Revokes a token. */
   async revokeToken(id: string, options?: CallOptions): Promise<void> {
-    await this.#send({ ...options, method: "DELETE", path: ["v1", "tokens", id] });
+    await this.#call("delete", "/v1/tokens/{token_id}", { params: { token_id: id }, ...options });
   }
 
-  #send<T>(call: Call): Promise<T> {
-    return send<T>(this.#options, call);
+  async *#logs(
+    app: string,
+    { machine, stream, limit, since, ...options }: LogsOptions = {},
+    follow?: "1",
+  ): AsyncGenerator<LogEntry, void> {
+    const query = { machine: joined(machine), stream: joined(stream), limit, since, follow };
+    const lines = this.#lines("get", "/v1/apps/{app_name}/logs", { params: { app_name: app }, query, ...options });
+    for await (const line of lines) yield JSON.parse(line) as LogEntry;
+  }
+
+  #call<P extends Path, M extends Method>(method: M, path: P, request: RouteRequest<P, M>): Promise<RouteReply<P, M>> {
+    return send(this.#options, { ...request, method, path });
+  }
+
+  #lines<P extends Path, M extends Method>(method: M, path: P, request: RouteRequest<P, M>): AsyncGenerator<string> {
+    return sendForLines(this.#options, { ...request, method, path });
   }
 }
 
-function dryRunQuery(dryRun = false): Record<string, string | undefined> {
-  return { dry_run: dryRun ? "true" : undefined };
+const MACHINE = "/v1/apps/{app_name}/machines/{machine_id}";
+
+function machineParams(app: string, id: string) {
+  return { app_name: app, machine_id: id };
 }
 
-function volumes(app: string, ...rest: string[]): string[] {
-  return ["v1", "apps", app, "volumes", ...rest];
-}
-
-function machines(app: string, ...rest: string[]): string[] {
-  return ["v1", "apps", app, "machines", ...rest];
+/** Several values of one parameter, as the API takes them. */
+function joined(values: string | readonly string[] | undefined): string | undefined {
+  return values === undefined ? undefined : [values].flat().join(",");
 }

@@ -1,4 +1,4 @@
-/** What a call fails with. */
+/** The error of a failed call. */
 
 /** The parts of an {@link ApiError}. */
 export interface ApiErrorParts {
@@ -10,15 +10,16 @@ export interface ApiErrorParts {
   cause?: unknown;
 }
 
-/** A refusal of the platform, or `unavailable` when it did not answer at all. */
+/** A call that the platform refused, or that it didn't answer (`unavailable`, `deadline_exceeded`). */
 export class ApiError extends Error {
   override name = "ApiError";
   /** A stable code: `not_found`, `deadline_exceeded`, ... */
   readonly code: string;
-  /** The HTTP status; 0 when there was no reply. */
+  /** The HTTP status. 0 when there was no reply. */
   readonly status: number;
+  /** Data for programs. Which, depends on the code. */
   readonly details: Record<string, unknown>;
-  /** What the platform's log knows the request by; empty when there was no reply. */
+  /** The platform's log mentions the request under this id. Empty when there was no reply. */
   readonly requestId: string;
 
   constructor({ code, message, status = 0, details = {}, requestId = "", cause }: ApiErrorParts) {

@@ -1,66 +1,70 @@
-/** A command in a machine whose input and outputs are streamed over a WebSocket. */
+/** Runs a command in a machine over a WebSocket that carries its input and outputs. */
 import { Readable, Writable } from "node:stream";
 import { WebSocket } from "ws";
-import { ApiError } from "./error.ts";
-import { type ClientOptions, refusalOf, urlOf } from "./transport.ts";
+import { type Address, type ClientOptions, errorOf, unreachable, urlOf } from "./transport.ts";
 
-/** What to run. */
+/** What to run, and how. Names are those of the route's query, which the OpenAPI document leaves out. */
 export interface ExecOptions {
+  /** The program, looked up in PATH, and its arguments. */
   command: string[];
-  /** With a terminal, of `rows` and `columns` characters. */
+  /** Run the command on a terminal. Default: false. */
   tty?: boolean;
+  /** Height of the terminal in characters. Default: 24. */
   rows?: number;
+  /** Width of the terminal in characters. Default: 80. */
   columns?: number;
-  /** TERM in the machine. */
+  /** The command's TERM. Default: `xterm`. */
   term?: string;
-  /** Whether it has an input. */
+  /** Whether the command has an input. Default: false, or true with `tty`. */
   stdin?: boolean;
-  /** Seconds; 0 or absent is never. */
-  timeoutS?: number;
+  /** Seconds of the machine's own time, after which the command is killed. Default: 0, no limit. */
+  timeout?: number;
+  /** `user[:group]`. Default: the image's. */
   user?: string;
+  /** Working directory. Default: the image's. */
   workdir?: string;
 }
 
-/** How it ended. */
+/** How a streamed command ended. */
 export interface ExecExit {
-  /** 128 + the signal when one ended it; null when the machine went away first. */
+  /** 128 plus the number of the signal that ended the command. Null when the machine went away first. */
   exit_code: number | null;
+  /** Number of the signal that ended the command, or 0. */
   exit_signal: number;
+  /** Whether the command was killed because its time was up. */
   timed_out: boolean;
-  /** Why it could not be run, or what became of it. */
+  /** Why the command could not be started, or why its end is unknown. */
   error: string | null;
 }
 
-/** A command that runs. Both outputs have to be read. */
+/** A command that is running. Read both of its outputs, or it comes to a halt. */
 export interface ExecSession {
   stdin: Writable;
   stdout: Readable;
+  /** Empty for a command with a terminal, which has one output. */
   stderr: Readable;
+  /** Never rejects. */
   exit: Promise<ExecExit>;
+  /** Sets the size of the command's terminal, in characters. */
   resize(rows: number, columns: number): void;
-  /** Ends it, with its process group. */
+  /** Kills the command and its process group. */
   kill(): void;
 }
 
-/** First bytes of messages. The platform's twin is `packages/platform/src/api/routes/exec-stream.ts`. */
+/** First bytes of messages. The platform has the same in `packages/platform/src/api/routes/exec-stream.ts`. */
 const Channel = { stdin: 0, stdout: 1, stderr: 2, exit: 3, resize: 4, end: 5 } as const;
+/** WebSocket's status code for a normal end. */
 const NORMAL = 1000;
-/** Bytes of input in one message; the platform refuses messages over 1 MiB. */
+/** Bytes of input in one message. The platform refuses messages over 1 MiB. */
 const PIECE = 65_536;
 
-/** Starts a command. Rejects with an `ApiError` when the platform refuses. */
-export async function openExec(options: ClientOptions, path: string[], exec: ExecOptions): Promise<ExecSession> {
-  const url = urlOf(options.apiUrl, path, {
-    tty: exec.tty ? "true" : undefined,
-    stdin: exec.stdin ? "true" : undefined,
-    rows: exec.rows?.toString(),
-    columns: exec.columns?.toString(),
-    term: exec.term,
-    timeout: exec.timeoutS?.toString(),
-    user: exec.user,
-    workdir: exec.workdir,
-  });
-  for (const word of exec.command) url.searchParams.append("command", word);
+/** Starts a command. Rejects with an `ApiError` when the platform refuses it. */
+export async function openExec(
+  options: ClientOptions,
+  address: Pick<Address, "path" | "params">,
+  exec: ExecOptions,
+): Promise<ExecSession> {
+  const url = urlOf(options.apiUrl, { ...address, query: { ...exec } });
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   const socket = new WebSocket(url, { headers: { authorization: `Bearer ${options.token}` } });
   const session = sessionOver(socket);
@@ -68,17 +72,14 @@ export async function openExec(options: ClientOptions, path: string[], exec: Exe
   return session;
 }
 
-function opened(socket: WebSocket, { apiUrl }: ClientOptions): Promise<void> {
+function opened(socket: WebSocket, options: ClientOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once("open", resolve);
-    socket.once("error", (cause) => {
-      const message = `The platform does not answer at ${apiUrl}. Start it with \`hibernaut serve\`, or name another one with HIBERNAUT_API_URL.`;
-      reject(new ApiError({ code: "unavailable", message, cause }));
-    });
+    socket.once("error", (cause) => reject(unreachable(options, cause)));
     socket.once("unexpected-response", (_request, response) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("end", () => reject(refusalOf(response.statusCode ?? 0, Buffer.concat(chunks).toString("utf8"))));
+      response.on("end", () => reject(errorOf(response.statusCode ?? 0, Buffer.concat(chunks).toString("utf8"))));
     });
   });
 }
@@ -100,7 +101,12 @@ function sessionOver(socket: WebSocket): ExecSession {
   socket.on("close", () => {
     stdout.push(null);
     stderr.push(null);
-    exit.resolve({ exit_code: null, exit_signal: 0, timed_out: false, error: "the connection to the platform broke" });
+    exit.resolve({
+      exit_code: null,
+      exit_signal: 0,
+      timed_out: false,
+      error: "the connection to the platform was lost",
+    });
   });
   const stdin = new Writable({
     write: (chunk: Buffer, _encoding, done) => {
@@ -113,7 +119,7 @@ function sessionOver(socket: WebSocket): ExecSession {
     },
     final: (done) => socket.send(message(Channel.end), done),
   });
-  stdin.on("error", () => {}); // the command is over; `exit` tells
+  stdin.on("error", () => {}); // The command is over, and `exit` says why.
   return {
     stdin,
     stdout,

@@ -1,44 +1,55 @@
-/** One request over HTTP, and what can go wrong with it. */
+/** Sends one request over HTTP and reads its reply. */
 import { ApiError } from "./error.ts";
 
 /** How to reach a platform. */
 export interface ClientOptions {
-  /** e.g. `http://127.0.0.1:4280` */
+  /** For example `http://127.0.0.1:4280`. */
   apiUrl: string;
   token: string;
-  /** Instead of the global `fetch`, e.g. in tests. */
+  /** Replaces the global `fetch`, for example in tests. */
   fetch?: typeof fetch;
 }
 
 /** What every method takes last. */
 export interface CallOptions {
+  /** Aborts the call, which then rejects with the signal's reason. */
   signal?: AbortSignal;
 }
 
+/** The address of a request. */
+export interface Address {
+  /** A path of the API, with the names of its parts in braces. */
+  path: string;
+  /** The parts by name, not yet encoded. */
+  params?: Record<string, string>;
+  /** What is undefined is left out. */
+  query?: Record<string, string | readonly string[] | number | boolean | undefined>;
+}
+
 /** One request. */
-export interface Call extends CallOptions {
-  method: "GET" | "POST" | "PUT" | "DELETE";
-  /** The parts of the path, not yet encoded. */
-  path: string[];
-  query?: Record<string, string | undefined>;
+export interface Call extends CallOptions, Address {
+  method: string;
   body?: unknown;
 }
 
-/** Sends a request and gives back the reply's JSON; everything but success is an {@link ApiError}, an abort rejects with its reason. */
+/**
+ * Sends a request and returns the JSON of the reply. Rejects with an {@link ApiError} unless the request succeeds, or
+ * with the signal's reason when aborted.
+ */
 export async function send<T>(options: ClientOptions, call: Call): Promise<T> {
   const response = await request(options, call);
   const text = await readText(options, call, response);
   const parsed = parse(text);
-  if (!response.ok) throw refusalOf(response.status, text, response.headers.get("x-request-id") ?? "");
-  if (parsed === undefined) throw notOurs(options, response);
+  if (!response.ok) throw errorOf(response.status, text, response.headers.get("x-request-id") ?? "");
+  if (parsed === undefined) throw notHibernaut(options, response);
   return parsed as T;
 }
 
-/** Sends a request and gives back its reply line by line, without empty ones; fails as {@link send} does. */
+/** Sends a request and yields the lines of the reply as they come, without empty ones. Fails as {@link send} does. */
 export async function* sendForLines(options: ClientOptions, call: Call): AsyncGenerator<string, void> {
   const response = await request(options, call);
   const text = response.ok ? "" : await readText(options, call, response);
-  if (!response.ok) throw refusalOf(response.status, text, response.headers.get("x-request-id") ?? "");
+  if (!response.ok) throw errorOf(response.status, text, response.headers.get("x-request-id") ?? "");
   const decoder = new TextDecoder();
   let rest = "";
   try {
@@ -52,8 +63,8 @@ export async function* sendForLines(options: ClientOptions, call: Call): AsyncGe
   }
 }
 
-async function request(options: ClientOptions, { method, path, query = {}, body, signal }: Call): Promise<Response> {
-  const url = urlOf(options.apiUrl, path, query);
+async function request(options: ClientOptions, { method, body, signal, ...address }: Call): Promise<Response> {
+  const url = urlOf(options.apiUrl, address);
   const headers = {
     authorization: `Bearer ${options.token}`,
     ...(body !== undefined && { "content-type": "application/json" }),
@@ -61,7 +72,7 @@ async function request(options: ClientOptions, { method, path, query = {}, body,
   try {
     const fetcher = options.fetch ?? fetch;
     return await fetcher(url, {
-      method,
+      method: method.toUpperCase(),
       headers,
       body: body === undefined ? null : JSON.stringify(body),
       signal: signal ?? null,
@@ -79,52 +90,62 @@ async function readText(options: ClientOptions, { signal }: Call, response: Resp
   }
 }
 
-/** The address of a path. Throws an {@link ApiError} when `apiUrl` is none. */
-export function urlOf(apiUrl: string, path: string[], query: Record<string, string | undefined>): URL {
-  // "a/.." is another address altogether, and encoding dots does not change that.
-  const dots = path.find((part) => part === "." || part === "..");
-  if (dots !== undefined) throw new ApiError({ code: "invalid_argument", message: `\`${dots}\` is no name.` });
+/** Returns the URL of a request. Throws an {@link ApiError} when `apiUrl` isn't a URL. */
+export function urlOf(apiUrl: string, { path, params = {}, query = {} }: Address): URL {
+  const encoded = path.replace(/\{(\w+)\}/g, (_part, name: string) => encodeURIComponent(nameIn(params, name)));
   let url: URL;
   try {
-    url = new URL(`${apiUrl.replace(/\/+$/, "")}/${path.map(encodeURIComponent).join("/")}`);
+    url = new URL(apiUrl.replace(/\/+$/, "") + encoded);
   } catch (cause) {
     throw new ApiError({
       code: "invalid_argument",
-      message: `\`${apiUrl}\` is not the address of a platform. It looks like http://127.0.0.1:4280.`,
+      message: `\`${apiUrl}\` is not a valid address of a platform. It looks like http://127.0.0.1:4280.`,
       cause,
     });
   }
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
+  for (const [name, value] of Object.entries(query))
+    for (const one of [value ?? []].flat()) url.searchParams.append(name, String(one));
   return url;
 }
 
-function unanswered({ apiUrl }: ClientOptions, cause: unknown): ApiError {
-  if (isSilence(cause)) {
-    const message = `The platform at ${apiUrl} took the request and did not answer in time. It may still carry it out: look before you repeat it.`;
-    return new ApiError({ code: "deadline_exceeded", message, cause });
-  }
-  const message = `The platform does not answer at ${apiUrl}. Start it with \`hibernaut serve\`, or name another one with HIBERNAUT_API_URL.`;
+function nameIn(params: Record<string, string>, name: string): string {
+  const value = params[name] ?? "";
+  // A path with "." or ".." leads somewhere else, and encoding the dots doesn't change that.
+  if (value === "." || value === "..")
+    throw new ApiError({ code: "invalid_argument", message: `\`${value}\` is not a valid name.` });
+  return value;
+}
+
+/** The error of a platform that can't be reached. */
+export function unreachable({ apiUrl }: ClientOptions, cause: unknown): ApiError {
+  const message = `The platform does not answer at ${apiUrl}. Start it with \`hibernaut serve\`, or set HIBERNAUT_API_URL to the address of another one.`;
   return new ApiError({ code: "unavailable", message, cause });
+}
+
+function unanswered(options: ClientOptions, cause: unknown): ApiError {
+  if (!isTimeout(cause)) return unreachable(options, cause);
+  const message = `The platform at ${options.apiUrl} accepted the request and did not answer in time. It may still carry it out: check before you repeat it.`;
+  return new ApiError({ code: "deadline_exceeded", message, cause });
 }
 
 function brokenOff({ apiUrl }: ClientOptions, cause: unknown): ApiError {
-  const message = `The platform at ${apiUrl} broke off its reply: it ended, or this end read too slowly. Ask again.`;
+  const message = `The platform at ${apiUrl} broke off its reply, because it ended or because you read too slowly. Try again.`;
   return new ApiError({ code: "unavailable", message, cause });
 }
 
-/** Node's fetch gives up after five minutes without a reply, hidden in the cause of its error. */
-function isSilence(error: unknown): boolean {
+/** Node's fetch gives up after five minutes without a reply, and says so in the cause of its error. */
+function isTimeout(error: unknown): boolean {
   const { code } = ((error as Error).cause ?? error) as { code?: unknown };
   return code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT";
 }
 
-function notOurs({ apiUrl }: ClientOptions, response: Response): ApiError {
-  const message = `What answers at ${apiUrl} is not Hibernaut: its reply is no JSON. Check HIBERNAUT_API_URL.`;
+function notHibernaut({ apiUrl }: ClientOptions, response: Response): ApiError {
+  const message = `The server at ${apiUrl} is not Hibernaut: its reply is not JSON. Check HIBERNAUT_API_URL.`;
   return new ApiError({ code: "unavailable", message, status: response.status });
 }
 
-/** The error that a reply stands for. */
-export function refusalOf(status: number, text: string, requestId = ""): ApiError {
+/** Returns the error that a reply contains. */
+export function errorOf(status: number, text: string, requestId = ""): ApiError {
   const { error, message, details, request_id } = (parse(text) ?? {}) as Record<string, unknown>;
   return new ApiError({
     code: typeof error === "string" ? error : "internal",

@@ -13,10 +13,10 @@
 const char *app_start(struct app *app, const struct config *config, int *error) {
   int out[2], err[2];
   *error = 0;
-  if (config->arg_count == 0) return "the image names no command: set init.exec or init.cmd";
+  if (config->arg_count == 0) return "the image does not name a command: set init.exec or init.cmd";
   if (pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0) {
     *error = errno;
-    return "the app's pipes could not be made";
+    return "the app's pipes could not be created";
   }
   pid_t pid;
   uint64_t kills = system_oom_kills();

@@ -14,32 +14,32 @@
 #include "spawn.h"
 #include "system.h"
 
-/* More than the kernel keeps of what was written to a terminal and not yet read (two buffers, 8 KiB and 4 KiB). */
+/* More than the kernel keeps of what was written to a terminal and not read yet (two buffers, 8 KiB and 4 KiB). */
 #define TERMINAL_HOLDS 32768
 
-/* ---- the start ---- */
+/* ---- start ---- */
 
 static const char *open_terminal(const struct config *config, int *master, int *slave) {
   int unlock = 0;
   struct winsize size = {.ws_row = config->rows, .ws_col = config->columns};
   *master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
-  if (*master < 0 || ioctl(*master, TIOCSPTLCK, &unlock) < 0) return "a terminal could not be made";
+  if (*master < 0 || ioctl(*master, TIOCSPTLCK, &unlock) < 0) return "a terminal could not be created";
   *slave = ioctl(*master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-  if (*slave < 0 || ioctl(*master, TIOCSWINSZ, &size) < 0) return "a terminal could not be made";
+  if (*slave < 0 || ioctl(*master, TIOCSWINSZ, &size) < 0) return "a terminal could not be created";
   return NULL;
 }
 
 static const char *open_pipes(const struct config *config, int ours[3], int theirs[3]) {
   int pipes[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
   for (int i = config->input ? 0 : 1; i < 3; i++) {
-    if (pipe2(pipes[i], O_CLOEXEC) < 0) return "a pipe could not be made";
+    if (pipe2(pipes[i], O_CLOEXEC) < 0) return "a pipe could not be created";
     ours[i] = pipes[i][i == 0 ? 1 : 0];
     theirs[i] = pipes[i][i == 0 ? 0 : 1];
   }
   return NULL;
 }
 
-/* The app's environment with the command's over it. Pointers into both. */
+/* Returns the app's environment with the command's on top, as pointers into both. */
 static char **merge_env(const struct config *app, const struct config *command) {
   static char *merged[2 * CONFIG_MAX_WORDS + 1];
   size_t count = 0;
@@ -78,7 +78,7 @@ static const char *start(struct stream *stream, const struct config *config, con
       .hooks = config->hooks,
   };
   if (fault == NULL) fault = spawn_start(&what, &stream->pid, error);
-  if (config->terminal) theirs[1] = theirs[2] = -1; /* one file, closed once */
+  if (config->terminal) theirs[1] = theirs[2] = -1; /* they are one file: close it once */
   for (int i = 0; i < 3; i++) if (theirs[i] >= 0) close(theirs[i]);
   stream->in = ours[0], stream->out = ours[1], stream->err = ours[2];
   for (int i = 0; i < 3; i++) if (ours[i] >= 0) set_nonblocking(ours[i]);
@@ -98,10 +98,10 @@ void command_start(struct stream *stream, const struct frame *exec, const struct
   snprintf(stream->why, sizeof stream->why, "%s%s%s", fault, error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
   stream->exited = true;
   stream->how = NOT_STARTED;
-  stream->code = error == ENOENT ? 127 : 126; /* as a shell says it */
+  stream->code = error == ENOENT ? 127 : 126; /* as shells do */
 }
 
-/* ---- while it runs ---- */
+/* ---- while the command is running ---- */
 
 void command_resize(struct stream *stream, const struct frame *frame) {
   if (frame->length != 4 || !stream->terminal || stream->out < 0) return;
@@ -128,7 +128,7 @@ void command_kill_when_due(struct stream *stream, uint64_t now) {
   command_kill(stream);
 }
 
-/* ---- the end ---- */
+/* ---- end ---- */
 
 void command_exited(struct stream *stream, int status) {
   if (stream->terminal) stream->out_left = TERMINAL_HOLDS;
@@ -140,14 +140,14 @@ void command_exited(struct stream *stream, int status) {
   stream->signal = WIFSIGNALED(status) ? (uint32_t)WTERMSIG(status) : 0;
 }
 
-/* All that the command wrote before it ended goes first, and no more than that: what it left running may go on
- * writing for ever. */
+/* First comes all that the command wrote before it ended, and no more: processes that it left running may continue to
+ * write forever. */
 void command_finish(struct stream *stream) {
   uint8_t payload[9 + sizeof stream->why];
   if (!stream->exited) return;
   while (flow_forward(stream, &stream->out, F_DATA)) {}
   while (flow_forward(stream, &stream->err, F_DATA_ERR)) {}
-  if ((stream->out >= 0 || stream->err >= 0) && !flow_may_send(stream, F_DATA)) return; /* there may be more */
+  if ((stream->out >= 0 || stream->err >= 0) && !flow_may_send(stream, F_DATA)) return; /* there may be more to send */
   put_u32(payload, stream->code);
   put_u32(payload + 4, stream->signal);
   payload[8] = (uint8_t)stream->how;

@@ -7,25 +7,25 @@
 #include "config.h"
 #include "flow.h"
 
-/* Starts what the F_EXEC asks for on this fresh stream. When it cannot be started, the stream ends as a command that
- * exited does. The app's environment, user and folder hold unless the command says otherwise. */
+/* Starts the command of an F_EXEC on this new stream. When the command cannot be started, the stream ends as a command
+ * that exited does. The command has the app's environment, user and directory, unless it says otherwise. */
 void command_start(struct stream *stream, const struct frame *exec, const struct config *app);
 
-/* F_RESIZE and F_SIGNAL. */
+/* Handle F_RESIZE and F_SIGNAL. */
 void command_resize(struct stream *stream, const struct frame *frame);
 void command_signal(struct stream *stream, const struct frame *frame);
 
-/* Milliseconds until it is to be killed, UINT64_MAX for never. */
+/* Returns how many milliseconds the command has left, UINT64_MAX without a limit. */
 uint64_t command_time_left(const struct stream *stream, uint64_t now);
 
-/* Kills it with its process group: at once, or when its time is over. */
+/* Kill the command and its process group: immediately, or when its time is up. */
 void command_kill(const struct stream *stream);
 void command_kill_when_due(struct stream *stream, uint64_t now);
 
-/* It ended, with this status of waitpid. */
+/* The command ended, with this status of waitpid(). */
 void command_exited(struct stream *stream, int status);
 
-/* Once it exited: sends the rest of its output and then F_EXEC_EXIT, and closes the stream. */
+/* Once the command has exited: sends the rest of its output, then F_EXEC_EXIT, and closes the stream. */
 void command_finish(struct stream *stream);
 
 #endif

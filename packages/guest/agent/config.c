@@ -60,7 +60,7 @@ static const char *set_one(struct config *config, uint8_t key, const uint8_t *va
     case C_INPUT: config->input = true; return NULL;
     default: break;
   }
-  if (memchr(value, 0, length) != NULL) return "a value holds a zero byte";
+  if (memchr(value, 0, length) != NULL) return "a value contains a zero byte";
   char *text = strndup((const char *)value, length);
   if (text == NULL) return "out of memory";
   switch (key) {

@@ -1,6 +1,6 @@
-/* What the platform tells the agent before the app starts: records of F_SET frames,
- * each `u8 key, u32 length (little endian), value`. Any number of frames may follow one
- * another; F_RUN ends them. Limits are this side's, and a record over one is refused. */
+/* Configuration: the records of F_SET frames, each `u8 key, u32 length (little endian), value`. The platform sends any
+ * number of such frames before F_RUN. The limits below are the agent's, which refuses a record that exceeds one. The
+ * platform's side is packages/platform/src/guest/records.ts. */
 #ifndef HIBERNAUT_CONFIG_H
 #define HIBERNAUT_CONFIG_H
 
@@ -10,25 +10,25 @@
 
 enum config_key {
   C_HOSTNAME = 1,
-  C_ARG = 2,     /* one word of the command, in order */
+  C_ARG = 2,     /* one word of the command, in order: the program comes first */
   C_ENV = 3,     /* NAME=value */
-  C_USER = 4,    /* user[:group], names or numbers; empty is root */
+  C_USER = 4,    /* user[:group], names or numbers; empty: root */
   C_WORKDIR = 5,
-  C_ADDRESS = 6, /* IPv4 in CIDR form, of eth0 */
+  C_ADDRESS = 6, /* of eth0, IPv4 in CIDR notation */
   C_GATEWAY = 7,
   C_DNS = 8,
-  C_PORT = 9,    /* TCP port, decimal: ready when all are listening */
+  C_PORT = 9,    /* a TCP port, decimal: the app is ready when it listens on all of them */
   C_CLOCK = 10,  /* u64 wall clock in ns */
   C_HOSTS = 11,  /* a line of /etc/hosts */
-  C_VOLUME = 16, /* "serial path": the disk with that serial number, and where its file system is mounted */
-  /* of F_EXEC only, besides C_ARG, C_ENV (over the app's), C_USER and C_WORKDIR (instead of the app's): */
-  C_TERMINAL = 12, /* u16 rows, u16 columns: input and output are a terminal */
-  C_TIMEOUT = 13,  /* u32 ms of the machine's own time until the command is killed with its group; 0 is never */
-  C_INPUT = 14,    /* empty: F_DATA becomes its standard input, which is /dev/null otherwise */
-  C_HOOKS = 15,    /* run the programs of this folder instead of a command, as root */
+  C_VOLUME = 16, /* "serial path": a disk by its serial number, and where its file system is mounted */
+  /* in F_EXEC only, in addition to C_ARG, C_ENV (on top of the app's), C_USER and C_WORKDIR (instead of the app's): */
+  C_TERMINAL = 12, /* u16 rows, u16 columns: run the command on a terminal of this size */
+  C_TIMEOUT = 13,  /* u32 ms of the machine's own time until the command and its process group are killed; 0: never */
+  C_INPUT = 14,    /* empty: F_DATA becomes the standard input, which is /dev/null otherwise */
+  C_HOOKS = 15,    /* run the programs in this directory instead of a command, as root */
 };
 
-#define CONFIG_MAX_WORDS 1024 /* arguments, and as many environment variables */
+#define CONFIG_MAX_WORDS 1024 /* of arguments, and of environment variables */
 #define CONFIG_MAX_PORTS 32
 #define CONFIG_MAX_HOSTS 32
 #define CONFIG_MAX_VOLUMES 8
@@ -47,13 +47,12 @@ struct config {
   uint32_t timeout_ms;
 };
 
-/* Takes the records of one frame. NULL, or a sentence that says what was wrong; records
- * before the faulty one stand. */
+/* Takes the records of one frame. Returns NULL, or says what is wrong with a record; those before it are kept. */
 const char *config_set(struct config *config, const uint8_t *records, size_t length);
 
 void config_free(struct config *config);
 
-/* Value of NAME in the environment that was set, or NULL. */
+/* Returns the value of an environment variable of the configuration, or NULL. */
 const char *config_env(const struct config *config, const char *name);
 
 #endif

@@ -16,13 +16,13 @@
 int connection_listen(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-  unlink(path); /* of an earlier start: the writable layer may have been kept */
+  unlink(path); /* from an earlier start: the writable layer may have been kept */
   int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (listener >= 0 && bind(listener, (struct sockaddr *)&address, sizeof address) == 0 && chmod(path, 0666) == 0 &&
       listen(listener, BACKLOG) == 0)
     return listener;
   system_note(path, errno);
-  if (listener >= 0) close(listener); /* one that does not listen would wake the loop for ever */
+  if (listener >= 0) close(listener); /* one that does not listen would wake the loop forever */
   return -1;
 }
 

@@ -10,13 +10,13 @@
 #include "outbox.h"
 #include "streams.h"
 
-#define GRANT (STREAM_WINDOW / 4) /* credit is given back in pieces of at least this, or when nothing waits */
-#define END_OF_TRANSMISSION 4     /* Ctrl-D: a terminal has no other end of input */
+#define GRANT (STREAM_WINDOW / 4) /* credit is returned in pieces of at least this, or when nothing waits */
+#define END_OF_TRANSMISSION 4     /* Ctrl-D: the only way to end the input of a terminal */
 
 static void close_in(struct stream *stream) {
   if (stream->in >= 0 && stream->in != stream->out) close(stream->in);
   stream->in = -1;
-  stream->passed_on += stream->used; /* nobody will read it: the credit goes back */
+  stream->passed_on += stream->used; /* no one will read it: return the credit */
   stream->used = 0;
 }
 
@@ -34,7 +34,7 @@ void flow_take(struct stream *stream, const struct frame *data) {
 }
 
 void flow_add_credit(struct stream *stream, uint32_t bytes) {
-  uint32_t most = STREAM_WINDOW - stream->credit; /* no more than was sent can have been passed on */
+  uint32_t most = STREAM_WINDOW - stream->credit; /* no more can have been passed on than was sent */
   stream->credit += bytes < most ? bytes : most;
 }
 
@@ -54,7 +54,7 @@ void flow_feed(struct stream *stream) {
   while (stream->in >= 0 && stream->used > 0) {
     ssize_t put = write(stream->in, stream->waiting, stream->used);
     if (put < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (put < 0 && !stream->command) stream->broken = "the connection broke";
+    if (put < 0 && !stream->command) stream->broken = "the connection was lost";
     if (put < 0) {
       close_in(stream);
       return;
@@ -98,7 +98,7 @@ bool flow_forward(struct stream *stream, int *fd, uint8_t type) {
     return true;
   }
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-  if (!stream->command && got < 0) stream->broken = "the connection broke";
+  if (!stream->command && got < 0) stream->broken = "the connection was lost";
   else if (fd == &stream->out) stream->out_ended = true;
   if (stream->command) {
     if (*fd == stream->in) close_in(stream);

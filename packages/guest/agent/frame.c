@@ -56,7 +56,7 @@ uint8_t *frame_room(struct frame_reader *reader, size_t *room) {
 
 void frame_fed(struct frame_reader *reader, size_t bytes) { reader->end += bytes; }
 
-/* Moves on to the next place where a frame could begin, at least `least` bytes further. */
+/* Moves to the next place where a frame could begin, at least `least` bytes ahead. */
 static void skip_garbage(struct frame_reader *reader, size_t least) {
   size_t at = reader->begin + least;
   for (; at < reader->end; at++) {

@@ -30,7 +30,7 @@ void group_freeze(int deadline_ms) {
     if (strstr(system_read_file(GROUP "/cgroup.events", text, sizeof text), "frozen 1") != NULL) return;
     usleep(1000);
   }
-  system_note("some processes could not be held still", 0);
+  system_note("some processes could not be frozen", 0);
 }
 
 void group_thaw(void) { put(GROUP "/cgroup.freeze", "0"); }

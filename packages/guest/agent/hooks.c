@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MOST_FAILURES 100 /* exit codes above 125 mean other things */
+#define MOST_FAILURES 100 /* exit codes above 125 have other meanings */
 
 static int visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
 

@@ -1,4 +1,5 @@
-/* Programs of the image that run around a suspend: the executable files of a folder, in the order of their names. */
+/* Programs of the image that run before a suspend and after a resume: the executable files of a directory, in the order
+ * of their names. */
 #ifndef HIBERNAUT_HOOKS_H
 #define HIBERNAUT_HOOKS_H
 
@@ -6,10 +7,11 @@
 
 #define HOOKS_AFTER_RESUME "/etc/hibernaut/hooks/post-resume.d"
 
-/* Whether the folder holds anything. */
+/* Whether the directory contains anything. */
 bool hooks_exist(const char *folder);
 
-/* Runs them, in the calling process and its environment, and ends it: exit code 0, or the number of programs that failed. */
+/* Runs the programs with the environment of the calling process, and ends that process: exit code 0, or the number of
+ * programs that failed. */
 _Noreturn void hooks_run(const char *folder);
 
 #endif

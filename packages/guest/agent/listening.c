@@ -7,10 +7,10 @@
 #include "frame.h"
 #include "system.h"
 
-#define LISTEN 0x0au /* TCP_LISTEN as /proc/net/tcp writes it */
+#define LISTEN 0x0au /* TCP_LISTEN, as in /proc/net/tcp */
 #define TABLE_BYTES 131072u
 
-/* The kernel writes each four bytes of an address as one number of its own byte order. */
+/* The kernel writes every four bytes of an address as one number in its own byte order. */
 static bool read_address(const char *text, uint8_t family, uint8_t *out) {
   size_t words = family == 4 ? 1 : 4;
   if (strlen(text) != words * 8) return false;

@@ -1,7 +1,7 @@
-/* PID 1 of a machine. It waits for its configuration on one virtio-serial port, starts
- * the app, and then serves the port until the machine is powered off. One thread, one
- * poll loop; nothing in it waits for the platform, so a platform that is away never
- * holds up the app: output that nobody reads is dropped, oldest frames kept. */
+/* PID 1 of a machine. The agent waits for its configuration on a virtio-serial port, starts the app, and serves the
+ * port until the machine is powered off. It has one thread with one poll loop, in which nothing waits for the
+ * platform. So the app never blocks while the platform is away: output that no platform reads is dropped, the newest
+ * first. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -28,20 +28,20 @@
 #ifndef AGENT_VERSION
 #define AGENT_VERSION "dev"
 #endif
+#define VERSION_MAX 64u         /* bytes of the version in F_HELLO */
 #define PORT_NAME "hibernaut.agent"
-#define PORT_DEADLINE_MS 10000  /* the driver finds the port in milliseconds; minutes would only hide a fault */
+#define PORT_DEADLINE_MS 10000  /* the driver finds the port within milliseconds; minutes would only hide a fault */
 #define LOG_CHUNK 16384u
-#define READY_FAST_MS 10        /* how often listening ports are looked for, at first ... */
-#define READY_SLOW_MS 100       /* ... and after READY_FAST_FOR_MS */
+#define READY_FAST_MS 10        /* between two looks for listening ports, at first */
+#define READY_SLOW_MS 100       /* the same, after READY_FAST_FOR_MS */
 #define READY_FAST_FOR_MS 10000
-#define QUIET_MS 10000          /* a platform that vanished after F_QUIESCE must not block the app's output for ever */
-#define AWAKE_STOOD 80u         /* where F_AWAKE says how long the machine stood still: behind clock, session and 64 bytes of randomness */
-#define CLOCK_BEHIND_NS 20000000u   /* as much as the platform lets a clock be off */
-#define MESSAGE_LATE_NS 1000000000u /* a busy host takes a tenth of that */
-#define FREEZE_MS 1000          /* for the app to stand still; longer only when it waits for a disk */
+#define QUIET_MS 10000          /* a platform that vanishes after F_QUIESCE must not freeze the app forever */
+#define CLOCK_BEHIND_NS 20000000u   /* the platform tolerates a clock that is off by this much */
+#define MESSAGE_LATE_NS 1000000000u /* on a busy host, a message is late by a tenth of this */
+#define FREEZE_MS 1000          /* until the app is frozen; it takes longer only if it waits for a disk */
 #define LOCAL_API "/.hibernaut/api"
-#define LOCAL_API_TWIN "/.fly/api" /* where apps written for Fly Machines look */
-#define DISCONNECTED_MS 20      /* a port without a peer is always "hung up": look again after this */
+#define LOCAL_API_TWIN "/.fly/api" /* where apps made for Fly Machines look */
+#define DISCONNECTED_MS 20      /* poll() always reports a port without a peer as hung up: look again after this */
 
 enum phase { WAITING, RUNNING, ENDED };
 
@@ -50,12 +50,12 @@ static struct {
   enum phase phase;
   bool peer, quiet, ready, stopping;
   bool gap;         /* output was dropped since the last F_PRINTED */
-  uint64_t printed; /* bytes that the app wrote, those that were dropped among them */
+  uint64_t printed; /* bytes that the app has written, including those that were dropped */
   uint64_t kill_at, quiet_until, started_at, session;
-  struct listener listeners[LISTENERS_MAX]; /* as last told */
+  struct listener listeners[LISTENERS_MAX]; /* as last reported */
   size_t listener_count;
   bool listeners_told;
-  const char *refused; /* the first fault in the configuration: it is never run in part */
+  const char *refused; /* the first fault in the configuration, which is never used in part */
   struct frame_reader reader;
   struct config config;
   struct app app;
@@ -63,24 +63,27 @@ static struct {
 
 static void send_text(uint8_t type, const char *text) { outbox_send(type, 0, text, (uint32_t)strlen(text)); }
 
-/* u32 protocol, u8 phase, u8 ready, u8 zero, u8 zero, u32 pid, F_EXIT's payload, three u8 zero,
- * u32 frames dropped, version. */
-static void send_hello(void) {
-  uint8_t payload[29 + 64] = {0};
-  put_u32(payload, PROTOCOL);
-  payload[4] = (uint8_t)agent.phase;
-  payload[5] = agent.ready;
-  put_u32(payload + 8, (uint32_t)agent.app.pid);
-  put_u32(payload + 12, agent.app.code);
-  put_u32(payload + 16, agent.app.signal);
-  payload[20] = agent.app.oom;
-  put_u32(payload + 24, (uint32_t)outbox_dropped());
-  size_t length = strnlen(AGENT_VERSION, 64);
-  memcpy(payload + 28, AGENT_VERSION, length);
-  outbox_send(F_HELLO, 0, payload, (uint32_t)(28 + length));
+static void put_exit(uint8_t *payload) {
+  put_u32(payload + EXIT_CODE, agent.app.code);
+  put_u32(payload + EXIT_SIGNAL, agent.app.signal);
+  payload[EXIT_OOM] = agent.app.oom;
 }
 
-/* How much there was, so that the platform knows what it missed: what we dropped, or what an earlier platform took with it. */
+static void send_hello(void) {
+  uint8_t payload[HELLO_VERSION + VERSION_MAX] = {0};
+  put_u32(payload + HELLO_PROTOCOL, PROTOCOL);
+  payload[HELLO_PHASE] = (uint8_t)agent.phase;
+  payload[HELLO_READY] = agent.ready;
+  put_u32(payload + HELLO_PID, (uint32_t)agent.app.pid);
+  put_exit(payload + HELLO_EXIT);
+  put_u32(payload + HELLO_DROPPED, (uint32_t)outbox_dropped());
+  size_t length = strnlen(AGENT_VERSION, VERSION_MAX);
+  memcpy(payload + HELLO_VERSION, AGENT_VERSION, length);
+  outbox_send(F_HELLO, 0, payload, (uint32_t)(HELLO_VERSION + length));
+}
+
+/* Reports how much the app has printed, so that the platform knows what it missed: output that was dropped here, or
+ * that an earlier platform took with it. */
 static void send_printed(void) {
   uint8_t payload[8];
   put_u64(payload, agent.printed);
@@ -88,10 +91,8 @@ static void send_printed(void) {
 }
 
 static void send_exit(void) {
-  uint8_t payload[9];
-  put_u32(payload, agent.app.code);
-  put_u32(payload + 4, agent.app.signal);
-  payload[8] = agent.app.oom;
+  uint8_t payload[EXIT_BYTES];
+  put_exit(payload);
   outbox_send(F_EXIT, 0, payload, sizeof payload);
 }
 
@@ -124,7 +125,7 @@ static void run(void) {
   outbox_send(F_STARTED, 0, pid, sizeof pid);
 }
 
-/* The end of being quiet: the app goes on, and what it says is read again. */
+/* Ends the quiet: the app continues, and its output is read again. */
 static void speak(void) {
   if (agent.quiet) {
     volumes_thaw();
@@ -135,34 +136,34 @@ static void speak(void) {
 
 static void stop(const struct frame *frame) {
   if (frame->length != 8) {
-    send_text(F_ERROR, "a stop needs a signal and a time");
+    send_text(F_ERROR, "F_STOP needs a signal and a time");
     return;
   }
   agent.stopping = true;
-  speak(); /* or the app's end would never be noticed */
+  speak(); /* otherwise the end of the app would go unnoticed */
   agent.kill_at = system_monotonic_ms() + get_u32(frame->payload + 4);
   app_signal(&agent.app, (int)get_u32(frame->payload));
 }
 
 static void quiesce(void) {
   group_freeze(FREEZE_MS);
-  system_sync(); /* so that the disks alone are whole, should the memory ever be lost */
+  system_sync(); /* so that the disks alone are consistent, should the memory ever be lost */
   volumes_freeze();
   uint8_t payload[8];
   put_u64(payload, system_wall_ns());
   outbox_send(F_QUIESCED, 0, payload, sizeof payload);
   agent.quiet = true;
-  agent.quiet_until = system_monotonic_ms() + QUIET_MS; /* this clock stands while the machine does */
+  agent.quiet_until = system_monotonic_ms() + QUIET_MS; /* this clock stops while the machine sleeps */
 }
 
-/* A platform that is not the one of before knows none of the streams. */
+/* Another platform than before does not know the streams. */
 static void meet(uint64_t session) {
   if (session != agent.session) streams_reset();
   agent.session = session;
 }
 
-/* What the clock should say. A message may come late; this machine's own clock, put forward by how long it stood, is
- * right whenever that is looked at. Unless it was wrong before, or what it is told is: then it is far from the message. */
+/* Returns what the clock should say. The message may be late, whereas the machine's own clock, moved forward by how
+ * long the machine slept, is right at any moment. If that is far from the message, the clock or `stood` was wrong. */
 static uint64_t wall_after(uint64_t sent, uint64_t stood) {
   uint64_t own = system_wall_ns() + stood;
   return own + CLOCK_BEHIND_NS >= sent && own <= sent + MESSAGE_LATE_NS ? own : sent;
@@ -170,22 +171,23 @@ static uint64_t wall_after(uint64_t sent, uint64_t stood) {
 
 static void awake(const struct frame *frame) {
   uint8_t payload[9];
-  if (frame->length < 16) {
-    send_text(F_ERROR, "an awakening needs the clock and a session");
+  if (frame->length < AWAKE_ENTROPY) {
+    send_text(F_ERROR, "F_AWAKE needs a clock and a session");
     return;
   }
-  uint64_t wall = get_u64(frame->payload);
+  uint64_t wall = get_u64(frame->payload + AWAKE_CLOCK);
   if (frame->length >= AWAKE_STOOD + 8) wall = wall_after(wall, get_u64(frame->payload + AWAKE_STOOD));
   int error = system_set_clock(wall);
-  meet(get_u64(frame->payload + 8));
+  meet(get_u64(frame->payload + AWAKE_SESSION));
   send_printed();
   put_u64(payload, system_wall_ns());
   payload[8] = hooks_exist(HOOKS_AFTER_RESUME);
   outbox_send(F_AWOKEN, 0, payload, sizeof payload);
   agent.listeners_told = false;
-  /* Now: once the app goes on, it takes the CPU that this needs. And the platform connects to it while we stir. */
+  /* Send this now: once the app continues, it competes for the CPU. Meanwhile the platform already connects to it. */
   if (agent.peer) outbox_write(agent.port);
-  if (error == 0 && frame->length > 16) error = system_add_entropy(frame->payload + 16, frame->length - 16);
+  if (error == 0 && frame->length > AWAKE_ENTROPY)
+    error = system_add_entropy(frame->payload + AWAKE_ENTROPY, frame->length - AWAKE_ENTROPY);
   if (error < 0) system_note("awake", error);
   speak();
 }
@@ -206,13 +208,13 @@ static void configure(const struct frame *frame) {
 }
 
 static void handle(const struct frame *frame) {
-  /* A program that is started joins the app's group. While that stands still it would never begin, and the agent wait
-   * for it for ever. The platform asks no such thing of a quiet machine, unless it lost its way. */
+  /* A new program joins the app's group. While that is frozen, the program would never begin, and the agent would wait
+   * for it forever. The platform does not request a start in a quiet machine, unless it has made a mistake. */
   if (frame->type == F_EXEC || frame->type == F_RUN) speak();
   if (streams_handle(frame)) return;
   switch (frame->type) {
     case F_PAD: return;
-    case F_HELLO_REQ: hello(frame); return;
+    case F_HELLO_REQUEST: hello(frame); return;
     case F_SET: configure(frame); return;
     case F_RUN: run(); return;
     case F_STOP: stop(frame); return;
@@ -235,12 +237,12 @@ static void read_port(void) {
   for (struct frame frame; frame_next(&agent.reader, &frame);) handle(&frame);
 }
 
-/* Reads what the app wrote; keeps reading when the queue is full, so the app never blocks. */
+/* Reads the output of the app, even when the queue is full, so that the app never blocks. */
 static void read_output(int *fd, uint32_t stream) {
   static uint8_t chunk[LOG_CHUNK];
   ssize_t got = read(*fd, chunk, sizeof chunk);
   if (got > 0) {
-    /* A gap ends with its report, so that nobody takes what follows it for the rest of a line before it. */
+    /* A gap ends with its report, so that what follows is not taken for the rest of the line before the gap. */
     if (agent.gap && outbox_room(F_LOG) >= LOG_CHUNK + FRAME_HEADER + 8) send_printed();
     if (agent.gap || !outbox_send(F_LOG, stream, chunk, (uint32_t)got)) agent.gap = true;
     agent.printed += (uint64_t)got;
@@ -250,7 +252,7 @@ static void read_output(int *fd, uint32_t stream) {
   }
 }
 
-/* What the app wrote before it ended. No more than that: what it left running may go on writing for ever. */
+/* Reads what the app wrote before it ended, and no more: processes that it left running may continue to write forever. */
 static void read_last_words(int *fd, uint32_t stream) {
   int left = 0;
   if (*fd < 0 || ioctl(*fd, FIONREAD, &left) < 0) return;
@@ -271,12 +273,12 @@ static void reap(void) {
   }
 }
 
-/* The platform says at once why an app cannot be reached, as soon as it knows where that listens. */
+/* Reports where programs listen, so that the platform can say why it cannot reach the app. */
 static void tell_listeners(const struct listener *listeners, size_t count) {
   static uint8_t payload[LISTENERS_MAX * LISTENER_BYTES];
   size_t bytes = count * sizeof *listeners;
   if (agent.listeners_told && count == agent.listener_count && memcmp(listeners, agent.listeners, bytes) == 0) return;
-  if (!outbox_send(F_LISTENING, 0, payload, listeners_write(listeners, count, payload))) return; /* next time */
+  if (!outbox_send(F_LISTENING, 0, payload, listeners_write(listeners, count, payload))) return; /* try again later */
   memcpy(agent.listeners, listeners, bytes);
   agent.listener_count = count;
   agent.listeners_told = true;
@@ -326,14 +328,14 @@ static void serve(void) {
   fds[1] = (struct pollfd){.fd = agent.peer ? agent.port : -1, .events = POLLIN};
   fds[2] = (struct pollfd){.fd = agent.quiet ? -1 : agent.app.out, .events = POLLIN};
   fds[3] = (struct pollfd){.fd = agent.quiet ? -1 : agent.app.err, .events = POLLIN};
-  /* Quiesced: all that was queued still goes out, F_QUIESCED last, and nothing new is read in. */
+  /* While quiet, the queue is still written, F_QUIESCED last, and nothing new is read. */
   if (!outbox_empty()) fds[1].events |= POLLOUT;
   size_t count = agent.quiet ? 0 : streams_poll(fds + 4);
   poll(fds, 4 + count, wait_ms());
-  if (!agent.peer) agent.peer = true; /* found out by trying */
+  if (!agent.peer) agent.peer = true; /* reading will show whether there is one */
   else if (fds[1].revents & POLLHUP) agent.peer = false;
   if (agent.peer) read_port();
-  if (!agent.quiet) { /* asked again: nothing may follow an F_QUIESCED */
+  if (!agent.quiet) { /* read_port() may have changed it, and nothing may follow F_QUIESCED */
     if (fds[0].revents & POLLIN) reap();
     if (fds[2].revents != 0 && agent.app.out >= 0) read_output(&agent.app.out, 1);
     if (fds[3].revents != 0 && agent.app.err >= 0) read_output(&agent.app.err, 2);

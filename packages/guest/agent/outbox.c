@@ -6,15 +6,16 @@
 #include "frame.h"
 
 #define OUTBOX_SIZE (5u * FRAME_MAX)
-#define LOG_SHARE (2u * FRAME_MAX)    /* output of the app may fill so much ... */
-#define STREAM_SHARE (2u * FRAME_MAX) /* ... streams, which never drop anything, so much, so that neither keeps out the other ... */
-#define CONTROL_ROOM 4096u            /* ... and this is left alone by all of these, and by answers that anyone can ask for */
+/* Output of the app and bytes of streams have a share each, so that neither keeps the other out. */
+#define LOG_SHARE (2u * FRAME_MAX)
+#define STREAM_SHARE (2u * FRAME_MAX)
+#define CONTROL_ROOM 4096u /* reserved for control frames, except for answers that a peer can request without limit */
 
 static uint8_t queue[OUTBOX_SIZE];
 static size_t queued;
-static size_t logged, streamed;  /* of the bytes in line: the app's output, bytes of streams */
-static size_t front_left;        /* bytes of the first frame in line, once its beginning is written; 0 before that */
-static size_t *front_share;      /* what they count as */
+static size_t logged, streamed;  /* of the bytes in the queue: output of the app, bytes of streams */
+static size_t front_left;        /* bytes left of the first frame, once its beginning is written; 0 before that */
+static size_t *front_share;      /* the share that these bytes count towards */
 static uint64_t dropped;
 
 static size_t *share_of(uint8_t type) {
@@ -24,7 +25,7 @@ static size_t *share_of(uint8_t type) {
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Bytes that a frame of this type may have, with its header. */
+/* Returns how many bytes a frame of this type may have, including its header. */
 static size_t room_for(uint8_t type) {
   bool control = share_of(type) == NULL && type != F_PONG && type != F_ERROR;
   size_t limit = control ? OUTBOX_SIZE : OUTBOX_SIZE - CONTROL_ROOM;
@@ -51,7 +52,7 @@ bool outbox_send(uint8_t type, uint32_t stream, const void *payload, uint32_t le
 
 bool outbox_empty(void) { return queued == 0; }
 
-/* Gives back the shares of bytes that are written: whole frames and parts of them. */
+/* Returns written bytes to their shares. They may end in the middle of a frame. */
 static void give_back(size_t bytes) {
   for (size_t at = 0; at < bytes;) {
     if (front_left == 0) {

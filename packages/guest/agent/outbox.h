@@ -1,6 +1,5 @@
-/* Frames that wait to be written to the platform. Bounded: what the app prints is dropped, and
- * counted, when the platform does not read; streams wait for room instead; control frames have
- * room of their own. */
+/* Frames that wait to be written to the platform. Their number is limited: when the platform does not read, the app's
+ * output is dropped and counted, streams wait for room, and control frames use room that is reserved for them. */
 #ifndef HIBERNAUT_OUTBOX_H
 #define HIBERNAUT_OUTBOX_H
 
@@ -8,18 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Puts a frame in line, or drops and counts it, and says false, when there is no room for its type. */
+/* Queues a frame. Without room for its type, drops and counts the frame and returns false. */
 bool outbox_send(uint8_t type, uint32_t stream, const void *payload, uint32_t length);
 
-/* The largest payload that a frame of this type may have now; 0 when there is no room. */
+/* Returns how large the payload of a frame of this type may be now, or 0 without room. */
 uint32_t outbox_room(uint8_t type);
 
 bool outbox_empty(void);
 
-/* Writes as much as the port takes. */
+/* Writes as much as the port accepts. */
 void outbox_write(int port);
 
-/* Frames dropped since the machine started. */
+/* Returns how many frames were dropped since the machine started. */
 uint64_t outbox_dropped(void);
 
 #endif

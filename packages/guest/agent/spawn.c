@@ -20,7 +20,7 @@
 #include "system.h"
 #include "user.h"
 
-#define OPEN_FILES 524288 /* as container runtimes allow; the kernel's own 4096 is too few for a server */
+#define OPEN_FILES 524288 /* as in container runtimes; the kernel's default of 4096 is too low for a server */
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 static bool has(char *const *env, const char *name) {
@@ -40,11 +40,11 @@ static void become(const struct spawn *what, const struct user *user, int report
   group_join();
   system_set_oom_score("0");
   const char *workdir = what->workdir != NULL && what->workdir[0] != '\0' ? what->workdir : "/";
-  mkdir(workdir, 0755); /* as container runtimes do; chdir tells when it is not there */
-  struct rlimit files = {.rlim_cur = 1024, .rlim_max = OPEN_FILES}; /* few at first: some programs close every possible one */
+  mkdir(workdir, 0755); /* as container runtimes do; if this fails, chdir() says so */
+  struct rlimit files = {.rlim_cur = 1024, .rlim_max = OPEN_FILES}; /* low: some programs close every one */
   setrlimit(RLIMIT_NOFILE, &files);
   if (what->terminal && ioctl(0, TIOCSCTTY, 0) < 0) return;
-  /* So that the program may open /dev/stdout and /dev/stderr, which are pipes of root's. */
+  /* Otherwise the program could not open /dev/stdout and /dev/stderr, which are pipes that belong to root. */
   if (fchown(1, user->uid, user->gid) < 0 || fchown(2, user->uid, user->gid) < 0) return;
   if (setgroups(user->group_count, user->groups) < 0 || setgid(user->gid) < 0 || setuid(user->uid) < 0) return;
   if (chdir(workdir) < 0) return;
@@ -56,13 +56,13 @@ static void become(const struct spawn *what, const struct user *user, int report
   }
   if (no_path) putenv((char *)"PATH=" DEFAULT_PATH);
   if (what->hooks != NULL) {
-    close(report); /* started */
+    close(report); /* says that the start succeeded */
     hooks_run(what->hooks);
   }
   execvpe(what->args[0], what->args, environ);
 }
 
-/* The three files at 0, 1 and 2, whatever numbers they have now. */
+/* Makes the files 0, 1 and 2, whichever numbers they have now. */
 static bool take_files(const int files[3]) {
   int kept[3];
   for (int i = 0; i < 3; i++) {
@@ -85,7 +85,7 @@ const char *spawn_start(const struct spawn *what, pid_t *pid, int *error) {
   if (fault != NULL) return fault;
   if (pipe2(report, O_CLOEXEC) < 0) {
     *error = errno;
-    return "a pipe could not be made";
+    return "a pipe could not be created";
   }
   pid_t child = fork();
   if (child == 0) {

@@ -12,14 +12,13 @@
 #include "outbox.h"
 #include "system.h"
 
-#define FIRST_COMMAND 16u /* the numbers below are the app's output, or nobody's */
 #define LONGEST_WAIT_MS 60000
 
 static struct stream streams[STREAMS_MAX];
 static const struct config *app;
 static int listener = -1;
 static uint32_t next_connection = FIRST_COMMAND + 1;
-static size_t first; /* whose turn it is to be looked at first */
+static size_t first; /* the stream whose turn comes first */
 
 void streams_init(const struct config *config) { app = config; }
 
@@ -53,9 +52,9 @@ static void send_reset(uint32_t id, const char *why) { outbox_send(F_RESET, id, 
 
 static void run_command(const struct frame *exec) {
   struct stream *taken = find(exec->stream);
-  if (taken != NULL) end_stream(taken); /* the platform lost count: neither of the two can be what it means */
+  if (taken != NULL) end_stream(taken); /* the platform made a mistake, and it is unclear which of the two it means */
   if (taken != NULL || exec->stream < FIRST_COMMAND || exec->stream % 2 != 0) {
-    send_reset(exec->stream, "this number cannot be a new command's");
+    send_reset(exec->stream, "this number is not valid for a new command");
     return;
   }
   struct stream *stream = open_stream(exec->stream);
@@ -70,7 +69,7 @@ bool streams_handle(const struct frame *frame) {
     case F_DATA: case F_END: case F_CREDIT: case F_RESET: case F_RESIZE: case F_SIGNAL: break;
     default: return false;
   }
-  if (stream == NULL) return true; /* it ended while this was on its way */
+  if (stream == NULL) return true; /* the stream ended while this was on its way */
   switch (frame->type) {
     case F_DATA: flow_take(stream, frame); break;
     case F_END: stream->finish = true; break;
@@ -99,7 +98,7 @@ static bool can_accept(void) {
 }
 
 static void accept_one(void) {
-  if (!can_accept()) return; /* what was received since the poll may have taken the room */
+  if (!can_accept()) return; /* frames that arrived since the poll may have used the room */
   int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (fd < 0) return;
   struct stream *stream = open_stream(next_connection);
@@ -132,7 +131,7 @@ size_t streams_poll(struct pollfd *fds) {
   for (size_t i = 0; i < STREAMS_MAX; i++) {
     const struct stream *stream = &streams[i];
     if (stream->id == 0) continue;
-    /* What cannot be worked on is not polled for: its end would wake the loop again and again. */
+    /* Polling for what cannot be handled yet would wake the loop again and again. */
     if (flow_wants_to_feed(stream)) fds[count++] = (struct pollfd){.fd = stream->in, .events = POLLOUT};
     if (stream->out >= 0 && !stream->out_ended && flow_may_send(stream, F_DATA))
       fds[count++] = (struct pollfd){.fd = stream->out, .events = POLLIN};

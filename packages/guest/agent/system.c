@@ -42,9 +42,9 @@ static int write_file(const char *path, const char *text) {
   return error;
 }
 
-/* Without swap, an app that needs more memory than there is makes the kernel reread program pages
- * from disk for minutes before it kills anything. The multi-generational LRU can promise that pages
- * used within the last second stay, and kills the app when they cannot. Absent in kernels before 6.1. */
+/* Without swap, when an app needs more memory than there is, the kernel rereads pages of programs from disk for minutes
+ * before it kills anything. The multi-generational LRU can guarantee that pages used within the last second stay, and
+ * kills the app otherwise. Kernels before 6.1 do not have it. */
 static void end_thrashing_early(void) {
   if (write_file("/sys/kernel/mm/lru_gen/enabled", "y") == 0) write_file("/sys/kernel/mm/lru_gen/min_ttl_ms", "1000");
 }
@@ -80,13 +80,13 @@ void system_set_oom_score(const char *score) {
 void system_load_modules(const char *list) {
   char path[256];
   FILE *file = fopen(list, "re");
-  if (file == NULL) return; /* a kernel with everything built in needs no list */
+  if (file == NULL) return; /* a kernel with everything built in has no list */
   while (fgets(path, sizeof path, file) != NULL) {
     path[strcspn(path, "\n")] = '\0';
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || (syscall(SYS_finit_module, fd, "", 0) < 0 && errno != EEXIST)) system_note(path, errno);
     if (fd >= 0) close(fd);
-    unlink(path); /* the initramfs is RAM, and RAM is what a snapshot stores */
+    unlink(path); /* the initramfs takes memory, and snapshots store memory */
   }
   fclose(file);
 }
@@ -113,7 +113,7 @@ int system_open_port(const char *name, int deadline_ms) {
   for (int waited = 0; waited < deadline_ms; waited += 5) {
     int fd = port_device(name, device, sizeof device) ? open(device, O_RDWR | O_NONBLOCK | O_CLOEXEC) : -1;
     if (fd >= 0) return fd;
-    usleep(5000); /* the driver announces its ports on its own work queue */
+    usleep(5000); /* the driver announces its ports some time after it is loaded */
   }
   return -ETIMEDOUT;
 }
@@ -179,7 +179,7 @@ static int network_up(const struct config *config) {
   char text[64];
   struct in_addr address, gateway;
   if (config->address != NULL) {
-    snprintf(text, sizeof text, "%s", config->address); /* what is cut is no address either */
+    snprintf(text, sizeof text, "%s", config->address); /* a text that is cut off is not a valid address, either */
     char *slash = strchr(text, '/');
     int prefix = slash != NULL ? atoi(slash + 1) : 32;
     if (slash != NULL) *slash = '\0';
@@ -213,14 +213,14 @@ int system_configure(const struct config *config) {
   char text[512];
   if (config->clock_ns != 0) system_set_clock(config->clock_ns);
   const char *name = config->hostname != NULL ? config->hostname : "machine";
-  if (sethostname(name, strlen(name)) < 0) system_note("the host name", errno);
+  if (sethostname(name, strlen(name)) < 0) system_note("the hostname", errno);
   mkdir("/etc", 0755);
   snprintf(text, sizeof text, "%s\n", name);
   write_file("/etc/hostname", text);
   write_hosts(config, name);
   if (config->dns != NULL) {
     snprintf(text, sizeof text, "nameserver %s\n", config->dns);
-    unlink("/etc/resolv.conf"); /* often a link to a resolver that is not here */
+    unlink("/etc/resolv.conf"); /* often a link to a resolver that does not exist here */
     write_file("/etc/resolv.conf", text);
   }
   return network_up(config);
@@ -238,7 +238,7 @@ uint64_t system_wall_ns(void) {
 }
 
 int system_add_entropy(const uint8_t *bytes, size_t length) {
-  /* struct rand_pool_info: int entropy bits, int size in bytes, the bytes. */
+  /* struct rand_pool_info: entropy in bits, size in bytes, the bytes. */
   struct {
     int entropy_count, buf_size;
     uint8_t bytes[64];

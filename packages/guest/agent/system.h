@@ -1,5 +1,5 @@
-/* The agent's work on the guest as a whole: mounts, modules, network, clock, power.
- * Every function that can fail returns 0 or -errno unless it says otherwise. */
+/* The guest as a whole: mounts, modules, network, clock, power. Functions that can fail return 0 or -errno, unless
+ * their comment says otherwise. */
 #ifndef HIBERNAUT_SYSTEM_H
 #define HIBERNAUT_SYSTEM_H
 
@@ -9,25 +9,32 @@
 
 #include "config.h"
 
-void system_note(const char *what, int error); /* a line on the console */
+/* Writes a line to the console. `error` is an errno, positive or negative, or 0. */
+void system_note(const char *what, int error);
+
+/* Mounts /proc, /sys, /dev and the like. */
 void system_mount_early(void);
 
-/* Opens what of 0, 1 and 2 is not open (a kernel without a console leaves PID 1 with none), so
- * that no other file gets such a number. */
+/* Opens those of the files 0, 1 and 2 that are not open, so that no other file gets their number: a kernel without a
+ * console opens none of them for PID 1. */
 void system_open_standard_files(void);
 
-/* How readily the kernel ends this process when memory runs out: "-1000" (never) to "1000". */
+/* Sets how readily the kernel kills this process when memory runs out: "-1000" (never) to "1000". */
 void system_set_oom_score(const char *score);
+
+/* Loads the kernel modules that a file lists, one path per line. */
 void system_load_modules(const char *list);
+
+/* Opens the virtio-serial port with that name and returns its file. */
 int system_open_port(const char *name, int deadline_ms);
 
-/* Read-only image under the writable layer, then root moves there. */
+/* Mounts the read-only image under the writable layer, and makes that the root directory. */
 int system_enter_image(const char *image_device, const char *layer_device);
 
-/* The folders of the local API's socket, and a link to it at its second name. */
+/* Creates the directories of the local API's socket, and a link to the socket at its second path. */
 void system_make_local_api(const char *path, const char *twin);
 
-/* Host name, /etc files, addresses and routes. */
+/* Sets the hostname, files in /etc, addresses and routes. */
 int system_configure(const struct config *config);
 
 int system_set_clock(uint64_t wall_ns);
@@ -39,7 +46,7 @@ _Noreturn void system_power_off(void);
 uint64_t system_monotonic_ms(void);
 uint64_t system_oom_kills(void);
 
-/* The text of a file cut to size - 1 bytes; "" when it cannot be read. */
+/* Reads a file, of which only the first size - 1 bytes count. "" when it cannot be read. Returns `out`. */
 char *system_read_file(const char *path, char *out, size_t size);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies field `index` (colon separated) of the line at `line` to out; false when absent or too long. */
+/* Copies the colon-separated field `index` of a line to out. Returns false when it is absent or too long. */
 static bool field(const char *line, int index, char *out, size_t size) {
   size_t end = strcspn(line, "\n");
   const char *stop = line + end;
@@ -35,7 +35,7 @@ static bool number(const char *text, unsigned *value) {
   return true;
 }
 
-/* The line whose field `index` is `wanted`, or NULL. */
+/* Returns the line whose field `index` is `wanted`, or NULL. */
 static const char *line_with(const char *table, int index, const char *wanted) {
   char text[256];
   for (const char *line = table; *line != '\0'; line = next_line(line))
@@ -84,6 +84,6 @@ const char *user_find(struct user *user, const char *spec, const char *passwd, c
     if (line == NULL || !field(line, 2, text, sizeof text) || !number(text, &id)) return "the image's group is not in its /etc/group";
   }
   user->gid = id;
-  user->group_count = 0; /* as with `docker run --user a:b`: a named group stands alone */
+  user->group_count = 0; /* as with `docker run --user a:b`: a group that is named is the only one */
   return NULL;
 }

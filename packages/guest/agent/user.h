@@ -1,5 +1,4 @@
-/* Who the app runs as: the image's `user[:group]`, looked up in the image's own
- * /etc/passwd and /etc/group. */
+/* The user that the app runs as: the image's `user[:group]`, looked up in the image's /etc/passwd and /etc/group. */
 #ifndef HIBERNAUT_USER_H
 #define HIBERNAUT_USER_H
 
@@ -16,8 +15,8 @@ struct user {
   size_t group_count;
 };
 
-/* `spec` may be empty (root). The two tables are the files' whole text, "" when absent.
- * NULL, or a sentence that says why the user cannot be found. */
+/* Finds the user. An empty `spec` is root. `passwd` and `group` are the text of the files, "" when absent. Returns
+ * NULL, or says why the user cannot be found. */
 const char *user_find(struct user *user, const char *spec, const char *passwd, const char *group);
 
 #endif

@@ -20,18 +20,18 @@
 #include "system.h"
 #include "user.h"
 
-#define DISK_MS 5000 /* the driver announces disks in milliseconds; one that is not there never comes */
-#define END_MS 2000  /* for killed processes to be gone; longer only when they wait for a disk */
-#define GROW_EXT4 _IOW('f', 16, uint64_t) /* EXT4_IOC_RESIZE_FS, which has no header of its own */
+#define DISK_MS 5000 /* the driver announces disks within milliseconds; one that is absent never comes */
+#define END_MS 2000  /* until killed processes are gone; it takes longer only if they wait for a disk */
+#define GROW_EXT4 _IOW('f', 16, uint64_t) /* EXT4_IOC_RESIZE_FS, which no header defines */
 
 static struct {
-  char path[PATH_MAX]; /* as it was when it was mounted, without links */
+  char path[PATH_MAX]; /* as of the mount, with links resolved */
   int root;
 } mounted[CONFIG_MAX_VOLUMES];
 static size_t count;
 static bool frozen;
 
-/* "vdc" for the disk with that serial number. */
+/* Finds the disk with that serial number, for example "vdc". */
 static bool find_disk(const char *serial, char *name, size_t size) {
   char path[300], text[64];
   DIR *disks = opendir("/sys/block");
@@ -67,7 +67,7 @@ static int make_folders(const char *path) {
   }
 }
 
-/* The file system takes all of a disk that has become larger. That it cannot is no reason not to start. */
+/* Extends the file system to a disk that has become larger. A failure is not a reason to refuse the start. */
 static void grow(const char *device, int root) {
   struct statfs now;
   uint64_t bytes;
@@ -90,7 +90,7 @@ static bool is_empty(int root) {
   return empty;
 }
 
-/* A volume that nobody has used yet: the app's user may write there, and finds it as empty as an `initdb` wants it. */
+/* Gives a volume that was never used to the app's user, without lost+found: `initdb` wants an empty directory. */
 static void hand_over(int root, const struct config *config) {
   static char passwd[65536], group[65536];
   struct user user;
@@ -99,7 +99,7 @@ static void hand_over(int root, const struct config *config) {
   if (unlinkat(root, "lost+found", AT_REMOVEDIR) < 0 && errno != ENOENT) system_note("lost+found", errno);
   system_read_file("/etc/passwd", passwd, sizeof passwd);
   system_read_file("/etc/group", group, sizeof group);
-  /* A user that does not exist is told of when the app is started. */
+  /* The start of the app reports a user that does not exist. */
   if (user_find(&user, config->user != NULL ? config->user : "", passwd, group) != NULL) return;
   if (fchown(root, user.uid, user.gid) < 0) system_note("the owner of a volume", errno);
 }
@@ -111,12 +111,12 @@ static const char *mount_one(const char *record, const struct config *config, in
   snprintf(serial, sizeof serial, "%.*s", (int)(path - 1 - record), record);
   *error = 0;
   if (!await_disk(serial, disk, sizeof disk)) {
-    snprintf(fault, sizeof fault, "the machine has no disk %s for %s", serial, path);
+    snprintf(fault, sizeof fault, "the machine does not have the disk %s for %s", serial, path);
     return fault;
   }
   snprintf(device, sizeof device, "/dev/%s", disk);
   *error = make_folders(path);
-  /* After an error of the disk nothing more is written: what is there stays as whole as it is. */
+  /* After an error of the disk, nothing more is written, so that the damage does not spread. */
   if (*error == 0 && mount(device, path, "ext4", MS_NOATIME, "errors=remount-ro") < 0) *error = errno;
   int root = *error == 0 ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
   if (*error == 0 && (root < 0 || realpath(path, mounted[count].path) == NULL)) *error = errno;
@@ -158,7 +158,7 @@ static void end_processes(void) {
   for (int waited = 0; waited < END_MS; waited++) {
     pid_t pid;
     while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {}
-    if (pid < 0) return; /* no child is left */
+    if (pid < 0) return; /* no child process is left */
     usleep(1000);
   }
 }
@@ -171,7 +171,7 @@ void volumes_close(void) {
     const char *path = mounted[count].path;
     close(mounted[count].root);
     if (umount2(path, 0) == 0) continue;
-    /* Something holds it, such as a mount inside it. Frozen, it is as whole on the disk as unmounted. */
+    /* Something uses it, for example a mount inside. A frozen file system is as consistent as an unmounted one. */
     system_note(path, errno);
     int root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root >= 0) freeze(root, path);

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { encodeFrame, FrameReader, FrameType, MAX_PAYLOAD } from "../../platform/src/guest/frame.ts";
+import { longOr } from "../../platform/test/helpers/long.ts";
 import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
 
 const run = promisify(execFile);
@@ -19,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => folder.dispose());
 
-/** Compiles files of packages/guest and returns the program. A warning fails it. */
+/** Compiles files of packages/guest and returns the path of the program. Fails on a warning. */
 async function compile(name: string, flags: string[], files: string[]): Promise<string> {
   const program = join(folder.path, name);
   await run("cc", [...WARNINGS, ...flags, "-Iagent", "-o", program, ...files], { cwd: GUEST });
@@ -36,23 +37,31 @@ test("the agent compiles without a warning", async () => {
   );
 }, 60_000);
 
-/** What streams are made of. */
+/** Rounds of the fuzz with random frames. */
+const FUZZ_ROUNDS = longOr("200000", "40000");
+
+/** The parts of the agent that streams need. */
 const STREAMS = "streams flow command connection outbox frame config spawn hooks user system listening".split(" ");
 
 test.each([
   ["frames, configuration, users and ports", "agent_test", "frame config user system listening", []],
   ["streams: connections, commands and their ends", "streams_test", STREAMS.join(" "), []],
   ["streams and the outbox under random frames", "streams_fuzz", STREAMS.join(" "), []],
-  ["a resume", "awake_test", `app volumes ${STREAMS.join(" ")}`, ["-Wl,--wrap=ioctl,--wrap=clock_settime"]],
+  [
+    "clock and randomness after a resume",
+    "awake_test",
+    `app volumes ${STREAMS.join(" ")}`,
+    ["-Wl,--wrap=ioctl,--wrap=clock_settime"],
+  ],
 ] as const)(
   "the agent's own tests pass under the sanitizers: %s",
   async (_what, name, parts, flags) => {
     const bench = name.startsWith("streams") ? ["test/streams_bench.c"] : [];
     const files = [`test/${name}.c`, ...bench, ...parts.split(" ").map((part) => `agent/${part}.c`)];
     const program = await compile(name, [...SANITIZERS, ...flags], files);
-    // A leak is found at the very end, and told by the exit code.
+    // A leak is found at the very end, and only the exit code reports it.
     const env = { ...process.env, TMPDIR: folder.path };
-    const result = await run(program, { timeout: 50_000, env }).catch(
+    const result = await run(program, name === "streams_fuzz" ? [FUZZ_ROUNDS] : [], { timeout: 50_000, env }).catch(
       (error: unknown) => error as { stdout: string; stderr: string; code: number },
     );
     const output = result.stderr + result.stdout;
@@ -64,7 +73,7 @@ test.each([
   60_000,
 );
 
-/** What the C side finds in a stream of bytes, as the bytes of the frames one after another. */
+/** The frames that the C side finds in a stream of bytes, as bytes. */
 async function echo(program: string, chunks: Buffer[], most: number): Promise<Buffer> {
   const child = spawn(program, [String(most)], { stdio: ["pipe", "pipe", "pipe"], timeout: 20_000 });
   const out: Buffer[] = [];
@@ -102,7 +111,7 @@ const brokenFrame = fc.tuple(frame, fc.nat(500), fc.integer({ min: 1, max: 255 }
   return broken;
 });
 
-test("both sides find the same frames, whatever lies between them and however it is cut", async () => {
+test("both sides find the same frames, whatever is between them and however they are cut", async () => {
   const program = await compile("frame_echo", SANITIZERS, ["test/frame_echo.c", "agent/frame.c"]);
   const parts = fc.array(fc.oneof({ weight: 4, arbitrary: frame }, noise, cutFrame, brokenFrame), { maxLength: 15 });
   const sizes = fc.array(fc.integer({ min: 1, max: 70_000 }), { minLength: 1, maxLength: 10 });
@@ -121,16 +130,16 @@ test("both sides find the same frames, whatever lies between them and however it
       const there = await echo(program, chunks, mostAtOnce);
       expect(there.equals(Buffer.concat(here))).toBe(true);
     }),
-    { numRuns: 150 },
+    { numRuns: longOr(150, 50) },
   );
 }, 60_000);
 
-test("a frame of either side is read by the other", async () => {
+test("each side reads the frames of the other", async () => {
   const program = await compile("frame_echo_plain", ["-O2"], ["test/frame_echo.c", "agent/frame.c"]);
   await fc.assert(
     fc.asyncProperty(fc.array(frame, { minLength: 1, maxLength: 20 }), async (frames) => {
       const back = await echo(program, frames, 1_000_000);
-      expect(back.equals(Buffer.concat(frames))).toBe(true); // the C writer writes what the TypeScript writer wrote
+      expect(back.equals(Buffer.concat(frames))).toBe(true); // The C writer writes the same bytes as the TypeScript writer.
       const reader = new FrameReader();
       expect(reader.push(back)).toHaveLength(frames.length);
       expect(reader.skipped).toBe(0);

@@ -1,5 +1,5 @@
-/* Tests of the agent's parts that need no machine: frames, configuration, users, ports.
- * One line per test; exit code 1 when any failed. Meant to run with the sanitizers. */
+/* Tests of the agent's parts that need no machine: frames, configuration, users, ports. Prints a line per test and
+ * exits with 1 when one fails. Run it with the sanitizers. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 static struct frame_reader *new_reader(void) { return calloc(1, sizeof(struct frame_reader)); }
 
-/* Feeds bytes in pieces of at most `step` (0: all that fits) and counts the frames; the last is copied to *last. */
+/* Feeds bytes in pieces of at most `step` (0: as many as fit), counts the frames, and copies the last one to *last. */
 static int feed(struct frame_reader *reader, const uint8_t *bytes, size_t length, size_t step, struct frame *last) {
   int found = 0;
   struct frame frame;
@@ -125,7 +125,7 @@ static void frames_damaged(void) {
       size_t total = size + frame_write(bytes + size, F_PING, 0, "ok", 2);
       struct frame frame = {0};
       int found = feed(reader, bytes, total, 0, &frame);
-      /* A damaged length may make the reader wait for more, but never take the damaged frame. */
+      /* A damaged length may make the reader wait for more, but it never accepts the damaged frame. */
       EXPECT(found == 0 || (found == 1 && frame.type == F_PING));
       EXPECT(found == 1 || (at >= 12 && at < 15));
       free(reader);
@@ -148,12 +148,12 @@ static void frames_oversized(void) {
 }
 
 static void frames_never_fill_the_reader(void) {
-  /* The worst noise: headers that promise the most, so that as much as possible is kept. */
+  /* The worst noise: headers with the largest length, so that the reader keeps as much as possible. */
   uint8_t header[FRAME_HEADER];
   struct frame_reader *reader = new_reader();
   frame_write(header, F_SET, 0, NULL, 0);
   put_u32(header + 12, FRAME_MAX_PAYLOAD);
-  for (int i = 0; i < 4000; i++) feed(reader, header, sizeof header, 0, NULL); /* checks the room itself */
+  for (int i = 0; i < 4000; i++) feed(reader, header, sizeof header, 0, NULL); /* feed() checks the room */
   EXPECT(reader->end - reader->begin < FRAME_MAX);
   free(reader);
 }
@@ -180,7 +180,7 @@ static void frames_fuzz(void) {
     EXPECT(frame.length <= FRAME_MAX_PAYLOAD);
   }
   printf("  seed %#llx: 200000 buffers, %llu frames survived\n", (unsigned long long)SEED, (unsigned long long)taken);
-  EXPECT(taken > 100000); /* or the fuzz would hardly test anything */
+  EXPECT(taken > 100000); /* otherwise the fuzz tests next to nothing */
   free(reader);
 }
 
@@ -194,7 +194,7 @@ static void end_config(struct config *config) {
   free(config);
 }
 
-/* One record, from a block of exactly its size so that the sanitizer sees a read beyond it. */
+/* Sets one record, from a block of exactly its size, so that the sanitizer notices a read beyond the end. */
 static const char *set_bytes(struct config *config, uint8_t key, const void *value, size_t length) {
   uint8_t *record = malloc(5 + length);
   record[0] = key;
@@ -249,7 +249,7 @@ static void config_many_records_in_one_frame(void) {
   EXPECT(config->arg_count == 2);
   EXPECT_TEXT(config_set(config, records, 11), "a record is longer than its frame");
   EXPECT_TEXT(config_set(config, records, 10), "a record is cut short");
-  EXPECT(config->arg_count == 4); /* the whole one before each faulty one stands */
+  EXPECT(config->arg_count == 4); /* the complete record before each faulty one is kept */
   end_config(config);
 }
 
@@ -276,8 +276,8 @@ static void config_bad_values(void) {
   EXPECT_TEXT(set(config, 0, "x"), "a record has an unknown key");
   EXPECT_TEXT(set(config, 17, "x"), "a record has an unknown key");
   EXPECT_TEXT(set(config, 255, ""), "a record has an unknown key");
-  EXPECT_TEXT(set_bytes(config, C_ARG, "a\0b", 3), "a value holds a zero byte");
-  EXPECT_TEXT(set_bytes(config, C_HOSTNAME, "\0", 1), "a value holds a zero byte");
+  EXPECT_TEXT(set_bytes(config, C_ARG, "a\0b", 3), "a value contains a zero byte");
+  EXPECT_TEXT(set_bytes(config, C_HOSTNAME, "\0", 1), "a value contains a zero byte");
   EXPECT_TEXT(set_bytes(config, C_CLOCK, "1234567", 7), "the clock is not 8 bytes");
   EXPECT_TEXT(set_bytes(config, C_CLOCK, "123456789", 9), "the clock is not 8 bytes");
   static const char *const ports[] = {"", "0", "65536", "-1", "+1", " 1", "1 ", "1x", "0x10", "99999999999999999999999"};
@@ -441,9 +441,9 @@ static void listening_ports(void) {
   EXPECT(listeners_read(TCP, 4, found, 4) == 2); /* the third is a connection */
   EXPECT(found[0].port == 8080 && found[0].address[0] == 127 && found[0].address[3] == 1);
   EXPECT(listener_is_loopback(&found[0]));
-  EXPECT(!listeners_reach(found, 2, 8080)); /* by the machine itself alone */
+  EXPECT(!listeners_reach(found, 2, 8080)); /* only from the machine itself */
   EXPECT(listeners_reach(found, 2, 22));
-  EXPECT(!listeners_reach(found, 2, 443)); /* the other end's port */
+  EXPECT(!listeners_reach(found, 2, 443)); /* the port of the other end */
   EXPECT(!listeners_reach(found, 2, 0));
   EXPECT(listeners_read(TCP, 4, found, 1) == 1);
   EXPECT(listeners_read(TCP, 6, found, 4) == 0); /* addresses of another length */

@@ -1,5 +1,5 @@
-/* What the agent does, in which order, when frames come to a machine that stands still. The whole of main.c is here; the
- * calls that would change this computer are noted down instead (the linker's --wrap sends them here). */
+/* Tests what the agent does, and in which order, when frames arrive in a frozen machine. This includes all of
+ * main.c. The linker's --wrap redirects the calls that would change this computer to functions that only note them. */
 #define _GNU_SOURCE
 #define main agent_main
 #include "../agent/main.c"
@@ -55,8 +55,8 @@ static void take(uint8_t type, const void *payload, uint32_t length) {
   handle(&frame);
 }
 
-static void an_awakening_sets_clock_and_randomness_before_the_app_goes_on(void) {
-  uint8_t payload[16 + 64];
+static void awake_sets_clock_and_randomness_before_the_app_continues(void) {
+  uint8_t payload[AWAKE_STOOD];
   for (size_t i = 0; i < sizeof payload; i++) payload[i] = (uint8_t)i;
   put_u64(payload, 1700000000123456789u);
   take(F_QUIESCE, NULL, 0);
@@ -64,7 +64,7 @@ static void an_awakening_sets_clock_and_randomness_before_the_app_goes_on(void) 
   EXPECT(agent.quiet);
   take(F_AWAKE, payload, sizeof payload);
   EXPECT_TEXT(done, "clock entropy reseed thaw ");
-  EXPECT(clock_set_to == 1700000000123456789u && memcmp(pool, payload + 16, 64) == 0);
+  EXPECT(clock_set_to == 1700000000123456789u && memcmp(pool, payload + AWAKE_ENTROPY, 64) == 0);
   EXPECT(!agent.quiet);
 }
 
@@ -74,36 +74,36 @@ static uint64_t wall(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* This computer's clock stands for that of a machine which slept an hour. */
-static void the_clock_is_put_forward_by_the_sleep_however_late_the_message_is(void) {
+/* This computer's clock plays that of a machine that slept for an hour. */
+static void clock_moves_forward_by_the_sleep_however_late_the_message_is(void) {
   const uint64_t hour = 3600000000000u, late = 50000000u, second = 1000000000u;
-  uint8_t payload[16 + 64 + 8] = {0};
+  uint8_t payload[AWAKE_STOOD + 8] = {0};
   uint64_t before = wall();
   put_u64(payload, before + hour - late);
-  put_u64(payload + 80, hour);
+  put_u64(payload + AWAKE_STOOD, hour);
   take(F_AWAKE, payload, sizeof payload);
   EXPECT(clock_set_to >= before + hour && clock_set_to <= wall() + hour);
-  EXPECT(memcmp(pool, payload + 16, 64) == 0);
-  put_u64(payload + 80, hour + 2 * second); /* would be far ahead of the message */
+  EXPECT(memcmp(pool, payload + AWAKE_ENTROPY, 64) == 0);
+  put_u64(payload + AWAKE_STOOD, hour + 2 * second); /* would be far ahead of the message */
   take(F_AWAKE, payload, sizeof payload);
   EXPECT(clock_set_to == before + hour - late);
-  put_u64(payload + 80, hour - second); /* behind it */
+  put_u64(payload + AWAKE_STOOD, hour - second); /* behind it */
   take(F_AWAKE, payload, sizeof payload);
   EXPECT(clock_set_to == before + hour - late);
-  put_u64(payload + 80, UINT64_MAX);
+  put_u64(payload + AWAKE_STOOD, UINT64_MAX);
   take(F_AWAKE, payload, sizeof payload);
   EXPECT(clock_set_to == before + hour - late);
 }
 
-static void an_awakening_that_is_cut_short_changes_nothing(void) {
+static void awake_that_is_cut_short_changes_nothing(void) {
   take(F_QUIESCE, NULL, 0);
   take(F_AWAKE, "short", 5);
   EXPECT_TEXT(done, "");
-  take(F_HELLO_REQ, NULL, 0); /* whoever asks is told, and the app goes on */
+  take(F_HELLO_REQUEST, NULL, 0); /* is answered, and the app continues */
   EXPECT_TEXT(done, "thaw ");
 }
 
-static void a_program_is_never_started_into_a_group_that_stands_still(void) {
+static void no_program_is_started_in_a_frozen_group(void) {
   take(F_QUIESCE, NULL, 0);
   struct frame exec = {.type = F_EXEC, .stream = 16, .payload = (const uint8_t *)""};
   done[0] = '\0';
@@ -118,10 +118,10 @@ static void a_program_is_never_started_into_a_group_that_stands_still(void) {
 int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   streams_init(&agent.config);
-  RUN(an_awakening_sets_clock_and_randomness_before_the_app_goes_on);
-  RUN(the_clock_is_put_forward_by_the_sleep_however_late_the_message_is);
-  RUN(an_awakening_that_is_cut_short_changes_nothing);
-  RUN(a_program_is_never_started_into_a_group_that_stands_still);
+  RUN(awake_sets_clock_and_randomness_before_the_app_continues);
+  RUN(clock_moves_forward_by_the_sleep_however_late_the_message_is);
+  RUN(awake_that_is_cut_short_changes_nothing);
+  RUN(no_program_is_started_in_a_frozen_group);
   streams_reset();
   return end_tests();
 }

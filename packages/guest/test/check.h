@@ -1,4 +1,4 @@
-/* What the agent's tests share: expectations, a line per test, random numbers that come back. */
+/* What the agent's tests share: expectations, a line per test, and random numbers. */
 #ifndef HIBERNAUT_CHECK_H
 #define HIBERNAUT_CHECK_H
 
@@ -24,7 +24,7 @@ static inline void expect_text_at(const char *got, const char *wanted, int line)
 }
 #define EXPECT_TEXT(a, b) expect_text_at((a), (b), __LINE__)
 
-/* Fixed, so that a failure comes back; xorshift64 */
+/* A fixed seed, so that a failure can be repeated (xorshift64). */
 #define SEED 0x4849424552ull
 static uint64_t random_state = SEED;
 static inline uint32_t random_below(uint32_t limit) {
@@ -42,7 +42,7 @@ static inline void run_test(const char *name, void (*test)(void)) {
 }
 #define RUN(test) run_test(#test, test)
 
-/* The last line, and the exit code. */
+/* Prints the last line and returns the exit code. */
 static inline int end_tests(void) {
   printf("%s\n", failures == 0 ? "all passed" : "some failed");
   return failures == 0 ? 0 : 1;

@@ -1,5 +1,5 @@
-/* Reads frames from stdin and writes every valid one back, byte for byte; ends with the input.
- * The argument is the most to read at once. agent.test.ts holds it against the TypeScript twin. */
+/* Reads frames from stdin and writes every valid one back, byte for byte, until the input ends. The argument is how
+ * many bytes to read at once, at most. agent.test.ts compares the result with that of the platform's reader. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ int main(int count, char **words) {
   for (;;) {
     size_t room;
     uint8_t *into = frame_room(&reader, &room);
-    if (room == 0) return 3; /* the agent would never read again */
+    if (room == 0) return 3; /* the agent could never read again */
     ssize_t got = read(0, into, room < most ? room : most);
     if (got < 0) return 1;
     if (got == 0) return 0;

@@ -1,5 +1,5 @@
-/* A platform in small, for tests of the agent's streams: runs the agent's loop one turn at a time and keeps what the
- * streams send. No control group: group_join and its like do nothing here. */
+/* A small platform for tests of the agent's streams: runs the agent's loop one turn at a time and keeps what the
+ * streams send. There is no control group: group_join() and the like do nothing. */
 #ifndef HIBERNAUT_STREAMS_BENCH_H
 #define HIBERNAUT_STREAMS_BENCH_H
 
@@ -8,62 +8,64 @@
 #include <stdint.h>
 
 #define SOCKET_ROOM 108
-#define KEPT (1u << 20) /* most bytes kept of one output */
+#define KEPT (1u << 20) /* how many bytes of one output are kept, at most */
 
-/* All that came of one stream. */
+/* All that arrived from one stream. */
 struct record {
   uint32_t id;
   char *out, *err;       /* texts */
   size_t out_size, err_size;
-  uint64_t credit_given; /* that the platform may send more */
+  uint64_t credit_given; /* how many more bytes the platform may send */
   bool accepted, end, reset, exited;
   uint32_t code, signal;
   uint8_t how;
-  char text[256];        /* of a reset or an exit */
+  char text[256];        /* from a reset or an exit */
 };
 
-/* Opens the socket of the local API at bench_socket(), and the way to the platform. */
+/* Opens the socket of the local API at bench_socket(), and the channel to the platform. */
 void bench_open(void);
 const char *bench_socket(void);
 
-/* One turn of the agent's loop, which waits at most so long for something to do, and then the platform reads all. */
+/* Runs one turn of the agent's loop, which waits at most this long for something to do. Then the platform reads
+ * everything. */
 void bench_turn(int wait_ms);
 
-/* The same without the platform's reading: what is sent stays in line. */
+/* The same, but the platform reads nothing, so that what is sent stays queued. */
 void bench_turn_unread(int wait_ms);
 
-/* How many files the agent polls for are ready right now: more than 0 where nothing can be done is a busy loop. */
+/* Returns how many of the files that the agent polls for are ready. If nothing can be done about them, that is a busy
+ * loop. */
 int bench_ready(void);
 
-/* What came of the stream, made at the first look. */
+/* Returns what arrived from the stream. Creates the record if there is none. */
 struct record *bench_record(uint32_t id);
 
-/* The same, but NULL when nothing came of it yet. */
+/* The same, but returns NULL if there is none. */
 struct record *bench_find(uint32_t id);
 
-/* Forgets the records of streams that ended, and says how many were connections. */
+/* Forgets the records of streams that have ended, and returns how many were connections. */
 uint64_t bench_forget_ended(void);
 
-/* The number of the connection that was accepted last. */
+/* Returns the number of the connection that was accepted last. */
 uint32_t bench_newest(void);
 
-/* The newest connection that was accepted, after turns until there is one newer than `after`; 0 when there is none. */
+/* Runs turns until a connection newer than `after` is accepted, and returns the newest one, or 0. */
 uint32_t bench_accepted(uint32_t after);
 
-/* Everything ends, as for another platform; records are forgotten. */
+/* Ends all streams, as another platform does, and forgets all records. */
 void bench_reset(void);
 
-/* A frame from the platform. */
+/* Sends a frame from the platform. */
 void bench_say(uint8_t type, uint32_t stream, const void *payload, uint32_t length);
 void bench_say_u32(uint8_t type, uint32_t stream, uint32_t value);
 
-/* A program connects; non-blocking. */
+/* Connects to the local API, as a program does. Returns a non-blocking socket. */
 int bench_connect(void);
 
-/* Open files of this process. */
+/* Returns how many files this process has open. */
 int bench_files(void);
 
-/* Turns until the condition holds; a fault if it does not within ten seconds. */
+/* Runs turns until the condition holds. Fails if that takes more than ten seconds. */
 #define UNTIL(condition)                                                             \
   do {                                                                               \
     uint64_t until_ = system_monotonic_ms() + 10000;                                 \

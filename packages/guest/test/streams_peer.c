@@ -1,6 +1,6 @@
-/* The agent's streams without a machine: frames come in by stdin and go out by stdout, the local API is at the path that
- * is given, and it ends with its input. The platform's tests talk to it (streams.test.ts). It answers what the agent
- * answers, as far as streams are concerned. */
+/* The agent's streams without a machine, for the platform's tests (streams.test.ts). Reads frames from stdin, writes
+ * frames to stdout, listens for the local API at the path that is given, and answers as the agent does, as far as
+ * streams are concerned. Ends when its input ends. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "streams.h"
 #include "system.h"
 
-#define REAP_MS 20 /* a child's end wakes nobody here */
+#define REAP_MS 20 /* nothing wakes the loop here when a child process ends */
 
 void group_make(void) {}
 void group_join(void) {}
@@ -32,7 +32,7 @@ static void handle(const struct frame *frame) {
   uint8_t hello[28] = {2}, awoken[9] = {0};
   if (streams_handle(frame)) return;
   switch (frame->type) {
-    case F_HELLO_REQ:
+    case F_HELLO_REQUEST:
       outbox_send(F_HELLO, 0, hello, sizeof hello);
       quiet = false;
       break;

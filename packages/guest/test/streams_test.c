@@ -1,5 +1,5 @@
 /* Tests of streams: connections over a real socket, commands by a real shell. Commands are started as in a machine,
- * which only root may do: without root those tests are skipped, with a line that says so. */
+ * for which you have to be root: otherwise these tests are skipped, and a line says so. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +20,7 @@ static struct config app;
 
 /* ---- connections ---- */
 
-/* Bytes that can be read right now; *end tells whether the end was seen. */
+/* Returns how many bytes can be read right now. *end: whether the end was reached. */
 static size_t read_now(int fd, char *into, size_t room, bool *end) {
   size_t size = 0;
   for (ssize_t got; size < room; size += (size_t)got) {
@@ -45,11 +45,11 @@ static void connection_both_ways_and_half_closed(void) {
   shutdown(fd, SHUT_WR);
   UNTIL(record->end);
   EXPECT_TEXT(record->out, "question");
-  EXPECT(bench_ready() == 0); /* its end is not told again and again */
+  EXPECT(bench_ready() == 0); /* its end is not reported again and again */
   bench_say(F_DATA, id, "an ", 3);
   bench_say(F_DATA, id, "answer", 6);
   bench_say(F_END, id, NULL, 0);
-  UNTIL(bench_files() == files + 1); /* closed on our side */
+  UNTIL(bench_files() == files + 1); /* closed on the agent's side */
   read_now(fd, text, sizeof text, &end);
   EXPECT_TEXT(text, "an answer");
   EXPECT(end && record->credit_given == 9 && !record->reset);
@@ -61,7 +61,7 @@ static void connection_whose_program_never_reads(void) {
   uint32_t id = bench_accepted(0);
   struct record *record = bench_record(id);
   uint64_t sent = 0;
-  /* As a platform does that keeps to its credit: it comes to a stop, and nothing is lost. */
+  /* The platform keeps to its credit: the stream comes to a stop, and nothing is lost. */
   for (int turns = 0; turns < 200; turns++) {
     if (sent + 4096 <= STREAM_WINDOW + record->credit_given) bench_say(F_DATA, id, block, 4096), sent += 4096;
     else if (bench_ready() == 0) break;
@@ -97,12 +97,12 @@ static void connection_sends_no_more_than_its_credit(void) {
     bench_turn(0);
   }
   EXPECT(written > STREAM_WINDOW && record->out_size == STREAM_WINDOW);
-  EXPECT(bench_ready() == 0); /* more waits, and nothing can be done about it */
+  EXPECT(bench_ready() == 0); /* more bytes wait, and nothing can be done about them */
   bench_say_u32(F_CREDIT, id, 1000);
   bench_turn(0);
   bench_turn(0);
   EXPECT(record->out_size == STREAM_WINDOW + 1000);
-  bench_say_u32(F_CREDIT, id, UINT32_MAX); /* a platform that lost count: a window, not for ever */
+  bench_say_u32(F_CREDIT, id, UINT32_MAX); /* too much credit counts as one window */
   for (int turns = 0; turns < 100; turns++) bench_turn(0);
   EXPECT(record->out_size <= 2 * STREAM_WINDOW + 1000);
   close(fd);
@@ -116,7 +116,7 @@ static void connection_reset_by_the_platform(void) {
   bench_say(F_RESET, id, "closed", 6);
   EXPECT(bench_files() == files + 1);
   EXPECT(read_now(fd, text, sizeof text, &end) == 0 && end);
-  bench_say(F_DATA, id, "late", 4); /* for nobody */
+  bench_say(F_DATA, id, "late", 4); /* no one will read it */
   bench_say(F_END, id, NULL, 0);
   bench_turn(0);
   EXPECT(!bench_record(id)->reset && !bench_record(id)->end);
@@ -134,7 +134,7 @@ static void connection_whose_program_leaves(void) {
   EXPECT(bench_ready() == 0);
   bench_say(F_DATA, id, "nobody hears", 12);
   UNTIL(record->reset);
-  EXPECT_TEXT(record->text, "the connection broke");
+  EXPECT_TEXT(record->text, "the connection was lost");
   EXPECT(bench_files() == files);
 }
 
@@ -143,16 +143,16 @@ static void connections_beyond_the_limit_wait(void) {
   for (size_t i = 0; i <= CONNECTIONS_MAX; i++) fds[i] = bench_connect();
   for (size_t i = 0; i < 2 * CONNECTIONS_MAX; i++) bench_turn(0);
   uint32_t last = bench_accepted(0);
-  EXPECT(fds[CONNECTIONS_MAX] >= 0 && bench_ready() == 0); /* it waits in the socket's queue */
+  EXPECT(fds[CONNECTIONS_MAX] >= 0 && bench_ready() == 0); /* the last one waits in the socket's queue */
   bench_say(F_EXEC, 16, NULL, 0);
   bench_turn(0);
-  EXPECT_TEXT(bench_record(16)->text, "no command was given"); /* but there is room for commands */
+  EXPECT_TEXT(bench_record(16)->text, "no command was given"); /* there is still room for commands */
   bench_say(F_RESET, last, NULL, 0);
   EXPECT(bench_accepted(last) == last + 2);
   for (size_t i = 0; i <= CONNECTIONS_MAX; i++) close(fds[i]);
 }
 
-static void connections_at_a_path_that_cannot_be(void) {
+static void connections_at_an_impossible_path(void) {
   int files = bench_files();
   streams_listen("/nonexistent/api");
   EXPECT(bench_files() == files && bench_ready() == 0);
@@ -178,7 +178,7 @@ static size_t add_record(uint8_t *at, uint8_t key, const void *value, size_t len
   return 5 + length;
 }
 
-/* Runs a shell script; `more` are further records of the command. */
+/* Runs a shell script. `more` are additional records of the command. */
 static struct record *shell(const char *script, const uint8_t *more, size_t more_size) {
   uint8_t records[4096];
   size_t size = add_record(records, C_ARG, "/bin/sh", 7);
@@ -218,7 +218,7 @@ static void command_that_closes_its_input(void) {
   struct record *record = shell("exec <&-; echo closed; while :; do sleep 1; done", WITH_INPUT, sizeof WITH_INPUT);
   UNTIL(record->out_size > 0);
   bench_say(F_DATA, record->id, block, STREAM_WINDOW);
-  UNTIL(record->credit_given == STREAM_WINDOW); /* nobody will read it: whoever sends need not wait */
+  UNTIL(record->credit_given == STREAM_WINDOW); /* no one will read it, so the sender need not wait */
   EXPECT(bench_ready() == 0);
   bench_say_u32(F_SIGNAL, record->id, SIGTERM);
   UNTIL(record->exited);
@@ -254,7 +254,7 @@ static void command_out_of_time_is_killed_with_its_group(void) {
   UNTIL(record->exited);
   EXPECT(record->signal == SIGKILL && record->how == 1);
   pid_t child = atoi(record->out);
-  /* The child is init's now, which reaps it when it comes to it: what counts is that it runs no more. */
+  /* The child process belongs to init now, which may reap it later. What counts is that it is no longer running. */
   char path[64], state[200] = "";
   snprintf(path, sizeof path, "/proc/%d/stat", child);
   UNTIL(strlen(system_read_file(path, state, sizeof state)) == 0 || strstr(state, ") Z ") != NULL);
@@ -272,14 +272,14 @@ static void command_that_leaves_a_chatty_child(void) {
   struct record *record = shell("yes & echo $! >&2; exit 4", NULL, 0);
   for (int turns = 0; turns < 2000 && !record->exited; turns++) {
     bench_turn(1);
-    bench_say_u32(F_CREDIT, record->id, STREAM_WINDOW); /* all is read at once */
+    bench_say_u32(F_CREDIT, record->id, STREAM_WINDOW); /* everything is read immediately */
   }
   EXPECT(record->exited && record->code == 4);
   kill(atoi(record->err), SIGKILL);
 }
 
 static void command_end_needs_no_credit(void) {
-  /* Exactly what fits the credit: nothing is left to be read, so nothing holds up the end. */
+  /* Exactly as much as the credit allows: nothing is left to be read, so nothing delays the end. */
   struct record *record = shell("head -c 65536 /dev/zero", NULL, 0);
   UNTIL(record->exited);
   EXPECT(record->out_size == STREAM_WINDOW && record->code == 0);
@@ -307,7 +307,7 @@ static void terminal_has_a_size_and_follows_it(void) {
 }
 
 static void terminal_input_ends_after_all_of_it(void) {
-  /* More than a terminal holds waits while the program stands still, and the end of the input waits behind it. */
+  /* While the program is stopped, more input waits than a terminal holds, and the end of the input waits behind it. */
   struct record *record =
       shell("stty -echo; echo ready; kill -STOP $$; wc -c; echo over", ON_A_TERMINAL, sizeof ON_A_TERMINAL);
   UNTIL(strstr(record->out, "ready") != NULL);
@@ -348,14 +348,14 @@ static void too_many_commands_and_numbers_that_are_wrong(void) {
   bench_turn(0);
   EXPECT_TEXT(refused->text, "too many streams");
   EXPECT(!bench_record(before + 2)->reset);
-  shell("echo", NULL, 0)->id = 0; /* again a refusal */
+  shell("echo", NULL, 0)->id = 0; /* refused as well */
   static const uint32_t wrong[] = {0, 2, 15, 17, 0xffffffff};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     bench_say(F_EXEC, wrong[i], NULL, 0);
     bench_turn(0);
-    EXPECT_TEXT(bench_record(wrong[i])->text, "this number cannot be a new command's");
+    EXPECT_TEXT(bench_record(wrong[i])->text, "this number is not valid for a new command");
   }
-  bench_say(F_EXEC, before + 2, NULL, 0); /* one that is in use: both are over */
+  bench_say(F_EXEC, before + 2, NULL, 0); /* a number that is in use: both streams end */
   bench_turn(0);
   EXPECT(bench_record(before + 2)->reset);
 }
@@ -402,6 +402,6 @@ int main(void) {
   RUN_AS_ROOT(terminal_with_a_chatty_child);
   RUN_AS_ROOT(command_reset_kills_its_group);
   RUN_AS_ROOT(too_many_commands_and_numbers_that_are_wrong);
-  run_test("connections_at_a_path_that_cannot_be", connections_at_a_path_that_cannot_be); /* the last: nothing listens after it */
+  run_test("connections_at_an_impossible_path", connections_at_an_impossible_path); /* the last test: nothing listens after it */
   return end_tests();
 }

@@ -18,7 +18,8 @@ import { Library, openImages } from "./images/index.ts";
 import { cannotListen } from "./listening.ts";
 import { openLog } from "./log.ts";
 import { MachineFiles } from "./machines/files.ts";
-import { MachineManager } from "./machines/manager.ts";
+import { bundlesInUse, imagesInUse } from "./machines/in-use.ts";
+import { openMachines, type Resources } from "./machines/open.ts";
 import { Slots } from "./machines/slots.ts";
 import type { MachineRecord } from "./domain/machine.ts";
 import type { KnownMachine } from "./network/contract.ts";
@@ -114,10 +115,10 @@ async function runLocked(
   const volumes = new Volumes({
     store,
     files: new VolumeFiles(settings.dataDir),
-    holdStill: (machineId, work) => machines.holdStill(machineId, work),
+    holdStill: (machineId, work) => resources.machines.holdStill(machineId, work),
     onTrouble: (message) => log.warn({}, message),
   });
-  const machines: MachineManager = new MachineManager({
+  const resources: Resources = openMachines({
     hypervisor,
     store,
     images,
@@ -140,7 +141,7 @@ async function runLocked(
   });
   const library = new Library({
     images,
-    inUse: () => machines.imagesInUse(),
+    inUse: () => imagesInUse(store.machines),
     keepMs: settings.imageKeepH * 3_600_000,
     onFault: (err) => log.error({ err }, "images that no machine needs could not be collected"),
   });
@@ -154,7 +155,7 @@ async function runLocked(
     network: { mode: network.network.mode, reason: network.reason },
   };
   const api: Api = await buildApi({
-    machines,
+    ...resources,
     local,
     images: library,
     volumes,
@@ -168,10 +169,10 @@ async function runLocked(
   });
   try {
     await volumes.recover();
-    await machines.recover();
+    await resources.recover();
     stopExpiry = volumes.startExpiry(VOLUME_SNAPSHOTS_EXPIRE_MS);
     await library.open();
-    await bundles.collect(machines.bundlesInUse());
+    await bundles.collect(bundlesInUse(store.machines));
     const apiUrl = await listen(api, settings);
     if (settings.apiListen.port === 0) await network.protect(controlPorts(settings, Number(new URL(apiUrl).port)));
     const configFile = join(configFolder(environment), "config.json");
@@ -179,9 +180,9 @@ async function runLocked(
     if (admin.note !== undefined) log.warn({}, admin.note);
     log.info({ apiUrl, accelerator, dataDir: settings.dataDir }, `hibernaut serves at ${apiUrl}; ${verdict.reason}`);
     log.info(info.network, `the machines' network is ${info.network.mode}: ${network.reason}`);
-    checks.start(machines);
+    checks.start(resources.machines);
     const connectionsSurvive = network.network.mode === "bridge";
-    proxySide = await startProxySide({ machines, settings, registry, log, checks, connectionsSurvive });
+    proxySide = await startProxySide({ resources, settings, registry, log, checks, connectionsSurvive });
     const { url: proxyUrl } = proxySide;
     log.info(
       { proxyUrl },
@@ -195,7 +196,7 @@ async function runLocked(
     await proxySide?.close();
     await checks.close();
     await api.close();
-    await machines.close();
+    await resources.close();
     await dns.close();
     await network.close();
     store.close();

@@ -1,6 +1,6 @@
 /** Finds variables that look like settings but are not, so that a typing error is not silently ignored. */
 import { nearest } from "./lib/nearest.ts";
-import { readSettingsFile, SETTING_NAMES } from "./settings.ts";
+import { FORMER_SETTING_NAMES, readSettingsFile, SETTING_NAMES } from "./settings.ts";
 
 const PREFIX = "HIBERNAUT_";
 
@@ -18,7 +18,7 @@ const OTHER_VARIABLES: readonly string[] = [
 /** Returns a warning for each variable or name in `settings.json` that begins like a setting but is unknown. */
 export function unknownSettings(environment: NodeJS.ProcessEnv): string[] {
   const { file, values } = readSettingsFile(environment);
-  const known = new Set([...SETTING_NAMES, ...OTHER_VARIABLES]);
+  const known = new Set([...SETTING_NAMES, ...FORMER_SETTING_NAMES, ...OTHER_VARIABLES]);
   const set = Object.keys(environment).filter((name) => name.startsWith(PREFIX) && environment[name] !== "");
   const unknown = (names: string[]) => names.filter((name) => !known.has(name)).sort();
   return [

@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { findNamed, type Named } from "../src/domain/naming.ts";
+import { findNamed, isValidName, type Named } from "../src/domain/naming.ts";
+
+test.each(["a", "7", "shop", "my-shop-2", "a--b", "a".repeat(63)])("%j is a valid name", (name) => {
+  expect(isValidName(name)).toBe(true);
+});
+
+test.each(["", "-a", "a-", "Shop", "my_shop", "a.b", "a b", "ä", "a\n", "a".repeat(64)])("%j is not", (name) => {
+  expect(isValidName(name)).toBe(false);
+});
 
 const MACHINE = { noun: "machine" };
 const VOLUME = { noun: "volume", prefix: "vol_" };
@@ -30,7 +38,7 @@ describe("a machine is found by", () => {
 
 test("a word that matches several machines is refused with all of them", () => {
   expect(() => findNamed("3f9", machines, MACHINE)).toThrow(
-    "`3f9` matches 2 machines: 3f9c01ab22de41 (web), 3f9d77ab22de42 (worker). Use an id from this list, or more characters of it.",
+    "`3f9` matches 2 machines: 3f9c01ab22de41 (web), 3f9d77ab22de42 (worker). Use an id, or more characters of one.",
   );
   const many = Array.from({ length: 30 }, (_, index) => ({ id: `abc${String(index).padStart(11, "0")}`, name: "m" }));
   expect(() => findNamed("abc", many, MACHINE)).toThrow(/abc00000000009 \(m\) and 20 more\./);

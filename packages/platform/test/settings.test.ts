@@ -2,7 +2,9 @@ import { globSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { configFolder, readSettings, SETTING_NAMES } from "../src/settings.ts";
+import type { TSchema } from "typebox";
+import { infoOf } from "../src/settings/forms.ts";
+import { configFolder, readSettings, SETTING_GROUPS, SETTING_NAMES } from "../src/settings.ts";
 import { unknownSettings } from "../src/unknown-settings.ts";
 import { tempFolder } from "./helpers/temp.ts";
 
@@ -25,16 +27,17 @@ describe("settings", () => {
     ["HIBERNAUT_API_LISTEN", "localhost:70000", "host:port"],
     ["HIBERNAUT_DATA_DIR", "data", "an absolute path"],
     ["HIBERNAUT_ACCELERATOR", "hvf", "one of auto, kvm, tcg"],
-    [
-      "HIBERNAUT_IDLE_CHECK_INTERVAL",
-      "0",
-      "a time of 1 to 3600 seconds, as a whole number of them or with a unit: 30s",
-    ],
+    ["HIBERNAUT_IDLE_CHECK_INTERVAL", "0", "a duration from 1s to 1h, in whole seconds, such as 30s, 5m or 1h"],
+    ["HIBERNAUT_IDLE_CHECK_INTERVAL", "1500ms", "a duration from 1s to 1h, in whole seconds"],
     ["HIBERNAUT_PROXY_MAX_HELD", "10k", "a whole number from 1 to"],
-    ["HIBERNAUT_HOOK_TIMEOUT_MS", "2m", "a time of 100 to 60000 milliseconds"],
-    ["HIBERNAUT_IDLE_CHECK_INTERVAL", "1500ms", "a time of 1 to 3600 seconds"],
-    ["HIBERNAUT_SUSPEND_MAX_MEMORY_MB", "2e3", "a size of 128 to 1048576 MB, .*512mb or 2gb"],
-    ["HIBERNAUT_SUSPEND_MAX_MEMORY_MB", "1025kb", "a size of"],
+    ["HIBERNAUT_HOOK_TIMEOUT", "2m", "a duration from 100ms to 60s, such as 500ms"],
+    ["HIBERNAUT_HOOK_TIMEOUT_MS", "2m", "a duration from 100ms to 60s, such as 500ms"],
+    ["HIBERNAUT_HOOK_TIMEOUT", "5 s", "a duration"],
+    ["HIBERNAUT_SUSPEND_MAX_MEMORY", "2e3", "a size from 128mb to 1tb, in whole megabytes, such as 512mb or 2gb"],
+    ["HIBERNAUT_SUSPEND_MAX_MEMORY", "1025kb", "a size from"],
+    ["HIBERNAUT_NETWORK_SUBNET", "8.8.8.0/24", "auto, or a private IPv4 subnet"],
+    ["HIBERNAUT_NETWORK_SUBNET", "10.0.0.0/8", "auto, or a private IPv4 subnet"],
+    ["HIBERNAUT_INSECURE_REGISTRIES", "http://a", "names of registries such as registry.lan:5000, separated by commas"],
     ["HIBERNAUT_REGION", "Not a region", "1 to 32 of"],
   ])("%s=%s names itself and says what it would accept", (name, value, wanted) => {
     const read = () => readSettings({ ...NOWHERE, [name]: value });
@@ -43,19 +46,53 @@ describe("settings", () => {
   });
 
   test.each([
-    ["HIBERNAUT_DRAIN_TIMEOUT_MS", "2500", { drainTimeoutMs: 2500 }],
-    ["HIBERNAUT_DRAIN_TIMEOUT_MS", "2500ms", { drainTimeoutMs: 2500 }],
-    ["HIBERNAUT_DRAIN_TIMEOUT_MS", "5m", { drainTimeoutMs: 300_000 }],
-    ["HIBERNAUT_BOOT_TIMEOUT_MS", "1m30s", { bootTimeoutMs: 90_000 }],
+    ["HIBERNAUT_DRAIN_TIMEOUT", "2500ms", { drainTimeoutMs: 2500 }],
+    ["HIBERNAUT_DRAIN_TIMEOUT", "5m", { drainTimeoutMs: 300_000 }],
+    ["HIBERNAUT_DRAIN_TIMEOUT", "7", { drainTimeoutMs: 7000 }],
+    ["HIBERNAUT_BOOT_TIMEOUT", "1m30s", { bootTimeoutMs: 90_000 }],
     ["HIBERNAUT_KEEPALIVE_MAX_TTL", "2h", { keepAwakeMaxS: 7200 }],
-    ["HIBERNAUT_IMAGE_KEEP_HOURS", "48h", { imageKeepH: 48 }],
-    ["HIBERNAUT_IMAGE_KEEP_HOURS", "90m", undefined],
-    ["HIBERNAUT_LAYER_SIZE_MB", "2gb", { layerSizeMb: 2048 }],
-    ["HIBERNAUT_LOG_MAX_MB", "32 MB", { logMaxMb: 32 }],
-  ])("%s=%s is read with its unit, and a plain number counts that of the name", (name, value, expected) => {
+    ["HIBERNAUT_KEEPALIVE_MAX_TTL", "30", { keepAwakeMaxS: 30 }],
+    ["HIBERNAUT_IMAGE_KEEP", "48h", { imageKeepH: 48 }],
+    ["HIBERNAUT_IMAGE_KEEP", "7200", { imageKeepH: 2 }],
+    ["HIBERNAUT_IMAGE_KEEP", "90m", undefined],
+    ["HIBERNAUT_LAYER_SIZE", "2gb", { layerSizeMb: 2048 }],
+    ["HIBERNAUT_LAYER_SIZE", "512", { layerSizeMb: 512 }],
+    ["HIBERNAUT_LOG_MAX_SIZE", "32 MB", { logMaxMb: 32 }],
+  ])("%s=%s is read with its unit, and a plain number counts seconds or megabytes", (name, value, expected) => {
     const read = () => readSettings({ ...NOWHERE, [name]: value });
     if (expected === undefined) expect(read).toThrow(name);
     else expect(read()).toMatchObject(expected);
+  });
+
+  test.each([
+    ["HIBERNAUT_DRAIN_TIMEOUT_MS", "2500", { drainTimeoutMs: 2500 }],
+    ["HIBERNAUT_DRAIN_TIMEOUT_MS", "5m", { drainTimeoutMs: 300_000 }],
+    ["HIBERNAUT_IMAGE_KEEP_HOURS", "48", { imageKeepH: 48 }],
+    ["HIBERNAUT_LAYER_SIZE_MB", "2048", { layerSizeMb: 2048 }],
+    ["HIBERNAUT_LOG_MAX_MB", "32", { logMaxMb: 32 }],
+  ])("the former name %s=%s keeps working, and a plain number counts its unit", (name, value, expected) => {
+    const environment = { ...NOWHERE, [name]: value };
+    expect(readSettings(environment)).toMatchObject(expected);
+    expect(unknownSettings(environment)).toEqual([]);
+  });
+
+  test("the name of a setting goes before its former name, and the environment before the file", async () => {
+    const folder = await tempFolder("settings");
+    const environment = { XDG_CONFIG_HOME: folder, HIBERNAUT_BOOT_TIMEOUT_MS: "5000" };
+    await mkdir(configFolder(environment));
+    await writeFile(join(configFolder(environment), "settings.json"), JSON.stringify({ HIBERNAUT_BOOT_TIMEOUT: "9s" }));
+    expect(readSettings(environment)).toMatchObject({ bootTimeoutMs: 5000 });
+    expect(readSettings({ ...environment, HIBERNAUT_BOOT_TIMEOUT: "7s" })).toMatchObject({ bootTimeoutMs: 7000 });
+  });
+
+  test("every default is one that the setting accepts", () => {
+    const groups = Object.values(SETTING_GROUPS).flatMap((group): TSchema[] => Object.values(group));
+    for (const schema of groups) {
+      const { env, defaultText, fallback } = infoOf(schema);
+      if (fallback !== undefined || defaultText === "none") continue;
+      const read = readSettings({ ...NOWHERE, [env]: defaultText });
+      expect(read, env).toEqual(readSettings(NOWHERE));
+    }
   });
 
   test("a file that is not an object of settings is named", async () => {

@@ -1,6 +1,7 @@
 /** The process: start, signals, errors. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
@@ -46,26 +47,22 @@ test.each(["SIGTERM", "SIGINT"] as const)(
     const child = run("main.ts", { PORT: "0", ORDERS_SQLITE_PATH: join(folder.path, "orders.db") });
     const url = await listening(child);
     const done = finished(child);
-    let release = () => {};
-    const body = new ReadableStream({
-      start(controller) {
-        controller.enqueue(Buffer.from('[{"companyName":"s",'));
-        release = () => {
-          controller.enqueue(Buffer.from('"country":"c"}]'));
-          controller.close();
-        };
-      },
-    });
-    const headers = { "content-type": "application/json" };
-    const open = fetch(`${url}/suppliers`, { method: "POST", headers, body, duplex: "half" });
-    expect((await fetch(`${url}/health`)).status).toBe(200);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    const headers = { "content-type": "application/json", expect: "100-continue" };
+    const open = request(`${url}/suppliers`, { method: "POST", headers });
+    const answered = once(open, "response") as Promise<[IncomingMessage]>;
+    open.flushHeaders();
+    await once(open, "continue"); // the service has the request
+    open.write('[{"companyName":"s",');
     child.kill(signal);
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    await expect(fetch(`${url}/health`)).rejects.toThrow();
+    const health = () =>
+      fetch(`${url}/health`).then(
+        ({ status }) => `${status}`,
+        () => "refused",
+      );
+    await expect.poll(health, { timeout: 10_000, interval: 10 }).toBe("refused");
     const released = Date.now();
-    release();
-    expect((await open).status).toBe(201);
+    open.end('"country":"c"}]');
+    expect((await answered)[0].resume().statusCode).toBe(201);
     expect(await done).toMatchObject({ code: 0, errors: "" });
     // It does not wait for idle connections.
     expect(Date.now() - released).toBeLessThan(3000);

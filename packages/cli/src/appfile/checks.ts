@@ -1,15 +1,15 @@
-/** Health checks: `[checks.<name>]`, and those that stand in a service. */
+/** Health checks: `[checks.<name>]` and those within a service. */
 import type { Groups } from "./groups.ts";
 import type { Check, Service } from "./model.ts";
 import type { Section } from "./section.ts";
 
 const PORTS = { minimum: 1, maximum: 65_535 } as const;
 
-const UNUSED = "Not supported: a check has no such option.";
+const UNUSED = "Not supported: checks do not have this option.";
 
 type Asked = Omit<Check, "name" | "groups" | "type" | "port">;
 
-/** `[checks.<name>]`, and the old `[[checks]]` with a `name`. Without a port a check asks the first web service's. */
+/** `[checks.<name>]`, and the old `[[checks]]` with a `name`. The default port is that of the first web service. */
 export function readChecks(top: Section, groups: Groups, services: readonly Service[]): Check[] {
   const isList = Array.isArray(top.raw("checks"));
   const sections = isList ? top.sections("checks").map(withOwnName) : namedSections(top.section("checks"));
@@ -29,10 +29,10 @@ function namedSections(parent: Section | undefined): [string, Section][] {
 
 function readCheck(name: string, section: Section, groups: Groups, services: readonly Service[]): Check[] {
   if (section.raw("type") === "script") {
-    section.ignoredWhole("Not supported: a check asks a port, it runs no program.");
+    section.ignoredWhole("Not supported: a check connects to a port and does not run a program.");
     return [];
   }
-  // A path is a clear word for http where the type is missing.
+  // A path implies http where the type is missing.
   const type = section.choice("type", ["http", "tcp"]) ?? (section.has("path") ? "http" : "tcp");
   const inGroups = groups.of(section);
   const web = services.find((service) => service.groups.some((group) => inGroups.includes(group)));
@@ -41,7 +41,10 @@ function readCheck(name: string, section: Section, groups: Groups, services: rea
   const asked = readAsked(section);
   section.finish();
   if (port === undefined) {
-    section.findings.error(section.path, "It has no `port`, and there is no service to take one from. Add `port`.");
+    section.findings.error(
+      section.path,
+      "The check has no `port`, and there is no service to take one from. Add `port`.",
+    );
     return [];
   }
   return [{ name, groups: inGroups, type, port, ...asked }];
@@ -67,11 +70,11 @@ function readServiceCheck(section: Section, service: Service, type: Check["type"
   return { name: `${type}-${port}${index === 0 ? "" : `-${index + 1}`}`, groups, type, port, ...asked };
 }
 
-/** What all checks have. Numbers without a unit are milliseconds, as in Fly's. */
+/** The options of all checks. Numbers without a unit are milliseconds, as on Fly. */
 function readAsked(section: Section): Asked {
   if (section.choice("protocol", ["http", "https"]) === "https")
-    section.warning("protocol", "Not supported: a check asks by plain HTTP.");
-  section.ignored(["tls_skip_verify", "tls_server_name"], "It has no effect: a check asks by plain HTTP.");
+    section.warning("protocol", "Not supported: checks use plain HTTP.");
+  section.ignored(["tls_skip_verify", "tls_server_name"], "No effect: checks use plain HTTP.");
   return {
     interval: section.seconds("interval", "ms"),
     timeout: section.seconds("timeout", "ms"),

@@ -1,4 +1,4 @@
-/** Keys that often stand in the wrong table, and where they belong. */
+/** Keys that are often written in the wrong table, and where they belong. */
 import type { Path } from "./positions.ts";
 
 const TOP = "at the top of the file, before the first [table]";
@@ -34,9 +34,9 @@ const PLACES: Record<string, string> = {
   initial_size: "into [[mounts]]",
 };
 
-/** The end of the sentence "It belongs ...", or undefined when the key is at home nowhere. */
+/** The end of the sentence "It belongs ...", or undefined when the key belongs nowhere. */
 export function elsewhere(key: string, path: Path): string | undefined {
   const place = Object.hasOwn(PLACES, key) ? PLACES[key] : undefined;
-  // At the top such a key is at home already, and known.
+  // At the top, such a key is in its place already, and known.
   return path.length === 0 && place === TOP ? undefined : place;
 }

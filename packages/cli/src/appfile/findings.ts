@@ -1,11 +1,11 @@
-/** What there is to say about an app file: errors, and keys that have no effect. */
+/** Errors in an app file, and keys that have no effect. */
 import type { Path, Position, PositionMap } from "./positions.ts";
 
-/** One remark, with its place. */
+/** One error or warning, with its position. */
 export interface Finding extends Position {
-  /** An error leaves the file without a meaning; a warning is about a key that has less effect than it seems. */
+  /** With an error, the file cannot be used. A warning is about a key that has less effect than it seems. */
   severity: "error" | "warning";
-  /** e.g. `http_service.auto_stop_machines` or `services[1].ports[0].port`; empty for the whole file. */
+  /** Such as `http_service.auto_stop_machines` or `services[1].ports[0].port`; empty for the whole file. */
   path: string;
   message: string;
 }
@@ -33,7 +33,7 @@ export class Findings {
   }
 }
 
-/** A path as it would be written: `services[0].ports[1].port`, `env."A.B"`. */
+/** A path as users write it: `services[0].ports[1].port`, `env."A.B"`. */
 export function pathText(path: Path): string {
   let text = "";
   for (const part of path) {

@@ -1,23 +1,23 @@
-/** What a project's folder holds, as far as `hibernaut launch` wants to know. Reads; nothing here decides. */
+/** Reads what `hibernaut launch` needs to know about a project directory. Decides nothing. */
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { basename, join } from "node:path";
 
-/** A folder, looked at. */
+/** The content of a project directory. */
 export interface Folder {
   /** Absolute. */
   path: string;
   name: string;
-  /** Files and folders in it. */
+  /** Names of its files and directories. */
   entries: string[];
   packageJson: { name?: unknown; scripts?: unknown } | undefined;
   dockerfile: string | undefined;
-  /** References of images that lie in it already. */
+  /** References of images in the directory. */
   images: string[];
-  /** `hibernaut.toml` or `fly.toml`, where it has one. */
+  /** Its `hibernaut.toml` or `fly.toml`, if any. */
   appFile: string | undefined;
 }
 
-/** Looks at a folder; only at its top, and into its tar files. */
+/** Reads a directory: its top level only, and the heads of its tar files. */
 export function lookAt(path: string, appFile: string | undefined): Folder {
   const entries = readdirSync(path).sort();
   const dockerfile = ["Dockerfile", "Containerfile"].find((name) => entries.includes(name));
@@ -39,23 +39,23 @@ function parsed(text: string): Folder["packageJson"] {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? value : {};
   } catch {
-    return {}; // It is a Node project all the same.
+    return {}; // still a Node project
   }
 }
 
-/** The reference of an OCI layout or an image archive; nothing for everything else. */
+/** The reference of an OCI layout or an image archive; empty for anything else. */
 function imageReference(path: string): string[] {
-  if (path.includes(":")) return []; // A reference cannot say such a path.
+  if (path.includes(":")) return []; // a reference cannot express such a path
   if (existsSync(join(path, "oci-layout")) && existsSync(join(path, "index.json"))) return [`oci:${path}`];
   if (!path.endsWith(".tar")) return [];
   const names = tarNames(path);
-  // `docker save` writes both since version 25, and its own list is the one that has the tags.
+  // Since version 25, `docker save` writes both; only its own list has the tags.
   if (names.includes("manifest.json")) return [`docker-archive:${path}`];
   return names.includes("oci-layout") ? [`oci-archive:${path}`] : [];
 }
 
 const BLOCK = 512;
-/** An image has far fewer entries at its top; this bounds the time for any other archive. */
+/** An image has far fewer entries; this bounds the time for any other archive. */
 const MAX_ENTRIES = 2000;
 
 /** Names of a tar file's entries, read from their heads only. */

@@ -1,9 +1,9 @@
-/** Process groups: who runs which command, and which part of the file is about whom. */
+/** Process groups: their commands, and which parts of the file apply to which group. */
 import type { ProcessGroup } from "./model.ts";
 import type { Section } from "./section.ts";
 import { splitWords } from "./words.ts";
 
-/** The group of a file that names none. */
+/** The group of a file that defines none. */
 const DEFAULT_GROUP = "app";
 
 /** The groups of one file. */
@@ -14,7 +14,7 @@ export class Groups {
     this.list = list.length > 0 ? list : [{ name: DEFAULT_GROUP, command: undefined }];
   }
 
-  /** Who is meant where no group is named: `app`, else the first one by the alphabet. */
+  /** The group that applies where none is named: `app`, or the first in alphabetical order. */
   get fallback(): string {
     const names = this.list.map(({ name }) => name);
     return names.includes(DEFAULT_GROUP) ? DEFAULT_GROUP : (names.toSorted()[0] ?? DEFAULT_GROUP);
@@ -27,12 +27,12 @@ export class Groups {
     for (const name of names.filter((one) => !known.includes(one)))
       section.error(
         "processes",
-        `There is no process group \`${name}\`; there is ${known.join(", ")}. Add it to [processes], or name another.`,
+        `Unknown process group \`${name}\`. The file defines ${known.join(", ")}. Add it to [processes], or name another.`,
       );
     return names;
   }
 
-  /** As `named`, with the fallback for a table that names none. */
+  /** Like `named`, with the fallback for a table that names none. */
   of(section: Section): string[] {
     const names = this.named(section);
     return names.length > 0 ? names : [this.fallback];
@@ -51,7 +51,10 @@ function oldProcess(section: Section): ProcessGroup[] {
   const name = section.string("name");
   const group = name === undefined ? [] : [{ name, command: command(section, "command") }];
   if (name === undefined && section.keys.length > 0)
-    section.findings.error(section.path, 'It has no `name`. Write `[processes]` with one line per group: web = "..."');
+    section.findings.error(
+      section.path,
+      'The process has no `name`. Write `[processes]` with one line per group: web = "..."',
+    );
   section.finish();
   return group;
 }
@@ -59,5 +62,5 @@ function oldProcess(section: Section): ProcessGroup[] {
 function command(section: Section | undefined, key: string): string[] | undefined {
   const text = section?.string(key);
   if (text === undefined || text.trim() === "") return undefined;
-  return splitWords(text) ?? section?.error(key, "A quote or a backslash in this command has no end. Close it.");
+  return splitWords(text) ?? section?.error(key, "This command has an unclosed quote or a trailing backslash.");
 }

@@ -1,10 +1,10 @@
-/** The app file that `hibernaut launch` writes, and what it says afterwards. Pure. */
-import type { Plan } from "./plan.ts";
+/** The app file that `hibernaut launch` writes, and the next steps that it prints. Pure. */
+import type { AppPlan } from "./plan.ts";
 
-/** A commented `hibernaut.toml`. It is valid without a single warning. */
-export function launchText(plan: Plan): string {
+/** A commented `hibernaut.toml`, valid without warnings. */
+export function launchText(plan: AppPlan): string {
   const { app, port, portReason, setPort } = plan;
-  return `# What Hibernaut knows about this app. Every key is explained in docs/app-file.md.
+  return `# How Hibernaut runs this app. docs/app-file.md explains every key.
 # After a change: hibernaut config validate, then hibernaut deploy
 
 app = ${quoted(app)}
@@ -13,50 +13,50 @@ app = ${quoted(app)}
 ${imageLines(plan)}
 
 [env]
-  # Variables of the app. Passwords do not belong here: hibernaut secrets set NAME=value
+  # Environment variables of the app. Keep passwords out: hibernaut secrets set NAME=value
 ${setPort ? `  PORT = "${port}"` : '  # LOG_LEVEL = "info"'}
 
 [http_service]
-  # Where the app listens inside its machine: on 0.0.0.0, not on localhost only. The port ${portReason}.
+  # The port that the app listens on inside its machine: on 0.0.0.0, not only on localhost. The port ${portReason}.
   internal_port = ${port}
-  # What becomes of a machine without requests. "suspend": written to disk, wakes where it stood, in
-  # milliseconds. "stop": ended, starts anew. "off": it keeps running.
+  # What to do with an idle machine. "suspend": save it to disk; it resumes where it left off, in milliseconds.
+  # "stop": shut it down; it starts from scratch. "off": keep it running.
   auto_stop_machines = "suspend"
-  # A request wakes it.
+  # Requests wake the machine.
   auto_start_machines = true
-  # Of the app's machines so many never sleep.
+  # Keep at least this many machines running.
   min_machines_running = 0
-  # Without a request for so long a machine counts as idle.
+  # A machine is idle after this time without a request.
   idle_timeout = "5m"
 
   [http_service.concurrency]
-    # At the soft limit another machine is woken beside this one; at the hard limit requests wait.
+    # At the soft limit, another machine is woken; at the hard limit, requests wait.
     type = "requests"
     soft_limit = 20
     hard_limit = 100
 
-# Restart the app when it ends with a failure.
+# Restart the app when it fails.
 [[restart]]
   policy = "on-failure"
   retries = 10
 
 [[vm]]
-  # A suspend writes all of it to disk, so less memory sleeps and wakes faster.
+  # A suspend writes all memory to disk: with less memory, the machine sleeps and wakes faster.
   memory = "256mb"
   cpus = 1
 `;
 }
 
-function imageLines({ image }: Plan): string {
+function imageLines({ image }: AppPlan): string {
   if (image === undefined)
-    return `  # Nothing is built here: name the image once you have one, or say it with each deploy: --image.
+    return `  # Hibernaut does not build images: name one here when you have it, or with each deploy: --image.
   # image = "docker-archive:/srv/app.tar"`;
-  return `  # A reference in a registry, or docker-archive:, oci-archive: or oci: with an absolute path on the server.
+  return `  # An image in a registry, or docker-archive:, oci-archive: or oci: with an absolute path on the server.
   image = ${quoted(image)}`;
 }
 
-/** What is to be done next, one step a line. */
-export function nextSteps(plan: Plan): string {
+/** What to do next, one step per line. */
+export function nextSteps(plan: AppPlan): string {
   const archive = `/srv/${plan.app}.tar`;
   const steps =
     plan.image === undefined
@@ -65,7 +65,7 @@ export function nextSteps(plan: Plan): string {
   return ["Next:", ...steps.map((step) => `  ${step}`)].join("\n");
 }
 
-function buildSteps({ kind, app }: Plan, archive: string): string[] {
+function buildSteps({ kind, app }: AppPlan, archive: string): string[] {
   const save = `docker save ${app} -o ${archive}`;
   if (kind === "rootfs") return [`tar -c . | docker import - ${app} && ${save}`];
   const build = `docker build -t ${app} . && ${save}`;

@@ -1,14 +1,14 @@
-/** The machines that an app file asks for. Pure. */
+/** Turns an app file into machine configurations. Pure. */
 import type { CheckConfig, MachineConfig, ServiceConfig } from "@hibernaut/client";
 import { CliError } from "../failure.ts";
 import type { AppFile, Check, ProcessGroup, Service } from "./model.ts";
 import { durationText } from "./quantities.ts";
 import { byReach } from "./services.ts";
 
-/** The key of a machine's metadata that says which process group it belongs to. */
+/** The metadata key that holds a machine's process group. */
 export const GROUP_METADATA = "hibernaut_process_group";
 
-/** What is said on the command line, and goes before the file. */
+/** Options of the command, which override the file. */
 export interface Overrides {
   image?: string | undefined;
   env?: Record<string, string> | undefined;
@@ -17,17 +17,17 @@ export interface Overrides {
 /** The machines of one process group. */
 export interface GroupMachines {
   config: MachineConfig;
-  /** How many the group needs, where the file says so: as many as are to be kept running. */
+  /** How many machines the group needs, if the file says so: as many as must keep running. */
   count?: number;
 }
 
-/** A configuration for each process group, in the order of the file. Throws when nothing names an image. */
+/** A configuration for each process group, in the order of the file. Throws when there is no image. */
 export function machineConfigs(file: AppFile, overrides: Overrides = {}): Map<string, GroupMachines> {
   const image = overrides.image ?? file.image;
   if (image === undefined)
     throw new CliError(
       "invalid_argument",
-      "No image is named. Add --image <reference>, or write [build] with image into the app file.",
+      "No image. Add --image <reference>, or set image under [build] in the app file.",
     );
   return new Map(
     file.groups.map((group) => {
@@ -55,7 +55,7 @@ function configOf(
   return {
     image,
     ...part("guest", { cpus: size?.cpus, memory_mb: size?.memoryMb }),
-    // Fly sets it, over the file's own, and apps read it.
+    // Fly sets this variable, overriding the file's own, and apps read it.
     ...part("env", { ...file.env, PRIMARY_REGION: file.primaryRegion ?? file.env["PRIMARY_REGION"], ...env }),
     ...part("init", { entrypoint, cmd: group.command ?? cmd, exec, swap_size_mb: file.swapMb || undefined }),
     ...(services.length > 0 && { services: services.map(serviceConfig) }),
@@ -88,7 +88,7 @@ function serviceConfig(service: Service): ServiceConfig {
   };
 }
 
-/** With the names of Fly Machines, and times as text with a unit. */
+/** Uses the names of Fly Machines, and durations as text with a unit. */
 function checkConfig(check: Check): CheckConfig {
   const headers = Object.entries(check.headers).map(([name, value]) => ({ name, values: [value] }));
   const time = (seconds: number | undefined) => (seconds === undefined ? undefined : durationText(seconds));
@@ -105,14 +105,14 @@ function checkConfig(check: Check): CheckConfig {
 
 type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
-/** Without what is undefined, so that an absent part stays absent. */
+/** Removes undefined values, so that an absent part stays absent. */
 function present<T extends object>(values: T): Present<T> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Present<T>;
 }
 
 type Parts = Required<MachineConfig>;
 
-/** A part of a configuration, or nothing when all of it is absent. */
+/** A part of a configuration; empty when all of its values are absent. */
 function part<K extends keyof MachineConfig>(
   key: K,
   values: { [P in keyof Parts[K]]?: Parts[K][P] | undefined },

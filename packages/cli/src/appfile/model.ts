@@ -1,6 +1,6 @@
-/** What an app file means, in one form, whichever of the many forms it was written in. */
+/** The meaning of an app file, independent of the form it was written in. */
 
-/** An app file that has been understood. Absent values are undefined: the platform's defaults apply. */
+/** A parsed app file. Absent values are undefined: the platform's defaults apply. */
 export interface AppFile {
   app: string | undefined;
   primaryRegion: string | undefined;
@@ -8,7 +8,7 @@ export interface AppFile {
   env: Record<string, string>;
   /** At least one; in the order of the file. */
   groups: ProcessGroup[];
-  /** What replaces the image's own entry point and command; a group's command goes before `cmd`. */
+  /** Replacements for the image's entry point and command; a group's command overrides `cmd`. */
   init: { entrypoint: string[] | undefined; cmd: string[] | undefined; exec: string[] | undefined };
   services: Service[];
   checks: Check[];
@@ -25,7 +25,7 @@ export interface AppFile {
 /** Machines of an app that run the same command. */
 export interface ProcessGroup {
   name: string;
-  /** Undefined: the image's own. */
+  /** Undefined: the image's command. */
   command: string[] | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface ProcessGroup {
 export interface Service {
   groups: string[];
   internalPort: number;
-  /** `web`: HTTP on the usual ports; `other`: HTTP on another one; `private`: not HTTP, or no port at all. */
+  /** `web`: HTTP on port 80 or 443; `other`: HTTP on another port; `private`: not HTTP, or no port at all. */
   reach: "web" | "other" | "private";
   autostop: "suspend" | "stop" | "off" | undefined;
   autostart: boolean | undefined;
@@ -43,14 +43,14 @@ export interface Service {
   concurrency: Concurrency | undefined;
 }
 
-/** When a machine has enough to do. */
+/** How much a machine takes at once. */
 export interface Concurrency {
   type: "requests" | "connections";
   softLimit: number | undefined;
   hardLimit: number | undefined;
 }
 
-/** How it is found out whether the app works. Times are seconds. */
+/** A health check. Times are seconds. */
 export interface Check {
   name: string;
   groups: string[];
@@ -64,7 +64,7 @@ export interface Check {
   headers: Record<string, string>;
 }
 
-/** A volume, and where the app sees it. */
+/** A volume and its mount point. */
 export interface Mount {
   groups: string[];
   source: string;
@@ -73,7 +73,7 @@ export interface Mount {
   sizeGb: number | undefined;
 }
 
-/** How large the machines of some groups are. */
+/** The size of the machines of some groups. */
 export interface Size {
   /** Empty: every group that no other size names. */
   groups: string[];

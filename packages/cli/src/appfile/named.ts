@@ -1,16 +1,16 @@
-/** The app file that a command means. */
+/** Reads the app file that a command uses. */
 import { readFileSync } from "node:fs";
 import { relative } from "node:path";
 import { CliError, UsageError } from "../failure.ts";
 import { APP_FILES, findAppFile } from "./find.ts";
 import type { Reading } from "./read.ts";
 
-/** The app file that is meant, read. The name is as short as it can be said from here. */
+/** Reads the named app file, or the one of the directory. The name is relative to the current directory. */
 export async function readNamed(option: string | undefined): Promise<Reading & { name: string }> {
   const path = option ?? findAppFile(process.cwd());
   if (path === undefined)
     throw new UsageError(
-      `There is no ${APP_FILES.join(" and no ")} in this folder. Make one with \`hibernaut launch\`, or name one with --config.`,
+      `This directory has no ${APP_FILES.join(" or ")}. Create one with \`hibernaut launch\`, or name one with --config.`,
     );
   const { readAppFile } = await import("./read.ts");
   return { name: option ?? relative(process.cwd(), path), ...readAppFile(textOf(path)) };
@@ -24,12 +24,12 @@ function textOf(path: string): string {
   }
 }
 
-/** Why a command does not go on with this file. */
-export function refusal(name: string, errors: number, warnings: number): CliError {
+/** The error that ends a command because of its app file. */
+export function unusable(name: string, errors: number, warnings: number): CliError {
   const message =
     errors > 0
-      ? `${name} has ${count(errors, "error")}. Correct the lines above.`
-      : `${name} has ${count(warnings, "warning")}, and --strict allows none. Remove these keys, or leave --strict out.`;
+      ? `${name} has ${count(errors, "error")}. Fix the lines above.`
+      : `${name} has ${count(warnings, "warning")}, and --strict allows none. Remove these keys, or leave out --strict.`;
   return new CliError("failed_precondition", message);
 }
 

@@ -1,6 +1,6 @@
-/** The key that was probably meant. */
+/** Finds the key that the user probably meant. */
 
-/** The candidate with the fewest edits, at most a third of its length (but always 2); undefined when none is so near. */
+/** The candidate with the fewest edits: up to a third of its length, at least 2. Undefined when none is that close. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const lower = word.toLowerCase().replaceAll("-", "_");
   const ranked = [...candidates]

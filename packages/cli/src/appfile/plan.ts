@@ -1,25 +1,25 @@
-/** What `hibernaut launch` makes of a folder: guesses, each of which the user can see and change. Pure. */
+/** What `hibernaut launch` guesses from a directory; the user can see and change every guess. Pure. */
 import type { Folder } from "./folder.ts";
 
 const DEFAULT_PORT = 8080;
-/** So many of these at the top of a folder make it the root of a system. */
+/** A directory with at least {@link LEAST_ROOT_FOLDERS} of these is a root file system. */
 const ROOT_FOLDERS = ["bin", "etc", "lib", "root", "sbin", "usr", "var"];
 const LEAST_ROOT_FOLDERS = 4;
 
-/** What an app file is written from. */
-export interface Plan {
+/** The guesses that an app file is written from. */
+export interface AppPlan {
   kind: "image" | "dockerfile" | "node" | "rootfs" | "unknown";
   app: string;
   image: string | undefined;
   port: number;
   /** Where the port comes from: the end of the sentence "The port ...". */
   portReason: string;
-  /** Whether the app is told its port by the variable PORT. */
+  /** Whether to tell the app its port in the variable PORT. */
   setPort: boolean;
 }
 
 /** Makes the guesses. */
-export function planLaunch(folder: Folder, { image, name }: { image?: string; name?: string }): Plan {
+export function planLaunch(folder: Folder, { image, name }: { image?: string; name?: string }): AppPlan {
   const kind = kindOf(folder, image);
   const packageName = folder.packageJson?.name;
   const found = guessPort(folder);
@@ -33,7 +33,7 @@ export function planLaunch(folder: Folder, { image, name }: { image?: string; na
   };
 }
 
-/** A name that the platform takes, as near as possible to the one given. */
+/** The closest name that the platform accepts. */
 export function appName(text: string): string {
   const name = text
     .toLowerCase()
@@ -44,7 +44,7 @@ export function appName(text: string): string {
   return name === "" ? "app" : name;
 }
 
-function kindOf(folder: Folder, image: string | undefined): Plan["kind"] {
+function kindOf(folder: Folder, image: string | undefined): AppPlan["kind"] {
   if (image !== undefined) return "image";
   if (folder.dockerfile !== undefined) return "dockerfile";
   if (folder.packageJson !== undefined) return "node";

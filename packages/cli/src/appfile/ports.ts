@@ -1,13 +1,13 @@
-/** `[[services.ports]]`: how a service would be reached on Fly, and what of that the proxy does here. */
+/** `[[services.ports]]`: how a service is reached on Fly, and which part of that the proxy offers here. */
 import type { Service } from "./model.ts";
 import type { Section } from "./section.ts";
 
 export const FORCE_HTTPS = "Not supported: the proxy does not redirect requests to HTTPS.";
 const PORTS = { minimum: 1, maximum: 65_535 } as const;
-/** Where requests arrive without a port in their address. */
+/** The ports of URLs that name none. */
 const USUAL = [80, 443];
 
-/** Whether the proxy brings requests to the service. */
+/** Whether the proxy sends requests to the service. */
 export function readReach(service: Section): Service["reach"] {
   const protocol = service.choice("protocol", ["tcp", "http", "https"]);
   const ports = service.sections("ports").map(readPort);
@@ -15,7 +15,7 @@ export function readReach(service: Section): Service["reach"] {
   if (protocol === "http" || protocol === "https") return "web";
   service.findings.warning(
     service.path,
-    'It has no `ports`, so the proxy brings no requests to it. Use [http_service], or add [[services.ports]] with port = 80 and handlers = ["http"].',
+    'The service has no `ports`, so the proxy sends no requests to it. Use [http_service], or add [[services.ports]] with port = 80 and handlers = ["http"].',
   );
   return "private";
 }
@@ -27,7 +27,7 @@ function readPort(section: Section): Service["reach"] {
   section.ignored("force_https", FORCE_HTTPS);
   section.ignored(
     ["http_options", "tls_options", "proxy_proto_options"],
-    "Not supported: the proxy has no such options per port.",
+    "Not supported: the proxy does not have these options per port.",
   );
   section.finish();
   const isHttp = handlers.some((handler) => handler === "http" || handler === "edge_http");
@@ -36,8 +36,8 @@ function readPort(section: Section): Service["reach"] {
   section.findings.warning(
     section.path,
     isHttp
-      ? `The proxy listens on its own ports and not on ${shown}: requests reach the service there.`
-      : `The proxy speaks HTTP only, and port ${shown} is something else: the service answers at the machine's own address.`,
+      ? `The proxy does not listen on ${shown}: requests reach the service on the ports of the proxy.`
+      : `The proxy speaks HTTP only, and port ${shown} is not HTTP: the service answers at the machine's own address.`,
   );
   return isHttp ? "other" : "private";
 }

@@ -1,14 +1,13 @@
 /**
- * Where each key of a TOML text stands. The parser gives positions for syntax errors only, and a
- * finding about a key without its line is half a finding.
- *
- * It reads texts that the parser has accepted: there is no checking here, only finding.
+ * Finds the position of every key in a TOML text. The parser gives positions only for syntax errors, and a warning
+ * about a key is of little use without its line. The text must be one that the parser has accepted: nothing is checked
+ * here.
  */
 
-/** Keys and, within arrays, indexes, from the top of the document. */
+/** Keys and array indexes from the top of the document. */
 export type Path = readonly (string | number)[];
 
-/** Both count from 1; columns in UTF-16 units, as editors do. */
+/** Counted from 1; columns in UTF-16 units, as editors count them. */
 export interface Position {
   line: number;
   column: number;
@@ -17,7 +16,7 @@ export interface Position {
 const STRING = /"""(?:\\[^]|[^\\])*?"""(?!")|'''[^]*?'''(?!')|"(?:\\.|[^"\\\n])*"|'[^'\n]*'/y;
 const BARE_KEY = /[^\s.=\][{}#"',]+/y;
 const SPACES = /[ \t]*/y;
-/** What may stand between two values or two lines. */
+/** What may be between two values or two lines. */
 const GAP = /(?:\s|#[^\n]*)*/y;
 /** Numbers, booleans, dates: a date may hold a space. */
 const PLAIN_VALUE = /[^,\]}#\n]+/y;
@@ -27,7 +26,7 @@ interface Key {
   at: number;
 }
 
-/** The place of every key and array element of `text`. `decode` gives the name that a quoted key means. */
+/** The position of every key and array element of `text`. `decode` returns the name of a quoted key. */
 export function findPositions(text: string, decode: (quoted: string) => string): PositionMap {
   const scanner = new Scanner(text, decode);
   scanner.document();
@@ -49,7 +48,7 @@ export class PositionMap {
     if (!this.#offsets.has(key)) this.#offsets.set(key, offset);
   }
 
-  /** Where the path's own key stands, or undefined when the text does not have it. */
+  /** The position of the path's key, or undefined when the text does not have it. */
   exact(path: Path): Position | undefined {
     const offset = this.#offsets.get(JSON.stringify(path));
     if (offset === undefined) return undefined;
@@ -57,7 +56,7 @@ export class PositionMap {
     return { line: line + 1, column: offset - (this.#lines[line] ?? 0) + 1 };
   }
 
-  /** As `exact`; for a key that is missing, the place of what it is missing from. */
+  /** Like `exact`; for a missing key, the position of the table that it is missing from. */
   near(path: Path): Position {
     return this.exact(path) ?? (path.length === 0 ? { line: 1, column: 1 } : this.near(path.slice(0, -1)));
   }
@@ -119,7 +118,7 @@ class Scanner {
     this.#value(path);
   }
 
-  /** A dotted key; afterwards the scanner stands behind it. */
+  /** Reads a dotted key. */
   #keys(): Key[] {
     const keys: Key[] = [];
     do {
@@ -157,7 +156,7 @@ class Scanner {
     this.#at += 1;
   }
 
-  /** What the pattern finds right here, or nothing. */
+  /** The match of the pattern at this position, or an empty text. */
   #match(pattern: RegExp): string {
     pattern.lastIndex = this.#at;
     const found = pattern.exec(this.#text)?.[0] ?? "";

@@ -1,4 +1,4 @@
-/** An app file, from its text to its meaning. Pure. */
+/** Reads an app file. Pure. */
 import { parse, TomlError } from "smol-toml";
 import { readChecks } from "./checks.ts";
 import { type Finding, Findings } from "./findings.ts";
@@ -11,15 +11,15 @@ import { Section } from "./section.ts";
 import { readServices } from "./services.ts";
 import { readKillSignal, readKillTimeout, readSwap } from "./stopping.ts";
 
-/** What came out of reading. */
+/** The result of reading an app file. */
 export interface Reading {
-  /** Undefined when there is an error among the findings. */
+  /** Undefined when the findings include an error. */
   file: AppFile | undefined;
   /** In the order of the text. */
   findings: Finding[];
 }
 
-/** Reads `hibernaut.toml` or `fly.toml`. Never throws: what is wrong with the text is among the findings. */
+/** Reads `hibernaut.toml` or `fly.toml`. Never throws: errors in the text are among the findings. */
 export function readAppFile(text: string): Reading {
   const source = text.replace(/^\uFEFF/, "");
   let document: Record<string, unknown>;
@@ -56,18 +56,18 @@ function readDocument(top: Section): AppFile {
     deployStrategy: readDeploy(top),
   };
   top.ignored(["metrics", "metric"], METRICS);
-  top.ignored("statics", "Not supported: the proxy serves no files. Let the app serve them.");
-  top.ignored("files", "Not supported: no files are written into a machine. Put them into the image.");
-  top.ignored("console_command", "It has no effect: name the command, `hibernaut machine exec <id> -- <command>`.");
-  top.ignored(["host_dedication_id", "host_dedication_key"], "It has no effect: there is one host.");
-  top.ignored("machine_checks", "Not supported: no machine is started to test another.");
+  top.ignored("statics", "Not supported: the proxy does not serve files. Let the app serve them.");
+  top.ignored("files", "Not supported: files are not written into machines. Put them into the image.");
+  top.ignored("console_command", "No effect: pass the command to `hibernaut machine exec <id> -- <command>`.");
+  top.ignored(["host_dedication_id", "host_dedication_key"], "No effect: there is one host.");
+  top.ignored("machine_checks", "Not supported: machines are not started to test other machines.");
   top.ignored(["machine_config", "container", "containers"], "Not supported: a machine runs one image.");
-  top.ignored("regions", "It has no effect: there is one host.");
+  top.ignored("regions", "No effect: there is one host.");
   top.finish();
   return file;
 }
 
-/** `[env]`; numbers and booleans become the text that TOML has for them. */
+/** `[env]`; numbers and booleans become text, as TOML writes them. */
 function readEnv(top: Section): Record<string, string> {
   const variables = top.sections("env").flatMap((section) => section.keys.map((name) => readVariable(section, name)));
   return Object.fromEntries(variables.filter((one) => one !== undefined));
@@ -76,17 +76,17 @@ function readEnv(top: Section): Record<string, string> {
 function readVariable(section: Section, name: string): [string, string] | undefined {
   const value = section.raw(name);
   if (["string", "number", "boolean", "bigint"].includes(typeof value)) return [name, String(value)];
-  return section.error(name, 'A variable is text. Write it in quotes, e.g. "value".');
+  return section.error(name, 'Variables are text. Use quotes, as in "value".');
 }
 
 function decodeKey(quoted: string): string {
   return Object.keys(parse(`${quoted} = 0`))[0] ?? "";
 }
 
-/** The parser's words are `Invalid TOML document: ...` and a drawing of the place. */
+/** The parser reports `Invalid TOML document: ...` and a drawing of the position. */
 function syntaxFinding(error: unknown): Finding {
   if (!(error instanceof TomlError)) throw error;
   const [what = ""] = error.message.replace(/^Invalid TOML document: /, "").split("\n", 1);
-  const message = `This is not TOML: ${what}.`;
+  const message = `Invalid TOML: ${what}.`;
   return { severity: "error", path: "", message, line: error.line, column: error.column };
 }

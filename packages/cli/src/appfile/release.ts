@@ -1,8 +1,9 @@
-/** How an app gets onto the platform: `[build]`, `[deploy]`, and the old `[experimental]`. */
+/** How an app is deployed: `[build]`, `[deploy]`, and the old `[experimental]`. */
 import type { AppFile } from "./model.ts";
 import type { Section } from "./section.ts";
 
-const BUILD = "Nothing is built here. Build the image yourself and name it: [build] image, or --image.";
+const BUILD =
+  "Not supported: Hibernaut does not build images. Build the image and name it with [build] image, or --image.";
 
 /** The image of `[build]`. */
 export function readImage(top: Section): string | undefined {
@@ -38,18 +39,18 @@ export function readDeploy(top: Section): AppFile["deployStrategy"] {
   const strategy = section.choice("strategy", ["rolling", "immediate", "canary", "bluegreen"]);
   const isKnown = strategy === "rolling" || strategy === "immediate";
   if (strategy !== undefined && !isKnown)
-    section.warning("strategy", 'Not supported: machines are replaced one by one, as with "rolling".');
+    section.warning("strategy", 'Not supported: machines are replaced one at a time, as with "rolling".');
   section.ignored(
     ["release_command", "release_command_timeout", "release_command_vm", "seed_command"],
-    "Not supported: nothing runs before a deploy. Run it in a machine, with `hibernaut machine exec`, or when the app starts.",
+    "Not supported: no command runs before a deploy. Run it in a machine with `hibernaut machine exec`, or when the app starts.",
   );
-  section.ignored("max_unavailable", "It has no effect: machines are replaced one by one.");
-  section.ignored("wait_timeout", "It has no effect: say it with `hibernaut deploy --wait-timeout <seconds>`.");
+  section.ignored("max_unavailable", "No effect: machines are replaced one at a time.");
+  section.ignored("wait_timeout", "No effect: use `hibernaut deploy --wait-timeout <time>`.");
   section.finish();
   return strategy === undefined || isKnown ? strategy : "rolling";
 }
 
-/** What replaces the image's command. Fly's other experiments have no counterpart here. */
+/** Replacements for the image's command. The other experimental keys of Fly have no counterpart here. */
 export function readInit(top: Section): AppFile["init"] & { killTimeout: number | undefined } {
   const section = top.section("experimental");
   const init = {
@@ -58,8 +59,8 @@ export function readInit(top: Section): AppFile["init"] & { killTimeout: number 
     exec: section?.strings("exec"),
     killTimeout: section?.seconds("kill_timeout", "s"),
   };
-  section?.ignored("auto_rollback", "It has no effect: a deploy that fails is not turned back by itself.");
-  section?.ignored(["enable_consul", "enable_etcd"], "Not supported: no such service comes with the platform.");
+  section?.ignored("auto_rollback", "No effect: a failed deploy is not rolled back automatically.");
+  section?.ignored(["enable_consul", "enable_etcd"], "Not supported: the platform does not include this service.");
   section?.ignored(["metrics_port", "metrics_path"], METRICS);
   section?.ignored(
     [
@@ -71,11 +72,11 @@ export function readInit(top: Section): AppFile["init"] & { killTimeout: number 
       "use_zstd",
       "entrypoint_override",
     ],
-    "It has no effect here.",
+    "No effect.",
   );
   section?.finish();
   return init;
 }
 
-/** The same for `[metrics]` and its older place. */
-export const METRICS = "Not supported: the app's own metrics are not collected. Let your collector ask the machine.";
+/** The warning for `[metrics]` and its former place. */
+export const METRICS = "Not supported: metrics of apps are not collected. Let your collector scrape the machine.";

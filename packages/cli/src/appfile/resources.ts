@@ -1,14 +1,14 @@
-/** What a machine has: `[[vm]]`, `[[mounts]]`, `[[restart]]`. */
+/** The resources of a machine: `[[vm]]`, `[[mounts]]`, `[[restart]]`. */
 import type { Groups } from "./groups.ts";
 import type { Mount, Restart, Size } from "./model.ts";
 import type { Section } from "./section.ts";
 
-/** What the platform takes. */
+/** What the platform accepts. */
 const MEMORY_MB = { minimum: 128, maximum: 32_768 } as const;
 const CPUS = { minimum: 1, maximum: 8 } as const;
-/** What one CPU of a size brings. */
+/** Memory per CPU of a preset size. */
 const MB_PER_CPU: Record<string, number> = { "shared-cpu": 256, performance: 2048, "dedicated-cpu": 2048 };
-const NO_GPU = "Not supported: machines have no GPU.";
+const NO_GPU = "Not supported: machines do not have GPUs.";
 
 /** `[[vm]]`, `[vm]` and the old names `compute` and `computes`. */
 export function readSizes(top: Section, groups: Groups): Size[] {
@@ -20,18 +20,18 @@ function readSize(section: Section, groups: Groups): Size {
   const memory = section.megabytes("memory", "m");
   const exact = section.integer("memory_mb", { minimum: 0, maximum: Number.MAX_SAFE_INTEGER }) || undefined;
   if (memory !== undefined && exact !== undefined && memory !== exact)
-    section.warning("memory", `\`memory_mb\` says ${exact} MB, and counts. Remove one of the two.`);
+    section.warning("memory", `\`memory_mb\` overrides it with ${exact} MB. Remove one of the two.`);
   const size = {
     groups: groups.named(section),
     cpus: section.integer("cpus", CPUS) ?? preset?.cpus,
     memoryMb: exact ?? memory ?? preset?.memoryMb,
   };
   refuseImpossible(section, size);
-  section.ignored("cpu_kind", "It has no effect: all CPUs are the host's.");
+  section.ignored("cpu_kind", "No effect: all CPUs are the host's.");
   section.ignored(["gpus", "gpu_kind"], NO_GPU);
-  section.ignored("kernel_args", "Not supported: the guest bundle decides how the kernel starts.");
-  section.ignored(["host_dedication_id", "host_dedication_key"], "It has no effect: there is one host.");
-  section.ignored("persist_rootfs", "Not supported: what a machine writes outside volumes is lost when it stops.");
+  section.ignored("kernel_args", "Not supported: the guest bundle defines the kernel arguments.");
+  section.ignored(["host_dedication_id", "host_dedication_key"], "No effect: there is one host.");
+  section.ignored("persist_rootfs", "Not supported: files outside volumes are lost when the machine stops.");
   section.finish();
   return size;
 }
@@ -43,25 +43,22 @@ function readPreset(section: Section): { cpus: number; memoryMb: number } | unde
   if (perCpu !== undefined) return { cpus: Number(count), memoryMb: Number(count) * perCpu };
   if (name !== undefined && /^(?:a10|l40s|a100-)/.test(name)) section.warning("size", NO_GPU);
   else if (name !== undefined)
-    section.error("size", `There is no size "${name}". Write e.g. "shared-cpu-1x", or memory and cpus instead.`);
+    section.error("size", `Unknown size "${name}". Use one such as "shared-cpu-1x", or set memory and cpus.`);
   return undefined;
 }
 
-/** At the key that says so: the platform would refuse the machine. */
+/** Reports a size that the platform would refuse, at the key that sets it. */
 function refuseImpossible(section: Section, { cpus, memoryMb }: Size): void {
   const memoryKey = ["memory_mb", "memory", "size"].find((key) => section.has(key)) ?? "memory";
   if (memoryMb !== undefined && (memoryMb < MEMORY_MB.minimum || memoryMb > MEMORY_MB.maximum))
     section.error(
       memoryKey,
-      `It means ${memoryMb} MB; a machine has ${MEMORY_MB.minimum} to ${MEMORY_MB.maximum} MB of memory.`,
+      `This is ${memoryMb} MB; a machine has ${MEMORY_MB.minimum} to ${MEMORY_MB.maximum} MB of memory.`,
     );
   if (memoryMb !== undefined && !Number.isInteger(memoryMb))
-    section.error(memoryKey, `It means ${memoryMb} MB. Write whole megabytes.`);
+    section.error(memoryKey, `This is ${memoryMb} MB. Use whole megabytes.`);
   if (cpus !== undefined && cpus > CPUS.maximum)
-    section.error(
-      "size",
-      `It means ${cpus} CPUs; a machine has at most ${CPUS.maximum}. Add \`cpus\` to say how many.`,
-    );
+    section.error("size", `This is ${cpus} CPUs; a machine has up to ${CPUS.maximum}. Set \`cpus\`.`);
 }
 
 /** `[[mounts]]`, `[mounts]` and the old `[mount]`. */
@@ -78,24 +75,24 @@ function readMount(section: Section, groups: Groups): Mount[] {
   const inGroups = groups.of(section);
   section.ignored(
     ["auto_extend_size_threshold", "auto_extend_size_increment", "auto_extend_size_limit"],
-    "Not supported: a volume keeps its size until it is extended by hand.",
+    "Not supported: a volume keeps its size until you extend it.",
   );
   section.ignored(
     ["snapshot_retention", "scheduled_snapshots"],
-    "Not supported: volumes are not backed up by themselves.",
+    "Not supported: volumes are not backed up automatically.",
   );
   section.finish();
   if (source === undefined)
-    section.findings.warning(
-      section.path,
-      "It has no `source`: the volume is named `data`. Add the name it should have.",
-    );
+    section.findings.warning(section.path, "The mount has no `source`: its volume is named `data`. Add a name.");
   if (destination === undefined) {
-    section.findings.error(section.path, 'It has no `destination`. Add the folder, e.g. destination = "/data".');
+    section.findings.error(
+      section.path,
+      'The mount has no `destination`. Add the directory, as in destination = "/data".',
+    );
     return [];
   }
   if (!destination.startsWith("/") || /^\/+$/.test(destination))
-    section.error("destination", `It takes an absolute folder other than /, not "${destination}".`);
+    section.error("destination", `Use an absolute directory other than /, not "${destination}".`);
   const sizeGb = sizeMb === undefined ? undefined : Math.max(1, Math.ceil(sizeMb / 1024));
   return [{ groups: inGroups, source: source ?? "data", destination, sizeGb }];
 }

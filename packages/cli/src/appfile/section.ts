@@ -1,6 +1,6 @@
 /**
- * A table of an app file, read key by key. It knows which keys were asked for: what is left when
- * `finish` is called is unknown, and nothing of a file can be dropped silently.
+ * Reads a table of an app file key by key, and remembers which keys were read: `finish` reports the others as unknown,
+ * so that nothing in a file is dropped silently.
  */
 import type { Findings } from "./findings.ts";
 import { elsewhere } from "./elsewhere.ts";
@@ -16,7 +16,7 @@ interface Range {
   maximum: number;
 }
 
-/** One table. Every reader gives undefined for a key that is absent, or wrong and reported. */
+/** One table. Every reader returns undefined for a key that is absent, or that is wrong and reported. */
 export class Section {
   readonly path: Path;
   readonly findings: Findings;
@@ -29,7 +29,7 @@ export class Section {
     this.findings = findings;
   }
 
-  /** The value as it is; the key counts as known from now on. */
+  /** The raw value; the key counts as known from now on. */
   raw(key: string): unknown {
     this.#known.add(key);
     return Object.hasOwn(this.#table, key) ? this.#table[key] : undefined;
@@ -58,14 +58,14 @@ export class Section {
   string(key: string): string | undefined {
     const value = this.raw(key);
     if (value === undefined || typeof value === "string") return value;
-    return this.#wrong(key, 'text in quotes, e.g. "value"', value);
+    return this.#wrong(key, 'text in quotes, as in "value"', value);
   }
 
   choice<T extends string>(key: string, choices: readonly T[]): T | undefined {
     const value = this.string(key);
     const choice = choices.find((one) => one === value?.toLowerCase());
     if (value !== undefined && choice === undefined)
-      this.error(key, `It knows no "${value}". Write one of: ${choices.join(", ")}.`);
+      this.error(key, `Unknown value "${value}". Use one of: ${choices.join(", ")}.`);
     return choice;
   }
 
@@ -75,7 +75,7 @@ export class Section {
     return this.#wrong(key, "true or false", value);
   }
 
-  /** A whole number; digits in quotes count, because old files have them. */
+  /** A whole number. Digits in quotes are accepted, because old files have them. */
   integer(key: string, { minimum, maximum }: Range): number | undefined {
     const value = this.raw(key);
     if (value === undefined) return undefined;
@@ -84,13 +84,13 @@ export class Section {
     return this.#wrong(key, `a whole number from ${minimum} to ${maximum}`, value);
   }
 
-  /** A list of texts; one text alone is a list of one. */
+  /** A list of texts; a single text is a list of one. */
   strings(key: string): string[] | undefined {
     const value = this.raw(key);
     if (value === undefined) return undefined;
     const list: unknown[] = Array.isArray(value) ? value : [value];
     if (list.every((one) => typeof one === "string")) return list;
-    return this.#wrong(key, 'a list of texts, e.g. ["app"]', value);
+    return this.#wrong(key, 'a list of texts, as in ["app"]', value);
   }
 
   /** Seconds; a number without a unit counts `unit`. */
@@ -98,8 +98,8 @@ export class Section {
     const value = this.raw(key);
     if (value === undefined || value === "") return undefined;
     const seconds = isTextOrNumber(value) ? parseSeconds(value, unit) : undefined;
-    if (seconds === undefined) return this.#wrong(key, 'a time, e.g. "30s" or "1m30s"', value);
-    if (seconds > maximum) return this.error(key, `It is ${seconds} seconds, and at most ${maximum} are possible.`);
+    if (seconds === undefined) return this.#wrong(key, 'a duration, as in "30s" or "1m30s"', value);
+    if (seconds > maximum) return this.error(key, `This is ${seconds} seconds; the maximum is ${maximum}.`);
     return seconds;
   }
 
@@ -108,7 +108,7 @@ export class Section {
     const value = this.raw(key);
     if (value === undefined) return undefined;
     const megabytes = isTextOrNumber(value) ? parseMegabytes(value, unit) : undefined;
-    return megabytes ?? this.#wrong(key, 'a size, e.g. "512mb" or "1gb"', value);
+    return megabytes ?? this.#wrong(key, 'a size, as in "512mb" or "1gb"', value);
   }
 
   /** A table. */
@@ -116,44 +116,44 @@ export class Section {
     const value = this.raw(key);
     if (value === undefined) return undefined;
     if (isTable(value)) return new Section(value, this.at(key), this.findings);
-    return this.#wrong(key, `a table, e.g. [${key}]`, value);
+    return this.#wrong(key, `a table, as in [${key}]`, value);
   }
 
-  /** An array of tables; one table alone is an array of one. */
+  /** An array of tables; a single table is an array of one. */
   sections(key: string): Section[] {
     const value = this.raw(key);
     if (value === undefined) return [];
     if (isTable(value)) return [new Section(value, this.at(key), this.findings)];
     if (Array.isArray(value) && value.every(isTable))
       return value.map((table, index) => new Section(table, [...this.at(key), index], this.findings));
-    this.#wrong(key, `a table, e.g. [[${key}]]`, value);
+    this.#wrong(key, `a table, as in [[${key}]]`, value);
     return [];
   }
 
-  /** Keys that are known and have no effect here. One that asks for nothing (false, 0, empty) has none anywhere. */
+  /** Warns of known keys that have no effect here, unless they ask for nothing (false, 0, empty). */
   ignored(keys: string | readonly string[], why: string): void {
     for (const key of typeof keys === "string" ? [keys] : keys)
       if (asksForSomething(this.raw(key))) this.warning(key, why);
   }
 
-  /** The whole table has no effect. */
+  /** Warns that the whole table has no effect. */
   ignoredWhole(why: string): void {
     for (const key of this.keys) this.#known.add(key);
     this.findings.warning(this.path, why);
   }
 
-  /** Reports every key that nobody asked for. */
+  /** Reports every key that was not read. */
   finish(): void {
     for (const key of this.keys.filter((one) => !this.#known.has(one))) {
       const place = elsewhere(key, this.path);
       const near = nearest(key, this.#known);
       const hint = place ? ` It belongs ${place}.` : near ? ` Did you mean \`${near}\`?` : "";
-      this.warning(key, `No such key is known; it has no effect.${hint}`);
+      this.warning(key, `Unknown key; it has no effect.${hint}`);
     }
   }
 
   #wrong(key: string, expected: string, value: unknown): undefined {
-    return this.error(key, `It takes ${expected}, not ${shown(value)}.`);
+    return this.error(key, `Use ${expected}, not ${shown(value)}.`);
   }
 }
 

@@ -5,21 +5,21 @@ import type { Check, Concurrency, Service } from "./model.ts";
 import { FORCE_HTTPS, readReach } from "./ports.ts";
 import type { Section } from "./section.ts";
 
-/** As in Fly's. */
+/** As on Fly. */
 const DEFAULT_PORT = 8080;
 const PORTS = { minimum: 1, maximum: 65_535 } as const;
-/** What the platform takes. */
+/** What the platform accepts. */
 const MAX_IDLE_S = 86_400;
 const MAX_LIMIT = 1_000_000;
 
-/** All services, and the checks that stand with them. */
+/** All services and the checks within them. */
 export interface Services {
   services: Service[];
   checks: Check[];
 }
 
-/** A service with the table it came from and the checks that stand there. */
-interface Found {
+/** A service with its table and the checks in it. */
+interface ReadService {
   section: Section;
   service: Service;
   checks: Check[];
@@ -30,7 +30,7 @@ export function readServices(top: Section, groups: Groups): Services {
   const found = top.sections("http_service").map((section) => readService(section, groups, "web"));
   for (const section of top.sections("services")) {
     if (section.keys.length === 0) continue; // `[[services]]` alone, as some generators leave it
-    if (section.raw("protocol") === "udp") section.ignoredWhole("UDP is not supported: the service is left out.");
+    if (section.raw("protocol") === "udp") section.ignoredWhole("Not supported: UDP. The service is ignored.");
     else if (found.length > 0 && !section.has("internal_port")) section.ignoredWhole(NO_PORT);
     else found.push(readService(section, groups, readReach(section)));
   }
@@ -38,11 +38,11 @@ export function readServices(top: Section, groups: Groups): Services {
   return { services: found.map(({ service }) => service), checks: found.flatMap(({ checks }) => checks) };
 }
 
-/** Often the rest of a file that was moved to [http_service]. A port that nobody listens on would delay every start. */
+/** Often left over in a file that was moved to [http_service]. A port that nothing listens on would delay every start. */
 const NO_PORT =
-  "It has no `internal_port`, and there is a service before it: it is left out. Add the port, or remove it.";
+  "The service has no `internal_port` and comes after another service, so it is ignored. Add the port, or remove the service.";
 
-function readService(section: Section, groups: Groups, reach: Service["reach"]): Found {
+function readService(section: Section, groups: Groups, reach: Service["reach"]): ReadService {
   const service: Service = {
     groups: groups.of(section),
     internalPort: section.integer("internal_port", PORTS) ?? DEFAULT_PORT,
@@ -60,13 +60,13 @@ function readService(section: Section, groups: Groups, reach: Service["reach"]):
     ["http_options", "tls_options", "proxy_proto_options"],
     "Not supported: the proxy has no such options per service.",
   );
-  section.ignored("machine_checks", "Not supported: no machine is started to test another.");
-  section.ignored("script_checks", "Not supported: a check asks a port, it runs no program.");
+  section.ignored("machine_checks", "Not supported: machines are not started to test other machines.");
+  section.ignored("script_checks", "Not supported: a check connects to a port and does not run a program.");
   section.finish();
   return { section, service, checks };
 }
 
-/** `true` is the form from before there was suspend, and means stop. */
+/** `true` is the form from before suspend existed, and means stop. */
 function readAutostop(section: Section): Service["autostop"] {
   const value = section.raw("auto_stop_machines");
   if (typeof value === "boolean") return value ? "stop" : "off";
@@ -75,7 +75,7 @@ function readAutostop(section: Section): Service["autostop"] {
 
 function readIdleTimeout(section: Section): number | undefined {
   const seconds = section.seconds("idle_timeout", "s", MAX_IDLE_S);
-  if (seconds === 0) return section.error("idle_timeout", "It must be at least one second.");
+  if (seconds === 0) return section.error("idle_timeout", "Use at least one second.");
   return seconds === undefined ? undefined : Math.ceil(seconds);
 }
 
@@ -85,13 +85,13 @@ function refuseSleepWithoutWaking(section: Section, service: Service): void {
   if (reach === "private") {
     section.warning(
       "auto_stop_machines",
-      'Read as "off": the proxy sees no request to this service, so nothing would wake the machine.',
+      'Read as "off": the proxy sees no requests to this service, so nothing would wake the machine.',
     );
     service.autostop = "off";
   } else if (!autostart) {
     section.error(
       "auto_start_machines",
-      `With \`auto_stop_machines\` on and this off, a machine that went to sleep would never be started again. Set it to true, or auto_stop_machines to "off".`,
+      `With \`auto_stop_machines\` on and this off, nothing would wake a sleeping machine. Set it to true, or auto_stop_machines to "off".`,
     );
   }
 }
@@ -102,20 +102,20 @@ function readConcurrency(section: Section): Concurrency | undefined {
   if (typeof raw === "string") {
     const [, soft, hard] = /^\s*(\d{1,6})\s*,\s*(\d{1,6})\s*$/.exec(raw) ?? [];
     if (soft === undefined)
-      return section.error("concurrency", 'It takes a table, e.g. { type = "requests", soft_limit = 20 }.');
+      return section.error("concurrency", 'Use a table, as in { type = "requests", soft_limit = 20 }.');
     return { type: "requests", softLimit: Number(soft) || undefined, hardLimit: Number(hard) || undefined };
   }
   const [first, ...others] = section.sections("concurrency");
-  for (const other of others) other.ignoredWhole("A service has one concurrency: the first one counts.");
+  for (const other of others) other.ignoredWhole("A service has one concurrency table: the first one counts.");
   return first && readLimits(first);
 }
 
 function readLimits(section: Section): Concurrency {
   const range = { minimum: 0, maximum: MAX_LIMIT };
   const limits: Concurrency = {
-    // As in Fly's: a table that does not say what it counts counts connections.
+    // As on Fly, a table without a type counts connections.
     type: section.choice("type", ["requests", "connections"]) ?? "connections",
-    // 0 is no limit, as in Fly's.
+    // As on Fly, 0 means no limit.
     softLimit: section.integer("soft_limit", range) || undefined,
     hardLimit: section.integer("hard_limit", range) || undefined,
   };
@@ -123,28 +123,28 @@ function readLimits(section: Section): Concurrency {
   if (softLimit !== undefined && hardLimit !== undefined && softLimit > hardLimit)
     section.error(
       "soft_limit",
-      `It is over \`hard_limit\` (${hardLimit}): no machine would ever reach it. Set it to at most ${hardLimit}.`,
+      `Exceeds \`hard_limit\` (${hardLimit}), so no machine would ever reach it. Use ${hardLimit} or less.`,
     );
   section.finish();
   return limits;
 }
 
-/** The proxy brings requests to one port of a machine. */
-function warnOfSecond(found: readonly Found[]): void {
+/** Warns of a second port: the proxy sends requests to one port of a machine. */
+function warnOfSecond(found: readonly ReadService[]): void {
   const inOrder = found.filter(({ service }) => service.reach !== "private");
   inOrder.sort((a, b) => byReach(a.service, b.service));
   for (const [index, { section, service }] of inOrder.entries()) {
-    const sharesGroup = (other: Found) => other.service.groups.some((group) => service.groups.includes(group));
+    const sharesGroup = (other: ReadService) => other.service.groups.some((group) => service.groups.includes(group));
     const port = inOrder.slice(0, index).find(sharesGroup)?.service.internalPort;
     if (port !== undefined && port !== service.internalPort)
       section.findings.warning(
         section.path,
-        `The proxy brings requests to one port of a machine, here ${port}. Port ${service.internalPort} answers at the machine's own address only.`,
+        `The proxy sends requests to one port of a machine, here ${port}. Port ${service.internalPort} answers only at the machine's own address.`,
       );
   }
 }
 
-/** The order in which services go into a machine: the platform's proxy serves the first one. */
+/** Orders the services of a machine: the proxy serves the first one. */
 export function byReach(a: Service, b: Service): number {
   const order = ["web", "other", "private"];
   return order.indexOf(a.reach) - order.indexOf(b.reach);

@@ -3,30 +3,30 @@ import { constants } from "node:os";
 import type { Service } from "./model.ts";
 import type { Section } from "./section.ts";
 
-/** What the platform takes, and Fly too. */
+/** What the platform accepts, like Fly. */
 const MAX_KILL_TIMEOUT_S = 300;
 const SWAP_MB = { minimum: 0, maximum: 32_768 } as const;
 
-/** The name of the signal that asks the app to end. */
+/** The name of the signal that asks the app to exit. */
 export function readKillSignal(top: Section): string | undefined {
   const name = top.string("kill_signal");
   if (name === undefined || name === "" || Object.hasOwn(constants.signals, name)) return name || undefined;
-  return top.error("kill_signal", `There is no signal "${name}". Write one of signal(7), such as SIGTERM or SIGINT.`);
+  return top.error("kill_signal", `Unknown signal "${name}". Use one of signal(7), such as SIGTERM or SIGINT.`);
 }
 
-/** Whole seconds: the platform counts no parts of them. */
+/** In whole seconds, as the platform counts them. */
 export function readKillTimeout(top: Section): number | undefined {
   const seconds = top.seconds("kill_timeout", "s", MAX_KILL_TIMEOUT_S);
   return seconds === undefined ? undefined : Math.ceil(seconds);
 }
 
-/** Swap, and a warning where it keeps machines from sleeping. */
+/** Swap in MB; warns where it keeps machines from being suspended. */
 export function readSwap(top: Section, services: readonly Service[]): number | undefined {
   const swapMb = top.integer("swap_size_mb", SWAP_MB);
   if (swapMb !== undefined && swapMb > 0 && services.some(({ autostop }) => autostop === "suspend"))
     top.warning(
       "swap_size_mb",
-      "A machine with swap cannot be suspended: what is swapped out is not in the snapshot. Remove it and give more memory.",
+      "A machine with swap cannot be suspended, because swapped memory is not in the snapshot. Remove it and add memory.",
     );
   return swapMb;
 }

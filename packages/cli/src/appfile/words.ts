@@ -1,11 +1,11 @@
-/** A command line as a list of words. */
+/** Splits a command line into words. */
 
-/** What a word is made of: quoted parts, an escaped character, or plain ones. */
+/** A part of a word: quoted, an escaped character, or plain. */
 const PART = /'([^']*)'|"((?:\\[^]|[^"\\])*)"|\\([^])|([^\s'"\\]+)/y;
 
 /**
- * Splits as a shell would, with quotes and backslashes, and without everything else a shell does:
- * `$NAME`, `*` and `&&` stay what they are. Undefined when a quote is not closed.
+ * Splits as a shell does, with quotes and backslashes but nothing else: `$NAME`, `*` and `&&` stay as they are.
+ * Undefined when a quote is not closed.
  *
  * @example
  * splitWords(`sh -c "bin/rails server"`); // ["sh", "-c", "bin/rails server"]
@@ -24,7 +24,7 @@ export function splitWords(command: string): string[] | undefined {
     const match = PART.exec(command);
     if (match === null) return undefined;
     const [whole, single, double, escaped, plain] = match;
-    // Within double quotes a backslash escapes only what would mean something there.
+    // Within double quotes, a backslash escapes only characters that are special there.
     word = (word ?? "") + (single ?? double?.replace(/\\(["\\$`])/g, "$1") ?? escaped ?? plain ?? "");
     at += whole.length;
   }

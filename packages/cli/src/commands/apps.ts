@@ -3,15 +3,15 @@ import type { App } from "@hibernaut/client";
 import { agreeToLose, lossOf } from "../app-loss.ts";
 import { command, type Noun } from "../command.ts";
 import { YES } from "../confirming.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { urlsFrom } from "../answering.ts";
 import { ago, lines } from "../terminal.ts";
 
 const create = command({
   name: "create",
   summary: "Create an app",
-  description: "An app is a name that owns machines and the address under which they answer.",
-  arguments: [{ usage: "<name>", description: "lower case letters, digits and dashes" }],
+  description: "An app owns machines and the address at which they answer.",
+  arguments: [{ usage: "<name>", description: "lower-case letters, digits and dashes" }],
   examples: ["hibernaut apps create shop"],
   async run(context, [name = ""]) {
     const client = await context.client();
@@ -20,14 +20,14 @@ const create = command({
     return {
       document: app,
       text: lines(
-        `App ${app.name} is created. Give it a machine: hibernaut machine run <image> --app ${app.name} --port <port>`,
+        `Created app ${app.name}. Give it a machine: hibernaut machine run <image> --app ${app.name} --port <port>`,
         url && `It will answer at ${url}`,
       ),
     };
   },
 });
 
-const list = command<ListOptions>({
+const list = command({
   name: "list",
   aliases: ["ls"],
   summary: "List apps",
@@ -39,23 +39,23 @@ const list = command<ListOptions>({
       head: ["NAME", "MACHINES", "CREATED"],
       row: (app: App) => [app.name, String(app.machine_count), ago(app.created_at)],
       id: (app: App) => app.name,
-      empty: "There is no app yet. Make one: hibernaut apps create <name>",
+      empty: "There are no apps yet. Create one: hibernaut apps create <name>",
     };
     return { document: apps, text: listText(apps, listing, options) };
   },
 });
 
-const destroy = command<{ force?: boolean; yes?: boolean }>({
+const destroy = command({
   name: "destroy",
   aliases: ["rm"],
   summary: "Delete an app",
   description:
-    "An app with machines or volumes is deleted with --force only, and they with it, and what is on the volumes. On a terminal it lists them and asks; elsewhere it needs --yes where volumes would go.",
+    "An app that has machines or volumes is deleted only with --force, together with them and the data on the volumes. On a terminal, the command lists them and asks first; elsewhere, it needs --yes if volumes would be deleted.",
   arguments: [{ usage: "<name>", description: "name of the app" }],
   options: [
     {
       flags: "-f, --force",
-      description: "destroy its machines first, also running ones, and its volumes with their snapshots",
+      description: "destroy its machines first, running ones too, and its volumes with their snapshots",
     },
     YES,
   ],
@@ -63,8 +63,8 @@ const destroy = command<{ force?: boolean; yes?: boolean }>({
   async run(context, [name = ""], { force = false, yes = false }) {
     const client = await context.client();
     if (force) await agreeToLose(await lossOf(client, name), yes);
-    await client.deleteApp(name, { force });
-    return { document: { name, ok: true }, text: `App ${name} is gone.` };
+    await client.destroyApp(name, { force });
+    return { document: { name, ok: true }, text: `Deleted app ${name}.` };
   },
 });
 
@@ -72,6 +72,6 @@ const destroy = command<{ force?: boolean; yes?: boolean }>({
 export const apps: Noun = {
   name: "apps",
   aliases: ["app"],
-  summary: "Create, list and destroy apps",
+  summary: "Manage apps",
   commands: [create, list, destroy],
 };

@@ -1,21 +1,17 @@
-/** `hibernaut config`: the app file, looked at without a platform. */
+/** `hibernaut config`: checks the app file, without a platform. */
 import { APP_FILES } from "../appfile/find.ts";
-import { count, readNamed, refusal } from "../appfile/named.ts";
+import { count, readNamed, unusable } from "../appfile/named.ts";
 import { command, type Noun, type Option } from "../command.ts";
 
-interface FileOptions {
-  config?: string;
-}
-
-const CONFIG: Option = {
+const CONFIG = {
   flags: "-c, --config <file>",
-  description: `the app file; else ${APP_FILES.map((name) => `./${name}`).join(", else ")}`,
-};
+  description: `the app file (default: ${APP_FILES.map((name) => `./${name}`).join(", or ")})`,
+} as const satisfies Option;
 
-const validate = command<FileOptions & { strict?: boolean }>({
+const validate = command({
   name: "validate",
   summary: "Check the app file",
-  description: "Lists errors, and every key that has no effect here, each with its line and column.",
+  description: "Lists errors and every key that has no effect here, each with its line and column.",
   options: [CONFIG, { flags: "--strict", description: "fail on warnings too" }],
   examples: ["hibernaut config validate", "hibernaut config validate --config deploy/fly.toml --strict"],
   async run(_context, _args, { config, strict = false }) {
@@ -29,25 +25,25 @@ const validate = command<FileOptions & { strict?: boolean }>({
     return {
       document: { file: name, ok, findings },
       text: [...lines, ...(ok ? [verdict] : [])].join("\n"),
-      failures: ok ? [] : [refusal(name, errors, warnings)],
+      failures: ok ? [] : [unusable(name, errors, warnings)],
     };
   },
 });
 
-const show = command<FileOptions & { image?: string }>({
+const show = command({
   name: "show",
-  summary: "Show the machines that the app file means",
-  description: "Prints the machine configuration of each process group as JSON. Findings go to standard error.",
-  options: [CONFIG, { flags: "--image <reference>", description: "image to run, instead of the file's" }],
+  summary: "Show the machine configurations that the app file describes",
+  description: "Prints the configuration of each process group as JSON. Errors and warnings go to standard error.",
+  options: [CONFIG, { flags: "--image <reference>", description: "image to run instead of the file's" }],
   examples: ["hibernaut config show", "hibernaut config show --config fly.toml --image docker-archive:/srv/shop.tar"],
-  async run(_context, _args, { config, image }) {
+  async run(context, _args, { config, image }) {
     const { name, file, findings } = await readNamed(config);
     const [{ findingText }, { machineConfigs }] = await Promise.all([
       import("../appfile/findings.ts"),
       import("../appfile/machine-configs.ts"),
     ]);
-    for (const finding of findings) process.stderr.write(`${findingText(finding, name)}\n`);
-    if (file === undefined) throw refusal(name, findings.filter(({ severity }) => severity === "error").length, 0);
+    for (const finding of findings) context.say(findingText(finding, name));
+    if (file === undefined) throw unusable(name, findings.filter(({ severity }) => severity === "error").length, 0);
     const groups = Object.fromEntries(machineConfigs(file, { image }));
     const document = { app: file.app ?? null, groups };
     return { document, text: JSON.stringify(document, null, 2) };

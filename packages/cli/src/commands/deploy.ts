@@ -1,6 +1,7 @@
-/** `hibernaut deploy` and `hibernaut releases`: from an app file to running machines. */
+/** `hibernaut deploy` and `hibernaut releases`: turn an app file into running machines. */
 import type { HibernautClient } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
+import type { Context } from "../context.ts";
 import { toFailure } from "../failure.ts";
 import { pull } from "../pulling.ts";
 import { answersAt } from "../answering.ts";
@@ -10,23 +11,14 @@ import { ago, lines, table } from "../terminal.ts";
 const WAIT_TIMEOUT_S = 120;
 const DEFAULT_RELEASES = 25;
 
-interface DeployOptions {
-  config?: string;
-  image?: string;
-  env?: string[];
-  strategy?: "rolling" | "immediate";
-  strict?: boolean;
-  waitTimeout?: number;
-}
-
-const deploy = command<DeployOptions>({
+const deploy = command({
   name: "deploy",
-  summary: "Bring the app to the version that its app file asks for",
+  summary: "Deploy the app that the app file describes",
   description:
-    "Makes or updates the machines one by one. One that runs is replaced, and must pass its checks before the next; one that sleeps keeps sleeping, loses its snapshot, and starts with the new version. Running it again goes on where it was interrupted.",
+    "Creates or updates machines one at a time. A running machine is replaced and must pass its checks before the next one; a sleeping machine stays asleep, loses its snapshot and starts with the new version. Running the command again continues an interrupted deploy.",
   options: [
-    { flags: "-c, --config <file>", description: "the app file; else ./hibernaut.toml, else ./fly.toml" },
-    { flags: "--image <reference>", description: "image to run, instead of the file's; an older one rolls back" },
+    { flags: "-c, --config <file>", description: "the app file (default: ./hibernaut.toml, or ./fly.toml)" },
+    { flags: "--image <reference>", description: "image to run instead of the file's; an older one rolls back" },
     { flags: "-e, --env <NAME=value>", description: "environment variable; may repeat", repeats: true },
     {
       flags: "--strategy <strategy>",
@@ -36,7 +28,7 @@ const deploy = command<DeployOptions>({
     { flags: "--strict", description: "fail on keys of the app file that have no effect" },
     {
       flags: "--wait-timeout <time>",
-      description: `how long a machine may take to pass its checks, in seconds, or e.g. 5m (default: ${WAIT_TIMEOUT_S})`,
+      description: `how long a machine may take to pass its checks: seconds, or a unit as in 5m (default: ${WAIT_TIMEOUT_S})`,
       minimum: 1,
       unit: "seconds",
     },
@@ -53,53 +45,54 @@ const deploy = command<DeployOptions>({
       import("../deploy/plan.ts"),
       import("../deploy/rollout.ts"),
     ]);
-    const { app, groups, image, strategy } = await readDeployment(options);
+    const { app, groups, image, strategy } = await readDeployment(given, options);
     const context = given.preferring(app);
     const client = await context.client();
-    await ensureApp(client, context.app);
+    await ensureApp(context);
     await pull(context, image);
-    const release = await client.beginRelease(context.app, { image });
+    const release = await client.createRelease(context.app, { image });
     const { steps, others } = planDeploy(groups, await client.listMachines(context.app), release.image.digest);
-    for (const { id } of others) say(`Machine ${id} belongs to no process group of the app file and is left alone.`);
+    for (const { id } of others)
+      context.say(`Machine ${id} is not in a process group of the app file and is left alone.`);
     const done = await orFail(client, context.app, release.version, async () => {
       const waitTimeout = options.waitTimeout ?? WAIT_TIMEOUT_S;
       const machines = await rollOut(context, steps, {
         strategy: options.strategy ?? strategy,
         waitTimeout,
-        onStep: say,
+        onStep: (step) => context.say(step),
       });
-      await client.endRelease(context.app, release.version, { status: "complete" });
+      await client.updateRelease(context.app, release.version, { status: "complete" });
       return machines;
     });
     const served = [...groups.values()].some(({ config }) => (config.services ?? []).length > 0);
     return {
       document: { release: release.version, image: release.image, machines: done },
       text: lines(
-        `App ${context.app} is at release ${release.version}: ${summary(done)}.`,
+        `Deployed release ${release.version} of ${context.app}: ${summary(done)}.`,
         served && (await answersAt(context)),
       ),
     };
   },
 });
 
-/** Writes down why a release failed, if it does. */
+/** Records why a release failed, if it does. */
 async function orFail<T>(client: HibernautClient, app: string, version: number, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    // The reason is what counts, also when the platform cannot be told.
+    // The original error counts, even when the platform cannot be told.
     const [firstLine = ""] = toFailure(error).message.split("\n");
-    const description = firstLine.replace(/ It printed last:$/, "").slice(0, 500);
-    await client.endRelease(app, version, { status: "failed", description }).catch(() => {});
+    const description = firstLine.replace(/ Last output:$/, "").slice(0, 500);
+    await client.updateRelease(app, version, { status: "failed", description }).catch(() => {});
     throw error;
   }
 }
 
-const releases = command<{ limit?: number }>({
+const releases = command({
   name: "releases",
-  summary: "List what was deployed, newest first",
-  description: "`hibernaut deploy --image <reference>` with an older one goes back to it.",
-  options: [{ flags: "--limit <count>", description: `how many (default: ${DEFAULT_RELEASES})`, minimum: 1 }],
+  summary: "List releases, newest first",
+  description: "To roll back, run `hibernaut deploy --image <reference>` with an older image.",
+  options: [{ flags: "--limit <count>", description: `how many releases (default: ${DEFAULT_RELEASES})`, minimum: 1 }],
   ofApp: true,
   examples: ["hibernaut releases --app shop"],
   async run(context, _args, { limit = DEFAULT_RELEASES }) {
@@ -113,16 +106,17 @@ const releases = command<{ limit?: number }>({
     ]);
     const text =
       list.length === 0
-        ? `Nothing was deployed to ${context.app} yet.`
+        ? `App ${context.app} has no releases yet.`
         : table([["VERSION", "STATUS", "IMAGE", "WHEN", "DESCRIPTION"], ...rows]);
     return { document: list, text };
   },
 });
 
-async function ensureApp(client: HibernautClient, app: string): Promise<void> {
+async function ensureApp(context: Context): Promise<void> {
+  const { app } = context;
   try {
-    await client.createApp(app);
-    say(`App ${app} is created.`);
+    await (await context.client()).createApp(app);
+    context.say(`Created app ${app}.`);
   } catch (error) {
     if (toFailure(error).error !== "already_exists") throw error;
   }
@@ -130,13 +124,8 @@ async function ensureApp(client: HibernautClient, app: string): Promise<void> {
 
 function summary(machines: readonly { action: string }[]): string {
   const counts = Map.groupBy(machines, ({ action }) => action);
-  return [...counts].map(([action, list]) => `${list.length} ${action}`).join(", ") || "it has no machines";
+  return [...counts].map(([action, list]) => `${list.length} ${action}`).join(", ") || "no machines";
 }
 
-/** What goes on belongs beside the result. */
-function say(text: string): void {
-  process.stderr.write(`${text}\n`);
-}
-
-/** They are about an app as a whole, and stand at the top: people type them most. */
+/** Commands about a whole app. They are at the top level because people type them most. */
 export const deployCommands: readonly Command[] = [deploy, releases];

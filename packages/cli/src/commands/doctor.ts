@@ -3,11 +3,11 @@ import { command } from "../command.ts";
 import { CliError } from "../failure.ts";
 import { style } from "../terminal.ts";
 
-/** Shows each check as it ends: the proof of KVM takes seconds. */
+/** Prints each check when it ends, because testing KVM takes seconds. */
 export const doctor = command({
   name: "doctor",
   summary: "Check whether this host can run the platform",
-  description: "Every fault comes with the command that repairs it. Ends with code 1 when something is missing.",
+  description: "Prints each problem with the command that fixes it. Exits with code 1 if something is missing.",
   examples: ["hibernaut doctor", "hibernaut doctor --json"],
   async run(context) {
     const [{ diagnose }, { readSettings }] = await Promise.all([
@@ -26,7 +26,7 @@ export const doctor = command({
       : [
           new CliError(
             "failed_precondition",
-            `This host lacks ${failed.map(({ name }) => name).join(", ")}. The lines above say how to repair it.`,
+            `This host is not ready: ${failed.map(({ name }) => name).join(", ")}. The lines above say how to fix it.`,
           ),
         ];
     return { document: { ok, checks }, text: "", failures };

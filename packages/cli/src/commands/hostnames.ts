@@ -1,13 +1,13 @@
 /** `hibernaut hostnames` */
 import { command, type Noun } from "../command.ts";
-import { type ListOptions, QUIET } from "../listing.ts";
+import { QUIET } from "../listing.ts";
 
 const HOSTNAME = [{ usage: "<hostname>", description: "e.g. www.example.com" }];
 
 const add = command({
   name: "add",
-  summary: "Let an app answer for a host name",
-  description: "Requests at the proxy with this Host go to the app, as those with <app>.localhost do.",
+  summary: "Add a custom hostname to an app",
+  description: "Requests at the proxy with this Host header go to the app, as those for <app>.localhost do.",
   arguments: HOSTNAME,
   ofApp: true,
   examples: ["hibernaut hostnames add www.example.com --app shop"],
@@ -17,16 +17,16 @@ const add = command({
   },
 });
 
-const list = command<ListOptions>({
+const list = command({
   name: "list",
   aliases: ["ls"],
-  summary: "List the host names of an app",
+  summary: "List the custom hostnames of an app",
   options: [QUIET],
   ofApp: true,
   examples: ["hibernaut hostnames list --app shop"],
   async run(context, _args, { quiet = false }) {
     const names = await (await context.client()).listHostnames(context.app);
-    const text = names.length === 0 && !quiet ? `App ${context.app} has no host names of its own.` : names.join("\n");
+    const text = names.length === 0 && !quiet ? `App ${context.app} has no custom hostnames.` : names.join("\n");
     return { document: names, text };
   },
 });
@@ -34,7 +34,7 @@ const list = command<ListOptions>({
 const remove = command({
   name: "remove",
   aliases: ["rm"],
-  summary: "Take a host name back",
+  summary: "Remove a custom hostname from an app",
   arguments: HOSTNAME,
   ofApp: true,
   examples: ["hibernaut hostnames remove www.example.com --app shop"],
@@ -44,10 +44,10 @@ const remove = command({
   },
 });
 
-/** The commands about host names. */
+/** The commands that manage custom hostnames. */
 export const hostnames: Noun = {
   name: "hostnames",
   aliases: ["hostname"],
-  summary: "Host names of their own under which apps answer",
+  summary: "Manage custom hostnames",
   commands: [add, list, remove],
 };

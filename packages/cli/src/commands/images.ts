@@ -1,11 +1,11 @@
 /** `hibernaut images` */
-import type { StoredImage } from "@hibernaut/client";
+import type { Image } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { pull as pullImage } from "../pulling.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { ago, megabytes } from "../terminal.ts";
 
-const list = command<ListOptions>({
+const list = command({
   name: "list",
   aliases: ["ls"],
   summary: "List the images on the platform's disk",
@@ -15,14 +15,14 @@ const list = command<ListOptions>({
     const images = await (await context.client()).listImages();
     const listing = {
       head: ["IMAGE", "DIGEST", "SIZE", "IN USE", "IMPORTED"],
-      row: ({ digest, ref, size_bytes, imported_at, in_use }: StoredImage) => [
+      row: ({ digest, ref, size_bytes, imported_at, in_use }: Image) => [
         ref ?? "-",
         digest.slice("sha256:".length, "sha256:".length + 12),
         megabytes(size_bytes),
         in_use ? "yes" : "no",
         ago(imported_at),
       ],
-      id: ({ digest }: StoredImage) => digest,
+      id: ({ digest }: Image) => digest,
       empty: "No images.",
     };
     return { document: images, text: listText(images, listing, options) };
@@ -31,9 +31,9 @@ const list = command<ListOptions>({
 
 const pull = command({
   name: "pull",
-  summary: "Have an image ready before machines need it",
+  summary: "Pull an image before machines need it",
   description:
-    "Machines pull what they need by themselves. A pull that was cut, or given up with Ctrl-C, goes on where it was when it is asked for again.",
+    "Machines pull the images they need by themselves. A pull that was interrupted, by Ctrl-C for example, continues from there when you run it again.",
   arguments: [{ usage: "<image>", description: "e.g. ghcr.io/me/shop:v2" }],
   examples: ["hibernaut images pull ghcr.io/me/shop:v2", "hibernaut images pull docker-archive:/srv/shop.tar --json"],
   async run(context, [ref = ""]) {
@@ -44,16 +44,16 @@ const pull = command({
 
 const prune = command({
   name: "prune",
-  summary: "Delete the images that no machine needs",
+  summary: "Delete images that no machine needs",
   description:
-    "And the downloaded layers that are kept for the next import. Machines keep what they need, asleep or not.",
+    "Also deletes the downloaded layers that are kept for the next import. Machines keep the images they need, asleep or not.",
   examples: ["hibernaut images prune"],
   async run(context) {
-    const { deleted, freedBytes } = await (await context.client()).pruneImages();
-    const count = deleted.length === 1 ? "1 image is" : `${deleted.length} images are`;
+    const { deleted, freed_bytes } = await (await context.client()).pruneImages();
+    const count = deleted.length === 1 ? "1 image" : `${deleted.length} images`;
     return {
-      document: { deleted, freed_bytes: freedBytes },
-      text: `${count} gone, ${megabytes(freedBytes)} are free.`,
+      document: { deleted, freed_bytes },
+      text: `Deleted ${count}, freed ${megabytes(freed_bytes)}.`,
     };
   },
 });
@@ -62,6 +62,6 @@ const prune = command({
 export const images: Noun = {
   name: "images",
   aliases: ["image"],
-  summary: "What machines are made of",
+  summary: "Manage images",
   commands: [list, pull, prune],
 };

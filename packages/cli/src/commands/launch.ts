@@ -1,28 +1,28 @@
-/** `hibernaut launch`: an app file for the folder one stands in. */
+/** `hibernaut launch`: writes an app file for the current directory. */
 import { writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { APP_FILES, findAppFile } from "../appfile/find.ts";
 import { command } from "../command.ts";
 import { CliError, UsageError } from "../failure.ts";
+import { isValidName, NAME_RULE } from "../names.ts";
 
 const [OWN_FILE] = APP_FILES;
-const NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Looks and writes; it never asks the network. */
-export const launch = command<{ image?: string; name?: string; force?: boolean }>({
+/** Reads the directory and writes the file. Never uses the network. */
+export const launch = command({
   name: "launch",
-  summary: `Write a ${OWN_FILE} for this folder`,
+  summary: `Write a ${OWN_FILE} for this directory`,
   description:
-    "Looks for an image, a Dockerfile, a package.json or the root of a system, guesses the port, and writes a commented file that lets the app sleep. Nothing is built and nothing is sent anywhere.",
+    "Looks for an image, a Dockerfile, a package.json or a root file system, guesses the port, and writes a commented file that lets the app sleep. Builds nothing and sends nothing anywhere.",
   options: [
-    { flags: "--image <reference>", description: "image to run, e.g. docker-archive:/srv/shop.tar" },
-    { flags: "-n, --name <name>", description: "name of the app; else the package's, else the folder's" },
-    { flags: "-f, --force", description: "replace a file that is there" },
+    { flags: "--image <reference>", description: "image to run, such as docker-archive:/srv/shop.tar" },
+    { flags: "-n, --name <name>", description: "name of the app (default: the package's or the directory's)" },
+    { flags: "-f, --force", description: "replace an existing file" },
   ],
   examples: ["hibernaut launch", "hibernaut launch --image docker-archive:/srv/shop.tar --name shop"],
   async run(_context, _args, options) {
-    if (options.name !== undefined && !NAME.test(options.name))
-      throw new UsageError(`--name takes lower case letters, digits and dashes, at most 63, not \`${options.name}\`.`);
+    if (options.name !== undefined && !isValidName(options.name))
+      throw new UsageError(`\`${options.name}\` is not a valid name for an app: it ${NAME_RULE}.`);
     const [{ lookAt }, { planLaunch }, { launchText, nextSteps }] = await Promise.all([
       import("../appfile/folder.ts"),
       import("../appfile/plan.ts"),
@@ -33,7 +33,7 @@ export const launch = command<{ image?: string; name?: string; force?: boolean }
     const plan = planLaunch(folder, options);
     write(join(folder.path, OWN_FILE), launchText(plan));
     const { kind, app, image = null, port } = plan;
-    const found = `${OWN_FILE} is written: app ${app}, port ${port}, ${image === null ? "no image yet" : `image ${image}`}.`;
+    const found = `Wrote ${OWN_FILE}: app ${app}, port ${port}, ${image === null ? "no image yet" : `image ${image}`}.`;
     return { document: { file: OWN_FILE, kind, app, image, port }, text: `${found}\n${nextSteps(plan)}` };
   },
 });
@@ -41,8 +41,8 @@ export const launch = command<{ image?: string; name?: string; force?: boolean }
 function refusal(file: string): CliError {
   const message =
     file === OWN_FILE
-      ? `${OWN_FILE} is there already. Add --force to replace it.`
-      : `${file} is there, and is read as it is: see \`hibernaut config validate\`. With --force a ${OWN_FILE} is written all the same, and goes before it.`;
+      ? `${OWN_FILE} already exists. Add --force to replace it.`
+      : `${file} already exists and works as it is: see \`hibernaut config validate\`. With --force, a ${OWN_FILE} is written anyway and takes precedence.`;
   return new CliError("already_exists", message);
 }
 

@@ -1,8 +1,8 @@
-/** `hibernaut machine start`, `stop`, `suspend`, `restart`, `destroy` and `wait`: what changes a state. */
+/** `hibernaut machine start`, `stop`, `suspend`, `restart`, `destroy` and `wait`: commands that change a state. */
 import type { HibernautClient, Machine, WaitState } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import { UsageError } from "../failure.ts";
-import { settle, WAIT_TIMEOUT, WAITING, type WaitingOptions, waitFor } from "../waiting.ts";
+import { settle, WAIT_TIMEOUT, WAITING, waitFor } from "../waiting.ts";
 import { forEachMachine, MACHINES, NAMED_MACHINES } from "../which-machine.ts";
 
 const STATES = ["running", "stopped", "suspended", "destroyed", "failed", "created", "restarting", "settled"] as const;
@@ -20,7 +20,7 @@ const VERBS: readonly Verb[] = [
   {
     name: "start",
     summary: "Start machines",
-    description: "A suspended machine resumes where it stopped; any other starts from scratch.",
+    description: "A suspended machine resumes exactly where it left off; any other machine starts from scratch.",
     doing: "Starting",
     wanted: "running",
     act: (client, app, id) => client.startMachine(app, id),
@@ -29,7 +29,7 @@ const VERBS: readonly Verb[] = [
     name: "suspend",
     summary: "Suspend machines to snapshots",
     description:
-      "The complete state goes to disk and the machine costs storage only. `machine status` shows whether one can be suspended.",
+      "The complete state is written to disk, and the machine then costs storage only. `machine status` shows whether a machine can be suspended.",
     doing: "Suspending",
     wanted: "suspended",
     act: (client, app, id) => client.suspendMachine(app, id),
@@ -37,7 +37,7 @@ const VERBS: readonly Verb[] = [
   {
     name: "stop",
     summary: "Stop machines",
-    description: "The app is asked to end, then the machine is shut down. A snapshot is discarded.",
+    description: "Asks the app to exit, then shuts the machine down. A snapshot is discarded.",
     doing: "Stopping",
     wanted: "stopped",
     act: (client, app, id) => client.stopMachine(app, id),
@@ -53,7 +53,7 @@ const VERBS: readonly Verb[] = [
 ];
 
 function verbCommand({ name, summary, description, doing, wanted, act }: Verb): Command {
-  return command<WaitingOptions>({
+  return command({
     name,
     summary,
     description,
@@ -76,13 +76,14 @@ function verbCommand({ name, summary, description, doing, wanted, act }: Verb): 
   });
 }
 
-const destroy = command<WaitingOptions & { force?: boolean }>({
+const destroy = command({
   name: "destroy",
   aliases: ["rm"],
-  summary: "Destroy machines for good",
-  description: "Their snapshots and disks go too. A running one is destroyed with --force only.",
+  summary: "Destroy machines permanently",
+  description:
+    "Also deletes their snapshots and disks, but not their volumes. A running machine is destroyed only with --force.",
   arguments: [NAMED_MACHINES],
-  options: [{ flags: "-f, --force", description: "also when it runs" }, ...WAITING],
+  options: [{ flags: "-f, --force", description: "even if it is running" }, ...WAITING],
   ofApp: true,
   examples: ["hibernaut machine destroy 3f9c01ab22de41 --force --app shop"],
   async run(context, words, { force = false, ...options }) {
@@ -90,18 +91,21 @@ const destroy = command<WaitingOptions & { force?: boolean }>({
     const work = forEachMachine(context, words, async (id) => {
       await client.destroyMachine(context.app, id, { force });
       if (options.wait !== false) await waitFor(context, id, ["destroyed"], options);
-      return { text: options.wait === false ? `Machine ${id} is being destroyed.` : `Machine ${id} is gone.` };
+      return { text: options.wait === false ? `Destroying machine ${id}.` : `Destroyed machine ${id}.` };
     });
     return context.progress(`Destroying ${namesOf(words)}`, work);
   },
 });
 
-const wait = command<{ state?: string; waitTimeout?: number }>({
+const wait = command({
   name: "wait",
   summary: "Wait until machines reach a state",
-  description: "Ends with code 124 when one does not get there in time.",
+  description: "Exits with code 124 if a machine does not reach it in time.",
   arguments: [MACHINES],
-  options: [{ flags: "--state <state>", description: "running (default), or several, comma separated" }, WAIT_TIMEOUT],
+  options: [
+    { flags: "--state <state>", description: "the state (default: running); several are separated by commas" },
+    WAIT_TIMEOUT,
+  ],
   ofApp: true,
   examples: [
     "hibernaut machine wait 3f9c01ab22de41 --state suspended --wait-timeout 60s",
@@ -123,7 +127,7 @@ function namesOf(words: readonly string[]): string {
 
 function waitState(word: string): WaitState {
   const found = STATES.find((state) => state === (word === "started" ? "running" : word));
-  if (found === undefined) throw new UsageError(`--state knows no \`${word}\`. It takes ${STATES.join(", ")}.`);
+  if (found === undefined) throw new UsageError(`\`${word}\` is not a valid --state. Use ${STATES.join(", ")}.`);
   return found;
 }
 

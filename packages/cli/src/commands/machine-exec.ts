@@ -1,37 +1,38 @@
-/** `hibernaut machine exec` and `console`: commands in a machine. */
+/** `hibernaut machine exec` and `console`: run commands in a machine. */
 import type { ExecSession } from "@hibernaut/client";
-import { type Command, command } from "../command.ts";
+import { type Command, command, type Option, type OptionValues } from "../command.ts";
 import type { Context } from "../context.ts";
 import { CliError, UsageError } from "../failure.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
 
 const TIMED_OUT = 124;
-/** What `console` runs: the login shell of most images, else the one that every shell image has. */
+/** What `console` runs: bash if the image has it, otherwise sh. */
 const SHELL = ["/bin/sh", "-c", "exec $(command -v bash || command -v sh) -l"];
 
-interface ExecOptions {
+const OPTIONS = [
+  { flags: "--user <user>", description: "run as this user[:group] (default: the image's)" },
+  { flags: "--workdir <directory>", description: "run in this directory (default: the image's)" },
+] as const satisfies readonly Option[];
+
+/** How a command runs in a machine. */
+interface ExecOptions extends OptionValues<typeof OPTIONS> {
   tty?: boolean;
+  /** Seconds. */
   timeout?: number;
-  user?: string;
-  workdir?: string;
 }
 
-const OPTIONS = [
-  { flags: "--user <user>", description: "run as user[:group] (default: the image's)" },
-  { flags: "--workdir <folder>", description: "run in this folder (default: the image's)" },
-];
-
-const exec = command<ExecOptions>({
+const exec = command({
   name: "exec",
   summary: "Run a command in a running machine",
   description:
-    "Input and outputs are streamed, and the exit code is the command's; 124 after --timeout. What follows -- is the command. With --json its outputs are in the document, at most 1 MB each.",
+    "Streams input and output. The exit code is the command's, or 124 after --timeout. Put the command after --. With --json, its output is in the document, up to 1 MB for each of stdout and stderr.",
   arguments: [MACHINE, { usage: "[command...]", description: "the command and its arguments; put it after --" }],
   options: [
-    { flags: "-t, --tty", description: "with a terminal that follows the size of this one" },
+    { flags: "-t, --tty", description: "use a terminal of the same size as this one" },
     {
       flags: "--timeout <time>",
-      description: "kill it with its process group after this, in seconds, or e.g. 5m (default: never)",
+      description:
+        "kill the command and its process group after this time: seconds, or a unit as in 5m (default: never)",
       minimum: 1,
       unit: "seconds",
     },
@@ -46,11 +47,11 @@ const exec = command<ExecOptions>({
   async run(context, given, options) {
     const [word, words] = splitCommand(given, context.afterDashes);
     if (options.tty && !context.json)
-      requireTerminal("--tty needs a terminal, and this is none. Leave it out, or run it from a terminal.");
+      requireTerminal("--tty needs a terminal. Run the command from a terminal, or leave --tty out.");
     const { id } = await machineOf(context, word);
     if (!context.json) return attach(context, id, words, options);
     const { timeout, user, workdir } = options;
-    const document = await (await context.client()).exec(context.app, id, {
+    const document = await (await context.client()).runExec(context.app, id, {
       command: words,
       ...(timeout !== undefined && { timeout }),
       ...(user !== undefined && { user }),
@@ -60,7 +61,7 @@ const exec = command<ExecOptions>({
   },
 });
 
-const console = command<ExecOptions>({
+const console = command({
   name: "console",
   summary: "Open a shell in a running machine",
   arguments: [MACHINE],
@@ -68,21 +69,19 @@ const console = command<ExecOptions>({
   ofApp: true,
   examples: ["hibernaut machine console 3f9c01ab22de41 --app shop"],
   async run(context, [word], options) {
-    requireTerminal(
-      "A shell needs a terminal, and this is none. Run one command: hibernaut machine exec [id] -- <command>",
-    );
+    requireTerminal("A shell needs a terminal. To run one command: hibernaut machine exec [id] -- <command>");
     const { id } = await machineOf(context, word);
     return attach(context, id, SHELL, { ...options, tty: true });
   },
 });
 
-/** The machine, if one is named, and the command: what stands after `--`, else what stands after the machine. */
+/** The machine, if one is named, and the command: the words after `--`, or otherwise those after the machine. */
 function splitCommand(given: readonly string[], afterDashes = 0): [string | undefined, string[]] {
   const before = given.length - afterDashes;
   const named = before > 0 ? 1 : 0;
   const words = given.slice(named);
   if (words.length > 0) return [given.slice(0, named)[0], words];
-  throw new UsageError("No command is named. Put it after --, as in: hibernaut machine exec [id] -- ls -l");
+  throw new UsageError("No command. Put it after --, as in: hibernaut machine exec [id] -- ls -l");
 }
 
 function requireTerminal(refusal: string): void {
@@ -97,7 +96,7 @@ async function attach(context: Context, id: string, words: string[], options: Ex
     command: words,
     stdin: true,
     ...(tty && { tty, ...sizeOf(stdout), term: process.env.TERM ?? "xterm" }),
-    ...(timeout !== undefined && { timeoutS: timeout }),
+    ...(timeout !== undefined && { timeout }),
     ...(user !== undefined && { user }),
     ...(workdir !== undefined && { workdir }),
   });
@@ -112,19 +111,19 @@ async function attach(context: Context, id: string, words: string[], options: Ex
     if (exit.timed_out)
       throw new CliError(
         "deadline_exceeded",
-        `The command did not end in ${timeout} s and was killed. Give it longer with --timeout.`,
+        `The command did not finish within ${timeout} s and was killed. Allow more time with --timeout.`,
       );
-    if (exit.exit_code === null) throw new CliError("aborted", `The command did not end: ${exit.error}.`);
+    if (exit.exit_code === null) throw new CliError("aborted", `The command did not finish: ${exit.error}.`);
     if (exit.error !== null) stderr.write(`${exit.error}\n`);
     return { document: undefined, text: "", exitCode: exit.exit_code };
   } finally {
     restore();
-    // Reading it would keep this process alive.
+    // A stream that is still being read would keep this process alive.
     stdin.unpipe(session.stdin).destroy();
   }
 }
 
-/** Every key goes to the command, and the size of its terminal follows this one. Returns how to end that. */
+/** Sends every key to the command and keeps its terminal the size of this one. Returns a function that undoes it. */
 function takeTerminal(session: ExecSession): () => void {
   const { stdin, stdout } = process;
   const follow = () => {
@@ -139,12 +138,12 @@ function takeTerminal(session: ExecSession): () => void {
   };
 }
 
-/** Serial lines and some containers have terminals of no size. */
+/** The size of a terminal; serial lines and some containers report none. */
 export function sizeOf({ rows, columns }: { rows?: number; columns?: number }): { rows: number; columns: number } {
   return { rows: rows || 24, columns: columns || 80 };
 }
 
-/** Without ending `to`, as a pipe would. */
+/** Copies a stream, without ending `to` as a pipe would. */
 async function copy(from: ExecSession["stdout"], to: NodeJS.WriteStream): Promise<void> {
   for await (const chunk of from as AsyncIterable<Buffer>) {
     if (!to.write(chunk)) await new Promise((resolve) => to.once("drain", resolve));

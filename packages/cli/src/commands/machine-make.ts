@@ -1,7 +1,7 @@
-/** `hibernaut machine create`, `run` and `update`: what sets a configuration. */
-import type { CreateMachine, Machine } from "@hibernaut/client";
+/** `hibernaut machine create`, `run` and `update`: commands that set a configuration. */
+import type { CreateMachineRequest, Machine } from "@hibernaut/client";
 import { answersAt } from "../answering.ts";
-import { type Argument, type Command, command, type Option } from "../command.ts";
+import { type Argument, type Command, command, type Option, type OptionValues } from "../command.ts";
 import type { Context } from "../context.ts";
 import { isUp } from "../deploy/plan.ts";
 import { UsageError } from "../failure.ts";
@@ -10,23 +10,20 @@ import { lines } from "../terminal.ts";
 import { confirm, YES } from "../confirming.ts";
 import { pull } from "../pulling.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
-import { settle, WAITING, type WaitingOptions } from "../waiting.ts";
-
-interface MakeOptions extends ConfigOptions, WaitingOptions {
-  name?: string;
-  region?: string;
-}
+import { settle, WAITING } from "../waiting.ts";
 
 const IMAGE: readonly Argument[] = [
-  { usage: "[image]", description: "image to run, e.g. oci:/srv/app:latest" },
-  { usage: "[command...]", description: "instead of the image's own command; put it after --" },
+  { usage: "[image]", description: "image to run, such as oci:/srv/app:latest" },
+  { usage: "[command...]", description: "run this instead of the image's command; put it after --" },
 ];
-const NAME: readonly Option[] = [
-  { flags: "-n, --name <name>", description: "name of the machine, once per app" },
-  { flags: "--region <region>", description: "where to run it" },
-];
+const NAME = [
+  { flags: "-n, --name <name>", description: "name of the machine, unique within the app" },
+  { flags: "--region <region>", description: "region to run the machine in" },
+] as const satisfies readonly Option[];
 
-const create = command<MakeOptions>({
+type MakeOptions = OptionValues<typeof NAME> & ConfigOptions;
+
+const create = command({
   name: "create",
   summary: "Create a machine without starting it",
   arguments: IMAGE,
@@ -40,14 +37,14 @@ const create = command<MakeOptions>({
     const machine = await make(context, { ...request(args, options), skip_launch: true });
     return {
       document: machine,
-      text: `Machine ${machine.id} is created. Start it: hibernaut machine start ${machine.id}`,
+      text: `Created machine ${machine.id}. Start it: hibernaut machine start ${machine.id}`,
     };
   },
 });
 
-const run = command<MakeOptions>({
+const run = command({
   name: "run",
-  summary: "Create a machine and wait until it runs",
+  summary: "Create a machine and wait until it is running",
   arguments: IMAGE,
   options: [...NAME, ...CONFIG_OPTIONS, ...WAITING],
   ofApp: true,
@@ -65,11 +62,11 @@ const run = command<MakeOptions>({
   },
 });
 
-const update = command<ConfigOptions & WaitingOptions & { yes?: boolean }>({
+const update = command({
   name: "update",
   summary: "Change a machine, or move it to the current guest bundle",
   description:
-    "A running machine is replaced and cold starts; a suspended one loses its snapshot and stays asleep. Options change what they name and nothing else. Without any, the machine moves to the current guest bundle; image and configuration stay.",
+    "A running machine is replaced by a cold start; a suspended machine loses its snapshot and stays asleep. Options change only what they name. Without options, the machine moves to the current guest bundle and keeps its image and configuration.",
   arguments: [MACHINE],
   options: [...CONFIG_OPTIONS, ...WAITING, YES],
   ofApp: true,
@@ -82,12 +79,10 @@ const update = command<ConfigOptions & WaitingOptions & { yes?: boolean }>({
     const changes = changesConfig(options);
     const move = !changes && !options.yes;
     if (move && !process.stdin.isTTY)
-      throw new UsageError(
-        "Nothing is to be changed. Name an option, or add --yes to move to the current guest bundle.",
-      );
+      throw new UsageError("Nothing to change. Add an option, or --yes to move to the current guest bundle.");
     const before = await machineOf(context, word);
     const { id } = before;
-    if (move && !(await confirm(`Move machine ${id} to the current guest bundle? It loses its snapshot.`)))
+    if (move && !(await confirm(`Move machine ${id} to the current guest bundle? It will lose its snapshot.`)))
       throw new UsageError("Nothing was changed.");
     const config = changes ? withOptions(before.config, options) : undefined;
     if (config !== undefined) await pull(context, config.image);
@@ -98,12 +93,12 @@ const update = command<ConfigOptions & WaitingOptions & { yes?: boolean }>({
   },
 });
 
-/** What the options and arguments of `create` and `run` ask for. */
-function request(args: readonly string[], options: MakeOptions): CreateMachine {
+/** The request that the options and arguments of `create` and `run` describe. */
+function request(args: readonly string[], options: MakeOptions): CreateMachineRequest {
   // With --image every argument belongs to the command.
   const [image, ...words] = options.image === undefined ? args : [options.image, ...args];
   if (image === undefined)
-    throw new UsageError("No image is named. Add it, e.g. `hibernaut machine run oci:/srv/app:latest`.");
+    throw new UsageError("No image. Name one, as in `hibernaut machine run oci:/srv/app:latest`.");
   const config = withOptions({ image }, options);
   return {
     ...(options.name !== undefined && { name: options.name }),
@@ -112,7 +107,7 @@ function request(args: readonly string[], options: MakeOptions): CreateMachine {
   };
 }
 
-async function make(context: Context, body: CreateMachine): Promise<Machine> {
+async function make(context: Context, body: CreateMachineRequest): Promise<Machine> {
   const client = await context.client();
   await pull(context, body.config.image);
   return client.createMachine(context.app, body);

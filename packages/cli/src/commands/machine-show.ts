@@ -1,12 +1,12 @@
-/** `hibernaut machine list`, `status` and `events`: what only looks. */
+/** `hibernaut machine list`, `status` and `events`: commands that change nothing. */
 import type { Machine, ServiceConfig } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import { stateCell, stateText } from "../crashed.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { ago, fields, megabytes, table } from "../terminal.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
 
-const list = command<ListOptions>({
+const list = command({
   name: "list",
   aliases: ["ls"],
   summary: "List the machines of an app",
@@ -35,7 +35,7 @@ const list = command<ListOptions>({
 const status = command({
   name: "status",
   summary: "Show a machine",
-  description: "Also says whether it can be suspended, and if not, every reason why.",
+  description: "Also shows whether the machine can be suspended and, if not, every reason why.",
   arguments: [MACHINE],
   ofApp: true,
   examples: [
@@ -48,16 +48,16 @@ const status = command({
   },
 });
 
-const events = command<{ limit?: number }>({
+const events = command({
   name: "events",
   summary: "Show a machine's history, newest first",
   arguments: [MACHINE],
-  options: [{ flags: "--limit <count>", description: "how many (default: 20)", minimum: 1 }],
+  options: [{ flags: "--limit <count>", description: "how many events (default: 20)", minimum: 1 }],
   ofApp: true,
   examples: ["hibernaut machine events 3f9c01ab22de41 --app shop --limit 5"],
   async run(context, [word], { limit = 20 }) {
     const { id } = await machineOf(context, word);
-    const history = await (await context.client()).machineEvents(context.app, id, { limit });
+    const history = await (await context.client()).listMachineEvents(context.app, id, { limit });
     const rows = history.map(({ at, type, from, to, details }) => [
       at,
       type,
@@ -109,5 +109,5 @@ function keepAwakeLine({ until, reason }: { until: string; reason: string }): [s
   return ["kept awake", `until ${until}${reason === "" ? "" : `: ${reason}`}`];
 }
 
-/** The commands that only look. */
+/** The commands that change nothing. */
 export const showCommands: readonly Command[] = [list, status, events];

@@ -1,12 +1,12 @@
-/** `hibernaut proxy`: a proxy in a process of its own. */
+/** `hibernaut proxy`: runs a proxy in a separate process. */
 import { command } from "../command.ts";
 
 /** Runs a proxy until it is interrupted. */
 export const proxy = command({
   name: "proxy",
-  summary: "Run a proxy in a process of its own",
+  summary: "Run a proxy in a separate process",
   description:
-    "Beside a platform with the same HIBERNAUT_DATA_DIR that was started with HIBERNAUT_PROXY=outside. Several may run at once and share HIBERNAUT_PROXY_LISTEN. Requests to running machines go on while the platform restarts.",
+    "Needs a platform with the same HIBERNAUT_DATA_DIR that was started with HIBERNAUT_PROXY=outside. Several proxies can run at once and share HIBERNAUT_PROXY_LISTEN. They keep serving requests to running machines while the platform restarts.",
   examples: ["HIBERNAUT_PROXY=outside hibernaut serve", "hibernaut proxy"],
   async run(context) {
     const [{ runProxy }, { readSettings }] = await Promise.all([

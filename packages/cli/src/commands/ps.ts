@@ -2,19 +2,19 @@
 import type { Machine } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import { isCrashLoop, stateCell } from "../crashed.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { ago, fields, megabytes } from "../terminal.ts";
 
 /** Of a machine whose configuration names none. */
 const DEFAULT_MEMORY_MB = 256;
 
-const ps = command<ListOptions>({
+const ps = command({
   name: "ps",
   aliases: ["ls"],
   summary: "List the machines of all apps",
   options: [
-    // Not that of other commands: without it all apps are meant, not the one of this folder.
-    { flags: "-a, --app <name>", description: "only those of this app" },
+    // Unlike the --app of other commands: without it, all apps are listed, not the one of this directory.
+    { flags: "-a, --app <name>", description: "only machines of this app" },
     QUIET,
   ],
   examples: ["hibernaut ps", "hibernaut ps --app shop", "hibernaut ps --json"],
@@ -36,7 +36,7 @@ const ps = command<ListOptions>({
       id: (machine: Machine) => machine.id,
       empty:
         app === undefined
-          ? "There are no machines yet. Make one: hibernaut machine run <image> --app <name>"
+          ? "There are no machines yet. Create one: hibernaut machine run <image> --app <name>"
           : `App ${app} has no machines.`,
     };
     return { document: machines, text: listText(machines, listing, options) };
@@ -45,11 +45,15 @@ const ps = command<ListOptions>({
 
 const status = command({
   name: "status",
-  summary: "Show the platform: where it is, what it runs on, and what it runs",
+  summary: "Show the platform: its address, its host and what it is running",
   examples: ["hibernaut status", "hibernaut status --json"],
   async run(context) {
     const client = await context.client();
-    const [health, apps, machines] = await Promise.all([client.health(), client.listApps(), client.listAllMachines()]);
+    const [health, apps, machines] = await Promise.all([
+      client.getHealth(),
+      client.listApps(),
+      client.listAllMachines(),
+    ]);
     const running = machines.filter(({ state }) => state === "running");
     const snapshots = machines.flatMap(({ snapshot }) => snapshot ?? []);
     const document = {
@@ -67,17 +71,16 @@ const status = command({
       snapshot_bytes: snapshots.reduce((sum, { size_bytes: bytes }) => sum + bytes, 0),
     };
     const states = Object.entries(document.machines).map(([state, count]) => `${count} ${state}`);
-    const loops =
-      document.crash_loops === 0 ? "" : `; ${document.crash_loops} of them in a crash loop, see hibernaut ps`;
+    const loops = document.crash_loops === 0 ? "" : `; ${document.crash_loops} in a crash loop, see hibernaut ps`;
     const text = fields([
       ["API", document.api_url],
-      ["proxy", document.proxy_url ?? "in processes of its own"],
+      ["proxy", document.proxy_url ?? "in separate processes"],
       ["version", document.version],
       ["accelerator", `${document.accelerator}: ${health.accelerator_reason}`],
       ["network", `${document.network}: ${health.network.reason}`],
       ["apps", String(document.apps)],
       ["machines", `${states.join(", ") || "none"}${loops}`],
-      ["memory", `${document.running_memory_mb} MB in machines that run`],
+      ["memory", `${document.running_memory_mb} MB in running machines`],
       ["snapshots", `${document.snapshots}, ${megabytes(document.snapshot_bytes)}`],
     ]);
     return { document, text };

@@ -2,41 +2,43 @@
 import type { RegistryLogin } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { UsageError } from "../failure.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 
-const HOST = [{ usage: "<host>", description: "as in images: ghcr.io, host:5000, docker.io for Docker Hub" }];
+const HOST = [
+  { usage: "<host>", description: "as in image references: ghcr.io, host:5000, or docker.io for Docker Hub" },
+];
 
-const login = command<{ username?: string; passwordStdin?: boolean }>({
+const login = command({
   name: "login",
-  summary: "Let the platform into a registry",
+  summary: "Log in to a registry",
   description:
-    "The password, or a token in its place, is read from standard input, proved at the registry, and kept in the platform's data folder. No command shows it again.",
+    "Reads the password, or a token in its place, from standard input, tries it at the registry, and stores it in the platform's data directory. No command shows it again.",
   arguments: HOST,
   options: [
-    { flags: "-u, --username <name>", description: "who the platform is there" },
+    { flags: "-u, --username <name>", description: "user name at the registry" },
     { flags: "--password-stdin", description: "read the password from standard input" },
   ],
   examples: ["hibernaut registry login ghcr.io -u me --password-stdin < token.txt"],
   async run(context, [host = ""], { username, passwordStdin }) {
-    if (username === undefined) throw new UsageError("Who is it? Add -u NAME.");
-    // Never as an option: command lines are in the list of processes and in the shell's history.
+    if (username === undefined) throw new UsageError("No user name. Add -u NAME.");
+    // Never as an option: command lines appear in the process list and in the shell's history.
     if (passwordStdin !== true || process.stdin.isTTY)
-      throw new UsageError("Give the password on standard input: add --password-stdin < FILE.");
+      throw new UsageError("Pass the password on standard input: add --password-stdin < FILE.");
     const password = await readInput();
-    if (password === "") throw new UsageError("Standard input was empty, where the password should be.");
-    const made = await (await context.client()).loginRegistry(host, { username, password });
-    return { document: made, text: `The platform is ${made.username} at ${made.host} now.` };
+    if (password === "") throw new UsageError("Standard input is empty; the password is expected there.");
+    const made = await (await context.client()).logInToRegistry(host, { username, password });
+    return { document: made, text: `Logged in to ${made.host} as ${made.username}.` };
   },
 });
 
-const list = command<ListOptions>({
+const list = command({
   name: "list",
   aliases: ["ls"],
-  summary: "List the registries that the platform has a login for",
+  summary: "List the registries that the platform is logged in to",
   options: [QUIET],
   examples: ["hibernaut registry list"],
   async run(context, _args, options) {
-    const logins = await (await context.client()).listRegistries();
+    const logins = await (await context.client()).listRegistryLogins();
     const listing = {
       head: ["REGISTRY", "USER"],
       row: ({ host, username }: RegistryLogin) => [host, username],
@@ -49,16 +51,16 @@ const list = command<ListOptions>({
 
 const logout = command({
   name: "logout",
-  summary: "Forget the login for a registry",
+  summary: "Log out of a registry",
   arguments: HOST,
   examples: ["hibernaut registry logout ghcr.io"],
   async run(context, [host = ""]) {
-    await (await context.client()).logoutRegistry(host);
-    return { document: { host, ok: true }, text: `The platform has no login for ${host} any more.` };
+    await (await context.client()).logOutOfRegistry(host);
+    return { document: { host, ok: true }, text: `Logged out of ${host}.` };
   },
 });
 
-/** Standard input without the line's end, which editors and `echo` add. */
+/** Standard input without the newline at its end, which editors and `echo` add. */
 async function readInput(): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) chunks.push(chunk);
@@ -71,6 +73,6 @@ async function readInput(): Promise<string> {
 export const registry: Noun = {
   name: "registry",
   aliases: ["registries"],
-  summary: "Logins for registries of images",
+  summary: "Manage logins for image registries",
   commands: [login, list, logout],
 };

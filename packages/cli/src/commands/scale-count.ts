@@ -1,6 +1,6 @@
-/** `hibernaut scale count`: more machines, or fewer, after saying which go. */
+/** `hibernaut scale count`: adds machines, or removes some after saying which. */
 import type { HibernautClient, Machine, Volume } from "@hibernaut/client";
-import { command } from "../command.ts";
+import { command, type Option } from "../command.ts";
 import { agree, YES } from "../confirming.ts";
 import type { Context } from "../context.ts";
 import { CliError } from "../failure.ts";
@@ -12,37 +12,34 @@ import { settle, waitFor } from "../waiting.ts";
 /** A cold start under software emulation takes seconds, an import of a large image minutes. */
 export const WAIT_TIMEOUT_S = 120;
 
-/** The options that all of `scale` takes. */
-export interface ScaleOptions {
-  group?: string;
-  waitTimeout?: number;
-}
-
-export const GROUP = { flags: "-g, --group <name>", description: "only machines of this process group (default: all)" };
+export const GROUP = {
+  flags: "-g, --group <name>",
+  description: "only machines of this process group (default: all)",
+} as const satisfies Option;
 export const TIMEOUT = {
   flags: "--wait-timeout <time>",
-  description: `how long a machine may take, in seconds, or e.g. 5m (default: ${WAIT_TIMEOUT_S})`,
+  description: `how long a machine may take: seconds, or a unit as in 5m (default: ${WAIT_TIMEOUT_S})`,
   minimum: 1,
   unit: "seconds",
-} as const;
+} as const satisfies Option;
 
 /** What was done to one machine. */
 interface Done {
   machine_id: string;
   action: "created" | "destroyed";
-  /** Of a destroyed machine: they stay. */
+  /** Volumes of a destroyed machine, which are kept. */
   volumes_left?: string[];
-  /** Of a created machine: they are empty. */
+  /** New, empty volumes of a created machine. */
   volumes_new?: string[];
   text: string;
 }
 
-export const count = command<ScaleOptions & { yes?: boolean }>({
+export const count = command({
   name: "count",
-  summary: "Set how many machines there are",
+  summary: "Set the number of machines",
   description:
-    "New ones are made like the newest there is, and started. Of machines that are too many, those without volumes are destroyed first, then those whose volumes hold least, then the newest. It lists them and asks first; without a terminal it needs --yes. Their volumes stay.",
-  arguments: [{ usage: "<count>", description: "of each process group, or of the one named with --group" }],
+    "New machines are copies of the newest one, and are started. When there are too many, machines without volumes are destroyed first, then those whose volumes hold the least data, then the newest. The command lists them and asks first; without a terminal, it needs --yes. Their volumes are kept.",
+  arguments: [{ usage: "<count>", description: "machines in each process group, or in the one named with --group" }],
   options: [GROUP, TIMEOUT, YES],
   ofApp: true,
   examples: ["hibernaut scale count 3 --app shop", "hibernaut scale count 0 --app shop --group worker --yes"],
@@ -59,7 +56,7 @@ export const count = command<ScaleOptions & { yes?: boolean }>({
         members.length - wanted,
       ),
     );
-    // Everything is decided, and agreed to, before the first machine goes.
+    // Everything is decided and confirmed before the first machine is destroyed.
     if (going.length > 0) await agree(warning(going), { yes, what: "destroyed" });
     const done: Done[] = [];
     for (const member of going) done.push(await destroy(context, member, waitTimeout));
@@ -70,7 +67,7 @@ export const count = command<ScaleOptions & { yes?: boolean }>({
     const lines = done.map((one) => one.text).join("\n");
     return {
       document: done.map(({ text: _text, ...rest }) => rest),
-      text: lines || `App ${context.app} has ${wanted} machine(s) already.`,
+      text: lines || `App ${context.app} already has ${wanted} machine(s).`,
     };
   },
 });
@@ -93,13 +90,13 @@ async function destroy(context: Context, { machine: { id }, volumes }: Member, w
   await context.progress(`Destroying ${id}`, waitFor(context, id, ["destroyed"], { waitTimeout }));
   const left = volumes.map(
     (volume) =>
-      `Its volume ${volumeText(volume)} stays, without a machine. Destroy it, with what is on it: hibernaut volumes destroy ${volume.id} --app ${context.app}`,
+      `Its volume ${volumeText(volume)} is kept, without a machine. To destroy it and its data: hibernaut volumes destroy ${volume.id} --app ${context.app}`,
   );
   return {
     machine_id: id,
     action: "destroyed",
     volumes_left: volumes.map((volume) => volume.id),
-    text: [`Machine ${id} is destroyed.`, ...left].join("\n"),
+    text: [`Destroyed machine ${id}.`, ...left].join("\n"),
   };
 }
 
@@ -113,14 +110,14 @@ async function create(context: Context, model: Machine, waitTimeout: number): Pr
   const made = mounts.filter(({ volume = "" }) => !known.has(volume));
   const lines = mounts.map(({ volume = "", name = "" }) =>
     known.has(volume)
-      ? `It has volume ${volume} (${name}), which no machine had, with what is on it.`
-      : `Its volume ${volume} (${name}) is new and empty: each machine has volumes of its own.`,
+      ? `It has volume ${volume} (${name}), which no machine was using, with its data.`
+      : `Its volume ${volume} (${name}) is new and empty: machines do not share volumes.`,
   );
   return {
     machine_id: id,
     action: "created",
     volumes_new: made.map(({ volume = "" }) => volume),
-    text: [`Machine ${id} is created.`, ...lines].join("\n"),
+    text: [`Created machine ${id}.`, ...lines].join("\n"),
   };
 }
 
@@ -130,8 +127,8 @@ function warning(going: readonly Member[]): string {
     return `  ${machine.id} ${machine.name}, ${machine.state}${disks}`;
   });
   const stay = going.some(({ volumes }) => volumes.length > 0)
-    ? "Their volumes stay, without a machine."
-    : "Nothing that they hold is kept.";
+    ? "Their volumes are kept, without a machine."
+    : "Their data is not kept.";
   const head = going.length === 1 ? "This machine will be destroyed:" : "These machines will be destroyed:";
   return [head, ...lines, stay].join("\n");
 }

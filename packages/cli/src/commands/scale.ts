@@ -2,15 +2,16 @@
 import { command, type Noun } from "../command.ts";
 import { quantityArgument } from "../quantity.ts";
 import { megabytes, table } from "../terminal.ts";
-import { count, GROUP, machinesOf, type ScaleOptions, TIMEOUT, WAIT_TIMEOUT_S } from "./scale-count.ts";
+import { count, GROUP, machinesOf, TIMEOUT, WAIT_TIMEOUT_S } from "./scale-count.ts";
 
-/** Of a machine whose configuration names none. */
+/** The memory of a machine whose configuration names none. */
 const DEFAULT_MEMORY_MB = 256;
-const memory = command<ScaleOptions>({
+const memory = command({
   name: "memory",
   summary: "Set the memory of the machines",
-  description: "One by one, as a deploy does: a running machine is replaced, a sleeping one loses its snapshot.",
-  arguments: [{ usage: "<size>", description: "memory in MB, or with a unit: 512mb, 1gb" }],
+  description:
+    "Changes one machine at a time, like a deploy: a running machine is replaced, a sleeping one loses its snapshot.",
+  arguments: [{ usage: "<size>", description: "memory in MB, or with a unit as in 512mb or 1gb" }],
   options: [GROUP, TIMEOUT],
   ofApp: true,
   examples: ["hibernaut scale memory 512mb --app shop"],
@@ -30,19 +31,19 @@ const memory = command<ScaleOptions>({
         config: withMemory(machine.config, memoryMb),
         running: isUp(machine),
       }));
-    const onStep = (line: string) => void process.stderr.write(`${line}\n`);
+    const onStep = (line: string) => context.say(line);
     const document = await rollOut(context, steps, { strategy: "rolling", waitTimeout, onStep });
     const said =
       document.length === 0
-        ? `The machines of ${context.app} have ${memoryMb} MB already.`
-        : `${document.length} machine(s) of ${context.app} have ${memoryMb} MB now.`;
+        ? `The machines of ${context.app} already have ${memoryMb} MB.`
+        : `${document.length} machine(s) of ${context.app} now have ${memoryMb} MB.`;
     return { document, text: said };
   },
 });
 
 const show = command({
   name: "show",
-  summary: "Show how many machines there are, and how large",
+  summary: "Show the number and size of machines",
   ofApp: true,
   examples: ["hibernaut scale show --app shop"],
   async run(context) {
@@ -69,6 +70,6 @@ const show = command({
 /** The commands about an app's size. */
 export const scale: Noun = {
   name: "scale",
-  summary: "How many machines an app has, and how large",
+  summary: "Change the number and size of an app's machines",
   commands: [show, count, memory],
 };

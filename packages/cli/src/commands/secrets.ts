@@ -6,18 +6,21 @@ import type { Context } from "../context.ts";
 import { UsageError } from "../failure.ts";
 import { agree, YES } from "../confirming.ts";
 import { parseSecrets, readSecrets, textOf } from "../secret-arguments.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { ago } from "../terminal.ts";
 
 const EFFECT =
-  "Machines get secrets as environment variables when they start from scratch. Those that sleep lose their snapshots, because these hold what was before; those that run see the change after a restart.";
+  "Machines receive secrets as environment variables when they start from scratch. Suspended machines lose their snapshots, which hold the previous values; running machines see the change after a restart.";
 
-const set = command<{ yes?: boolean }>({
+const set = command({
   name: "set",
   summary: "Set secrets of an app",
   description: EFFECT,
   arguments: [
-    { usage: "<NAME=value...>", description: "NAME=- reads the value from standard input, NAME=@file from a file" },
+    {
+      usage: "<NAME=value...>",
+      description: "NAME=value; NAME=- reads the value from standard input, NAME=@file from a file",
+    },
   ],
   options: [YES],
   ofApp: true,
@@ -32,16 +35,16 @@ const set = command<{ yes?: boolean }>({
   },
 });
 
-const importAll = command<{ yes?: boolean }>({
+const importAll = command({
   name: "import",
-  summary: "Set the secrets of a .env file, from standard input",
-  description: `All of them are set, or none. Secrets that are not in the file stay. ${EFFECT}`,
+  summary: "Set the secrets of a .env file on standard input",
+  description: `Sets all of them or none. Secrets that are not in the file are kept. ${EFFECT}`,
   options: [YES],
   ofApp: true,
   examples: ["hibernaut secrets import --app shop < .env"],
   async run(context, _args, { yes = false }) {
     const { app } = context;
-    if (process.stdin.isTTY) throw new UsageError("Give the file on standard input: hibernaut secrets import < .env");
+    if (process.stdin.isTTY) throw new UsageError("Pass the file on standard input: hibernaut secrets import < .env");
     const values = parseSecrets(textOf("standard input", await buffer(process.stdin)));
     return setAll(context, app, { values, yes, canAsk: false });
   },
@@ -53,13 +56,13 @@ async function setAll(
   { values, yes, canAsk }: { values: Record<string, string>; yes: boolean; canAsk: boolean },
 ): Promise<Result> {
   const client = await context.client();
-  await agreeTo(await client.setSecrets(app, values, { dryRun: true }), { yes, canAsk });
+  await agreeTo(await client.setSecrets(app, values, { dry_run: true }), { yes, canAsk });
   const effect = await untilDiscarded(client, app, await client.setSecrets(app, values));
   const names = Object.keys(values);
   return { document: { secrets: names, ...effect }, text: effectText(`Set: ${names.join(", ")}.`, effect) };
 }
 
-const list = command<ListOptions>({
+const list = command({
   name: "list",
   aliases: ["ls"],
   summary: "List the secrets of an app, without their values",
@@ -79,7 +82,7 @@ const list = command<ListOptions>({
   },
 });
 
-const unset = command<{ yes?: boolean }>({
+const unset = command({
   name: "unset",
   aliases: ["rm"],
   summary: "Unset secrets of an app",
@@ -92,7 +95,7 @@ const unset = command<{ yes?: boolean }>({
     const names = [...new Set(words)];
     const client = await context.client();
     // Every name is looked up before the first one is unset.
-    await agreeTo(await unsetAll(client, context.app, names, { dryRun: true }), { yes, canAsk: true });
+    await agreeTo(await unsetAll(client, context.app, names, { dry_run: true }), { yes, canAsk: true });
     const effect = await untilDiscarded(client, context.app, await unsetAll(client, context.app, names));
     return { document: { secrets: names, ...effect }, text: effectText(`Unset: ${names.join(", ")}.`, effect) };
   },
@@ -102,7 +105,7 @@ async function unsetAll(
   client: HibernautClient,
   app: string,
   names: readonly string[],
-  options?: { dryRun: boolean },
+  options?: { dry_run: boolean },
 ): Promise<SecretsEffect> {
   const effects: SecretsEffect[] = [];
   for (const name of names) effects.push(await client.unsetSecret(app, name, options));
@@ -110,20 +113,20 @@ async function unsetAll(
   return { discarded: every(({ discarded }) => discarded), pending: every(({ pending }) => pending) };
 }
 
-/** Says which snapshots would go, before they do, and asks where somebody can answer. */
+/** Says which snapshots would be discarded, and asks first on a terminal. */
 async function agreeTo(
   { discarded }: SecretsEffect,
   { yes, canAsk }: { yes: boolean; canAsk: boolean },
 ): Promise<void> {
   if (discarded.length === 0) return;
-  const warning = `The snapshots of ${discarded.join(", ")} will be discarded: they start from scratch next time.`;
+  const warning = `The snapshots of ${discarded.join(", ")} will be discarded: these machines start from scratch next time.`;
   await agree(warning, { yes, canAsk, what: "changed" });
 }
 
 /** Waits until the snapshots are gone: until then a command that follows, such as an update, would be refused. */
 async function untilDiscarded(client: HibernautClient, app: string, effect: SecretsEffect): Promise<SecretsEffect> {
   const states = ["settled", "destroyed"] as const;
-  await Promise.all(effect.discarded.map((id) => client.waitMachine(app, id, { states: [...states] })));
+  await Promise.all(effect.discarded.map((id) => client.waitForMachine(app, id, { state: states })));
   return effect;
 }
 
@@ -131,7 +134,7 @@ function effectText(done: string, { discarded, pending }: SecretsEffect): string
   return [
     done,
     discarded.length > 0 && `Snapshots discarded: ${discarded.join(", ")}.`,
-    pending.length > 0 && `Machines that run see it after: hibernaut machine restart ${pending.join(" ")}`,
+    pending.length > 0 && `Running machines see the change after: hibernaut machine restart ${pending.join(" ")}`,
   ]
     .filter((line) => line !== false)
     .join("\n");
@@ -141,6 +144,6 @@ function effectText(done: string, { discarded, pending }: SecretsEffect): string
 export const secrets: Noun = {
   name: "secrets",
   aliases: ["secret"],
-  summary: "What apps are told and nobody is shown",
+  summary: "Manage secrets",
   commands: [set, importAll, list, unset],
 };

@@ -1,4 +1,4 @@
-/** `hibernaut serve`: the platform on this host. */
+/** `hibernaut serve`: runs the platform on this host. */
 import { command } from "../command.ts";
 
 /** Runs the platform until it is interrupted. */
@@ -6,7 +6,7 @@ export const serve = command({
   name: "serve",
   summary: "Run the platform on this host",
   description:
-    "Runs until it is interrupted. The first start makes an admin token and writes it where this command line finds it. Settings are environment variables: HIBERNAUT_DATA_DIR, HIBERNAUT_API_LISTEN, HIBERNAUT_PROXY_LISTEN and more.",
+    "Runs until it is interrupted. The first start creates an admin token and stores it where the CLI finds it. Settings are environment variables: HIBERNAUT_DATA_DIR, HIBERNAUT_API_LISTEN, HIBERNAUT_PROXY_LISTEN and more.",
   examples: [
     "hibernaut serve",
     "HIBERNAUT_DATA_DIR=/srv/hibernaut HIBERNAUT_API_LISTEN=127.0.0.1:4281 hibernaut serve",

@@ -1,14 +1,14 @@
 /** `hibernaut tokens` */
 import type { Token } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { ago } from "../terminal.ts";
 
 const create = command({
   name: "create",
   summary: "Create a token",
-  description: "The token is shown once: only its hash is kept. It may do everything that the API can.",
-  arguments: [{ usage: "<name>", description: "who or what it is for" }],
+  description: "The token is shown once: only its hash is stored. It grants full access to the API.",
+  arguments: [{ usage: "<name>", description: "who or what the token is for" }],
   examples: ["hibernaut tokens create ci", "HIBERNAUT_API_TOKEN=$(hibernaut tokens create ci --json | jq -r .token)"],
   async run(context, [name = ""]) {
     const token = await (await context.client()).createToken(name);
@@ -16,7 +16,7 @@ const create = command({
   },
 });
 
-const list = command<ListOptions>({
+const list = command({
   name: "list",
   aliases: ["ls"],
   summary: "List tokens",
@@ -42,12 +42,12 @@ const list = command<ListOptions>({
 const revoke = command({
   name: "revoke",
   aliases: ["rm"],
-  summary: "End a token",
+  summary: "Revoke a token",
   arguments: [{ usage: "<id>", description: "the token's id, from `tokens list`" }],
   examples: ["hibernaut tokens revoke 3f9c01ab22de"],
   async run(context, [id = ""]) {
     await (await context.client()).revokeToken(id);
-    return { document: { id, ok: true }, text: `Token ${id} is revoked.` };
+    return { document: { id, ok: true }, text: `Revoked token ${id}.` };
   },
 });
 
@@ -55,6 +55,6 @@ const revoke = command({
 export const tokens: Noun = {
   name: "tokens",
   aliases: ["token"],
-  summary: "Create, list and revoke API tokens",
+  summary: "Manage API tokens",
   commands: [create, list, revoke],
 };

@@ -1,17 +1,17 @@
-/** `hibernaut uninstall`: takes the platform off this host. */
+/** `hibernaut uninstall`: removes the platform from this host. */
 import { linkFolder, removeLinks } from "../../bin/links.js";
 import { command } from "../command.ts";
 import { agree, YES } from "../confirming.ts";
 
-/** For a platform that is stopped; the software itself is a folder that is deleted by hand. */
-export const uninstall = command<{ data?: boolean; yes?: boolean; keepLink?: boolean }>({
+/** Needs the platform to be stopped. The software itself is a directory that you delete yourself. */
+export const uninstall = command({
   name: "uninstall",
   summary: "Remove the platform's network and guests from this host",
   description:
-    "Ends the machines that still run and removes taps, bridge and firewall rules. The platform itself must be stopped. Apps, images and suspended machines stay in the data folder, and the next start of the platform picks them up, unless --data deletes the folder: that is asked first, and needs --yes where there is no terminal.",
+    "Ends machines that are still running and removes taps, the bridge and firewall rules. Stop the platform first. Apps, images and suspended machines stay in the data directory, and the next start of the platform finds them there. With --data the directory is deleted too: the command asks first, and needs --yes without a terminal.",
   options: [
-    { flags: "--data", description: "delete the data folder, too, with every app, machine, volume and secret" },
-    { flags: "--keep-link", description: "leave `hibernaut` on the PATH, for another platform on this host" },
+    { flags: "--data", description: "also delete the data directory with every app, machine, volume and secret" },
+    { flags: "--keep-link", description: "keep `hibernaut` on the PATH, for another platform on this host" },
     YES,
   ],
   examples: ["hibernaut uninstall", "hibernaut uninstall --data", "hibernaut uninstall --data --yes"],
@@ -25,14 +25,14 @@ export const uninstall = command<{ data?: boolean; yes?: boolean; keepLink?: boo
     if (warning !== undefined) await agree(warning, { yes, what: "deleted" });
     const done = await platform.uninstall({ dataDir, data });
     const links = keepLink ? [] : removeLinks(linkFolder(process.env));
-    const kept = done.data ? `${dataDir} is deleted.` : `${dataDir} is left as it is.`;
+    const kept = done.data ? `Deleted ${dataDir}.` : `Left ${dataDir} as it is.`;
     const unlinked =
       links.length === 0
         ? ""
-        : ` No longer on the PATH: ${links.join(", ")}; \`npm run setup -- --link\` brings them back.`;
+        : ` Removed from the PATH: ${links.join(", ")}; \`npm run setup -- --link\` restores them.`;
     return {
       document: { guests_ended: done.guests, data_deleted: done.data, data_dir: dataDir, links_removed: links },
-      text: `Nothing of this platform is left in this host's network. Machines that were ended: ${done.guests}. ${kept}${unlinked}`,
+      text: `Removed the platform's network from this host. Machines ended: ${done.guests}. ${kept}${unlinked}`,
     };
   },
 });

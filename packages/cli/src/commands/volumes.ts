@@ -3,33 +3,33 @@ import type { Volume, VolumeSnapshot } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { agree, YES } from "../confirming.ts";
 import { UsageError } from "../failure.ts";
-import { listText, type ListOptions, QUIET } from "../listing.ts";
+import { listText, QUIET } from "../listing.ts";
 import { ago, fields, megabytes, table } from "../terminal.ts";
 
 const ID = [
   {
     usage: "<id>",
-    description: "the volume: id, the beginning of it with or without vol_, or the name if no other has it",
+    description: "the volume: id, beginning of the id with or without vol_, or name if it is unique",
   },
 ];
 const DEFAULT_SIZE_GB = 1;
 
-const create = command<{ size?: number; snapshotId?: string; snapshotRetention?: number }>({
+const create = command({
   name: "create",
-  summary: "Make a volume",
-  description: "A machine that mounts a volume of this name gets it, if no other machine has it.",
-  arguments: [{ usage: "<name>", description: "name of the volume; several may have the same" }],
+  summary: "Create a volume",
+  description: "A machine that mounts a volume of this name gets this one, unless another machine has it.",
+  arguments: [{ usage: "<name>", description: "name of the volume; several volumes can share a name" }],
   options: [
     {
       flags: "-s, --size <size>",
-      description: `size in GB, or with a unit: 2gb (default: the snapshot's, else ${DEFAULT_SIZE_GB})`,
+      description: `size in GB, or with a unit as in 2gb (default: the snapshot's size, or ${DEFAULT_SIZE_GB})`,
       minimum: 1,
       unit: "gb",
     },
-    { flags: "--snapshot-id <id>", description: "begin with what this snapshot of a volume holds" },
+    { flags: "--snapshot-id <id>", description: "start with the content of this volume snapshot" },
     {
       flags: "--snapshot-retention <days>",
-      description: "how long its snapshots are kept (default: 5)",
+      description: "how many days its snapshots are kept (default: 5)",
       minimum: 1,
       unit: "days",
     },
@@ -47,13 +47,13 @@ const create = command<{ size?: number; snapshotId?: string; snapshotRetention?:
       ...(snapshotId !== undefined && { snapshot_id: snapshotId }),
       ...(snapshotRetention !== undefined && { snapshot_retention: snapshotRetention }),
     });
-    const volume = await context.progress(`Making volume ${name}`, making);
-    const text = `Volume ${volume.id} (${name}, ${volume.size_gb} GB) is made. Mount it: hibernaut machine run <image> --volume ${name}:/data`;
+    const volume = await context.progress(`Creating volume ${name}`, making);
+    const text = `Created volume ${volume.id} (${name}, ${volume.size_gb} GB). Mount it: hibernaut machine run <image> --volume ${name}:/data`;
     return { document: volume, text };
   },
 });
 
-const list = command<ListOptions>({
+const list = command({
   name: "list",
   aliases: ["ls"],
   summary: "List the volumes of an app",
@@ -92,30 +92,38 @@ const show = command({
   },
 });
 
-const extend = command<{ size?: number }>({
+const extend = command({
   name: "extend",
-  summary: "Make a volume larger",
-  description: "Its machine has the new size from its next cold start on. A volume never becomes smaller.",
+  summary: "Extend a volume",
+  description: "Its machine sees the new size after its next cold start. A volume cannot shrink.",
   arguments: ID,
   options: [
-    { flags: "-s, --size <size>", description: "the new size in GB, or with a unit: 10gb", minimum: 1, unit: "gb" },
+    {
+      flags: "-s, --size <size>",
+      description: "the new size in GB, or with a unit as in 10gb",
+      minimum: 1,
+      unit: "gb",
+    },
   ],
   ofApp: true,
   examples: ["hibernaut volumes extend vol_0123456789abcdef --size 10 --app shop"],
   async run(context, [word = ""], { size }) {
-    if (size === undefined) throw new UsageError("No size is named. Add the new size: --size 10gb.");
-    const { volume, needsRestart } = await (await context.client()).extendVolume(context.app, word, size);
+    if (size === undefined) throw new UsageError("No size. Add the new size, as in --size 10gb.");
+    const { volume, needs_restart } = await (await context.client()).extendVolume(context.app, word, size);
     const { attached_machine_id: machine } = volume;
-    const next = needsRestart ? ` Its machine sees that after: hibernaut machine restart ${machine}` : "";
-    return { document: { volume, needs_restart: needsRestart }, text: `Volume ${volume.id} has ${size} GB.${next}` };
+    const next = needs_restart ? ` Its machine sees the new size after: hibernaut machine restart ${machine}` : "";
+    return {
+      document: { volume, needs_restart },
+      text: `Volume ${volume.id} now has ${size} GB.${next}`,
+    };
   },
 });
 
-const destroy = command<{ yes?: boolean }>({
+const destroy = command({
   name: "destroy",
   aliases: ["rm"],
-  summary: "Destroy a volume with all that is on it, and its snapshots",
-  description: "A volume that a machine has is not destroyed.",
+  summary: "Destroy a volume with its data and its snapshots",
+  description: "A volume that belongs to a machine is not destroyed.",
   arguments: ID,
   options: [YES],
   ofApp: true,
@@ -124,47 +132,56 @@ const destroy = command<{ yes?: boolean }>({
     const client = await context.client();
     const { id, name, size_gb: size } = await client.getVolume(context.app, word);
     const { length } = await client.listVolumeSnapshots(context.app, id);
-    const warning = `Volume ${id} (${name}, ${size} GB) and its ${length} snapshot(s) will be gone for good.`;
+    const warning = `Volume ${id} (${name}, ${size} GB) and its ${length} snapshot(s) will be deleted permanently.`;
     await agree(warning, { yes, what: "destroyed" });
     await client.destroyVolume(context.app, id);
-    return { document: { id, ok: true }, text: `Volume ${id} is gone.` };
+    return { document: { id, ok: true }, text: `Destroyed volume ${id}.` };
   },
 });
 
-const snapshots = command({
-  name: "snapshots",
-  summary: "List, create or destroy the snapshots of a volume",
-  description:
-    "A snapshot is the volume as it is at that moment. It is deleted with its volume, and after the days that the volume keeps snapshots.",
-  arguments: [
-    { usage: "<what>", description: "list, create or destroy" },
-    ...ID,
-    { usage: "[snapshot]", description: "id of the snapshot to destroy" },
-  ],
+const listSnapshots = command({
+  name: "list",
+  aliases: ["ls"],
+  summary: "List the snapshots of a volume",
+  arguments: ID,
   ofApp: true,
-  examples: [
-    "hibernaut volumes snapshots create vol_0123456789abcdef --app shop",
-    "hibernaut volumes snapshots list vol_0123456789abcdef --app shop",
-    "hibernaut volumes snapshots destroy vol_0123456789abcdef vs_0123456789abcdef --app shop",
-  ],
-  async run(context, [what = "", word = "", snapshotId]) {
-    if (!["list", "create", "destroy"].includes(what))
-      throw new UsageError(`\`${what}\` is none of list, create and destroy.`);
-    if (what === "destroy" && snapshotId === undefined)
-      throw new UsageError("No snapshot is named. Add its id, from `volumes snapshots list`.");
+  examples: ["hibernaut volumes snapshots list vol_0123456789abcdef --app shop"],
+  async run(context, [word = ""]) {
     const client = await context.client();
     const { id } = await client.getVolume(context.app, word);
-    if (what === "list") {
-      const found = await client.listVolumeSnapshots(context.app, id);
-      return { document: found, text: found.length === 0 ? `Volume ${id} has no snapshots.` : snapshotTable(found) };
-    }
-    if (what === "create") {
-      const made = await context.progress(`Copying volume ${id}`, client.createVolumeSnapshot(context.app, id));
-      const text = `Snapshot ${made.id} is made. Go back to it: hibernaut volumes create <name> --snapshot-id ${made.id}`;
-      return { document: made, text };
-    }
-    await client.destroyVolumeSnapshot(context.app, id, snapshotId ?? "");
-    return { document: { id: snapshotId, ok: true }, text: `Snapshot ${snapshotId} is gone.` };
+    const found = await client.listVolumeSnapshots(context.app, id);
+    return { document: found, text: found.length === 0 ? `Volume ${id} has no snapshots.` : snapshotTable(found) };
+  },
+});
+
+const createSnapshot = command({
+  name: "create",
+  summary: "Take a snapshot of a volume",
+  description: "It is deleted with the volume, or after the number of days that the volume keeps snapshots.",
+  arguments: ID,
+  ofApp: true,
+  examples: ["hibernaut volumes snapshots create vol_0123456789abcdef --app shop"],
+  async run(context, [word = ""]) {
+    const client = await context.client();
+    const { id } = await client.getVolume(context.app, word);
+    const made = await context.progress(`Copying volume ${id}`, client.createVolumeSnapshot(context.app, id));
+    const text = `Created snapshot ${made.id}. To go back to it: hibernaut volumes create <name> --snapshot-id ${made.id}`;
+    return { document: made, text };
+  },
+});
+
+const destroySnapshot = command({
+  name: "destroy",
+  aliases: ["rm"],
+  summary: "Destroy a snapshot of a volume",
+  arguments: [...ID, { usage: "<snapshot>", description: "the id of the snapshot" }],
+  ofApp: true,
+  examples: ["hibernaut volumes snapshots destroy vol_0123456789abcdef vs_0123456789abcdef --app shop"],
+  async run(context, [word = "", snapshotId = ""]) {
+    const client = await context.client();
+    const { id } = await client.getVolume(context.app, word);
+    await client.destroyVolumeSnapshot(context.app, id, snapshotId);
+    return { document: { id: snapshotId, ok: true }, text: `Destroyed snapshot ${snapshotId}.` };
   },
 });
 
@@ -195,6 +212,14 @@ function snapshotTable(found: readonly VolumeSnapshot[]): string {
 export const volumes: Noun = {
   name: "volumes",
   aliases: ["volume"],
-  summary: "Disks that outlive machines",
-  commands: [create, list, show, extend, destroy, snapshots],
+  summary: "Manage volumes",
+  commands: [create, list, show, extend, destroy],
+  nouns: [
+    {
+      name: "snapshots",
+      aliases: ["snapshot"],
+      summary: "Manage the snapshots of a volume",
+      commands: [listSnapshots, createSnapshot, destroySnapshot],
+    },
+  ],
 };

@@ -1,4 +1,5 @@
-/** What a deploy is asked for: the app file and the command line together. */
+/** What a deploy should do, according to the app file and the options. */
+import type { Context } from "../context.ts";
 import { CliError } from "../failure.ts";
 import { pairs } from "../machine-config.ts";
 import type { WantedGroup } from "./plan.ts";
@@ -18,19 +19,22 @@ export interface DeploymentOptions {
   strict?: boolean;
 }
 
-/** Reads the app file. Its warnings go to standard error; an error in it, or a warning with `strict`, ends the deploy. */
-export async function readDeployment({ config, image, env, strict = false }: DeploymentOptions): Promise<Deployment> {
-  const [{ readNamed, refusal }, { findingText }, { machineConfigs }] = await Promise.all([
+/** Reads the app file. Prints its warnings; an error, or with `strict` a warning, ends the deploy. */
+export async function readDeployment(
+  context: Context,
+  { config, image, env, strict = false }: DeploymentOptions,
+): Promise<Deployment> {
+  const [{ readNamed, unusable }, { findingText }, { machineConfigs }] = await Promise.all([
     import("../appfile/named.ts"),
     import("../appfile/findings.ts"),
     import("../appfile/machine-configs.ts"),
   ]);
   const { name, file, findings } = await readNamed(config);
-  for (const finding of findings) process.stderr.write(`${findingText(finding, name)}\n`);
+  for (const finding of findings) context.say(findingText(finding, name));
   const errors = findings.filter(({ severity }) => severity === "error").length;
-  if (file === undefined || (strict && findings.length > 0)) throw refusal(name, errors, findings.length - errors);
+  if (file === undefined || (strict && findings.length > 0)) throw unusable(name, errors, findings.length - errors);
   const groups = machineConfigs(file, { image, env: pairs("--env", env) });
   const [first] = groups.values();
-  if (first === undefined) throw new CliError("invalid_argument", `${name} names no process to run.`);
+  if (first === undefined) throw new CliError("invalid_argument", `${name} defines no process to run.`);
   return { app: file.app, groups, image: first.config.image, strategy: file.deployStrategy ?? "rolling" };
 }

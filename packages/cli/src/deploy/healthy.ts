@@ -1,4 +1,4 @@
-/** Waits until a machine that was just replaced has shown that its new version works. */
+/** Waits until a machine has shown that its new version works. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Machine } from "@hibernaut/client";
 import type { Context } from "../context.ts";
@@ -8,14 +8,14 @@ import { waitForRun } from "../waiting.ts";
 
 const LOOK_MS = 250;
 
-/** What became of a machine, for people. */
-export type Verdict = { ok: true; text: string } | { ok: false; text: string; lastWords?: string };
+/** Whether the machine works, in words. */
+export type HealthVerdict = { ok: true; text: string } | { ok: false; text: string; lastWords?: string };
 
-/** A pure rule: undefined while it is too early to tell. */
-export function verdictOf(machine: Machine): Verdict | undefined {
+/** Judges a machine. Pure; undefined while it is too early to tell. */
+export function verdictOf(machine: Machine): HealthVerdict | undefined {
   const { state, state_reason: reason, checks, config, crash, unreachable } = machine;
   if (crash !== null && hasCrashed(machine))
-    return { ok: false, text: `it crashed${crash.at_start ? " at its start" : ""}: ${crash.reason}` };
+    return { ok: false, text: `it crashed${crash.at_start ? " on start" : ""}: ${crash.reason}` };
   if (unreachable !== null) return { ok: false, text: unreachable };
   if (state !== "running") return { ok: false, text: `it is ${state}${reason === null ? "" : `: ${reason}`}` };
   const failed = checks.find(({ status }) => status === "critical");
@@ -28,15 +28,15 @@ export function verdictOf(machine: Machine): Verdict | undefined {
   return passing >= wanted ? { ok: true, text: "its checks pass" } : undefined;
 }
 
-/** Settles with what became of it, at the latest after the time to wait is over. */
-export async function untilHealthy(context: Context, id: string, waitTimeout: number): Promise<Verdict> {
+/** Waits for a verdict, up to `waitTimeout` seconds. */
+export async function untilHealthy(context: Context, id: string, waitTimeout: number): Promise<HealthVerdict> {
   const client = await context.client();
   const deadline = Date.now() + waitTimeout * 1000;
   try {
     await waitForRun(context, id, { waitTimeout });
   } catch (error) {
     if (toFailure(error).error !== "deadline_exceeded") throw error;
-    return { ok: false, text: `it has not come up after ${waitTimeout} s` };
+    return { ok: false, text: `it did not come up within ${waitTimeout} s` };
   }
   for (;;) {
     const machine = await client.getMachine(context.app, id);
@@ -46,23 +46,23 @@ export async function untilHealthy(context: Context, id: string, waitTimeout: nu
     if (verdict !== undefined) return verdict;
     if (Date.now() > deadline) {
       const why = machine.state_reason ?? machine.checks.map(({ name, output }) => `${name}: ${output}`).join("; ");
-      return { ok: false, text: `it does not pass after ${waitTimeout} s${why === "" ? "" : `: ${why}`}` };
+      return { ok: false, text: `it did not pass within ${waitTimeout} s${why === "" ? "" : `: ${why}`}` };
     }
     await delay(LOOK_MS);
   }
 }
 
-/** What to do about a machine that does not pass. */
-export function stopped(
+/** The error for a machine that does not work, with what to do next. */
+export function stoppedError(
   context: Context,
   id: string,
   { text: why, lastWords: words = "" }: { text: string; lastWords?: string },
   left: number,
   oldImage: string | undefined,
 ): CliError {
-  const rest = left === 0 ? "" : `The other ${left} machine${left === 1 ? " stays" : "s stay"} on the old version. `;
+  const rest = left === 0 ? "" : `The other ${left} machine${left === 1 ? " keeps" : "s keep"} the old version. `;
   const back = oldImage === undefined ? "" : `, or go back: hibernaut deploy --app ${context.app} --image ${oldImage}`;
   const what = `Machine ${id} has the new version, and ${why.replace(/\.$/, "")}.${words}`;
-  const next = `${rest}Look at \`hibernaut logs --app ${context.app} -m ${id}\`, correct it and deploy again${back}.`;
+  const next = `${rest}See \`hibernaut logs --app ${context.app} -m ${id}\`, fix it and deploy again${back}.`;
   return new CliError("failed_precondition", [what, next].join(words === "" ? " " : "\n"));
 }

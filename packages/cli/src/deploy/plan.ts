@@ -1,4 +1,4 @@
-/** What a deploy has to do: a pure rule, so that running it again goes on where it was interrupted. */
+/** Plans a deploy. Pure, so that running a deploy again continues where it was interrupted. */
 import type { Machine, MachineConfig, MachineState } from "@hibernaut/client";
 import { GROUP_METADATA } from "../appfile/machine-configs.ts";
 import { withVolumeNames } from "./mounts.ts";
@@ -6,31 +6,31 @@ import { withVolumeNames } from "./mounts.ts";
 /** The machines that a process group should have. */
 export interface WantedGroup {
   config: MachineConfig;
-  /** How many, if the file says so; else as many as there are, and one at least. */
+  /** How many, if the file says so; otherwise as many as exist, but at least one. */
   count?: number;
 }
 
 export type Step =
   | { kind: "create"; group: string; config: MachineConfig }
-  /** `running`: it is replaced and has to pass its checks; else it stays as it is, and starts with the new version. */
+  /** `running`: the machine is replaced and must pass its checks. Otherwise it stays asleep and starts with the new version. */
   | { kind: "update"; group: string; machine: Machine; config: MachineConfig; running: boolean }
   | { kind: "keep"; group: string; machine: Machine };
 
-export interface Plan {
-  /** Running machines first: what is wrong with the new version shows there. */
+export interface DeployPlan {
+  /** Running machines first: they show whether the new version works. */
   steps: Step[];
-  /** Machines of the app that no group of the file asks for. They are left alone. */
+  /** Machines that belong to no group of the file. They are left alone. */
   others: Machine[];
 }
 
 const UP: ReadonlySet<MachineState> = new Set(["running", "starting", "restarting", "updating", "failed"]);
 
-/** Compares what is wanted, with an image that is `digest` now, to the machines that there are. */
+/** Compares the wanted groups, whose image has this digest, with the existing machines. */
 export function planDeploy(
   wanted: ReadonlyMap<string, WantedGroup>,
   machines: readonly Machine[],
   digest: string,
-): Plan {
+): DeployPlan {
   const steps: Step[] = [];
   for (const [group, { config, count = 1 }] of wanted) {
     const own = machines.filter((machine) => groupOf(machine) === group);
@@ -44,12 +44,12 @@ export function planDeploy(
   return { steps: steps.toSorted((a, b) => rank(a) - rank(b)), others };
 }
 
-/** The process group that a machine was made for. */
+/** The process group of a machine. */
 export function groupOf(machine: Machine): string | undefined {
   return machine.config.metadata?.[GROUP_METADATA];
 }
 
-/** Whether it runs, or is meant to: one that failed or crashed is started by what corrects it. */
+/** Whether the machine is running or should be: an update starts a machine that failed or crashed. */
 export function isUp({ state, crash }: Machine): boolean {
   return UP.has(state) || (state === "stopped" && crash !== null);
 }
@@ -68,7 +68,7 @@ function isCurrent({ config, image, state, crash }: Machine, wanted: MachineConf
   );
 }
 
-/** Equal for equal values, whatever the order of their keys. */
+/** JSON that does not depend on the order of keys. */
 function canonical(value: unknown): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "";
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;

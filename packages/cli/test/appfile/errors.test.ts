@@ -11,26 +11,26 @@ const http = (...lines: string[]) => ["[http_service]", "internal_port = 80", ..
 
 describe("errors say where, what and what to write instead", () => {
   test.each([
-    ['app = "x"\n[env\n', /^f:2:\d+: error: This is not TOML: /],
-    ['app = "x"\napp = "y"\n', "f:2:1: error: This is not TOML: trying to redefine an already defined table or value."],
-    ["a = 1\nb = \n", /^f:2:\d+: error: This is not TOML: /],
-    ["app = 5", 'f:1:1: error: app: It takes text in quotes, e.g. "value", not 5.'],
-    ['env = "A=1"', 'f:1:1: error: env: It takes a table, e.g. [[env]], not "A=1".'],
-    ["[env]\n  D = 2024-01-01", 'f:2:3: error: env.D: A variable is text. Write it in quotes, e.g. "value".'],
-    ["[env]\nL = [1]", /^f:2:1: error: env\.L: A variable is text/],
-    ['kill_signal = "TERM"', /^f:1:1: error: kill_signal: There is no signal "TERM"\. Write one of signal\(7\)/],
-    ['kill_timeout = "6m"', "f:1:1: error: kill_timeout: It is 360 seconds, and at most 300 are possible."],
-    ['kill_timeout = "soon"', 'f:1:1: error: kill_timeout: It takes a time, e.g. "30s" or "1m30s", not "soon".'],
-    ["swap_size_mb = -1", /^f:1:1: error: swap_size_mb: It takes a whole number from 0 to 32768, not -1\./],
+    ['app = "x"\n[env\n', /^f:2:\d+: error: Invalid TOML: /],
+    ['app = "x"\napp = "y"\n', "f:2:1: error: Invalid TOML: trying to redefine an already defined table or value."],
+    ["a = 1\nb = \n", /^f:2:\d+: error: Invalid TOML: /],
+    ["app = 5", 'f:1:1: error: app: Use text in quotes, as in "value", not 5.'],
+    ['env = "A=1"', 'f:1:1: error: env: Use a table, as in [[env]], not "A=1".'],
+    ["[env]\n  D = 2024-01-01", 'f:2:3: error: env.D: Variables are text. Use quotes, as in "value".'],
+    ["[env]\nL = [1]", /^f:2:1: error: env\.L: Variables are text/],
+    ['kill_signal = "TERM"', /^f:1:1: error: kill_signal: Unknown signal "TERM"\. Use one of signal\(7\)/],
+    ['kill_timeout = "6m"', "f:1:1: error: kill_timeout: This is 360 seconds; the maximum is 300."],
+    ['kill_timeout = "soon"', 'f:1:1: error: kill_timeout: Use a duration, as in "30s" or "1m30s", not "soon".'],
+    ["swap_size_mb = -1", /^f:1:1: error: swap_size_mb: Use a whole number from 0 to 32768, not -1\./],
     ["swap_size_mb = 9007199254740993", /not 9007199254740993\./],
     [
       '[processes]\n web = "sh -c \'x"',
-      "f:2:2: error: processes.web: A quote or a backslash in this command has no end. Close it.",
+      "f:2:2: error: processes.web: This command has an unclosed quote or a trailing backslash.",
     ],
-    ["[[processes]]\ncmd = 1", /^f:1:3: error: processes\[0\]: It has no `name`/],
+    ["[[processes]]\ncmd = 1", /^f:1:3: error: processes\[0\]: The process has no `name`/],
     [
       http('processes = ["web"]'),
-      /^f:3:1: error: http_service\.processes: There is no process group `web`; there is app\./,
+      /^f:3:1: error: http_service\.processes: Unknown process group `web`\. The file defines app\./,
     ],
     [
       http('force_https = true\ninternal_port2 = "x"').replace("80", '"eighty"'),
@@ -39,39 +39,39 @@ describe("errors say where, what and what to write instead", () => {
     [http().replace("80", "70000"), /a whole number from 1 to 65535, not 70000/],
     [
       http('auto_stop_machines = "sleep"'),
-      'f:3:1: error: http_service.auto_stop_machines: It knows no "sleep". Write one of: suspend, stop, off.',
+      'f:3:1: error: http_service.auto_stop_machines: Unknown value "sleep". Use one of: suspend, stop, off.',
     ],
-    [http('idle_timeout = "2d"'), /^f:3:1: error: http_service\.idle_timeout: It takes a time/],
-    [http("idle_timeout = 0"), "f:3:1: error: http_service.idle_timeout: It must be at least one second."],
-    [http('concurrency = "many"'), /^f:3:1: error: http_service\.concurrency: It takes a table/],
+    [http('idle_timeout = "2d"'), /^f:3:1: error: http_service\.idle_timeout: Use a duration/],
+    [http("idle_timeout = 0"), "f:3:1: error: http_service.idle_timeout: Use at least one second."],
+    [http('concurrency = "many"'), /^f:3:1: error: http_service\.concurrency: Use a table/],
     [
       http("  [http_service.concurrency]\n  soft_limit = 30\n  hard_limit = 20"),
-      /^f:4:3: error: http_service\.concurrency\.soft_limit: It is over `hard_limit` \(20\)/,
+      /^f:4:3: error: http_service\.concurrency\.soft_limit: Exceeds `hard_limit` \(20\)/,
     ],
     [
       http("auto_stop_machines = true\nauto_start_machines = false"),
-      /^f:4:1: error: http_service\.auto_start_machines: .* would never be started again\. Set it to true/,
+      /^f:4:1: error: http_service\.auto_start_machines: .* nothing would wake a sleeping machine\. Set it to true/,
     ],
-    ['[[vm]]\nsize = "huge"', /^f:2:1: error: vm\[0\]\.size: There is no size "huge"/],
-    ['[[vm]]\nsize = "performance-16x"', /^f:2:1: error: vm\[0\]\.size: It means 16 CPUs; a machine has at most 8/],
-    ['[[vm]]\nmemory = "64mb"', "f:2:1: error: vm[0].memory: It means 64 MB; a machine has 128 to 32768 MB of memory."],
-    ['[[vm]]\nmemory = "lots"', 'f:2:1: error: vm[0].memory: It takes a size, e.g. "512mb" or "1gb", not "lots".'],
-    ["[[vm]]\ncpus = 9", /^f:2:1: error: vm\[0\]\.cpus: It takes a whole number from 1 to 8/],
+    ['[[vm]]\nsize = "huge"', /^f:2:1: error: vm\[0\]\.size: Unknown size "huge"/],
+    ['[[vm]]\nsize = "performance-16x"', /^f:2:1: error: vm\[0\]\.size: This is 16 CPUs; a machine has up to 8/],
+    ['[[vm]]\nmemory = "64mb"', "f:2:1: error: vm[0].memory: This is 64 MB; a machine has 128 to 32768 MB of memory."],
+    ['[[vm]]\nmemory = "lots"', 'f:2:1: error: vm[0].memory: Use a size, as in "512mb" or "1gb", not "lots".'],
+    ["[[vm]]\ncpus = 9", /^f:2:1: error: vm\[0\]\.cpus: Use a whole number from 1 to 8/],
     [
       '[mounts]\nsource = "d"',
-      'f:1:2: error: mounts: It has no `destination`. Add the folder, e.g. destination = "/data".',
+      'f:1:2: error: mounts: The mount has no `destination`. Add the directory, as in destination = "/data".',
     ],
     [
       '[mounts]\nsource = "d"\ndestination = "/"',
-      /^f:3:1: error: mounts\.destination: It takes an absolute folder other than \//,
+      /^f:3:1: error: mounts\.destination: Use an absolute directory other than \//,
     ],
-    ['[restart]\npolicy = "sometimes"', /^f:2:1: error: restart\.policy: It knows no "sometimes"/],
+    ['[restart]\npolicy = "sometimes"', /^f:2:1: error: restart\.policy: Unknown value "sometimes"/],
     [
       '[checks.a]\ntype = "tcp"',
-      "f:1:9: error: checks.a: It has no `port`, and there is no service to take one from. Add `port`.",
+      "f:1:9: error: checks.a: The check has no `port`, and there is no service to take one from. Add `port`.",
     ],
-    ["checks.a = 1", "f:1:8: error: checks.a: It takes a table, e.g. [a], not 1."],
-    ['[deploy]\nstrategy = "magic"', /^f:2:1: error: deploy\.strategy: It knows no "magic"/],
+    ["checks.a = 1", "f:1:8: error: checks.a: Use a table, as in [a], not 1."],
+    ['[deploy]\nstrategy = "magic"', /^f:2:1: error: deploy\.strategy: Unknown value "magic"/],
   ])("%j", (text, message) => {
     const { file, findings } = readAppFile(text);
     expect(file).toBeUndefined();
@@ -96,7 +96,7 @@ describe("unknown keys", () => {
     ["[https_service]\ninternal_port = 1", "Did you mean `http_service`?"],
     ["[build]\nkill_timeout = 5", "It belongs at the top of the file, before the first [table]."],
     ["internal_port = 1", "It belongs into [http_service]."],
-    ["[scaling]\nx = 1", "No such key is known; it has no effect."],
+    ["[scaling]\nx = 1", "Unknown key; it has no effect."],
   ])("%j", (text, end) => {
     const { findings } = readAppFile(text);
     expect(findings).toMatchObject([{ severity: "warning" }]);

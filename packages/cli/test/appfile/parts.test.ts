@@ -87,6 +87,6 @@ describe("machines", () => {
   });
 
   test("need an image", () => {
-    expect(() => machineConfigs({ ...file, image: undefined })).toThrow("No image is named. Add --image <reference>");
+    expect(() => machineConfigs({ ...file, image: undefined })).toThrow("No image. Add --image <reference>");
   });
 });

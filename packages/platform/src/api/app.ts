@@ -38,7 +38,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
  * Builds the API, ready to `listen` or `inject`. `close` ends open waits with `unavailable`.
  *
  * @example
- * const api = await buildApi({ machines, tokens: store.tokens, platform, check: store.check, logger });
+ * const api = await buildApi({ ...openMachines(deps), images, volumes, tokens: store.tokens, platform, check, logger });
  * await api.listen(settings.apiListen);
  */
 export async function buildApi(deps: ApiDeps): Promise<Api> {

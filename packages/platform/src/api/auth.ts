@@ -1,15 +1,15 @@
-/** Who asks, and what they may do: a token may do everything, a machine very little, and to itself alone. */
+/** Authentication: a token may do everything; a machine may do very little, and only to itself. */
 import type { FastifyRequest } from "fastify";
 import { HibernautError } from "../domain/errors.ts";
-import type { MachineService } from "../machines/service.ts";
+import type { GuestApi } from "../machines/resources/guest-api.ts";
 import type { TokenStore } from "../store/contract.ts";
 import { verifyToken } from "./tokens.ts";
 
-/** Which routes a machine may use on itself, through its local API. Routes without this are for tokens only. */
+/** Which routes a machine may use on itself, through its local API. Routes without this need a token. */
 export type InsideAccess =
-  /** Tokens and the machine itself, which the path names. */
+  /** Tokens, and the machine that the path names. */
   | "self"
-  /** Only from inside a machine; the path names none. */
+  /** Only the machine itself. The path does not name one. */
   | "only";
 
 declare module "fastify" {
@@ -17,32 +17,32 @@ declare module "fastify" {
     inside?: InsideAccess;
   }
   interface FastifyRequest {
-    /** The machine whose program asks; null for everyone else. */
+    /** The machine that the request comes from; null for requests with a token. */
     insideMachine: string | null;
   }
 }
 
-/** Connections that came out of machines. Whoever holds one is that machine: no token is needed or looked at. */
+/** Connections from inside machines, each with the machine's id. They need no token: only that machine can have opened one. */
 export type LocalConnections = WeakMap<object, string>;
 
 export interface AuthDeps {
   tokens: TokenStore;
-  machines: MachineService;
+  guestApi: Pick<GuestApi, "identify">;
   local: LocalConnections;
 }
 
-/** A hook that refuses, before the body is read, whoever may not use the route. */
-export function authorize({ tokens, machines, local }: AuthDeps) {
+/** Returns a hook that refuses callers who may not use the route, before their body is read. */
+export function authorize({ tokens, guestApi, local }: AuthDeps) {
   return async (request: FastifyRequest): Promise<void> => {
     const access = request.routeOptions.config.inside;
     const machineId = local.get(request.raw.socket);
     request.insideMachine = machineId ?? null;
-    if (machineId !== undefined) return authorizeMachine(machines.identify(machineId), access, request.params);
+    if (machineId !== undefined) return authorizeMachine(guestApi.identify(machineId), access, request.params);
     authorizeToken(tokens, request.headers.authorization);
     if (access === "only")
       throw new HibernautError(
         "permission_denied",
-        "This is for programs inside a machine. They reach it at the socket `/.hibernaut/api`.",
+        "Only programs inside a machine can use this route, at the socket `/.hibernaut/api`.",
       );
   };
 }
@@ -53,19 +53,22 @@ function authorizeMachine(self: { app: string; id: string }, access: InsideAcces
   if (access === "self" && app_name === self.app && machine_id === self.id) return;
   throw new HibernautError(
     "permission_denied",
-    `A machine may read, suspend and stop itself (/v1/apps/${self.app}/machines/${self.id}) and nothing else.`,
+    `A machine can read, suspend and stop only itself (/v1/apps/${self.app}/machines/${self.id}).`,
   );
 }
 
 function authorizeToken(tokens: TokenStore, header: string | undefined): void {
   const [scheme = "", token = ""] = (header ?? "").split(/ +/);
   if (scheme.toLowerCase() !== "bearer" || token === "") {
-    throw new HibernautError("unauthenticated", "A token is needed. Send it as `Authorization: Bearer <token>`.");
+    throw new HibernautError(
+      "unauthenticated",
+      "This request needs a token. Send it as `Authorization: Bearer <token>`.",
+    );
   }
   if (!verifyToken(tokens, token)) {
     throw new HibernautError(
       "unauthenticated",
-      "The token is unknown or revoked. Make one with `hibernaut tokens create`.",
+      "The token is unknown or revoked. Create one with `hibernaut tokens create`.",
     );
   }
 }

@@ -1,4 +1,4 @@
-/** What the API is given. */
+/** What the API needs from the rest of the platform. */
 
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type {
@@ -11,44 +11,43 @@ import type {
 import type { Registry } from "prom-client";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, RegistryLogins } from "../images/contract.ts";
-import type { MachineService } from "../machines/service.ts";
+import type { Resources } from "../machines/open.ts";
 import type { TokenStore } from "../store/contract.ts";
 import type { VolumeService } from "../volumes/contract.ts";
 import type { LocalConnections } from "./auth.ts";
 
-/** What the platform is, for `GET /v1/health`; settled before the API listens. */
+/** What the platform is, for `GET /v1/health`. Known before the API listens. */
 export interface PlatformInfo {
   /** Version of Hibernaut. */
   version: string;
   region: string;
   hypervisor: HypervisorIdentity;
-  /** Why this accelerator, e.g. the fault that ruled out KVM. */
+  /** Why this accelerator was chosen, e.g. the error that ruled out KVM. */
   acceleratorReason: string;
   /** Version of the current guest bundle. */
   guestBundle: string;
-  /** How machines are connected, and why so. */
+  /** The network mode, and why it was chosen. */
   network: { mode: string; reason: string };
 }
 
-/** The parts of the platform that stand behind the API. */
-export interface ApiDeps {
-  machines: MachineService;
+/** The parts of the platform behind the API. Each route takes only those it needs. */
+export interface ApiDeps extends Omit<Resources, "recover" | "close"> {
   images: ImageLibrary;
   volumes: VolumeService;
   registries: RegistryLogins;
   tokens: TokenStore;
   platform: PlatformInfo;
-  /** Where apps answer. Absent, or empty, where that is not known. */
+  /** The addresses at which apps answer. Absent, or empty, when they are not known. */
   proxy?: {
     url(): string | undefined;
     urlsOf(app: string): string[];
   };
-  /** Throws when the platform cannot do its work; the store's `check`. */
+  /** Throws when the platform cannot work: the store's `check`. */
   check(): void;
   logger: FastifyBaseLogger;
-  /** Connections that came out of machines; none when absent. */
+  /** Connections from inside machines; none when absent. */
   local?: LocalConnections;
-  /** Where other parts of the platform keep their metrics; a new one when absent. */
+  /** The registry that other parts of the platform keep their metrics in; a new one when absent. */
   registry?: Registry;
 }
 

@@ -1,10 +1,10 @@
 /** What `GET /metrics` counts, in a registry of its own. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Gauge, Histogram, Registry } from "prom-client";
-import type { MachineService } from "../machines/service.ts";
+import type { Machines } from "../machines/resources/machines.ts";
 import { STATES } from "../domain/machine.ts";
 
-/** From a cached read to a wait of five minutes. */
+/** Buckets from a cached read to a wait of five minutes, the longest request. */
 const SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30, 300];
 
 /** The registry, and the hook that counts a finished request. */
@@ -14,7 +14,7 @@ export interface Metrics {
 }
 
 /** Registers the API's metrics. */
-export function apiMetrics(machines: MachineService, registry = new Registry()): Metrics {
+export function apiMetrics(machines: Pick<Machines, "all">, registry = new Registry()): Metrics {
   new Gauge({
     name: "hibernaut_machines",
     help: "Machines by state.",
@@ -35,7 +35,7 @@ export function apiMetrics(machines: MachineService, registry = new Registry()):
   return {
     registry,
     observe(request, reply) {
-      // The pattern, not the address: an address per machine would make a series each.
+      // The pattern, not the path: one path per machine would mean one series per machine.
       const route = request.routeOptions.url ?? "unknown";
       const method = request.routeOptions.url === undefined ? "any" : request.method;
       requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000);
@@ -43,10 +43,8 @@ export function apiMetrics(machines: MachineService, registry = new Registry()):
   };
 }
 
-function countStates(machines: MachineService): Map<string, number> {
+function countStates(machines: Pick<Machines, "all">): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const app of machines.listApps()) {
-    for (const { record } of machines.list(app.name)) counts.set(record.state, (counts.get(record.state) ?? 0) + 1);
-  }
+  for (const { record } of machines.all()) counts.set(record.state, (counts.get(record.state) ?? 0) + 1);
   return counts;
 }

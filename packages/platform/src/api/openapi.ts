@@ -1,14 +1,13 @@
 /** The OpenAPI document, made from the schemas that check the requests. */
 import swagger from "@fastify/swagger";
+import { extractComponents } from "./components.ts";
 import type { Api } from "./deps.ts";
-import { COMPONENTS } from "./schemas.ts";
 
 /** Marks a route that needs no token in the document. */
 export const PUBLIC = { security: [] };
 
-/** Registers the collector; call it before the routes. */
+/** Registers the plugin that collects the routes' schemas. Call it before you register the routes. */
 export async function describeApi(app: Api, version: string): Promise<void> {
-  for (const [name, schema] of Object.entries(COMPONENTS)) app.addSchema({ ...schema, $id: name });
   await app.register(swagger, {
     openapi: {
       openapi: "3.1.0",
@@ -29,6 +28,10 @@ export async function describeApi(app: Api, version: string): Promise<void> {
       components: { securitySchemes: { token: { type: "http", scheme: "bearer" } } },
       security: [{ token: [] }],
     },
-    refResolver: { buildLocalReference: (json, _uri, _fragment, index) => String(json.$id ?? `def-${index}`) },
+    transformObject: (document) => {
+      const openapi = "openapiObject" in document ? document.openapiObject : {};
+      const { paths, schemas } = extractComponents({ ...openapi.paths });
+      return { ...openapi, paths, components: { ...openapi.components, schemas } } as typeof openapi;
+    },
   });
 }

@@ -1,8 +1,10 @@
 /** Records as the API shows them. */
-import type { MachineView } from "../machines/service.ts";
+import type { MachineView } from "../machines/view.ts";
 import type { AppRecord, KeepAwake, MachineEvent } from "../domain/machine.ts";
 import type { TokenRecord } from "../store/contract.ts";
-import type { AppWire, MachineEventWire, MachineWire, TokenWire } from "./schemas.ts";
+import type { AppWire } from "./routes/apps.schemas.ts";
+import type { MachineEventWire, MachineWire } from "./routes/machines.schemas.ts";
+import type { TokenWire } from "./routes/tokens.schemas.ts";
 
 /** A machine on the wire. */
 export function machineWire({ record, suspend, image, checks }: MachineView): MachineWire {

@@ -1,6 +1,6 @@
 /** What a machine's checks mean: pure rules. */
 import type { CheckConfig, MachineConfig } from "../domain/config.ts";
-import type { CheckResult } from "../machines/service.ts";
+import type { CheckResult } from "../domain/check.ts";
 
 const INTERVAL_MS = 15_000;
 const TIMEOUT_MS = 5_000;

@@ -1,6 +1,7 @@
-/** Looks at machines that run, each check at its own interval. A machine that sleeps is never looked at. */
+/** Runs the checks of running machines, each at its own interval. Never touches a sleeping machine. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { CheckResult, MachineService } from "../machines/service.ts";
+import type { CheckResult } from "../domain/check.ts";
+import type { Machines } from "../machines/resources/machines.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import { type Check, checksOf, isHealthy, judge, nextLookMs } from "./policy.ts";
 import { probe } from "./probe.ts";
@@ -18,10 +19,10 @@ export class CheckRunner {
   readonly #listeners = new Set<(id: string) => void>();
   #unsubscribe: () => void = () => {};
 
-  /** Begins with the machines that run now. */
-  start(machines: MachineService): void {
+  /** Starts with the machines that are running now. */
+  start(machines: Pick<Machines, "all" | "onChange">): void {
     this.#unsubscribe = machines.onChange((record) => this.#changed(record));
-    for (const app of machines.listApps()) for (const { record } of machines.list(app.name)) this.#changed(record);
+    for (const { record } of machines.all()) this.#changed(record);
   }
 
   results(id: string): CheckResult[] {

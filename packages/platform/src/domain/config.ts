@@ -21,32 +21,58 @@ const OWN_FOLDERS = ["/proc", "/sys", "/dev", "/run", "/.hibernaut", "/.fly"];
 /** A port of the machine that the proxy or the network forwards to, and when the machine sleeps and wakes. */
 export const ServiceConfig = Type.Object(
   {
-    protocol: Type.Optional(Type.Union([Type.Literal("tcp"), Type.Literal("http")], { description: "default: tcp" })),
-    internal_port: Type.Integer({ minimum: 1, maximum: 65_535, description: "the port that the app listens on" }),
+    protocol: Type.Optional(Type.Union([Type.Literal("tcp"), Type.Literal("http")], { description: "Default: tcp." })),
+    internal_port: Type.Integer({ minimum: 1, maximum: 65_535, description: "The port that the app listens on." }),
     autostop: Type.Optional(
-      Type.Union([Type.Literal("suspend"), Type.Literal("stop"), Type.Literal("off")], { description: "default: off" }),
+      Type.Union([Type.Literal("suspend"), Type.Literal("stop"), Type.Literal("off")], {
+        description: "What happens to the machine when it is idle. Default: off.",
+      }),
     ),
-    autostart: Type.Optional(Type.Boolean({ description: "default: true" })),
-    min_machines_running: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000 })),
-    idle_timeout: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400, description: "seconds; default: 300" })),
+    autostart: Type.Optional(Type.Boolean({ description: "Whether a request starts the machine. Default: true." })),
+    min_machines_running: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 1000,
+        description: "Keep at least this many of the app's running machines awake. Starts none. Default: 0.",
+      }),
+    ),
+    idle_timeout: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 86_400,
+        description: "Seconds without a request after which the machine is idle. Default: 300.",
+      }),
+    ),
     concurrency: Type.Optional(
       Type.Object(
         {
           type: Type.Optional(Type.Union([Type.Literal("requests"), Type.Literal("connections")])),
-          soft_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
-          hard_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+          soft_limit: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 1_000_000,
+              description: "Load at which another machine of the app is started. Default: 20.",
+            }),
+          ),
+          hard_limit: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 1_000_000,
+              description: "Load at which the machine gets no more requests. Default: none.",
+            }),
+          ),
         },
         closed,
       ),
     ),
   },
-  closed,
+  { ...closed, title: "ServiceConfig" },
 );
 
 const duration = (text: string) =>
   Type.Union(
     [Type.Integer({ minimum: 1, maximum: 3600 }), Type.String({ pattern: "^\\d{1,6}(?:ms|s|m|h)$", maxLength: 9 })],
-    { description: `${text}; seconds, or e.g. "15s"` },
+    { description: `${text} A number of seconds, or a text such as "15s".` },
   );
 
 const HeaderName = Type.String({ pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", maxLength: 128 });
@@ -57,13 +83,13 @@ export const CheckConfig = Type.Object(
   {
     type: Type.Union([Type.Literal("tcp"), Type.Literal("http")]),
     port: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 65_535, description: "default: the first service's internal_port" }),
+      Type.Integer({ minimum: 1, maximum: 65_535, description: "Default: `internal_port` of the first service." }),
     ),
-    interval: Type.Optional(duration("time between two checks; default: 15s")),
-    timeout: Type.Optional(duration("time limit of one check; default: 5s")),
-    grace_period: Type.Optional(duration("time after a start in which failures do not count; default: 10s")),
-    method: Type.Optional(Type.String({ pattern: "^[A-Za-z]{1,16}$", description: "http; default: GET" })),
-    path: Type.Optional(Type.String({ pattern: "^/", maxLength: 2048, description: "http; default: /" })),
+    interval: Type.Optional(duration("Time between two checks. Default: 15s.")),
+    timeout: Type.Optional(duration("Time limit of one check. Default: 5s.")),
+    grace_period: Type.Optional(duration("Time after a start in which failures don't count. Default: 10s.")),
+    method: Type.Optional(Type.String({ pattern: "^[A-Za-z]{1,16}$", description: "For `http`. Default: GET." })),
+    path: Type.Optional(Type.String({ pattern: "^/", maxLength: 2048, description: "For `http`. Default: /." })),
     headers: Type.Optional(
       Type.Array(
         Type.Object({ name: HeaderName, values: Type.Array(HeaderValue, { minItems: 1, maxItems: 8 }) }, closed),
@@ -71,25 +97,23 @@ export const CheckConfig = Type.Object(
       ),
     ),
   },
-  closed,
+  { ...closed, title: "CheckConfig" },
 );
 
 /** Where a machine mounts a volume. */
 export const MountConfig = Type.Object(
   {
-    volume: Type.Optional(
-      Type.String({ maxLength: 64, description: "name of the volume, or its id; in replies the id" }),
-    ),
-    source: Type.Optional(Type.String({ maxLength: 64, description: "the same as volume, as in app files" })),
+    volume: Type.Optional(Type.String({ maxLength: 64, description: "Name or id of the volume. In replies, the id." })),
+    source: Type.Optional(Type.String({ maxLength: 64, description: "The same as `volume`, as app files call it." })),
     name: Type.Optional(
-      Type.String({ maxLength: 64, description: "the volume's name, in replies only; ignored in requests" }),
+      Type.String({ maxLength: 64, description: "In replies, the volume's name. Ignored in requests." }),
     ),
-    path: Type.String({ maxLength: 1024, description: "where it is mounted" }),
+    path: Type.String({ maxLength: 1024, description: "Directory where the volume is mounted." }),
     size_gb: Type.Optional(
-      Type.Integer({ ...VOLUME_GB, description: "size of a volume that has to be created; default: 1" }),
+      Type.Integer({ ...VOLUME_GB, description: "GB, for a volume that has yet to be created. Default: 1." }),
     ),
   },
-  closed,
+  { ...closed, title: "MountConfig" },
 );
 
 /** The configuration of a machine, as clients send and receive it. */
@@ -98,7 +122,7 @@ export const MachineConfig = Type.Object(
     image: Type.String({
       minLength: 1,
       maxLength: 1024,
-      description: "image reference or archive, e.g. `oci:/srv/app:latest`",
+      description: "Reference or archive of the image, for example `oci:/srv/app:latest`.",
     }),
     guest: Type.Optional(
       Type.Object(
@@ -119,7 +143,10 @@ export const MachineConfig = Type.Object(
           entrypoint: Type.Optional(Type.Array(Type.String({ maxLength: 8192 }), { maxItems: 256 })),
           cmd: Type.Optional(Type.Array(Type.String({ maxLength: 8192 }), { maxItems: 256 })),
           exec: Type.Optional(
-            Type.Array(Type.String({ maxLength: 8192 }), { maxItems: 256, description: "replaces entrypoint and cmd" }),
+            Type.Array(Type.String({ maxLength: 8192 }), {
+              maxItems: 256,
+              description: "Replaces both `entrypoint` and `cmd`.",
+            }),
           ),
           swap_size_mb: Type.Optional(Type.Integer({ minimum: 0, maximum: 32_768 })),
         },
@@ -130,14 +157,16 @@ export const MachineConfig = Type.Object(
     checks: Type.Optional(
       Type.Record(Type.String({ minLength: 1, maxLength: 64 }), CheckConfig, {
         maxProperties: 16,
-        description: "by name; a machine gets requests only while all of its checks pass",
+        description: "Health checks by name. The machine gets requests only while all of them pass.",
       }),
     ),
     restart: Type.Optional(
       Type.Object(
         {
           policy: Type.Optional(Type.Union([Type.Literal("no"), Type.Literal("on-failure"), Type.Literal("always")])),
-          max_retries: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000, description: "default: 10" })),
+          max_retries: Type.Optional(
+            Type.Integer({ minimum: 0, maximum: 1000, description: "Number of restarts. Default: 10." }),
+          ),
         },
         closed,
       ),
@@ -146,10 +175,10 @@ export const MachineConfig = Type.Object(
       Type.Object(
         {
           signal: Type.Optional(
-            Type.String({ pattern: "^SIG[A-Z0-9]+$", description: "default: the image's, otherwise SIGTERM" }),
+            Type.String({ pattern: "^SIG[A-Z0-9]+$", description: "Default: the image's, otherwise SIGTERM." }),
           ),
           timeout: Type.Optional(
-            Type.Integer({ minimum: 0, maximum: 300, description: "seconds before SIGKILL; default: 5" }),
+            Type.Integer({ minimum: 0, maximum: 300, description: "Seconds until SIGKILL. Default: 5." }),
           ),
         },
         closed,
@@ -163,7 +192,7 @@ export const MachineConfig = Type.Object(
               minimum: 0,
               maximum: 60,
               description:
-                "seconds that the app and the programs in /etc/hibernaut/hooks/pre-suspend.d get to prepare for a suspend; default: 0, which skips this",
+                "Seconds that the app and the programs in /etc/hibernaut/hooks/pre-suspend.d have to prepare for a suspend. Default: 0, they are not asked.",
             }),
           ),
         },
@@ -171,17 +200,14 @@ export const MachineConfig = Type.Object(
       ),
     ),
     mounts: Type.Optional(
-      Type.Array(MountConfig, {
-        maxItems: 8,
-        description: "volumes, which no other machine can have at the same time",
-      }),
+      Type.Array(MountConfig, { maxItems: 8, description: "Volumes. No other machine can use them meanwhile." }),
     ),
     metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
     schedule: Type.Optional(
       Type.Union([Type.Literal("hourly"), Type.Literal("daily"), Type.Literal("weekly"), Type.Literal("monthly")]),
     ),
   },
-  closed,
+  { ...closed, title: "MachineConfig" },
 );
 
 export type CheckConfig = Static<typeof CheckConfig>;

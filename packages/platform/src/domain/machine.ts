@@ -2,7 +2,7 @@
 import type { MachineConfig } from "./config.ts";
 
 /** States that last. A machine is `restarting` between the end of its app and the next start by the restart policy. */
-const RESTING_STATES = ["created", "running", "suspended", "stopped", "failed", "restarting"] as const;
+export const RESTING_STATES = ["created", "running", "suspended", "stopped", "failed", "restarting"] as const;
 /** States that end by themselves, within a bound. */
 const PASSING_STATES = ["starting", "suspending", "stopping", "updating", "destroying"] as const;
 export const STATES = [...RESTING_STATES, ...PASSING_STATES, "destroyed"] as const;
@@ -61,7 +61,7 @@ export interface PendingUpdate {
   bundleVersion: string;
   /** The resting state from which the update started. */
   from: RestingState;
-  /** Set when the update only discards the snapshot: the reason of the next cold start. */
+  /** Only in records of earlier releases: the update just discards the snapshot, for this reason. */
   coldReason?: string;
 }
 

@@ -1,11 +1,23 @@
-/** Finds the machine or volume that a word stands for. Pure. */
+/** Names: which ones are valid, and which machine or volume a word refers to. Pure rules. */
 import { HibernautError } from "./errors.ts";
 
-/** The shortest beginning of an id. A shorter one would become ambiguous as soon as there is another machine. */
-const MIN_PREFIX = 3;
+/** A label of RFC 1123, because an app's name is a part of its hostname. */
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** How many candidates an error message lists. */
-const MAX_SHOWN = 10;
+/** The rule for names of apps and machines, as the end of a sentence in an error message. */
+export const NAME_RULE =
+  "must have 1 to 63 lowercase letters, digits and hyphens, and cannot begin or end with a hyphen";
+
+/** Whether `text` can be the name of an app or machine, or one label of a hostname. */
+export function isValidName(text: string): boolean {
+  return LABEL.test(text);
+}
+
+/** Shorter prefixes of an id would be likely to match something else as soon as another machine or volume exists. */
+export const LEAST_PREFIX = 3;
+
+/** A message lists up to this many candidates. */
+const MOST_SHOWN = 10;
 
 /** Something with an id and a name. */
 export interface Named {
@@ -14,16 +26,16 @@ export interface Named {
 }
 
 /** The kind of thing to look for. */
-interface Kind {
-  /** The word for it in messages, e.g. `machine`. */
+export interface Kind {
+  /** In messages: `machine`. */
   noun: string;
-  /** The beginning of all ids, which a word may leave out, e.g. `vol_`. */
+  /** The prefix of every id, which a word may leave out: `vol_`. */
   prefix?: string;
 }
 
 /**
- * Finds a thing by its id, otherwise by its name, otherwise by the beginning of its id. Undefined when nothing matches.
- * Throws `invalid_argument`, with the candidates, when several things match.
+ * Returns the one thing that a word refers to: by id, then by name, then by the beginning of the id. Returns undefined
+ * when nothing matches, and throws `invalid_argument`, with the candidates, when several things match.
  *
  * @example
  * findNamed("3f9", [{ id: "3f9c01ab22de41", name: "web" }], { noun: "machine" })?.name; // "web"
@@ -39,16 +51,16 @@ export function findNamed<T extends Named>(word: string, things: readonly T[], k
 
 function beginning<T extends Named>(word: string, things: readonly T[], { prefix = "" }: Kind): T[] {
   const start = word.startsWith(prefix) ? word : prefix + word;
-  if (start.length < prefix.length + MIN_PREFIX) return [];
+  if (start.length < prefix.length + LEAST_PREFIX) return [];
   return things.filter(({ id }) => id.startsWith(start));
 }
 
 function ambiguous(word: string, candidates: readonly Named[], { noun }: Kind): HibernautError {
-  const shown = candidates.slice(0, MAX_SHOWN).map(({ id, name }) => `${id} (${name})`);
-  const more = candidates.length > MAX_SHOWN ? ` and ${candidates.length - MAX_SHOWN} more` : "";
+  const shown = candidates.slice(0, MOST_SHOWN).map(({ id, name }) => `${id} (${name})`);
+  const more = candidates.length > MOST_SHOWN ? ` and ${candidates.length - MOST_SHOWN} more` : "";
   return new HibernautError(
     "invalid_argument",
-    `\`${word}\` matches ${candidates.length} ${noun}s: ${shown.join(", ")}${more}. Use an id from this list, or more characters of it.`,
+    `\`${word}\` matches ${candidates.length} ${noun}s: ${shown.join(", ")}${more}. Use an id, or more characters of one.`,
     { candidates: candidates.map(({ id }) => id) },
   );
 }

@@ -1,37 +1,36 @@
-/** The platform's end of the agent channel: what may be asked of a guest, and what it reports. */
+/** The platform's end of the agent channel: what the platform can ask of a guest, and what the guest reports. */
 import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { abortable } from "../lib/async.ts";
 import { GuestError } from "./error.ts";
+import { decodeExit, decodeHello, EXIT_BYTES, STREAMS_PROTOCOL } from "./hello.ts";
 import { decodeListeners, type Listener } from "./listening.ts";
 import { encodeFrame, type Frame, FrameReader, FrameType, MAX_PAYLOAD } from "./frame.ts";
 import type { GuestConfig, GuestExit, Hello } from "./protocol.ts";
 import { encodeRecords, milliseconds, nanoseconds } from "./records.ts";
 import { GuestStreams } from "./streams.ts";
 
-export { GuestError };
-
-/** 1 is that of guest bundles before there were streams. */
-const PROTOCOLS: readonly number[] = [1, 2];
-const PHASES = ["waiting", "running", "ended"] as const;
-/** Reseeds the guest's random generator: as much as its pool takes at once. */
-const ENTROPY_BYTES = 64;
-/** A clock that is off by more is set again, at once to the host's: the message may have waited for a busy host. */
+/** Reseeds the guest's random number generator, which takes no more than this at once. */
+export const ENTROPY_BYTES = 64;
+/** A clock that is off by more is set again, to the host's time: on a busy host the first message may have been late. */
 const CLOCK_OFF_MS = 20;
 const CLOCK_TRIES = 5;
-/** Streams 0 to 2 are control and the app's output. */
+/** Streams 0 to 2 are control, and the app's two outputs. */
 const FIRST_STREAM = 3;
 
+/** Talks to the agent of one guest. Every method that waits rejects with a {@link GuestError} when the channel closes. */
 export class GuestAgent {
+  /** The app ended. */
   onExit: (exit: GuestExit) => void = () => {};
+  /** The app printed something: on stream 1 (stdout) or 2 (stderr). */
   onLog: (stream: number, data: Buffer) => void = () => {};
-  /** How many bytes the app has printed up to here, since its guest booted: what `onLog` was not given of them is lost. */
+  /** How many bytes the app has printed since its guest booted. Those that `onLog` was not called with are lost. */
   onPrinted: (bytes: number) => void = () => {};
-  /** Where programs listen now; told until the app is ready, by agents that tell it. */
+  /** Where programs listen now. Agents of older guest bundles don't report it, and no agent does once the app is ready. */
   onListening: (listeners: Listener[]) => void = () => {};
-  /** Something the agent refused; worth a line in the log. */
+  /** The agent refused something, which deserves a line in the log. */
   onError: (message: string) => void = () => {};
-  /** Commands and connections; they outlive this channel. */
+  /** Commands and connections. They outlive this channel. */
   readonly streams: GuestStreams;
   readonly #channel: Duplex;
   readonly #reader = new FrameReader();
@@ -53,34 +52,26 @@ export class GuestAgent {
   }
 
   /**
-   * Asks the agent who it is. `resync` first pushes a frame that an earlier platform may have
-   * left half sent out of the agent's reader; needed when adopting, costs a few milliseconds.
+   * Asks the agent for its account of itself. With `resync`, a frame that an earlier platform may have sent in part
+   * is pushed out of the agent's reader first: you need that when you adopt a guest, and it takes a few milliseconds.
    */
   async hello(signal: AbortSignal, { resync = false } = {}): Promise<Hello> {
     const answer = this.#expect([FrameType.hello], signal);
     this.#send(FrameType.helloRequest, this.streams.session);
     if (resync) this.#send(FrameType.pad, Buffer.alloc(MAX_PAYLOAD));
-    const { payload } = await answer;
-    this.#protocol = payload.length < 28 ? 0 : payload.readUInt32LE(0);
-    if (!PROTOCOLS.includes(this.#protocol)) throw new GuestError("the agent speaks another protocol");
+    const { protocol, hello } = decodeHello((await answer).payload);
+    this.#protocol = protocol;
     this.#flow();
-    const hello: Hello = {
-      phase: PHASES[payload[4] ?? 0] ?? "ended",
-      ready: payload[5] === 1,
-      exit: { code: payload.readUInt32LE(12), signal: payload.readUInt32LE(16), oom: payload[20] === 1 },
-      dropped: payload.readUInt32LE(24),
-      version: payload.toString("utf8", 28),
-    };
     if (hello.ready) this.#ready.resolve();
     return hello;
   }
 
-  /** Why the app cannot run; an image that cannot be mounted is reported before anyone asked for the app. */
+  /** Why the app can't run. The agent reports an image that it can't mount before it is asked to start the app. */
   get startFailure(): string | undefined {
     return this.#startFailure;
   }
 
-  /** Configures the guest and starts the app; settles when its program was executed. */
+  /** Configures the guest and starts the app. Resolves when the app's program has been executed. */
   async run(config: GuestConfig, signal: AbortSignal): Promise<void> {
     for (const chunk of encodeRecords(config)) this.#send(FrameType.set, chunk);
     const answer = this.#expect([FrameType.started, FrameType.startFailed], signal);
@@ -89,19 +80,19 @@ export class GuestAgent {
     if (frame.type === FrameType.startFailed) throw new GuestError(frame.payload.toString("utf8", 4));
   }
 
-  /** Settles once every port asked for listens. */
+  /** Resolves as soon as the app listens on every port of the configuration. */
   ready(signal: AbortSignal): Promise<void> {
     return abortable(this.#ready.promise, signal);
   }
 
   /** Whether the guest's bundle is new enough for commands and the local API. */
   get hasStreams(): boolean {
-    return this.#protocol >= 2;
+    return this.#protocol >= STREAMS_PROTOCOL;
   }
 
   /**
-   * Holds the app still, flushes the guest's disks and ends all talk. `awake` or `hello` end it. Returns by how many
-   * milliseconds the guest's clock is ahead of the host's; 0 for agents that do not say.
+   * Freezes the app and flushes the guest's disks. Nothing is sent either way until you call `awake` or `hello`.
+   * Returns by how many milliseconds the guest's clock is ahead of the host's, or 0 if the agent doesn't report it.
    */
   async quiesce(signal: AbortSignal): Promise<number> {
     this.streams.hold();
@@ -112,11 +103,13 @@ export class GuestAgent {
   }
 
   /**
-   * After a resume or a cancelled suspend: sets the clock and reseeds randomness, then lets the app go on. Says whether
-   * the image has programs to run after a resume, and by how much the clock may be off, in milliseconds.
+   * Ends a quiesce, after a resume or a cancelled suspend: sets the clock, reseeds randomness, and lets the app
+   * continue. Returns whether the image has hooks to run after a resume, and by how many milliseconds the clock may
+   * be off.
    *
-   * @param stoodMs by how much the guest's clock fell behind while it stood, in milliseconds: put forward by that, it is
-   * right however long the message takes. Without it it is set to the message's time, and again when that was too late.
+   * @param stoodMs how many milliseconds the guest's clock fell behind in its sleep. Moved forward by that, the
+   * clock is right however long the message takes. Without it, the clock is set to the time of the message, and set
+   * again if the message took too long.
    */
   async awake(signal: AbortSignal, stoodMs?: number): Promise<{ hooks: boolean; clockOffMs: number }> {
     for (let tries = 1; ; tries += 1) {
@@ -125,7 +118,7 @@ export class GuestAgent {
       const parts = [nanoseconds(Date.now()), this.streams.session, randomBytes(ENTROPY_BYTES), ...stood];
       this.#send(FrameType.awake, Buffer.concat(parts));
       const { payload } = await answer;
-      this.#protocol = payload.length < 9 ? 1 : 2;
+      this.#protocol = payload.length < 9 ? 1 : STREAMS_PROTOCOL;
       this.#flow();
       if (payload.length < 9) return { hooks: false, clockOffMs: 0 };
       const clockOffMs = Math.round(Date.now() - milliseconds(payload));
@@ -133,7 +126,7 @@ export class GuestAgent {
     }
   }
 
-  /** Asks the app to end, kills it after `graceMs`, then powers the guest off. Returns at once. */
+  /** Sends the app a signal, kills it after `graceMs`, then powers the guest off. Returns immediately. */
   stop(signalNumber: number, graceMs: number): void {
     const payload = Buffer.alloc(8);
     payload.writeUInt32LE(signalNumber, 0);
@@ -141,13 +134,14 @@ export class GuestAgent {
     this.#send(FrameType.stop, payload);
   }
 
-  /** A round trip through the agent. */
+  /** Sends a payload and resolves with it when the agent has returned it. For tests. */
   async ping(signal: AbortSignal, payload: Uint8Array = new Uint8Array()): Promise<Buffer> {
     const answer = this.#expect([FrameType.pong], signal);
     this.#send(FrameType.ping, payload);
     return (await answer).payload;
   }
 
+  /** Closes the channel. The guest keeps running. */
   close(): void {
     this.#channel.destroy();
   }
@@ -187,10 +181,7 @@ export class GuestAgent {
     if (frame.type === FrameType.printed && frame.payload.length === 8)
       this.onPrinted(Number(frame.payload.readBigUInt64LE()));
     if (frame.type === FrameType.error) this.onError(frame.payload.toString("utf8"));
-    if (frame.type === FrameType.exit && frame.payload.length >= 9) {
-      const { payload } = frame;
-      this.onExit({ code: payload.readUInt32LE(0), signal: payload.readUInt32LE(4), oom: payload[8] === 1 });
-    }
+    if (frame.type === FrameType.exit && frame.payload.length >= EXIT_BYTES) this.onExit(decodeExit(frame.payload));
     if (frame.type === FrameType.startFailed) this.#startFailure = frame.payload.toString("utf8", 4);
   }
 

@@ -1,13 +1,15 @@
 /**
- * Guest bundles under the data folder. The one that the set-up built is copied there, so that
- * machines made with it still boot after the set-up has built a newer one.
+ * Guest bundles in the data directory. The bundle that the setup built is copied there, so that machines created with
+ * it still boot after the setup has built a newer one.
  */
 import { cp, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
 import type { GuestBundle } from "../domain/guest-bundle.ts";
 
+/** The guest bundles that machines of this platform boot from. */
 export class BundleStore {
+  /** The bundle of new machines. */
   readonly current: GuestBundle;
   readonly #bundles: Map<string, GuestBundle>;
   readonly #folder: string;
@@ -18,7 +20,10 @@ export class BundleStore {
     this.#bundles = bundles;
   }
 
-  /** Opens `<dataDir>/bundles` and takes in the bundle at `built`. Rejects with `failed_precondition` when there is none. */
+  /**
+   * Opens `<dataDir>/bundles` and copies the bundle at `built` there. Rejects with `failed_precondition` when `built`
+   * doesn't contain a bundle.
+   */
   static async open(dataDir: string, built: string): Promise<BundleStore> {
     const folder = join(dataDir, "bundles");
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -36,11 +41,12 @@ export class BundleStore {
     return new BundleStore(folder, bundles.get(version) as GuestBundle, bundles);
   }
 
+  /** Returns the bundle with that version, if there is one. */
   get(version: string): GuestBundle | undefined {
     return this.#bundles.get(version);
   }
 
-  /** Deletes bundles that are neither current nor in `inUse`. */
+  /** Deletes every bundle that is neither current nor in `inUse`. */
   async collect(inUse: ReadonlySet<string>): Promise<void> {
     for (const version of this.#bundles.keys()) {
       if (version === this.current.version || inUse.has(version)) continue;
@@ -50,7 +56,7 @@ export class BundleStore {
   }
 }
 
-/** The bundle in a folder: `vmlinuz`, `initrd` and `bundle.json` with its version. */
+/** Returns the bundle in a directory: `vmlinuz`, `initrd`, and `bundle.json` with its version. */
 export async function readBundle(folder: string): Promise<GuestBundle> {
   const text = await readFile(join(folder, "bundle.json"), "utf8").catch(() => {
     throw new HibernautError(

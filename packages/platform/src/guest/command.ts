@@ -1,20 +1,22 @@
-/** A command that runs in the guest: its three streams, its end, and the means to influence it. */
+/** A command in a guest: its three streams, how it ends, and ways to control it. */
 import { Readable, Writable } from "node:stream";
 import { CreditedSender, CreditGiver, STREAM_WINDOW, TOO_MUCH } from "./credit.ts";
 import { GuestError } from "./error.ts";
 import { type Frame, FrameType } from "./frame.ts";
 import type { CommandExit, StreamEnd, StreamLink } from "./protocol.ts";
 
-const TIMED_OUT = 1;
-const NOT_STARTED = 2;
+/** How a command ended, as F_EXEC_EXIT says it: `enum command_end` in the agent's flow.h. */
+export const CommandEnd = { ended: 0, timedOut: 1, notStarted: 2 } as const;
 
+/** A command that is running in a guest. */
 export class GuestCommand implements StreamEnd {
-  /** Goes nowhere unless the command was started with input. Both outputs have to be read: they share their credit. */
+  /** Leads nowhere unless the command was started with an input. */
   readonly stdin: Writable;
+  /** Read both outputs, or the command comes to a halt. */
   readonly stdout: Readable;
   /** Empty for a command with a terminal, which has one output. */
   readonly stderr: Readable;
-  /** Settles after all output came; rejects when the guest is gone before. */
+  /** Resolves after all output has arrived. Rejects with a {@link GuestError} when the guest is gone before that. */
   readonly exit: Promise<CommandExit>;
   readonly #exit = Promise.withResolvers<CommandExit>();
   readonly #link: StreamLink;
@@ -26,7 +28,7 @@ export class GuestCommand implements StreamEnd {
     this.#sender = new CreditedSender(link);
     this.#givers = { out: new CreditGiver(link), err: new CreditGiver(link) };
     this.exit = this.#exit.promise;
-    this.exit.catch(() => {}); // whoever only reads the output need not know
+    this.exit.catch(() => {}); // A caller that only reads the output need not handle it.
     const output = (giver: CreditGiver) =>
       new Readable({ highWaterMark: STREAM_WINDOW / 2, read: () => giver.passedOn() });
     this.stdout = output(this.#givers.out);
@@ -39,7 +41,7 @@ export class GuestCommand implements StreamEnd {
         done();
       },
     });
-    this.stdin.on("error", () => {}); // a command need not read its input
+    this.stdin.on("error", () => {}); // A command need not read its input.
   }
 
   receive({ type, payload }: Frame): void {
@@ -54,12 +56,12 @@ export class GuestCommand implements StreamEnd {
     this.#link.forget();
     this.#exit.reject(error);
     this.stdin.destroy();
-    // An aborted output ends: the error is told once, by `exit`.
+    // The outputs just end: `exit` alone reports the error.
     this.stdout.push(null);
     this.stderr.push(null);
   }
 
-  /** The size of its terminal, in characters. */
+  /** Sets the size of the command's terminal, in characters. */
   resize(rows: number, columns: number): void {
     const payload = Buffer.alloc(4);
     payload.writeUInt16LE(rows, 0);
@@ -67,14 +69,14 @@ export class GuestCommand implements StreamEnd {
     this.#link.send(FrameType.resize, payload);
   }
 
-  /** Sends a signal, by number, to its process group. */
+  /** Sends a signal, by number, to the command's process group. */
   signal(number: number): void {
     const payload = Buffer.alloc(4);
     payload.writeUInt32LE(number);
     this.#link.send(FrameType.signal, payload);
   }
 
-  /** Kills it with its process group and forgets it. */
+  /** Kills the command and its process group. `exit` rejects with `why`. */
   kill(why = "the caller is gone"): void {
     this.#link.send(FrameType.reset, Buffer.from(why));
     this.fail(new GuestError(why));
@@ -94,8 +96,8 @@ export class GuestCommand implements StreamEnd {
     this.#exit.resolve({
       code: payload.readUInt32LE(0),
       signal: payload.readUInt32LE(4),
-      timedOut: how === TIMED_OUT,
-      failure: how === NOT_STARTED ? payload.toString("utf8", 9) : undefined,
+      timedOut: how === CommandEnd.timedOut,
+      failure: how === CommandEnd.notStarted ? payload.toString("utf8", 9) : undefined,
     });
   }
 }

@@ -1,10 +1,11 @@
-/** The platform's end of a connection that a program in the guest made to the local API. */
+/** Connections from programs in a guest to the local API. */
 import { Duplex } from "node:stream";
 import { CreditedSender, CreditGiver, STREAM_WINDOW, TOO_MUCH } from "./credit.ts";
 import { GuestError } from "./error.ts";
 import { type Frame, FrameType } from "./frame.ts";
 import type { StreamEnd, StreamLink } from "./protocol.ts";
 
+/** The platform's end of one connection. */
 export class GuestConnection extends Duplex implements StreamEnd {
   readonly #link: StreamLink;
   readonly #sender: CreditedSender;

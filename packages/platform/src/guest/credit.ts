@@ -1,13 +1,13 @@
-/** Flow control of one stream: what may be sent, and what was taken in and is to be told. */
+/** Flow control of one stream: what the platform may send, and what it allows the guest to send. */
 import { FrameType, MAX_PAYLOAD } from "./frame.ts";
 import type { StreamLink } from "./protocol.ts";
 
-/** Bytes that either side may send before the other has passed some on. The twin is STREAM_WINDOW in streams.h. */
+/** How many bytes either side may send before the other has passed some on. The same as STREAM_WINDOW in streams.h. */
 export const STREAM_WINDOW = 65_536;
-/** Credit is given back in pieces of at least this, to spare frames. */
+/** Credit is returned in pieces of at least this many bytes, to save frames. */
 const GRANT = STREAM_WINDOW / 4;
 
-/** Sends bytes as far as credit goes; the rest waits, and whoever wrote it with it. */
+/** Sends bytes as far as the credit goes. The rest waits, and so does the writer. */
 export class CreditedSender {
   readonly #link: StreamLink;
   #credit = STREAM_WINDOW;
@@ -17,13 +17,13 @@ export class CreditedSender {
     this.#link = link;
   }
 
-  /** Calls `sent` once all bytes went out. One at a time: the next only after that. */
+  /** Calls `sent` once all bytes have been sent. Call it again only after that. */
   send(bytes: Uint8Array, sent: () => void): void {
     this.#waiting = { bytes, sent };
     this.#work();
   }
 
-  /** No more than was sent can have been passed on: a guest that says so gets no more than a window. */
+  /** Adds credit. A guest can't have passed on more than it was sent, so the credit never exceeds the window. */
   grant(bytes: number): void {
     this.#credit = Math.min(this.#credit + bytes, STREAM_WINDOW);
     this.#work();
@@ -48,10 +48,10 @@ export class CreditedSender {
   }
 }
 
-/** What a guest is told that sent more than its credit. */
+/** What a guest is told when it sent more than its credit. */
 export const TOO_MUCH = "more was sent than the credit allowed";
 
-/** Counts what was received and passed on, and gives it back as credit. */
+/** Counts what was received and passed on, and returns it to the guest as credit. */
 export class CreditGiver {
   readonly #link: StreamLink;
   #owed = 0;
@@ -60,13 +60,13 @@ export class CreditGiver {
     this.#link = link;
   }
 
-  /** False when the guest sent more than it was allowed to. */
+  /** Counts received bytes. Returns false when the guest sent more than it was allowed to. */
   received(bytes: number): boolean {
     this.#owed += bytes;
     return this.#owed <= STREAM_WINDOW;
   }
 
-  /** The reader wants more: what it has is passed on. A rest below the piece stays: it cannot use up the window. */
+  /** The reader asks for more, so it has what was received. A rest below one piece stays: it can't use up the window. */
   passedOn(): void {
     if (this.#owed < GRANT) return;
     const payload = Buffer.alloc(4);

@@ -1,4 +1,4 @@
-/** The guest refused something, or its channel ended. */
+/** The guest refused something, or its channel closed. */
 export class GuestError extends Error {
   override name = "GuestError";
 }

@@ -1,16 +1,18 @@
 /**
- * The framed protocol of the agent channel, platform side.
- * `packages/guest/agent/frame.h` is its twin and holds the layout of a frame.
+ * The frames of the agent channel, on the platform's side. `packages/guest/agent/frame.h` is the agent's side and
+ * describes the layout of a frame.
  */
 import { crc32 } from "node:zlib";
 
-const MAGIC = Buffer.from("HBN1", "latin1");
-const HEADER = 20;
+/** What every frame begins with. */
+export const MAGIC = Buffer.from("HBN1", "latin1");
+/** Bytes before the payload. */
+export const HEADER = 20;
 
-/** The most a frame may carry, in bytes. Larger messages go as several frames. */
+/** How many bytes a payload may have. Larger messages are sent as several frames. */
 export const MAX_PAYLOAD = 65_536;
 
-/** Frame types; the numbers are the wire's. */
+/** Types of frames by their numbers on the wire. frame.h says what each means. */
 export const FrameType = {
   helloRequest: 0x01,
   pad: 0x02,
@@ -44,16 +46,16 @@ export const FrameType = {
   listening: 0x8f,
 } as const;
 
-/** One message of the channel. `stream` 0 is control, 1 the app's stdout, 2 its stderr, others as in streams.ts. */
+/** One message of the channel. `stream` is 0 for control, 1 for the app's stdout, 2 for its stderr; for others, see streams.ts. */
 export interface Frame {
   type: number;
   stream: number;
   payload: Buffer;
 }
 
-/** The bytes of one frame. Throws a RangeError when the payload is over {@link MAX_PAYLOAD}. */
+/** Returns the bytes of one frame. Throws a RangeError when the payload is longer than {@link MAX_PAYLOAD}. */
 export function encodeFrame(type: number, payload: Uint8Array = Buffer.alloc(0), stream = 0): Buffer {
-  if (payload.length > MAX_PAYLOAD) throw new RangeError(`a frame carries at most ${MAX_PAYLOAD} bytes`);
+  if (payload.length > MAX_PAYLOAD) throw new RangeError(`the payload of a frame has at most ${MAX_PAYLOAD} bytes`);
   const frame = Buffer.alloc(HEADER + payload.length);
   MAGIC.copy(frame);
   frame[4] = type;
@@ -68,31 +70,31 @@ function checksum(frame: Buffer): number {
   return crc32(frame.subarray(HEADER), crc32(frame.subarray(4, 16)));
 }
 
-/** Bytes that may be checked in vain for every byte received, beyond {@link CREDIT}. */
+/** For every byte received, this many bytes may be checked in vain, in addition to {@link CREDIT}. */
 const CHECKS_PER_BYTE = 2;
 const CREDIT = 16 * MAX_PAYLOAD;
 
 /**
- * Cuts a byte stream into frames. Bytes that belong to no valid frame are skipped up to the
- * next magic, so neither noise nor a frame cut short can end the channel.
+ * Cuts a stream of bytes into frames. Bytes that don't belong to a valid frame are skipped up to the next magic, so
+ * neither noise nor an incomplete frame breaks the channel.
  *
- * A guest is not trusted: headers that overlap could make every byte be checked thousands of
- * times. So checks that fail cost credit, which only received bytes bring. A reader without
- * credit skips the whole of a frame that fails its check, and its work stays linear.
+ * Guests are not trusted: with overlapping headers, one could have every byte checked thousands of times. Therefore a
+ * failed check costs credit, which only received bytes bring. A reader without credit skips all of a frame that fails
+ * its check, so that the work stays linear.
  *
  * @example
  * const reader = new FrameReader();
  * for (const frame of reader.push(chunk)) handle(frame);
  */
 export class FrameReader {
-  /** Bytes that belonged to no valid frame so far. */
+  /** How many bytes so far did not belong to a valid frame. */
   skipped = 0;
-  /** The beginning of a frame (first `#length` bytes) and room for more of it. */
+  /** The beginning of a frame (its first `#length` bytes), and room for more of it. */
   #pending: Buffer = Buffer.alloc(0);
   #length = 0;
   #credit = CREDIT;
 
-  /** Bytes that wait for the rest of their frame: never more than one frame. */
+  /** How many bytes wait for the rest of their frame. Never more than one frame has. */
   get buffered(): number {
     return this.#length;
   }
@@ -127,7 +129,7 @@ export class FrameReader {
     return frames;
   }
 
-  /** What was kept, followed by the chunk. Copies the chunk only, as the room grows by doubling. */
+  /** Returns what was kept, followed by the chunk. The room doubles when it grows, so mostly the chunk alone is copied. */
   #join(chunk: Uint8Array): Buffer {
     if (this.#length === 0) return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     const length = this.#length + chunk.length;
@@ -146,7 +148,7 @@ export class FrameReader {
     if (!inPlace) this.#pending = Buffer.from(bytes.subarray(from));
   }
 
-  /** Where the next frame may begin, from `from` on; counts what it passes over. */
+  /** Returns where the next frame may begin, at `from` or later, and counts the bytes before it as skipped. */
   #nextMagic(bytes: Buffer, from: number): number {
     const whole = bytes.indexOf(MAGIC, from);
     const at = whole === -1 ? cutMagic(bytes, from) : whole;
@@ -155,7 +157,7 @@ export class FrameReader {
   }
 }
 
-/** Where a magic begins that the end of the bytes cuts off; their length when there is none. */
+/** Returns where a magic begins that is cut off by the end of the bytes, or their length if there is none. */
 function cutMagic(bytes: Buffer, from: number): number {
   for (let cut = MAGIC.length - 1; cut > 0; cut -= 1) {
     const at = bytes.length - cut;

@@ -1,17 +1,17 @@
-/** Where programs in a guest listen; `packages/guest/agent/listening.h` is the twin. */
+/** Where programs in a guest listen. `packages/guest/agent/listening.h` is the agent's side. */
 
 /** A listening TCP socket. */
 export interface Listener {
-  /** `127.0.0.1`, `0.0.0.0`, `::` */
+  /** For example `127.0.0.1`, `0.0.0.0` or `::`. */
   address: string;
   port: number;
 }
 
-/** u8 family, u16 port, 16 bytes of address. */
-const LISTENER_BYTES = 19;
+/** Bytes of one listener: u8 family, u16 port, 16 bytes of address. */
+export const LISTENER_BYTES = 19;
 const IPV4 = 4;
 
-/** The listeners of an F_LISTENING payload; bytes behind the last whole one are left out. */
+/** Returns the listeners of an F_LISTENING payload. Ignores bytes after the last complete one. */
 export function decodeListeners(payload: Buffer): Listener[] {
   const count = Math.floor(payload.length / LISTENER_BYTES);
   return Array.from({ length: count }, (_, index) => {
@@ -21,7 +21,7 @@ export function decodeListeners(payload: Buffer): Listener[] {
   });
 }
 
-/** The payload for these listeners, as an agent writes it. For tests and the fake guest. */
+/** Returns the payload for these listeners, as an agent writes it. For tests and the fake guest. */
 export function encodeListeners(listeners: readonly Listener[]): Buffer {
   return Buffer.concat(
     listeners.map(({ address, port }) => {
@@ -35,12 +35,12 @@ export function encodeListeners(listeners: readonly Listener[]): Buffer {
   );
 }
 
-/** Whether only the machine itself reaches it. */
+/** Whether only programs in the machine can connect to it. */
 export function isLoopback({ address }: Listener): boolean {
   return address === "::1" || /^(::ffff:)?127\./.test(address);
 }
 
-/** `127.0.0.1:4000`, `[::1]:4000` */
+/** Returns `127.0.0.1:4000` or `[::1]:4000`. */
 export function listenerText({ address, port }: Listener): string {
   return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 }
@@ -53,7 +53,7 @@ function ipv6(bytes: Buffer): string {
   const groups = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2));
   const isMapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
   if (isMapped) return `::ffff:${dotted(bytes.subarray(12))}`;
-  // The shortest form, as RFC 5952 wants it.
+  // URL returns the shortest form, as in RFC 5952.
   const { hostname } = new URL(`http://[${groups.map((group) => group.toString(16)).join(":")}]`);
   return hostname.slice(1, -1);
 }

@@ -1,86 +1,95 @@
 /**
- * What both halves of the host side of the agent channel talk about: the app to run, how it ended, commands, and the
- * ends of a stream. `packages/guest/agent/` is the other side.
+ * The vocabulary of the agent channel on the host: the app to run, how it ended, commands, and the ends of a stream.
+ * `packages/guest/agent/` is the guest's side.
  */
 import type { GuestNetwork } from "../network/contract.ts";
 import type { Frame } from "./frame.ts";
 
-/** How the app ended. `signal` is 0 when it exited by itself. */
+/** How the app ended. */
 export interface GuestExit {
   code: number;
+  /** Number of the signal that ended the app, or 0. */
   signal: number;
-  /** The kernel killed it for lack of memory. */
+  /** Whether the kernel killed the app because memory ran out. */
   oom: boolean;
 }
 
-/** The agent's account of itself. */
+/** What the agent says about itself and its app. */
 export interface Hello {
   phase: "waiting" | "running" | "ended";
-  /** Every port asked for listens. */
+  /** Whether the app listens on every port of the configuration. */
   ready: boolean;
   exit: GuestExit;
-  /** Frames dropped because nobody read them. */
+  /** How many frames were dropped because no platform read them. */
   dropped: number;
+  /** Version of the agent. */
   version: string;
 }
 
 /** What a guest needs to run its app. */
 export interface GuestConfig {
   hostname: string;
-  /** The command, program first. */
+  /** The program and its arguments. */
   args: string[];
   env: Record<string, string>;
-  /** `user[:group]`; empty is root. */
+  /** `user[:group]`. Empty: root. */
   user: string;
   workdir: string;
   network: GuestNetwork;
-  /** TCP ports whose listening makes the app ready. */
+  /** The app is ready when it listens on all of these TCP ports. */
   ports: number[];
-  /** Disks by their serial numbers, and where their file systems are mounted. */
+  /** Disks by serial number, and where their file systems are mounted. */
   volumes: { serial: string; path: string }[];
 }
 
-/** A command for the guest. `env` goes over the app's; `user` and `workdir` are the app's when absent. */
+/** A command to run in the guest. */
 export interface CommandSpec {
-  /** Program first; looked up in PATH. Not needed with `hooks`. */
+  /** The program, looked up in PATH, and its arguments. Ignored with `hooks`. */
   args: string[];
+  /** In addition to the app's environment, and with precedence over it. */
   env?: Record<string, string>;
+  /** `user[:group]`. Default: the app's. */
   user?: string;
+  /** Default: the app's. */
   workdir?: string;
-  /** Give it a terminal of this size, in characters, for its input and output. */
+  /** Run the command on a terminal of this size, in characters. */
   terminal?: { rows: number; columns: number };
-  /** Whether it has an input; /dev/null otherwise. */
+  /** Whether the command has an input. Otherwise it reads from /dev/null. */
   input?: boolean;
-  /** Of the machine's own time, which stands while it sleeps; then the command is killed with its group. 0 is never. */
+  /**
+   * Milliseconds of the machine's own time, which stops while the machine sleeps. The command and its process group are
+   * killed after that. 0: no limit.
+   */
   timeoutMs?: number;
-  /** Instead of `args`: run the programs of this folder in the order of their names, as root. */
+  /** Run the programs in this directory, in the order of their names, as root. */
   hooks?: string;
 }
 
 /** How a command ended. */
 export interface CommandExit {
   code: number;
-  /** The number of the signal that ended it; 0 for none. */
+  /** Number of the signal that ended the command, or 0. */
   signal: number;
-  /** It was killed with its process group because its time was over. */
+  /** Whether the command was killed because its time was up. */
   timedOut: boolean;
-  /** Why it was never started. */
+  /** Why the command could not be started. */
   failure: string | undefined;
 }
 
 /** Sends one frame to the agent. */
 export type SendFrame = (type: number, payload: Uint8Array, stream: number) => void;
 
-/** What a stream needs of its surroundings. */
+/** What a stream uses to send. */
 export interface StreamLink {
   send(type: number, payload?: Uint8Array): void;
-  /** The stream is over; nothing more will come for it. */
+  /** Forgets the stream, because it is over. */
   forget(): void;
 }
 
 /** One end of a stream. */
 export interface StreamEnd {
+  /** Takes a frame of this stream. */
   receive(frame: Frame): void;
-  /** The guest is gone. */
+  /** Ends the stream because the guest is gone. */
   fail(error: Error): void;
 }

@@ -1,8 +1,8 @@
-/** Configuration records of F_SET frames; `packages/guest/agent/config.h` is the twin. */
+/** Configuration records, the content of F_SET and F_EXEC. `packages/guest/agent/config.h` is the agent's side. */
 import type { CommandSpec, GuestConfig } from "./protocol.ts";
 import { MAX_PAYLOAD } from "./frame.ts";
 
-/** What a record is about. */
+/** Keys of records. config.h says what each value is. */
 export const Key = {
   hostname: 1,
   arg: 2,
@@ -22,24 +22,24 @@ export const Key = {
   volume: 16,
 } as const;
 
-/** Key and length. */
+/** Bytes of a record before its value: key and length. */
 const HEAD_BYTES = 5;
-/** Longest value that fits a frame with its record header, in bytes. */
-export const MAX_VALUE = MAX_PAYLOAD - HEAD_BYTES;
+/** How many bytes a value may have to fit into a frame. */
+const MAX_VALUE = MAX_PAYLOAD - HEAD_BYTES;
 
-/** A time as the agent takes it: nanoseconds, 8 bytes little endian. */
+/** Returns a time in the agent's form: nanoseconds in 8 bytes, little endian. */
 export function nanoseconds(ms: number): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64LE(BigInt(Math.round(ms * 1_000_000)));
   return bytes;
 }
 
-/** A time of the agent's, in milliseconds. */
+/** Returns a time that the agent sent, in milliseconds. */
 export function milliseconds(bytes: Buffer): number {
   return Number(bytes.readBigUInt64LE()) / 1_000_000;
 }
 
-/** Payloads of as many frames as the configuration needs. Throws a RangeError when one value cannot fit a frame. */
+/** Returns a configuration as payloads of one or more frames. Throws a RangeError when a value is too long for a frame. */
 export function encodeRecords(config: GuestConfig): Buffer[] {
   const records = [
     record(Key.hostname, config.hostname),
@@ -70,7 +70,7 @@ export function encodeRecords(config: GuestConfig): Buffer[] {
   return [...payloads, Buffer.concat(current)];
 }
 
-/** The payload that starts a command. Throws a RangeError when it does not fit a frame. */
+/** Returns the payload that starts a command. Throws a RangeError when it is too long for a frame. */
 export function encodeCommand(spec: CommandSpec): Buffer {
   const { terminal, timeoutMs = 0 } = spec;
   const records = [
@@ -89,7 +89,7 @@ export function encodeCommand(spec: CommandSpec): Buffer {
   return payload;
 }
 
-/** The records of one payload, as a guest reads them: key and value. */
+/** Returns the records of a payload. For the fake guest. */
 export function decodeRecords(payload: Buffer): [key: number, value: Buffer][] {
   const records: [number, Buffer][] = [];
   for (let at = 0; at < payload.length; ) {

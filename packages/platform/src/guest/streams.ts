@@ -1,7 +1,7 @@
 /**
- * Streams between programs in a guest and the platform, over the one agent channel: connections to the local API
- * and commands. They outlive the channel: while the machine sleeps they wait, and go on after the resume.
- * `packages/guest/agent/streams.h` is the twin and says what each frame means.
+ * Streams between programs in a guest and the platform, over the one agent channel: connections to the local API, and
+ * commands. They outlive the channel: while the machine sleeps they wait, and after a resume they continue.
+ * `packages/guest/agent/streams.h` is the agent's side and says what each frame means.
  */
 import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
@@ -12,10 +12,10 @@ import { type Frame, FrameType } from "./frame.ts";
 import { encodeCommand } from "./records.ts";
 import type { CommandSpec, SendFrame, StreamEnd, StreamLink } from "./protocol.ts";
 
-/** Even numbers are ours; the low ones are the app's output. */
-const FIRST_COMMAND = 16;
-/** An agent makes fewer (CONNECTIONS_MAX in streams.h); a guest is not trusted to. */
-const MOST_CONNECTIONS = 128;
+/** The platform gives its streams even numbers. The low numbers are the app's output. */
+export const FIRST_COMMAND = 16;
+/** The agent opens fewer (CONNECTIONS_MAX in streams.h), but a guest is not trusted to. */
+export const MOST_CONNECTIONS = 128;
 const STREAM_TYPES: ReadonlySet<number> = new Set([
   FrameType.data,
   FrameType.end,
@@ -26,33 +26,34 @@ const STREAM_TYPES: ReadonlySet<number> = new Set([
   FrameType.execExit,
 ]);
 
+/** The streams of one guest. */
 export class GuestStreams {
-  /** Tells the agent whether it still talks to the one that knows its streams. */
+  /** By this the agent recognizes a platform that knows its streams. */
   readonly session = randomBytes(8);
   /** A program connected to the local API. */
   onConnection: (connection: Duplex) => void = (connection) => connection.destroy();
   readonly #streams = new Map<number, StreamEnd>();
   #send: SendFrame | undefined;
-  /** What waits for the guest to be reachable; bounded, see {@link #hold}. */
+  /** Frames that wait until the guest can be reached. Bounded, see {@link #hold}. */
   #held: Parameters<SendFrame>[] = [];
   #nextCommand = FIRST_COMMAND;
 
-  /** Frames that wait for the guest to be reachable. */
+  /** How many frames wait until the guest can be reached. */
   get held(): number {
     return this.#held.length;
   }
 
-  /** Streams that are open. */
+  /** How many streams are open. */
   get open(): number {
     return this.#streams.size;
   }
 
-  /** Commands among them. */
+  /** How many of the open streams are commands. */
   get commands(): number {
     return [...this.#streams.values()].filter((stream) => stream instanceof GuestCommand).length;
   }
 
-  /** Runs a command in the guest. Throws a RangeError when command and environment do not fit a frame. */
+  /** Runs a command in the guest. Throws a RangeError when command and environment are too long for a frame. */
   run(spec: CommandSpec): GuestCommand {
     const payload = encodeCommand(spec);
     const id = this.#nextCommand;
@@ -63,21 +64,21 @@ export class GuestStreams {
     return command;
   }
 
-  /** Takes a frame; false when it is none of a stream. */
+  /** Takes a frame. Returns false when the frame does not belong to a stream. */
   receive(frame: Frame): boolean {
     if (!STREAM_TYPES.has(frame.type)) return false;
     if (frame.type === FrameType.accept) this.#accept(frame.stream);
     else {
       const stream = this.#streams.get(frame.stream);
       if (stream !== undefined) stream.receive(frame);
-      // A stream of an earlier platform, or one that we ended while this was on its way.
+      // A stream of an earlier platform, or one that was ended here while this frame was on its way.
       else if (this.#send !== undefined && (frame.type === FrameType.data || frame.type === FrameType.dataErr))
         this.#emit(FrameType.reset, Buffer.from("unknown stream"), frame.stream);
     }
     return true;
   }
 
-  /** The guest can be reached from now on; what waited is sent. */
+  /** The guest can be reached from now on. Sends what waited. */
   flow(send: SendFrame): void {
     this.#send = send;
     const held = this.#held;
@@ -85,12 +86,12 @@ export class GuestStreams {
     for (const frame of held) send(...frame);
   }
 
-  /** Nothing more is sent, so that the guest can be captured with nothing on its way. */
+  /** Sends nothing from now on, so that nothing is on its way when the guest is captured. */
   hold(): void {
     this.#send = undefined;
   }
 
-  /** The guest is gone for good, and its ends of the streams with it. */
+  /** The guest is gone for good: all streams fail. */
   reset(why: string): void {
     this.hold();
     this.#held = [];
@@ -100,7 +101,7 @@ export class GuestStreams {
   }
 
   #accept(id: number): void {
-    if (id % 2 === 0 || this.#streams.has(id)) return; // no agent numbers them so
+    if (id % 2 === 0 || this.#streams.has(id)) return; // No agent uses such a number.
     const connections = [...this.#streams.values()].filter((stream) => stream instanceof GuestConnection);
     if (connections.length >= MOST_CONNECTIONS) {
       if (this.#send !== undefined) this.#emit(FrameType.reset, Buffer.from("too many connections"), id);
@@ -125,7 +126,7 @@ export class GuestStreams {
     else this.#send(...frame);
   }
 
-  /** Data is bounded by its credit. A size takes the place of the one before, and a signal is pending once, as in a kernel. */
+  /** Credit bounds the data. A new size replaces an older one, and a signal is pending only once, as in a kernel. */
   #hold(frame: Parameters<SendFrame>): void {
     const [type, payload, stream] = frame;
     if (type === FrameType.resize || type === FrameType.signal)

@@ -53,8 +53,8 @@ export async function openImages({
   const programs = { skopeo: "skopeo", umoci: "umoci", mksquashfs: "mksquashfs", ...tools };
   const stored = new LoginStore(join(dataDir, "registries.json"));
   const findLogin = async (host: string, repository: string) => {
-    const login = await stored.get(host);
-    if (login !== undefined) return login;
+    const ours = await stored.get(host);
+    if (ours !== undefined) return ours;
     for (const file of foreignFiles(environment)) {
       const login = await foreignLogin(file, host, repository);
       if (login !== undefined) return login;

@@ -17,3 +17,16 @@ export function aborted(signal: AbortSignal): Promise<void> {
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
 }
+
+/** Returns a signal that follows `signal` and is aborted after `milliseconds`. `what` names in the error what took too long. */
+export function within(signal: AbortSignal, milliseconds: number, what: string): AbortSignal {
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(new Error(`${what} took longer than ${milliseconds} ms`)), milliseconds);
+  timer.unref();
+  return AbortSignal.any([signal, limit.signal]);
+}
+
+/** Returns a signal that is never aborted, for work that has to be finished. */
+export function never(): AbortSignal {
+  return new AbortController().signal;
+}

@@ -1,103 +1,54 @@
 /**
- * One machine: its stored record, its guest, and one thing at a time. Commands are decided and
- * stored at once, synchronously; the work that follows runs in a queue of its own.
+ * One machine: carries out what {@link decide} decides. Deciding and storing is one synchronous step; the work follows
+ * in the machine's queue, and its outcome is decided on in turn.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../domain/errors.ts";
-import { GuestAgent } from "../guest/agent.ts";
-import type { GuestExit } from "../guest/protocol.ts";
+import type { KeepAwake, MachineRecord } from "../domain/machine.ts";
 import type { GuestCommand } from "../guest/command.ts";
 import type { CommandSpec } from "../guest/protocol.ts";
-import { type Vmm, VmmKilled, type VmmRef } from "../hypervisor/contract.ts";
-import { capital, messageOf } from "../lib/text.ts";
-import type { MachineDependencies } from "./dependencies.ts";
-import { backOff } from "./effects/back-off.ts";
-import { boot } from "./effects/boot.ts";
-import { capture } from "./effects/capture.ts";
-import { type EffectContext, type EffectResult, type LiveGuest, within } from "./effects/context.ts";
-import { applyUpdate, halt, remove } from "./effects/halt.ts";
-import { standStill } from "./effects/still.ts";
-import { newUlid } from "./identity.ts";
-import { Inside } from "./inside.ts";
+import type { VmmRef } from "../hypervisor/contract.ts";
+import { never, within } from "../lib/async.ts";
+import { messageOf } from "../lib/text.ts";
 import {
   type Command,
+  decide,
+  type Decision,
   type Effect,
+  type EffectFailed,
+  type EffectOutcome,
+  type EffectWithOutcome,
   type LifecycleEvent,
-  type Outcome,
-  type Transition,
-  transition,
-} from "./lifecycle.ts";
-import type { LogStream } from "./logs/entry.ts";
+} from "./decide/index.ts";
+import type { MachineDependencies } from "./dependencies.ts";
+import { discardSnapshots } from "./effects/discard.ts";
+import { holdStill } from "./effects/hold-still.ts";
+import { runEffect } from "./effects/index.ts";
+import type { EffectPorts, Milestones } from "./effects/ports.ts";
+import { observe, takeOver } from "./effects/recover.ts";
+import { MachineGuest } from "./guest.ts";
+import { newUlid } from "./identity.ts";
+import { Inside } from "./inside.ts";
 import { MachineLog } from "./logs/machine-log.ts";
 import { sentenceOf } from "./logs/sentences.ts";
-import { servicePorts } from "../domain/config.ts";
-import { Reachability } from "./reachability.ts";
-import { observe, takeOver } from "./recover.ts";
-import { planRecovery } from "./recovery.ts";
-import { afterEnd, describeExit } from "./restart.ts";
-import {
-  isResting,
-  type KeepAwake,
-  type MachineEvent,
-  type MachineRecord,
-  type PendingUpdate,
-} from "../domain/machine.ts";
-
-const EFFECTS: Record<Exclude<Effect, "cancel_capture">, (context: EffectContext) => Promise<EffectResult>> = {
-  boot,
-  back_off: backOff,
-  capture,
-  halt,
-  apply_update: applyUpdate,
-  remove,
-};
-/** What an effect reports that failed in a way it did not foresee. */
-const FAILED_OUTCOME: Record<keyof typeof EFFECTS, Outcome> = {
-  boot: "start_failed",
-  back_off: "retry",
-  capture: "lost",
-  halt: "halt_failed",
-  apply_update: "update_failed",
-  remove: "remove_failed",
-};
-
-/** Streams of the agent's log frames. */
-const APP_STREAMS: Readonly<Record<number, Exclude<LogStream, "platform">>> = { 1: "stdout", 2: "stderr" };
+import { runCommand } from "./run-command.ts";
+import { type Task, WorkQueue } from "./work-queue.ts";
 
 const STORE_RETRY_MS = 100;
 const STORE_RETRY_LONGEST_MS = 5_000;
 
-interface Task {
-  abort: AbortController;
-  done: Promise<void>;
-}
-
 export type ChangeListener = (record: MachineRecord) => void;
-
-/** What belongs to a command. */
-export interface CommandOptions {
-  force?: boolean;
-  pending?: PendingUpdate;
-  details?: Record<string, unknown>;
-  /** A request at the proxy asked, nobody who looks after the machine: its restarts go on counting. */
-  unattended?: boolean;
-  /** May refuse after the table agreed to a move. */
-  check?(): void;
-}
 
 export class MachineController {
   readonly #deps: MachineDependencies;
   readonly #listeners = new Set<ChangeListener>();
+  readonly #queue = new WorkQueue();
+  readonly #guest: MachineGuest;
   #record: MachineRecord;
-  #task: Task | undefined;
-  #live: LiveGuest | undefined;
-  #restedSince: string | undefined;
-  #exit = Promise.withResolvers<GuestExit>();
-  #exitValue: GuestExit | undefined;
   #closed = false;
-  /** What its programs are told and say. */
+  /** What programs in the machine are told and say. */
   readonly inside = new Inside();
-  /** What its app prints, and what becomes of it. */
+  /** What the app prints, and what happens to the machine. */
   readonly machineLog: MachineLog;
 
   constructor(deps: MachineDependencies, record: MachineRecord) {
@@ -114,235 +65,169 @@ export class MachineController {
       if (deps.onLocalConnection === undefined) connection.destroy();
       else deps.onLocalConnection(record.id, connection);
     };
+    this.#guest = new MachineGuest({
+      machineId: record.id,
+      streams: this.inside.streams,
+      machineLog: this.machineLog,
+      log: deps.log,
+      channelTimeoutMs: deps.settings.bootTimeoutMs,
+      listener: {
+        ended: () => this.#noticeEnd(),
+        stalled: (why) => this.#stalled(why),
+        reachability: (why) => this.#happened({ type: "reachability", why: why ?? null }),
+      },
+    });
   }
 
+  /** What is stored about the machine now. Never changed in place. */
   get record(): MachineRecord {
     return this.#record;
   }
 
-  /** Calls `listener` after every stored transition; returns how to stop that. */
+  /** Calls `listener` with the record after every change that others can see. Returns how to stop that. */
   subscribe(listener: ChangeListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /**
-   * Decides, stores and begins. Throws what the lifecycle refuses; returns as soon as the intent
-   * is stored. `check` may refuse after the table agreed to a move.
-   */
-  command(command: Command, options: CommandOptions = {}): void {
-    const { state, id } = this.#record;
-    const answer = transition(state, command, { goal: this.#record.goal, force: options.force });
-    if (answer.kind === "refuse") {
-      throw new HibernautError(answer.code, `Machine ${id} is ${state}: ${answer.reason}.`, { machine_id: id, state });
-    }
-    if (answer.kind === "move") options.check?.();
-    const patch: Partial<MachineRecord> = {};
-    if (command !== "suspend") patch.crash = null;
-    // Someone takes care of the machine: what it failed at before does not count any more.
-    if (command !== "suspend" && options.unattended !== true) patch.restarts = 0;
-    if (command === "update" && options.pending !== undefined) patch.pending = options.pending;
-    const crashed = (this.#record.crash ?? null) !== null;
-    this.#apply(command, answer, patch, options.details ?? {});
-    // It is on its way already, and from now on at somebody's wish.
-    if (crashed && (this.#record.crash ?? null) !== null && command !== "suspend") {
-      this.#patch(patch);
-      this.#tell();
-    }
+  /** Decides, stores and begins. Throws the HibernautError of a refusal; returns as soon as the intent is stored. */
+  command(command: Command): void {
+    const { tell } = this.#happened(command);
+    if (tell.refusal !== undefined) throw tell.refusal;
   }
 
-  /**
-   * Runs a command in the guest. Throws `failed_precondition` unless the machine runs, with a guest bundle that knows
-   * how, and `invalid_argument` when the command is too long.
-   */
+  /** Runs a command in the guest. Throws like {@link runCommand}. */
   run(spec: CommandSpec): GuestCommand {
-    const { id, state } = this.#record;
-    if (state !== "running" || this.#live === undefined)
-      throw new HibernautError(
-        "failed_precondition",
-        state === "starting" || state === "restarting" || state === "updating"
-          ? `Machine ${id} is ${state}. Wait until it runs (\`hibernaut machine wait ${id}\`), then run the command.`
-          : `Machine ${id} is ${state}. Start it, then run the command.`,
-        { machine_id: id, state },
-      );
-    if (!this.#live.agent.hasStreams)
-      throw new HibernautError(
-        "failed_precondition",
-        `Machine ${id} runs an older guest bundle that cannot run commands. Run \`hibernaut machine update ${id} --yes\`.`,
-      );
-    try {
-      return this.inside.streams.run(spec);
-    } catch (error) {
-      if (error instanceof RangeError) throw new HibernautError("invalid_argument", `${capital(error.message)}.`);
-      throw error;
-    }
+    return runCommand(this.#record, this.#guest.live, spec);
   }
 
   /**
-   * Has the guest stand still, its disks flushed, while `work` goes on. `failed_precondition` unless the machine runs
-   * and nothing is under way. What is asked for meanwhile waits for it.
+   * Does `work` while the guest is held still, its disks flushed. `failed_precondition` unless the machine runs and
+   * nothing is in progress. What is requested meanwhile waits for it.
    */
   async holdStill(work: () => Promise<void>): Promise<void> {
     const { id, state } = this.#record;
-    if (state !== "running" || this.#live === undefined || this.#task !== undefined)
-      throw new HibernautError("failed_precondition", `Machine ${id} is busy, or not running. Try again in a moment.`);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const task: Task = { abort: new AbortController(), done: promise };
-    this.#task = task;
-    try {
-      await standStill(this.#context(task.abort.signal), this.#live.agent, work);
-    } finally {
-      if (this.#task === task) this.#task = undefined;
-      resolve();
-    }
+    const busy = new HibernautError(
+      "failed_precondition",
+      `Machine ${id} is busy, or not running. Try again in a moment.`,
+    );
+    const { live } = this.#guest;
+    if (state !== "running" || live === undefined || this.#queue.busy) throw busy;
+    const input = { machineId: id, agent: live.agent, work };
+    const held = await this.#queue.replace(({ signal }) => holdStill(input, this.#deps, signal), {
+      reason: "a snapshot of a volume was requested",
+    });
+    if (!held) throw busy;
   }
 
   /** Stores, or with null ends, the app's wish not to be put to sleep. */
   keepAwake(lease: KeepAwake | null): void {
-    this.#patch({ keepAwake: lease });
-    this.#tell();
-  }
-
-  /** Settles when nothing is under way. */
-  async settled(): Promise<void> {
-    for (let task = this.#task; task !== undefined; task = this.#task === task ? undefined : this.#task)
-      await task.done;
+    this.#happened({ type: "keep_awake", lease });
   }
 
   /** Brings record and host together after a restart of the platform. `refs` are this machine's VMMs that are alive. */
-  async recover(refs: VmmRef[]): Promise<void> {
-    const limit = within(new AbortController().signal, this.#deps.settings.bootTimeoutMs, "adopting the guest");
-    const { vmm, observed } = await observe(this.#deps, this.#record, refs, limit);
-    const plan = planRecovery(this.#record, observed);
-    if (plan.reason !== "")
-      this.#deps.log.info({ machine: this.#record.id, state: this.#record.state, plan }, `recovery: ${plan.reason}`);
-    if (plan.vmm === "kill") await vmm?.kill();
-    let next = plan.next;
-    if (vmm !== undefined && (plan.vmm === "adopt" || plan.vmm === "wake")) {
-      const live = await this.#attach(vmm);
-      const exit = await takeOver(live, plan, next, limit).catch(async (error: unknown) => {
-        this.#deps.log.warn({ machine: this.#record.id, reason: messageOf(error) }, "a guest could not be adopted");
-        await this.#kill();
-        if (next.kind !== "effect") next = { kind: "outcome", outcome: "lost" };
-        return undefined;
-      });
-      if (exit !== undefined) this.#rememberExit(exit);
-      if (this.#live !== undefined) this.machineLog.platform("The platform was restarted and has found the guest.");
-    }
-    if (this.#record.state !== "destroyed")
-      await this.#deps.snapshots.discardOthers(this.#record.id, plan.keep ?? undefined);
-    const captured = next.kind === "outcome" && next.outcome === "captured" && plan.keep !== null;
-    const found = captured ? await this.#deps.snapshots.describe(this.#record.id, plan.keep ?? "") : undefined;
-    const snapshot = found && { ...found, secrets: this.#deps.secrets.version(this.#record.app) };
-    if (next.kind === "effect") this.#launch(next.effect as keyof typeof EFFECTS);
-    if (next.kind === "outcome") {
-      const patch = { capturing: null, ...(snapshot && { snapshot, coldReason: "" }) };
-      this.#finish({ outcome: next.outcome, patch, details: { reason: plan.reason } });
-    }
-    if (next.kind === "rest" && this.#exitValue !== undefined) this.#appEnded(this.#exitValue);
+  async recover(refs: readonly VmmRef[]): Promise<void> {
+    const record = this.#record;
+    const ports = this.#ports();
+    const limit = within(never(), this.#deps.settings.bootTimeoutMs, "adopting the guest");
+    const { found, vmm } = await observe({ record, refs }, ports, limit);
+    const { effect } = this.#happened(found);
+    if (effect?.type !== "take_over") return;
+    const { reason } = effect;
+    if (reason !== "")
+      this.#deps.log.info({ machine: record.id, state: record.state, found, plan: effect }, `recovery: ${reason}`);
+    this.#happened(await takeOver({ record, effect, vmm }, ports, limit));
   }
 
-  /** Lets go of the guest, which runs on, once what is under way is done. */
+  /** Lets go of the guest, which keeps running, once what is in progress is done. */
   async close(): Promise<void> {
     this.#closed = true;
-    if (this.#record.state === "restarting") this.#forgetTask();
-    await this.settled();
+    // The next platform waits for the rest of the time.
+    if (this.#record.state === "restarting") this.#queue.abandon("the platform is shutting down");
+    await this.#queue.drained();
     this.inside.streams.reset("the platform is shutting down");
-    this.#live?.agent.close();
-    this.#live?.vmm.release();
+    this.#guest.release();
     await this.machineLog.close();
   }
 
-  #apply(
-    event: LifecycleEvent,
-    answer: Exclude<Transition, { kind: "refuse" }>,
-    patch: Partial<MachineRecord>,
-    details: Record<string, unknown>,
-  ): void {
-    const at = new Date().toISOString();
-    const { state: from, updatedAt: restedSince } = this.#record;
-    const to = answer.kind === "move" ? answer.to : from;
-    const changes = { ...patch, goal: answer.goal };
-    if (to === "suspending" && from !== "suspending") changes.capturing = newUlid();
-    if (answer.kind === "move" || answer.goal !== this.#record.goal) {
-      const entry: MachineEvent = { at, type: event, from, to, details };
-      const next = { ...this.#record, ...changes, state: to, updatedAt: at };
-      this.#deps.store.machines.update(next, entry);
-      this.#record = next;
-      this.#deps.log.info(
-        { machine: this.#record.id, app: this.#record.app, event, from, to, ...details },
-        `${from} -> ${to}`,
-      );
-      // Its folder is gone, and whoever followed has been told that it was being destroyed.
-      if (to !== "destroyed") this.machineLog.platform(sentenceOf(entry));
+  /** Decides, stores, begins, tells: in this order. Throws when the new record cannot be stored; nothing has happened then. */
+  #happened(event: LifecycleEvent): Decision {
+    const context = { now: new Date(), id: newUlid(), limits: this.#limits() };
+    const decision = decide(this.#record, event, context);
+    this.#store(decision);
+    this.#log(decision);
+    const { effect, tell } = decision;
+    if (tell.memoryGone) this.inside.streams.reset("the machine ended");
+    if (effect !== null && effect.type !== "take_over") this.#begin(effect);
+    if (tell.followers) for (const listener of [...this.#listeners]) listener(this.#record);
+    if (tell.history !== undefined) this.#noticeEnd();
+    return decision;
+  }
+
+  #store({ record, tell, bestEffort }: Decision): void {
+    if (record === this.#record) return;
+    if (bestEffort) this.#record = record;
+    try {
+      this.#deps.store.machines.update(record, tell.history);
+    } catch (error) {
+      if (!bestEffort) throw error;
+      const { id: machine, stateReason } = record;
+      this.#deps.log.warn({ machine, stateReason, reason: messageOf(error) }, "a state reason cannot be stored");
     }
-    if (answer.effect === "boot" && isResting(from) && from !== "running" && from !== "created")
-      this.#restedSince = restedSince;
-    // Nothing is left that the guest's ends of the streams could go on in.
-    if (this.#live === undefined && this.#record.snapshot === null) this.inside.streams.reset("the machine ended");
-    if (answer.effect === "cancel_capture") this.#task?.abort.abort(new Error("a start was asked for"));
-    else if (answer.effect !== undefined) this.#launch(answer.effect, { patient: from === "stopping" });
-    if (from !== to) this.#tell();
+    this.#record = record;
   }
 
-  #tell(): void {
-    for (const listener of [...this.#listeners]) listener(this.#record);
+  #log({ tell: { history, log } }: Decision): void {
+    const { id: machine, app } = this.#record;
+    if (log !== undefined) this.machineLog.platform(log);
+    if (history === undefined) return;
+    const { type, from, to, details } = history;
+    this.#deps.log.info({ machine, app, event: type, from, to, ...details }, `${from} -> ${to}`);
+    // Its directory is gone, and those who followed were told that it was being destroyed.
+    if (to !== "destroyed") this.machineLog.platform(sentenceOf(history));
   }
 
-  /** Ends what is under way without a word about its outcome: the next platform begins it again. */
-  #forgetTask(): void {
-    const task = this.#task;
-    this.#task = undefined;
-    task?.abort.abort(new Error("the platform is shutting down"));
-  }
-
-  /**
-   * Queues an effect behind the one under way, which is told to end. An update is `patient` with a stop: the app keeps
-   * the time that it was given, and its volumes are unmounted.
-   */
-  #launch(effect: keyof typeof EFFECTS, { patient = false } = {}): void {
+  #begin(effect: Effect): void {
+    if (effect.type === "cancel_capture") return this.#queue.cancel("a start was requested");
+    if (effect.type === "discard_snapshots") return void this.#queue.add(() => this.#discardSnapshots(effect));
     // A platform that is shutting down leaves the wait to the next one.
-    if (effect === "back_off" && this.#closed) return;
-    const previous = this.#task;
-    if (!(patient && effect === "apply_update"))
-      previous?.abort.abort(new Error(`${effect.replace("_", " ")} was asked for`));
-    const task: Task = { abort: new AbortController(), done: Promise.resolve() };
-    this.#task = task;
-    task.done = this.#run(task, effect, previous?.done);
+    if (effect.type === "back_off" && this.#closed) return;
+    const patient = effect.type === "apply_update" && effect.patient;
+    const reason = `${effect.type.replace("_", " ")} was requested`;
+    void this.#queue.replace((task) => this.#carryOut(effect, task), { reason, patient });
   }
 
-  async #run(task: Task, effect: keyof typeof EFFECTS, before: Promise<void> | undefined): Promise<void> {
-    await before;
-    if (this.#task !== task) return;
-    const result = await EFFECTS[effect](this.#context(task.abort.signal)).catch((error: unknown): EffectResult => {
-      this.#deps.log.error({ machine: this.#record.id, err: error }, `${effect} failed unexpectedly`);
-      const stateReason = messageOf(error);
-      return { outcome: FAILED_OUTCOME[effect], patch: { stateReason }, details: { reason: stateReason } };
+  async #carryOut(effect: EffectWithOutcome, task: Task): Promise<void> {
+    const input = { record: this.#record, effect };
+    const outcome = await runEffect(input, this.#ports(), task.signal).catch((error: unknown): EffectFailed => {
+      const { id: machine } = this.#record;
+      if (task.current) this.#deps.log.error({ machine, err: error }, `${effect.type} failed unexpectedly`);
+      return { type: "effect_failed", effect: effect.type, reason: messageOf(error) };
     });
-    if (this.#task === task) await this.#report(result);
-    else if (result.patch !== undefined) this.#patchSnapshotOnly(result);
-    await result.after?.().catch((error: unknown) => {
-      this.#deps.log.warn({ machine: this.#record.id, reason: messageOf(error) }, `cleaning up after ${effect} failed`);
-    });
-    if (this.#task === task) this.#task = undefined;
+    await this.#report(outcome, task);
   }
 
-  /** A superseded effect decides nothing any more, but whether there is a snapshot remains a fact. */
-  #patchSnapshotOnly({ patch }: EffectResult): void {
-    if (patch?.snapshot !== undefined) this.#patch({ snapshot: patch.snapshot, capturing: null });
+  async #discardSnapshots({ memory }: Extract<Effect, { type: "discard_snapshots" }>): Promise<void> {
+    const machineId = this.#record.id;
+    await discardSnapshots({ machineId, memory }, this.#deps).catch((error: unknown) => {
+      this.#deps.log.warn({ machine: machineId, reason: messageOf(error) }, "old snapshots cannot be deleted");
+    });
   }
 
   /**
-   * Stores an outcome. A store that cannot be written (a full disk) must not leave the machine in a
-   * passing state for ever: it is tried again until it works or the platform ends, and recovery goes on from there.
+   * Decides and stores an outcome. A store that cannot be written (a full disk) must not leave the machine in a passing
+   * state forever: it is tried again until it works or the platform ends, and recovery continues from there.
    */
-  async #report(result: EffectResult): Promise<void> {
+  async #report(outcome: EffectOutcome | EffectFailed, task?: Task): Promise<void> {
     for (let wait = STORE_RETRY_MS; ; wait = Math.min(wait * 2, STORE_RETRY_LONGEST_MS)) {
+      const superseded = task !== undefined && !task.current;
       try {
-        return this.#finish(result);
+        const { tell } = this.#happened(superseded ? { type: "superseded", outcome } : outcome);
+        if (tell.refusal !== undefined) this.#deps.log.warn({ machine: this.#record.id }, tell.refusal.message);
+        return;
       } catch (error) {
         this.#deps.log.error(
-          { machine: this.#record.id, outcome: result.outcome, err: error },
+          { machine: this.#record.id, outcome: outcome.type, err: error },
           "an outcome cannot be stored; trying again",
         );
         if (this.#closed) return;
@@ -351,168 +236,36 @@ export class MachineController {
     }
   }
 
-  #finish(result: EffectResult): void {
-    let { outcome, patch = {}, details = {} } = result;
-    const { state, goal, pending } = this.#record;
-    if (outcome === "app_ended" || outcome === "lost") {
-      const exit = outcome === "lost" ? undefined : this.#exitValue;
-      const reason =
-        this.#exitValue === undefined
-          ? String(result.details?.reason ?? "the virtual machine ended")
-          : describeExit(this.#exitValue);
-      // An app that ended before it was ready brings the boot that it ended in.
-      const { restarts, crash } = afterEnd({ ...this.#record, ...patch }, { exit, reason, at: new Date() });
-      patch = { ...patch, stateReason: reason, restarts, crash, ...(outcome === "lost" && { coldReason: "vmm_lost" }) };
-      if (this.#exitValue !== undefined) details = { ...this.#exitValue, reason, ...details };
-      if (crash !== null && crash.retry_at !== null) {
-        outcome = outcome === "lost" ? "lost_restarts" : "app_restarts";
-        details = { ...details, attempt: crash.attempt, max_attempts: crash.max_attempts };
-      }
-    }
-    const answer = transition(state, outcome, { goal, from: pending?.from });
-    if (answer.kind === "refuse") {
-      this.#deps.log.warn({ machine: this.#record.id, state, outcome }, "an outcome came too late");
-      return;
-    }
-    this.#apply(outcome, answer, patch, details);
-    // An app that ended while its machine was passing into `running` is noticed now.
-    if (this.#record.state === "running" && this.#exitValue !== undefined) this.#appEnded(this.#exitValue);
-  }
-
-  #context(signal: AbortSignal): EffectContext {
-    const self = this;
-    return {
-      deps: this.#deps,
-      signal,
-      get record() {
-        return self.#record;
-      },
-      patch: (changes) => this.#patch(changes),
-      clearReason: (reason) => this.#clearReason(reason),
-      get live() {
-        return self.#live;
-      },
-      inside: this.inside,
-      machineLog: this.machineLog,
-      get restedSince() {
-        return self.#restedSince;
-      },
-      attach: (vmm) => this.#attach(vmm),
-      kill: () => this.#kill(),
-      get exit() {
-        return self.#exitValue;
-      },
-      ended: (exit) => self.#rememberExit(exit),
-      exited: () => self.#exit.promise,
-    };
-  }
-
-  #patch(changes: Partial<MachineRecord>): void {
-    const next = { ...this.#record, ...changes };
-    this.#deps.store.machines.update(next);
-    this.#record = next;
-  }
-
-  /** The app listens elsewhere than its services say, or again where they do. While it starts, that tells it. */
-  #reached(agent: GuestAgent, why: string | undefined): void {
-    if (this.#live?.agent !== agent || this.#record.state !== "running") return;
-    const { stateReason, unreachable = null } = this.#record;
-    if (why === undefined && unreachable === null) return;
-    const reason = why ?? (stateReason === unreachable ? null : stateReason);
-    this.#note({ stateReason: reason, unreachable: why ?? null });
-    this.#tell();
-  }
-
-  #clearReason(reason: string): void {
-    if (this.#record.stateReason === reason) this.#note({ stateReason: null });
-  }
-
-  /** What is only for people to read is told even if it cannot be stored: a full disk may be what there is to tell. */
-  #note(changes: Pick<MachineRecord, "stateReason" | "unreachable">): void {
-    this.#record = { ...this.#record, ...changes };
-    try {
-      this.#patch(changes);
-    } catch (error) {
-      this.#deps.log.warn(
-        { machine: this.#record.id, reason: messageOf(error), ...changes },
-        "a reason cannot be stored",
-      );
-    }
-  }
-
-  #stalled(vmm: Vmm, reason: string | undefined): void {
-    if (this.#live?.vmm !== vmm) return;
-    this.#deps.log.warn({ machine: this.#record.id, reason: reason ?? "it goes on" }, "a guest stood still");
-    this.machineLog.platform(reason === undefined ? "The guest goes on." : `The guest stands still: ${reason}.`);
-    this.#note({ stateReason: reason ?? null });
-  }
-
-  async #attach(vmm: Vmm): Promise<LiveGuest> {
-    this.#exit = Promise.withResolvers();
-    this.#exitValue = undefined;
-    const { log, settings } = this.#deps;
-    const id = this.#record.id;
-    try {
-      const agent = new GuestAgent(
-        await vmm.openChannel(within(new AbortController().signal, settings.bootTimeoutMs, "reaching the agent")),
-        this.inside.streams,
-      );
-      agent.onLog = (stream, data) => this.#output(stream, data);
-      agent.onPrinted = (bytes) => this.machineLog.printed(bytes);
-      agent.onError = (message) => log.warn({ machine: id, message }, "the agent refused something");
-      agent.onExit = (exit) => this.#appEnded(exit);
-      const { config, state, unreachable } = this.#record;
-      const before = state === "running" ? (unreachable ?? undefined) : undefined;
-      const reachability = new Reachability(servicePorts(config), (why) => this.#reached(agent, why), before);
-      agent.onListening = (listeners) => reachability.listening(listeners);
-      void agent.ready(new AbortController().signal).then(
-        () => reachability.ready(),
-        () => reachability.close(), // the guest ended first
-      );
-      this.#live = { vmm, agent, reachability };
-    } catch (error) {
-      const gone = await vmm.state().then(
-        () => false,
-        () => true,
-      );
-      await vmm.kill();
-      throw gone ? new VmmKilled(messageOf(error)) : error;
-    }
-    vmm.onStalled = (reason) => this.#stalled(vmm, reason);
-    void vmm.exited.then(() => this.#vmmEnded(vmm));
-    return this.#live;
-  }
-
-  #output(number: number, data: Buffer): void {
-    const stream = APP_STREAMS[number];
-    if (stream !== undefined) this.machineLog.output(stream, data);
-  }
-
-  async #kill(): Promise<void> {
-    const live = this.#live;
-    this.#live = undefined;
-    await live?.vmm.kill();
-    live?.agent.close();
-    this.machineLog.rest();
-  }
-
-  #rememberExit(exit: GuestExit): void {
-    this.machineLog.flush(); // its last words, before what is said of its end
-    this.#exitValue = exit;
-    this.#exit.resolve(exit);
-  }
-
-  #appEnded(exit: GuestExit): void {
-    this.#rememberExit(exit);
-    if (this.#record.state === "running") void this.#report({ outcome: "app_ended" });
-  }
-
-  /** Only a machine at rest notices here; effects see the end of the guests that they handle. */
-  #vmmEnded(vmm: Vmm): void {
-    if (this.#live?.vmm !== vmm) return;
-    this.#live.agent.close();
+  /**
+   * The app, or the whole guest, has ended by itself. Effects see the end of the guests that they work on; an end that
+   * they could not see is noticed as soon as the machine is `running`.
+   */
+  #noticeEnd(): void {
     if (this.#record.state !== "running") return;
-    this.#live = undefined;
-    void this.#report({ outcome: "lost", details: { reason: "the virtual machine ended" } });
+    const { exit, lost } = this.#guest;
+    if (exit !== undefined) return void this.#report({ type: "app_ended", exit });
+    if (!lost) return;
+    this.#guest.forget();
+    void this.#report({ type: "lost", reason: "the virtual machine ended" });
+  }
+
+  #stalled(why: string | undefined): void {
+    this.#deps.log.warn({ machine: this.#record.id, reason: why ?? "it is running again" }, "the host paused a guest");
+    this.#happened({ type: "stalled", why: why ?? null });
+  }
+
+  #limits() {
+    const { settings, bundles } = this.#deps;
+    return { suspendMaxMemoryMb: settings.suspendMaxMemoryMb, currentBundle: bundles.current.version };
+  }
+
+  #ports(): EffectPorts {
+    const milestones: Milestones = {
+      consumeSnapshot: () => void this.#happened({ type: "snapshot_consumed" }),
+      refuseSnapshot: (reason) => void this.#happened({ type: "snapshot_refused", reason }),
+      beginColdStart: (start) => void this.#happened({ type: "cold_start", ...start }),
+      endReason: (reason) => void this.#happened({ type: "reason_over", reason }),
+    };
+    return { ...this.#deps, guest: this.#guest, inside: this.inside, machineLog: this.machineLog, milestones };
   }
 }

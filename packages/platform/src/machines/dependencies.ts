@@ -10,7 +10,7 @@ import type { SnapshotStore } from "../snapshots/store.ts";
 import type { Store } from "../store/contract.ts";
 import type { MachineVolumes } from "../volumes/contract.ts";
 import type { MachineFiles } from "./files.ts";
-import type { CheckResult } from "./service.ts";
+import type { CheckResult } from "../domain/check.ts";
 import type { Slots } from "./slots.ts";
 
 /** The guest bundles at hand: the one that machines are made with now, and older ones that machines still boot. */

@@ -1,13 +1,14 @@
-/** Whether a machine may be suspended: a pure rule that names everything that is missing. */
+/** Whether a machine may be suspended: a pure rule that names every requirement that is not met. */
 import { guestSize } from "../domain/config.ts";
 import type { Eligibility, MachineRecord } from "../domain/machine.ts";
 
+/** What the platform allows. */
 export interface EligibilityLimits {
   suspendMaxMemoryMb: number;
   currentBundle: string;
 }
 
-/** Checks every requirement, so that a user is told all of them at once. */
+/** Checks every requirement, so that users learn all of them at once. */
 export function suspendEligibility(
   machine: Pick<MachineRecord, "config" | "bundleVersion">,
   limits: EligibilityLimits,

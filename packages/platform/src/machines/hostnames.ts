@@ -1,20 +1,21 @@
-/** What may be a host name of an app: a pure rule. */
+/** Which names an app can have as a hostname: a pure rule. */
 import { HibernautError } from "../domain/errors.ts";
+import { isValidName } from "../domain/naming.ts";
 
-/** A label of RFC 1123. */
-const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+/** The limit of DNS, in characters. */
 const MAX_LENGTH = 253;
 
-/** The name in lower case. Throws `invalid_argument` when it is none, or one that belongs to an app by its ending. */
+/**
+ * Returns the hostname in lowercase. Throws `invalid_argument` when it is not valid, or when it is under one of the
+ * proxy's `suffixes`, where each name already belongs to the app it begins with.
+ */
 export function checkHostname(text: string, suffixes: readonly string[]): string {
   const name = text.toLowerCase().replace(/\.$/, "");
   const refuse = (message: string) => new HibernautError("invalid_argument", message, { field: "hostname" });
-  if (name.length > MAX_LENGTH || !name.split(".").every((label) => LABEL.test(label)))
-    throw refuse(`\`${text.slice(0, 100)}\` is no host name. It looks like www.example.com.`);
+  if (name.length > MAX_LENGTH || !name.split(".").every(isValidName))
+    throw refuse(`\`${text.slice(0, 100)}\` is not a valid hostname. Use a name like www.example.com.`);
   const suffix = suffixes.find((ending) => name === ending || name.endsWith(`.${ending}`));
   if (suffix !== undefined)
-    throw refuse(
-      `Names under ${suffix} belong to the apps they begin with: <app>.${suffix} answers without being added.`,
-    );
+    throw refuse(`You cannot add a name under ${suffix}: every app already answers at <app>.${suffix}.`);
   return name;
 }

@@ -1,4 +1,4 @@
-/** What the programs inside a machine are told and may say: starts, a suspend to get ready for, replies on their way. */
+/** What the programs inside a machine are told, and what they answer: starts, and suspends to get ready for. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../domain/errors.ts";
@@ -7,21 +7,22 @@ import { GuestStreams } from "../guest/streams.ts";
 
 /** What `GET /v1/events` in the machine carries. Times in milliseconds. */
 export type InsideEvent =
-  /** The machine was started; `slept_ms` ago it last ran. Also after a suspend that was given up, with 0. */
+  /** The machine was started, and last ran `slept_ms` ago. Also sent after a cancelled suspend, with 0. */
   | { kind: "resume" | "cold"; slept_ms: number }
-  /** It will be suspended as soon as every listener has said that it is ready, and in `deadline_ms` at the latest. */
+  /** The machine will be suspended as soon as every listener is ready, and after `deadline_ms` at the latest. */
   | { kind: "suspend"; id: string; deadline_ms: number };
 
 export type InsideListener = (event: InsideEvent) => void;
 
-/** Every listener is asked with an id of its own, so that nobody answers for another. */
+/** A suspend that waits. Every listener gets a different id, so that none can answer for another. */
 interface Question {
   asked: Map<string, InsideListener>;
-  /** Ids that were not answered yet. */
+  /** Ids without an answer so far. */
   missing: Set<string>;
   answered: PromiseWithResolvers<void>;
 }
 
+/** The events of one machine, and the streams to its guest. Outlives the guests of the machine. */
 export class Inside {
   readonly streams = new GuestStreams();
   readonly #listeners = new Set<InsideListener>();
@@ -29,7 +30,7 @@ export class Inside {
   #lastStart: InsideEvent | undefined;
   #question: Question | undefined;
 
-  /** Tells of every event from now on, and first of the machine's last start: the app was not there to hear it. */
+  /** Calls `listener` with the machine's last start, which happened before the app could listen, then with each event. */
   subscribe(listener: InsideListener): () => void {
     this.#listeners.add(listener);
     if (this.#lastStart !== undefined) listener(this.#lastStart);
@@ -39,12 +40,13 @@ export class Inside {
     };
   }
 
+  /** Tells the listeners of a start. */
   started(kind: "resume" | "cold", sleptMs: number): void {
     this.#lastStart = { kind, slept_ms: Math.max(0, Math.round(sleptMs)) };
     this.#tell(this.#lastStart);
   }
 
-  /** Asks every listener to get ready, and waits until all answered or the time is over. Rejects with the signal's reason. */
+  /** Asks every listener to get ready. Settles when all have answered or the time is up; rejects with the signal's reason. */
   async askToGetReady(deadlineMs: number, signal: AbortSignal): Promise<"ready" | "late"> {
     if (this.#listeners.size === 0) return "ready";
     const asked = new Map([...this.#listeners].map((listener) => [randomUUID() as string, listener]));
@@ -62,20 +64,21 @@ export class Inside {
     }
   }
 
-  /** A listener is ready. `not_found` when nothing, or something else, was asked. */
+  /** Records that a listener is ready. Throws `not_found` when no suspend with this id waits. */
   ready(id: string): void {
     if (this.#question?.asked.has(id) !== true)
-      throw new HibernautError("not_found", `Nothing with the id ${id} waits for an answer.`);
+      throw new HibernautError("not_found", `No suspend with the id ${id} is waiting for an answer.`);
     this.#answer(id);
   }
 
-  /** A reply that must reach the guest before it is suspended. */
+  /** Remembers a reply that must reach the guest before it is suspended. */
   awaitReply(sent: Promise<void>): void {
-    const over = sent.catch(() => {}); // one that cannot be sent holds up nothing
+    const over = sent.catch(() => {}); // a reply that cannot be sent delays nothing
     this.#replies.add(over);
     void over.then(() => this.#replies.delete(over));
   }
 
+  /** Settles when those replies were sent. Rejects with the signal's reason. */
   async repliesSent(signal: AbortSignal): Promise<void> {
     await abortable(Promise.all(this.#replies), signal);
   }

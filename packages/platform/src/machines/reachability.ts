@@ -1,20 +1,20 @@
-/** Whether requests can reach an app, by where it listens; and why not, in words that help. */
+/** Whether requests can reach an app, judged by where it listens, and if not, how to fix that. */
 import { isLoopback, type Listener, listenerText } from "../guest/listening.ts";
 
-/** An app may open its ports one after the other: what it listens on counts once it has not changed for this long. */
+/** An app may open its ports one after the other, so its ports count once they have not changed for this long. */
 const LOOPBACK_SETTLES_MS = 1_000;
-/** One that opens another port first, for metrics say, may need longer for its own. */
+/** An app that opens another port first, for example for metrics, may need longer for the port of its service. */
 const OTHER_PORT_SETTLES_MS = 5_000;
 
-/** Why no request reaches the app, and for how long that must hold before it is said. */
+/** Why no request reaches the app, and how long that must hold before it is reported, in milliseconds. */
 export interface Unreachable {
   why: string;
   settlesMs: number;
 }
 
 /**
- * What keeps requests from a port: undefined when each of `ports` is reachable, and when nothing listens at all, for
- * an app that has not come that far is not misconfigured.
+ * Returns what keeps requests from a port. Undefined when each of `ports` is reachable, and when nothing listens at
+ * all: an app that is not that far yet is not misconfigured.
  */
 export function whyUnreachable(ports: readonly number[], listeners: readonly Listener[]): Unreachable | undefined {
   const missing = ports.find((port) => !listeners.some((one) => one.port === port && !isLoopback(one)));
@@ -33,7 +33,7 @@ export function whyUnreachable(ports: readonly number[], listeners: readonly Lis
   };
 }
 
-/** Judges what the agent tells of one guest, and tells when the judgement changes. */
+/** Judges where the app of one guest listens, and reports each change of the judgement. */
 export class Reachability {
   readonly #ports: readonly number[];
   readonly #tell: (why: string | undefined) => void;
@@ -43,9 +43,9 @@ export class Reachability {
   #pending: string | undefined;
 
   /**
-   * @param ports that the services of the machine promise
-   * @param tell is told each time that the judgement changes
-   * @param before the judgement of an earlier platform
+   * @param ports the ports that the machine's services promise
+   * @param tell called each time the judgement changes
+   * @param before the judgement of an earlier platform process
    */
   constructor(ports: readonly number[], tell: (why: string | undefined) => void, before?: string) {
     this.#ports = ports;
@@ -53,17 +53,17 @@ export class Reachability {
     this.#why = before;
   }
 
-  /** Why no request reaches the app; undefined while that is not known, or one does. */
+  /** Why no request reaches the app. Undefined while that is unknown, and when requests do reach it. */
   get why(): string | undefined {
     return this.#why;
   }
 
-  /** Settles with the reason once the app is known to be unreachable; never, if it is not. */
+  /** Resolves with the reason once the app is known to be unreachable; otherwise never settles. */
   get judged(): Promise<string> {
     return this.#judged.promise;
   }
 
-  /** The agent told where programs listen. */
+  /** Takes note of where programs in the guest listen now. */
   listening(listeners: readonly Listener[]): void {
     const found = whyUnreachable(this.#ports, listeners);
     if (found !== undefined && found.why === this.#pending) return;
@@ -73,11 +73,12 @@ export class Reachability {
     this.#timer = setTimeout(() => this.#set(found.why), found.settlesMs).unref();
   }
 
-  /** Every port is reachable. */
+  /** Takes note that every port is reachable. */
   ready(): void {
     this.listening(this.#ports.map((port) => ({ address: "0.0.0.0", port })));
   }
 
+  /** Stops judging: the guest has ended. */
   close(): void {
     clearTimeout(this.#timer);
   }

@@ -1,16 +1,16 @@
-/** What happens when an app ends by itself: pure rules. */
+/** What follows when an app ends by itself: pure rules. */
 import type { GuestExit } from "../guest/protocol.ts";
 import type { MachineConfig } from "../domain/config.ts";
 import type { Crash, MachineRecord, RestingState } from "../domain/machine.ts";
 
 const DEFAULT_POLICY = "on-failure";
 const DEFAULT_MAX_RETRIES = 10;
-/** The first retry is soon, because most failures pass; then the wait doubles up to the limit. */
+/** The first retry comes soon, because most failures pass. After that the wait doubles, up to the limit. */
 const FIRST_DELAY_MS = 250;
 const LONGEST_DELAY_MS = 30_000;
 /** An app that ran this long works: its next failure is a new one. */
 const HEALTHY_MS = 60_000;
-/** One failure of an app that ran may be an accident; an app that fails again right after its restart is broken. */
+/** A single failure of an app that ran may be an accident. One that fails again right after its restart is broken. */
 const KNOWN_AFTER_ATTEMPTS = 2;
 
 /** How an app, or its virtual machine, ended. */
@@ -22,7 +22,7 @@ export interface End {
   at: Date;
 }
 
-/** How long to wait before the next start, in milliseconds, or null for no restart. `retries` counts restarts in a row. */
+/** Returns how long to wait before the next start, in milliseconds, or null for no restart. `retries` counts restarts in a row. */
 export function restartDelay(config: MachineConfig, retries: number, ended: { failed: boolean }): number | null {
   const policy = config.restart?.policy ?? DEFAULT_POLICY;
   const wanted = policy === "always" || (policy === "on-failure" && ended.failed);
@@ -30,13 +30,13 @@ export function restartDelay(config: MachineConfig, retries: number, ended: { fa
   return Math.min(FIRST_DELAY_MS * 2 ** retries, LONGEST_DELAY_MS);
 }
 
-/** How many restarts there were in a row, now that the app has ended after running this long. */
+/** Returns the number of restarts in a row, now that the app has ended after running this long. */
 export function restartsInARow(restarts: number, ranForMs: number): number {
   return ranForMs >= HEALTHY_MS ? 0 : restarts;
 }
 
 /**
- * What the record says once its app has ended by itself. There is no crash when the app ended well and is not
+ * Returns what the record says once the app has ended by itself. `crash` is null when the app ended well and is not
  * started again; `crash.retry_at` is null when it failed and the policy gives it no further attempt.
  */
 export function afterEnd(
@@ -61,23 +61,24 @@ export function afterEnd(
   return { restarts: again ? restarts + 1 : restarts, crash };
 }
 
-/** Whether the app is broken rather than unlucky: a request that waited for it would wait in vain. */
+/** Returns whether the app is broken rather than unlucky: a request that waits for it would wait in vain. */
 export function isKnownToCrash({ at_start: atStart, attempt }: Crash): boolean {
   return atStart || attempt >= KNOWN_AFTER_ATTEMPTS;
 }
 
-/** Where a machine rests after an update: one that runs, was meant to, or failed, comes up with the new version. */
+/** Returns where a machine rests after an update. One that runs, was meant to run, or failed starts with the new version. */
 export function restAfterUpdate({ state, goal, crash }: Pick<MachineRecord, "state" | "goal" | "crash">): RestingState {
   const meantToRun = state === "starting" || state === "restarting" || state === "failed" || goal !== null;
   if (meantToRun || (crash ?? null) !== null) return "running";
   return state === "stopping" ? "stopped" : (state as RestingState);
 }
 
+/** Returns whether the app ended with an exit code or signal that means failure. */
 export function hasFailed(exit: GuestExit): boolean {
   return exit.code !== 0 || exit.signal !== 0;
 }
 
-/** How the app ended, for people. */
+/** Says how the app ended, for people. */
 export function describeExit(exit: GuestExit): string {
   if (exit.oom) return "the app was killed: out of memory";
   if (exit.signal !== 0) return `the app was ended by signal ${exit.signal}`;

@@ -1,39 +1,36 @@
-/** What a change of an app's secrets means to its machines. */
+/** What a change of an app's secrets means for its machines. */
 import type { MachineController } from "./controller.ts";
-import type { SecretsEffect } from "./service.ts";
-import { isResting, type MachineState, type RestingState } from "../domain/machine.ts";
+import { isResting, type MachineState } from "../domain/machine.ts";
 
-/** They have, or are just being given, the environment that was in force before. */
+/** What a change of an app's secrets does to its machines, by id. */
+export interface SecretsEffect {
+  /** Machines whose snapshots were discarded, because they contain the old secrets. Their next start is cold. */
+  discarded: string[];
+  /** Machines that keep running with the old secrets until their next cold start. */
+  pending: string[];
+}
+
+/** States in which a machine has, or is just being given, the old environment. */
 const AWAKE: readonly MachineState[] = ["starting", "running", "suspending"];
 
 /**
- * Carries out `change` and discards the snapshots of the app's machines that sleep: with its memory each holds the
- * secrets of before. With `dryRun` it only says what would happen. All in one go, so that no start comes in between:
- * it has resumed the snapshot before, or does not find it.
+ * Carries out `change` and discards the snapshots of the app's machines, because a snapshot contains the old secrets
+ * in its memory. With `dryRun`, only returns what would happen. Synchronous, so that no start happens in between: a
+ * start has either resumed the snapshot before, or does not find it.
  */
 export function changeSecrets(
   machines: readonly MachineController[],
   change: () => void,
   { dryRun = false }: { dryRun?: boolean } = {},
 ): SecretsEffect {
-  // A start that failed for want of a QEMU leaves its machine `failed`, with a snapshot.
+  // Not only `suspended`: a start that failed because QEMU is missing leaves its machine `failed`, with a snapshot.
   const asleep = machines.filter(({ record }) => isResting(record.state) && record.snapshot !== null);
   const awake = machines.filter(({ record }) => AWAKE.includes(record.state));
   if (!dryRun) {
     change();
-    for (const machine of asleep) discardSnapshot(machine);
+    for (const machine of asleep) machine.command({ type: "discard_snapshot", reason: "secrets_changed" });
   }
   return { discarded: asleep.map(idOf), pending: awake.map(idOf) };
-}
-
-/** An update that changes nothing: same configuration, same version, same guest bundle. */
-function discardSnapshot(machine: MachineController): void {
-  const { config, version, imageDigest, bundleVersion, state } = machine.record;
-  const kept = { config, version, imageDigest, bundleVersion, from: state as RestingState };
-  machine.command("update", {
-    pending: { ...kept, coldReason: "secrets_changed" },
-    details: { reason: "secrets_changed" },
-  });
 }
 
 function idOf({ record }: MachineController): string {

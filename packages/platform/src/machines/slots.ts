@@ -1,4 +1,4 @@
-/** How many pieces of heavy work go on at once; the others wait their turn, first come, first served. */
+/** Limits how much heavy work is done at a time; the rest waits its turn, first come, first served. */
 import { abortable } from "../lib/async.ts";
 
 export class Slots {
@@ -31,7 +31,7 @@ export class Slots {
       await abortable(turn.promise, signal);
     } catch (error) {
       const place = this.#waiting.indexOf(turn);
-      // Its turn came in the same moment as the abort: the slot is passed on.
+      // The turn came at the same moment as the abort: pass the slot on.
       if (place === -1) this.#give();
       else this.#waiting.splice(place, 1);
       throw error;

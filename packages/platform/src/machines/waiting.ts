@@ -1,20 +1,24 @@
-/** Waiting for a state: settles when it was reached, even if only for a moment. */
+/** Waits for a state. Settles when the machine has reached it, even if only for a moment. */
 import { HibernautError } from "../domain/errors.ts";
 import type { MachineController } from "./controller.ts";
-import type { WaitTarget } from "./service.ts";
-import { isResting, type MachineState } from "../domain/machine.ts";
+import { isResting, type MachineState, type RestingState } from "../domain/machine.ts";
 
+/** A state to wait for. `settled` is any resting state. */
+export type WaitTarget = RestingState | "destroyed" | "settled";
+
+/** How long to wait. */
 export interface WaitOptions {
   timeoutMs: number;
+  /** Ends the wait, which rejects with the signal's reason. */
   signal?: AbortSignal;
 }
 
-/** Whether being in `state` is what was waited for. */
+/** Returns whether `state` is one of the targets. */
 export function reached(state: MachineState, targets: readonly WaitTarget[]): boolean {
   return targets.some((target) => (target === "settled" ? isResting(state) : target === state));
 }
 
-/** See {@link import("./service.ts").MachineService.wait}. */
+/** Returns the state that was reached. See {@link import("./resources/machines.ts").Machines.wait} for the errors. */
 export function waitFor(
   controller: MachineController,
   targets: readonly WaitTarget[],

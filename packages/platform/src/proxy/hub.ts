@@ -4,7 +4,9 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../lib/text.ts";
-import type { MachineService } from "../machines/service.ts";
+import type { Commands } from "../machines/resources/commands.ts";
+import type { Hostnames } from "../machines/resources/hostnames.ts";
+import type { Machines } from "../machines/resources/machines.ts";
 import { isKnownToCrash } from "../machines/restart.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import { type IdleMachine, planSleep } from "./idle.ts";
@@ -12,8 +14,10 @@ import { type Policy, policyOf } from "./policy.ts";
 import { type FromProxy, type TableMachine, type ToProxy, toWire } from "./table.ts";
 
 export interface HubOptions {
-  machines: MachineService;
-  /** Host names end with one of these, `<app>.<suffix>`. */
+  machines: Pick<Machines, "all" | "onChange" | "start" | "sleep">;
+  hostnames: Pick<Hostnames, "owners">;
+  commands: Pick<Commands, "count">;
+  /** Hostnames end with one of these, `<app>.<suffix>`. */
   suffixes: readonly string[];
   /** How often machines are looked at, in milliseconds. Ones that become idle in between are looked at then. */
   idleCheckIntervalMs: number;
@@ -71,7 +75,7 @@ export class ProxyHub {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
     const { machines } = options;
-    for (const app of machines.listApps()) for (const { record } of machines.list(app.name)) this.#watch(record);
+    for (const { record } of machines.all()) this.#watch(record);
     // Proxies may be there already, with requests open on machines that ran on.
     for (const watched of this.#watched.values()) watched.idleSince += RECONNECT_MS;
     this.#unsubscribe = machines.onChange((record) => this.#changed(record));
@@ -106,7 +110,7 @@ export class ProxyHub {
     send({
       kind: "table",
       machines,
-      hostnames: this.#options.machines.hostnames(),
+      hostnames: this.#options.hostnames.owners(),
       suffixes: [...this.#options.suffixes],
       connectionsSurvive,
     });
@@ -121,7 +125,7 @@ export class ProxyHub {
 
   /** Names of hosts changed. */
   hostnamesChanged(): void {
-    const hostnames = this.#options.machines.hostnames();
+    const hostnames = this.#options.hostnames.owners();
     for (const { send } of this.#proxies) send({ kind: "hostnames", hostnames });
   }
 
@@ -231,7 +235,7 @@ export class ProxyHub {
       id: record.id,
       load,
       idleMs: load > 0 ? 0 : this.#now() - watched.idleSince,
-      keptAwake: awakeForMs(record) > 0 || this.#options.machines.commands(record.id) > 0,
+      keptAwake: awakeForMs(record) > 0 || this.#options.commands.count(record.id) > 0,
       policy: policy as Policy,
     };
   }

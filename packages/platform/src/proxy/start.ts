@@ -1,6 +1,6 @@
 /** The proxy's side of the control plane: the hub, its socket, and by default a proxy in this very process. */
 import type { Registry } from "prom-client";
-import type { MachineService } from "../machines/service.ts";
+import type { Resources } from "../machines/open.ts";
 import type { Settings } from "../settings.ts";
 import { urlsOf } from "./addresses.ts";
 import { ProxyHub } from "./hub.ts";
@@ -9,7 +9,7 @@ import { connectInProcess } from "./in-process.ts";
 import { type RunningProxy, serveProxy, type ServeProxyOptions } from "./serve.ts";
 
 export interface StartProxyOptions {
-  machines: MachineService;
+  resources: Pick<Resources, "machines" | "hostnames" | "commands">;
   settings: Settings;
   registry: Registry;
   log: ServeProxyOptions["log"];
@@ -31,9 +31,12 @@ export interface ProxySide {
 
 /** Call it once machines are recovered. Rejects with `unavailable` when a port cannot be had. */
 export async function startProxySide(options: StartProxyOptions): Promise<ProxySide> {
-  const { machines, settings, registry, log, connectionsSurvive, checks } = options;
+  const { resources, settings, registry, log, connectionsSurvive, checks } = options;
+  const { machines, hostnames, commands } = resources;
   const hub = new ProxyHub({
     machines,
+    hostnames,
+    commands,
     suffixes: settings.proxySuffixes,
     idleCheckIntervalMs: settings.idleCheckIntervalS * 1000,
     log,
@@ -41,7 +44,7 @@ export async function startProxySide(options: StartProxyOptions): Promise<ProxyS
     isHealthy: (id) => checks.isHealthy(id),
   });
   const stopListening = [
-    machines.onHostnames(() => hub.hostnamesChanged()),
+    hostnames.onChange(() => hub.hostnamesChanged()),
     checks.onChange((id) => hub.healthChanged(id)),
   ];
   const socket = await listenForProxies(hub, hubSocketPath(settings.dataDir));
@@ -63,7 +66,7 @@ export async function startProxySide(options: StartProxyOptions): Promise<ProxyS
     const finishRequests = (machineId: string) => hub.finished(machineId, settings.drainTimeoutMs);
     const fronts = proxy?.fronts ?? [];
     const appUrls = (app: string) => {
-      const own = Object.entries(machines.hostnames()).filter(([, owner]) => owner === app);
+      const own = Object.entries(hostnames.owners()).filter(([, owner]) => owner === app);
       return urlsOf(app, { hostnames: own.map(([name]) => name), suffixes: settings.proxySuffixes, fronts });
     };
     return { url: proxy?.url, urlsOf: appUrls, finishRequests, close };

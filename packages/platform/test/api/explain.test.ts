@@ -2,7 +2,7 @@ import { Compile } from "typebox/compile";
 import { describe, expect, test } from "vitest";
 import { explainRefusals } from "../../src/api/explain.ts";
 import { nearest } from "../../src/lib/nearest.ts";
-import { CreateMachineBody } from "../../src/api/schemas.ts";
+import { CreateMachineBody } from "../../src/api/routes/machines.schemas.ts";
 
 const validator = Compile(CreateMachineBody);
 
@@ -38,14 +38,14 @@ describe("refusals in words", () => {
     expect(explain(body)).toMatchObject({ code: "invalid_argument", message });
   });
 
-  test("a place is data for programs too", () => {
+  test("details hold the place of the problem as data", () => {
     expect(explain(config({ metdata: {} })).details).toEqual({
       in: "body",
       problems: [expect.objectContaining({ path: "config.metdata", nearest: "metadata" })],
     });
   });
 
-  test("many faults, or a key as long as a book, make a short reply", () => {
+  test("many problems, or a very long key, still make a short reply", () => {
     const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`key${index}`, 1]));
     expect(explain(many).message.length).toBeLessThan(1000);
     expect(explain({ ["k".repeat(500_000)]: 1 }).message.length).toBeLessThan(1000);

@@ -1,45 +1,62 @@
-/** An API over the double, on a free port of its own, gone after the test. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+/** The API on a free port, over a platform on a fake host. Everything is gone when it is closed. */
 import pino from "pino";
+import { vi } from "vitest";
 import { buildApi } from "../../src/api/app.ts";
 import type { Api, ApiDeps } from "../../src/api/deps.ts";
 import { createToken } from "../../src/api/tokens.ts";
+import { Library } from "../../src/images/library.ts";
+import { imagesInUse } from "../../src/machines/in-use.ts";
+import type { LogBlocks } from "../../src/machines/logs/follow.ts";
+import type { Resources } from "../../src/machines/open.ts";
 import type { TokenStore } from "../../src/store/contract.ts";
-import { openStore } from "../../src/store/store.ts";
-import { FakeImages, FakeRegistries } from "./fake-images.ts";
-import { FakeMachineService } from "./fake-service.ts";
-import { fakeVolumes } from "./fake-volumes.ts";
+import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
+import { FakeRegistries } from "../helpers/fake-images.ts";
 
 export interface TestApi {
   api: Api;
   url: string;
   token: string;
   tokens: TokenStore;
-  machines: FakeMachineService;
-  /** A fresh folder that goes with the API. */
-  folder: string;
-  /** What the API logged, parsed. */
+  /** The real platform behind the API. Only the hypervisor, the image store and the registries are fakes. */
+  platform: FakePlatform;
+  /** The fake host: make boots fail with `host.faults.boot`, or take forever with `holdBoots()`. */
+  world: World;
+  /** How many clients wait for a state or read logs at the moment. */
+  open: { waits: number; logs: number };
+  /** Lines that the API logged, parsed. */
   logged: Record<string, unknown>[];
+  /** Prints a line in a running machine. Settles when it is in the log. */
+  print(id: string, line: string, stream?: "stdout" | "stderr"): Promise<void>;
   close(): Promise<void>;
 }
 
+const HELD_BOOT_MS = 120_000;
+/** A line is on the disk within milliseconds, unless the host is busy. */
+const WRITTEN_MS = 10_000;
+
+/** Starts the API. `changes` replace parts of the platform behind it. */
 export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi> {
-  const folder = mkdtempSync(join(tmpdir(), "hibernaut-api-"));
-  const store = openStore(join(folder, "hibernaut.db"));
-  const machines = new FakeMachineService();
+  const world = await newWorld();
+  // A boot that a test holds must not time out while the CLI starts on a busy host.
+  const platform = await startPlatform(world, { settings: { bootTimeoutMs: HELD_BOOT_MS } });
+  const open = countOpen(platform);
   const logged: Record<string, unknown>[] = [];
   const logger = pino(
     { level: "warn" },
     { write: (line) => void logged.push(JSON.parse(line) as Record<string, unknown>) },
   );
+  const { tokens, machines } = world.store;
+  const library = new Library({
+    images: world.images,
+    inUse: () => imagesInUse(machines),
+    keepMs: 0,
+    onFault: (err) => logger.error({ err }, "images could not be collected"),
+  });
   const api = await buildApi({
-    machines,
-    images: new FakeImages(),
-    volumes: fakeVolumes(machines, folder),
+    ...platform,
+    images: library,
     registries: new FakeRegistries(),
-    tokens: store.tokens,
+    tokens,
     platform: {
       version: "0.1.0",
       region: "local",
@@ -48,25 +65,63 @@ export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi>
       network: { mode: "user", reason: "a test" },
       guestBundle: "1",
     },
-    check: store.check,
+    check: () => world.store.check(),
     logger,
     ...changes,
   });
   const url = await api.listen({ host: "127.0.0.1", port: 0 });
-  const { token } = createToken(store.tokens, "test");
+  const { token } = createToken(tokens, "test");
   return {
     api,
     url,
     token,
-    tokens: store.tokens,
-    machines,
-    folder,
+    tokens,
+    platform,
+    world,
+    open,
     logged,
+    async print(id, line, stream) {
+      const app = world.store.machines.get(id)?.app ?? "";
+      world.host.guest(id)?.print(line, stream);
+      const written = async () => {
+        const last = await lastLine(platform, app, id);
+        if (last !== line) throw new Error(`the last line is ${last}, not ${line}`);
+      };
+      await vi.waitFor(written, { timeout: WRITTEN_MS });
+    },
     async close() {
       await api.close();
-      machines.close();
-      store.close();
-      rmSync(folder, { recursive: true, force: true });
+      world.releaseBoots();
+      await platform.close();
+      await world.dispose();
     },
   };
+}
+
+/** Counts the waits and readers of logs that are open, by wrapping the methods that open them. */
+function countOpen({ machines, logs }: Resources): { waits: number; logs: number } {
+  const open = { waits: 0, logs: 0 };
+  const wait = machines.wait.bind(machines);
+  machines.wait = (...args) => {
+    open.waits += 1;
+    return wait(...args).finally(() => (open.waits -= 1));
+  };
+  const read = logs.read.bind(logs);
+  logs.read = (...args) => counted(read(...args));
+  async function* counted(blocks: LogBlocks): LogBlocks {
+    open.logs += 1;
+    try {
+      yield* blocks;
+    } finally {
+      open.logs -= 1;
+    }
+  }
+  return open;
+}
+
+async function lastLine({ logs }: Resources, app: string, id: string): Promise<string | undefined> {
+  let last: string | undefined;
+  const signal = new AbortController().signal;
+  for await (const block of logs.read(app, { machines: [id], limit: 1, signal })) last = block.at(-1)?.text ?? last;
+  return last;
 }

@@ -1,13 +1,10 @@
-/** Pulls over HTTP, as far as the client's end of the connection matters. */
+/** Pulls over HTTP: what happens when the client stays, and when it disconnects. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { FakeImages } from "./fake-images.ts";
 import { startApi, type TestApi } from "./helpers.ts";
 
-let images: FakeImages;
 let server: TestApi;
 beforeEach(async () => {
-  images = new FakeImages();
-  server = await startApi({ images });
+  server = await startApi();
 });
 afterEach(() => server.close());
 
@@ -20,18 +17,18 @@ function pull(ref: string, signal?: AbortSignal): Promise<Response> {
   });
 }
 
-test("a pull goes on after its request was read, to its end", async () => {
+test("a pull continues to its end after its request was read", async () => {
   const lines = (await (await pull("app:1")).text()).trim().split("\n");
   expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ done: true, ref: "app:1" });
 });
 
-test("a client that goes away before the registry says a word ends its pull, and nothing is wrong", async () => {
+test("a client that disconnects before the registry answers cancels its pull, and nothing is logged", async () => {
   const gone = new AbortController();
   const asking = pull("silent:1", gone.signal);
-  await expect.poll(() => images.waiting).toBe(1);
+  await expect.poll(() => server.world.images.waiting).toBe(1);
   gone.abort();
   await expect(asking).rejects.toThrow();
-  await expect.poll(() => images.waiting).toBe(0);
+  await expect.poll(() => server.world.images.waiting).toBe(0);
   await server.api.close();
   expect(server.logged).toEqual([]);
 });

@@ -18,35 +18,49 @@ beforeEach(async () => {
   await call("POST", "/v1/apps", { app_name: "shop" });
   ids = [];
   for (let count = 0; count < 2; count += 1) {
-    const body = { config: { image: "x" }, skip_launch: true };
-    ids.push((await call("POST", `${APP}/machines`, body)).body.id as string);
+    const { body } = await call("POST", `${APP}/machines`, { config: { image: "x" } });
+    ids.push(body.id as string);
+    await call("GET", `${APP}/machines/${body.id}/wait`);
   }
 });
 afterEach(() => server.close());
 
-const texts = (entries: { text: string }[]) => entries.map(({ text }) => text);
+/** What the platform says about a machine that was created and started, and about its stop, without the explanations. */
+const STARTED = ["create: created", "start: created -> starting", "started: starting -> running"];
+const STOPPED = ["stop: running -> stopping", "halted: stopping -> stopped"];
+
+const short = (text: string) => text.split(". ", 1)[0] ?? "";
+const texts = (entries: { text: string }[]) => entries.map(({ text }) => short(text));
 
 test("a machine's lines, and those of all machines of an app", async () => {
   const [one = "", two = ""] = ids;
-  server.machines.print(one, "first", "stdout", "2026-01-01T00:00:00.000Z");
-  server.machines.print(two, "second", "stderr", "2026-01-01T00:00:01.000Z");
-  server.machines.print(one, "third", "platform", "2026-01-01T00:00:02.000Z");
+  await server.print(one, "first");
+  await server.print(two, "second", "stderr");
+  await call("POST", `${APP}/machines/${one}/stop`);
+  const get = async (query: string) => texts((await call("GET", `${APP}/logs${query}`)).body);
+  // The state is stored before the line is on the disk.
+  await expect.poll(() => get("?limit=1"), { timeout: 10_000 }).toEqual(STOPPED.slice(-1));
   const { status, headers, body } = await call("GET", `${APP}/machines/${one}/logs`);
   expect(status).toBe(200);
   expect(headers.get("content-type")).toBe("application/x-ndjson");
+  const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
+  const lines = (stream: string, ...all: string[]) =>
+    all.map((text) => ({ at, machine: one, stream, text: expect.stringMatching(new RegExp(`^${text}`)) }));
   expect(body).toEqual([
-    { at: "2026-01-01T00:00:00.000Z", machine: one, stream: "stdout", text: "first" },
-    { at: "2026-01-01T00:00:02.000Z", machine: one, stream: "platform", text: "third" },
+    ...lines("platform", ...STARTED),
+    ...lines("stdout", "first"),
+    ...lines("platform", ...STOPPED),
   ]);
-  const get = async (query: string) => texts((await call("GET", `${APP}/logs${query}`)).body);
-  expect(await get("")).toEqual(["first", "second", "third"]);
-  expect(await get("?limit=1")).toEqual(["third"]);
+  expect((await get("")).toSorted()).toEqual([...STARTED, ...STARTED, "first", "second", ...STOPPED].toSorted());
+  expect(await get("?limit=3")).toEqual(["second", ...STOPPED]);
   expect(await get("?limit=0")).toEqual([]);
-  expect(await get(`?machine=${two}`)).toEqual(["second"]);
-  expect(await get(`?machine=${one}&machine=${two}`)).toHaveLength(3);
-  expect(await get(`?machine=${one},${two}&stream=stderr,platform`)).toEqual(["second", "third"]);
-  expect(await get("?since=2026-01-01T00:00:01Z")).toEqual(["second", "third"]);
-  expect(await get("?since=10m")).toEqual([]);
+  expect(await get(`?machine=${two}`)).toEqual([...STARTED, "second"]);
+  expect(await get(`?machine=${one}&machine=${two}`)).toHaveLength(10);
+  expect(await get(`?machine=${one},${two}&stream=stderr,stdout`)).toEqual(["first", "second"]);
+  const { at: printed } = body.find(({ text }: { text: string }) => text === "first");
+  expect(await get(`?since=${printed}&stream=stdout`)).toEqual(["first"]);
+  expect(await get(`?since=${new Date(Date.parse(printed) + 1).toISOString()}&stream=stdout`)).toEqual([]);
+  expect(await get("?since=10m")).toHaveLength(10);
 });
 
 test.each([
@@ -55,10 +69,10 @@ test.each([
   ["limit=many", "`limit` must be an integer"],
   ["since=yesterday", "`since` must be a time such as"],
   ["since=2026-13-01T00:00:00Z", "`since` must be a time such as"],
-  ["stream=stdot", "`stream` knows no `stdot`. Did you mean `stdout`?"],
+  ["stream=stdot", "`stdot` is not a valid `stream`. Did you mean `stdout`?"],
   ["follow=yes", "`follow` must be one of `1`, `true`, `0`, `false`"],
   ["folow=1", "did you mean `follow`?"],
-])("%s is refused by name", async (query, message) => {
+])("%s is refused with the name of the parameter", async (query, message) => {
   for (const path of [`${APP}/logs`, `${APP}/machines/${ids[0]}/logs`]) {
     const reply = await call("GET", `${path}?${query}`);
     expect(reply).toMatchObject({ status: 400, body: { error: "invalid_argument" } });
@@ -66,12 +80,12 @@ test.each([
   }
 });
 
-test("what does not exist is 404, whether followed or not", async () => {
+test("an app or machine that does not exist is 404, followed or not", async () => {
   for (const path of ["/v1/apps/nope/logs", `${APP}/machines/nope/logs?follow=1`, `${APP}/logs?machine=nope&follow=1`])
     expect(await call("GET", path)).toMatchObject({ status: 404, body: { error: "not_found" } });
 });
 
-describe("followed", () => {
+describe("following", () => {
   /** The lines of a reply as they come. */
   async function* follow(path: string, signal?: AbortSignal): AsyncGenerator<string> {
     const headers = { authorization: `Bearer ${server.token}` };
@@ -80,35 +94,35 @@ describe("followed", () => {
     for await (const chunk of body ?? []) {
       const lines = (rest + Buffer.from(chunk).toString()).split("\n");
       rest = lines.pop() ?? "";
-      yield* lines.filter((line) => line !== "").map((line) => (JSON.parse(line) as { text: string }).text);
+      yield* texts(lines.filter((line) => line !== "").map((line) => JSON.parse(line) as { text: string }));
     }
   }
 
   test("lines come as they are printed, until the machine is destroyed", async () => {
     const [id = ""] = ids;
-    server.machines.print(id, "before");
+    await server.print(id, "before");
     const lines = follow(`${APP}/machines/${id}/logs?follow=1`);
-    expect((await lines.next()).value).toBe("before");
-    server.machines.print(id, "live");
+    for (const line of [...STARTED, "before"]) expect((await lines.next()).value).toBe(line);
+    await server.print(id, "live");
     expect((await lines.next()).value).toBe("live");
-    server.machines.destroy("shop", id);
+    server.platform.machines.destroy("shop", id, { force: true });
+    expect((await lines.next()).value).toMatch(/^destroy: /);
     expect((await lines.next()).done).toBe(true);
   });
 
-  test("a client that leaves is forgotten", async () => {
+  test("a client that disconnects ends its reader", async () => {
     const leave = new AbortController();
-    const lines = follow(`${APP}/logs?follow=true`, leave.signal);
-    server.machines.print(ids[0] ?? "", "one");
+    const lines = follow(`${APP}/logs?follow=true&limit=1`, leave.signal);
     await lines.next();
-    await expect.poll(() => server.machines.followers.size).toBe(1);
+    expect(server.open.logs).toBe(1);
     leave.abort();
     await expect(lines.next()).rejects.toThrow();
-    await expect.poll(() => server.machines.followers.size).toBe(0);
+    await expect.poll(() => server.open.logs).toBe(0);
   });
 
-  test("the end of the platform ends the reply, whole", async () => {
-    server.machines.print(ids[0] ?? "", "last");
-    const lines = follow(`${APP}/logs?follow=1`);
+  test("a shutdown of the platform ends the reply after its last line", async () => {
+    await server.print(ids[0] ?? "", "last");
+    const lines = follow(`${APP}/logs?follow=1&limit=1`);
     expect((await lines.next()).value).toBe("last");
     const closing = server.api.close();
     expect((await lines.next()).done).toBe(true);
@@ -124,7 +138,7 @@ describe("sending lines", () => {
     }
   }
 
-  test("nothing is read ahead of a slow reader", async () => {
+  test("reads up to a buffer ahead of a slow client", async () => {
     const out = new PassThrough();
     const taken: number[] = [];
     const sending = sendLines(blocks(100, taken), out, { signal: new AbortController().signal });
@@ -136,7 +150,7 @@ describe("sending lines", () => {
     expect(text.split("\n").filter((line) => line !== "")).toHaveLength(100);
   });
 
-  test("a reader that stands still is cut off", async () => {
+  test("disconnects a client that stops reading", async () => {
     const out = new PassThrough();
     const cut = new Promise((resolve) => out.once("error", resolve));
     await sendLines(blocks(100), out, { signal: new AbortController().signal, stallMs: 20 });
@@ -144,7 +158,7 @@ describe("sending lines", () => {
     await cut;
   });
 
-  test("a quiet log says an empty line now and then", async () => {
+  test("sends an empty line from time to time while the log is quiet", async () => {
     const out = new PassThrough();
     const ending = Promise.withResolvers<void>();
     async function* quiet(): AsyncGenerator<unknown[], void> {
@@ -174,7 +188,10 @@ describe("since", () => {
     expect(sinceMs(text, now)).toBe(at);
   });
 
-  test.each(["", " 10m", "10", "m", "-5m", "10 m", "1w", "2026-01-01", "now", "9".repeat(400)])("not %j", (text) => {
-    expect(() => sinceMs(text, now)).toThrow(HibernautError);
-  });
+  test.each(["", " 10m", "10", "m", "-5m", "10 m", "1w", "2026-01-01", "now", "9".repeat(400)])(
+    "refuses %j",
+    (text) => {
+      expect(() => sinceMs(text, now)).toThrow(HibernautError);
+    },
+  );
 });

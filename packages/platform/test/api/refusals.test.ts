@@ -17,14 +17,14 @@ afterEach(() => server.close());
 
 const MACHINES = "/v1/apps/shop/machines";
 
-describe("without a live token", () => {
+describe("without a valid token", () => {
   test.each(["", "Bearer", "Bearer ", "Bearer wrong", "Basic abc", "hib_x"])("%j is 401", async (authorization) => {
     const reply = await call("GET", "/v1/apps", undefined, { headers: { authorization } });
     expect(reply).toMatchObject({ status: 401, body: { error: "unauthenticated" } });
     expect(reply.headers.get("www-authenticate")).toContain("Bearer");
   });
 
-  test("every route of the document but health is closed, before its body is read", async () => {
+  test("every documented route except health is refused before its body is read", async () => {
     const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as ApiDocument;
     for (const [path, item] of Object.entries(document.paths)) {
       for (const method of Object.keys(item)) {
@@ -37,7 +37,7 @@ describe("without a live token", () => {
     }
   });
 
-  test("the scheme's case does not matter", async () => {
+  test("the case of the scheme does not matter", async () => {
     expect(
       await call("GET", "/v1/apps", undefined, { headers: { authorization: `bearer ${server.token}` } }),
     ).toMatchObject({ status: 200 });
@@ -47,38 +47,38 @@ describe("without a live token", () => {
 describe("a bad request", () => {
   test.each([
     ["not JSON", '{"config":', 400],
-    ["another type", "[]", 400],
+    ["an array", "[]", 400],
     ["null", "null", 400],
     ["null for a value", '{"config":{"image":null}}', 400],
     ["text for a number", '{"config":{"image":"x","guest":{"cpus":"2"}}}', 400],
     ["number for text", '{"config":{"image":1}}', 400],
-    ["text for a truth", '{"config":{"image":"x"},"skip_launch":"true"}', 400],
+    ["text for a boolean", '{"config":{"image":"x"},"skip_launch":"true"}', 400],
     ["an unknown key", '{"config":{"image":"x"},"nam":"y"}', 400],
     ["a poisoned key", '{"__proto__":{"x":1},"config":{"image":"x"}}', 400],
-    ["none", "", 400],
-    ["too much", JSON.stringify({ config: { image: "x".repeat(1024 * 1024) } }), 413],
-    ["far too much", JSON.stringify({ config: { image: "x".repeat(8 * 1024 * 1024) } }), 413],
+    ["empty", "", 400],
+    ["too large", JSON.stringify({ config: { image: "x".repeat(1024 * 1024) } }), 413],
+    ["far too large", JSON.stringify({ config: { image: "x".repeat(8 * 1024 * 1024) } }), 413],
   ])("body: %s", async (_name, body, status) => {
     const reply = await call("POST", MACHINES, body);
     expect(reply.status).toBe(status);
     expect(reply.body.error).toBe(status === 413 ? "payload_too_large" : "invalid_argument");
-    expect(server.machines.machines.size).toBe(0);
+    expect(server.world.store.machines.list()).toEqual([]);
   });
 
-  test("another content type is 415", async () => {
+  test("a content type other than JSON is 415", async () => {
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/xml", "nonsense"]) {
       const reply = await call("POST", MACHINES, "a=b", { headers: { "content-type": type } });
       expect(reply, type).toMatchObject({ status: 415, body: { error: "unsupported_media_type" } });
     }
   });
 
-  test("the nearest known key is named", async () => {
+  test("an unknown key gets the nearest known one as a suggestion", async () => {
     const config = { image: "x", services: [{ internal_prot: 80 }] };
     const { body } = await call("POST", MACHINES, { config });
     expect(body.message).toContain("did you mean `internal_port`?");
   });
 
-  test("unknown routes, methods and ids are 404 in the same shape", async () => {
+  test("unknown routes, methods and ids are 404, in the usual format", async () => {
     for (const [method, path] of [
       ["GET", "/"],
       ["GET", "/v2/apps"],
@@ -101,7 +101,7 @@ describe("a bad request", () => {
     }
   });
 
-  test("bytes that are not HTTP get an answer that is", async () => {
+  test("bytes that are not HTTP get an HTTP reply", async () => {
     const socket = connect({ host: "127.0.0.1", port: Number(new URL(server.url).port) });
     socket.write("NONSENSE\r\n\r\n");
     const answer = await text(socket);
@@ -110,9 +110,9 @@ describe("a bad request", () => {
   });
 });
 
-describe("a fault", () => {
-  test("of ours is 500, logged with its stack and not shown", async () => {
-    server.machines.listApps = () => {
+describe("an error", () => {
+  test("in our code is 500, is logged with its stack, and its text is not shown", async () => {
+    server.platform.apps.list = () => {
       throw new Error("secret detail");
     };
     const { status, body } = await call("GET", "/v1/apps");
@@ -127,8 +127,8 @@ describe("a fault", () => {
   test.each([
     ["resource_exhausted", 429, { retry_after_s: 2.5 }, "3"],
     ["unavailable", 503, {}, "1"],
-  ] as const)("%s says when to come back", async (code, status, details, after) => {
-    server.machines.listApps = () => {
+  ] as const)("%s says when to try again", async (code, status, details, after) => {
+    server.platform.apps.list = () => {
       throw new HibernautError(code, "Later.", details);
     };
     const reply = await call("GET", "/v1/apps");
@@ -136,7 +136,7 @@ describe("a fault", () => {
     expect(reply.headers.get("retry-after")).toBe(after);
   });
 
-  test("has the client's request id when that is harmless", async () => {
+  test("has the client's request id if it is safe to repeat", async () => {
     const id = async (wanted: string) =>
       (await call("GET", "/v1/apps/x", undefined, { headers: { "x-request-id": wanted } })).body.request_id;
     expect(await id("my-id_1")).toBe("my-id_1");

@@ -1,7 +1,7 @@
-/** Logins at registries over HTTP: how long they are asked for, and by whom they are given up. */
+/** Logins for registries over HTTP: when they are stored, refused and cancelled. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startApi, type TestApi } from "./helpers.ts";
-import { FakeRegistries } from "./fake-images.ts";
+import { FakeRegistries } from "../helpers/fake-images.ts";
 
 let registries: FakeRegistries;
 let server: TestApi;
@@ -20,19 +20,19 @@ function login(host: string, password: string, signal?: AbortSignal): Promise<Re
   });
 }
 
-test("a login is stored, although its request was read long before the registry answers", async () => {
+test("a login is stored although the registry answers long after the request was read", async () => {
   const reply = await login("ghcr.io", "right");
   expect([reply.status, await reply.json()]).toEqual([200, { host: "ghcr.io", username: "me" }]);
   expect([...registries.logins]).toEqual([["ghcr.io", "me"]]);
 });
 
-test("a wrong password is refused in the registry's words", async () => {
+test("a wrong password is refused with the registry's message", async () => {
   const reply = await login("ghcr.io", "wrong");
   expect(reply.status).toBe(412);
   expect(await reply.json()).toMatchObject({ error: "failed_precondition" });
 });
 
-test("a client that goes away ends its login; nothing is stored, and nothing is wrong", async () => {
+test("a client that disconnects cancels its login; nothing is stored or logged", async () => {
   const gone = new AbortController();
   const asking = login("silent.example", "right", gone.signal);
   await expect.poll(() => registries.asking).toBe(1);

@@ -42,13 +42,14 @@ test("are set, listed without their values, and unset", async () => {
   expect((await call("GET", SECRETS)).body.secrets).toHaveLength(1);
 });
 
-test("replies tell which machines are concerned, and a dry run changes nothing", async () => {
+test("replies list the affected machines, and a dry run changes nothing", async () => {
   const id = await suspendedMachine();
   const effect = { discarded: [id], pending: [] };
   expect((await call("POST", `${SECRETS}?dry_run=true`, { secrets: { A: "1" } })).body).toEqual(effect);
   expect((await call("GET", SECRETS)).body.secrets).toEqual([]);
   expect((await call("GET", `/v1/apps/shop/machines/${id}`)).body.snapshot).not.toBeNull();
   expect((await call("POST", SECRETS, { secrets: { A: "1" } })).body).toEqual(effect);
+  expect((await call("GET", `/v1/apps/shop/machines/${id}/wait?state=suspended`)).status).toBe(200);
   expect((await call("GET", `/v1/apps/shop/machines/${id}`)).body.snapshot).toBeNull();
   expect((await call("DELETE", `${SECRETS}/A?dry_run=true`)).body).toEqual({ discarded: [], pending: [] });
   expect((await call("GET", SECRETS)).body.secrets).toHaveLength(1);
@@ -56,15 +57,15 @@ test("replies tell which machines are concerned, and a dry run changes nothing",
 
 test.each([
   ["no name at all", { secrets: {} }],
-  ["a name that is none", { secrets: { "A-B": VALUE } }],
-  ["a name of the platform's", { secrets: { FLY_REGION: VALUE } }],
-  ["a value that is no text", { secrets: { A: [VALUE] } }],
-  ["one bad of two", { secrets: { A: "fine", B: `${VALUE}\0` } }],
-  ["too long a value", { secrets: { A: VALUE.repeat(5000) } }],
-  ["another key", { secret: { A: VALUE } }],
+  ["an invalid name", { secrets: { "A-B": VALUE } }],
+  ["a reserved name", { secrets: { FLY_REGION: VALUE } }],
+  ["a value that is not text", { secrets: { A: [VALUE] } }],
+  ["one invalid value of two", { secrets: { A: "fine", B: `${VALUE}\0` } }],
+  ["a value that is too long", { secrets: { A: VALUE.repeat(5000) } }],
+  ["an unknown key", { secret: { A: VALUE } }],
   ["a poisoned key", '{"secrets":{"__proto__":{"x":1}}}'],
-  ["no JSON", `{"secrets": ${VALUE}`],
-])("%s is refused, and nothing is set or repeated", async (_what, body) => {
+  ["not JSON", `{"secrets": ${VALUE}`],
+])("%s is refused; nothing is set, and no value is repeated", async (_what, body) => {
   const reply = await call("POST", SECRETS, body);
   expect(reply).toMatchObject({ status: 400, body: { error: "invalid_argument" } });
   expect(JSON.stringify([reply.body, server.logged])).not.toContain(VALUE);

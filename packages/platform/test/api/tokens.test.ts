@@ -22,7 +22,7 @@ function newStore(name: string): Store {
 }
 
 describe("a token", () => {
-  test("is 256 random bits with a prefix, and stored as a hash only", () => {
+  test("is 256 random bits with a prefix, of which only a hash is stored", () => {
     const { token, record } = createToken(store.tokens, "ci");
     expect(token).toMatch(/^hib_[\w-]{43}$/);
     expect(JSON.stringify(store.tokens.list())).not.toContain(token.slice(4));
@@ -30,7 +30,7 @@ describe("a token", () => {
     expect(createToken(store.tokens, "ci").token).not.toBe(token);
   });
 
-  test("is verified until it is revoked", () => {
+  test("is valid until it is revoked", () => {
     const { token, record } = createToken(store.tokens, "ci");
     createToken(store.tokens, "other");
     expect(verifyToken(store.tokens, token)?.id).toBe(record.id);
@@ -40,7 +40,7 @@ describe("a token", () => {
     expect(verifyToken(store.tokens, token)).toBeUndefined();
   });
 
-  test("that is the last one, or none, is not revoked", () => {
+  test("that is the last one, or does not exist, cannot be revoked", () => {
     const { record } = createToken(store.tokens, "ci");
     expect(() => revokeToken(store.tokens, "nope")).toThrow(expect.objectContaining({ code: "not_found" }));
     expect(() => revokeToken(store.tokens, record.id)).toThrow(
@@ -59,7 +59,7 @@ describe("the admin token", () => {
     return ensureAdminToken({ tokens, dataDir: join(folder, data), configFile: configFile(), apiUrl });
   }
 
-  test("is made at the first start and put into both files, for the owner alone", () => {
+  test("is created at the first start and written to both files, readable by the owner only", () => {
     const { token, written } = ensure();
     const ownFile = join(folder, "one/config.json");
     expect(written).toEqual([configFile(), ownFile]);
@@ -71,13 +71,13 @@ describe("the admin token", () => {
     expect(verifyToken(store.tokens, token)).toBeDefined();
   });
 
-  test("is the same at the second start, and nothing is written", () => {
+  test("stays the same at the second start, and nothing is written", () => {
     const { token } = ensure();
     expect(ensure()).toEqual({ token, written: [] });
     expect(store.tokens.list()).toHaveLength(1);
   });
 
-  test("follows a new address where an earlier start wrote the old one", () => {
+  test("updates the address where an earlier start wrote the old one", () => {
     const { token } = ensure();
     ensure({ apiUrl: "http://127.0.0.1:2" });
     for (const file of [configFile(), join(folder, "one/config.json")]) {
@@ -85,14 +85,14 @@ describe("the admin token", () => {
     }
   });
 
-  test("leaves an address alone that the user chose", () => {
+  test("keeps an address that the user chose", () => {
     const { token } = ensure();
     writeFileSync(configFile(), JSON.stringify({ api_url: "https://example.org", api_token: token, extra: 1 }));
     ensure({ apiUrl: "http://127.0.0.1:2" });
     expect(config(configFile())).toEqual({ api_url: "https://example.org", api_token: token, extra: 1 });
   });
 
-  test("of a second platform leaves the first one's file alone and says where it is", () => {
+  test("of a second platform does not overwrite the first one's file, and its location is reported", () => {
     const first = ensure();
     const second = ensure({ store: newStore("two"), data: "two", apiUrl: "http://127.0.0.1:2" });
     expect(config(configFile()).api_token).toBe(first.token);
@@ -102,7 +102,7 @@ describe("the admin token", () => {
     expect(second.note).toContain("two/admin-token");
   });
 
-  test("is made anew when it was revoked; a broken file is left alone", () => {
+  test("is created again after it was revoked; a broken file is left alone", () => {
     const { token } = ensure();
     createToken(store.tokens, "other");
     revokeToken(store.tokens, verifyToken(store.tokens, token)?.id ?? "");

@@ -14,7 +14,7 @@ afterEach(() => server.close());
 
 const VOLUMES = "/v1/apps/shop/volumes";
 
-test("are made, listed, shown, extended and destroyed, with Fly's field names", async () => {
+test("are created, listed, shown, extended and destroyed, with Fly's field names", async () => {
   expect(await call("GET", VOLUMES)).toMatchObject({ status: 200, body: [] });
   const { status, body } = await call("POST", VOLUMES, {
     name: "data",
@@ -47,7 +47,7 @@ test("are made, listed, shown, extended and destroyed, with Fly's field names", 
   expect(await call("GET", one)).toMatchObject({ status: 404, body: { error: "not_found" } });
 });
 
-test("one that a machine has is not destroyed: 412", async () => {
+test("destroying a volume that belongs to a machine is 412", async () => {
   const { body: volume } = await call("POST", VOLUMES, { name: "data" });
   const config = { image: "x", mounts: [{ volume: volume.id, path: "/data" }] };
   const { body: machine } = await call("POST", "/v1/apps/shop/machines", { config });
@@ -58,7 +58,7 @@ test("one that a machine has is not destroyed: 412", async () => {
   });
 });
 
-test("snapshots are made, listed, restored and deleted", async () => {
+test("snapshots are created, listed, restored and deleted", async () => {
   const { body: volume } = await call("POST", VOLUMES, { name: "data" });
   const snapshots = `${VOLUMES}/${volume.id}/snapshots`;
   const { status, body } = await call("POST", snapshots);
@@ -75,15 +75,15 @@ test("snapshots are made, listed, restored and deleted", async () => {
 describe("a bad request", () => {
   test.each([
     ["no name", {}, 400],
-    ["a name that is none", { name: "No Name" }, 400],
-    ["the form of an id", { name: "vol_0123456789abcdef" }, 400],
-    ["no size", { name: "data", size_gb: 0 }, 400],
+    ["an invalid name", { name: "No Name" }, 400],
+    ["a name that looks like an id", { name: "vol_0123456789abcdef" }, 400],
+    ["a size of 0", { name: "data", size_gb: 0 }, 400],
     ["a huge size", { name: "data", size_gb: 1e9 }, 400],
     ["another region", { name: "data", region: "ams" }, 400],
-    ["a retention of no days", { name: "data", snapshot_retention: 0 }, 400],
-    ["a snapshot that there is not", { name: "data", snapshot_id: "vs_0123456789abcdef" }, 404],
+    ["a retention of 0 days", { name: "data", snapshot_retention: 0 }, 400],
+    ["a snapshot that does not exist", { name: "data", snapshot_id: "vs_0123456789abcdef" }, 404],
     ["an unknown key", { name: "data", encrypted: true }, 400],
-  ])("with %s makes nothing", async (_what, body, status) => {
+  ])("with %s creates nothing", async (_what, body, status) => {
     expect(await call("POST", VOLUMES, body)).toMatchObject({ status });
     expect((await call("GET", VOLUMES)).body).toEqual([]);
   });
@@ -100,7 +100,7 @@ describe("a bad request", () => {
   });
 
   test.each(["apps/none/volumes", "apps/none/volumes/vol_0123456789abcdef"])(
-    "for an app that is not: /v1/%s",
+    "for an app that does not exist: /v1/%s",
     async (path) => {
       expect(await call("GET", `/v1/${path}`)).toMatchObject({ status: 404 });
     },

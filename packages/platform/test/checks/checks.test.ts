@@ -5,8 +5,11 @@ import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { type Check, checksOf, isHealthy, judge, milliseconds, nextLookMs } from "../../src/checks/policy.ts";
 import { probe } from "../../src/checks/probe.ts";
 import { CheckRunner } from "../../src/checks/runner.ts";
-import type { CheckResult, MachineService } from "../../src/machines/service.ts";
+import type { CheckResult } from "../../src/domain/check.ts";
+import type { Machines } from "../../src/machines/resources/machines.ts";
+import type { MachineView } from "../../src/machines/view.ts";
 import type { MachineRecord } from "../../src/domain/machine.ts";
+import { quietFor } from "../helpers/quiet.ts";
 
 const check = (more: Partial<Check> = {}): Check => ({
   name: "web",
@@ -130,9 +133,8 @@ describe("the runner", () => {
       onChange: (listener: (record: MachineRecord) => void) => (
         listeners.add(listener), () => listeners.delete(listener)
       ),
-      listApps: () => [{ name: "shop", createdAt: "" }],
-      list: () => [{ record: whole }],
-    } as unknown as MachineService;
+      all: () => [{ record: whole } as MachineView],
+    } satisfies Pick<Machines, "all" | "onChange">;
     const runner = new CheckRunner();
     onTestFinished(() => runner.close());
     runner.start(machines);
@@ -154,7 +156,7 @@ describe("the runner", () => {
     become("suspended");
     expect(runner.results("m")).toEqual([]);
     const before = looks;
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    await quietFor(60);
     expect(looks).toBeLessThanOrEqual(before + 1);
   });
 

@@ -1,5 +1,4 @@
 /** A platform on a fake host: real store, real snapshot files, no QEMU. */
-import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,11 +6,10 @@ import { join } from "node:path";
 import { RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
 import type { HypervisorIdentity, Hypervisor } from "../../src/hypervisor/contract.ts";
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
-import type { HeldImage, Image, ImageStore } from "../../src/images/contract.ts";
 import type { MachineConfig } from "../../src/domain/config.ts";
 import type { MachineDependencies } from "../../src/machines/dependencies.ts";
 import { MachineFiles } from "../../src/machines/files.ts";
-import { MachineManager } from "../../src/machines/manager.ts";
+import { openMachines, type Resources } from "../../src/machines/open.ts";
 import { Slots } from "../../src/machines/slots.ts";
 import { UserNetwork } from "../../src/network/user.ts";
 import { openSecrets } from "../../src/secrets/index.ts";
@@ -20,37 +18,10 @@ import type { Store } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/store.ts";
 import { VolumeFiles } from "../../src/volumes/files.ts";
 import { Volumes } from "../../src/volumes/index.ts";
+import { FakeImages } from "./fake-images.ts";
 
 /** Memory of test machines: small, so that thousands of memory files fit anywhere. */
 export const SMALL: MachineConfig = { image: "app:1", guest: { memory_mb: 128 }, services: [{ internal_port: 8080 }] };
-
-/** Every reference that does not begin with `missing` exists. */
-class AnyImages implements ImageStore {
-  async ensure(ref: string): Promise<Image> {
-    const digest = `sha256:${createHash("sha256").update(ref).digest("hex")}`;
-    return imageOf(ref, digest);
-  }
-  async hold(ref: string): Promise<HeldImage> {
-    return { ...(await this.ensure(ref)), [Symbol.dispose]: () => {} };
-  }
-  async get(digest: string): Promise<Image | undefined> {
-    return imageOf("any", digest);
-  }
-  async list(): Promise<[]> {
-    return [];
-  }
-  async collect(): Promise<string[]> {
-    return [];
-  }
-  async dropLayers(): Promise<number> {
-    return 0;
-  }
-}
-
-function imageOf(ref: string, digest: string): Image {
-  const config = { entrypoint: ["app"], cmd: [], env: [], user: "", workingDir: "/" };
-  return { ref, digest, rootfs: "/nowhere", config, sizeBytes: 0 };
-}
 
 /** A layer is a small file: the fake mounts nothing. */
 class FastFiles extends MachineFiles {
@@ -67,11 +38,16 @@ export class FastVolumeFiles extends VolumeFiles {
 export interface World {
   folder: string;
   host: FakeHost;
+  images: FakeImages;
   /** What the next platform finds: change it to see snapshots refused. */
   identity: Partial<HypervisorIdentity>;
   bundleVersion: string;
   store: Store;
   logged: { message: string; fields: Record<string, unknown> }[];
+  /** Holds every boot from now on, until the returned function is called or the boots are released. */
+  holdBoots(): () => void;
+  /** Lets all boots continue. Call it before the platform is closed, which waits for boots in progress. */
+  releaseBoots(): void;
   dispose(): Promise<void>;
 }
 
@@ -82,11 +58,40 @@ export async function newWorld(): Promise<World> {
   );
   await Promise.all([mkdir(join(folder, "machines")), mkdir(join(folder, "run"))]);
   const store = openStore(join(folder, "hibernaut.db"));
-  const dispose = async () => {
-    store.close();
-    await rm(folder, { recursive: true, force: true });
+  const host = new FakeHost();
+  const held = new Set<() => void>();
+  return {
+    folder,
+    host,
+    images: new FakeImages(),
+    identity: {},
+    bundleVersion: "bundle-1",
+    store,
+    logged: [],
+    holdBoots() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      host.hold.boot = promise;
+      const release = () => {
+        if (host.hold.boot === promise) delete host.hold.boot;
+        held.delete(release);
+        resolve();
+      };
+      held.add(release);
+      return release;
+    },
+    releaseBoots() {
+      for (const release of held) release();
+    },
+    async dispose() {
+      store.close();
+      await rm(folder, { recursive: true, force: true });
+    },
   };
-  return { folder, host: new FakeHost(), identity: {}, bundleVersion: "bundle-1", store, logged: [], dispose };
+}
+
+/** A platform in a world. */
+export interface FakePlatform extends Resources {
+  readonly volumes: Volumes;
 }
 
 export interface PlatformParts {
@@ -97,20 +102,20 @@ export interface PlatformParts {
 }
 
 /** Starts a platform in the world, as after a restart, and lets it recover. */
-export async function startPlatform(world: World, parts: PlatformParts = {}): Promise<MachineManager> {
+export async function startPlatform(world: World, parts: PlatformParts = {}): Promise<FakePlatform> {
   const files = new FastFiles(world.folder, 64);
   const note = (fields: Record<string, unknown>, message: string) => void world.logged.push({ fields, message });
   const bundle = { version: world.bundleVersion, kernel: "", initrd: "" };
   const volumes = new Volumes({
     store: world.store,
     files: new FastVolumeFiles(world.folder),
-    holdStill: (id, work) => machines.holdStill(id, work),
+    holdStill: (id, work) => resources.machines.holdStill(id, work),
     onTrouble: (message) => note({}, message),
   });
   const deps: MachineDependencies = {
     hypervisor: parts.hypervisor ?? new FakeHypervisor(world.host, world.identity),
     store: world.store,
-    images: new AnyImages(),
+    images: world.images,
     network: new UserNetwork(),
     snapshots: new SnapshotStore((id) => files.paths(id).folder),
     secrets: openSecrets({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),
@@ -133,15 +138,18 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     },
     log: { info: note, warn: note, error: note },
   };
-  const machines: MachineManager = new MachineManager(parts.wrap?.(deps) ?? deps);
+  const resources: Resources = openMachines(parts.wrap?.(deps) ?? deps);
   await volumes.recover();
-  await machines.recover();
-  return machines;
+  await resources.recover();
+  return { ...resources, volumes };
 }
 
 /** An app with one running machine. */
-export async function runningMachine(machines: MachineManager, config: Partial<MachineConfig> = {}): Promise<string> {
-  machines.createApp("shop");
+export async function runningMachine(
+  { apps, machines }: Resources,
+  config: Partial<MachineConfig> = {},
+): Promise<string> {
+  apps.create("shop");
   const { record } = await machines.create("shop", { config: { ...SMALL, ...config } });
   await machines.wait("shop", record.id, ["running"], { timeoutMs: 5000 });
   return record.id;

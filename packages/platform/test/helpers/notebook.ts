@@ -1,4 +1,4 @@
-/** An app that keeps notes on a volume at `/data`: what it has acknowledged is on the disk. */
+/** The small app as one that keeps notes on a volume at `/data`: what it has acknowledged is on the disk. */
 import { execFile } from "node:child_process";
 import { request } from "node:http";
 import { join } from "node:path";
@@ -8,30 +8,10 @@ import type { MachineConfig } from "@hibernaut/client";
 
 const run = promisify(execFile);
 
-const APP = `
-const fs = require("fs");
-const file = "/data/notes";
-const answer = {
-  "/notes": () => fs.existsSync(file) ? fs.readFileSync(file, "utf8") : "",
-  "/disk": () => {
-    const { blocks, bsize } = fs.statfsSync("/data");
-    const { uid, gid } = fs.statSync("/data");
-    const mount = fs.readFileSync("/proc/mounts", "utf8").split("\\n").find((line) => line.includes(" /data "));
-    return JSON.stringify({ bytes: blocks * bsize, uid, gid, mount, entries: fs.readdirSync("/data") });
-  },
-};
-require("http").createServer((request, response) => {
-  if (request.method === "GET") return response.end(answer[request.url]());
-  let text = "";
-  request.on("data", (chunk) => { text += chunk; });
-  request.on("end", () => { fs.writeFileSync(file, text + "\\n", { flag: "a", flush: request.url === "/sure" }); response.end("kept"); });
-}).listen(8080);
-`;
-
-/** Runs it in the counter's image, with a volume of that name. */
+/** The small app, with a volume of that name. */
 export function notebook(volume = "data", size?: number): Partial<MachineConfig> {
   const mount = { volume, path: "/data", ...(size !== undefined && { size_gb: size }) };
-  return { init: { cmd: ["-e", APP] }, mounts: [mount], services: [{ internal_port: 8080 }] };
+  return { mounts: [mount], services: [{ internal_port: 8080 }] };
 }
 
 export interface Disk {

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { packNodeApp } from "../../../../scripts/lib/node-image.mjs";
 import { findTool } from "../../../../scripts/lib/test-tools.mjs";
+import { packSmallAppWith } from "./small-app/image.ts";
 
 const run = promisify(execFile);
 const PROGRAM = findTool("docker-registry");
@@ -39,6 +40,14 @@ export class TestRegistry {
     return registry;
   }
 
+  /** Packs the small app with these arguments and pushes it. Returns its reference. */
+  async pushSmallApp(name: string, args: string[]): Promise<string> {
+    const layout = join(this.#folder, "layout");
+    await rm(layout, { recursive: true, force: true });
+    await packSmallAppWith(args, layout);
+    return this.#push(name, layout);
+  }
+
   /** Packs a Node program that serves HTTP on port 8080 and pushes it. Returns its reference. */
   async push(name: string, program: string): Promise<string> {
     const source = join(this.#folder, "server.mjs");
@@ -55,6 +64,10 @@ export class TestRegistry {
       },
       files: async () => [{ from: source, to: "app/server.mjs" }],
     });
+    return this.#push(name, layout);
+  }
+
+  async #push(name: string, layout: string): Promise<string> {
     const target = `docker://${this.host}/${name}`;
     await run("skopeo", ["--insecure-policy", "copy", "-q", "--dest-tls-verify=false", `oci:${layout}:latest`, target]);
     return `${this.host}/${name}`;

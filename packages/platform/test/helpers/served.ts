@@ -9,7 +9,8 @@ import { findProcesses, killProcess } from "../../src/hypervisor/qemu/process.ts
 import { listTaps } from "../../src/network/bridge/commands.ts";
 import { namesFor } from "../../src/network/bridge/names.ts";
 import { uninstallBridge } from "../../src/network/bridge/remove.ts";
-import { COUNTER_IMAGE, dataFolder } from "./qemu-world.ts";
+import { dataFolder } from "./qemu-world.ts";
+import { SMALL_APP } from "./small-app/image.ts";
 
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
 const WAIT_S = 120;
@@ -128,9 +129,10 @@ export class Place {
     return (JSON.parse(text) as { api_token: string }).api_token;
   }
 
+  /** Creates a machine of the small app, unless the configuration has another image, and waits until it has started. */
   async machine(config: Partial<MachineConfig> = {}): Promise<Machine> {
     const made = await this.client.createMachine(this.app, {
-      config: { image: COUNTER_IMAGE, services: [{ internal_port: 8080 }], ...config },
+      config: { image: SMALL_APP, services: [{ internal_port: 8080 }], ...config },
     });
     await this.reach(made.machine_id, "running", "stopped", "failed");
     return this.get(made.machine_id);
@@ -141,7 +143,7 @@ export class Place {
   }
 
   async reach(id: string, ...states: string[]): Promise<void> {
-    await this.client.waitMachine(this.app, id, { states: states as never, timeoutS: WAIT_S });
+    await this.client.waitForMachine(this.app, id, { state: states as never, timeout: WAIT_S });
   }
 
   async suspend(id: string): Promise<void> {
@@ -168,7 +170,7 @@ export class Place {
   /** Destroys everything, ends the platform, uninstalls its network, and says what is still there. */
   async close(): Promise<typeof NOTHING_LEFT> {
     try {
-      await this.client.deleteApp(this.app, { force: true });
+      await this.client.destroyApp(this.app, { force: true });
       await this.served.stop();
       const left = { processes: (await this.processes()).length, files: await this.leftovers() };
       const taps = await listTaps(namesFor(this.dataDir));

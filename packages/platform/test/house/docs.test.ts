@@ -3,11 +3,11 @@ import { spawnSync } from "node:child_process";
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { NOUNS } from "../../../cli/src/registry.ts";
-import { COMMANDS, OUTCOMES } from "../../src/machines/lifecycle.ts";
+import { NOUNS } from "../../../cli/src/commands.ts";
+import { COMMANDS, OUTCOMES } from "../../src/machines/decide/index.ts";
 import { STATES } from "../../src/domain/machine.ts";
 import { REFUSALS } from "../../src/proxy/http/refusals.ts";
-import { readSettings, SETTING_NAMES } from "../../src/settings.ts";
+import { withSettingTables } from "../../src/settings/document.ts";
 import { tempFolder } from "../helpers/temp.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -35,29 +35,8 @@ test("there are documents to check", () => {
 });
 
 describe("settings", () => {
-  const rows = new Map(
-    [...section("docs/settings.md", "The platform").matchAll(/^\| `(\w+)` \| (.+?) \|/gm)].map(
-      ([, name = "", fallback = ""]) => [name, fallback],
-    ),
-  );
-
-  test("every one has its row, and no row speaks of another", () => {
-    expect([...rows.keys()].sort()).toEqual([...SETTING_NAMES].sort());
-  });
-
-  test("defaults are the code's", () => {
-    const values = Object.values(readSettings({ XDG_CONFIG_HOME: "/nowhere", HOME: "/nowhere" }));
-    for (const [index, name] of SETTING_NAMES.entries()) {
-      // Folders depend on the user and on where the repository is.
-      if (["HIBERNAUT_DATA_DIR", "HIBERNAUT_GUEST_BUNDLE", "HIBERNAUT_PROXY_TLS_FOLDER"].includes(name)) continue;
-      const value: unknown = values[index];
-      if (value === undefined || (Array.isArray(value) && value.length === 0)) {
-        expect(rows.get(name), name).toBe("none");
-        continue;
-      }
-      const shown = typeof value === "object" && value !== null ? Object.values(value).join(":") : String(value);
-      expect(rows.get(name), name).toBe(`\`${shown}\``);
-    }
+  test("the tables of settings.md are the ones that `npm run build` makes", () => {
+    expect(withSettingTables(text("docs/settings.md"))).toBe(text("docs/settings.md"));
   });
 
   test("no document names a variable that does not exist", () => {
@@ -90,7 +69,7 @@ describe("machines", () => {
       for (const [, word = ""] of words) found.add(word);
     }
     expect(found.size).toBeGreaterThan(15);
-    const part = section("docs/machines.md", "Reasons of the last start");
+    const part = section("docs/machines.md", "Reasons for the last start");
     expect(part).toContain("`snapshot`");
     expect(["snapshot", ...firstCells(part)].sort()).toEqual([...found].sort());
   });
@@ -107,7 +86,9 @@ describe("machines", () => {
 
 test("every command that a document shows exists", () => {
   const known = new Set(
-    NOUNS.flatMap(({ name, commands }) => commands.map((command) => `${name} ${command.name}`.trim())),
+    NOUNS.flatMap(({ name, commands, nouns = [] }) =>
+      [...commands, ...nouns].map((below) => `${name} ${below.name}`.trim()),
+    ),
   );
   const tops = new Set(
     NOUNS.flatMap(({ name, commands }) => (name === "" ? commands.map((command) => command.name) : name)),
@@ -136,7 +117,7 @@ describe("commands have one form", () => {
     /\bnode \S+\.ts\b/,
   ];
   /** What to do without a link, said once. */
-  const EXCEPT = "Without a link, `npx hibernaut` works in this folder.";
+  const EXCEPT = "Without a link, `npx hibernaut` works in this directory.";
 
   test.each(DOCUMENTS)("in %s", (file) => {
     const said = text(file).replace(file === "README.md" ? EXCEPT : "", "");
@@ -179,7 +160,7 @@ test("every command is named in some document", () => {
 });
 
 test("every refusal of the proxy is explained, with its status, and no other", () => {
-  const rows = [...section("docs/errors.md", "Refusals of the proxy").matchAll(/^\| `(\w+)` \| (\d+) \|/gm)];
+  const rows = [...section("docs/errors.md", "Proxy errors").matchAll(/^\| `(\w+)` \| (\d+) \|/gm)];
   const found = new Map<string, string>(Object.entries(REFUSALS).map(([code, status]) => [code, String(status)]));
   for (const file of globSync("proxy/*.ts", { cwd: SRC })) {
     const code = readFileSync(join(SRC, file), "utf8");
@@ -230,4 +211,12 @@ describe("links", () => {
       if (anchor !== undefined) expect(anchors(target), `${link} in ${file}`).toContain(anchor);
     }
   });
+});
+
+test("every path that ARCHITECTURE.md names exists", () => {
+  const prose = text("ARCHITECTURE.md").replace(/^```[^]*?^```/gm, "");
+  const paths = [...prose.matchAll(/`([\w./-]+(?:\/|\.(?:ts|c|mjs)))`/g)].map(([, path = ""]) => path);
+  expect(paths.length).toBeGreaterThan(50);
+  const missing = paths.filter((path) => !existsSync(join(ROOT, path)) && !existsSync(join(SRC, path)));
+  expect(missing).toEqual([]);
 });

@@ -68,6 +68,7 @@ const ALLOWED: [file: string, code: string][] = [
   [`${SRC}/doctor.ts`, 'import "./hypervisor/qemu/qmp.ts";'],
   ["packages/cli/src/commands/serve.ts", 'await import("@hibernaut/platform/server.ts");'],
   ["packages/cli/src/times.ts", 'import "../../platform/src/lib/quantities.ts";'],
+  ["packages/cli/src/names.ts", 'import "../../platform/src/domain/naming.ts";'],
   ["packages/client/src/fine.ts", 'import type { A } from "@hibernaut/platform/domain/machine.ts";'],
 ];
 
@@ -84,6 +85,7 @@ const TARGETS: Record<string, string> = {
       "api/app",
       "dns/contract",
       "domain/machine",
+      "domain/naming",
       "guest/frame",
       "hypervisor/qemu/qmp",
       "images/store",

@@ -12,9 +12,10 @@ import { MachineFiles } from "../../src/machines/files.ts";
 import { newMachineId } from "../../src/machines/identity.ts";
 import { UserNetwork } from "../../src/network/user.ts";
 import { longOr } from "../helpers/long.ts";
-import { BUNDLE, COUNTER_IMAGE, dataFolder } from "../helpers/qemu-world.ts";
+import { BUNDLE, dataFolder } from "../helpers/qemu-world.ts";
+import { SMALL_APP } from "../helpers/small-app/image.ts";
 
-const BOOTS = longOr(20, 4);
+const BOOTS = longOr(20, 3);
 /** A boot takes 3 s on a quiet host. This is not a goal but the line beyond which it hangs. */
 const HUNG_MS = 60_000;
 
@@ -34,7 +35,7 @@ afterAll(async () => {
 test(`${BOOTS} cold boots in a row while every CPU is busy: none hangs`, { timeout: BOOTS * HUNG_MS }, async () => {
   const files = new MachineFiles(folder.path, 64);
   await mkdir(files.machineRoot);
-  const image = await (await openImageStore({ dataDir: folder.path })).ensure(COUNTER_IMAGE);
+  const image = await (await openImageStore({ dataDir: folder.path })).ensure(SMALL_APP);
   const bundle = await readBundle(BUNDLE);
   const version = await qemuVersion("qemu-system-x86_64");
   const network = new UserNetwork();

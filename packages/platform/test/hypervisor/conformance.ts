@@ -21,11 +21,11 @@ export interface Harness {
 }
 
 const LIMIT_MS = 60_000;
-/** The capture is cancelled at this many different moments. */
+/** A capture is cancelled at this many moments, evenly spread over the time that it takes. */
 const MOMENTS = 60;
 const limit = () => AbortSignal.timeout(LIMIT_MS);
 
-export function describeHypervisor(name: string, open: () => Promise<Harness>): void {
+export function describeHypervisor(name: string, open: () => Promise<Harness>, { moments = MOMENTS } = {}): void {
   describe(`${name} as a hypervisor`, () => {
     let harness: Harness;
     const alive = new Set<Vmm>();
@@ -151,10 +151,10 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>): 
       const wholeMs = performance.now() - began;
       await vmm.run();
       await agent.awake(limit());
-      for (let moment = 0; moment <= MOMENTS; moment += 1) {
+      for (let moment = 0; moment <= moments; moment += 1) {
         await vmm.pause();
         const giveUp = new AbortController();
-        const timer = setTimeout(() => giveUp.abort(new Error("never mind")), (moment / MOMENTS) * wholeMs);
+        const timer = setTimeout(() => giveUp.abort(new Error("never mind")), (moment / moments) * wholeMs);
         await vmm.capture(join(dirname(spec.memory), "devices"), giveUp.signal).catch(() => {});
         clearTimeout(timer);
         await vmm.run();

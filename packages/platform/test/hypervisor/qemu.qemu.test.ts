@@ -7,62 +7,68 @@ import { openImageStore } from "../../src/images/index.ts";
 import { MachineFiles } from "../../src/machines/files.ts";
 import { newMachineId } from "../../src/machines/identity.ts";
 import { UserNetwork } from "../../src/network/user.ts";
-import { askUntilAnswered, BUNDLE, COUNTER_IMAGE, dataFolder } from "../helpers/qemu-world.ts";
+import { longOr } from "../helpers/long.ts";
+import { askUntilAnswered, BUNDLE, dataFolder } from "../helpers/qemu-world.ts";
+import { SMALL_APP } from "../helpers/small-app/image.ts";
 import { describeHypervisor } from "./conformance.ts";
 
-describeHypervisor("QEMU", async () => {
-  const folder = await dataFolder();
-  const files = new MachineFiles(folder.path, 256);
-  await mkdir(files.machineRoot);
-  const image = await (await openImageStore({ dataDir: folder.path })).ensure(COUNTER_IMAGE);
-  const bundle = await readBundle(BUNDLE);
-  const version = await qemuVersion("qemu-system-x86_64");
-  const network = new UserNetwork();
-  return {
-    hypervisor: () =>
-      new QemuHypervisor({
-        program: "qemu-system-x86_64",
-        version,
-        accelerator: "tcg",
-        runRoot: files.runRoot,
-        machineRoot: files.machineRoot,
-      }),
-    newSpec: async () => {
-      const machineId = newMachineId();
-      await files.prepare(machineId);
-      await files.freshLayer(machineId);
-      const { layer, memory, run, console } = files.paths(machineId);
-      const plug = await network.attach({ id: machineId, app: "app", address: network.allocate(new Set()) }, [8080]);
-      return {
-        machineId,
-        cpus: 1,
-        memoryMb: 256,
-        bundle,
-        image: image.rootfs,
-        layer,
+describeHypervisor(
+  "QEMU",
+  async () => {
+    const folder = await dataFolder();
+    const files = new MachineFiles(folder.path, 256);
+    await mkdir(files.machineRoot);
+    const image = await (await openImageStore({ dataDir: folder.path })).ensure(SMALL_APP);
+    const bundle = await readBundle(BUNDLE);
+    const version = await qemuVersion("qemu-system-x86_64");
+    const network = new UserNetwork();
+    return {
+      hypervisor: () =>
+        new QemuHypervisor({
+          program: "qemu-system-x86_64",
+          version,
+          accelerator: "tcg",
+          runRoot: files.runRoot,
+          machineRoot: files.machineRoot,
+        }),
+      newSpec: async () => {
+        const machineId = newMachineId();
+        await files.prepare(machineId);
+        await files.freshLayer(machineId);
+        const { layer, memory, run, console } = files.paths(machineId);
+        const plug = await network.attach({ id: machineId, app: "app", address: network.allocate(new Set()) }, [8080]);
+        return {
+          machineId,
+          cpus: 1,
+          memoryMb: 256,
+          bundle,
+          image: image.rootfs,
+          layer,
+          volumes: [],
+          memory,
+          runDir: run,
+          consoleLog: console,
+          network: plug,
+        };
+      },
+      guestConfig: (spec): GuestConfig => ({
+        hostname: spec.machineId,
+        args: [...image.config.entrypoint, ...image.config.cmd],
+        env: Object.fromEntries(image.config.env.map((line) => line.split("=", 2) as [string, string])),
+        user: image.config.user,
+        workdir: image.config.workingDir,
+        network: spec.network.guest,
+        ports: [8080],
         volumes: [],
-        memory,
-        runDir: run,
-        consoleLog: console,
-        network: plug,
-      };
-    },
-    guestConfig: (spec): GuestConfig => ({
-      hostname: spec.machineId,
-      args: [...image.config.entrypoint, ...image.config.cmd],
-      env: Object.fromEntries(image.config.env.map((line) => line.split("=", 2) as [string, string])),
-      user: image.config.user,
-      workdir: image.config.workingDir,
-      network: spec.network.guest,
-      ports: [8080],
-      volumes: [],
-    }),
-    request: async (spec) => {
-      if (spec.network.mode !== "user") throw new Error("not a user network");
-      const { nonce, count, now } = await askUntilAnswered(spec.network.address);
-      return { nonce, count, now: Date.parse(now) };
-    },
-    murder: (ref) => process.kill(ref.pid, "SIGKILL"),
-    dispose: () => folder.dispose(),
-  };
-});
+      }),
+      request: async (spec) => {
+        if (spec.network.mode !== "user") throw new Error("not a user network");
+        const { nonce, count, now } = await askUntilAnswered(spec.network.address);
+        return { nonce, count, now: Date.parse(now) };
+      },
+      murder: (ref) => process.kill(ref.pid, "SIGKILL"),
+      dispose: () => folder.dispose(),
+    };
+  },
+  { moments: longOr(60, 20) },
+);

@@ -1,19 +1,22 @@
-/** Commands, leases and the wish to get ready, through the states of a machine. Every command of the fake guest is `cat`. */
+/** Commands, keep-awake leases and getting ready, through the states of a machine. Every command of the fake guest is `cat`. */
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { InsideEvent } from "../../src/machines/inside.ts";
-import type { MachineManager } from "../../src/machines/manager.ts";
+import type { Resources } from "../../src/machines/open.ts";
+import type { Machines } from "../../src/machines/resources/machines.ts";
 import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
 let world: World;
-let machines: MachineManager;
+let platform: Resources;
+let machines: Machines;
 beforeEach(async () => {
   world = await newWorld();
-  machines = await startPlatform(world);
+  platform = await startPlatform(world);
+  ({ machines } = platform);
 });
 afterEach(async () => {
-  await machines.close();
+  await platform.close();
   await world.dispose();
 });
 
@@ -28,11 +31,11 @@ const started = async (id: string) => {
   machines.start("shop", id);
   await reach(id, "running");
 };
-const echo = (id: string) => machines.run("shop", id, { args: ["cat"], input: true });
+const echo = (id: string) => platform.commands.run("shop", id, { args: ["cat"], input: true });
 
-describe("a command in a machine that sleeps", () => {
-  test("goes on after the resume, with what was said meanwhile", async () => {
-    const id = await runningMachine(machines);
+describe("a command in a suspended machine", () => {
+  test("continues after the resume, with the input from in between", async () => {
+    const id = await runningMachine(platform);
     const command = echo(id);
     const output = text(command.stdout);
     for (const word of ["one ", "two ", "three "]) {
@@ -46,8 +49,8 @@ describe("a command in a machine that sleeps", () => {
     expect(await output).toBe("one asleep after one two asleep after two three asleep after three end");
   });
 
-  test("waits for credit while it sleeps: its input is not kept without bound", async () => {
-    const id = await runningMachine(machines);
+  test("waits for credit while suspended: its input is not buffered without limit", async () => {
+    const id = await runningMachine(platform);
     const command = echo(id);
     const output = text(command.stdout);
     await suspended(id);
@@ -64,7 +67,7 @@ describe("a command in a machine that sleeps", () => {
     ["destroyed", (id: string) => machines.destroy("shop", id), "destroyed"],
     ["updated", (id: string) => machines.update("shop", id, { ...SMALL, image: "app:2" }), "suspended"],
   ] as const)("ends when it is %s there", async (_what, end, state) => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     const command = echo(id);
     const output = text(command.stdout);
     await suspended(id);
@@ -75,18 +78,18 @@ describe("a command in a machine that sleeps", () => {
   });
 
   test("ends when its snapshot cannot be resumed and the start is cold", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     const command = echo(id);
     await suspended(id);
     world.host.faults.restore = new Error("bad state");
     await started(id);
     expect(record(id).lastBoot?.kind).toBe("cold");
     await expect(command.exit).rejects.toThrow(/from scratch|ended/);
-    expect(await machines.run("shop", id, { args: ["cat"] }).exit).toMatchObject({ code: 0 });
+    expect(await platform.commands.run("shop", id, { args: ["cat"] }).exit).toMatchObject({ code: 0 });
   });
 
-  test("goes on when the suspend is given up", async () => {
-    const id = await runningMachine(machines);
+  test("keeps running when the suspend fails", async () => {
+    const id = await runningMachine(platform);
     const command = echo(id);
     const output = text(command.stdout);
     world.host.faults.capture = new Error("no room");
@@ -98,8 +101,8 @@ describe("a command in a machine that sleeps", () => {
   });
 });
 
-test("a command ends when its machine vanishes, and when the platform does", async () => {
-  const id = await runningMachine(machines, { restart: { policy: "no" } });
+test("a command ends when its machine disappears, and when the platform shuts down", async () => {
+  const id = await runningMachine(platform, { restart: { policy: "no" } });
   const lost = echo(id);
   const process = world.host.of(id)[0];
   if (process !== undefined) world.host.end(process.ref);
@@ -107,13 +110,14 @@ test("a command ends when its machine vanishes, and when the platform does", asy
   await machines.wait("shop", id, ["failed"], { timeoutMs: 5000 });
   await started(id);
   const last = echo(id);
-  await machines.close();
+  await platform.close();
   await expect(last.exit).rejects.toThrow("the platform is shutting down");
-  machines = await startPlatform(world);
+  platform = await startPlatform(world);
+  ({ machines } = platform);
 });
 
-test("only a running machine runs commands, and a refusal says what to do", async () => {
-  machines.createApp("shop");
+test("only a running machine runs commands, and a refusal says what to do next", async () => {
+  platform.apps.create("shop");
   const { record: created } = await machines.create("shop", { config: SMALL, skipLaunch: true });
   const { id } = created;
   const refused = (state: string) => {
@@ -123,7 +127,7 @@ test("only a running machine runs commands, and a refusal says what to do", asyn
   };
   refused("created");
   await started(id);
-  expect(() => machines.run("shop", id, { args: ["x".repeat(70_000)] })).toThrowError(
+  expect(() => platform.commands.run("shop", id, { args: ["x".repeat(70_000)] })).toThrowError(
     expect.objectContaining({ code: "invalid_argument" }),
   );
   machines.suspend("shop", id);
@@ -135,29 +139,30 @@ test("only a running machine runs commands, and a refusal says what to do", asyn
   refused("stopped");
 });
 
-describe("a lease to stay awake", () => {
-  test("is stored and told, outlives a restart of the platform, and ends when it is given back", async () => {
-    const id = await runningMachine(machines);
+describe("a keep-awake lease", () => {
+  test("is stored and announced, survives a restart of the platform, and ends when it is given back", async () => {
+    const id = await runningMachine(platform);
     const told: unknown[] = [];
     machines.onChange((changed) => told.push(changed.keepAwake));
-    const lease = machines.keepAwake(id, 120, "encoding");
+    const lease = platform.guestApi.keepAwake(id, 120, "encoding");
     expect(lease?.reason).toBe("encoding");
     expect(Math.abs(Date.parse(lease?.until ?? "") - Date.now() - 120_000)).toBeLessThan(5000);
     expect(record(id).keepAwake).toEqual(lease);
-    await machines.close();
-    machines = await startPlatform(world);
+    await platform.close();
+    platform = await startPlatform(world);
+    ({ machines } = platform);
     expect(record(id).keepAwake).toEqual(lease);
-    expect(machines.keepAwake(id, 0, "")).toBeNull();
+    expect(platform.guestApi.keepAwake(id, 0, "")).toBeNull();
     expect(record(id).keepAwake).toBeNull();
     expect(told).toEqual([lease]);
   });
 
-  test("is bounded, and ends with a stop", async () => {
-    const id = await runningMachine(machines);
-    expect(() => machines.keepAwake(id, 3601, "")).toThrowError(
+  test("has a maximum, and ends with a stop", async () => {
+    const id = await runningMachine(platform);
+    expect(() => platform.guestApi.keepAwake(id, 3601, "")).toThrowError(
       expect.objectContaining({ code: "invalid_argument", details: { field: "ttl", maximum: 3600 } }),
     );
-    machines.keepAwake(id, 3600, "long work");
+    platform.guestApi.keepAwake(id, 3600, "long work");
     machines.stop("shop", id);
     await reach(id, "stopped");
     expect(record(id).keepAwake).toBeNull();
@@ -168,12 +173,12 @@ describe("suspend_config", () => {
   const config = { suspend_config: { timeout: 1 } };
   const captured = (id: string) => machines.events("shop", id, 10).find(({ type }) => type === "captured");
 
-  test("an app that answers is waited for, and hears of the resume", async () => {
-    const id = await runningMachine(machines, config);
+  test("an app that answers is waited for, and learns of the resume", async () => {
+    const id = await runningMachine(platform, config);
     const heard: InsideEvent[] = [];
-    machines.listen(id, (event) => {
+    platform.guestApi.listen(id, (event) => {
       heard.push(event);
-      if (event.kind === "suspend") queueMicrotask(() => machines.ready(id, event.id));
+      if (event.kind === "suspend") queueMicrotask(() => platform.guestApi.ready(id, event.id));
     });
     await suspended(id);
     await started(id);
@@ -181,19 +186,19 @@ describe("suspend_config", () => {
     expect(captured(id)?.details).not.toHaveProperty("unready");
   });
 
-  test("an app that does not answer is suspended all the same, and that is told", async () => {
-    const id = await runningMachine(machines, config);
-    machines.listen(id, () => {});
+  test("an app that does not answer is suspended anyway, and its history says so", async () => {
+    const id = await runningMachine(platform, config);
+    platform.guestApi.listen(id, () => {});
     await suspended(id);
     expect(captured(id)?.details).toMatchObject({ unready: "the app was not ready after 1000 ms" });
   });
 
-  test("a suspend that is given up is told as a start", async () => {
-    const id = await runningMachine(machines, config);
+  test("a failed suspend is announced as a start", async () => {
+    const id = await runningMachine(platform, config);
     const heard: InsideEvent[] = [];
-    machines.listen(id, (event) => {
+    platform.guestApi.listen(id, (event) => {
       heard.push(event);
-      if (event.kind === "suspend") queueMicrotask(() => machines.ready(id, event.id));
+      if (event.kind === "suspend") queueMicrotask(() => platform.guestApi.ready(id, event.id));
     });
     world.host.faults.capture = new Error("no room");
     machines.suspend("shop", id);
@@ -212,19 +217,20 @@ describe("how an app ended is in the machine's history", () => {
       { code: 0, signal: 9, oom: true, reason: "the app was killed: out of memory" },
     ],
   ] as const)("%s", async (_what, [code, how], details) => {
-    const id = await runningMachine(machines, { restart: { policy: "no" } });
+    const id = await runningMachine(platform, { restart: { policy: "no" } });
     world.host.guest(id)?.exit(code, how);
     await reach(id, "stopped");
     expect(machines.events("shop", id, 5).find(({ type }) => type === "app_ended")?.details).toEqual(details);
     expect(record(id).stateReason).toBe(details.reason);
   });
 
-  test("an end that only the guest knows of, because the platform was away during the start", async () => {
-    const id = await runningMachine(machines, { restart: { policy: "no" } });
-    await machines.close();
+  test("an exit that only the guest knows about, because the platform was down during the start", async () => {
+    const id = await runningMachine(platform, { restart: { policy: "no" } });
+    await platform.close();
     world.store.machines.update({ ...record(id), state: "starting" });
     world.host.guest(id)?.exit(0, { signal: 11 });
-    machines = await startPlatform(world);
+    platform = await startPlatform(world);
+    ({ machines } = platform);
     await reach(id, "stopped");
     expect(record(id).stateReason).toBe("the app was ended by signal 11");
     expect(machines.events("shop", id, 5).find(({ type }) => type === "app_ended")?.details).toMatchObject({
@@ -232,8 +238,8 @@ describe("how an app ended is in the machine's history", () => {
     });
   });
 
-  test("after max_retries it rests; a start by someone begins to count anew", async () => {
-    const id = await runningMachine(machines, { restart: { policy: "on-failure", max_retries: 1 } });
+  test("after max_retries the machine rests; a manual start resets the count", async () => {
+    const id = await runningMachine(platform, { restart: { policy: "on-failure", max_retries: 1 } });
     const fail = async () => {
       await expect.poll(() => world.host.guest(id)?.state.phase).toBe(1);
       world.host.guest(id)?.exit(0, { signal: 11 });
@@ -252,15 +258,16 @@ describe("how an app ended is in the machine's history", () => {
     for (const { details } of ends) expect(details).toMatchObject({ signal: 11 });
   });
 
-  test("an app that ends before it is ready counts from its own start, not from the one before", async () => {
-    const id = await runningMachine(machines, { restart: { policy: "on-failure", max_retries: 2 } });
-    await machines.close();
-    // It ran for long, so its failure is a first one. Those that follow are not.
+  test("an app that ends before it is ready counts from its own start, not from the previous one", async () => {
+    const id = await runningMachine(platform, { restart: { policy: "on-failure", max_retries: 2 } });
+    await platform.close();
+    // It ran for a long time, so this failure counts as a first one. Those that follow do not.
     const { lastBoot } = record(id);
     if (lastBoot === null) throw new Error("it never ran");
     const longAgo = new Date(Date.now() - 600_000).toISOString();
     world.store.machines.update({ ...record(id), lastBoot: { ...lastBoot, at: longAgo }, restarts: 2 });
-    machines = await startPlatform(world);
+    platform = await startPlatform(world);
+    ({ machines } = platform);
     world.host.crashing.add(id);
     world.host.guest(id)?.exit(1);
     await reach(id, "stopped");
@@ -269,8 +276,8 @@ describe("how an app ended is in the machine's history", () => {
     for (const { details } of ends) expect(details).toMatchObject({ code: 1, signal: 0, oom: false });
   });
 
-  test("`always` starts an app again that ended well, but not one that was stopped", async () => {
-    const id = await runningMachine(machines, { restart: { policy: "always" } });
+  test("`always` restarts an app that ended well, but not one that was stopped", async () => {
+    const id = await runningMachine(platform, { restart: { policy: "always" } });
     world.host.guest(id)?.exit(0);
     await expect.poll(() => record(id).restarts).toBe(1);
     await reach(id, "running");

@@ -1,19 +1,22 @@
-/** Apps that crash as soon as they are started: what is told of them, and how everybody takes over. */
+/** Apps that crash as soon as they are started: what is reported about them, and how commands take over. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { MachineConfig } from "../../src/domain/config.ts";
-import type { MachineManager } from "../../src/machines/manager.ts";
-import type { WaitTarget } from "../../src/machines/service.ts";
+import type { Resources } from "../../src/machines/open.ts";
+import type { Machines } from "../../src/machines/resources/machines.ts";
+import type { WaitTarget } from "../../src/machines/waiting.ts";
 import type { MachineState } from "../../src/domain/machine.ts";
 import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
 let world: World;
-let machines: MachineManager;
+let platform: Resources;
+let machines: Machines;
 beforeEach(async () => {
   world = await newWorld();
-  machines = await startPlatform(world);
+  platform = await startPlatform(world);
+  ({ machines } = platform);
 });
 afterEach(async () => {
-  await machines.close();
+  await platform.close();
   await world.dispose();
 });
 
@@ -22,14 +25,14 @@ const record = (id: string) => machines.get("shop", id).record;
 
 /** A machine whose app ends with code 1 at each start. */
 async function crashing(config: Partial<MachineConfig> = {}): Promise<string> {
-  machines.createApp("shop");
+  platform.apps.create("shop");
   const { record: made } = await machines.create("shop", { config: { ...SMALL, ...config }, skipLaunch: true });
   world.host.crashing.add(made.id);
   machines.start("shop", made.id);
   return made.id;
 }
 
-/** The moves of a machine from now on; ends by itself. */
+/** The states that a machine enters from now on. */
 function moves(id: string): MachineState[] {
   const seen: MachineState[] = [];
   machines.onChange((changed) => changed.id === id && seen.push(changed.state));
@@ -37,7 +40,7 @@ function moves(id: string): MachineState[] {
 }
 
 describe("between two attempts", () => {
-  test("it rests in `restarting`, and tells the attempt, when it is due, and how the app ended", async () => {
+  test("the machine rests in `restarting`, and shows the attempt, when it is due, and how the app ended", async () => {
     const id = await crashing();
     await reach(id, "restarting");
     const { crash, stateReason } = record(id);
@@ -47,23 +50,24 @@ describe("between two attempts", () => {
     await expect.poll(() => record(id).crash).toMatchObject({ attempt: 2 });
   });
 
-  test("a wait for `settled` ends there", async () => {
+  test("a wait for `settled` ends", async () => {
     const id = await crashing();
     expect(await reach(id, "settled")).toBe("restarting");
   });
 
-  test("no guest is left, and the next platform goes on with the wait", async () => {
+  test("no guest is left, and the next platform continues the wait", async () => {
     const id = await crashing();
     await reach(id, "restarting");
     expect(world.host.of(id)).toEqual([]);
-    await machines.close();
+    await platform.close();
     expect(record(id).state).toBe("restarting");
-    machines = await startPlatform(world);
+    platform = await startPlatform(world);
+    ({ machines } = platform);
     world.host.crashing.clear();
     await reach(id, "running");
   });
 
-  test("after the last attempt it is stopped, with the reason; a new start gives it all of them again", async () => {
+  test("after the last attempt the machine is stopped, with the reason; a new start gives it all attempts again", async () => {
     const id = await crashing({ restart: { policy: "on-failure", max_retries: 1 } });
     await reach(id, "stopped");
     expect(record(id).crash).toMatchObject({ attempt: 1, max_attempts: 1, retry_at: null });
@@ -72,7 +76,7 @@ describe("between two attempts", () => {
     expect(record(id).crash).toMatchObject({ attempt: 1, retry_at: expect.any(String) });
   });
 
-  test("a request's start gives an app that was given up one more try, and no more", async () => {
+  test("a start by a request gives an app that ran out of attempts exactly one more", async () => {
     const id = await crashing({ restart: { policy: "on-failure", max_retries: 1 } });
     await reach(id, "stopped");
     const seen = moves(id);
@@ -82,8 +86,8 @@ describe("between two attempts", () => {
     expect(record(id).crash).toMatchObject({ exit_code: 1, retry_at: null });
   });
 
-  test("an app that slept has worked: its failures are forgotten", async () => {
-    const id = await runningMachine(machines);
+  test("an app that was suspended has worked, so its failures are forgotten", async () => {
+    const id = await runningMachine(platform);
     world.host.guest(id)?.exit(3);
     await reach(id, "restarting");
     await reach(id, "running");
@@ -93,7 +97,7 @@ describe("between two attempts", () => {
   });
 });
 
-describe("taking over a crash loop, whatever it is at", () => {
+describe("taking over a crash loop, at any point", () => {
   const states = ["starting", "stopping", "restarting"] as const;
   const cases = states.flatMap((state) =>
     (["update", "start", "restart", "stop", "destroy"] as const).map((command) => ({ state, command })),
@@ -102,7 +106,7 @@ describe("taking over a crash loop, whatever it is at", () => {
   test.each(cases)("$command while it is $state", async ({ state, command }) => {
     const id = await crashing();
     await reach(id, "restarting");
-    // At the moment at which it passes into the state, as a command may.
+    // At the very moment the machine enters the state, as a command may.
     const acted = new Promise<void>((resolve, reject) => {
       const stop = machines.onChange((changed) => {
         if (changed.id !== id || changed.state !== state) return;
@@ -133,7 +137,7 @@ describe("taking over a crash loop, whatever it is at", () => {
     return machines[command]("shop", id);
   }
 
-  test("an update of a machine that failed, or was given up, starts it", async () => {
+  test("an update of a machine that failed, or ran out of attempts, starts it", async () => {
     const id = await crashing({ restart: { policy: "no" } });
     await reach(id, "stopped");
     world.host.crashing.delete(id);
@@ -148,8 +152,8 @@ describe("taking over a crash loop, whatever it is at", () => {
     await reach(id, "running");
   });
 
-  test("an update during a stop lets the stop end, and leaves the machine stopped", async () => {
-    const id = await runningMachine(machines);
+  test("an update during a stop waits for the stop, and leaves the machine stopped", async () => {
+    const id = await runningMachine(platform);
     const guest = world.host.guest(id);
     machines.stop("shop", id);
     await machines.update("shop", id, { ...SMALL, image: "app:2" });
@@ -177,7 +181,7 @@ describe("a guest that is killed while it starts", () => {
   }
 
   test("is started again within the same start", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     machines.stop("shop", id);
     await reach(id, "stopped");
     const rest = killer("boot", 2);
@@ -190,7 +194,7 @@ describe("a guest that is killed while it starts", () => {
   });
 
   test("keeps its memory when it was killed before it ran", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     const before = world.host.guest(id)?.request();
     machines.suspend("shop", id);
     await reach(id, "suspended");
@@ -202,7 +206,7 @@ describe("a guest that is killed while it starts", () => {
   });
 
   test("fails, with the reason and its snapshot kept, when it is killed each time", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     machines.suspend("shop", id);
     await reach(id, "suspended");
     killer("restore", 3);

@@ -1,4 +1,4 @@
-/** What the programs in a machine are told and asked. */
+/** What programs in a machine are told and asked. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { Inside, type InsideEvent } from "../../src/machines/inside.ts";
 
@@ -21,7 +21,7 @@ function program() {
 }
 
 describe("starts", () => {
-  test("whoever listens is told, and whoever comes later hears of the last one", () => {
+  test("a program that listens is told, and one that subscribes later learns of the last start", () => {
     const early = program();
     inside.started("cold", 0);
     inside.started("resume", 1234.6);
@@ -39,18 +39,18 @@ describe("starts", () => {
 });
 
 describe("a suspend to get ready for", () => {
-  test("with nobody listening there is nothing to wait for", async () => {
+  test("without listeners there is nothing to wait for", async () => {
     expect(await inside.askToGetReady(LONG_MS, forever())).toBe("ready");
   });
 
-  test("everybody is asked, and everybody's answer is waited for", async () => {
+  test("every program is asked, and every answer is waited for", async () => {
     const [one, other] = [program(), program()];
     const asked = inside.askToGetReady(LONG_MS, forever());
     expect(one.heard).toEqual([{ kind: "suspend", id: expect.any(String), deadline_ms: LONG_MS }]);
     let settled = false;
     void asked.then(() => (settled = true));
     one.answer();
-    one.answer(); // twice is once: nobody answers for another
+    one.answer(); // answering twice does not count for another program
     one.leave(); // nor does leaving count a second time
     await new Promise(setImmediate);
     expect(settled).toBe(false);
@@ -58,7 +58,7 @@ describe("a suspend to get ready for", () => {
     expect(await asked).toBe("ready");
   });
 
-  test("whoever leaves without an answer is not waited for", async () => {
+  test("a program that leaves without an answer is not waited for", async () => {
     const [one, other] = [program(), program()];
     const asked = inside.askToGetReady(LONG_MS, forever());
     one.answer();
@@ -66,7 +66,7 @@ describe("a suspend to get ready for", () => {
     expect(await asked).toBe("ready");
   });
 
-  test("whoever comes meanwhile is not asked, and its leaving is nobody's answer", async () => {
+  test("a program that subscribes meanwhile is not asked, and its leaving does not count as an answer", async () => {
     const one = program();
     const asked = inside.askToGetReady(LONG_MS, forever());
     const late = program();
@@ -80,7 +80,7 @@ describe("a suspend to get ready for", () => {
     expect(await asked).toBe("ready");
   });
 
-  test("without an answer it is late, and an answer after that is to nothing", async () => {
+  test("without an answer the app is late, and an answer after that is refused", async () => {
     const one = program();
     expect(await inside.askToGetReady(1, forever())).toBe("late");
     expect(one.answer).toThrowError(expect.objectContaining({ code: "not_found" }));
@@ -93,10 +93,10 @@ describe("a suspend to get ready for", () => {
     const asked = inside.askToGetReady(LONG_MS, cancel.signal);
     cancel.abort(new Error("a start was asked for"));
     await expect(asked).rejects.toThrow("a start was asked for");
-    expect(await inside.askToGetReady(1, forever())).toBe("late"); // and the next one is asked anew
+    expect(await inside.askToGetReady(1, forever())).toBe("late"); // the next suspend asks again
   });
 
-  test("each suspend is a question of its own", async () => {
+  test("each suspend asks anew", async () => {
     const one = program();
     for (let count = 0; count < 3; count += 1) {
       const asked = inside.askToGetReady(LONG_MS, forever());
@@ -107,8 +107,8 @@ describe("a suspend to get ready for", () => {
   });
 });
 
-describe("replies on their way", () => {
-  test("are waited for, those that were sent are not, and one that cannot be sent holds up nothing", async () => {
+describe("replies that are being sent", () => {
+  test("are waited for; those that were sent are not, and one that cannot be sent holds up nothing", async () => {
     const reply = Promise.withResolvers<void>();
     inside.awaitReply(Promise.resolve());
     inside.awaitReply(Promise.reject(new Error("the program is gone")));
@@ -122,7 +122,7 @@ describe("replies on their way", () => {
     await inside.repliesSent(forever());
   });
 
-  test("that never go out end with the signal", async () => {
+  test("that are never sent end with the signal", async () => {
     inside.awaitReply(new Promise(() => {}));
     await expect(inside.repliesSent(AbortSignal.abort(new Error("long enough")))).rejects.toThrow("long enough");
   });

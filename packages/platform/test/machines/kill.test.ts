@@ -1,12 +1,12 @@
-/** The platform is killed at every step of a machine's life; whatever the step, nothing is lost. */
+/** The platform is killed at every step of a machine's life, and nothing is ever lost. */
 import { afterEach, describe, expect, test } from "vitest";
-import type { MachineManager } from "../../src/machines/manager.ts";
+import type { Resources } from "../../src/machines/open.ts";
 import { isResting } from "../../src/domain/machine.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 import { Mortality } from "../helpers/mortal.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
-/** With a volume, which is the same one all its life. */
+/** With a volume, which stays the same for the whole life. */
 const KEEPING = { ...SMALL, mounts: [{ volume: "data", path: "/data" }] };
 let world: World | undefined;
 
@@ -17,11 +17,12 @@ afterEach(async () => {
 
 /** One life with every kind of work in it. `seen` is what a user knows when the platform dies. */
 async function life(
-  machines: MachineManager,
+  platform: Resources,
   host: World["host"],
   seen: { id?: string; nonce?: string; updated?: boolean },
 ): Promise<void> {
-  machines.createApp("shop");
+  const { machines } = platform;
+  platform.apps.create("shop");
   const { record } = await machines.create("shop", { name: "one", config: KEEPING });
   seen.id = record.id;
   const reach = (state: "running" | "suspended" | "stopped" | "destroyed") =>
@@ -46,7 +47,7 @@ async function life(
   await reach("running");
   machines.suspend("shop", record.id);
   await reach("suspended");
-  machines.setSecrets("shop", { API_KEY: "new" });
+  platform.secrets.set("shop", { API_KEY: "new" });
   await reach("suspended");
   await machines.update("shop", record.id, KEEPING);
   await reach("suspended");
@@ -57,8 +58,8 @@ async function life(
 async function liveUntilDeath(mortality: Mortality): Promise<{ id?: string; nonce?: string; updated?: boolean }> {
   world = await newWorld();
   const seen: { id?: string; nonce?: string; updated?: boolean } = {};
-  const machines = await startPlatform(world, { wrap: (deps) => mortality.wrap(deps) });
-  const end = life(machines, world.host, seen).catch((error: unknown) => {
+  const platform = await startPlatform(world, { wrap: (deps) => mortality.wrap(deps) });
+  const end = life(platform, world.host, seen).catch((error: unknown) => {
     if (!mortality.dead) throw error;
   });
   await Promise.race([end, mortality.death.promise]);
@@ -70,7 +71,7 @@ await liveUntilDeath(rehearsal);
 await world?.dispose();
 const steps = rehearsal.steps.map((name, step) => ({ name, step }));
 
-test("the rehearsal passes through the whole life", () => {
+test("the rehearsal covers the whole life", () => {
   expect(steps.length).toBeGreaterThan(50);
   expect(steps.map(({ name }) => name)).toEqual(
     expect.arrayContaining(["hypervisor.restore", "vmm.capture", "snapshots.publish", "files.remove"]),
@@ -82,7 +83,8 @@ describe.each(["before", "after"] as const)("killed %s", (when) => {
     const seen = await liveUntilDeath(new Mortality(step, when));
     if (world === undefined) throw new Error("no world");
     const { host, store } = world;
-    const machines = await startPlatform(world);
+    const platform = await startPlatform(world);
+    const { machines } = platform;
     try {
       for (const { id, name, state } of store.machines.list()) {
         const state2 = await machines.wait("shop", id, ["settled", "destroyed"], TIMEOUT);
@@ -90,15 +92,15 @@ describe.each(["before", "after"] as const)("killed %s", (when) => {
         expect(isResting(machines.get("shop", id).record.state), `${name} was ${state}`).toBe(true);
         const { record } = machines.get("shop", id);
         expect(record.state, record.stateReason ?? "").not.toBe("failed");
-        // Usable: whatever it rests in, it starts and answers.
+        // Usable: whatever state it rests in, it starts and answers.
         machines.start("shop", id);
         await machines.wait("shop", id, ["running"], TIMEOUT);
         const answer = host.guest(id)?.request();
         expect(answer).toBeDefined();
-        // A snapshot of before they were set does not come back.
-        for (const secret of machines.listSecrets("shop"))
+        // A snapshot from before they were set does not come back.
+        for (const secret of platform.secrets.list("shop"))
           expect(host.guest(id)?.env).toHaveProperty(secret.name, "new");
-        // Before anything was asked that gives it up, its memory is never lost.
+        // Until something is requested that gives the memory up, it is never lost.
         if (seen.nonce !== undefined && seen.updated !== true) expect(answer?.nonce).toBe(seen.nonce);
         machines.suspend("shop", id);
         await machines.wait("shop", id, ["suspended"], TIMEOUT);
@@ -112,7 +114,7 @@ describe.each(["before", "after"] as const)("killed %s", (when) => {
       expect(new Set(host.restored).size).toBe(host.restored.length);
       expect(host.processes.size).toBe(0);
     } finally {
-      await machines.close();
+      await platform.close();
     }
   });
 });

@@ -1,13 +1,14 @@
-/** Apps that listen where no request comes: what is said of them, and when. */
+/** Apps that listen where no request arrives: what is reported about them, and when. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { decodeListeners, encodeListeners, type Listener, listenerText } from "../../src/guest/listening.ts";
-import type { MachineManager } from "../../src/machines/manager.ts";
+import type { Resources } from "../../src/machines/open.ts";
+import type { Machines } from "../../src/machines/resources/machines.ts";
 import { whyUnreachable } from "../../src/machines/reachability.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
 const at = (address: string, port: number): Listener => ({ address, port });
 
-describe("where an app listens, told by the guest", () => {
+describe("where an app listens, as reported by the guest", () => {
   test.each<[string, Listener[]]>([
     ["IPv4 and IPv6", [at("127.0.0.1", 4000), at("0.0.0.0", 80), at("::", 65_535), at("::1", 1)]],
     ["nothing", []],
@@ -26,7 +27,7 @@ describe("where an app listens, told by the guest", () => {
     expect(listenerText({ address, port: 80 })).toBe(`[${address}]:80`);
   });
 
-  test("bytes behind the last whole listener are left out", () => {
+  test("bytes after the last complete listener are ignored", () => {
     expect(decodeListeners(Buffer.concat([encodeListeners([at("0.0.0.0", 80)]), Buffer.alloc(18)]))).toHaveLength(1);
   });
 });
@@ -54,14 +55,16 @@ describe("why requests do not reach an app", () => {
 
 describe("a machine whose app listens elsewhere", () => {
   let world: World;
-  let machines: MachineManager;
+  let platform: Resources;
+  let machines: Machines;
   beforeEach(async () => {
     world = await newWorld();
-    machines = await startPlatform(world, { settings: { readyTimeoutMs: 30_000 } });
-    machines.createApp("shop");
+    platform = await startPlatform(world, { settings: { readyTimeoutMs: 30_000 } });
+    ({ machines } = platform);
+    platform.apps.create("shop");
   });
   afterEach(async () => {
-    await machines.close();
+    await platform.close();
     await world.dispose();
   });
 
@@ -78,7 +81,7 @@ describe("a machine whose app listens elsewhere", () => {
     return made.id;
   }
 
-  test("runs, with the reason, long before the time to get ready is over", async () => {
+  test("runs, with the reason, long before the ready timeout", async () => {
     const id = await onLoopback();
     expect(record(id).unreachable).toMatch(LOOPBACK);
     expect(record(id).stateReason).toBe(record(id).unreachable);
@@ -86,7 +89,7 @@ describe("a machine whose app listens elsewhere", () => {
     expect(started?.details.warning).toMatch(LOOPBACK);
   });
 
-  test("is fine again as soon as it listens where it should", async () => {
+  test("is healthy again as soon as it listens where it should", async () => {
     const id = await onLoopback();
     const told = new Promise((resolve) => machines.onChange(resolve));
     world.host.guest(id)?.listen();
@@ -94,7 +97,7 @@ describe("a machine whose app listens elsewhere", () => {
     expect(record(id)).toMatchObject({ stateReason: null, unreachable: null });
   });
 
-  test("a new reason takes the place of the first", async () => {
+  test("a new reason replaces the first one", async () => {
     const id = await onLoopback();
     const told = new Promise((resolve) => machines.onChange(resolve));
     world.host.guest(id)?.listen([at("::1", 8080)]);
@@ -102,21 +105,22 @@ describe("a machine whose app listens elsewhere", () => {
     expect(record(id).unreachable).toMatch(/\[::1\]:8080 only/);
   });
 
-  test("is told so again after a sleep, and by the next platform", async () => {
+  test("reports it again after a suspend, and with the next platform", async () => {
     const id = await onLoopback();
     machines.suspend("shop", id);
     await reach(id, "suspended");
     machines.start("shop", id);
     await reach(id, "running");
     await expect.poll(() => record(id).unreachable, { timeout: 5000 }).toMatch(LOOPBACK);
-    await machines.close();
-    machines = await startPlatform(world);
+    await platform.close();
+    platform = await startPlatform(world);
+    ({ machines } = platform);
     expect(record(id).unreachable).toMatch(LOOPBACK);
     world.host.guest(id)?.listen();
     await expect.poll(() => record(id).unreachable).toBeNull();
   });
 
-  test("an app that opens its ports one after the other is never blamed", async () => {
+  test("an app that opens its ports one after the other is never reported", async () => {
     const { record: made } = await machines.create("shop", { config: SMALL, skipLaunch: true });
     world.host.listening.set(made.id, [at("127.0.0.1", 8080)]);
     machines.start("shop", made.id);

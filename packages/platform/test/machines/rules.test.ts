@@ -35,7 +35,7 @@ describe("the command of a machine", () => {
   });
 });
 
-test("the environment: the image's, the machine's over it, the app's secrets over that, the platform's over all", () => {
+test("the environment: the platform's variables override secrets, which override the machine's, which override the image's", () => {
   const machine = {
     id: "m1",
     app: "shop",
@@ -57,7 +57,7 @@ test("the environment: the image's, the machine's over it, the app's secrets ove
   });
 });
 
-test("the stop signal: the machine's, else the image's by name or number, else SIGTERM", () => {
+test("the stop signal: the machine's, otherwise the image's by name or number, otherwise SIGTERM", () => {
   expect(stopOf({ image: "i" }, undefined)).toEqual({ signal: 15, graceMs: 5000 });
   expect(stopOf({ image: "i" }, { stopSignal: "SIGQUIT" }).signal).toBe(3);
   expect(stopOf({ image: "i" }, { stopSignal: "9" }).signal).toBe(9);
@@ -67,7 +67,7 @@ test("the stop signal: the machine's, else the image's by name or number, else S
   });
 });
 
-describe("suspending needs", () => {
+describe("suspending requires", () => {
   const limits = { suspendMaxMemoryMb: 2048, currentBundle: "b2" };
   const machine = (config: object, bundleVersion = "b2") => ({ config: { image: "i", ...config }, bundleVersion });
 
@@ -99,18 +99,18 @@ describe("restarts", () => {
     expect(restartDelay(config(policy), 0, { failed })).toBe(delay);
   });
 
-  test("the wait doubles up to half a minute, and there is an end", () => {
+  test("the wait doubles up to 30 seconds, and the attempts end", () => {
     const delays = Array.from({ length: 11 }, (_, retries) => restartDelay(config(), retries, { failed: true }));
     expect(delays).toEqual([250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000, null]);
     expect(restartDelay(config("always", 0), 0, { failed: true })).toBeNull();
   });
 
-  test("an app that ran for a minute has left its failures behind", () => {
+  test("an app that ran for a minute starts with a clean slate", () => {
     expect(restartsInARow(7, 59_999)).toBe(7);
     expect(restartsInARow(7, 60_000)).toBe(0);
   });
 
-  describe("after the end of an app", () => {
+  describe("after an app has ended", () => {
     const at = new Date("2026-01-01T00:00:10Z");
     const exit = (code: number) => ({ exit: { code, signal: 0, oom: false }, reason: `code ${code}`, at });
     const record = (more: object = {}) => ({
@@ -121,7 +121,7 @@ describe("restarts", () => {
       ...more,
     });
 
-    test("the next attempt is told with its time", () => {
+    test("the next attempt is recorded with its time", () => {
       expect(afterEnd(record({ restarts: 2 }), exit(7))).toEqual({
         restarts: 3,
         crash: {
@@ -136,24 +136,24 @@ describe("restarts", () => {
       });
     });
 
-    test("no crash is told of an app that ended well and rests", () => {
+    test("an app that ended well and rests has no crash", () => {
       expect(afterEnd(record(), exit(0)).crash).toBeNull();
     });
 
-    test("one that is given up is told without a time, as the last attempt it had", () => {
+    test("an app without attempts left keeps its last attempt, without a time", () => {
       const { restarts, crash } = afterEnd(record({ restarts: 10 }), exit(1));
       expect(restarts).toBe(10);
       expect(crash).toMatchObject({ attempt: 10, max_attempts: 10, retry_at: null });
     });
 
-    test("a virtual machine that vanished has no exit code", () => {
+    test("a virtual machine that disappeared has no exit code", () => {
       expect(afterEnd(record(), { exit: undefined, reason: "gone", at }).crash).toMatchObject({ exit_code: null });
     });
 
     test.each([
-      ["a first failure of an app that ran is an accident", "running", 0, false],
-      ["a second in a row is not", "running", 1, true],
-      ["neither is one before it was up", "starting", 0, true],
+      ["the first failure of an app that ran may be an accident", "running", 0, false],
+      ["a second one in a row is not", "running", 1, true],
+      ["neither is one before the app was ready", "starting", 0, true],
     ] as const)("%s", (_name, state, restarts, known) => {
       const { crash } = afterEnd(record({ state, restarts }), exit(1));
       expect(crash && isKnownToCrash(crash)).toBe(known);
@@ -177,7 +177,7 @@ describe("restarts", () => {
     });
   });
 
-  test("an end is told in words", () => {
+  test("an exit is described in words", () => {
     expect(describeExit({ code: 3, signal: 0, oom: false })).toBe("the app exited with code 3");
     expect(describeExit({ code: 0, signal: 11, oom: false })).toBe("the app was ended by signal 11");
     expect(describeExit({ code: 0, signal: 9, oom: true })).toBe("the app was killed: out of memory");
@@ -197,7 +197,7 @@ describe("names and addresses", () => {
     );
   });
 
-  test("a machine's address is a loopback address that nobody has", () => {
+  test("a machine's address is a loopback address that no other machine has", () => {
     const network = new UserNetwork();
     const taken = new Set<string>();
     for (let machine = 0; machine < 1000; machine += 1) {

@@ -2,19 +2,22 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { HibernautError } from "../../src/domain/errors.ts";
-import type { MachineManager } from "../../src/machines/manager.ts";
-import type { WaitTarget } from "../../src/machines/service.ts";
+import type { Resources } from "../../src/machines/open.ts";
+import type { Machines } from "../../src/machines/resources/machines.ts";
+import type { WaitTarget } from "../../src/machines/waiting.ts";
 import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
 let world: World;
-let machines: MachineManager;
+let platform: Resources;
+let machines: Machines;
 
 beforeEach(async () => {
   world = await newWorld();
-  machines = await startPlatform(world);
+  platform = await startPlatform(world);
+  ({ machines } = platform);
 });
 afterEach(async () => {
-  await machines.close();
+  await platform.close();
   await world.dispose();
 });
 
@@ -33,13 +36,13 @@ const started = async (id: string) => {
 const generations = (id: string) => readdirSync(join(world.folder, "machines", id, "snapshots"));
 
 describe("a suspended machine", () => {
-  test("sleeps on without its snapshot, and starts cold with the new secrets", async () => {
-    const id = await runningMachine(machines);
+  test("stays suspended without its snapshot, and cold starts with the new secrets", async () => {
+    const id = await runningMachine(platform);
     await suspended(id);
     const before = record(id);
-    expect(machines.setSecrets("shop", { TOKEN: VALUE })).toEqual({ discarded: [id], pending: [] });
-    await reach(id, "suspended");
-    expect(generations(id)).toEqual([]);
+    expect(platform.secrets.set("shop", { TOKEN: VALUE })).toEqual({ discarded: [id], pending: [] });
+    expect(record(id)).toMatchObject({ state: "suspended", snapshot: null });
+    await expect.poll(() => generations(id)).toEqual([]);
     const { version, config, bundleVersion, resetLayer } = before;
     expect(record(id)).toMatchObject({ snapshot: null, pending: null, version, config, bundleVersion, resetLayer });
     await started(id);
@@ -47,80 +50,81 @@ describe("a suspended machine", () => {
     expect(env(id)).toMatchObject({ TOKEN: VALUE });
   });
 
-  test("loses its snapshot to an unset as well", async () => {
-    const id = await runningMachine(machines);
-    machines.setSecrets("shop", { TOKEN: VALUE });
+  test("also loses its snapshot to an unset", async () => {
+    const id = await runningMachine(platform);
+    platform.secrets.set("shop", { TOKEN: VALUE });
     await suspended(id);
-    expect(machines.unsetSecret("shop", "TOKEN")).toEqual({ discarded: [id], pending: [] });
+    expect(platform.secrets.unset("shop", "TOKEN")).toEqual({ discarded: [id], pending: [] });
     await started(id);
     expect(record(id).lastBoot).toMatchObject({ kind: "cold", reason: "secrets_changed" });
     expect(env(id)).not.toHaveProperty("TOKEN");
   });
 
-  test("does not move to another guest bundle by that", async () => {
-    const id = await runningMachine(machines);
+  test("does not move to another guest bundle", async () => {
+    const id = await runningMachine(platform);
     await suspended(id);
-    await machines.close();
+    await platform.close();
     world.bundleVersion = "bundle-2";
-    machines = await startPlatform(world);
-    machines.setSecrets("shop", { TOKEN: VALUE });
+    platform = await startPlatform(world);
+    ({ machines } = platform);
+    platform.secrets.set("shop", { TOKEN: VALUE });
     await reach(id, "suspended");
     expect(record(id).bundleVersion).toBe("bundle-1");
   });
 
-  test("keeps it when it is only asked what would happen, or nothing changes, or the app is another one", async () => {
-    const id = await runningMachine(machines);
-    machines.setSecrets("shop", { TOKEN: VALUE });
-    machines.createApp("blog");
+  test("keeps its snapshot in a dry run, when nothing changes, and when the app is another one", async () => {
+    const id = await runningMachine(platform);
+    platform.secrets.set("shop", { TOKEN: VALUE });
+    platform.apps.create("blog");
     await suspended(id);
-    expect(machines.setSecrets("shop", { TOKEN: "new" }, { dryRun: true })).toEqual({ discarded: [id], pending: [] });
-    expect(machines.unsetSecret("shop", "TOKEN", { dryRun: true })).toEqual({ discarded: [id], pending: [] });
-    expect(machines.setSecrets("shop", { TOKEN: VALUE })).toEqual({ discarded: [], pending: [] });
-    expect(machines.setSecrets("blog", { TOKEN: "new" })).toEqual({ discarded: [], pending: [] });
+    expect(platform.secrets.set("shop", { TOKEN: "new" }, { dryRun: true })).toEqual({ discarded: [id], pending: [] });
+    expect(platform.secrets.unset("shop", "TOKEN", { dryRun: true })).toEqual({ discarded: [id], pending: [] });
+    expect(platform.secrets.set("shop", { TOKEN: VALUE })).toEqual({ discarded: [], pending: [] });
+    expect(platform.secrets.set("blog", { TOKEN: "new" })).toEqual({ discarded: [], pending: [] });
     await started(id);
     expect(record(id).lastBoot).toMatchObject({ kind: "resume" });
   });
 
-  test("that is started at once starts cold; the one that was started before has resumed", async () => {
-    const id = await runningMachine(machines);
+  test("that is started right after cold starts; one that was started before has resumed", async () => {
+    const id = await runningMachine(platform);
     await suspended(id);
-    machines.setSecrets("shop", { TOKEN: VALUE });
+    platform.secrets.set("shop", { TOKEN: VALUE });
     await started(id);
     expect(env(id)).toMatchObject({ TOKEN: VALUE });
     expect(world.host.restored).toEqual([]);
     await suspended(id);
     machines.start("shop", id);
     await expect.poll(() => world.host.restored).toHaveLength(1);
-    expect(machines.setSecrets("shop", { TOKEN: "late" })).toEqual({ discarded: [], pending: [id] });
+    expect(platform.secrets.set("shop", { TOKEN: "late" })).toEqual({ discarded: [], pending: [id] });
     await reach(id, "running");
     expect(record(id).lastBoot).toMatchObject({ kind: "resume" });
   });
 
-  test("whose start failed and kept its snapshot loses it too, and still says why it failed", async () => {
-    const id = await runningMachine(machines);
+  test("whose start failed but kept the snapshot loses it too, and still says why it failed", async () => {
+    const id = await runningMachine(platform);
     await suspended(id);
     world.host.faults.restore = new HibernautError("unavailable", "no memory for QEMU");
     machines.start("shop", id);
     await reach(id, "failed");
     expect(record(id).snapshot).not.toBeNull();
-    expect(machines.setSecrets("shop", { TOKEN: VALUE })).toEqual({ discarded: [id], pending: [] });
+    expect(platform.secrets.set("shop", { TOKEN: VALUE })).toEqual({ discarded: [id], pending: [] });
     await reach(id, "failed");
     expect(record(id)).toMatchObject({ snapshot: null, stateReason: expect.stringContaining("no memory for QEMU") });
     await started(id);
     expect(record(id).lastBoot).toMatchObject({ kind: "cold", reason: "secrets_changed" });
   });
 
-  test("does not resume a snapshot that outlived the change, as after a kill of the platform", async () => {
-    const id = await runningMachine(machines);
+  test("does not resume a snapshot that survived the change, as after a kill of the platform", async () => {
+    const id = await runningMachine(platform);
     await suspended(id);
-    await machines.close();
-    const platform = await startPlatform(world, {
+    await platform.close();
+    platform = await startPlatform(world, {
       wrap: (deps) => {
         deps.secrets.set("shop", { TOKEN: VALUE });
         return deps;
       },
     });
-    machines = platform;
+    ({ machines } = platform);
     await started(id);
     expect(record(id).lastBoot).toMatchObject({ kind: "cold", reason: expect.stringMatching(/^secrets_changed: /) });
     expect(env(id)).toMatchObject({ TOKEN: VALUE });
@@ -128,9 +132,9 @@ describe("a suspended machine", () => {
 });
 
 describe("a running machine", () => {
-  test("keeps what it has, also over a sleep, until it is restarted", async () => {
-    const id = await runningMachine(machines);
-    expect(machines.setSecrets("shop", { TOKEN: VALUE })).toEqual({ discarded: [], pending: [id] });
+  test("keeps what it has, even across a suspend, until it is restarted", async () => {
+    const id = await runningMachine(platform);
+    expect(platform.secrets.set("shop", { TOKEN: VALUE })).toEqual({ discarded: [], pending: [id] });
     expect(env(id)).not.toHaveProperty("TOKEN");
     await suspended(id);
     await started(id);
@@ -141,12 +145,12 @@ describe("a running machine", () => {
   });
 
   test("that is being suspended counts as running", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     const { promise, resolve } = Promise.withResolvers<void>();
     world.host.hold.capture = promise;
     machines.suspend("shop", id);
     await expect.poll(() => world.host.of(id)[0]?.running).toBe(false);
-    expect(machines.setSecrets("shop", { TOKEN: VALUE })).toEqual({ discarded: [], pending: [id] });
+    expect(platform.secrets.set("shop", { TOKEN: VALUE })).toEqual({ discarded: [], pending: [id] });
     resolve();
     await reach(id, "suspended");
     await started(id);
@@ -154,31 +158,31 @@ describe("a running machine", () => {
   });
 });
 
-test("a cold start without the key fails in words, and costs nothing", async () => {
-  const id = await runningMachine(machines);
-  machines.setSecrets("shop", { TOKEN: VALUE });
+test("a cold start without the key fails with an explanation, and costs nothing", async () => {
+  const id = await runningMachine(platform);
+  platform.secrets.set("shop", { TOKEN: VALUE });
   await suspended(id);
-  machines.setSecrets("shop", { TOKEN: "other" });
+  platform.secrets.set("shop", { TOKEN: "other" });
   await reach(id, "suspended");
   rmSync(join(world.folder, "secrets.key"));
   machines.start("shop", id);
   await reach(id, "failed");
   expect(record(id).stateReason).toContain("secrets.key, is missing");
   expect(record(id).resetLayer).toBe(false);
-  expect(machines.listSecrets("shop")).toHaveLength(1);
+  expect(platform.secrets.list("shop")).toHaveLength(1);
 });
 
 test("no secret is in a record, an event, a log or a file of the host", async () => {
-  const id = await runningMachine(machines);
-  machines.setSecrets("shop", { TOKEN: VALUE });
+  const id = await runningMachine(platform);
+  platform.secrets.set("shop", { TOKEN: VALUE });
   await suspended(id);
-  machines.setSecrets("shop", { OTHER: VALUE });
+  platform.secrets.set("shop", { OTHER: VALUE });
   await started(id);
   machines.restart("shop", id);
   await reach(id, "running");
   expect(env(id)).toMatchObject({ TOKEN: VALUE, OTHER: VALUE });
   const { spec } = world.host.of(id)[0] ?? {};
-  const seen = [machines.get("shop", id), machines.events("shop", id, 1000), machines.listSecrets("shop"), spec];
+  const seen = [machines.get("shop", id), machines.events("shop", id, 1000), platform.secrets.list("shop"), spec];
   expect(JSON.stringify([seen, world.logged])).not.toContain(VALUE);
   for (const file of readdirSync(world.folder, { recursive: true, withFileTypes: true })) {
     if (!file.isFile() || file.name === "memory") continue;
@@ -186,12 +190,12 @@ test("no secret is in a record, an event, a log or a file of the host", async ()
   }
 });
 
-test("an app that is gone has left no secret", async () => {
-  machines.createApp("shop");
-  machines.setSecrets("shop", { TOKEN: VALUE });
+test("a deleted app leaves no secrets behind", async () => {
+  platform.apps.create("shop");
+  platform.secrets.set("shop", { TOKEN: VALUE });
   await machines.create("shop", { config: SMALL, skipLaunch: true });
-  await machines.deleteApp("shop", { force: true });
-  machines.createApp("shop");
-  expect(machines.listSecrets("shop")).toEqual([]);
-  expect(() => machines.unsetSecret("shop", "TOKEN")).toThrow(expect.objectContaining({ code: "not_found" }));
+  await platform.apps.delete("shop", { force: true });
+  platform.apps.create("shop");
+  expect(platform.secrets.list("shop")).toEqual([]);
+  expect(() => platform.secrets.unset("shop", "TOKEN")).toThrow(expect.objectContaining({ code: "not_found" }));
 });

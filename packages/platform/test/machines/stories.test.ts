@@ -2,20 +2,25 @@ import { readdir, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { HibernautError } from "../../src/domain/errors.ts";
-import type { MachineManager } from "../../src/machines/manager.ts";
-import type { WaitTarget } from "../../src/machines/service.ts";
+import type { Hypervisor } from "../../src/hypervisor/contract.ts";
+import { FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
+import type { Resources } from "../../src/machines/open.ts";
+import type { Machines } from "../../src/machines/resources/machines.ts";
+import type { WaitTarget } from "../../src/machines/waiting.ts";
 import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 import { UserNetwork } from "../../src/network/user.ts";
 
 let world: World;
-let machines: MachineManager;
+let platform: Resources;
+let machines: Machines;
 
 beforeEach(async () => {
   world = await newWorld();
-  machines = await startPlatform(world);
+  platform = await startPlatform(world);
+  ({ machines } = platform);
 });
 afterEach(async () => {
-  await machines.close();
+  await platform.close();
   await world.dispose();
 });
 
@@ -31,7 +36,7 @@ const started = async (id: string) => {
   await reach(id, "running");
 };
 
-/** One that no machine has been on yet. */
+/** A network that no machine has been on yet. */
 class OtherNetwork extends UserNetwork {
   override owns(address: string): boolean {
     return address.startsWith("127.1.");
@@ -41,9 +46,29 @@ class OtherNetwork extends UserNetwork {
   }
 }
 
+/** A hypervisor whose guests end as soon as they run again after a pause. */
+function dyingOnRun(hypervisor: FakeHypervisor): Hypervisor {
+  const boot: Hypervisor["boot"] = async (spec, signal) => {
+    const vmm = await hypervisor.boot(spec, signal);
+    const run = vmm.run.bind(vmm);
+    vmm.run = async () => {
+      await run();
+      world.host.end(vmm.ref);
+    };
+    return vmm;
+  };
+  return new Proxy(hypervisor, {
+    get: (target, key) => {
+      if (key === "boot") return boot;
+      const member = Reflect.get(target, key, target) as unknown;
+      return typeof member === "function" ? member.bind(target) : member;
+    },
+  });
+}
+
 describe("suspend and resume", () => {
-  test("a machine goes on exactly where it stopped", async () => {
-    const id = await runningMachine(machines);
+  test("a machine resumes exactly where it left off", async () => {
+    const id = await runningMachine(platform);
     const before = request(id);
     await suspended(id);
     expect(world.host.guest(id)).toBeUndefined();
@@ -55,7 +80,7 @@ describe("suspend and resume", () => {
   });
 
   test("fifty starts at once are one start", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     await suspended(id);
     for (let i = 0; i < 50; i += 1) machines.start("shop", id);
     await reach(id, "running");
@@ -63,8 +88,8 @@ describe("suspend and resume", () => {
     expect(world.host.mostPerMachine).toBe(1);
   });
 
-  test("a start while suspending cancels the capture and the same guest goes on", async () => {
-    const id = await runningMachine(machines);
+  test("a start while suspending cancels the capture and the same guest keeps running", async () => {
+    const id = await runningMachine(platform);
     const { promise, resolve } = Promise.withResolvers<void>();
     world.host.hold.capture = promise;
     const before = request(id);
@@ -79,8 +104,8 @@ describe("suspend and resume", () => {
     expect(await readdir(join(world.folder, "machines", id, "snapshots"))).toEqual([]);
   });
 
-  test("a disk that is full while suspending leaves the machine running, with the reason", async () => {
-    const id = await runningMachine(machines);
+  test("a full disk while suspending leaves the machine running, with the reason", async () => {
+    const id = await runningMachine(platform);
     const before = request(id);
     world.host.faults.capture = Object.assign(new Error("write ENOSPC: no space left on device"), { code: "ENOSPC" });
     machines.suspend("shop", id);
@@ -93,8 +118,8 @@ describe("suspend and resume", () => {
     expect(record(id).stateReason).toBeNull();
   });
 
-  test("a suspended machine that is updated sleeps on without its snapshot, and starts cold with the new code", async () => {
-    const id = await runningMachine(machines);
+  test("a suspended machine that is updated stays suspended without its snapshot, and cold starts with the new code", async () => {
+    const id = await runningMachine(platform);
     const before = request(id);
     const { version } = record(id);
     await suspended(id);
@@ -108,7 +133,7 @@ describe("suspend and resume", () => {
   });
 
   test("stop discards the snapshot", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     await suspended(id);
     machines.stop("shop", id);
     await reach(id, "stopped");
@@ -123,7 +148,7 @@ describe("a snapshot that does not fit is refused with its reason, and the start
     join(world.folder, "machines", id, "snapshots", record(id).snapshot?.generation ?? "", file);
 
   async function coldReason(spoil: (id: string) => Promise<unknown>): Promise<string> {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     await suspended(id);
     await spoil(id);
     await started(id);
@@ -139,30 +164,33 @@ describe("a snapshot that does not fit is refused with its reason, and the start
     ["machine type", { machine_type: "pc" }, "machine_type_changed: machine type was none, is pc"],
   ] as const)("another %s of the hypervisor", async (_what, identity, reason) => {
     const found = await coldReason(async () => {
-      await machines.close();
+      await platform.close();
       world.identity = identity;
-      machines = await startPlatform(world);
+      platform = await startPlatform(world);
+      ({ machines } = platform);
     });
     expect(found).toBe(reason);
   });
 
   test("another guest bundle", async () => {
     const found = await coldReason(async () => {
-      await machines.close();
+      await platform.close();
       world.bundleVersion = "bundle-2";
-      machines = await startPlatform(world);
+      platform = await startPlatform(world);
+      ({ machines } = platform);
     });
     expect(found).toBe("guest_bundle_changed: guest bundle was bundle-1, is bundle-2");
   });
 
-  test("another network: the machine gets an address of it", async () => {
+  test("another network: the machine gets a new address", async () => {
     let id = "";
     const found = await coldReason(async (machine) => {
       id = machine;
-      await machines.close();
-      machines = await startPlatform(world, { wrap: (deps) => ({ ...deps, network: new OtherNetwork() }) });
+      await platform.close();
+      platform = await startPlatform(world, { wrap: (deps) => ({ ...deps, network: new OtherNetwork() }) });
+      ({ machines } = platform);
     });
-    expect(found).toMatch(/^network_changed: 127\.\d+\.\d+\.\d+ is no address of the present network$/);
+    expect(found).toMatch(/^network_changed: 127\.\d+\.\d+\.\d+ is not an address of the present network$/);
     expect(record(id).address).toBe("127.1.0.1");
   });
 
@@ -181,11 +209,11 @@ describe("a snapshot that does not fit is refused with its reason, and the start
     expect(await coldReason(spoil)).toBe("snapshot_corrupt: the devices file has changed");
   });
 
-  test("a manifest that is none", async () => {
+  test("an invalid manifest", async () => {
     expect(await coldReason((id) => writeFile(generation(id, "manifest.json"), "{"))).toMatch(/^snapshot_corrupt/);
   });
 
-  test("a snapshot folder that is gone", async () => {
+  test("a missing snapshot directory", async () => {
     const spoil = (id: string) => rm(join(world.folder, "machines", id, "snapshots"), { recursive: true });
     expect(await coldReason(spoil)).toMatch(/^snapshot_missing/);
   });
@@ -198,9 +226,9 @@ describe("a snapshot that does not fit is refused with its reason, and the start
   });
 });
 
-describe("a host that is short of something", () => {
+describe("a host that is short of resources", () => {
   test("a resume for which QEMU cannot be started keeps the snapshot for the next start", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     const before = request(id);
     await suspended(id);
     world.host.faults.restore = new HibernautError("unavailable", "QEMU did not start: no memory");
@@ -210,16 +238,18 @@ describe("a host that is short of something", () => {
       stateReason: "QEMU did not start: no memory",
       snapshot: { size_bytes: expect.any(Number) },
     });
-    await machines.close();
-    machines = await startPlatform(world);
+    await platform.close();
+    platform = await startPlatform(world);
+    ({ machines } = platform);
     await started(id);
     expect(request(id)).toEqual({ nonce: before?.nonce, count: 2 });
   });
 
-  test("machines that must boot together do so a few at a time, and a stop need not wait for its turn", async () => {
-    await machines.close();
-    machines = await startPlatform(world, { bootSlots: 2 });
-    machines.createApp("shop");
+  test("machines that start together boot a few at a time, and a stop does not wait for its turn", async () => {
+    await platform.close();
+    platform = await startPlatform(world, { bootSlots: 2 });
+    ({ machines } = platform);
+    platform.apps.create("shop");
     const { promise, resolve } = Promise.withResolvers<void>();
     world.host.hold.boot = promise;
     const made = await Promise.all(Array.from({ length: 5 }, () => machines.create("shop", { config: SMALL })));
@@ -234,10 +264,10 @@ describe("a host that is short of something", () => {
   });
 });
 
-describe("what cannot be suspended says why, everything at once", () => {
+describe("a machine that cannot be suspended gives every reason at once", () => {
   test("memory, swap and schedule together", async () => {
     const config = { guest: { memory_mb: 4096 }, init: { swap_size_mb: 512 }, schedule: "daily" } as const;
-    const id = await runningMachine(machines, config);
+    const id = await runningMachine(platform, config);
     const view = machines.get("shop", id);
     expect(view.suspend.eligible).toBe(false);
     expect(view.suspend.reasons).toHaveLength(3);
@@ -246,11 +276,12 @@ describe("what cannot be suspended says why, everything at once", () => {
   });
 
   test("an old guest bundle, until the machine is updated to the current one", async () => {
-    const id = await runningMachine(machines);
+    const id = await runningMachine(platform);
     const { imageDigest, config } = record(id);
-    await machines.close();
+    await platform.close();
     world.bundleVersion = "bundle-2";
-    machines = await startPlatform(world);
+    platform = await startPlatform(world);
+    ({ machines } = platform);
     expect(() => machines.suspend("shop", id)).toThrowError(/machine update/);
     await machines.update("shop", id);
     await reach(id, "running");
@@ -260,8 +291,8 @@ describe("what cannot be suspended says why, everything at once", () => {
 });
 
 describe("wrong states and wrong names", () => {
-  test("each is refused with a code and a sentence", async () => {
-    machines.createApp("shop");
+  test("are refused with a code and a sentence", async () => {
+    platform.apps.create("shop");
     const { record: created } = await machines.create("shop", { config: SMALL, skipLaunch: true });
     expect(created.state).toBe("created");
     const id = created.id;
@@ -269,11 +300,13 @@ describe("wrong states and wrong names", () => {
     expect(() => machines.stop("shop", id)).toThrowError(expect.objectContaining({ code: "failed_precondition" }));
     expect(() => machines.get("nowhere", id)).toThrowError(expect.objectContaining({ code: "not_found" }));
     expect(() => machines.get("shop", "0".repeat(14))).toThrowError(expect.objectContaining({ code: "not_found" }));
-    expect(() => machines.createApp("shop")).toThrowError(expect.objectContaining({ code: "already_exists" }));
-    expect(() => machines.createApp("Not A Name")).toThrowError(expect.objectContaining({ code: "invalid_argument" }));
+    expect(() => platform.apps.create("shop")).toThrowError(expect.objectContaining({ code: "already_exists" }));
+    expect(() => platform.apps.create("Not A Name")).toThrowError(
+      expect.objectContaining({ code: "invalid_argument" }),
+    );
     const again = machines.create("shop", { name: created.name, config: SMALL });
     await expect(again).rejects.toMatchObject({ code: "already_exists" });
-    await expect(machines.deleteApp("shop")).rejects.toMatchObject({ code: "failed_precondition" });
+    await expect(platform.apps.delete("shop")).rejects.toMatchObject({ code: "failed_precondition" });
     await expect(machines.wait("shop", id, ["running"], { timeoutMs: 10 })).rejects.toMatchObject({
       code: "deadline_exceeded",
       message: "machine failed to reach desired state, running, currently created",
@@ -285,24 +318,24 @@ describe("wrong states and wrong names", () => {
     });
     const volume = machines.create("shop", { config: { ...SMALL, mounts: [{ path: "/data" }] } });
     await expect(volume).rejects.toMatchObject({ code: "invalid_argument", details: { field: "config.mounts[0]" } });
-    await machines.deleteApp("shop", { force: true });
-    expect(machines.listApps()).toEqual([]);
-    machines.createApp("shop");
+    await platform.apps.delete("shop", { force: true });
+    expect(platform.apps.list()).toEqual([]);
+    platform.apps.create("shop");
     expect(() => machines.get("shop", id), "a machine does not outlive its app").toThrowError(/no machine/);
   });
 });
 
 describe("when the app or its virtual machine ends", () => {
-  test("an app that exits with 0 rests as stopped, with its exit as the reason", async () => {
-    const id = await runningMachine(machines);
+  test("an app that exits with 0 rests as stopped, with its exit code as the reason", async () => {
+    const id = await runningMachine(platform);
     world.host.guest(id)?.exit(0);
     await reach(id, "stopped");
     expect(record(id).stateReason).toBe("the app exited with code 0");
     expect(world.host.guest(id)).toBeUndefined();
   });
 
-  test("an app that fails is started again, cold", async () => {
-    const id = await runningMachine(machines);
+  test("an app that fails is restarted with a cold start", async () => {
+    const id = await runningMachine(platform);
     const first = request(id);
     world.host.guest(id)?.exit(3);
     await expect.poll(() => record(id).restarts).toBe(1);
@@ -310,15 +343,15 @@ describe("when the app or its virtual machine ends", () => {
     expect(request(id)?.nonce).not.toBe(first?.nonce);
   });
 
-  test("with restart policy no it is not", async () => {
-    const id = await runningMachine(machines, { restart: { policy: "no" } });
+  test("with restart policy `no` an app that fails is not restarted", async () => {
+    const id = await runningMachine(platform, { restart: { policy: "no" } });
     world.host.guest(id)?.exit(3);
     await reach(id, "stopped");
     expect(record(id).stateReason).toBe("the app exited with code 3");
   });
 
-  test("a virtual machine that vanishes is started again, its writable layer kept", async () => {
-    const id = await runningMachine(machines);
+  test("a virtual machine that disappears is restarted, with its writable layer", async () => {
+    const id = await runningMachine(platform);
     const process = world.host.of(id)[0];
     if (process !== undefined) world.host.end(process.ref);
     await expect.poll(() => record(id).restarts).toBe(1);
@@ -326,8 +359,24 @@ describe("when the app or its virtual machine ends", () => {
     expect(record(id).lastBoot).toMatchObject({ kind: "cold", reason: "vmm_lost" });
   });
 
+  test("a virtual machine that disappears while a failed suspend is undone is noticed", async () => {
+    await platform.close();
+    const hypervisor = new FakeHypervisor(world.host, world.identity);
+    platform = await startPlatform(world, {
+      wrap: (deps) => ({ ...deps, hypervisor: dyingOnRun(hypervisor) }),
+    });
+    ({ machines } = platform);
+    const id = await runningMachine(platform, { restart: { policy: "no" } });
+    world.host.faults.capture = new Error("no room");
+    machines.suspend("shop", id);
+    await reach(id, "failed");
+    expect(record(id)).toMatchObject({ coldReason: "vmm_lost", stateReason: "the virtual machine ended" });
+    const types = machines.events("shop", id, 2).map(({ type }) => type);
+    expect(types).toEqual(["lost", "capture_failed"]);
+  });
+
   test("a start that fails says why, and the next one works", async () => {
-    machines.createApp("shop");
+    platform.apps.create("shop");
     world.host.faults.boot = new Error("no kernel");
     const { record: machine } = await machines.create("shop", { config: SMALL });
     await reach(machine.id, "failed");
@@ -335,8 +384,8 @@ describe("when the app or its virtual machine ends", () => {
     await started(machine.id);
   });
 
-  test("destroy with force ends a running machine and leaves no file", async () => {
-    const id = await runningMachine(machines);
+  test("a forced destroy ends a running machine and leaves no file", async () => {
+    const id = await runningMachine(platform);
     expect(() => machines.destroy("shop", id)).toThrowError(/force/);
     machines.destroy("shop", id, { force: true });
     await reach(id, "destroyed");

@@ -10,6 +10,7 @@ import type { Machine } from "@hibernaut/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { namesFor } from "../../src/network/bridge/names.ts";
 import { macOf } from "../../src/network/mac.ts";
+import { longOr } from "../helpers/long.ts";
 import { NOTHING_LEFT, networkOf, Place } from "../helpers/served.ts";
 import { HOST_OUTSIDE, METADATA, OUTSIDE, Outside, PORTS } from "./outside.ts";
 import { probeImage } from "./probe/image.ts";
@@ -18,6 +19,7 @@ import type { Try } from "./probe/try.ts";
 const run = promisify(execFile);
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
 const isRoot = process.getuid?.() === 0;
+const SLEEPS = longOr(20, 5);
 
 interface Seen {
   id: string;
@@ -71,14 +73,14 @@ const end = ({ server, sockets }: Service) => {
 async function machine(app: string, image: string, launch = true): Promise<Machine> {
   const config = { image, services: [{ internal_port: 8080 }] };
   const made = await place.client.createMachine(app, { config, ...(!launch && { skip_launch: true }) });
-  if (launch) await place.client.waitMachine(app, made.machine_id, { states: ["running"], timeoutS: 120 });
+  if (launch) await place.client.waitForMachine(app, made.machine_id, { state: ["running"], timeout: 120 });
   return place.client.getMachine(app, made.machine_id);
 }
 
 /** Runs a script as root in a machine; works whatever it did to its network. */
 async function shell(of: Machine, script: string): Promise<string> {
   const app = of === c ? "mail" : place.app;
-  const done = await place.client.exec(app, of.machine_id, { command: ["sh", "-c", script], timeout: 60 });
+  const done = await place.client.runExec(app, of.machine_id, { command: ["sh", "-c", script], timeout: 60 });
   if (done.exit_code !== 0) throw new Error(`${script}: ${done.exit_code} ${done.stderr}`);
   return done.stdout;
 }
@@ -115,7 +117,7 @@ describe.skipIf(!isRoot)("a bridge", () => {
 
   afterAll(async () => {
     try {
-      await place?.client.deleteApp("mail", { force: true });
+      await place?.client.destroyApp("mail", { force: true });
       expect(await place?.close()).toEqual(NOTHING_LEFT);
     } finally {
       for (const service of [open, local]) if (service) end(service);
@@ -325,9 +327,9 @@ describe.skipIf(!isRoot)("a bridge", () => {
       return ((await seen(a)).held.failedAt ?? 0) - woken;
     };
 
-    test("to a service of the host survives 20 sleeps", async () => {
+    test(`to a service of the host survives ${SLEEPS} sleeps`, async () => {
       await hold(gateway, open.port);
-      for (let cycle = 0; cycle < 20; cycle += 1) {
+      for (let cycle = 0; cycle < SLEEPS; cycle += 1) {
         await lives(await echoed());
         await place.suspend(a.machine_id);
         await place.start(a.machine_id);
@@ -346,7 +348,7 @@ describe.skipIf(!isRoot)("a bridge", () => {
       await place.served.start();
       await place.start(a.machine_id);
       await lives(await echoed());
-      await place.client.deleteApp("extra", { force: true });
+      await place.client.destroyApp("extra", { force: true });
     });
 
     test("fails within 1 s of the wake when the host's service closed it", async () => {

@@ -1,8 +1,9 @@
 /** Waking and sleeping, on a fake hypervisor and a clock that the test moves. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { MachineConfig, ServiceConfig } from "../../src/domain/config.ts";
-import type { MachineManager } from "../../src/machines/manager.ts";
-import type { WaitTarget } from "../../src/machines/service.ts";
+import type { Resources } from "../../src/machines/open.ts";
+import type { Machines } from "../../src/machines/resources/machines.ts";
+import type { WaitTarget } from "../../src/machines/waiting.ts";
 import type { Lease, RequestHead, Wake } from "../../src/proxy/contract.ts";
 import type { Fleet } from "../../src/proxy/fleet.ts";
 import { ProxyHub } from "../../src/proxy/hub.ts";
@@ -13,7 +14,8 @@ const IDLE_S = 5;
 const PATIENT_MS = 60_000;
 
 let world: World;
-let machines: MachineManager;
+let platform: Resources;
+let machines: Machines;
 let hub: ProxyHub;
 let proxies: { fleet: Fleet; close(): void }[];
 let now: number;
@@ -23,8 +25,9 @@ let unhealthy: Set<string>;
 
 beforeEach(async () => {
   world = await newWorld();
-  machines = await startPlatform(world);
-  machines.createApp("shop");
+  platform = await startPlatform(world);
+  ({ machines } = platform);
+  platform.apps.create("shop");
   now = 1_000_000;
   wakes = [];
   left = [];
@@ -36,13 +39,15 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const proxy of proxies) proxy.close();
   await hub.close();
-  await machines.close();
+  await platform.close();
   await world.dispose();
 });
 
 function newHub(connectionsSurvive: boolean): ProxyHub {
   return new ProxyHub({
     machines,
+    hostnames: platform.hostnames,
+    commands: platform.commands,
     suffixes: ["localhost"],
     idleCheckIntervalMs: 3_600_000,
     connectionsSurvive,
@@ -440,17 +445,17 @@ describe("sleeping", () => {
 
   test("an app that asked to be kept awake is, and no longer than it asked", async () => {
     const id = await machine();
-    machines.keepAwake(id, 3600, "encoding");
+    platform.guestApi.keepAwake(id, 3600, "encoding");
     await later(IDLE_S);
     expect(state(id)).toBe("running");
-    machines.keepAwake(id, 0, "");
+    platform.guestApi.keepAwake(id, 0, "");
     await hub.check();
     await reach(id, "suspended");
   });
 
   test("a command that runs in it keeps a machine awake until it ends", async () => {
     const id = await machine();
-    const command = machines.run("shop", id, { args: ["cat"], input: true });
+    const command = platform.commands.run("shop", id, { args: ["cat"], input: true });
     await later(IDLE_S);
     expect(state(id)).toBe("running");
     command.stdin.end();

@@ -7,7 +7,7 @@ import { newWorld, startPlatform } from "../helpers/fake-world.ts";
 
 async function side(environment: Record<string, string>) {
   const world = await newWorld();
-  const machines = await startPlatform(world);
+  const platform = await startPlatform(world);
   const settings = readSettings({
     HIBERNAUT_DATA_DIR: world.folder,
     HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
@@ -16,7 +16,7 @@ async function side(environment: Record<string, string>) {
     ...environment,
   });
   const started = await startProxySide({
-    machines,
+    resources: platform,
     settings,
     registry: new Registry(),
     log: { warn: () => {}, info: () => {} } as never,
@@ -25,16 +25,16 @@ async function side(environment: Record<string, string>) {
   });
   onTestFinished(async () => {
     await started.close();
-    await machines.close();
+    await platform.close();
     await world.dispose();
   });
-  machines.createApp("shop");
-  return { started, machines, folder: world.folder };
+  platform.apps.create("shop");
+  return { started, platform, folder: world.folder };
 }
 
 test("the port is the one that was bound, and names that lead elsewhere are left out", async () => {
-  const { started, machines } = await side({});
-  machines.addHostname("shop", "www.example.com");
+  const { started, platform } = await side({});
+  platform.hostnames.add("shop", "www.example.com");
   const { port } = new URL(started.url ?? "");
   expect(Number(port)).toBeGreaterThan(0);
   expect(started.urlsOf("shop")).toEqual([`http://shop.localhost:${port}/`]);

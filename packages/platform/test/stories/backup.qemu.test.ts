@@ -67,7 +67,7 @@ test.skipIf(!isRoot)("a machine that slept when the backup was made wakes in the
     await restored.start();
     const after = await counted(restored.proxyUrl);
     expect(after).toMatchObject({ wake: "resume", nonce: before.nonce, count: before.count + 1 });
-    await restored.client.deleteApp(original.app, { force: true });
+    await restored.client.destroyApp(original.app, { force: true });
     await restored.stop();
   } finally {
     await original.served.start();

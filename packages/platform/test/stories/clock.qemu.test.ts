@@ -146,7 +146,7 @@ test("machines of one image, and one machine after each of its sleeps, draw othe
   const drawn: string[] = [];
   const draw = async ({ id, address }: { id: string; address: string }) => {
     const command = ["sh", "-c", "head -c 32 /dev/urandom | sha256sum"];
-    const [app, fresh] = await Promise.all([look(address), place.client.exec(place.app, id, { command })]);
+    const [app, fresh] = await Promise.all([look(address), place.client.runExec(place.app, id, { command })]);
     expect(fresh.stdout).toMatch(/^[0-9a-f]{64}/);
     drawn.push(app.random, fresh.stdout);
   };

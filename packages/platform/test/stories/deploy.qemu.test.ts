@@ -20,14 +20,11 @@ afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);
 });
 
-/** Serves its version, and its count of requests; /health answers with the given status. */
-const app = (version: string, health = 200) => `
+/** A Node program that serves its version, and its count of requests. */
+const app = (version: string) => `
   import { createServer } from "node:http";
   let count = 0;
-  createServer((request, response) => {
-    if (request.url === "/health") return response.writeHead(${health}).end("${health === 200 ? "fine" : "no database"}");
-    response.end("${version} " + (count += 1));
-  }).listen(8080);
+  createServer((request, response) => response.end("${version} " + (count += 1))).listen(8080);
   process.on("SIGTERM", () => process.exit(0));`;
 
 async function environment(): Promise<NodeJS.ProcessEnv> {
@@ -88,14 +85,14 @@ primary_region = "ams"
   expect(deployed, deployed.err).toMatchObject({
     code: 0,
     out: expect.stringMatching(
-      /^App cafe is at release 1: 1 created\.\nApp cafe answers at http:\/\/cafe\.localhost:\d+\/\n$/,
+      /^Deployed release 1 of cafe: 1 created\.\nApp cafe answers at http:\/\/cafe\.localhost:\d+\/\n$/,
     ),
   });
   expect(deployed.err).toMatch(/force_https/); // not silently dropped
   expect((await ask(target)).text).toBe("one 1");
   const [machine] = await place.client.listMachines("cafe");
   const id = machine?.id ?? "";
-  const asleep = () => place.client.waitMachine("cafe", id, { states: ["suspended"], timeoutS: 60 });
+  const asleep = () => place.client.waitForMachine("cafe", id, { state: ["suspended"], timeout: 60 });
   await asleep();
   const woken = await ask(target);
   expect([woken.text, wakeOf(woken).kind]).toEqual(["one 2", "resume"]);
@@ -104,7 +101,7 @@ primary_region = "ams"
   const second = await registry.push("cafe:2", app("two"));
   expect(await hibernaut(folder, "deploy", "--image", second)).toMatchObject({
     code: 0,
-    out: expect.stringContaining("App cafe is at release 2: 1 updated.\n"),
+    out: expect.stringContaining("Deployed release 2 of cafe: 1 updated.\n"),
   });
   const sleeping = await place.client.getMachine("cafe", id);
   expect(sleeping).toMatchObject({ state: "suspended", snapshot: null });
@@ -112,22 +109,23 @@ primary_region = "ams"
   expect([cold.text, wakeOf(cold).kind]).toEqual(["two 1", "cold"]);
 
   // Deploying the same again changes nothing; the old image is a way back.
-  expect((await hibernaut(folder, "deploy", "--image", second)).out).toMatch(/^App cafe is at release 3: 1 kept\.\n/);
+  expect((await hibernaut(folder, "deploy", "--image", second)).out).toMatch(/^Deployed release 3 of cafe: 1 kept\.\n/);
   expect((await hibernaut(folder, "deploy")).code).toBe(0);
   expect((await ask(target)).text).toBe("one 1");
   const releases = await hibernaut(folder, "releases");
   expect(releases.out.match(/^v\d+ +complete/gm)).toHaveLength(4);
-  await place.client.deleteApp("cafe", { force: true });
+  await place.client.destroyApp("cafe", { force: true });
 });
 
 test("a deploy that is killed, and one whose platform is killed, are finished by deploying again", async () => {
-  const [old, newer] = [await registry.push("night:1", app("old")), await registry.push("night:2", app("new"))];
+  const old = await registry.pushSmallApp("night:1", ["--label", "old"]);
+  const newer = await registry.pushSmallApp("night:2", ["--label", "new"]);
   const folder = await folderWith(
     "night",
     "hibernaut.toml",
     `app = "night"\n[build]\nimage = "${old}"\n[http_service]\ninternal_port = 8080\nmin_machines_running = 2\n`,
   );
-  expect((await hibernaut(folder, "deploy")).out).toMatch(/^App night is at release 1: 2 created\.\n/);
+  expect((await hibernaut(folder, "deploy")).out).toMatch(/^Deployed release 1 of night: 2 created\.\n/);
   const versions = async () => (await place.client.listMachines("night")).map(({ version }) => version);
   const before = await versions();
   const begun = async () => {
@@ -161,12 +159,12 @@ test("a deploy that is killed, and one whose platform is killed, are finished by
   expect(finished, finished.err).toMatchObject({ code: 0 });
   expect(await images()).toEqual(new Set([`running ${old}`]));
   expect((await ask({ proxyUrl: place.proxyUrl, app: "night" })).text).toMatch(/^old/);
-  await place.client.deleteApp("night", { force: true });
+  await place.client.destroyApp("night", { force: true });
 });
 
 test("a version that fails its check leaves the old one answering, without one failed request", async () => {
-  const good = await registry.push("shop:good", app("good"));
-  const bad = await registry.push("shop:bad", app("bad", 500));
+  const good = await registry.pushSmallApp("shop:good", ["--label", "good"]);
+  const bad = await registry.pushSmallApp("shop:bad", ["--label", "bad", "--health", "500"]);
   const folder = await folderWith(
     "shop",
     "hibernaut.toml",
@@ -190,7 +188,7 @@ grace_period = "3s"
   expect(deployed, deployed.err).toMatchObject({
     code: 0,
     out: expect.stringMatching(
-      /^App kiosk is at release 1: 2 created\.\nApp kiosk answers at http:\/\/kiosk\.localhost:\d+\/\n$/,
+      /^Deployed release 1 of kiosk: 2 created\.\nApp kiosk answers at http:\/\/kiosk\.localhost:\d+\/\n$/,
     ),
   });
 
@@ -223,5 +221,5 @@ grace_period = "3s"
 
   expect((await hibernaut(folder, "scale", "count", "1", "--yes")).code).toBe(0);
   expect(await place.client.listMachines("kiosk")).toHaveLength(1);
-  await place.client.deleteApp("kiosk", { force: true });
+  await place.client.destroyApp("kiosk", { force: true });
 });

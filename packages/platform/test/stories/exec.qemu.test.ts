@@ -16,7 +16,7 @@ afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);
 });
 
-const exec = (command: string[], options = {}) => place.client.exec(place.app, id, { command, ...options });
+const exec = (command: string[], options = {}) => place.client.runExec(place.app, id, { command, ...options });
 
 test("output, exit code, input, environment and folder", async () => {
   const script = "cat; echo $COLOUR $EXTRA >&2; ls -d $PWD; exit 7";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { askUntilAnswered } from "../helpers/qemu-world.ts";
+import { askUntilAnswered, COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
 const run = promisify(execFile);
@@ -49,7 +49,7 @@ describe.runIf(process.getuid?.() === 0)("on a small disk", () => {
       (error: unknown) => error,
     );
     if (refusal !== undefined) expect(refusal).toMatchObject({ status: 503, code: "unavailable" });
-    else await place.client.waitMachine(place.app, id, { states: ["running"], timeoutS: 30 }).catch(() => {});
+    else await place.client.waitForMachine(place.app, id, { state: ["running"], timeout: 30 }).catch(() => {});
     expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
     await empty();
     await place.reach(id, "running");
@@ -64,7 +64,10 @@ describe.runIf(process.getuid?.() === 0)("on a small disk", () => {
       if (request.method === "POST") require("fs").writeFileSync("/tmp/big", Buffer.alloc(24 << 20, 7), { flush: true });
       response.end(String(require("fs").existsSync("/tmp/big") && require("fs").readFileSync("/tmp/big").every((byte) => byte === 7)));
     }).listen(8080)`;
-    const { machine_id: id, private_address: address } = await place.machine({ init: { cmd: ["-e", writer] } });
+    const { machine_id: id, private_address: address } = await place.machine({
+      image: COUNTER_IMAGE,
+      init: { cmd: ["-e", writer] },
+    });
     await fill();
     const written = fetch(`http://${address}:8080/`, { method: "POST" });
     await expect

@@ -21,7 +21,7 @@ const machineOf = (script: string, config = {}): Promise<Machine> =>
   place.machine({ image, init: { cmd: ["-c", script] }, services: [], ...config });
 
 const sh = (id: string, script: string, timeout = 30) =>
-  place.client.exec(place.app, id, { command: ["sh", "-c", script], timeout });
+  place.client.runExec(place.app, id, { command: ["sh", "-c", script], timeout });
 
 const restingOf = async (id: string) => (await place.get(id)).state;
 
@@ -39,7 +39,7 @@ test("a script suspends its own machine, is resumed, and goes on at the next lin
   const [reply, before, after] = stdout.replace("}", "}\n").trim().split("\n");
   expect(reply).toBe('{"ok":true}');
   expect(after).toBe(before);
-  const asked = (await place.client.machineEvents(place.app, id)).find(({ type }) => type === "suspend");
+  const asked = (await place.client.listMachineEvents(place.app, id)).find(({ type }) => type === "suspend");
   expect(asked?.details).toEqual({ by: "itself" });
   await place.client.destroyMachine(place.app, id, { force: true });
 });
@@ -69,7 +69,7 @@ test("a machine reads, suspends and stops itself and nothing else; Fly's path an
   }
   const node = `require("http").get({ socketPath: "/.fly/api", path: "/v1/apps/" + process.env.FLY_APP_NAME +
     "/machines/" + process.env.FLY_MACHINE_ID }, (reply) => reply.pipe(process.stdout))`;
-  const read = await place.client.exec(place.app, id, { command: ["node", "-e", node] });
+  const read = await place.client.runExec(place.app, id, { command: ["node", "-e", node] });
   expect(JSON.parse(read.stdout)).toMatchObject({ machine_id: id, state: "running" });
   // The command ends with the machine, with or without having said so.
   await sh(id, `${CURL} -X POST ${ME}/stop`).catch((error: unknown) =>
@@ -153,7 +153,7 @@ test("an app hears of starts, gets ready for a suspend, and its event stream sur
     .toEqual(["cold", "suspend", "resume", "suspend", "resume"]);
   expect(await events()).toContain("suspend 20000");
   expect((await sh(id, "cat /tmp/hooks")).stdout).toBe("pre\npre-2\npost\npre\npre-2\npost\n");
-  const [started] = await place.client.machineEvents(place.app, id, { limit: 1 });
+  const [started] = await place.client.listMachineEvents(place.app, id, { limit: 1 });
   expect(started?.details).toMatchObject({ kind: "resume", hooks: "1 post-resume hook(s) failed" });
   await place.client.destroyMachine(place.app, id, { force: true });
   await place.reach(id, "destroyed");
@@ -170,7 +170,7 @@ test("an app that is never ready cannot put off the suspend", async () => {
   });
   await place.suspend(id);
   expect(await restingOf(id)).toBe("suspended");
-  const [captured] = await place.client.machineEvents(place.app, id, { limit: 1 });
+  const [captured] = await place.client.listMachineEvents(place.app, id, { limit: 1 });
   // Heard in time or not, it was asked or nobody listened yet: either way it slept.
   expect(captured?.type).toBe("captured");
 });

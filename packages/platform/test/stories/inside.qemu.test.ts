@@ -1,5 +1,7 @@
 /** What an app finds inside its machine, and how its end is told. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { Notes } from "../helpers/notebook.ts";
+import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
 let place: Place;
@@ -48,6 +50,7 @@ interface Look {
 
 test("the app runs as the image says, in a whole small system", async () => {
   const machine = await place.machine({
+    image: COUNTER_IMAGE,
     init: { cmd: ["-e", LOOK, "--", "a b", "ü"] },
     env: { GREETING: "hello, world" },
     guest: { memory_mb: 320 },
@@ -95,7 +98,7 @@ test("the app runs as the image says, in a whole small system", async () => {
 
 test("an exit code is told", async () => {
   const { machine_id: id } = await place.machine({
-    init: { cmd: ["-e", "process.exit(3)"] },
+    init: { cmd: ["--fail", "3"] },
     services: [],
     restart: { policy: "no" },
   });
@@ -107,6 +110,7 @@ test("an app that needs more memory than there is is killed soon, and told as th
   // Without a pause: a slow hog makes the guest reread its programs from disk for minutes before the kernel gives up.
   const hog = "const kept = []; for (;;) kept.push(Buffer.alloc(32 << 20, 1));";
   const machine = await place.machine({
+    image: COUNTER_IMAGE,
     init: { cmd: ["-e", hog] },
     services: [],
     guest: { memory_mb: 160 },
@@ -118,13 +122,13 @@ test("an app that needs more memory than there is is killed soon, and told as th
 
 test("an app that a signal ends is started again so often and no more, and every end is told", async () => {
   const { machine_id: id } = await place.machine({
-    init: { cmd: ["-e", "process.kill(process.pid, 'SIGSEGV'); setInterval(() => {}, 1000)"] },
+    init: { cmd: ["--signal", "11"] },
     services: [],
     restart: { policy: "on-failure", max_retries: 2 },
   });
   await place.reach(id, "stopped");
   expect((await place.get(id)).state_reason).toBe("the app was ended by signal 11");
-  const events = await place.client.machineEvents(place.app, id);
+  const events = await place.client.listMachineEvents(place.app, id);
   const ends = events.filter(({ type }) => type.startsWith("app_")).reverse();
   expect(ends.map(({ type }) => type)).toEqual(["app_restarts", "app_restarts", "app_ended"]);
   for (const { details } of ends) expect(details).toMatchObject({ code: 0, signal: 11, oom: false });
@@ -133,17 +137,17 @@ test("an app that a signal ends is started again so often and no more, and every
 
 test("an app that kills itself is not taken for one that ran out of memory; a stop never starts it again", async () => {
   const { machine_id: id } = await place.machine({
-    init: { cmd: ["-e", "setTimeout(() => process.kill(process.pid, 'SIGKILL'), 100)"] },
+    init: { cmd: ["--after", "100", "--signal", "9"] },
     services: [],
     restart: { policy: "no" },
   });
   await place.reach(id, "stopped");
-  const [end] = (await place.client.machineEvents(place.app, id)).filter(({ type }) => type === "app_ended");
+  const [end] = (await place.client.listMachineEvents(place.app, id)).filter(({ type }) => type === "app_ended");
   expect(end?.details).toMatchObject({ code: 0, signal: 9, oom: false });
   const { machine_id: other } = await place.machine({ restart: { policy: "always" } });
   await place.client.stopMachine(place.app, other);
   await place.reach(other, "stopped");
-  expect((await place.client.machineEvents(place.app, other)).map(({ type }) => type)[0]).toBe("halted");
+  expect((await place.client.listMachineEvents(place.app, other)).map(({ type }) => type)[0]).toBe("halted");
   await place.client.destroyMachine(place.app, other, { force: true });
 });
 
@@ -156,21 +160,16 @@ test("a command that is not there fails the start, with the reason", async () =>
 });
 
 test("what an app writes is kept while it sleeps, and gone after a stop", async () => {
-  const notes = `require("http").createServer((request, response) => {
-    const fs = require("fs");
-    if (request.method === "POST") fs.writeFileSync("/tmp/note", "kept");
-    response.end(fs.existsSync("/tmp/note") ? fs.readFileSync("/tmp/note") : "nothing");
-  }).listen(8080)`;
-  const { machine_id: id, private_address: address } = await place.machine({ init: { cmd: ["-e", notes] } });
-  const read = async (method = "GET") =>
-    (await fetch(`http://${address}:8080/`, { method, headers: { connection: "close" } })).text();
-  expect(await read()).toBe("nothing");
-  expect(await read("POST")).toBe("kept");
+  const init = { cmd: ["--notes", "/tmp/note"] };
+  const { machine_id: id, private_address: address } = await place.machine({ init });
+  const notes = new Notes(address);
+  expect(await notes.all()).toEqual([]);
+  await notes.add("kept");
   await place.suspend(id);
   await place.start(id);
-  expect(await read()).toBe("kept");
+  expect(await notes.all()).toEqual(["kept"]);
   await place.client.stopMachine(place.app, id);
   await place.reach(id, "stopped");
   await place.start(id);
-  expect(await read()).toBe("nothing");
+  expect(await notes.all()).toEqual([]);
 });

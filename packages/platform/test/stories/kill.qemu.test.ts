@@ -1,8 +1,9 @@
 /** `kill -9` of the platform beside real guests. `machines/kill.test.ts` does every step, on the fake. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { longOr } from "../helpers/long.ts";
-import { ask, askUntilAnswered, COUNTER_IMAGE } from "../helpers/qemu-world.ts";
+import { ask, askUntilAnswered } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { SMALL_APP } from "../helpers/small-app/image.ts";
 
 let place: Place;
 let id: string;
@@ -83,7 +84,7 @@ describe("the platform is killed while a machine is", () => {
   test("updating: the update is finished, and the new configuration runs", async () => {
     const before = await ask(address);
     const { version } = await place.get(id);
-    const config = { image: COUNTER_IMAGE, services: [{ internal_port: 8080 }], env: { COLOUR: "blue" } };
+    const config = { image: SMALL_APP, services: [{ internal_port: 8080 }], env: { COLOUR: "blue" } };
     await place.client.updateMachine(place.app, id, config);
     await killAndStartAgain();
     const after = await place.get(id);
@@ -96,7 +97,7 @@ describe("the platform is killed while a machine is", () => {
     await place.client.stopMachine(place.app, id);
     await place.reach(id, "stopped");
     await place.client.startMachine(place.app, id);
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await expect.poll(() => place.processes(), { timeout: 30_000, interval: 10 }).toHaveLength(1);
     const [booting] = await place.processes();
     await killAndStartAgain();
     expect((await place.get(id)).state).toBe("running");

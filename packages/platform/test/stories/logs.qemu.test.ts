@@ -31,7 +31,7 @@ async function follow(id: string, entries: LogEntry[], signal: AbortSignal): Pro
     let known = entries.filter(({ at }) => at === last).length;
     const from = last === undefined ? { limit: 10_000 } : { since: last };
     try {
-      for await (const entry of place.client.logs(place.app, { machine: id, follow: true, signal, ...from })) {
+      for await (const entry of place.client.followLogs(place.app, { machine: id, signal, ...from })) {
         if (entry.at === last && known > 0) known -= 1;
         else entries.push(entry);
       }
@@ -43,7 +43,7 @@ async function follow(id: string, entries: LogEntry[], signal: AbortSignal): Pro
 
 async function linesOf(options: LogsOptions): Promise<LogEntry[]> {
   const entries: LogEntry[] = [];
-  for await (const entry of place.client.logs(place.app, options)) entries.push(entry);
+  for await (const entry of place.client.readLogs(place.app, options)) entries.push(entry);
   return entries;
 }
 
@@ -114,7 +114,7 @@ test("an app that prints 50 MB as fast as it can is not held up, and fills no di
     .poll(
       async () => {
         const asked = performance.now();
-        [last] = await linesOf({ machine: id, streams: ["stdout"], limit: 1 });
+        [last] = await linesOf({ machine: id, stream: "stdout", limit: 1 });
         slowest = Math.max(slowest, performance.now() - asked);
         return last?.text;
       },

@@ -3,8 +3,9 @@ import { chmod, cp, readFile, rm, stat, truncate, writeFile } from "node:fs/prom
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { longOr } from "../helpers/long.ts";
-import { ask, askUntilAnswered, BUNDLE, COUNTER_IMAGE } from "../helpers/qemu-world.ts";
+import { ask, askUntilAnswered, BUNDLE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { SMALL_APP } from "../helpers/small-app/image.ts";
 
 /** The rest of the platform must not notice how machines are connected. The bridge needs root. */
 const NETWORKS = process.getuid?.() === 0 ? longOr(["bridge", "user"], ["bridge"]) : ["user"];
@@ -24,14 +25,14 @@ describe.each(NETWORKS)("on the %s network", (network) => {
     expect(await place.close()).toEqual(NOTHING_LEFT);
   });
 
-  const events = async () => (await place.client.machineEvents(place.app, id)).map((event) => event.type);
+  const events = async () => (await place.client.listMachineEvents(place.app, id)).map((event) => event.type);
 
   describe("waking", () => {
     test("fifty starts at once are one start", async () => {
       const before = await askUntilAnswered(address);
       await place.suspend(id);
       const answers = await Promise.all(Array.from({ length: 50 }, () => place.client.startMachine(place.app, id)));
-      expect(answers.filter((answer) => answer.previousState === "suspended")).toHaveLength(1);
+      expect(answers.filter((answer) => answer.previous_state === "suspended")).toHaveLength(1);
       await place.reach(id, "running");
       expect(await place.processes()).toHaveLength(1);
       expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
@@ -42,7 +43,7 @@ describe.each(NETWORKS)("on the %s network", (network) => {
       const before = await ask(address);
       const [process] = await place.processes();
       await place.client.suspendMachine(place.app, id);
-      expect((await place.client.startMachine(place.app, id)).previousState).toBe("suspending");
+      expect((await place.client.startMachine(place.app, id)).previous_state).toBe("suspending");
       await place.reach(id, "running");
       expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
       expect(await place.processes()).toEqual([process]);
@@ -80,7 +81,7 @@ describe.each(NETWORKS)("on the %s network", (network) => {
 
     test("new code: suspended, then updated", async () => {
       await place.suspend(id);
-      const config = { image: COUNTER_IMAGE, services: [{ internal_port: 8080 }], env: { RELEASE: "2" } };
+      const config = { image: SMALL_APP, services: [{ internal_port: 8080 }], env: { RELEASE: "2" } };
       await place.client.updateMachine(place.app, id, config);
       await place.reach(id, "suspended");
       expect(await place.get(id)).toMatchObject({ state: "suspended", snapshot: null, config });

@@ -43,32 +43,27 @@ async function proxy(): Promise<ChildProcess> {
   return child;
 }
 
-const SLOW = `require("http").createServer((request, response) => {
-  response.write("began "); setTimeout(() => response.end("ended"), Number(request.url.slice(1)));
-}).listen(8080)`;
-
 test("two proxies on one port; the control plane is killed and comes back, and no request notices", async () => {
   await Promise.all([proxy(), proxy()]);
   const target = { proxyUrl: `http://${listen}`, app: place.app };
   const { machine_id: id } = await place.machine({
-    init: { cmd: ["-e", SLOW] },
     services: [{ internal_port: 8080, autostop: "suspend", idle_timeout: 2 }],
   });
   // Longer than the idle time, through either proxy: neither lets it sleep.
-  const slow = await Promise.all(Array.from({ length: 6 }, () => ask(target, "/4000")));
+  const slow = await Promise.all(Array.from({ length: 6 }, () => ask(target, "/wait/4000")));
   expect(slow.map(({ text }) => text)).toEqual(Array(6).fill("began ended"));
 
-  const open = ask(target, "/6000");
-  await ask(target, "/1");
+  const open = ask(target, "/wait/6000");
+  await ask(target, "/wait/1");
   await place.served.kill();
-  expect((await ask(target, "/1")).text).toBe("began ended"); // the control plane is away
+  expect((await ask(target, "/wait/1")).text).toBe("began ended"); // the control plane is away
   await place.served.start();
   expect((await open).text).toBe("began ended");
   expect((await place.get(id)).state).toBe("running");
 
   await place.reach(id, "suspended");
   await place.served.kill();
-  const waiting = ask(target, "/1"); // nobody is there to wake it
+  const waiting = ask(target, "/wait/1"); // nobody is there to wake it
   await place.served.start();
   const woken = await waiting;
   expect([woken.text, wakeOf(woken).kind]).toEqual(["began ended", "resume"]);

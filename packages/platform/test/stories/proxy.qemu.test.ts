@@ -1,8 +1,8 @@
 /** Requests wake machines, silence lets them sleep: on real machines, through the real proxy. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask, wakeOf } from "../helpers/proxied.ts";
-import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { SMALL_APP } from "../helpers/small-app/image.ts";
 
 let place: Place;
 beforeAll(async () => {
@@ -41,7 +41,7 @@ test("200 requests at once to one sleeping machine: 200 answers, one resume", as
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   const counts = answers.map(({ text }) => counterOf(text).count).toSorted((a, b) => a - b);
   expect(counts).toEqual(Array.from({ length: 200 }, (_, index) => index + 1));
-  const resumes = (await place.client.machineEvents(place.app, id, { limit: 100 })).filter(
+  const resumes = (await place.client.listMachineEvents(place.app, id, { limit: 100 })).filter(
     ({ details }) => details.kind === "resume",
   );
   expect(resumes).toHaveLength(1);
@@ -53,17 +53,17 @@ test("ten apps are woken at once", async () => {
   const made = await Promise.all(
     apps.map(async (app) => {
       await place.client.createApp(app);
-      const config = { image: COUNTER_IMAGE, guest: { memory_mb: 160 }, ...service() };
+      const config = { image: SMALL_APP, guest: { memory_mb: 160 }, ...service() };
       const { machine_id: id } = await place.client.createMachine(app, { config });
-      await place.client.waitMachine(app, id, { states: ["running"], timeoutS: 240 });
+      await place.client.waitForMachine(app, id, { state: ["running"], timeout: 240 });
       await place.client.suspendMachine(app, id);
-      await place.client.waitMachine(app, id, { states: ["suspended"], timeoutS: 60 });
+      await place.client.waitForMachine(app, id, { state: ["suspended"], timeout: 60 });
       return { app, id };
     }),
   );
   const answers = await Promise.all(made.map(({ app }) => ask(target(app))));
   expect(answers.map((answer) => [answer.status, wakeOf(answer).kind])).toEqual(apps.map(() => [200, "resume"]));
-  for (const { app } of made) await place.client.deleteApp(app, { force: true });
+  for (const { app } of made) await place.client.destroyApp(app, { force: true });
 });
 
 test("a machine that is set to stop is stopped when idle, and cold starts for the next request", async () => {
@@ -77,18 +77,15 @@ test("a machine that is set to stop is stopped when idle, and cold starts for th
 });
 
 test("an idle machine sleeps within its time, an open request keeps it awake, and a host name of its own wakes it", async () => {
-  const slow = `require("http").createServer((request, response) => {
-    response.write("began "); setTimeout(() => response.end("ended"), Number(request.url.slice(1)));
-  }).listen(8080)`;
-  const { machine_id: id } = await place.machine({ init: { cmd: ["-e", slow] }, ...service({ idle_timeout: 1 }) });
-  expect((await ask(target(), "/4000")).text).toBe("began ended");
+  const { machine_id: id } = await place.machine(service({ idle_timeout: 1 }));
+  expect((await ask(target(), "/wait/4000")).text).toBe("began ended");
   const suspends = async () =>
-    (await place.client.machineEvents(place.app, id, { limit: 20 })).filter(({ type }) => type === "suspend");
+    (await place.client.listMachineEvents(place.app, id, { limit: 20 })).filter(({ type }) => type === "suspend");
   expect(await suspends()).toEqual([]);
   await place.reach(id, "suspended");
   expect((await suspends())[0]?.details).toMatchObject({ by: "proxy" });
   await place.client.addHostname(place.app, "www.Example.com");
-  const named = await ask({ ...target(), host: "www.example.com" }, "/1");
+  const named = await ask({ ...target(), host: "www.example.com" }, "/wait/1");
   expect([named.status, wakeOf(named).kind]).toEqual([200, "resume"]);
   await destroy(id);
 });

@@ -32,7 +32,7 @@ beforeAll(async () => {
   ({ client } = served);
 });
 afterEach(async () => {
-  for (const { host } of await client.listRegistries()) await client.logoutRegistry(host);
+  for (const { host } of await client.listRegistryLogins()) await client.logOutOfRegistry(host);
 });
 afterAll(async () => {
   await served?.stop();
@@ -60,7 +60,7 @@ test("login, pull, logout: with the command line, and refused afterwards", async
   const login = ["registry", "login", registry.host, "-u", LOGIN.username, "--password-stdin"];
   expect(await hibernaut(login, `${LOGIN.password}\n`)).toEqual({
     code: 0,
-    output: `The platform is ${LOGIN.username} at ${registry.host} now.\n`,
+    output: `Logged in to ${registry.host} as ${LOGIN.username}.\n`,
   });
   expect(await client.pullImage(image)).toMatchObject({ ref: image });
   expect(await hibernaut(["registry", "logout", registry.host], "")).toMatchObject({ code: 0 });
@@ -68,7 +68,7 @@ test("login, pull, logout: with the command line, and refused afterwards", async
 });
 
 test("a wrong password: the registry does not accept it", async () => {
-  await expect(client.loginRegistry(registry.host, { ...LOGIN, password: "wrong" })).rejects.toMatchObject({
+  await expect(client.logInToRegistry(registry.host, { ...LOGIN, password: "wrong" })).rejects.toMatchObject({
     status: 412,
     code: "failed_precondition",
     message: expect.stringMatching(/does not accept the login of me: .*\. Check the name and the password/),
@@ -77,7 +77,7 @@ test("a wrong password: the registry does not accept it", async () => {
 
 test("a registry that is down: nothing listens there", async () => {
   const host = await freeHost();
-  await expect(client.loginRegistry(host, LOGIN)).rejects.toMatchObject({
+  await expect(client.logInToRegistry(host, LOGIN)).rejects.toMatchObject({
     status: 503,
     code: "unavailable",
     message: `The login for ${host} could not be checked: nothing listens at ${host}. Nothing was stored. Check the registry's name and port, and the network.`,
@@ -86,7 +86,7 @@ test("a registry that is down: nothing listens there", async () => {
 
 test("a host name that means nothing: it cannot be resolved", async () => {
   // RFC 6761 keeps .invalid free for good.
-  await expect(client.loginRegistry("registry.invalid", LOGIN)).rejects.toMatchObject({
+  await expect(client.logInToRegistry("registry.invalid", LOGIN)).rejects.toMatchObject({
     status: 503,
     code: "unavailable",
     message: expect.stringMatching(/the name registry\.invalid cannot be resolved \(E\w+\)\. Nothing was stored\./),

@@ -6,8 +6,6 @@ import { ask, wakeOf } from "../helpers/proxied.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
 const VALUE = "s3cret-value";
-/** Serves its environment. */
-const APP = `require("http").createServer((_, response) => response.end(JSON.stringify(process.env))).listen(8080)`;
 
 let place: Place;
 beforeAll(async () => {
@@ -17,12 +15,12 @@ afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);
 });
 
-const request = () => ask({ proxyUrl: place.proxyUrl, app: place.app });
+const request = () => ask({ proxyUrl: place.proxyUrl, app: place.app }, "/env");
 const environment = async () => JSON.parse((await request()).text) as Record<string, string>;
 const set = (secrets: Record<string, string>) => place.client.setSecrets(place.app, secrets);
 
 test("set, restart, suspend, set again, request: the app has what was set last", async () => {
-  const { machine_id: id } = await place.machine({ init: { cmd: ["-e", APP] }, env: { MODE: "config" } });
+  const { machine_id: id } = await place.machine({ env: { MODE: "config" } });
   expect(await set({ TOKEN: VALUE, MODE: "secret", LONG: "x".repeat(48 * 1024) })).toEqual({
     discarded: [],
     pending: [id],
@@ -48,6 +46,6 @@ test("set, restart, suspend, set again, request: the app has what was set last",
   expect(JSON.parse(woken.text)).toMatchObject({ TOKEN: "rotated", MODE: "secret" });
   expect((await place.get(id)).last_boot).toMatchObject({ kind: "cold", reason: "secrets_changed" });
 
-  const shown = [await place.get(id), await place.client.machineEvents(place.app, id)];
+  const shown = [await place.get(id), await place.client.listMachineEvents(place.app, id)];
   expect(JSON.stringify([shown, await place.client.listSecrets(place.app)])).not.toMatch(/s3cret-value|rotated/);
 });

@@ -22,9 +22,9 @@ test.skipIf(process.getuid?.() !== 0).each(RELEASES)(
       must(await system.run(`cd ${REPOSITORY} && ${line}`, options));
     expect((await run("node --version")).out).toContain(node);
 
-    expect((await run("npm run setup")).err).toMatch(/This machine is ready \(/);
+    expect((await run("npm run setup")).err).toMatch(/This host is ready \(/);
     expect((await run("npm run setup -- --link")).err).toMatch(
-      /This machine is ready; there was nothing to do\.\nOn the PATH: \/usr\/local\/bin\/hibernaut and \/usr\/local\/bin\/hib\./,
+      /This host is ready; there was nothing to do\.\nOn the PATH: \/usr\/local\/bin\/hibernaut and \/usr\/local\/bin\/hib\./,
     );
 
     expect((await run("npx hibernaut --version")).out).toBe((await run("cd / && hibernaut --version")).out);
@@ -43,7 +43,7 @@ test.skipIf(process.getuid?.() !== 0).each(RELEASES)(
     expect((await run(`${lines.join(" && ")} && id -nG hibernaut`)).out).toMatch(/\bkvm\b/);
 
     expect((await run("hibernaut uninstall --data --yes", { offline: true })).out).toMatch(
-      /is deleted\. No longer on the PATH/,
+      /Deleted \S+ Removed from the PATH/,
     );
     expect((await system.run("command -v hibernaut")).code).not.toBe(0);
   },

@@ -4,7 +4,7 @@ import { longOr } from "../helpers/long.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 
-const CYCLES = longOr(50, 10);
+const CYCLES = longOr(50, 5);
 
 let place: Place;
 let image: string;
@@ -42,7 +42,7 @@ const APP = `
 test(`streams go on through ${CYCLES} suspends and resumes`, async () => {
   const { machine_id: id } = await place.machine({ image, init: { exec: ["node", "-e", APP] }, services: [] });
   // Without a service a machine runs as soon as its program was executed: Node itself takes seconds more.
-  const reported = () => place.client.exec(place.app, id, { command: ["cat", "/tmp/report"] });
+  const reported = () => place.client.runExec(place.app, id, { command: ["cat", "/tmp/report"] });
   await expect.poll(async () => (await reported()).exit_code, { timeout: 60_000 }).toBe(0);
   // Echoes numbered lines for as long as the cycles last.
   const session = await place.client.openExec(place.app, id, { command: ["cat"], stdin: true });
@@ -63,7 +63,10 @@ test(`streams go on through ${CYCLES} suspends and resumes`, async () => {
       await place.suspend(id);
       await place.start(id);
       const command = { command: ["sh", "-c", `sleep 0.2; echo ${cycle}; exit ${cycle}`] };
-      expect(await place.client.exec(place.app, id, command)).toMatchObject({ exit_code: cycle, stdout: `${cycle}\n` });
+      expect(await place.client.runExec(place.app, id, command)).toMatchObject({
+        exit_code: cycle,
+        stdout: `${cycle}\n`,
+      });
     }
   } finally {
     clearInterval(feeding);

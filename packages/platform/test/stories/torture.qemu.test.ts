@@ -6,10 +6,12 @@ import { createHash, randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { WebSocket } from "ws";
+import { longOr } from "../helpers/long.ts";
 import { ask, wakeOf } from "../helpers/proxied.ts";
+import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
-const SECONDS = Number(process.env.HIBERNAUT_TORTURE_S ?? 40);
+const SECONDS = Number(process.env.HIBERNAUT_TORTURE_S ?? longOr(40, 18));
 /** Create, start, started. */
 const FIRST_EVENTS = 3;
 const CLIENTS = 6;
@@ -86,6 +88,7 @@ const pause = (most: number) => delay(randomInt(1, most));
 
 test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and waking`, async () => {
   const config = {
+    image: COUNTER_IMAGE,
     init: { cmd: ["-e", APP] },
     services: [{ internal_port: 8080, autostop: "suspend" as const, idle_timeout: 1, concurrency: { soft_limit: 4 } }],
   };
@@ -145,7 +148,7 @@ test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and wak
   ]);
 
   for (const { machine_id: id } of machines) {
-    const events = await place.client.machineEvents(place.app, id, { limit: 1000 });
+    const events = await place.client.listMachineEvents(place.app, id, { limit: 1000 });
     // Whatever else went well: a machine that was started from scratch once more has lost its memory.
     const again = events.slice(0, -FIRST_EVENTS).findIndex(({ details }) => details.kind === "cold");
     if (again >= 0) tally.faults.push(`cold start of ${id}: ${JSON.stringify(events.slice(again, again + 8))}`);

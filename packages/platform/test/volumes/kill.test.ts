@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import type { MachineManager } from "../../src/machines/manager.ts";
+import type { Resources } from "../../src/machines/open.ts";
 import { Volumes } from "../../src/volumes/index.ts";
 import { FastVolumeFiles, newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 import { Mortality } from "../helpers/mortal.ts";
@@ -23,7 +23,7 @@ interface Seen {
   destroyed: Set<string>;
 }
 
-async function life(machines: MachineManager, volumes: Volumes, { kept, destroyed }: Seen): Promise<void> {
+async function life({ machines }: Resources, volumes: Volumes, { kept, destroyed }: Seen): Promise<void> {
   const first = await volumes.create("shop", { name: "data" });
   kept.add(first.id);
   await writeFile(join(String(world?.folder), "volumes", first.id, "kept"), "");
@@ -51,9 +51,9 @@ async function liveUntilDeath(mortality: Mortality): Promise<Seen> {
   const volumes = new Volumes(
     mortality.wrapVolumes({ store, files, holdStill: (_id, work) => work(), onTrouble: () => {} }),
   );
-  const machines = await startPlatform(world, { wrap: (deps) => mortality.wrap({ ...deps, volumes }) });
-  machines.createApp("shop");
-  const end = life(machines, volumes, seen).catch((error: unknown) => {
+  const platform = await startPlatform(world, { wrap: (deps) => mortality.wrap({ ...deps, volumes }) });
+  platform.apps.create("shop");
+  const end = life(platform, volumes, seen).catch((error: unknown) => {
     if (!mortality.dead) throw error;
   });
   await Promise.race([end, mortality.death.promise]);
@@ -83,7 +83,8 @@ describe.each(["before", "after"] as const)("killed %s", (when) => {
     const { kept, destroyed } = await liveUntilDeath(new Mortality(step, when));
     if (world === undefined) throw new Error("no world");
     const { folder, store } = world;
-    const machines = await startPlatform(world);
+    const platform = await startPlatform(world);
+    const { machines } = platform;
     try {
       const records = store.volumes.list();
       const ids = records.map(({ id }) => id);
@@ -106,7 +107,7 @@ describe.each(["before", "after"] as const)("killed %s", (when) => {
         await machines.wait("shop", id, ["running"], TIMEOUT);
       }
     } finally {
-      await machines.close();
+      await platform.close();
     }
   });
 });

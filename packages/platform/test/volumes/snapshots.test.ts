@@ -2,7 +2,8 @@
 import { readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { MachineManager } from "../../src/machines/manager.ts";
+import type { Resources } from "../../src/machines/open.ts";
+import type { Machines } from "../../src/machines/resources/machines.ts";
 import type { VolumeRecord } from "../../src/domain/volume.ts";
 import { Volumes } from "../../src/volumes/index.ts";
 import { FastVolumeFiles, newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
@@ -34,7 +35,8 @@ class WatchedFiles extends FastVolumeFiles {
 
 let world: World;
 let files: WatchedFiles;
-let machines: MachineManager;
+let platform: Resources;
+let machines: Machines;
 let volumes: Volumes;
 let id: string;
 let volumeId: string;
@@ -44,12 +46,13 @@ beforeEach(async () => {
   files = new WatchedFiles(world.folder);
   const holdStill = (machine: string, work: () => Promise<void>) => machines.holdStill(machine, work);
   volumes = new Volumes({ store: world.store, files, holdStill, onTrouble: () => {} });
-  machines = await startPlatform(world, { wrap: (deps) => ({ ...deps, volumes }) });
-  id = await runningMachine(machines, MOUNTS);
+  platform = await startPlatform(world, { wrap: (deps) => ({ ...deps, volumes }) });
+  ({ machines } = platform);
+  id = await runningMachine(platform, MOUNTS);
   volumeId = volumes.list("shop")[0]?.id ?? "";
 });
 afterEach(async () => {
-  await machines.close();
+  await platform.close();
   await world.dispose();
 });
 
@@ -145,6 +148,6 @@ test("a volume made from a snapshot cannot be smaller or belong to another app",
   const { id: snapshotId } = await volumes.snapshot("shop", volumeId);
   const smaller = volumes.create("shop", { name: "small", snapshotId, sizeGb: 2 });
   await expect(smaller).rejects.toMatchObject({ code: "invalid_argument", details: { minimum: 3 } });
-  machines.createApp("blog");
+  platform.apps.create("blog");
   await expect(volumes.create("blog", { name: "x", snapshotId })).rejects.toMatchObject({ code: "not_found" });
 });

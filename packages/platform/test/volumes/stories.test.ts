@@ -4,7 +4,8 @@ import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { MachineConfig } from "../../src/domain/config.ts";
-import type { MachineManager } from "../../src/machines/manager.ts";
+import type { Resources } from "../../src/machines/open.ts";
+import type { Machines } from "../../src/machines/resources/machines.ts";
 import type { Volumes } from "../../src/volumes/index.ts";
 import { FastVolumeFiles, newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
@@ -13,26 +14,28 @@ const DATA: MachineConfig = { ...SMALL, mounts: [{ volume: "data", path: "/data"
 const GB = 1024 ** 3;
 
 let world: World;
-let machines: MachineManager;
+let platform: Resources;
+let machines: Machines;
 let volumes: Volumes;
 
 /** Starts a platform; `volumes` are those that its machines use. */
 async function start(): Promise<void> {
-  machines = await startPlatform(world, {
+  platform = await startPlatform(world, {
     wrap: (deps) => {
       volumes = deps.volumes as Volumes;
       return deps;
     },
   });
+  ({ machines } = platform);
 }
 
 beforeEach(async () => {
   world = await newWorld();
   await start();
-  machines.createApp("shop");
+  platform.apps.create("shop");
 });
 afterEach(async () => {
-  await machines.close();
+  await platform.close();
   await world.dispose();
 });
 
@@ -147,12 +150,12 @@ describe("a volume", () => {
 
   test("keeps its app from being deleted, unless force is used", async () => {
     await volumes.create("shop", { name: "data" });
-    await expect(machines.deleteApp("shop")).rejects.toMatchObject({
+    await expect(platform.apps.delete("shop")).rejects.toMatchObject({
       code: "failed_precondition",
       message: expect.stringContaining("1 volume(s)"),
     });
     await running();
-    await machines.deleteApp("shop", { force: true });
+    await platform.apps.delete("shop", { force: true });
     expect(world.store.volumes.list()).toEqual([]);
   });
 
@@ -219,7 +222,7 @@ describe("after kill -9 of the platform", () => {
       createdAt: whole.createdAt,
     });
     await writeFile(join(world.folder, "volumes", whole.id, "data.ext4.new"), "");
-    await machines.close();
+    await platform.close();
     await start();
     expect(volumes.list("shop")).toMatchObject([{ id: whole.id }]);
     expect(await volumes.listSnapshots("shop", whole.id)).toEqual([]);
@@ -229,7 +232,7 @@ describe("after kill -9 of the platform", () => {
 
   test("files that the database does not know are kept and reported", async () => {
     await new FastVolumeFiles(world.folder).make("vol_00000000000000ff", 1);
-    await machines.close();
+    await platform.close();
     await start();
     expect(existsSync(disk("vol_00000000000000ff"))).toBe(true);
     expect(world.logged.map(({ message }) => message).join()).toContain("vol_00000000000000ff");

@@ -19,7 +19,7 @@ const text = fc.array(letter, { minLength: 1, maxLength: 12 }).map((letters) => 
 /** A text that the API accepts. */
 const isText = (value: string) => value !== "" && value.isWellFormed() && !value.includes("\0") && value.length <= 100;
 
-export function describeSearch({ api, world }: Stage): void {
+export function describeSearch({ api, world, variant }: Stage): void {
   let supplierId = 0;
   const all: Row[] = [];
   const add = async (names: string[]): Promise<void> => {
@@ -138,7 +138,7 @@ export function describeSearch({ api, world }: Stage): void {
           }
         },
       ),
-      { numRuns: 60 },
+      { numRuns: variant.searchRuns ?? 60 },
     );
   });
 }

@@ -28,6 +28,8 @@ export interface Variant {
   open(): Promise<StorageWorld>;
   /** Whether a changed id also changes in rows that refer to it. Otherwise the database refuses the change. */
   cascadesUpdates: boolean;
+  /** How many random catalogues are searched; 60 by default. */
+  searchRuns?: number;
 }
 
 export interface Reply {

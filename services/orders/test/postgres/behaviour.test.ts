@@ -1,5 +1,6 @@
 // The suite for both variants, on a real PostgreSQL.
 import { afterAll, beforeAll } from "vitest";
+import { longOr } from "../../../../scripts/lib/long.mjs";
 import { openPostgresStorage } from "../../src/postgres/index.ts";
 import { describeStorage, type StorageWorld } from "../behaviour.ts";
 import { ask, startTestServer, type TestServer } from "./server.ts";
@@ -36,4 +37,5 @@ async function open(): Promise<StorageWorld> {
   };
 }
 
-describeStorage("postgres", { open, cascadesUpdates: true });
+// A search takes a server ten times as long as the embedded databases, which are searched as often as ever.
+describeStorage("postgres", { open, cascadesUpdates: true, searchRuns: longOr(60, 15) });

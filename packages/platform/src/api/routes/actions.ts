@@ -1,14 +1,19 @@
-/** `POST .../machines/{machine_id}/{start,stop,suspend,restart}`: accepted at once, carried out after. */
+/**
+ * `POST .../machines/{machine_id}/{start,stop,suspend,restart}`. The reply says that the action was accepted and stored;
+ * the machine carries it out afterwards, and the `wait` route waits for the result.
+ */
 import type { ServerResponse } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { Api, ApiDeps } from "../deps.ts";
-import { MachineParams, NoBody, NoQuery, Ok, replies, StartReply } from "../schemas.ts";
+import { NoBody, NoQuery, Ok, replies } from "../schemas.ts";
+import { StartReply } from "./actions.schemas.ts";
+import { MachineParams } from "./machines.schemas.ts";
 
-/** What a machine may do to itself. */
+/** Actions that a machine may take on itself, through its local API. */
 const ON_ITSELF: ReadonlySet<string> = new Set(["suspend", "stop"]);
 
-/** Registers the routes of actions. */
-export function actionRoutes(app: Api, { machines }: ApiDeps): void {
+/** Registers the actions of machines. */
+export function actionRoutes(app: Api, { machines, guestApi }: Pick<ApiDeps, "machines" | "guestApi">): void {
   const schema = { tags: ["machines"], params: MachineParams, querystring: NoQuery, body: NoBody };
   const path = "/v1/apps/:app_name/machines/:machine_id";
 
@@ -38,7 +43,7 @@ export function actionRoutes(app: Api, { machines }: ApiDeps): void {
       },
       async ({ params, insideMachine }, reply) => {
         const { app_name: appName, machine_id: id } = params;
-        if (insideMachine !== null) machines.awaitReply(insideMachine, sent(reply.raw));
+        if (insideMachine !== null) guestApi.awaitReply(insideMachine, sent(reply.raw));
         if (action === "restart") machines.restart(appName, id);
         else machines[action](appName, id, insideMachine === null ? {} : { by: "itself" });
         return { ok: true as const };
@@ -51,7 +56,7 @@ function sent(reply: ServerResponse): Promise<void> {
   return new Promise((resolve) => reply.once("close", resolve).once("finish", resolve));
 }
 
-/** Actions take nothing yet: both no body and an empty object say so. */
+/** Accepts no body in place of `{}`: actions have no parameters yet. */
 export async function allowNoBody(request: FastifyRequest): Promise<void> {
   if (request.body === undefined) request.body = {};
 }

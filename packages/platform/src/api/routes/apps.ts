@@ -2,11 +2,12 @@
 import { HibernautError } from "../../domain/errors.ts";
 import type { AppRecord } from "../../domain/machine.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { AppList, AppParams, AppReply, CreateAppBody, ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
+import { ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
+import { AppList, AppParams, AppReply, CreateAppBody } from "./apps.schemas.ts";
 import { appWire } from "../views.ts";
 
 /** Registers the routes of apps. */
-export function appRoutes(app: Api, { machines, proxy }: ApiDeps): void {
+export function appRoutes(app: Api, { apps, machines, proxy }: Pick<ApiDeps, "apps" | "machines" | "proxy">): void {
   const tags = ["apps"];
   const wire = (record: AppRecord) =>
     appWire(record, { machineCount: machines.list(record.name).length, urls: proxy?.urlsOf(record.name) ?? [] });
@@ -15,8 +16,8 @@ export function appRoutes(app: Api, { machines, proxy }: ApiDeps): void {
     "/v1/apps",
     { schema: { tags, summary: "List apps", querystring: NoQuery, response: replies(200, AppList) } },
     async () => {
-      const apps = machines.listApps().map(wire);
-      return { apps, total_apps: apps.length };
+      const all = apps.list().map(wire);
+      return { apps: all, total_apps: all.length };
     },
   );
 
@@ -38,7 +39,7 @@ export function appRoutes(app: Api, { machines, proxy }: ApiDeps): void {
       }
       const wanted = app_name ?? name;
       if (wanted === undefined) throw new HibernautError("invalid_argument", "`app_name` is missing.");
-      return reply.code(201).send(wire(machines.createApp(wanted)));
+      return reply.code(201).send(wire(apps.create(wanted)));
     },
   );
 
@@ -53,7 +54,7 @@ export function appRoutes(app: Api, { machines, proxy }: ApiDeps): void {
         response: replies(200, AppReply),
       },
     },
-    async (request) => wire(machines.getApp(request.params.app_name)),
+    async (request) => wire(apps.get(request.params.app_name)),
   );
 
   app.delete(
@@ -61,14 +62,14 @@ export function appRoutes(app: Api, { machines, proxy }: ApiDeps): void {
     {
       schema: {
         tags,
-        summary: "Delete an app; with `force` its machines and volumes too",
+        summary: "Delete an app; with `force`, also its machines and volumes",
         params: AppParams,
         querystring: ForceQuery,
         response: replies(200, Ok),
       },
     },
     async (request) => {
-      await machines.deleteApp(request.params.app_name, { force: request.query.force ?? false });
+      await apps.delete(request.params.app_name, { force: request.query.force ?? false });
       return { ok: true as const };
     },
   );

@@ -1,6 +1,6 @@
 /**
- * `GET .../machines/{machine_id}/exec` as a WebSocket: a command whose input and outputs are streamed.
- * Every message is binary; its first byte says what the rest is.
+ * `GET .../machines/{machine_id}/exec` as a WebSocket: runs a command and streams its input and outputs.
+ * Every message is binary, and its first byte is the channel.
  */
 import type { Readable } from "node:stream";
 import type { WebSocket } from "@fastify/websocket";
@@ -8,32 +8,36 @@ import type { GuestCommand } from "../../guest/command.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { notStarted } from "./exec.ts";
-import { ExecStreamQuery, MachineParams, streams } from "../schemas.ts";
+import { streams } from "../schemas.ts";
+import { ExecStreamQuery } from "./exec.schemas.ts";
+import { MachineParams } from "./machines.schemas.ts";
 
-/** First bytes of messages. The client's twin is `packages/client/src/exec.ts`. */
+/** First bytes of messages. `packages/client/src/exec.ts` has the same values. */
 export const Channel = {
-  /** To the command: its input. */
+  /** To the command: input. */
   stdin: 0,
   stdout: 1,
   stderr: 2,
-  /** From the platform, last: JSON `{exit_code, exit_signal, timed_out, error}`. */
+  /** The last message from the platform: JSON `{exit_code, exit_signal, timed_out, error}`. */
   exit: 3,
   /** To the command's terminal: JSON `{rows, columns}`. */
   resize: 4,
-  /** To the command: its input ends. */
+  /** To the command: the end of the input. */
   end: 5,
 } as const;
 
 const DEFAULT_ROWS = 24;
 const DEFAULT_COLUMNS = 80;
 const SIGNAL_BASE = 128;
-/** A client that vanished without a word is noticed after two of these. */
+/** A client that disappears without closing the connection is noticed after two of these. */
 const PING_INTERVAL_MS = 30_000;
-/** WebSocket's code for a normal end. */
+/** The close code of a WebSocket for a normal end. */
 const NORMAL = 1000;
 
-/** Registers the streamed command. */
-export function execStreamRoute(app: Api, { machines }: ApiDeps): void {
+/** Registers the route that streams a command. */
+export function execStreamRoute(app: Api, { commands }: Pick<ApiDeps, "commands">): void {
+  /** Commands whose connection is being upgraded to a WebSocket, by request. */
+  const running = new WeakMap<object, { command: GuestCommand; args: string[] }>();
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/exec",
     {
@@ -45,13 +49,13 @@ export function execStreamRoute(app: Api, { machines }: ApiDeps): void {
         querystring: ExecStreamQuery,
         response: streams(101, "application/octet-stream", "a WebSocket"),
       },
-      // Refused as HTTP, before the upgrade: a WebSocket has no way to say why.
+      // Before the upgrade, so that a refusal is an HTTP error: a WebSocket cannot carry one.
       preHandler: async (request) => {
         const { params, query } = request;
         const { command, tty = false, stdin = false, timeout = 0, rows, columns, user, workdir } = query;
         const terminal = { rows: rows ?? DEFAULT_ROWS, columns: columns ?? DEFAULT_COLUMNS };
         const args = [command].flat();
-        const running = machines.run(params.app_name, params.machine_id, {
+        const started = commands.run(params.app_name, params.machine_id, {
           args,
           input: stdin || tty,
           timeoutMs: timeout * 1000,
@@ -59,23 +63,21 @@ export function execStreamRoute(app: Api, { machines }: ApiDeps): void {
           ...(user !== undefined && { user }),
           ...(workdir !== undefined && { workdir }),
         });
-        commands.set(request, { running, args });
+        running.set(request, { command: started, args });
       },
     },
     (socket, request) => {
-      const command = commands.get(request);
-      if (command !== undefined) void stream(socket, command.running, command.args);
+      const started = running.get(request);
+      if (started !== undefined) void stream(socket, started.command, started.args);
     },
   );
 }
-
-const commands = new WeakMap<object, { running: GuestCommand; args: string[] }>();
 
 async function stream(socket: WebSocket, command: GuestCommand, args: readonly string[]): Promise<void> {
   const stopPinging = watch(socket);
   socket.on("close", () => {
     stopPinging();
-    command.kill("the client is gone");
+    command.kill("the client disconnected");
   });
   socket.on("error", () => socket.terminate());
   socket.on("message", (data: Buffer) => take(socket, command, data));
@@ -98,7 +100,7 @@ async function stream(socket: WebSocket, command: GuestCommand, args: readonly s
   socket.close(NORMAL);
 }
 
-/** One message at a time, so that a slow client holds up the command and not our memory. */
+/** Sends one message at a time, so that a slow client slows the command down instead of filling our memory. */
 async function send(socket: WebSocket, channel: number, output: Readable): Promise<void> {
   for await (const chunk of output as AsyncIterable<Buffer>) {
     await new Promise<void>((resolve, reject) => {
@@ -116,12 +118,12 @@ function take(socket: WebSocket, command: GuestCommand, data: Buffer): void {
 }
 
 function waitForRoom(socket: WebSocket, { stdin }: GuestCommand): void {
-  const goOn = () => {
-    stdin.off("drain", goOn).off("close", goOn);
+  const proceed = () => {
+    stdin.off("drain", proceed).off("close", proceed);
     socket.resume();
   };
   socket.pause();
-  stdin.on("drain", goOn).on("close", goOn);
+  stdin.on("drain", proceed).on("close", proceed);
 }
 
 function resize(command: GuestCommand, text: Buffer): void {
@@ -129,7 +131,7 @@ function resize(command: GuestCommand, text: Buffer): void {
     const { rows, columns } = JSON.parse(text.toString()) as { rows: number; columns: number };
     if (isSize(rows) && isSize(columns)) command.resize(rows, columns);
   } catch {
-    // no size, no change
+    // Not a size: the terminal keeps the one it has.
   }
 }
 

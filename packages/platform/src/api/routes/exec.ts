@@ -1,26 +1,28 @@
-/** `POST .../machines/{machine_id}/exec`: runs a command in a machine and answers when it ended. */
+/** `POST .../machines/{machine_id}/exec`: runs a command in a machine and replies when it has ended. */
 import type { Readable } from "node:stream";
 import { HibernautError } from "../../domain/errors.ts";
 import { GuestError } from "../../guest/error.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { ExecBody, ExecReply, MachineParams, NoQuery, replies } from "../schemas.ts";
+import { NoQuery, replies } from "../schemas.ts";
+import { ExecBody, ExecReply } from "./exec.schemas.ts";
+import { MachineParams } from "./machines.schemas.ts";
 
-/** Of each output. What is more is read and dropped, so that the command goes on. */
+/** Limit for stdout and stderr each. The rest is read and dropped, so that the command does not block. */
 export const MAX_OUTPUT_BYTES = 1024 * 1024;
 const TIMEOUT_S = 60;
-/** As shells say that a signal ended a command. */
+/** Added to the number of the signal that ended a command, as shells do. */
 const SIGNAL_BASE = 128;
 
-/** Registers the command that is answered whole; `exec-stream.ts` has the one that is streamed. */
-export function execRoute(app: Api, { machines }: ApiDeps): void {
+/** Registers the route that replies with the whole output. `exec-stream.ts` streams it instead. */
+export function execRoute(app: Api, { commands }: Pick<ApiDeps, "commands">): void {
   app.post(
     "/v1/apps/:app_name/machines/:machine_id/exec",
     {
       schema: {
         tags: ["machines"],
         summary: "Run a command in a machine",
-        description: `Of stdout and stderr the first ${MAX_OUTPUT_BYTES} bytes each are kept. After the time-out the command is killed with its process group. With \`Upgrade: websocket\` the same path streams, see the documents.`,
+        description: `Keeps the first ${MAX_OUTPUT_BYTES} bytes of stdout and of stderr. Kills the command and its process group after the timeout. With \`Upgrade: websocket\`, the same path streams the output; see the documentation.`,
         params: MachineParams,
         querystring: NoQuery,
         body: ExecBody,
@@ -29,7 +31,7 @@ export function execRoute(app: Api, { machines }: ApiDeps): void {
     },
     async ({ params, body }, reply) => {
       const { command: args, stdin = "", timeout = TIMEOUT_S, env, user, workdir } = body;
-      const command = machines.run(params.app_name, params.machine_id, {
+      const command = commands.run(params.app_name, params.machine_id, {
         args,
         input: stdin !== "",
         timeoutMs: timeout * 1000,
@@ -62,7 +64,7 @@ export function execRoute(app: Api, { machines }: ApiDeps): void {
   );
 }
 
-/** Why a command did not start, with its name: the guest does not repeat it. */
+/** Returns why a command did not start, with the name of the program, which the guest leaves out. */
 export function notStarted([program = ""]: readonly string[], failure: string): string {
   return `${program}: ${failure}`;
 }

@@ -1,38 +1,25 @@
-/** `/v1/apps/{app_name}/hostnames`: names of an app's own, under which the proxy answers for it. */
+/** `/v1/apps/{app_name}/hostnames`: custom names at which the proxy answers for an app. */
 import type { Api, ApiDeps } from "../deps.ts";
-import {
-  AppParams,
-  HostnameBody,
-  HostnameList,
-  HostnameParams,
-  HostnameReply,
-  NoQuery,
-  Ok,
-  replies,
-} from "../schemas.ts";
+import { NoQuery, Ok, replies } from "../schemas.ts";
+import { AppParams } from "./apps.schemas.ts";
+import { HostnameBody, HostnameList, HostnameParams, HostnameReply } from "./hostnames.schemas.ts";
 
-/** Registers the routes of host names. */
-export function hostnameRoutes(app: Api, { machines }: ApiDeps): void {
+/** Registers the routes of hostnames. */
+export function hostnameRoutes(app: Api, { hostnames }: Pick<ApiDeps, "hostnames">): void {
   const path = "/v1/apps/:app_name/hostnames";
   const common = { tags: ["apps"], querystring: NoQuery };
-  const namesOf = (name: string) => {
-    machines.getApp(name);
-    return Object.entries(machines.hostnames())
-      .filter(([, owner]) => owner === name)
-      .map(([hostname]) => hostname);
-  };
 
   app.get(
     path,
     {
       schema: {
         ...common,
-        summary: "List an app's host names",
+        summary: "List an app's hostnames",
         params: AppParams,
         response: replies(200, HostnameList),
       },
     },
-    async ({ params }) => ({ hostnames: namesOf(params.app_name) }),
+    async ({ params }) => ({ hostnames: hostnames.list(params.app_name) }),
   );
 
   app.post(
@@ -40,21 +27,28 @@ export function hostnameRoutes(app: Api, { machines }: ApiDeps): void {
     {
       schema: {
         ...common,
-        summary: "Let an app answer for a host name",
+        summary: "Add a hostname to an app",
         params: AppParams,
         body: HostnameBody,
         response: replies(201, HostnameReply),
       },
     },
     async ({ params, body }, reply) =>
-      reply.code(201).send({ hostname: machines.addHostname(params.app_name, body.hostname) }),
+      reply.code(201).send({ hostname: hostnames.add(params.app_name, body.hostname) }),
   );
 
   app.delete(
     `${path}/:hostname`,
-    { schema: { ...common, summary: "Take a host name back", params: HostnameParams, response: replies(200, Ok) } },
+    {
+      schema: {
+        ...common,
+        summary: "Remove a hostname from an app",
+        params: HostnameParams,
+        response: replies(200, Ok),
+      },
+    },
     async ({ params }) => {
-      machines.removeHostname(params.app_name, params.hostname);
+      hostnames.remove(params.app_name, params.hostname);
       return { ok: true as const };
     },
   );

@@ -1,4 +1,4 @@
-/** `/v1/images`: what is there, what is to come, what can go. */
+/** `/v1/images`: lists, imports and deletes images. */
 import { PassThrough } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { FastifyError } from "fastify";
@@ -7,23 +7,24 @@ import type { Image, ImageProgress } from "../../images/contract.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { errorWire, toHibernautError } from "../errors.ts";
-import { ImageList, NoQuery, PruneQuery, PruneReply, PullBody, PullEvent, replies } from "../schemas.ts";
+import { NoQuery, replies } from "../schemas.ts";
+import { ImageList, PruneQuery, PruneReply, PullBody, PullEvent } from "./images.schemas.ts";
 
 const NDJSON = "application/x-ndjson";
-/** Unpacking a large image takes minutes; a silent connection would be taken for a dead one. */
+/** Unpacking a large image takes minutes, and a client or proxy may close a connection that is silent for that long. */
 const REPEAT_MS = 10_000;
 
 type PullWire = Static<typeof PullEvent>;
 
-/** Registers the routes of images. A client that goes away ends its pull, unless others wait for the same image. */
-export function imageRoutes(app: Api, { images }: ApiDeps): void {
+/** Registers the routes of images. A client that disconnects cancels its pull, unless others wait for the same image. */
+export function imageRoutes(app: Api, { images }: Pick<ApiDeps, "images">): void {
   const tags = ["images"];
   const closing = new AbortController();
   const open = new Set<Promise<void>>();
   app.addHook("preClose", async () => {
     closing.abort();
     await Promise.all(open);
-    // What was written leaves before the server cuts its connections.
+    // What was written is sent before the server closes its connections.
     await setImmediate();
   });
 
@@ -46,7 +47,7 @@ export function imageRoutes(app: Api, { images }: ApiDeps): void {
     {
       schema: {
         tags,
-        summary: "Delete the images that no machine needs, and the downloaded layers",
+        summary: "Delete the images that no machine uses, and the downloaded layers",
         querystring: PruneQuery,
         response: replies(200, PruneReply),
       },
@@ -64,11 +65,11 @@ export function imageRoutes(app: Api, { images }: ApiDeps): void {
       schema: {
         tags,
         summary:
-          "Have an image ready, and hear how far it is: a JSON object a line, the last one with `done` or `error`",
+          "Import an image and stream the progress: one JSON object per line, the last one with `done` or `error`",
         querystring: NoQuery,
         body: PullBody,
         response: {
-          200: { description: "an event a line", content: { [NDJSON]: { schema: PullEvent } } },
+          200: { description: "one event per line", content: { [NDJSON]: { schema: PullEvent } } },
           default: failure,
         },
       },
@@ -77,7 +78,7 @@ export function imageRoutes(app: Api, { images }: ApiDeps): void {
       const lines = new Lines();
       const signal = AbortSignal.any([closing.signal, clientGone(reply)]);
       const pulled = images.pull(request.body.ref, { signal, onProgress: (event) => lines.write(progressWire(event)) });
-      // A reference that cannot be used is refused as every other request is, before a line is written.
+      // An invalid reference is an HTTP error like that of any other request, before the first line is written.
       await Promise.race([pulled, lines.begun]).catch((error) => {
         lines.out.destroy();
         throw error;
@@ -98,10 +99,10 @@ export function imageRoutes(app: Api, { images }: ApiDeps): void {
   );
 }
 
-/** Events as lines. The last one is said again in silence, and left out while the client does not keep up. */
+/** Writes events as lines. Repeats the last event during silence, and skips events while the client does not keep up. */
 class Lines {
   readonly out = new PassThrough();
-  /** Resolves with the first line. */
+  /** Resolves when the first line is written. */
   readonly begun: Promise<void>;
   readonly #begin: () => void;
   readonly #timer = setInterval(() => this.#last && this.write(this.#last), REPEAT_MS);

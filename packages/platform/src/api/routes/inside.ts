@@ -1,16 +1,17 @@
-/** What only programs inside a machine may ask for: keep-awake leases, and the events of their own machine. */
+/** Routes for programs inside a machine: keep-awake leases, and the events of their own machine. */
 import { PassThrough } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { HibernautError } from "../../domain/errors.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { KeepAliveBody, KeepAliveReply, NoBody, NoQuery, Ok, QuestionParams, replies, streams } from "../schemas.ts";
+import { NoBody, NoQuery, Ok, replies, streams } from "../schemas.ts";
+import { KeepAliveBody, KeepAliveReply, QuestionParams } from "./inside.schemas.ts";
 import { allowNoBody } from "./actions.ts";
 
-/** An event is a line; a program that reads none for so long is cut off. */
+/** A program that leaves this much unread is disconnected. An event is one line. */
 const MAX_UNREAD_BYTES = 65_536;
 
-/** Registers the routes that have no meaning from outside. */
-export function insideRoutes(app: Api, { machines }: ApiDeps): void {
+/** Registers the routes that only programs inside a machine can use. */
+export function insideRoutes(app: Api, { guestApi }: Pick<ApiDeps, "guestApi">): void {
   const config = { inside: "only" } as const;
   const tags = ["inside"];
   const listeners = new Set<PassThrough>();
@@ -24,7 +25,7 @@ export function insideRoutes(app: Api, { machines }: ApiDeps): void {
       config,
       schema: {
         tags,
-        summary: "Keep this machine awake, however idle it seems",
+        summary: "Keep this machine awake while it is idle",
         querystring: NoQuery,
         body: KeepAliveBody,
         response: replies(200, KeepAliveReply),
@@ -32,15 +33,15 @@ export function insideRoutes(app: Api, { machines }: ApiDeps): void {
     },
     async (request) => {
       const { ttl, reason = "" } = request.body;
-      return { ok: true as const, keep_awake: machines.keepAwake(selfOf(request), ttl, reason) };
+      return { ok: true as const, keep_awake: guestApi.keepAwake(selfOf(request), ttl, reason) };
     },
   );
 
   app.delete(
     "/v1/keepalive",
-    { config, schema: { tags, summary: "End the keep-awake", querystring: NoQuery, response: replies(200, Ok) } },
+    { config, schema: { tags, summary: "End the keep-awake lease", querystring: NoQuery, response: replies(200, Ok) } },
     async (request) => {
-      machines.keepAwake(selfOf(request), 0, "");
+      guestApi.keepAwake(selfOf(request), 0, "");
       return { ok: true as const };
     },
   );
@@ -51,9 +52,9 @@ export function insideRoutes(app: Api, { machines }: ApiDeps): void {
       config,
       schema: {
         tags,
-        summary: "Starts and suspends of this machine, as server-sent events",
+        summary: "Stream starts and suspends of this machine as server-sent events",
         description:
-          '`event: resume` or `cold` with `{"kind","slept_ms"}`, the last start first; `event: suspend` with `{"kind","id","deadline_ms"}` when `suspend_config` asks the app to get ready. The stream goes on after a resume.',
+          '`event: resume` or `cold` with `{"kind","slept_ms"}`, the last start first; `event: suspend` with `{"kind","id","deadline_ms"}` when `suspend_config` asks the app to get ready. The stream continues after a resume.',
         querystring: NoQuery,
         response: streams(200, "text/event-stream", "the events, until the connection ends"),
       },
@@ -62,7 +63,7 @@ export function insideRoutes(app: Api, { machines }: ApiDeps): void {
       const id = selfOf(request);
       const stream = new PassThrough({ highWaterMark: MAX_UNREAD_BYTES });
       listeners.add(stream);
-      const stop = machines.listen(id, (event) => {
+      const stop = guestApi.listen(id, (event) => {
         if (stream.writableLength > MAX_UNREAD_BYTES) stream.destroy();
         else stream.write(`event: ${event.kind}\ndata: ${JSON.stringify(event)}\n\n`);
       });
@@ -82,7 +83,7 @@ export function insideRoutes(app: Api, { machines }: ApiDeps): void {
       preValidation: allowNoBody,
       schema: {
         tags,
-        summary: "Say that this program is ready for the suspend",
+        summary: "Report that this program is ready for the suspend",
         params: QuestionParams,
         querystring: NoQuery,
         body: NoBody,
@@ -90,13 +91,13 @@ export function insideRoutes(app: Api, { machines }: ApiDeps): void {
       },
     },
     async (request) => {
-      machines.ready(selfOf(request), request.params.event_id);
+      guestApi.ready(selfOf(request), request.params.event_id);
       return { ok: true as const };
     },
   );
 }
 
 function selfOf(request: FastifyRequest): string {
-  if (request.insideMachine === null) throw new HibernautError("internal", "The route lets only machines in.");
+  if (request.insideMachine === null) throw new HibernautError("internal", "Only machines can use this route.");
   return request.insideMachine;
 }

@@ -1,4 +1,4 @@
-/** `GET .../logs`: what apps print, and what becomes of their machines, as a stream of lines. */
+/** `GET .../logs`: what apps print and what happens to their machines, as a stream of lines. */
 import { PassThrough } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { FastifyReply } from "fastify";
@@ -6,25 +6,28 @@ import type { Static } from "typebox";
 import { HibernautError } from "../../domain/errors.ts";
 import { LOG_STREAMS, type LogStream } from "../../machines/logs/entry.ts";
 import type { LogQuery } from "../../machines/logs/query.ts";
-import type { LogBlocks } from "../../machines/service.ts";
+import type { LogBlocks } from "../../machines/logs/follow.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { nearest } from "../../lib/nearest.ts";
-import { AppLogsQuery, AppParams, LogLine, LogsQuery, MachineParams, MAX_LOG_LINES, replies } from "../schemas.ts";
+import { replies } from "../schemas.ts";
+import { AppParams } from "./apps.schemas.ts";
+import { AppLogsQuery, LogLine, LogsQuery, MAX_LOG_LINES } from "./logs.schemas.ts";
+import { MachineParams } from "./machines.schemas.ts";
 import { sendLines } from "../send-lines.ts";
 import { sinceMs } from "../since.ts";
 
 const NDJSON = "application/x-ndjson";
 const LINES = 100;
 
-/** Registers the logs of a machine and of an app. A client that goes away ends its own, the end of the platform all. */
-export function logRoutes(app: Api, { machines }: ApiDeps): void {
+/** Registers the logs of a machine and of an app. A reply ends when its client disconnects or the platform shuts down. */
+export function logRoutes(app: Api, { logs }: Pick<ApiDeps, "logs">): void {
   const closing = new AbortController();
   const open = new Set<Promise<void>>();
   app.addHook("preClose", async () => {
     closing.abort();
     await Promise.all(open);
-    // What was written leaves before the server cuts its connections.
+    // What was written is sent before the server closes its connections.
     await setImmediate();
   });
   const answer = (reply: FastifyReply, read: (signal: AbortSignal) => LogBlocks): PassThrough => {
@@ -37,7 +40,10 @@ export function logRoutes(app: Api, { machines }: ApiDeps): void {
   };
   const { default: failure } = replies(200, LogLine);
   const response = {
-    200: { description: "an entry a line, and empty lines", content: { [NDJSON]: { schema: LogLine } } },
+    200: {
+      description: "one entry per line, and empty lines to keep the connection open",
+      content: { [NDJSON]: { schema: LogLine } },
+    },
     default: failure,
   };
 
@@ -46,7 +52,7 @@ export function logRoutes(app: Api, { machines }: ApiDeps): void {
     {
       schema: {
         tags: ["machines"],
-        summary: "What a machine's app printed, and what became of the machine",
+        summary: "Read the logs of a machine",
         params: MachineParams,
         querystring: LogsQuery,
         response,
@@ -54,7 +60,9 @@ export function logRoutes(app: Api, { machines }: ApiDeps): void {
     },
     ({ params, query }, reply) => {
       const wanted = logQuery(query);
-      const lines = answer(reply, (signal) => machines.logs(params.app_name, [params.machine_id], wanted, signal));
+      const lines = answer(reply, (signal) =>
+        logs.read(params.app_name, { ...wanted, machines: [params.machine_id], signal }),
+      );
       return reply.header("cache-control", "no-store").type(NDJSON).send(lines);
     },
   );
@@ -64,7 +72,7 @@ export function logRoutes(app: Api, { machines }: ApiDeps): void {
     {
       schema: {
         tags: ["apps"],
-        summary: "The logs of an app's machines, in the order of time",
+        summary: "Read the logs of an app's machines, ordered by time",
         params: AppParams,
         querystring: AppLogsQuery,
         response,
@@ -73,8 +81,8 @@ export function logRoutes(app: Api, { machines }: ApiDeps): void {
     ({ params, query }, reply) => {
       const wanted = logQuery(query);
       const named = words(query.machine);
-      const ids = named.length === 0 ? undefined : named;
-      const lines = answer(reply, (signal) => machines.logs(params.app_name, ids, wanted, signal));
+      const machines = named.length === 0 ? undefined : named;
+      const lines = answer(reply, (signal) => logs.read(params.app_name, { ...wanted, machines, signal }));
       return reply.header("cache-control", "no-store").type(NDJSON).send(lines);
     },
   );
@@ -90,7 +98,7 @@ function logQuery(query: Static<typeof LogsQuery>): LogQuery {
   };
 }
 
-/** Repeated, comma separated or both. */
+/** Splits values that are repeated, separated by commas, or both. */
 function words(query: string | string[] | undefined): string[] {
   const parts = [query ?? []].flat().flatMap((part) => part.split(","));
   return parts.map((word) => word.trim()).filter((word) => word !== "");
@@ -100,8 +108,8 @@ function logStream(word: string): LogStream {
   const found = LOG_STREAMS.find((stream) => stream === word);
   if (found !== undefined) return found;
   const near = nearest(word, LOG_STREAMS);
-  const hint = near === undefined ? `Known streams are ${LOG_STREAMS.join(", ")}.` : `Did you mean \`${near}\`?`;
-  throw new HibernautError("invalid_argument", `\`stream\` knows no \`${word.slice(0, 100)}\`. ${hint}`, {
+  const hint = near === undefined ? `Use ${LOG_STREAMS.join(", ")}.` : `Did you mean \`${near}\`?`;
+  throw new HibernautError("invalid_argument", `\`${word.slice(0, 100)}\` is not a valid \`stream\`. ${hint}`, {
     field: "stream",
     known: LOG_STREAMS,
   });

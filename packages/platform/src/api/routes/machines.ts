@@ -1,30 +1,26 @@
-/** `/v1/apps/{app_name}/machines`: everything but actions and waiting. */
+/** `/v1/apps/{app_name}/machines`: everything except actions and waiting. */
 import type { Api, ApiDeps } from "../deps.ts";
+import { EventsQuery, ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
+import { AppParams } from "./apps.schemas.ts";
 import {
-  AppParams,
   CreateMachineBody,
-  EventsQuery,
-  ForceQuery,
   MachineEventList,
   MachineList,
   MachineParams,
   MachineReply,
-  NoQuery,
-  Ok,
-  replies,
   UpdateMachineBody,
-} from "../schemas.ts";
+} from "./machines.schemas.ts";
 import { eventWire, machineWire } from "../views.ts";
 
 const EVENTS_LIMIT = 100;
 const COLLECTION = "/v1/apps/:app_name/machines";
 const ITEM = `${COLLECTION}/:machine_id`;
 
-/** A machine may read itself. */
+/** A machine may read itself, through its local API. */
 const ITSELF = { inside: "self" } as const;
 
 /** Registers the routes of machines. */
-export function machineRoutes(app: Api, { machines }: ApiDeps): void {
+export function machineRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">): void {
   const tags = ["machines"];
   const one = { tags, params: MachineParams, querystring: NoQuery };
 
@@ -38,11 +34,7 @@ export function machineRoutes(app: Api, { machines }: ApiDeps): void {
         response: replies(200, MachineList),
       },
     },
-    async () =>
-      machines
-        .listApps()
-        .flatMap(({ name }) => machines.list(name))
-        .map(machineWire),
+    async () => machines.all().map(machineWire),
   );
 
   app.get(
@@ -100,7 +92,7 @@ export function machineRoutes(app: Api, { machines }: ApiDeps): void {
     {
       schema: {
         ...one,
-        summary: "Destroy a machine; a running one with `force`",
+        summary: "Destroy a machine; a running one needs `force`",
         querystring: ForceQuery,
         response: replies(200, Ok),
       },
@@ -117,7 +109,7 @@ export function machineRoutes(app: Api, { machines }: ApiDeps): void {
       config: ITSELF,
       schema: {
         ...one,
-        summary: "A machine's history, newest first",
+        summary: "List a machine's events, newest first",
         querystring: EventsQuery,
         response: replies(200, MachineEventList),
       },

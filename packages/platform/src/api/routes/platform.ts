@@ -1,18 +1,19 @@
-/** What the platform says about itself. */
+/** Health, regions, metrics and the OpenAPI document of the platform. */
 import type { Registry } from "prom-client";
 import { HibernautError } from "../../domain/errors.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { PUBLIC } from "../openapi.ts";
-import { Health, NoQuery, Regions, replies } from "../schemas.ts";
+import { NoQuery, replies } from "../schemas.ts";
+import { Health, Regions } from "./platform.schemas.ts";
 
 const tags = ["platform"];
 
 /** The check writes to the disk and the route needs no token: a flood of requests must not become a flood of writes. */
 const CHECK_INTERVAL_MS = 1000;
 
-/** `GET /v1/health`, without a token: load balancers and the set-up ask it. */
-export function healthRoute(app: Api, { platform, proxy, check }: ApiDeps): void {
+/** `GET /v1/health`, without a token, for load balancers and the setup. */
+export function healthRoute(app: Api, { platform, proxy, check }: Pick<ApiDeps, "platform" | "proxy" | "check">): void {
   const checkSometimes = atMostEvery(CHECK_INTERVAL_MS, check);
   app.get(
     "/v1/health",
@@ -20,7 +21,7 @@ export function healthRoute(app: Api, { platform, proxy, check }: ApiDeps): void
       schema: {
         tags,
         ...PUBLIC,
-        summary: "Whether the platform works, and what it is",
+        summary: "Show whether the platform works, and what it is",
         response: replies(200, Health),
       },
     },
@@ -56,12 +57,12 @@ export function documentRoute(app: Api): void {
   app.get("/openapi.json", { schema: { hide: true } }, async () => app.swagger());
 }
 
-/** `GET /v1/platform/regions`: the shape of Fly's, with the one region there is. */
-export function regionRoute(app: Api, { platform }: ApiDeps): void {
+/** `GET /v1/platform/regions`, in Fly's format, with the only region there is. */
+export function regionRoute(app: Api, { platform }: Pick<ApiDeps, "platform">): void {
   const { region } = platform;
   app.get(
     "/v1/platform/regions",
-    { schema: { tags, summary: "The regions of the platform", querystring: NoQuery, response: replies(200, Regions) } },
+    { schema: { tags, summary: "List regions", querystring: NoQuery, response: replies(200, Regions) } },
     async () => ({ regions: [{ code: region, name: region }], nearest: region }),
   );
 }
@@ -73,7 +74,7 @@ export function metricsRoute(app: Api, registry: Registry): void {
   });
 }
 
-/** Repeats the last outcome until it is old. */
+/** Returns a function that calls `check` at most once per interval, and repeats its outcome in between. */
 function atMostEvery(intervalMs: number, check: () => void): () => void {
   let last: { at: number; error?: unknown } | undefined;
   return () => {

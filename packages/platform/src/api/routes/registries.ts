@@ -1,11 +1,12 @@
-/** `/v1/registries`: who the platform is at registries. */
+/** `/v1/registries`: the platform's logins for image registries. */
 import { HibernautError } from "../../domain/errors.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { NoQuery, Ok, RegistryBody, RegistryList, RegistryParams, RegistryReply, replies } from "../schemas.ts";
+import { NoQuery, Ok, replies } from "../schemas.ts";
+import { RegistryBody, RegistryList, RegistryParams, RegistryReply } from "./registries.schemas.ts";
 
-/** Registers the routes of registries. A password goes in and never comes out. */
-export function registryRoutes(app: Api, { registries }: ApiDeps): void {
+/** Registers the routes of registries. A password can be stored but never read. */
+export function registryRoutes(app: Api, { registries }: Pick<ApiDeps, "registries">): void {
   const tags = ["images"];
   const path = "/v1/registries/:host";
 
@@ -45,7 +46,7 @@ export function registryRoutes(app: Api, { registries }: ApiDeps): void {
     {
       schema: {
         tags,
-        summary: "Store a login for a registry, once the registry takes it",
+        summary: "Store a login for a registry, once the registry has accepted it",
         params: RegistryParams,
         querystring: NoQuery,
         body: RegistryBody,

@@ -1,23 +1,21 @@
-/** `/v1/apps/{app_name}/releases`: what was deployed, and how it went. `hibernaut deploy` writes it. */
+/** `/v1/apps/{app_name}/releases`: what was deployed and how it ended, as `hibernaut deploy` records it. */
 import type { ReleaseRecord } from "../../domain/machine.ts";
 import type { Api, ApiDeps } from "../deps.ts";
+import { EventsQuery, NoQuery, replies } from "../schemas.ts";
+import { AppParams } from "./apps.schemas.ts";
 import {
-  AppParams,
   CreateReleaseBody,
-  EventsQuery,
-  NoQuery,
   ReleaseList,
   ReleaseParams,
   ReleaseReply,
   type ReleaseWire,
-  replies,
   UpdateReleaseBody,
-} from "../schemas.ts";
+} from "./releases.schemas.ts";
 
 const LIMIT = 25;
 
 /** Registers the routes of releases. */
-export function releaseRoutes(app: Api, { machines }: ApiDeps): void {
+export function releaseRoutes(app: Api, { releases }: Pick<ApiDeps, "releases">): void {
   const path = "/v1/apps/:app_name/releases";
   const tags = ["apps"];
 
@@ -33,7 +31,7 @@ export function releaseRoutes(app: Api, { machines }: ApiDeps): void {
       },
     },
     async ({ params, query }) => ({
-      releases: machines.listReleases(params.app_name, query.limit ?? LIMIT).map(releaseWire),
+      releases: releases.list(params.app_name, query.limit ?? LIMIT).map(releaseWire),
     }),
   );
 
@@ -42,7 +40,7 @@ export function releaseRoutes(app: Api, { machines }: ApiDeps): void {
     {
       schema: {
         tags,
-        summary: "Begin a release: resolves its image, and changes no machine",
+        summary: "Begin a release: resolve its image, without changing a machine",
         params: AppParams,
         querystring: NoQuery,
         body: CreateReleaseBody,
@@ -50,9 +48,7 @@ export function releaseRoutes(app: Api, { machines }: ApiDeps): void {
       },
     },
     async ({ params, body }, reply) =>
-      reply
-        .code(201)
-        .send(releaseWire(await machines.beginRelease(params.app_name, body.image, body.description ?? ""))),
+      reply.code(201).send(releaseWire(await releases.begin(params.app_name, body.image, body.description ?? ""))),
   );
 
   app.post(
@@ -60,7 +56,7 @@ export function releaseRoutes(app: Api, { machines }: ApiDeps): void {
     {
       schema: {
         tags,
-        summary: "Say how a release ended",
+        summary: "Record how a release ended",
         params: ReleaseParams,
         querystring: NoQuery,
         body: UpdateReleaseBody,
@@ -68,7 +64,7 @@ export function releaseRoutes(app: Api, { machines }: ApiDeps): void {
       },
     },
     async ({ params, body }) =>
-      releaseWire(machines.endRelease(params.app_name, Number(params.version), body.status, body.description ?? "")),
+      releaseWire(releases.end(params.app_name, Number(params.version), body.status, body.description ?? "")),
   );
 }
 

@@ -1,19 +1,12 @@
-/** `/v1/apps/{app_name}/secrets`: what apps are told and nobody is shown. */
+/** `/v1/apps/{app_name}/secrets`: encrypted environment variables of apps. Values can be set but never read. */
 import type { SecretSummary } from "../../secrets/contract.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import {
-  AppParams,
-  DryRunQuery,
-  NoQuery,
-  replies,
-  SecretList,
-  SecretParams,
-  SecretsBody,
-  SecretsEffect,
-} from "../schemas.ts";
+import { NoQuery, replies } from "../schemas.ts";
+import { AppParams } from "./apps.schemas.ts";
+import { DryRunQuery, SecretList, SecretParams, SecretsBody, SecretsEffect } from "./secrets.schemas.ts";
 
 /** Registers the routes of secrets. */
-export function secretRoutes(app: Api, { machines }: ApiDeps): void {
+export function secretRoutes(app: Api, { secrets }: Pick<ApiDeps, "secrets">): void {
   const path = "/v1/apps/:app_name/secrets";
   const tags = ["apps"];
 
@@ -28,7 +21,7 @@ export function secretRoutes(app: Api, { machines }: ApiDeps): void {
         response: replies(200, SecretList),
       },
     },
-    async ({ params }) => ({ secrets: machines.listSecrets(params.app_name).map(secretWire) }),
+    async ({ params }) => ({ secrets: secrets.list(params.app_name).map(secretWire) }),
   );
 
   app.post(
@@ -36,15 +29,14 @@ export function secretRoutes(app: Api, { machines }: ApiDeps): void {
     {
       schema: {
         tags,
-        summary: "Set secrets of an app, all or none; snapshots of its machines are discarded",
+        summary: "Set secrets of an app, all or none, and discard its machines' snapshots",
         params: AppParams,
         querystring: DryRunQuery,
         body: SecretsBody,
         response: replies(200, SecretsEffect),
       },
     },
-    async ({ params, query, body }) =>
-      machines.setSecrets(params.app_name, body.secrets, { dryRun: query.dry_run ?? false }),
+    async ({ params, query, body }) => secrets.set(params.app_name, body.secrets, { dryRun: query.dry_run ?? false }),
   );
 
   app.delete(
@@ -52,14 +44,13 @@ export function secretRoutes(app: Api, { machines }: ApiDeps): void {
     {
       schema: {
         tags,
-        summary: "Unset a secret; snapshots of the app's machines are discarded",
+        summary: "Unset a secret of an app and discard its machines' snapshots",
         params: SecretParams,
         querystring: DryRunQuery,
         response: replies(200, SecretsEffect),
       },
     },
-    async ({ params, query }) =>
-      machines.unsetSecret(params.app_name, params.secret_name, { dryRun: query.dry_run ?? false }),
+    async ({ params, query }) => secrets.unset(params.app_name, params.secret_name, { dryRun: query.dry_run ?? false }),
   );
 }
 

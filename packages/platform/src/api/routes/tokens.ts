@@ -1,11 +1,12 @@
 /** `/v1/tokens` */
 import type { Api, ApiDeps } from "../deps.ts";
-import { CreateTokenBody, NewToken, NoQuery, Ok, replies, TokenList, TokenParams } from "../schemas.ts";
+import { NoQuery, Ok, replies } from "../schemas.ts";
+import { CreateTokenBody, NewToken, TokenList, TokenParams } from "./tokens.schemas.ts";
 import { createToken, revokeToken } from "../tokens.ts";
 import { tokenWire } from "../views.ts";
 
 /** Registers the routes of tokens. */
-export function tokenRoutes(app: Api, { tokens }: ApiDeps): void {
+export function tokenRoutes(app: Api, { tokens }: Pick<ApiDeps, "tokens">): void {
   const tags = ["tokens"];
 
   app.get(

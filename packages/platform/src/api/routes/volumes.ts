@@ -3,14 +3,12 @@ import { HibernautError } from "../../domain/errors.ts";
 import type { VolumeView } from "../../volumes/contract.ts";
 import type { VolumeSnapshotRecord } from "../../domain/volume.ts";
 import type { Api, ApiDeps } from "../deps.ts";
+import { NoQuery, Ok, replies } from "../schemas.ts";
+import { AppParams } from "./apps.schemas.ts";
 import {
-  AppParams,
   CreateVolumeBody,
   ExtendVolumeBody,
   ExtendVolumeReply,
-  NoQuery,
-  Ok,
-  replies,
   VolumeList,
   VolumeParams,
   VolumeReply,
@@ -19,10 +17,10 @@ import {
   VolumeSnapshotReply,
   type VolumeSnapshotWire,
   type VolumeWire,
-} from "../schemas.ts";
+} from "./volumes.schemas.ts";
 
 /** Registers the routes of volumes. */
-export function volumeRoutes(app: Api, { volumes, platform: { region } }: ApiDeps): void {
+export function volumeRoutes(app: Api, { volumes, platform: { region } }: Pick<ApiDeps, "volumes" | "platform">): void {
   const path = "/v1/apps/:app_name/volumes";
   const common = { tags: ["volumes"], querystring: NoQuery };
   const wire = async (volume: VolumeView) => volumeWire(volume, { region, usedBytes: await volumes.usedBytes(volume) });
@@ -38,7 +36,7 @@ export function volumeRoutes(app: Api, { volumes, platform: { region } }: ApiDep
     {
       schema: {
         ...common,
-        summary: "Make a volume, empty or of a snapshot",
+        summary: "Create a volume, empty or from a snapshot",
         params: AppParams,
         body: CreateVolumeBody,
         response: replies(201, VolumeReply),
@@ -67,7 +65,7 @@ export function volumeRoutes(app: Api, { volumes, platform: { region } }: ApiDep
     {
       schema: {
         ...common,
-        summary: "Destroy a volume that no machine has, with its snapshots",
+        summary: "Destroy a volume that belongs to no machine, with its snapshots",
         params: VolumeParams,
         response: replies(200, Ok),
       },
@@ -83,7 +81,7 @@ export function volumeRoutes(app: Api, { volumes, platform: { region } }: ApiDep
     {
       schema: {
         ...common,
-        summary: "Make a volume larger, from its machine's next cold start on",
+        summary: "Extend a volume, from its machine's next cold start on",
         params: VolumeParams,
         body: ExtendVolumeBody,
         response: replies(200, ExtendVolumeReply),
@@ -131,7 +129,7 @@ function snapshotRoutes(app: Api, { volumes }: Pick<ApiDeps, "volumes">): void {
     {
       schema: {
         ...common,
-        summary: "Keep the volume as it is now",
+        summary: "Create a snapshot of a volume",
         params: VolumeParams,
         response: replies(201, VolumeSnapshotReply),
       },

@@ -1,13 +1,15 @@
-/** `GET .../machines/{machine_id}/wait`: answers when the machine gets there. */
+/** `GET .../machines/{machine_id}/wait`: replies when the machine reaches a state. */
 import { setImmediate } from "node:timers/promises";
 import { HibernautError, isHibernautError } from "../../domain/errors.ts";
-import type { WaitTarget } from "../../machines/service.ts";
+import type { WaitTarget } from "../../machines/waiting.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { nearest } from "../../lib/nearest.ts";
-import { MachineParams, replies, WaitQuery, WaitReply } from "../schemas.ts";
+import { replies } from "../schemas.ts";
+import { MachineParams } from "./machines.schemas.ts";
+import { WaitQuery, WaitReply } from "./wait.schemas.ts";
 
-/** Every word that `state` takes; `started` is Fly's for running. */
+/** Values of `state`. `started` is Fly's word for running. */
 const TARGETS: ReadonlyMap<string, WaitTarget> = new Map([
   ["running", "running"],
   ["started", "running"],
@@ -22,14 +24,14 @@ const TARGETS: ReadonlyMap<string, WaitTarget> = new Map([
 
 const TIMEOUT_S = 60;
 
-/** Registers the wait. A client that goes away ends its wait, and so does the end of the platform. */
-export function waitRoute(app: Api, { machines }: ApiDeps): void {
+/** Registers the wait. A wait ends when its client disconnects or the platform shuts down. */
+export function waitRoute(app: Api, { machines }: Pick<ApiDeps, "machines">): void {
   const closing = new AbortController();
   const open = new Set<Promise<unknown>>();
   app.addHook("preClose", async () => {
     closing.abort();
     await Promise.allSettled(open);
-    // The answers leave before the server cuts its connections.
+    // The replies are sent before the server closes its connections.
     await setImmediate();
   });
 
@@ -58,7 +60,7 @@ export function waitRoute(app: Api, { machines }: ApiDeps): void {
       } catch (error) {
         if (closing.signal.aborted)
           throw new HibernautError("unavailable", "The platform is shutting down. Wait again when it is back.");
-        // Nobody is there to read it; only our own faults are worth a line in the log.
+        // The client is not there to read the reply. Only our own faults are worth logging.
         if (gone.aborted && !isHibernautError(error)) throw gone.reason;
         throw error;
       } finally {
@@ -68,8 +70,8 @@ export function waitRoute(app: Api, { machines }: ApiDeps): void {
   );
 }
 
-/** The states that a query names: repeated, comma separated or both; running when it names none. */
-export function waitTargets(query: string | string[] | undefined): WaitTarget[] {
+/** Returns the states that a query names: repeated, separated by commas, or both. `running` by default. */
+function waitTargets(query: string | string[] | undefined): WaitTarget[] {
   const words = [query ?? []]
     .flat()
     .flatMap((part) => part.split(","))
@@ -83,6 +85,8 @@ function waitTarget(word: string): WaitTarget {
   if (target !== undefined) return target;
   const known = [...TARGETS.keys()];
   const near = nearest(word, known);
-  const hint = near === undefined ? `Known states are ${known.join(", ")}.` : `Did you mean \`${near}\`?`;
-  throw new HibernautError("invalid_argument", `\`state\` knows no \`${word.slice(0, 100)}\`. ${hint}`, { known });
+  const hint = near === undefined ? `Use ${known.join(", ")}.` : `Did you mean \`${near}\`?`;
+  throw new HibernautError("invalid_argument", `\`${word.slice(0, 100)}\` is not a valid \`state\`. ${hint}`, {
+    known,
+  });
 }

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { encodeFrame, type Frame, FrameReader, FrameType } from "../../guest/frame.ts";
+import { HelloOffset, STREAMS_PROTOCOL } from "../../guest/hello.ts";
 import { encodeListeners, type Listener } from "../../guest/listening.ts";
 import { decodeRecords, Key, milliseconds, nanoseconds } from "../../guest/records.ts";
 
@@ -104,7 +105,12 @@ export class FakeGuest {
     return { nonce: this.state.nonce, count: this.state.count };
   }
 
-  /** Ends the app. */
+  /** The app prints a line. */
+  print(line: string, stream: "stdout" | "stderr" = "stdout"): void {
+    this.#send(FrameType.log, Buffer.from(`${line}\n`), stream === "stdout" ? 1 : 2);
+  }
+
+  /** The app ends by itself. */
   exit(code: number, { signal = 0, oom = false } = {}): void {
     if (this.state.phase === 2) return;
     this.state = { ...this.state, phase: 2, exit: { code, signal, oom } };
@@ -165,11 +171,11 @@ export class FakeGuest {
 
   #hello(): void {
     this.#quiesced = false;
-    const payload = Buffer.alloc(28);
-    payload.writeUInt32LE(2, 0);
-    payload[4] = this.state.phase;
-    payload[5] = this.state.ready ? 1 : 0;
-    this.#exitPayload().copy(payload, 12);
+    const payload = Buffer.alloc(HelloOffset.version);
+    payload.writeUInt32LE(STREAMS_PROTOCOL, HelloOffset.protocol);
+    payload[HelloOffset.phase] = this.state.phase;
+    payload[HelloOffset.ready] = this.state.ready ? 1 : 0;
+    this.#exitPayload().copy(payload, HelloOffset.exit);
     this.#send(FrameType.hello, Buffer.concat([payload, Buffer.from("fake")]));
     this.#reportListeners();
   }

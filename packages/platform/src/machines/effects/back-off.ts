@@ -1,11 +1,13 @@
 /** Waiting before the next start that the restart policy gives an app. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { EffectContext, EffectResult } from "./context.ts";
+import type { EffectOutcome } from "../decide/index.ts";
 
-/** Ends when the next attempt is due; at once when no time is recorded. Rejects when something else is asked for first. */
-export async function backOff({ record, signal }: EffectContext): Promise<EffectResult> {
-  const due = record.crash?.retry_at ?? null;
-  const waitMs = due === null ? 0 : Math.max(0, Date.parse(due) - Date.now());
+/**
+ * Ends at `until` (RFC 3339), or at once without one. Rejects with the signal's reason when something else is requested
+ * first.
+ */
+export async function backOff({ until }: { until: string | null }, signal: AbortSignal): Promise<EffectOutcome> {
+  const waitMs = until === null ? 0 : Math.max(0, Date.parse(until) - Date.now());
   await delay(waitMs, undefined, { signal });
-  return { outcome: "retry" };
+  return { type: "retry" };
 }

@@ -1,93 +1,114 @@
-/** Suspending a machine: its state to disk, whole, then its VMM away. */
-import { messageOf } from "../../lib/text.ts";
+/** Suspending a machine: its complete state goes to disk, then its VMM ends. */
 import { readyTimeoutMs } from "../../domain/config.ts";
-import { type EffectContext, type EffectResult, originOf, within } from "./context.ts";
+import type { MachineRecord, SnapshotRecord } from "../../domain/machine.ts";
+import { never, within } from "../../lib/async.ts";
+import { messageOf } from "../../lib/text.ts";
+import type { EffectOutcome } from "../decide/index.ts";
+import type { LiveGuest } from "../guest.ts";
 import { getReady } from "./hooks.ts";
+import { type EffectPorts, originOf } from "./ports.ts";
 
-/** The guest flushes its disks before it stands still; one that writes a lot may take a while. */
+/** The guest flushes its disks before it is paused; one that writes a lot may take a while. */
 const QUIESCE_TIMEOUT_MS = 10_000;
 const WAKE_TIMEOUT_MS = 10_000;
-/** A program that asked for the suspend itself should have its answer before it stands still. */
+/** A program that requested the suspend itself should get its reply before it is paused. */
 const REPLY_TIMEOUT_MS = 1_000;
 
-export async function capture(context: EffectContext): Promise<EffectResult> {
-  const { deps, record, live } = context;
-  const generation = record.capturing;
-  if (live === undefined || generation === null)
-    return { outcome: "lost", details: { reason: "there is no guest to suspend" } };
-  const limit = within(context.signal, deps.settings.suspendTimeoutMs, "the suspend");
+export interface CaptureInput {
+  record: MachineRecord;
+  generation: string;
+}
+
+type CapturePorts = Pick<
+  EffectPorts,
+  "snapshots" | "bundles" | "secrets" | "settings" | "log" | "guest" | "inside" | "machineLog"
+>;
+
+/** Publishes the generation and ends the guest. If that fails, or is cancelled, the same guest keeps running. */
+export async function capture(input: CaptureInput, ports: CapturePorts, signal: AbortSignal): Promise<EffectOutcome> {
+  const { live } = ports.guest;
+  if (live === undefined) return { type: "lost", reason: "there is no guest to suspend" };
+  const limit = within(signal, ports.settings.suspendTimeoutMs, "the suspend");
   const began = performance.now();
   try {
-    if ((await live.vmm.state()) !== "running") throw new Error("the guest stands still; see its state_reason");
-    await context.inside.repliesSent(within(limit, REPLY_TIMEOUT_MS, "the reply")).catch(() => limit.throwIfAborted());
-    const readyMs = readyTimeoutMs(record.config);
-    const unready = readyMs > 0 ? await getReady(context, readyMs) : undefined;
-    if (unready !== undefined) deps.log.warn({ machine: record.id, reason: unready }, "suspending all the same");
-    const aheadMs = await live.agent.quiesce(within(limit, QUIESCE_TIMEOUT_MS, "flushing the guest's disks"));
-    if (context.exit !== undefined) throw new Error("the app ended meanwhile");
+    const { aheadMs, unready } = await quiesce(input.record, live, ports, limit);
     const clockMs = Date.now() + aheadMs;
     await live.vmm.pause();
-    const frozen = performance.now();
-    const draft = await deps.snapshots.draft(record.id, generation);
-    await live.vmm.capture(draft.devices, limit);
-    // The last moment to turn back: once it is published, the guest must not go on.
-    limit.throwIfAborted();
-    const createdAt = new Date().toISOString();
-    const size = await deps.snapshots.publish(draft, originOf(record, deps, live.vmm.identity), {
-      createdAt,
-      clockMs,
-    });
-    await context.kill();
-    const durations = {
+    const paused = performance.now();
+    const published = await publish(input, live, { ports, clockMs, limit });
+    await ports.guest.kill();
+    // Secrets that changed meanwhile leave this machine as it is, as they would have while it ran.
+    const snapshot = { ...published, secrets: ports.secrets.version(input.record.app) };
+    const details = {
       duration_ms: Math.round(performance.now() - began),
-      frozen_ms: Math.round(performance.now() - frozen),
+      frozen_ms: Math.round(performance.now() - paused),
+      ...(unready !== undefined && { unready }),
     };
-    return {
-      outcome: "captured",
-      patch: {
-        snapshot: { generation, created_at: createdAt, size_bytes: size, secrets: deps.secrets.version(record.app) },
-        capturing: null,
-        coldReason: "",
-        stateReason: null,
-        // It worked until it slept.
-        restarts: 0,
-        crash: null,
-      },
-      details: { size_bytes: size, ...durations, ...(unready !== undefined && { unready }) },
-    };
+    return { type: "captured", snapshot, details };
   } catch (error) {
-    return turnBack(context, generation, messageOf(error));
+    return turnBack(input, messageOf(error), ports, signal);
   }
 }
 
-/** Lets the same guest go on. The generation goes first: it must never be found beside a guest that ran on. */
-async function turnBack(context: EffectContext, generation: string, reason: string): Promise<EffectResult> {
-  const { deps, record, live, signal } = context;
+/** Gets the guest ready to be paused. Returns by how much its clock is ahead, and why the app was not ready, if so. */
+async function quiesce(
+  record: MachineRecord,
+  { vmm, agent }: LiveGuest,
+  ports: CapturePorts,
+  limit: AbortSignal,
+): Promise<{ aheadMs: number; unready: string | undefined }> {
+  if ((await vmm.state()) !== "running") throw new Error("the guest is paused; see its state_reason");
+  await ports.inside.repliesSent(within(limit, REPLY_TIMEOUT_MS, "the reply")).catch(() => limit.throwIfAborted());
+  const timeoutMs = readyTimeoutMs(record.config);
+  const unready = timeoutMs > 0 ? await getReady({ timeoutMs }, ports, limit) : undefined;
+  if (unready !== undefined) ports.log.warn({ machine: record.id, reason: unready }, "suspending anyway");
+  const aheadMs = await agent.quiesce(within(limit, QUIESCE_TIMEOUT_MS, "flushing the guest's disks"));
+  if (ports.guest.exit !== undefined) throw new Error("the app ended meanwhile");
+  return { aheadMs, unready };
+}
+
+/** Writes the state of the paused guest to disk. When this settles, the snapshot survives a power cut. */
+async function publish(
+  { record, generation }: CaptureInput,
+  { vmm }: LiveGuest,
+  { ports, clockMs, limit }: { ports: CapturePorts; clockMs: number; limit: AbortSignal },
+): Promise<SnapshotRecord> {
+  const { snapshots } = ports;
+  const draft = await snapshots.draft(record.id, generation);
+  await vmm.capture(draft.devices, limit);
+  // The last moment to turn back: once the generation is published, the guest must not run on.
+  limit.throwIfAborted();
+  const createdAt = new Date().toISOString();
+  const size = await snapshots.publish(draft, originOf(record, ports, vmm.identity), { createdAt, clockMs });
+  return { generation, created_at: createdAt, size_bytes: size };
+}
+
+/** Lets the same guest run on. The generation goes first: it must never be found next to a guest that ran on. */
+async function turnBack(
+  { record, generation }: CaptureInput,
+  reason: string,
+  { snapshots, guest, inside, log }: CapturePorts,
+  signal: AbortSignal,
+): Promise<EffectOutcome> {
+  const { live } = guest;
   try {
-    await deps.snapshots.discard(record.id, generation);
+    await snapshots.discard(record.id, generation);
     if (live === undefined) throw new Error("the guest is gone");
     await live.vmm.run();
   } catch (error) {
-    await context.kill();
+    await guest.kill();
     const why = `${reason}; ${messageOf(error)}`;
-    deps.log.warn(
-      { machine: record.id, reason: why },
-      "a guest was lost: it did not go on after a suspend was given up",
-    );
-    return { outcome: "lost", patch: { capturing: null }, details: { reason: why } };
+    log.warn({ machine: record.id, reason: why }, "a guest was lost: it did not run on after a failed suspend");
+    return { type: "lost", reason: why };
   }
   // A guest that is slow to answer is not lost: it speaks again by itself after a while.
   await live.agent
-    .awake(within(new AbortController().signal, WAKE_TIMEOUT_MS, "waking the guest"))
-    .then(() => readyTimeoutMs(record.config) > 0 && context.inside.started("resume", 0))
+    .awake(within(never(), WAKE_TIMEOUT_MS, "waking the guest"))
+    .then(() => readyTimeoutMs(record.config) > 0 && inside.started("resume", 0))
     .catch((error: unknown) => {
-      deps.log.warn(
-        { machine: record.id, reason: messageOf(error) },
-        "the guest does not answer after a suspend that was given up",
-      );
+      log.warn({ machine: record.id, reason: messageOf(error) }, "the guest does not answer after a failed suspend");
     });
-  if (signal.aborted) return { outcome: "capture_cancelled", patch: { capturing: null }, details: { reason } };
-  const stateReason = `the last suspend failed: ${reason}`;
-  deps.log.warn({ machine: record.id, reason }, "a suspend failed; the machine goes on");
-  return { outcome: "capture_failed", patch: { capturing: null, stateReason }, details: { reason } };
+  if (signal.aborted) return { type: "capture_cancelled", reason };
+  log.warn({ machine: record.id, reason }, "a suspend failed; the machine keeps running");
+  return { type: "capture_failed", reason };
 }

@@ -1,27 +1,32 @@
 /** What an image may run around a suspend, and what its app is asked and told. */
-import { abortable } from "../../lib/async.ts";
+import { abortable, within } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
-import { type EffectContext, within } from "./context.ts";
+import type { EffectPorts } from "./ports.ts";
 
-const FOLDERS = {
+const DIRECTORIES = {
   "pre-suspend": "/etc/hibernaut/hooks/pre-suspend.d",
   "post-resume": "/etc/hibernaut/hooks/post-resume.d",
 } as const;
 
-/** The agent kills what is late by the guest's clock; the guest itself may be late too. */
+/** The agent kills hooks that are late by the guest's clock; the guest itself may be late too. */
 const GRACE_MS = 2000;
 
-/** Runs the image's hooks of a kind. They cannot stop what is under way: how they failed is told, not thrown. */
+interface HooksOptions {
+  kind: keyof typeof DIRECTORIES;
+  timeoutMs: number;
+}
+
+/** Runs the image's hooks of one kind. A failure does not stop what is in progress: it is returned, not thrown. */
 export async function runHooks(
-  context: EffectContext,
-  kind: keyof typeof FOLDERS,
-  timeoutMs: number,
+  { kind, timeoutMs }: HooksOptions,
+  { guest, machineLog }: Pick<EffectPorts, "guest" | "machineLog">,
+  signal: AbortSignal,
 ): Promise<string | undefined> {
-  const { live, signal } = context;
+  const { live } = guest;
   if (live === undefined || !live.agent.hasStreams) return undefined;
-  const command = live.agent.streams.run({ args: [], hooks: FOLDERS[kind], timeoutMs });
+  const command = live.agent.streams.run({ args: [], hooks: DIRECTORIES[kind], timeoutMs });
   for (const output of [command.stdout, command.stderr])
-    output.on("data", (data: Buffer) => context.machineLog.output("hooks", data));
+    output.on("data", (data: Buffer) => machineLog.output("hooks", data));
   try {
     const exit = await abortable(command.exit, within(signal, timeoutMs + GRACE_MS, `the ${kind} hooks`));
     if (exit.timedOut) return `the ${kind} hooks were killed after ${timeoutMs} ms`;
@@ -34,11 +39,15 @@ export async function runHooks(
   }
 }
 
-/** Gives the app and its hooks the time that the configuration grants. Says what went wrong, if anything did. */
-export async function getReady(context: EffectContext, timeoutMs: number): Promise<string | undefined> {
+/** Gives the app and its hooks up to `timeoutMs` to get ready. Returns what went wrong, if anything did. */
+export async function getReady(
+  { timeoutMs }: { timeoutMs: number },
+  ports: Pick<EffectPorts, "guest" | "machineLog" | "inside">,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const [answer, hooks] = await Promise.all([
-    context.inside.askToGetReady(timeoutMs, context.signal),
-    runHooks(context, "pre-suspend", timeoutMs),
+    ports.inside.askToGetReady(timeoutMs, signal),
+    runHooks({ kind: "pre-suspend", timeoutMs }, ports, signal),
   ]);
   const late = answer === "late" ? `the app was not ready after ${timeoutMs} ms` : undefined;
   return [late, hooks].filter((text) => text !== undefined).join("; ") || undefined;

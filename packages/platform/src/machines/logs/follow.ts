@@ -15,12 +15,11 @@ export interface LogSource {
   onChange(listener: () => void): () => void;
 }
 
+/** Entries as they come, in blocks. A reader that stops early calls `return`. */
+export type LogBlocks = AsyncGenerator<LogEntry[], void>;
+
 /** The lines that were asked for, in blocks. Ends quietly when the signal is aborted. */
-export async function* readLogs(
-  source: LogSource,
-  query: LogQuery,
-  signal: AbortSignal,
-): AsyncGenerator<LogEntry[], void> {
+export async function* readLogs(source: LogSource, query: LogQuery, signal: AbortSignal): LogBlocks {
   const wake = new Wake(signal);
   const reader = new Reader(source, wake);
   try {

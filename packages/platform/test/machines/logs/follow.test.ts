@@ -16,7 +16,7 @@ async function collect(blocks: AsyncIterable<LogEntry[]>): Promise<LogEntry[]> {
 }
 
 describe("the last lines", () => {
-  test("are as many as were asked for, of the streams that were asked for", async () => {
+  test("are limited to the requested number and streams", async () => {
     const log = logIn(await tempFolder("log"));
     for (let count = 0; count < 5000; count += 1) log.output(count % 2 ? "stderr" : "stdout", line(String(count)));
     await written(log);
@@ -26,7 +26,7 @@ describe("the last lines", () => {
     expect(await textsOf(log)).toHaveLength(5000);
   });
 
-  test("are from the moment on that was asked for", async () => {
+  test("begin at the requested time", async () => {
     const log = logIn(await tempFolder("log"));
     log.platform("before");
     await written(log);
@@ -40,7 +40,7 @@ describe("the last lines", () => {
     expect(await textsOf(log, { sinceMs: Date.now() + 60_000 })).toEqual([]);
   });
 
-  test("of several machines are in the order of time", async () => {
+  test("of several machines are in chronological order", async () => {
     const folder = await tempFolder("log");
     const logs = ["a", "b", "c"].map((machine) => logIn(folder, { machine }));
     for (let count = 0; count < 90; count += 1) {
@@ -54,8 +54,8 @@ describe("the last lines", () => {
   });
 });
 
-describe("who follows", () => {
-  test("gets each line once, in order, while it is written and files change", { timeout: 60_000 }, async () => {
+describe("a follower", () => {
+  test("gets each line once, in order, while lines are written and files change", { timeout: 60_000 }, async () => {
     const log = logIn(await tempFolder("log"), { maxBytes: 512 * 1024 });
     const total = 20_000;
     let printed = 0;
@@ -63,7 +63,7 @@ describe("who follows", () => {
       for (let count = 0; count < 20; count += 1) log.output("stdout", line(`${(printed += 1)} ${"x".repeat(60)}`));
       return printed;
     };
-    // Several of them, each of which begins at another moment.
+    // Several followers, each of which begins at another moment.
     const followers: { begun: number; read: Promise<LogEntry[]> }[] = [];
     while (print() < total) {
       if (printed % 4000 === 0)
@@ -80,7 +80,7 @@ describe("who follows", () => {
     }
   });
 
-  test("and reads too slowly is told that lines are missing, and takes no memory", async () => {
+  test("that reads too slowly is told that lines are missing, and takes no memory", async () => {
     const log = logIn(await tempFolder("log"), { maxBytes: 512 * 1024 });
     log.platform("first");
     await written(log);
@@ -98,7 +98,7 @@ describe("who follows", () => {
     expect(rest.length).toBeLessThan(600);
   });
 
-  test("hears of a line at once, and of the end", async () => {
+  test("learns of a line at once, and of the end", async () => {
     const log = logIn(await tempFolder("log"));
     const blocks = readLogs(fixed(log), { limit: 10, follow: true }, NEVER);
     const first = blocks.next();
@@ -111,7 +111,7 @@ describe("who follows", () => {
     await ending;
   });
 
-  test("ends with the signal, whatever it waits for", async () => {
+  test("ends with the signal, whatever it is waiting for", async () => {
     const log = logIn(await tempFolder("log"));
     const leave = new AbortController();
     const reading = collect(readLogs(fixed(log), { limit: 10, follow: true }, leave.signal));
@@ -123,7 +123,7 @@ describe("who follows", () => {
     expect(await collect(late)).toHaveLength(1);
   });
 
-  test("an app hears of machines that are made later, until the app is gone", async () => {
+  test("of an app learns of machines that are created later, until the app is deleted", async () => {
     const folder = await tempFolder("log");
     const logs: MachineLog[] = [];
     let changed = () => {};

@@ -1,4 +1,4 @@
-/** A log in a folder of its own, and what it says. */
+/** A log in its own directory, and its content. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type LogSource, readLogs } from "../../../src/machines/logs/follow.ts";
@@ -9,14 +9,14 @@ import type { LogQuery } from "../../../src/machines/logs/query.ts";
 export const MACHINE = "0123456789abcd";
 const MB = 1024 * 1024;
 
-/** The log of a machine whose folder is made at the first line. */
+/** The log of a machine whose directory is created with the first line. */
 export function logIn(folder: string, options: Partial<MachineLogOptions> = {}): MachineLog {
   const logs = join(folder, options.machine ?? MACHINE);
   const prepare = async () => void (await mkdir(logs, { recursive: true }));
   return new MachineLog({ machine: MACHINE, folder: logs, maxBytes: 16 * MB, prepare, ...options });
 }
 
-/** Logs that are known from the beginning. */
+/** Logs that are all known from the beginning. */
 export function fixed(...logs: MachineLog[]): LogSource {
   return { list: () => logs, complete: () => true, onChange: () => () => {} };
 }
@@ -32,7 +32,7 @@ export async function textsOf(log: MachineLog, query: Partial<LogQuery> = {}): P
   return (await entriesOf([log], query)).map(({ text }) => text);
 }
 
-/** Settles when all that was added can be read. */
+/** Resolves when everything that was added can be read. */
 export async function written(log: MachineLog): Promise<void> {
   await log.close();
   log.reopen();

@@ -7,7 +7,7 @@ function linesOf(chunks: Buffer[]): string[] {
   return [...chunks.flatMap((chunk) => cutter.push(chunk)), ...cutter.flush()];
 }
 
-/** The bytes, cut at these places. */
+/** The bytes, cut at these positions. */
 function chunksOf(bytes: Buffer, cuts: number[]): Buffer[] {
   const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
   return [...places, bytes.length].map((end, index) => bytes.subarray(places[index - 1] ?? 0, end));
@@ -24,7 +24,7 @@ const bytes = fc.oneof(
   fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array)),
 );
 
-test("however bytes come in pieces, the lines are the same", () => {
+test("the lines are the same however the bytes are cut into pieces", () => {
   fc.assert(
     fc.property(bytes, fc.array(fc.nat(), { maxLength: 30 }), (all, cuts) => {
       expect(linesOf(chunksOf(all, cuts))).toEqual(linesOf([all]));
@@ -33,7 +33,7 @@ test("however bytes come in pieces, the lines are the same", () => {
   );
 });
 
-test("nothing of valid UTF-8 is lost or changed", () => {
+test("no valid UTF-8 is lost or changed", () => {
   fc.assert(
     fc.property(fc.array(text, { maxLength: 20 }), fc.array(fc.nat(), { maxLength: 30 }), (parts, cuts) => {
       const all = parts.join("").toWellFormed();
@@ -55,7 +55,7 @@ test.each([
   expect(linesOf([Buffer.from(raw, "latin1")])).toEqual(lines);
 });
 
-test("a line that is awaited no longer is given away, and its late end is no line", () => {
+test("a line that is no longer awaited is passed on, and its late end is not another line", () => {
   const cutter = new LineCutter();
   expect(cutter.push(Buffer.from("Password: "))).toEqual([]);
   expect(cutter.flush()).toEqual(["Password: "]);
@@ -63,7 +63,7 @@ test("a line that is awaited no longer is given away, and its late end is no lin
   expect(cutter.push(Buffer.from("\nthanks\n"))).toEqual(["thanks"]);
 });
 
-test("a line without an end takes no memory", () => {
+test("a line without an end does not use up memory", () => {
   const cutter = new LineCutter();
   for (let count = 0; count < 1000; count += 1) cutter.push(Buffer.alloc(10_000, "x"));
   expect(cutter.held).toBeLessThanOrEqual(MAX_LINE_BYTES);

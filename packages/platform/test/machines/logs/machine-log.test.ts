@@ -9,7 +9,7 @@ const line = (text: string) => Buffer.from(`${text}\n`);
 
 afterEach(() => void vi.useRealTimers());
 
-test("lines of the app, of hooks and of the platform stand in one order, with their times", async () => {
+test("lines of the app, of hooks and of the platform are in one order, with their times", async () => {
   const log = logIn(await tempFolder("log"));
   log.platform("start: created -> starting.");
   log.output("stdout", line("one"));
@@ -38,7 +38,7 @@ test("a line that does not end appears after a second", async () => {
   expect(await textsOf(log)).toEqual(["Password: "]);
 });
 
-test("times never go back, whatever the host's clock does, also after a restart", async () => {
+test("times never go back, whatever the host's clock does, even after a restart", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.parse("2026-01-01T12:00:00Z") });
   const folder = await tempFolder("log");
   const log = logIn(folder);
@@ -53,7 +53,7 @@ test("times never go back, whatever the host's clock does, also after a restart"
 });
 
 describe("on disk", () => {
-  test("an app that prints without end fills two files of bounded size, the newest lines kept", async () => {
+  test("an app that never stops printing fills two files of limited size, and the newest lines are kept", async () => {
     const folder = await tempFolder("log");
     const log = logIn(folder, { maxBytes: MB });
     for (let count = 0; count < 300; count += 1) {
@@ -73,7 +73,7 @@ describe("on disk", () => {
     );
   });
 
-  test("the next platform goes on in the same file, and forgives a line that was cut short", async () => {
+  test("the next platform continues the same file, and tolerates a line that was cut short", async () => {
     const folder = await tempFolder("log");
     const log = logIn(folder);
     log.platform("one");
@@ -88,7 +88,7 @@ describe("on disk", () => {
     expect(await readdir(join(folder, MACHINE))).toEqual(["1.ndjson"]);
   });
 
-  test("what is no line is passed over, however much it is", async () => {
+  test("anything that is not a line is skipped, however long it is", async () => {
     const folder = await tempFolder("log");
     const log = logIn(folder);
     log.platform("one");
@@ -114,7 +114,7 @@ describe("on disk", () => {
 });
 
 describe("a slow disk", () => {
-  test("holds up nothing: lines are dropped, counted and told", async () => {
+  test("holds up nothing: lines are dropped, counted and reported", async () => {
     const ready = Promise.withResolvers<void>();
     const folder = await tempFolder("log");
     const log = logIn(folder);
@@ -136,7 +136,7 @@ describe("a slow disk", () => {
     await log.close();
   });
 
-  test("that fails costs what it did not take", async () => {
+  test("that fails only loses what it did not accept", async () => {
     const folder = await tempFolder("log");
     let full = true;
     const log = logIn(folder, {
@@ -155,10 +155,10 @@ describe("a slow disk", () => {
   });
 });
 
-describe("what was lost on the way", () => {
+describe("output that was lost", () => {
   const LOST = /^(\d+) bytes of output were lost/;
 
-  test("is what the guest printed and nobody got", async () => {
+  test("is what the guest printed and nobody received", async () => {
     const log = logIn(await tempFolder("log"));
     log.printed(0);
     log.output("stdout", line("four"));
@@ -171,12 +171,12 @@ describe("what was lost on the way", () => {
     expect(await textsOf(log)).toEqual(["four", "begins", expect.stringMatching(/^100 bytes of output/), "another"]);
   });
 
-  test("is known across platforms, half lines included", async () => {
+  test("is known across platforms, including incomplete lines", async () => {
     const folder = await tempFolder("log");
     const log = logIn(folder);
     log.output("stdout", Buffer.from("one\ntw"));
     await vi.waitFor(async () => expect(await textsOf(log)).toEqual(["one"]));
-    // The platform is killed: the two bytes that it held are gone, and ten that it never read.
+    // The platform is killed: the two bytes that it held are gone, and so are ten that it never read.
     const next = logIn(folder);
     next.printed(4 + 2 + 10);
     next.output("stderr", line("three"));
@@ -198,7 +198,7 @@ describe("what was lost on the way", () => {
   });
 });
 
-test("a log whose folder goes away at any moment disturbs nobody, and makes it anew for no one after its end", async () => {
+test("a log whose directory disappears at any moment causes no error, and does not create it again after its end", async () => {
   const folder = await tempFolder("log");
   const log = logIn(folder);
   log.platform("one");

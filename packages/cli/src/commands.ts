@@ -1,0 +1,56 @@
+/** All commands. */
+
+import type { Command, Noun } from "./command.ts";
+import { apps } from "./commands/apps.ts";
+import { config } from "./commands/config.ts";
+import { deployCommands } from "./commands/deploy.ts";
+import { doctor } from "./commands/doctor.ts";
+import { images } from "./commands/images.ts";
+import { launch } from "./commands/launch.ts";
+import { logs } from "./commands/logs.ts";
+import { hostnames } from "./commands/hostnames.ts";
+import { machine } from "./commands/machine.ts";
+import { overviewCommands } from "./commands/ps.ts";
+import { proxy } from "./commands/proxy.ts";
+import { registry } from "./commands/registry.ts";
+import { scale } from "./commands/scale.ts";
+import { secrets } from "./commands/secrets.ts";
+import { serve } from "./commands/serve.ts";
+import { tokens } from "./commands/tokens.ts";
+import { uninstall } from "./commands/uninstall.ts";
+import { volumes } from "./commands/volumes.ts";
+
+/** The commands at the top level. */
+const platform: Noun = {
+  name: "",
+  summary: "",
+  commands: [serve, proxy, doctor, launch, ...overviewCommands, ...deployCommands, logs, uninstall, ...shortcuts()],
+};
+
+/** Short forms, without the noun, of the commands about machines that people type most. */
+function shortcuts(): Command[] {
+  const names = ["start", "stop", "suspend", "restart", "destroy", "exec", "console"];
+  return machine.commands
+    .filter(({ name }) => names.includes(name))
+    .map((command) => ({
+      ...command,
+      aliases: [],
+      hidden: true,
+      examples: command.examples.map((example) => example.replace("hibernaut machine ", "hibernaut ")),
+    }));
+}
+
+/** In the order in which help shows them. */
+export const NOUNS: readonly Noun[] = [
+  platform,
+  apps,
+  machine,
+  scale,
+  config,
+  hostnames,
+  secrets,
+  volumes,
+  images,
+  registry,
+  tokens,
+];

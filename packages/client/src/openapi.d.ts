@@ -1,0 +1,2947 @@
+/**
+ * Generated from the platform's OpenAPI document by `npm run client-types`. Don't edit this file:
+ * change the schemas in packages/platform/src/api/routes instead.
+ */
+export interface paths {
+  "/v1/health": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show whether the platform works, and what it is */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description What the platform is. Only a platform that works answers with it. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Health"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List apps */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              apps: components["schemas"]["App"][];
+              total_apps: number;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /** Create an app */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["CreateAppRequest"];
+        };
+      };
+      responses: {
+        /** @description A name that owns machines and hostnames. */
+        201: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["App"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show an app */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description A name that owns machines and hostnames. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["App"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    /** Delete an app; with `force`, also its machines and volumes */
+    delete: {
+      parameters: {
+        query?: {
+          /** @description Default: false. */
+          force?: boolean;
+        };
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/machines": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List the machines of all apps */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Machine"][];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/machines": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List the machines of an app */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Machine"][];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /** Create a machine and start it */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["CreateMachineRequest"];
+        };
+      };
+      responses: {
+        /** @description A virtual machine that runs one app. */
+        201: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Machine"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/machines/{machine_id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show a machine */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description A virtual machine that runs one app. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Machine"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /** Update a machine */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration. */
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["UpdateMachineRequest"];
+        };
+      };
+      responses: {
+        /** @description A virtual machine that runs one app. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Machine"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    /** Destroy a machine; a running one needs `force` */
+    delete: {
+      parameters: {
+        query?: {
+          /** @description Default: false. */
+          force?: boolean;
+        };
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/machines/{machine_id}/events": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List a machine's events, newest first */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Return at most this many. Default: 100. */
+          limit?: number;
+        };
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["MachineEvent"][];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/machines/{machine_id}/start": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Resume or cold start a machine */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+              previous_state: components["schemas"]["MachineState"];
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/machines/{machine_id}/suspend": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Suspend a machine to a snapshot */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/machines/{machine_id}/stop": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Stop a machine and discard its snapshot */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/machines/{machine_id}/restart": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Stop a machine and start it from scratch */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/machines/{machine_id}/wait": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Wait for a state */
+    get: {
+      parameters: {
+        query?: {
+          /** @description `running` (or `started`), `stopped`, `suspended`, `destroyed`, `failed`, `created`, `restarting`, or `settled` for any resting state. Default: `running`. Repeat it, or separate values by commas. */
+          state?: string | string[];
+          /** @description Seconds. Default: 60. */
+          timeout?: number;
+        };
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+              state: components["schemas"]["MachineState"];
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/machines/{machine_id}/logs": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Read the logs of a machine */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Return at most this many of the last lines. Default: 100, or 10000 with `since`. */
+          limit?: number;
+          /** @description Return lines from then on: a time (RFC 3339), or an age such as 30s, 10m, 2h, 1d. */
+          since?: string;
+          /** @description `stdout`, `stderr`, `hooks`, `platform`. Default: all. Repeat it, or separate values by commas. */
+          stream?: string | string[];
+          /** @description Continue with new lines as they come, until the machine is destroyed. Default: 0. */
+          follow?: "1" | "true" | "0" | "false";
+        };
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description one entry per line, and empty lines to keep the connection open */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/x-ndjson": components["schemas"]["LogEntry"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/logs": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Read the logs of an app's machines, ordered by time */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Return at most this many of the last lines. Default: 100, or 10000 with `since`. */
+          limit?: number;
+          /** @description Return lines from then on: a time (RFC 3339), or an age such as 30s, 10m, 2h, 1d. */
+          since?: string;
+          /** @description `stdout`, `stderr`, `hooks`, `platform`. Default: all. Repeat it, or separate values by commas. */
+          stream?: string | string[];
+          /** @description Continue with new lines as they come, until the machine is destroyed. Default: 0. */
+          follow?: "1" | "true" | "0" | "false";
+          /** @description Machines, by id, name, or the beginning of the id. Default: all, including those created while the request follows. Repeat it, or separate values by commas. */
+          machine?: string | string[];
+        };
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description one entry per line, and empty lines to keep the connection open */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/x-ndjson": components["schemas"]["LogEntry"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/machines/{machine_id}/exec": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Run a command in a machine
+     * @description Keeps the first 1048576 bytes of stdout and of stderr. Kills the command and its process group after the timeout. With `Upgrade: websocket`, the same path streams the output; see the documentation.
+     */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["ExecRequest"];
+        };
+      };
+      responses: {
+        /** @description How a command ended, and what it printed. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["ExecResult"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/keepalive": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    /** Keep this machine awake while it is idle */
+    put: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            /** @description Seconds from now. The setting HIBERNAUT_KEEPALIVE_MAX_TTL is the upper limit. */
+            ttl: number;
+            reason?: string;
+          };
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+              keep_awake: {
+                /** Format: date-time */
+                until: string;
+                reason: string;
+              } | null;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    post?: never;
+    /** End the keep-awake lease */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/events": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Stream starts and suspends of this machine as server-sent events
+     * @description `event: resume` or `cold` with `{"kind","slept_ms"}`, the last start first; `event: suspend` with `{"kind","id","deadline_ms"}` when `suspend_config` asks the app to get ready. The stream continues after a resume.
+     */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description the events, until the connection ends */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "text/event-stream": unknown;
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/events/{event_id}/ready": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Report that this program is ready for the suspend */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          event_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/hostnames": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List an app's hostnames */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              hostnames: string[];
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /** Add a hostname to an app */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            hostname: string;
+          };
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              hostname: string;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/hostnames/{hostname}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /** Remove a hostname from an app */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          hostname: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/secrets": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List an app's secrets, without their values */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              secrets: components["schemas"]["Secret"][];
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /** Set secrets of an app, all or none, and discard its machines' snapshots */
+    post: {
+      parameters: {
+        query?: {
+          /** @description Change nothing and return what would happen. Default: false. */
+          dry_run?: boolean;
+        };
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            /** @description Values by names of environment variables. HIBERNAUT_* and FLY_* are reserved. */
+            secrets: {
+              [key: string]: string;
+            };
+          };
+        };
+      };
+      responses: {
+        /** @description What a change of secrets means to the app's machines. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["SecretsEffect"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/secrets/{secret_name}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /** Unset a secret of an app and discard its machines' snapshots */
+    delete: {
+      parameters: {
+        query?: {
+          /** @description Change nothing and return what would happen. Default: false. */
+          dry_run?: boolean;
+        };
+        header?: never;
+        path: {
+          app_name: string;
+          secret_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description What a change of secrets means to the app's machines. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["SecretsEffect"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/releases": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List an app's releases, newest first */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Return at most this many. Default: 100. */
+          limit?: number;
+        };
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              releases: components["schemas"]["Release"][];
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /** Begin a release: resolve its image, without changing a machine */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["CreateReleaseRequest"];
+        };
+      };
+      responses: {
+        /** @description A deploy of an image to an app, and how it ended. */
+        201: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Release"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/releases/{version}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Record how a release ended */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          version: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["UpdateReleaseRequest"];
+        };
+      };
+      responses: {
+        /** @description A deploy of an image to an app, and how it ended. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Release"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/volumes": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List an app's volumes */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Volume"][];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /** Create a volume, empty or from a snapshot */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["CreateVolumeRequest"];
+        };
+      };
+      responses: {
+        /** @description A disk that outlives machines. */
+        201: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Volume"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/volumes/{volume_id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show a volume */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The volume's id, its name if no other volume of the app has it, or the beginning of its id, with or without `vol_`. */
+          volume_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description A disk that outlives machines. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Volume"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    /** Destroy a volume that belongs to no machine, with its snapshots */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The volume's id, its name if no other volume of the app has it, or the beginning of its id, with or without `vol_`. */
+          volume_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/volumes/{volume_id}/extend": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    /** Extend a volume, from its machine's next cold start on */
+    put: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The volume's id, its name if no other volume of the app has it, or the beginning of its id, with or without `vol_`. */
+          volume_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            /** @description The new size in GB. */
+            size_gb: number;
+          };
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["ExtendedVolume"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/volumes/{volume_id}/snapshots": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List a volume's snapshots, newest first */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The volume's id, its name if no other volume of the app has it, or the beginning of its id, with or without `vol_`. */
+          volume_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["VolumeSnapshot"][];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /** Create a snapshot of a volume */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The volume's id, its name if no other volume of the app has it, or the beginning of its id, with or without `vol_`. */
+          volume_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description A volume as it was at one moment. */
+        201: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["VolumeSnapshot"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/volumes/{volume_id}/snapshots/{snapshot_id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /** Delete a snapshot of a volume */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The volume's id, its name if no other volume of the app has it, or the beginning of its id, with or without `vol_`. */
+          volume_id: string;
+          snapshot_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/images": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List images */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              images: components["schemas"]["Image"][];
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    /** Delete the images that no machine uses, and the downloaded layers */
+    delete: {
+      parameters: {
+        query: {
+          /** @description Required: only images that no machine needs can be deleted. */
+          unused: "true";
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["PrunedImages"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/images/pull": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Import an image and stream the progress: one JSON object per line, the last one with `done` or `error` */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            /** @description Reference of the image. */
+            ref: string;
+          };
+        };
+      };
+      responses: {
+        /** @description one event per line */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/x-ndjson":
+              | components["schemas"]["PullProgress"]
+              | components["schemas"]["PulledImage"]
+              | components["schemas"]["Error"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/registries": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List the logins for registries, without their passwords */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              registries: components["schemas"]["RegistryLogin"][];
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/registries/{host}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show the login for a registry, without its password */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          /** @description The registry's host, as references of images name it. */
+          host: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description A login for a registry, without its password. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["RegistryLogin"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    /** Store a login for a registry, once the registry has accepted it */
+    put: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          /** @description The registry's host, as references of images name it. */
+          host: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            username: string;
+            password: string;
+          };
+        };
+      };
+      responses: {
+        /** @description A login for a registry, without its password. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["RegistryLogin"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    post?: never;
+    /** Forget the login for a registry */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          /** @description The registry's host, as references of images name it. */
+          host: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/tokens": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List tokens, without their secrets */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              tokens: components["schemas"]["Token"][];
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /** Create a token; its secret is shown once */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            name: string;
+          };
+        };
+      };
+      responses: {
+        /** @description A token that was just created. */
+        201: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["NewToken"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/tokens/{token_id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /** Revoke a token */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          token_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/platform/regions": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List regions */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              regions: components["schemas"]["Region"][];
+              nearest: string;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+  schemas: {
+    /** @description A name that owns machines and hostnames. */
+    App: {
+      name: string;
+      /** Format: date-time */
+      created_at: string;
+      machine_count: number;
+      /** @description Where the proxy answers for the app, as far as the platform knows for certain. Empty for an app without a service. */
+      urls: string[];
+    };
+    CheckConfig: {
+      type: "tcp" | "http";
+      /** @description Default: `internal_port` of the first service. */
+      port?: number;
+      /** @description Time between two checks. Default: 15s. A number of seconds, or a text such as "15s". */
+      interval?: number | string;
+      /** @description Time limit of one check. Default: 5s. A number of seconds, or a text such as "15s". */
+      timeout?: number | string;
+      /** @description Time after a start in which failures don't count. Default: 10s. A number of seconds, or a text such as "15s". */
+      grace_period?: number | string;
+      /** @description For `http`. Default: GET. */
+      method?: string;
+      /** @description For `http`. Default: /. */
+      path?: string;
+      headers?: {
+        name: string;
+        values: string[];
+      }[];
+    };
+    /** @description What one check of a machine last found. `warning`: it hasn't passed yet, within its grace period. */
+    CheckResult: {
+      name: string;
+      /** @enum {string} */
+      status: "passing" | "warning" | "critical";
+      /** @description What the check found, for people. */
+      output: string;
+      /** Format: date-time */
+      updated_at: string;
+    };
+    /** @description How an app ended by itself, and what follows. */
+    Crash: {
+      /** Format: date-time */
+      at: string;
+      /** @description How the app ended, for example `the app exited with code 1`. */
+      reason: string;
+      /** @description Null when the virtual machine vanished. */
+      exit_code: number | null;
+      /** @description Whether the app ended before it listened on its ports. */
+      at_start: boolean;
+      /** @description Number of the start that follows, counted from 1. */
+      attempt: number;
+      /** @description `max_retries` of the restart policy. */
+      max_attempts: number;
+      /** @description When that start is due. Null when the restart policy allows none. */
+      retry_at: string | null;
+    };
+    CreateAppRequest: {
+      /** @description Required, unless `name` is given. */
+      app_name?: string;
+      /** @description The same as `app_name`. */
+      name?: string;
+    };
+    CreateMachineRequest: {
+      /** @description Default: a generated name. */
+      name?: string;
+      /** @description The platform's only region. */
+      region?: string;
+      config: components["schemas"]["MachineConfig"];
+      /** @description Leave the machine in `created` instead of starting it. Default: false. */
+      skip_launch?: boolean;
+    };
+    CreateReleaseRequest: {
+      /** @description Reference of the image to deploy. */
+      image: string;
+      description?: string;
+    };
+    CreateVolumeRequest: {
+      /** @description 1 to 30 characters of a-z, 0-9 and _. */
+      name: string;
+      /** @description Size in GB. Default: that of the snapshot, otherwise 1. */
+      size_gb?: number;
+      /** @description The platform's only region. */
+      region?: string;
+      /** @description Start with the content of this snapshot. Default: empty. */
+      snapshot_id?: string;
+      /** @description Days that the volume's snapshots are kept. Default: 5. */
+      snapshot_retention?: number;
+    };
+    Error: {
+      /** @enum {string} */
+      error:
+        | "invalid_argument"
+        | "unauthenticated"
+        | "permission_denied"
+        | "not_found"
+        | "deadline_exceeded"
+        | "already_exists"
+        | "aborted"
+        | "failed_precondition"
+        | "payload_too_large"
+        | "unsupported_media_type"
+        | "resource_exhausted"
+        | "internal"
+        | "unavailable";
+      /** @description For people: what happened, why, and what to do next. */
+      message: string;
+      /** @description The same, for programs. */
+      details: {
+        [key: string]: unknown;
+      };
+      /** @description The platform's log mentions the request under this id. */
+      request_id: string;
+    };
+    ExecRequest: {
+      /** @description The program, looked up in PATH, and its arguments. */
+      command: string[];
+      /** @description The command's entire input. Default: none. */
+      stdin?: string;
+      /** @description Seconds of the machine's own time, which stops while the machine is suspended. Default: 60. */
+      timeout?: number;
+      /** @description Environment variables, in addition to the app's. */
+      env?: {
+        [key: string]: string;
+      };
+      /** @description `user[:group]`. Default: the image's. */
+      user?: string;
+      /** @description Working directory. Default: the image's. */
+      workdir?: string;
+    };
+    /** @description How a command ended, and what it printed. */
+    ExecResult: {
+      /** @description 128 plus the number of the signal that ended the command. 126 or 127 when it could not be started. */
+      exit_code: number;
+      /** @description Number of the signal that ended the command, or 0. */
+      exit_signal: number;
+      /** @description The first MiB of the output. */
+      stdout: string;
+      /** @description The first MiB of the error output. */
+      stderr: string;
+      /** @description Whether the command was killed because its time was up. */
+      timed_out: boolean;
+      /** @description Whether there was more output than is returned. */
+      truncated: boolean;
+    };
+    ExtendedVolume: {
+      volume: components["schemas"]["Volume"];
+      /** @description Whether the volume's machine has to be restarted before it sees the new size. */
+      needs_restart: boolean;
+    };
+    /** @description What the platform is. Only a platform that works answers with it. */
+    Health: {
+      /** @enum {string} */
+      status: "ok";
+      /** @description Version of Hibernaut. */
+      version: string;
+      region: string;
+      hypervisor: string;
+      hypervisor_version: string;
+      /** @description `kvm`, or `tcg` for software emulation. */
+      accelerator: string;
+      /** @description Why the platform uses this accelerator. */
+      accelerator_reason: string;
+      /** @description Where the proxy listens. Null when proxies run as processes of their own. */
+      proxy_url: string | null;
+      /** @description Version of the guest bundle that new machines boot from. */
+      guest_bundle: string;
+      /** @description How machines are connected. */
+      network: {
+        /** @description `bridge`, or `user` for QEMU's user-mode network. */
+        mode: string;
+        /** @description Why the platform uses this mode. */
+        reason: string;
+      };
+    };
+    /** @description An image on the host's disk. */
+    Image: {
+      /** @description Digest of the image. */
+      digest: string;
+      /** @description The reference that the image was pulled by. */
+      ref: string | null;
+      /** @description Bytes. */
+      size_bytes: number;
+      /** Format: date-time */
+      imported_at: string;
+      /** @description Whether a machine needs the image. */
+      in_use: boolean;
+    };
+    /** @description One line of a machine's log. */
+    LogEntry: {
+      /** Format: date-time */
+      at: string;
+      /** @description The machine's id. */
+      machine: string;
+      stream: components["schemas"]["LogStream"];
+      /** @description The line, without its line break. */
+      text: string;
+    };
+    /** @enum {string} */
+    LogStream: "stdout" | "stderr" | "hooks" | "platform";
+    /** @description A virtual machine that runs one app. */
+    Machine: {
+      machine_id: string;
+      /** @description The same as `machine_id`. */
+      id: string;
+      app_name: string;
+      name: string;
+      state: components["schemas"]["MachineState"];
+      /** @description What went wrong (`failed`), or how the app ended (`stopped`). */
+      state_reason: string | null;
+      /** @description Why requests don't reach the running app: it listens on another port, or on loopback only. Null when they do. */
+      unreachable: string | null;
+      region: string;
+      /** @description A ULID that changes with every update. */
+      version: string;
+      config: components["schemas"]["MachineConfig"];
+      image: {
+        /** @description The reference as it was given. */
+        ref: string;
+        /** @description The digest that the reference resolved to. */
+        digest: string;
+      };
+      /** @description What the machine's checks last found. Empty unless the machine is running. */
+      checks: components["schemas"]["CheckResult"][];
+      /** @description Whether the machine can be suspended. */
+      suspend: {
+        eligible: boolean;
+        /** @description Why it can't be suspended, for people. */
+        reasons: string[];
+      };
+      snapshot: {
+        /** Format: date-time */
+        created_at: string;
+        /** @description Bytes that the snapshot takes on the host's disk. */
+        size_bytes: number;
+      } | null;
+      last_boot: {
+        /** @enum {string} */
+        kind: "resume" | "cold";
+        /** @description Why it was a cold start, or `snapshot`. Details follow a colon. */
+        reason: string;
+        /** Format: date-time */
+        at: string;
+        /** @description Milliseconds. */
+        duration_ms: number;
+      } | null;
+      keep_awake: {
+        /** Format: date-time */
+        until: string;
+        reason: string;
+      } | null;
+      crash: components["schemas"]["Crash"] | null;
+      /** @description The machine's IPv4 address in its app's network. */
+      private_address: string;
+      /** Format: date-time */
+      created_at: string;
+      /** Format: date-time */
+      updated_at: string;
+    };
+    MachineConfig: {
+      /** @description Reference or archive of the image, for example `oci:/srv/app:latest`. */
+      image: string;
+      guest?: {
+        /** @default 1 */
+        cpus?: number;
+        /** @default 256 */
+        memory_mb?: number;
+      };
+      env?: {
+        [key: string]: string;
+      };
+      init?: {
+        entrypoint?: string[];
+        cmd?: string[];
+        /** @description Replaces both `entrypoint` and `cmd`. */
+        exec?: string[];
+        swap_size_mb?: number;
+      };
+      services?: components["schemas"]["ServiceConfig"][];
+      /** @description Health checks by name. The machine gets requests only while all of them pass. */
+      checks?: {
+        [key: string]: components["schemas"]["CheckConfig"];
+      };
+      restart?: {
+        policy?: "no" | "on-failure" | "always";
+        /** @description Number of restarts. Default: 10. */
+        max_retries?: number;
+      };
+      stop_config?: {
+        /** @description Default: the image's, otherwise SIGTERM. */
+        signal?: string;
+        /** @description Seconds until SIGKILL. Default: 5. */
+        timeout?: number;
+      };
+      suspend_config?: {
+        /** @description Seconds that the app and the programs in /etc/hibernaut/hooks/pre-suspend.d have to prepare for a suspend. Default: 0, they are not asked. */
+        timeout?: number;
+      };
+      /** @description Volumes. No other machine can use them meanwhile. */
+      mounts?: components["schemas"]["MountConfig"][];
+      metadata?: {
+        [key: string]: string;
+      };
+      schedule?: "hourly" | "daily" | "weekly" | "monthly";
+    };
+    /** @description One entry of a machine's history. */
+    MachineEvent: {
+      /** Format: date-time */
+      at: string;
+      /** @description What happened, for example `suspend` or `app_ended`. */
+      type: string;
+      from: components["schemas"]["MachineState"] | null;
+      to: components["schemas"]["MachineState"];
+      details: {
+        [key: string]: unknown;
+      };
+    };
+    /** @enum {string} */
+    MachineState:
+      | "created"
+      | "running"
+      | "suspended"
+      | "stopped"
+      | "failed"
+      | "restarting"
+      | "starting"
+      | "suspending"
+      | "stopping"
+      | "updating"
+      | "destroying"
+      | "destroyed";
+    MountConfig: {
+      /** @description Name or id of the volume. In replies, the id. */
+      volume?: string;
+      /** @description The same as `volume`, as app files call it. */
+      source?: string;
+      /** @description In replies, the volume's name. Ignored in requests. */
+      name?: string;
+      /** @description Directory where the volume is mounted. */
+      path: string;
+      /** @description GB, for a volume that has yet to be created. Default: 1. */
+      size_gb?: number;
+    };
+    /** @description A token that was just created. */
+    NewToken: {
+      id: string;
+      name: string;
+      /** @description The secret. No other reply contains it. */
+      token: string;
+      /** Format: date-time */
+      created_at: string;
+    };
+    PrunedImages: {
+      /** @description Digests of the deleted images. */
+      deleted: string[];
+      /** @description Bytes that were freed, including those of downloaded layers. */
+      freed_bytes: number;
+    };
+    /** @description How far a pull is. */
+    PullProgress:
+      | {
+          /** @enum {string} */
+          step: "resolve" | "copy" | "unpack" | "pack";
+        }
+      | {
+          /** @enum {string} */
+          step: "download";
+          /** @description Digest of the layer. */
+          layer: string;
+          /** @description Bytes. */
+          done_bytes: number;
+          /** @description Bytes. */
+          total_bytes: number;
+          /** @description Bytes, of all layers of the image. */
+          image_done_bytes: number;
+          /** @description Bytes, of all layers of the image. */
+          image_total_bytes: number;
+        };
+    /** @description An image that is ready. */
+    PulledImage: {
+      /** @enum {boolean} */
+      done: true;
+      ref: string;
+      /** @description Digest of the image. */
+      digest: string;
+      /** @description Bytes. */
+      size_bytes: number;
+    };
+    /** @description A place where machines run. */
+    Region: {
+      code: string;
+      name: string;
+    };
+    /** @description A login for a registry, without its password. */
+    RegistryLogin: {
+      host: string;
+      username: string;
+    };
+    /** @description A deploy of an image to an app, and how it ended. */
+    Release: {
+      /** @description Counted from 1 in each app. */
+      version: number;
+      /** @enum {string} */
+      status: "pending" | "complete" | "failed";
+      image: {
+        /** @description The reference as it was given. */
+        ref: string;
+        /** @description The digest that the reference resolved to. */
+        digest: string;
+      };
+      description: string;
+      /** Format: date-time */
+      created_at: string;
+    };
+    /** @description A secret of an app, without its value. */
+    Secret: {
+      name: string;
+      /** @description Equal for equal values. */
+      digest: string;
+      /** Format: date-time */
+      updated_at: string;
+    };
+    /** @description What a change of secrets means to the app's machines. */
+    SecretsEffect: {
+      /** @description Ids of the sleeping machines whose snapshots were deleted. Their next start is a cold start. */
+      discarded: string[];
+      /** @description Ids of the running machines, which see the change after a restart. */
+      pending: string[];
+    };
+    ServiceConfig: {
+      /** @description Default: tcp. */
+      protocol?: "tcp" | "http";
+      /** @description The port that the app listens on. */
+      internal_port: number;
+      /** @description What happens to the machine when it is idle. Default: off. */
+      autostop?: "suspend" | "stop" | "off";
+      /** @description Whether a request starts the machine. Default: true. */
+      autostart?: boolean;
+      /** @description Keep at least this many of the app's running machines awake. Starts none. Default: 0. */
+      min_machines_running?: number;
+      /** @description Seconds without a request after which the machine is idle. Default: 300. */
+      idle_timeout?: number;
+      concurrency?: {
+        type?: "requests" | "connections";
+        /** @description Load at which another machine of the app is started. Default: 20. */
+        soft_limit?: number;
+        /** @description Load at which the machine gets no more requests. Default: none. */
+        hard_limit?: number;
+      };
+    };
+    /** @description An API token, without its secret. */
+    Token: {
+      id: string;
+      name: string;
+      /** Format: date-time */
+      created_at: string;
+      revoked_at: string | null;
+    };
+    /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration. */
+    UpdateMachineRequest: {
+      config?: components["schemas"]["MachineConfig"];
+    };
+    UpdateReleaseRequest: {
+      status: "complete" | "failed";
+      description?: string;
+    };
+    /** @description A disk that outlives machines. */
+    Volume: {
+      id: string;
+      /** @description Several volumes of an app may have the same name. */
+      name: string;
+      /** @enum {string} */
+      state: "creating" | "created" | "destroying";
+      /** @description Size in GB. */
+      size_gb: number;
+      /** @description Bytes that the volume takes on the host's disk. Grows as data is written. */
+      used_bytes: number;
+      region: string;
+      /**
+       * @description Volumes are not encrypted. Encrypt the host's disk instead.
+       * @enum {boolean}
+       */
+      encrypted: false;
+      /** @description Id of the one machine that uses the volume. */
+      attached_machine_id: string | null;
+      /** @description Days that the volume's snapshots are kept. */
+      snapshot_retention: number;
+      /** Format: date-time */
+      created_at: string;
+    };
+    /** @description A volume as it was at one moment. */
+    VolumeSnapshot: {
+      id: string;
+      /** @enum {string} */
+      status: "creating" | "created" | "destroying";
+      /** @description Bytes that the snapshot takes on the host's disk, without those that it shares with the volume. */
+      size: number;
+      /** @description GB. A volume created from the snapshot has at least this size. */
+      volume_size: number;
+      /** @description Days that the snapshot is kept. */
+      retention_days: number;
+      /** Format: date-time */
+      created_at: string;
+    };
+  };
+  responses: never;
+  parameters: never;
+  requestBodies: never;
+  headers: never;
+  pathItems: never;
+}
+export type $defs = Record<string, never>;
+export type operations = Record<string, never>;

@@ -1,0 +1,47 @@
+/** What the client's methods take besides names and bodies. Names are those of the API's queries. */
+import type { CallOptions } from "./transport.ts";
+import type { LogStream, PullProgress, WaitState } from "./types.ts";
+
+/** Whether to destroy what is still in use. */
+export interface DestroyOptions extends CallOptions {
+  /** Default: false. */
+  force?: boolean;
+}
+
+/** Whether to change anything. */
+export interface DryRunOptions extends CallOptions {
+  /** Change nothing and return what would happen. Default: false. */
+  dry_run?: boolean;
+}
+
+/** How much of a list to return. */
+export interface LimitOptions extends CallOptions {
+  /** Return at most this many, 1 to 1000. */
+  limit?: number;
+}
+
+/** Who is told how far a pull is. */
+export interface PullOptions extends CallOptions {
+  /** Is called for every step and, during a download, repeatedly. */
+  onProgress?(progress: PullProgress): void;
+}
+
+/** What to wait for, and how long. */
+export interface WaitOptions extends CallOptions {
+  /** The state, or any of several. Default: `running`. */
+  state?: WaitState | readonly WaitState[];
+  /** Seconds, 1 to 300. Default: 60. */
+  timeout?: number;
+}
+
+/** Which lines of an app's logs to read. */
+export interface LogsOptions extends CallOptions {
+  /** Machines by id, name, or the beginning of the id. Default: all machines of the app. */
+  machine?: string | readonly string[];
+  /** Default: all streams. */
+  stream?: LogStream | readonly LogStream[];
+  /** Read at most this many of the last lines, 0 to 10000. Default: 100, or 10000 with `since`. */
+  limit?: number;
+  /** Read lines from then on: a time (RFC 3339), or an age such as `30s`, `10m`, `2h`, `1d`. */
+  since?: string;
+}

@@ -1,0 +1,35 @@
+/** Shapes of `/v1/apps`. */
+import { type Static, Type } from "typebox";
+import { closed, time } from "../schemas.ts";
+
+/** An app. */
+export const AppReply = Type.Object(
+  {
+    name: Type.String(),
+    created_at: time,
+    machine_count: Type.Integer(),
+    urls: Type.Array(Type.String(), {
+      description:
+        "Where the proxy answers for the app, as far as the platform knows for certain. Empty for an app without a service.",
+    }),
+  },
+  { ...closed, title: "App", description: "A name that owns machines and hostnames." },
+);
+
+/** All apps. */
+export const AppList = Type.Object({ apps: Type.Array(AppReply), total_apps: Type.Integer() }, closed);
+
+/** The part of the path that names an app. */
+export const AppParams = Type.Object({ app_name: Type.String() }, closed);
+
+/** Creates an app. One of the two names is required. */
+export const CreateAppBody = Type.Object(
+  {
+    app_name: Type.Optional(Type.String({ description: "Required, unless `name` is given." })),
+    name: Type.Optional(Type.String({ description: "The same as `app_name`." })),
+  },
+  { ...closed, title: "CreateAppRequest" },
+);
+
+/** An app on the wire. */
+export type AppWire = Static<typeof AppReply>;

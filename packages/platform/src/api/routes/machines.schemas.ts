@@ -1,0 +1,147 @@
+/** Shapes of `/v1/apps/{app_name}/machines`. */
+import { type Static, Type } from "typebox";
+import { MachineConfig } from "../../domain/config.ts";
+import { closed, imageReference, machineState, nullable, oneOf, time } from "../schemas.ts";
+import { AppParams } from "./apps.schemas.ts";
+import { KeepAwake } from "./inside.schemas.ts";
+
+const CheckResult = Type.Object(
+  {
+    name: Type.String(),
+    status: oneOf(["passing", "warning", "critical"]),
+    output: Type.String({ description: "What the check found, for people." }),
+    updated_at: time,
+  },
+  {
+    ...closed,
+    title: "CheckResult",
+    description: "What one check of a machine last found. `warning`: it hasn't passed yet, within its grace period.",
+  },
+);
+
+const Crash = Type.Object(
+  {
+    at: time,
+    reason: Type.String({ description: "How the app ended, for example `the app exited with code 1`." }),
+    exit_code: nullable(Type.Integer(), "Null when the virtual machine vanished."),
+    at_start: Type.Boolean({ description: "Whether the app ended before it listened on its ports." }),
+    attempt: Type.Integer({ description: "Number of the start that follows, counted from 1." }),
+    max_attempts: Type.Integer({ description: "`max_retries` of the restart policy." }),
+    retry_at: nullable(time, "When that start is due. Null when the restart policy allows none."),
+  },
+  { ...closed, title: "Crash", description: "How an app ended by itself, and what follows." },
+);
+
+const LastBoot = Type.Object(
+  {
+    kind: oneOf(["resume", "cold"]),
+    reason: Type.String({ description: "Why it was a cold start, or `snapshot`. Details follow a colon." }),
+    at: time,
+    duration_ms: Type.Number({ description: "Milliseconds." }),
+  },
+  closed,
+);
+
+/** A machine. */
+export const MachineReply = Type.Object(
+  {
+    machine_id: Type.String({ pattern: "^[0-9a-f]{14}$" }),
+    id: Type.String({ description: "The same as `machine_id`." }),
+    app_name: Type.String(),
+    name: Type.String(),
+    state: machineState,
+    state_reason: nullable(Type.String(), "What went wrong (`failed`), or how the app ended (`stopped`)."),
+    unreachable: nullable(
+      Type.String(),
+      "Why requests don't reach the running app: it listens on another port, or on loopback only. Null when they do.",
+    ),
+    region: Type.String(),
+    version: Type.String({ description: "A ULID that changes with every update." }),
+    config: MachineConfig,
+    image: imageReference,
+    checks: Type.Array(CheckResult, {
+      description: "What the machine's checks last found. Empty unless the machine is running.",
+    }),
+    suspend: Type.Object(
+      {
+        eligible: Type.Boolean(),
+        reasons: Type.Array(Type.String(), { description: "Why it can't be suspended, for people." }),
+      },
+      { ...closed, description: "Whether the machine can be suspended." },
+    ),
+    snapshot: nullable(
+      Type.Object(
+        {
+          created_at: time,
+          size_bytes: Type.Integer({ description: "Bytes that the snapshot takes on the host's disk." }),
+        },
+        closed,
+      ),
+    ),
+    last_boot: nullable(LastBoot),
+    keep_awake: nullable(KeepAwake),
+    crash: nullable(Crash),
+    private_address: Type.String({ description: "The machine's IPv4 address in its app's network." }),
+    created_at: time,
+    updated_at: time,
+  },
+  { ...closed, title: "Machine", description: "A virtual machine that runs one app." },
+);
+
+/** The machines of an app, or of all apps. */
+export const MachineList = Type.Array(MachineReply);
+
+const MachineEvent = Type.Object(
+  {
+    at: time,
+    type: Type.String({ description: "What happened, for example `suspend` or `app_ended`." }),
+    from: nullable(machineState),
+    to: machineState,
+    details: Type.Record(Type.String(), Type.Unknown()),
+  },
+  { ...closed, title: "MachineEvent", description: "One entry of a machine's history." },
+);
+
+/** A machine's history. */
+export const MachineEventList = Type.Array(MachineEvent);
+
+/** The part of the path that names a machine. */
+export const MachineParams = Type.Object(
+  {
+    ...AppParams.properties,
+    machine_id: Type.String({
+      description: "The machine's id, its name, or the beginning of its id (at least 3 characters).",
+    }),
+  },
+  closed,
+);
+
+/** Creates a machine. */
+export const CreateMachineBody = Type.Object(
+  {
+    name: Type.Optional(Type.String({ description: "Default: a generated name." })),
+    region: Type.Optional(Type.String({ description: "The platform's only region." })),
+    config: MachineConfig,
+    skip_launch: Type.Optional(
+      Type.Boolean({ description: "Leave the machine in `created` instead of starting it. Default: false." }),
+    ),
+  },
+  { ...closed, title: "CreateMachineRequest" },
+);
+
+/** Changes a machine. */
+export const UpdateMachineBody = Type.Object(
+  { config: Type.Optional(MachineConfig) },
+  {
+    ...closed,
+    title: "UpdateMachineRequest",
+    description:
+      "The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration.",
+  },
+);
+
+/** A machine on the wire. */
+export type MachineWire = Static<typeof MachineReply>;
+
+/** An entry of a machine's history on the wire. */
+export type MachineEventWire = Static<typeof MachineEvent>;

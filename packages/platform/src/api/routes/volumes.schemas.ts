@@ -1,0 +1,103 @@
+/** Shapes of `/v1/apps/{app_name}/volumes`. */
+import { type Static, Type } from "typebox";
+import { VOLUME_GB } from "../../domain/config.ts";
+import { closed, nullable, oneOf, time } from "../schemas.ts";
+import { AppParams } from "./apps.schemas.ts";
+
+const state = oneOf(["creating", "created", "destroying"]);
+
+/** A volume. */
+export const VolumeReply = Type.Object(
+  {
+    id: Type.String({ pattern: "^vol_[0-9a-f]{16}$" }),
+    name: Type.String({ description: "Several volumes of an app may have the same name." }),
+    state,
+    size_gb: Type.Integer({ description: "Size in GB." }),
+    used_bytes: Type.Integer({
+      description: "Bytes that the volume takes on the host's disk. Grows as data is written.",
+    }),
+    region: Type.String(),
+    encrypted: Type.Literal(false, { description: "Volumes are not encrypted. Encrypt the host's disk instead." }),
+    attached_machine_id: nullable(Type.String(), "Id of the one machine that uses the volume."),
+    snapshot_retention: Type.Integer({ description: "Days that the volume's snapshots are kept." }),
+    created_at: time,
+  },
+  { ...closed, title: "Volume", description: "A disk that outlives machines." },
+);
+
+/** An app's volumes. */
+export const VolumeList = Type.Array(VolumeReply);
+
+/** A snapshot of a volume. */
+export const VolumeSnapshotReply = Type.Object(
+  {
+    id: Type.String({ pattern: "^vs_[0-9a-f]{16}$" }),
+    status: state,
+    size: Type.Integer({
+      description: "Bytes that the snapshot takes on the host's disk, without those that it shares with the volume.",
+    }),
+    volume_size: Type.Integer({ description: "GB. A volume created from the snapshot has at least this size." }),
+    retention_days: Type.Integer({ description: "Days that the snapshot is kept." }),
+    created_at: time,
+  },
+  { ...closed, title: "VolumeSnapshot", description: "A volume as it was at one moment." },
+);
+
+/** A volume's snapshots. */
+export const VolumeSnapshotList = Type.Array(VolumeSnapshotReply);
+
+/** The part of the path that names a volume. */
+export const VolumeParams = Type.Object(
+  {
+    ...AppParams.properties,
+    volume_id: Type.String({
+      description:
+        "The volume's id, its name if no other volume of the app has it, or the beginning of its id, with or without `vol_`.",
+    }),
+  },
+  closed,
+);
+
+/** The part of the path that names a snapshot of a volume. */
+export const VolumeSnapshotParams = Type.Object({ ...VolumeParams.properties, snapshot_id: Type.String() }, closed);
+
+/** Creates a volume. */
+export const CreateVolumeBody = Type.Object(
+  {
+    name: Type.String({ maxLength: 64, description: "1 to 30 characters of a-z, 0-9 and _." }),
+    size_gb: Type.Optional(
+      Type.Integer({ ...VOLUME_GB, description: "Size in GB. Default: that of the snapshot, otherwise 1." }),
+    ),
+    region: Type.Optional(Type.String({ maxLength: 64, description: "The platform's only region." })),
+    snapshot_id: Type.Optional(
+      Type.String({ maxLength: 64, description: "Start with the content of this snapshot. Default: empty." }),
+    ),
+    snapshot_retention: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 60, description: "Days that the volume's snapshots are kept. Default: 5." }),
+    ),
+  },
+  { ...closed, title: "CreateVolumeRequest" },
+);
+
+/** Extends a volume. */
+export const ExtendVolumeBody = Type.Object(
+  { size_gb: Type.Integer({ ...VOLUME_GB, description: "The new size in GB." }) },
+  closed,
+);
+
+/** The extended volume. */
+export const ExtendVolumeReply = Type.Object(
+  {
+    volume: VolumeReply,
+    needs_restart: Type.Boolean({
+      description: "Whether the volume's machine has to be restarted before it sees the new size.",
+    }),
+  },
+  { ...closed, title: "ExtendedVolume" },
+);
+
+/** A volume on the wire. */
+export type VolumeWire = Static<typeof VolumeReply>;
+
+/** A snapshot of a volume on the wire. */
+export type VolumeSnapshotWire = Static<typeof VolumeSnapshotReply>;

@@ -1,0 +1,115 @@
+/** The controllers of all machines: lookup, creation, recovery and shutdown. */
+import { HibernautError } from "../domain/errors.ts";
+import type { MachineRecord } from "../domain/machine.ts";
+import { findNamed } from "../domain/naming.ts";
+import { type ChangeListener, MachineController } from "./controller.ts";
+import type { MachineDependencies } from "./dependencies.ts";
+import { sentenceOf } from "./logs/sentences.ts";
+import { requireApp } from "./require-app.ts";
+
+/** Recovery talks to guests: up to this many at a time, so that a small host is not overwhelmed. */
+const RECOVER_AT_ONCE = 8;
+
+/** One controller per machine that is not destroyed. Call {@link recover} once, before anything else. */
+export class ControllerSet {
+  readonly #deps: MachineDependencies;
+  readonly #controllers = new Map<string, MachineController>();
+  readonly #listeners = new Set<ChangeListener>();
+
+  constructor(deps: MachineDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Reconciles every stored machine with what is found on the host, and ends guests that belong to no machine. */
+  async recover(): Promise<void> {
+    const { hypervisor, store } = this.#deps;
+    const refs = await hypervisor.find();
+    const records = store.machines.list();
+    const known = new Set(records.map((record) => record.id));
+    for (const stray of refs.filter((ref) => !known.has(ref.machineId))) await hypervisor.end(stray);
+    const queue = records.map((record) => this.#control(record));
+    const worker = async () => {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+        const { id } = next.record;
+        await next.recover(refs.filter((ref) => ref.machineId === id));
+      }
+    };
+    await Promise.all(Array.from({ length: RECOVER_AT_ONCE }, worker));
+  }
+
+  /** Finishes the work in progress and disconnects from the guests, which keep running. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#controllers.values()].map((controller) => controller.close()));
+  }
+
+  /** Takes charge of a machine that was just stored, and announces it. */
+  add(record: MachineRecord): MachineController {
+    const controller = this.#control(record);
+    controller.machineLog.platform(
+      sentenceOf({ at: record.createdAt, type: "create", from: null, to: "created", details: {} }),
+    );
+    this.#tell(record);
+    return controller;
+  }
+
+  /** Returns the machines of an app, oldest first. */
+  of(app: string): MachineController[] {
+    return [...this.#controllers.values()].filter(({ record }) => record.app === app);
+  }
+
+  /** Returns the machine with exactly this id, or undefined if there is none or it is destroyed. */
+  get(id: string): MachineController | undefined {
+    return this.#controllers.get(id);
+  }
+
+  /** Returns the machine with exactly this id. Throws `not_found` once it is destroyed. */
+  require(id: string): MachineController {
+    const controller = this.#controllers.get(id);
+    if (controller === undefined) throw new HibernautError("not_found", `Machine ${id} no longer exists.`);
+    return controller;
+  }
+
+  /**
+   * Returns the machine of the app that `word` refers to: by id, by name, or by the beginning of its id. A destroyed
+   * machine is found by its whole id only. Throws `not_found`, or `invalid_argument` when several machines match.
+   */
+  find(app: string, word: string): MachineController {
+    requireApp(this.#deps.store.apps, app);
+    const exact = this.#controllers.get(word);
+    if (exact?.record.app === app) return exact;
+    const records = this.of(app).map(({ record }) => record);
+    const found = findNamed(word, records, { noun: "machine" });
+    const controller = found === undefined ? this.#destroyed(word) : this.#controllers.get(found.id);
+    if (controller?.record.app === app) return controller;
+    throw new HibernautError(
+      "not_found",
+      `App ${app} has no machine ${word.slice(0, 80)}. See \`hibernaut machine list --app ${app}\`.`,
+      { app_name: app, machine_id: word },
+    );
+  }
+
+  /** Calls `listener` for every machine that is new or has changed. Returns a function that ends that. */
+  onChange(listener: ChangeListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #control(record: MachineRecord): MachineController {
+    const controller = new MachineController(this.#deps, record);
+    this.#controllers.set(record.id, controller);
+    controller.subscribe((changed) => {
+      if (changed.state === "destroyed") this.#controllers.delete(changed.id);
+      this.#tell(changed);
+    });
+    return controller;
+  }
+
+  #tell(record: MachineRecord): void {
+    for (const listener of this.#listeners) listener(record);
+  }
+
+  #destroyed(id: string): MachineController | undefined {
+    const record = this.#deps.store.machines.get(id);
+    return record && new MachineController(this.#deps, record);
+  }
+}

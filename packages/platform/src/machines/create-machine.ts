@@ -1,0 +1,79 @@
+/** The creation of a machine: everything that is checked, held and stored, up to its first start. */
+import { type MachineConfig, requireSupported } from "../domain/config.ts";
+import { HibernautError } from "../domain/errors.ts";
+import type { CreateMachine, MachineRecord } from "../domain/machine.ts";
+import { isValidName, NAME_RULE } from "../domain/naming.ts";
+import type { HeldMounts } from "../volumes/contract.ts";
+import { freeAddress } from "./address.ts";
+import type { MachineController } from "./controller.ts";
+import type { ControllerSet } from "./controller-set.ts";
+import type { MachineDependencies } from "./dependencies.ts";
+import { newMachineName } from "./identity.ts";
+import { newRecord } from "./new-record.ts";
+import { requireApp } from "./require-app.ts";
+
+/** Where a machine is created. */
+export interface CreateContext {
+  deps: MachineDependencies;
+  controllers: ControllerSet;
+}
+
+/**
+ * Creates a machine and starts it, unless `skipLaunch` is set. Imports its image and creates its volumes if necessary.
+ * Rejects with `not_found`, `invalid_argument` or `already_exists`, and with what the image store and the volumes refuse.
+ */
+export async function createMachine(
+  { deps, controllers }: CreateContext,
+  app: string,
+  { name = newMachineName(), region, config, skipLaunch = false }: CreateMachine,
+): Promise<MachineController> {
+  const { images, volumes, store, settings, bundles } = deps;
+  requireApp(store.apps, app, `Create it with \`hibernaut apps create ${app}\`.`);
+  if (!isValidName(name))
+    throw new HibernautError("invalid_argument", `A machine's name ${NAME_RULE}.`, { field: "name", value: name });
+  requireRegion(region, settings.region);
+  requireFreeName(controllers, app, name);
+  requireSupported(config);
+  // Held until the machine is stored, so that a cleanup in the meantime does not delete the image.
+  using image = await images.hold(config.image);
+  // Likewise, so that no other machine gets the volumes.
+  using held = await volumes.hold(app, config.mounts);
+  requireApp(store.apps, app);
+  const record = newRecord({
+    app,
+    name,
+    config: withMounts(config, held),
+    imageDigest: image.digest,
+    region: settings.region,
+    bundleVersion: bundles.current.version,
+    address: freeAddress(deps),
+  });
+  insert(deps, record, () => requireFreeName(controllers, app, name));
+  const controller = controllers.add(record);
+  if (!skipLaunch) controller.command({ type: "start" });
+  return controller;
+}
+
+/** Returns the configuration with the volumes that were found for its mounts. */
+export function withMounts({ mounts: _asked, ...config }: MachineConfig, { mounts }: HeldMounts): MachineConfig {
+  return mounts === undefined ? config : { ...config, mounts };
+}
+
+/** Stores the machine. Another one may have got the name while this one waited for its image. */
+function insert({ store }: MachineDependencies, record: MachineRecord, refuseTaken: () => void): void {
+  const event = { at: record.createdAt, type: "create", from: null, to: "created", details: {} } as const;
+  if (!store.machines.insert(record, event)) refuseTaken();
+}
+
+function requireRegion(wanted: string | undefined, region: string): void {
+  if (wanted === undefined || wanted === region) return;
+  const message = `There is no region ${wanted} here; the only one is ${region}.`;
+  throw new HibernautError("invalid_argument", message, { field: "region" });
+}
+
+function requireFreeName(controllers: ControllerSet, app: string, name: string): void {
+  const holder = controllers.of(app).find(({ record }) => record.name === name)?.record;
+  if (holder === undefined) return;
+  const message = `App ${app} already has a machine named ${name} (${holder.id}). Choose another name.`;
+  throw new HibernautError("already_exists", message, { machine_id: holder.id });
+}

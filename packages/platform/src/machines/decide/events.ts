@@ -1,0 +1,162 @@
+/** Everything that can happen to a machine, as data. `decide` answers each of these. */
+import type { MachineConfig } from "../../domain/config.ts";
+import type { KeepAwake, LastBoot, SnapshotRecord } from "../../domain/machine.ts";
+import type { GuestExit } from "../../guest/protocol.ts";
+import type { BootEffect, Effect, EffectWithOutcome } from "./effect.ts";
+
+/** What a machine's history records in addition to type and states, for example who requested it. */
+export type Details = Readonly<Record<string, unknown>>;
+
+/** What someone asks for. */
+export type Command = { details?: Details } & (
+  | {
+      type: "start";
+      /** A request at the proxy asks, not a person: the restarts of a crashing app keep counting. Default: false. */
+      unattended?: boolean;
+    }
+  | { type: "suspend" }
+  /** The machine is idle: suspend or stop it. One that cannot be suspended is stopped, and its history says why. */
+  | { type: "sleep"; how: "suspend" | "stop" }
+  | { type: "stop" }
+  | { type: "restart" }
+  /** A full new configuration. The machine also moves to the current guest bundle. */
+  | { type: "update"; config: MachineConfig; imageDigest: string }
+  /** A machine that may have a guest is only destroyed with `force`. Default: false. */
+  | { type: "destroy"; force?: boolean }
+  /** The snapshot must never be resumed. `reason` becomes the reason of the next cold start. */
+  | { type: "discard_snapshot"; reason: string }
+);
+
+/** How a start brought its guest up. */
+export interface Boot {
+  lastBoot: LastBoot;
+  /** Why no request reaches the app, which does listen somewhere. */
+  unreachable: string | null;
+  stateReason: string | null;
+}
+
+/** How an effect ended, or what happened to a guest that nobody was working on. Facts only: `decide` draws the conclusions. */
+export type EffectOutcome = { details?: Details } & (
+  | { type: "started"; boot: Boot }
+  | { type: "start_failed"; reason: string }
+  /** The VMM was killed from outside while it started. `start` is what was being tried. */
+  | { type: "start_killed"; reason: string; start: BootEffect }
+  /** `snapshot` is null when it was published but can no longer be read. */
+  | { type: "captured"; snapshot: SnapshotRecord | null }
+  | { type: "capture_cancelled"; reason: string }
+  | { type: "capture_failed"; reason: string }
+  /** `exit` says how the app ended, if it did so by itself. */
+  | { type: "halted"; exit?: GuestExit }
+  | { type: "halt_failed"; reason: string }
+  | { type: "updated" }
+  | { type: "update_failed"; reason: string }
+  | { type: "removed" }
+  | { type: "remove_failed"; reason: string }
+  /** `boot` when the app ended before the start was over. */
+  | { type: "app_ended"; exit: GuestExit; boot?: Boot }
+  /** The VMM is gone. */
+  | { type: "lost"; reason: string }
+  /** The wait before the next start by the restart policy is over. */
+  | { type: "retry" }
+);
+
+/** What an effect must store before it may go further. */
+export type Milestone =
+  /** Stored before the guest's CPUs run: a snapshot never runs twice. */
+  | { type: "snapshot_consumed" }
+  | { type: "snapshot_refused"; reason: string }
+  /** The writable layer is ready. `address` is a new one if the old one does not belong to this network. */
+  | { type: "cold_start"; reason: string; address?: string };
+
+/** What is worth knowing about a machine without any effect on its state. */
+export type Note =
+  | { type: "keep_awake"; lease: KeepAwake | null }
+  /** Why no request reaches the app; null when one does. */
+  | { type: "reachability"; why: string | null }
+  /** Why the guest is paused by the host; null once it runs again. */
+  | { type: "stalled"; why: string | null }
+  /** This state reason no longer holds. */
+  | { type: "reason_over"; reason: string };
+
+/** What the platform found on the host after it restarted. */
+export interface Found {
+  type: "found";
+  /** The machine's VMM, if one is alive and answers. */
+  vmm: "running" | "paused" | "none";
+  /** Generations that are whole on disk. */
+  published: readonly string[];
+  /** The generation that the machine was recorded as capturing, if it is published and readable. */
+  captured: SnapshotRecord | null;
+}
+
+/** What follows once host and record agree. */
+export type RecoveryStep =
+  | { kind: "rest" }
+  | { kind: "effect"; effect: Effect }
+  | { kind: "outcome"; outcome: EffectOutcome };
+
+/** The work that followed `found` is done. */
+export interface TakenOver {
+  type: "taken_over";
+  /** `unreachable`: there was a guest to take over, but it did not answer and was ended. */
+  guest: "adopted" | "unreachable" | "none";
+  /** How the app ended while no platform was running. */
+  exit?: GuestExit;
+  next: RecoveryStep;
+}
+
+/** An effect failed in a way it did not foresee. */
+export interface EffectFailed {
+  type: "effect_failed";
+  effect: EffectWithOutcome["type"];
+  reason: string;
+}
+
+export type LifecycleEvent =
+  | Command
+  | EffectOutcome
+  | Milestone
+  | Note
+  | Found
+  | TakenOver
+  /** An effect ended after another one took its place. */
+  | { type: "superseded"; outcome: EffectOutcome | EffectFailed }
+  | EffectFailed;
+
+/** Commands as they appear in a machine's history; `sleep` appears as what it became. */
+export const COMMANDS = [
+  "start",
+  "suspend",
+  "stop",
+  "restart",
+  "update",
+  "destroy",
+  "discard_snapshot",
+] as const satisfies Command["type"][];
+
+/** Outcomes as they appear in a machine's history. */
+export const OUTCOMES = [
+  "started",
+  "start_failed",
+  "captured",
+  "capture_cancelled",
+  "capture_failed",
+  "halted",
+  "halt_failed",
+  "updated",
+  "update_failed",
+  "removed",
+  "remove_failed",
+  "app_ended",
+  /** The app ended and its restart policy starts it again. */
+  "app_restarts",
+  "lost",
+  /** The VMM is gone and the restart policy starts it again. */
+  "lost_restarts",
+  "retry",
+] as const;
+
+export type CommandName = (typeof COMMANDS)[number];
+export type OutcomeName = (typeof OUTCOMES)[number];
+/** The types of entries in a machine's history. */
+export type HistoryType = "create" | CommandName | OutcomeName;

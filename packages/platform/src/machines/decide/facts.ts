@@ -1,0 +1,72 @@
+/** What outcomes say about a machine apart from its state. */
+import type { MachineRecord } from "../../domain/machine.ts";
+import { describeExit } from "../restart.ts";
+import type { Boot, Details, EffectOutcome } from "./events.ts";
+
+export type Facts = { changes: Partial<MachineRecord>; details: Details };
+
+const FORGOTTEN = { snapshot: null, resetLayer: true, keepAwake: null } satisfies Partial<MachineRecord>;
+
+/** What the record says about how a guest came up. */
+export function bootFacts({ lastBoot, unreachable, stateReason }: Boot): Partial<MachineRecord> {
+  return { lastBoot, unreachable, stateReason };
+}
+
+/** What an outcome changes in the record apart from state and goal, and what the history says about it. */
+export function factsOf(
+  record: MachineRecord,
+  outcome: Exclude<EffectOutcome, { type: "start_killed" } | { type: "app_ended" } | { type: "lost" }>,
+): Facts {
+  switch (outcome.type) {
+    case "started": {
+      const { kind, duration_ms } = outcome.boot.lastBoot;
+      return { changes: bootFacts(outcome.boot), details: { kind, duration_ms } };
+    }
+    case "captured":
+      return capturedFacts(outcome);
+    case "capture_cancelled":
+      return { changes: {}, details: { reason: outcome.reason } };
+    case "capture_failed":
+      return {
+        changes: { stateReason: `the last suspend failed: ${outcome.reason}` },
+        details: { reason: outcome.reason },
+      };
+    case "halted": {
+      const reason = outcome.exit === undefined ? null : describeExit(outcome.exit);
+      return {
+        changes: { ...FORGOTTEN, coldReason: "stopped", stateReason: reason },
+        details: reason === null ? {} : { reason },
+      };
+    }
+    case "updated":
+      return updatedFacts(record);
+    case "update_failed":
+      return { changes: { pending: null, stateReason: outcome.reason }, details: { reason: outcome.reason } };
+    case "removed":
+      return { changes: { pending: null }, details: {} };
+    case "start_failed":
+    case "halt_failed":
+    case "remove_failed":
+      return { changes: { stateReason: outcome.reason }, details: { reason: outcome.reason } };
+    case "retry":
+      return { changes: {}, details: {} };
+  }
+}
+
+function capturedFacts({ snapshot }: Extract<EffectOutcome, { type: "captured" }>): Facts {
+  const coldReason = snapshot === null ? "snapshot_corrupt: the manifest cannot be read" : "";
+  // The app worked until it slept, so earlier failures no longer count.
+  const changes = { snapshot, coldReason, stateReason: null, restarts: 0, crash: null };
+  return { changes, details: snapshot === null ? {} : { size_bytes: snapshot.size_bytes } };
+}
+
+/** Puts the stored update in force. */
+function updatedFacts({ pending }: MachineRecord): Facts {
+  if (pending === null) return { changes: {}, details: {} };
+  const { config, version, imageDigest, bundleVersion, coldReason } = pending;
+  // Stored by an earlier release, which discarded a snapshot by an update that changes nothing else.
+  if (coldReason !== undefined)
+    return { changes: { snapshot: null, pending: null, coldReason }, details: { reason: coldReason } };
+  const applied = { config, version, imageDigest, bundleVersion, pending: null };
+  return { changes: { ...FORGOTTEN, ...applied, coldReason: "updated", stateReason: null }, details: { version } };
+}

@@ -1,0 +1,110 @@
+/** What the outcome of an effect, or the end of an app, does in each state. */
+import { HibernautError } from "../../domain/errors.ts";
+import type { MachineRecord, MachineState } from "../../domain/machine.ts";
+import { backOff, boot, move, restOrStart, type Rule } from "./answer.ts";
+import { decideEnd } from "./crash.ts";
+import type { DecideContext, Decision } from "./decision.ts";
+import type { EffectWithOutcome } from "./effect.ts";
+import type { EffectFailed, EffectOutcome, OutcomeName } from "./events.ts";
+import { factsOf } from "./facts.ts";
+import { mayHoldSnapshot, refused, step, unchanged } from "./step.ts";
+
+/** A guest that was killed is started again within the same start: a third time is not an accident. */
+const MAX_ATTEMPTS = 3;
+
+/** The app ended and will be started again, once what is left of its guest is gone. */
+const haltThenBackOff = move("stopping", "halt", "restarting");
+
+const TABLE: Record<MachineState, Partial<Record<OutcomeName, Rule>>> = {
+  starting: {
+    // The files of a snapshot that was consumed are of no use, but nobody has to wait until they are gone.
+    started: ({ resumed }) => move("running", resumed ? "discard_snapshots" : null)({ goal: null }),
+    start_failed: move("failed"),
+    app_ended: move("stopping", "halt"),
+    app_restarts: haltThenBackOff,
+  },
+  running: {
+    app_ended: move("stopping", "halt"),
+    app_restarts: haltThenBackOff,
+    lost: move("failed"),
+    lost_restarts: backOff,
+  },
+  suspending: {
+    captured: restOrStart("suspended"),
+    capture_cancelled: move("running"),
+    capture_failed: move("running"),
+    lost: move("failed"),
+    lost_restarts: backOff,
+  },
+  stopping: {
+    halted: (situation) => (situation.goal === "restarting" ? backOff : restOrStart("stopped"))(situation),
+    halt_failed: move("failed"),
+  },
+  restarting: { retry: boot },
+  updating: {
+    updated: ({ goal, from = "stopped" }) =>
+      from === "running" || from === "restarting" ? boot({ goal }) : restOrStart(from)({ goal }),
+    update_failed: move("failed"),
+  },
+  destroying: { removed: move("destroyed"), remove_failed: move("failed") },
+  created: {},
+  suspended: {},
+  stopped: {},
+  failed: {},
+  destroyed: {},
+};
+
+/** Decides an outcome. One that the state does not expect comes too late: it is refused, and nothing changes. */
+export function decideOutcome(record: MachineRecord, outcome: EffectOutcome, context: DecideContext): Decision {
+  if (outcome.type === "start_killed") return decideKilled(record, outcome, context);
+  const { type, changes, details } =
+    outcome.type === "app_ended" || outcome.type === "lost"
+      ? decideEnd(record, outcome, context.now)
+      : { type: outcome.type, ...factsOf(record, outcome) };
+  const resumed = outcome.type === "started" && outcome.boot.lastBoot.kind === "resume";
+  const answer = TABLE[record.state][type]?.({ goal: record.goal, from: record.pending?.from, resumed });
+  if (answer === undefined || answer.kind === "refuse") return tooLate(record, type);
+  return step(record, { type, answer, changes, details: { ...details, ...outcome.details } }, context);
+}
+
+/** An effect that another one took the place of decides nothing, but whether there is a snapshot remains a fact. */
+export function decideSuperseded(record: MachineRecord, outcome: EffectOutcome | EffectFailed): Decision {
+  if (outcome.type !== "captured" && outcome.type !== "halted" && outcome.type !== "updated") return unchanged(record);
+  const snapshot = outcome.type === "captured" && mayHoldSnapshot(record.state) ? outcome.snapshot : null;
+  if (snapshot === record.snapshot) return unchanged(record);
+  return { record: { ...record, snapshot }, effect: null, tell: {} };
+}
+
+/** The outcome of an effect that failed in a way it did not foresee. */
+export function failureOf(effect: EffectWithOutcome["type"], reason: string): EffectOutcome {
+  switch (effect) {
+    case "boot":
+      return { type: "start_failed", reason };
+    case "back_off":
+      return { type: "retry" };
+    case "capture":
+      return { type: "lost", reason };
+    case "halt":
+      return { type: "halt_failed", reason };
+    case "apply_update":
+      return { type: "update_failed", reason };
+    case "remove":
+      return { type: "remove_failed", reason };
+  }
+}
+
+function decideKilled(
+  record: MachineRecord,
+  { reason, start }: Extract<EffectOutcome, { type: "start_killed" }>,
+  context: DecideContext,
+): Decision {
+  if (record.state !== "starting") return tooLate(record, "start_killed");
+  if (start.attempt >= MAX_ATTEMPTS) return decideOutcome(record, { type: "start_failed", reason }, context);
+  const log = "The virtual machine was killed during the start. Trying again.";
+  return { record, effect: { ...start, attempt: start.attempt + 1 }, tell: { log } };
+}
+
+function tooLate(record: MachineRecord, outcome: string): Decision {
+  const message = `Machine ${record.id} is ${record.state}: ${outcome} came too late.`;
+  return refused(record, new HibernautError("aborted", message, { machine_id: record.id, state: record.state }));
+}

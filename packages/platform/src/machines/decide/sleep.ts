@@ -1,0 +1,26 @@
+/** Whether a machine may be suspended, and what an idle one does if it may not. */
+import { HibernautError } from "../../domain/errors.ts";
+import type { MachineRecord } from "../../domain/machine.ts";
+import { suspendEligibility } from "../eligibility.ts";
+import type { DecideContext } from "./decision.ts";
+import type { Command } from "./events.ts";
+
+/** `failed_precondition` with every requirement that is not met; undefined if the machine may be suspended. */
+export function refusedSuspend(record: MachineRecord, { limits }: DecideContext): HibernautError | undefined {
+  const { eligible, reasons } = suspendEligibility(record, limits);
+  if (eligible) return undefined;
+  const message = `Machine ${record.id} cannot be suspended: ${reasons.join("; ")}.`;
+  return new HibernautError("failed_precondition", message, { machine_id: record.id, reasons });
+}
+
+/** What an idle machine does: a suspend, or a stop with the reason why it cannot be suspended. */
+export function sleepCommand(
+  record: MachineRecord,
+  { how, details = {} }: Extract<Command, { type: "sleep" }>,
+  { limits }: DecideContext,
+): Command {
+  if (how === "stop") return { type: "stop", details };
+  const { eligible, reasons } = suspendEligibility(record, limits);
+  if (eligible) return { type: "suspend", details };
+  return { type: "stop", details: { ...details, reason: `it cannot be suspended: ${reasons.join("; ")}` } };
+}

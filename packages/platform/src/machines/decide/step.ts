@@ -1,0 +1,100 @@
+/** From a table's answer to a decision: the new record, the effect with its input, and who learns of it. */
+import type { HibernautError } from "../../domain/errors.ts";
+import { isResting, type MachineRecord, type MachineState } from "../../domain/machine.ts";
+import type { Answer } from "./answer.ts";
+import type { DecideContext, Decision } from "./decision.ts";
+import type { Effect } from "./effect.ts";
+import type { Details, HistoryType } from "./events.ts";
+
+/** In any other state the guest has run since, or there is none: its snapshot is never kept. */
+const SNAPSHOT_STATES: ReadonlySet<MachineState> = new Set([
+  "suspended",
+  "starting",
+  "stopping",
+  "updating",
+  "destroying",
+  "failed",
+]);
+
+export interface Step {
+  type: HistoryType;
+  answer: Exclude<Answer, { kind: "refuse" }>;
+  /** What the event says about the machine apart from its state. */
+  changes: Partial<MachineRecord>;
+  details: Details;
+}
+
+/** Makes the step that a table allowed. When nothing changes, there is nothing to do or tell. */
+export function step(
+  record: MachineRecord,
+  { type, answer, changes, details }: Step,
+  context: DecideContext,
+): Decision {
+  const from = record.state;
+  const to = answer.kind === "move" ? answer.to : from;
+  // A goal or snapshot that changes is part of the history even where the state is not affected.
+  const noted = from !== to || answer.goal !== record.goal || "snapshot" in changes;
+  const next = { ...record, ...changes, state: to, goal: answer.goal };
+  next.capturing = capturingIn(record, to, context);
+  if (!mayHoldSnapshot(to)) next.snapshot = null;
+  if (sameFields(record, next)) return unchanged(record);
+  if (!noted) return { record: next, effect: null, tell: next.crash === record.crash ? {} : { followers: true } };
+  const at = context.now.toISOString();
+  next.updatedAt = at;
+  const visible = from !== to || next.crash !== record.crash || next.snapshot !== record.snapshot;
+  return {
+    record: next,
+    effect: answer.effect === null ? null : effectOf(answer.effect, record, next),
+    tell: {
+      history: { at, type, from, to, details },
+      ...(visible && { followers: true }),
+      ...(!mayHaveGuest(to) && next.snapshot === null && { memoryGone: true }),
+    },
+  };
+}
+
+export function unchanged(record: MachineRecord): Decision {
+  return { record, effect: null, tell: {} };
+}
+
+export function refused(record: MachineRecord, refusal: HibernautError): Decision {
+  return { record, effect: null, tell: { refusal } };
+}
+
+/** An effect with its input, for a machine that went from `before` to `after`. */
+export function effectOf(name: Effect["type"], before: MachineRecord, after: MachineRecord): Effect {
+  switch (name) {
+    case "boot": {
+      const rested = isResting(before.state) && before.state !== "running" && before.state !== "created";
+      return { type: "boot", restedSince: rested ? before.updatedAt : null, attempt: 1 };
+    }
+    case "back_off":
+      return { type: "back_off", until: after.crash?.retry_at ?? null };
+    case "capture":
+      return { type: "capture", generation: after.capturing ?? "" };
+    case "apply_update":
+      return { type: "apply_update", patient: before.state === "stopping" };
+    case "discard_snapshots":
+      return { type: "discard_snapshots", memory: !mayHaveGuest(after.state) };
+    default:
+      return { type: name };
+  }
+}
+
+/** Only a suspend in progress captures, and it keeps the generation that it began with. */
+function capturingIn(record: MachineRecord, to: MachineState, { id }: DecideContext): string | null {
+  if (to !== "suspending") return null;
+  return record.state === "suspending" ? record.capturing : id;
+}
+
+export function mayHoldSnapshot(state: MachineState): boolean {
+  return SNAPSHOT_STATES.has(state);
+}
+
+function mayHaveGuest(state: MachineState): boolean {
+  return state === "running" || !(isResting(state) || state === "destroyed");
+}
+
+function sameFields(one: MachineRecord, other: MachineRecord): boolean {
+  return (Object.keys(other) as (keyof MachineRecord)[]).every((key) => one[key] === other[key]);
+}

@@ -1,0 +1,74 @@
+/** Starting a machine from scratch. */
+import { guestSize, servicePorts } from "../../domain/config.ts";
+import type { MachineRecord } from "../../domain/machine.ts";
+import type { Image } from "../../images/contract.ts";
+import { within } from "../../lib/async.ts";
+import { freeAddress } from "../address.ts";
+import type { Boot, EffectOutcome } from "../decide/index.ts";
+import { guestConfigOf } from "../environment.ts";
+import type { LiveGuest } from "../guest.ts";
+import type { EffectPorts } from "./ports.ts";
+import { untilReady } from "./ready.ts";
+import { specOf } from "./spec.ts";
+
+export interface ColdStartInput {
+  record: MachineRecord;
+  /** Why there is no resume. */
+  reason: string;
+  /** When the machine last ran, if it rested since (RFC 3339). */
+  restedSince: string | null;
+  booted(kind: "cold", reason: string): Boot;
+}
+
+/** Boots a guest and starts its app. Resolves once the app is ready, or had its time. */
+export async function coldStart(
+  { record, reason, restedSince, booted }: ColdStartInput,
+  ports: EffectPorts,
+  signal: AbortSignal,
+): Promise<EffectOutcome> {
+  const { files, snapshots, network, guest, inside, settings } = ports;
+  // First, because it may fail: a start without its secrets must not cost the machine anything.
+  const secrets = ports.secrets.environment(record.app);
+  await files.prepare(record.id);
+  await snapshots.discardOthers(record.id, undefined);
+  await files.requireRoom(record.id, guestSize(record.config).memoryMb);
+  if (record.resetLayer || !(await files.hasLayer(record.id))) await files.freshLayer(record.id);
+  const address = network.owns(record.address) ? record.address : freeAddress(ports);
+  ports.milestones.beginColdStart({ reason, address });
+  const placed = { ...record, address };
+  const { spec, image } = await specOf(placed, { cold: true }, ports, signal);
+  const limit = within(signal, settings.bootTimeoutMs, "the boot");
+  inside.streams.reset("the machine was started from scratch");
+  ports.machineLog.newGuest();
+  const live = await guest.attach(await ports.hypervisor.boot(spec, limit), servicePorts(record.config));
+  const hello = await live.agent.hello(limit);
+  if (hello.phase !== "waiting")
+    throw new Error(live.agent.startFailure ?? "the guest ended before its app was started");
+  const input = { record: placed, image, secrets, restedSince, booted: () => booted("cold", reason) };
+  return startApp(input, live, ports, signal);
+}
+
+export interface StartAppInput {
+  record: MachineRecord;
+  image: Image;
+  /** As environment variables. */
+  secrets: Record<string, string>;
+  restedSince: string | null;
+  booted(): Boot;
+}
+
+/** Configures a guest that waits for it, and starts its app. */
+export async function startApp(
+  { record, image, secrets, restedSince, booted }: StartAppInput,
+  { agent }: LiveGuest,
+  ports: EffectPorts,
+  signal: AbortSignal,
+): Promise<EffectOutcome> {
+  const { guest: network } = await ports.network.attach(record, servicePorts(record.config));
+  ports.inside.started("cold", restedSince === null ? 0 : Date.now() - Date.parse(restedSince));
+  await agent.run(
+    guestConfigOf(record, image.config, network, secrets),
+    within(signal, ports.settings.bootTimeoutMs, "starting the app"),
+  );
+  return untilReady({ agent, booted }, ports, signal);
+}

@@ -1,0 +1,53 @@
+/** What effects work with. Each one names the part of it that it uses. */
+import { guestSize } from "../../domain/config.ts";
+import type { MachineRecord } from "../../domain/machine.ts";
+import type { HypervisorIdentity } from "../../hypervisor/contract.ts";
+import type { SnapshotOrigin } from "../../snapshots/manifest.ts";
+import type { MachineDependencies } from "../dependencies.ts";
+import type { MachineGuest } from "../guest.ts";
+import type { Inside } from "../inside.ts";
+import type { MachineLog } from "../logs/machine-log.ts";
+
+export interface EffectPorts extends MachineDependencies {
+  /** The guest that the machine has now. */
+  guest: MachineGuest;
+  /** What programs in the guest are told and say; it outlives guests. */
+  inside: Inside;
+  /** What the app prints, and what happens to it. */
+  machineLog: MachineLog;
+  milestones: Milestones;
+}
+
+/** What a start stores in its middle. Each call is durable when it returns, and throws if it cannot be. */
+export interface Milestones {
+  /** Call before the guest's CPUs run: no snapshot may ever run twice. */
+  consumeSnapshot(): void;
+  /** The snapshot does not fit; `reason` explains the cold start that follows. */
+  refuseSnapshot(reason: string): void;
+  /** The writable layer is ready. `address` if the machine has a new one. */
+  beginColdStart(start: { reason: string; address?: string }): void;
+  /** Takes back a state reason that no longer holds; another one stays. */
+  endReason(reason: string): void;
+}
+
+/**
+ * What a snapshot of this machine must agree with. `hypervisor` is the one that runs the guest when the snapshot is
+ * taken, and the one that would run it when it is resumed.
+ */
+export function originOf(
+  record: MachineRecord,
+  { bundles }: Pick<EffectPorts, "bundles">,
+  hypervisor: HypervisorIdentity,
+): SnapshotOrigin {
+  const { cpus, memoryMb } = guestSize(record.config);
+  return {
+    machineId: record.id,
+    machineVersion: record.version,
+    hypervisor,
+    // The current one, not the machine's: a guest is only resumed with the agent it was suspended with.
+    bundleVersion: bundles.current.version,
+    imageDigest: record.imageDigest,
+    cpus,
+    memoryMb,
+  };
+}

@@ -1,0 +1,82 @@
+/** The doing side of recovery: look at the host, and take over what runs there. */
+import { servicePorts } from "../../domain/config.ts";
+import type { MachineRecord } from "../../domain/machine.ts";
+import type { Vmm, VmmRef } from "../../hypervisor/contract.ts";
+import { messageOf } from "../../lib/text.ts";
+import type { Found, TakenOver, TakeOver } from "../decide/index.ts";
+import type { EffectPorts } from "./ports.ts";
+
+type ObservePorts = Pick<EffectPorts, "hypervisor" | "snapshots" | "secrets" | "log">;
+
+export interface Observed {
+  found: Found;
+  /** The VMM that `found` tells of. */
+  vmm: Vmm | undefined;
+}
+
+/** Looks at the machine's VMM and snapshots. A VMM that does not answer, or a second one, is useless and ended. */
+export async function observe(
+  { record, refs }: { record: MachineRecord; refs: readonly VmmRef[] },
+  { hypervisor, snapshots, secrets, log }: ObservePorts,
+  signal: AbortSignal,
+): Promise<Observed> {
+  const [ref, ...others] = refs;
+  for (const other of others) await hypervisor.end(other);
+  let vmm: Vmm | undefined;
+  let state: Found["vmm"] = "none";
+  if (ref !== undefined) {
+    try {
+      vmm = await hypervisor.adopt(ref, signal);
+      state = await vmm.state();
+    } catch (error) {
+      log.warn({ machine: record.id, pid: ref.pid, reason: messageOf(error) }, "a VMM does not answer; ending it");
+      vmm?.release();
+      vmm = undefined;
+      await hypervisor.end(ref);
+    }
+  }
+  const published = await snapshots.published(record.id);
+  const { capturing } = record;
+  const taken =
+    capturing !== null && published.includes(capturing) ? await snapshots.describe(record.id, capturing) : undefined;
+  const captured = taken === undefined ? null : { ...taken, secrets: secrets.version(record.app) };
+  return { vmm, found: { type: "found", vmm: state, published, captured } };
+}
+
+export interface TakeOverInput {
+  record: MachineRecord;
+  effect: TakeOver;
+  /** The VMM that was found. */
+  vmm: Vmm | undefined;
+}
+
+/** Makes the guest run on, or ends it, and discards what no record names. */
+export async function takeOver(
+  { record, effect, vmm }: TakeOverInput,
+  ports: Pick<EffectPorts, "snapshots" | "guest" | "log">,
+  signal: AbortSignal,
+): Promise<TakenOver> {
+  const { guest, snapshots, log } = ports;
+  const taken: TakenOver = { type: "taken_over", guest: "none", next: effect.next };
+  if (effect.vmm === "kill") await vmm?.kill();
+  if (vmm !== undefined && (effect.vmm === "adopt" || effect.vmm === "wake")) {
+    const unreachable = record.state === "running" ? (record.unreachable ?? undefined) : undefined;
+    try {
+      const { agent } = await guest.attach(vmm, servicePorts(record.config), unreachable);
+      if (effect.vmm === "wake") await vmm.run();
+      if (effect.hello) {
+        const hello = await agent.hello(signal, { resync: true });
+        if (effect.vmm === "wake") await agent.awake(signal);
+        if (hello.phase === "ended") guest.rememberExit(hello.exit);
+      }
+      taken.guest = "adopted";
+      if (guest.exit !== undefined) taken.exit = guest.exit;
+    } catch (error) {
+      log.warn({ machine: record.id, reason: messageOf(error) }, "a guest could not be adopted");
+      await guest.kill();
+      taken.guest = "unreachable";
+    }
+  }
+  if (record.state !== "destroyed") await snapshots.discardOthers(record.id, effect.keep ?? undefined);
+  return taken;
+}

@@ -1,0 +1,135 @@
+/** Resuming a machine from its snapshot. */
+import { isHibernautError } from "../../domain/errors.ts";
+import type { MachineRecord, SnapshotRecord } from "../../domain/machine.ts";
+import { servicePorts } from "../../domain/config.ts";
+import { type Vmm, VmmKilled } from "../../hypervisor/contract.ts";
+import { within } from "../../lib/async.ts";
+import { messageOf } from "../../lib/text.ts";
+import type { FittingSnapshot } from "../../snapshots/store.ts";
+import { CONSUMED } from "../decide/notes.ts";
+import type { Details } from "../decide/index.ts";
+import { runHooks } from "./hooks.ts";
+import { type EffectPorts, originOf } from "./ports.ts";
+import { specOf } from "./spec.ts";
+
+/** The reason of a cold start after a resume that neither platform nor guest lived to see the end of. */
+const LOST = "resume_lost";
+
+export type Resumed =
+  | { kind: "resumed"; details: Details }
+  /** The start must be cold. */
+  | { kind: "cold"; reason: string };
+
+/** Resumes the snapshot if there is one that fits. One that does not is refused and discarded. */
+export async function resume(record: MachineRecord, ports: EffectPorts, signal: AbortSignal): Promise<Resumed> {
+  const { snapshots, milestones, log } = ports;
+  if (record.snapshot === null)
+    return { kind: "cold", reason: record.coldReason === CONSUMED ? LOST : record.coldReason };
+  const { generation } = record.snapshot;
+  const refuse = async (reason: string): Promise<Resumed> => {
+    milestones.refuseSnapshot(reason);
+    await snapshots.discard(record.id, generation);
+    return { kind: "cold", reason };
+  };
+  const snapshot = await fittingSnapshot(record, record.snapshot, ports);
+  if (typeof snapshot === "string") return refuse(snapshot);
+  const progress = { consumed: false };
+  try {
+    const limit = within(signal, ports.settings.resumeTimeoutMs, "the resume");
+    const vmm = await load(record, snapshot, ports, limit);
+    if (typeof vmm === "string") return await refuse(vmm);
+    const details = await run(vmm, { record, snapshot, createdAt: record.snapshot.created_at, progress }, ports, {
+      limit,
+      signal,
+    });
+    return { kind: "resumed", details };
+  } catch (error) {
+    const killed = !progress.consumed && (error instanceof VmmKilled || (await ports.guest.wasKilled()));
+    await ports.guest.kill();
+    // QEMU that cannot even be started (no memory, a port that is taken), or was killed before its guest ran, says
+    // nothing about the snapshot: it is kept for the next try, and a cold start now would fail the same way.
+    if (signal.aborted || isHibernautError(error, "unavailable")) throw error;
+    if (killed) throw new VmmKilled(messageOf(error));
+    const reason = `resume_failed: ${messageOf(error)}`;
+    log.warn({ machine: record.id, reason }, "a resume failed; starting cold");
+    return refuse(reason);
+  }
+}
+
+interface RunInput {
+  record: MachineRecord;
+  snapshot: FittingSnapshot;
+  createdAt: string;
+  /** Says how far the resume came if it fails. */
+  progress: { consumed: boolean };
+}
+
+/** Lets the loaded guest run. The snapshot is consumed first. */
+async function run(
+  vmm: Vmm,
+  { record, snapshot, createdAt, progress }: RunInput,
+  ports: EffectPorts,
+  { limit, signal }: { limit: AbortSignal; signal: AbortSignal },
+): Promise<Details> {
+  const { guest, milestones, inside, log, settings } = ports;
+  const { agent } = await guest.attach(vmm, servicePorts(record.config));
+  // From here on the snapshot is spent, whatever happens: that must be stored before the guest runs.
+  milestones.consumeSnapshot();
+  progress.consumed = true;
+  const stoodMs = snapshot.clockMs === undefined ? undefined : Date.now() - snapshot.clockMs;
+  await vmm.run();
+  const { hooks, clockOffMs } = await agent.awake(limit, stoodMs);
+  log.info({ machine: record.id, clockOffMs }, "the guest is awake");
+  const sleptMs = Date.now() - Date.parse(createdAt);
+  inside.started("resume", sleptMs);
+  const timeoutMs = settings.hookTimeoutMs;
+  const failed = hooks ? await runHooks({ kind: "post-resume", timeoutMs }, ports, signal) : undefined;
+  if (failed !== undefined) log.warn({ machine: record.id, reason: failed }, "the machine keeps running anyway");
+  return { slept_ms: sleptMs, ...(failed !== undefined && { hooks: failed }) };
+}
+
+/** Loads a snapshot while its files are checked: nothing of it runs yet. Returns the flaw if the files have one. */
+async function load(
+  record: MachineRecord,
+  snapshot: FittingSnapshot,
+  ports: EffectPorts,
+  limit: AbortSignal,
+): Promise<Vmm | string> {
+  const useless = new AbortController();
+  const loaded = restore(record, snapshot, ports, AbortSignal.any([limit, useless.signal]));
+  loaded.catch(() => {}); // a flaw, if there is one, explains it better
+  const flaw = await snapshot.flaw();
+  if (flaw === undefined) return loaded;
+  useless.abort(new Error(flaw));
+  await loaded.then(
+    (vmm) => vmm.kill(),
+    () => {},
+  );
+  return flaw;
+}
+
+async function restore(
+  record: MachineRecord,
+  { generation, devices }: FittingSnapshot,
+  ports: EffectPorts,
+  limit: AbortSignal,
+): Promise<Vmm> {
+  await ports.files.prepare(record.id);
+  await ports.snapshots.stage(record.id, generation);
+  const { spec } = await specOf(record, { cold: false }, ports, limit);
+  return ports.hypervisor.restore(spec, devices, limit);
+}
+
+/** The snapshot, or why it does not fit. */
+async function fittingSnapshot(
+  record: MachineRecord,
+  { generation, secrets = "" }: SnapshotRecord,
+  ports: EffectPorts,
+): Promise<FittingSnapshot | string> {
+  if (!ports.network.owns(record.address))
+    return `network_changed: ${record.address} is not an address of the present network`;
+  // It was discarded when they changed, unless the platform died in that moment.
+  if (secrets !== ports.secrets.version(record.app))
+    return "secrets_changed: the app's secrets differ from those at the time of the suspend";
+  return ports.snapshots.fitting(generation, originOf(record, ports, ports.hypervisor.identity()));
+}

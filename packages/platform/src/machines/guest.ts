@@ -1,0 +1,170 @@
+/** The guest of one machine: its VMM, the connection to the agent in it, and how its app ended. */
+import { GuestAgent } from "../guest/agent.ts";
+import type { GuestExit } from "../guest/protocol.ts";
+import type { GuestStreams } from "../guest/streams.ts";
+import { type Vmm, VmmKilled } from "../hypervisor/contract.ts";
+import { never, within } from "../lib/async.ts";
+import { messageOf } from "../lib/text.ts";
+import type { Logger } from "./dependencies.ts";
+import type { LogStream } from "./logs/entry.ts";
+import type { MachineLog } from "./logs/machine-log.ts";
+import { Reachability } from "./reachability.ts";
+
+/** Streams of the agent's log frames. */
+const APP_STREAMS: Readonly<Record<number, Exclude<LogStream, "platform">>> = { 1: "stdout", 2: "stderr" };
+
+/** A VMM and the connection to the agent in it. */
+export interface LiveGuest {
+  vmm: Vmm;
+  agent: GuestAgent;
+  reachability: Reachability;
+}
+
+/** What a guest reports by itself, always about the one that is attached. */
+export interface GuestListener {
+  /** The app ended, or the VMM is gone although nobody here ended it: see {@link MachineGuest.exit} and `lost`. */
+  ended(): void;
+  /** Undefined once the guest runs again. */
+  stalled(why: string | undefined): void;
+  /** Why no request reaches the app; undefined when one does. */
+  reachability(why: string | undefined): void;
+}
+
+export interface MachineGuestOptions {
+  machineId: string;
+  /** Outlives guests. */
+  streams: GuestStreams;
+  machineLog: MachineLog;
+  log: Logger;
+  /** How long the agent may take to open its channel, in milliseconds. */
+  channelTimeoutMs: number;
+  listener: GuestListener;
+}
+
+export class MachineGuest {
+  readonly #options: MachineGuestOptions;
+  #live: LiveGuest | undefined;
+  #exit = Promise.withResolvers<GuestExit>();
+  #exitValue: GuestExit | undefined;
+  #lost = false;
+
+  constructor(options: MachineGuestOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined while the machine has no guest. */
+  get live(): LiveGuest | undefined {
+    return this.#live;
+  }
+
+  /** How the app of the last guest ended, once it did. */
+  get exit(): GuestExit | undefined {
+    return this.#exitValue;
+  }
+
+  /** Whether the VMM of the present guest is gone, although nobody here ended it. */
+  get lost(): boolean {
+    return this.#lost;
+  }
+
+  /** Settles when the app of the present guest ends. */
+  exited(): Promise<GuestExit> {
+    return this.#exit.promise;
+  }
+
+  /**
+   * Connects to the agent and makes the VMM's guest the machine's. Ends the VMM if that fails, and rejects with
+   * {@link VmmKilled} if it was gone already.
+   *
+   * @param ports that the app's services promise
+   * @param unreachable what an earlier platform found out about them
+   */
+  async attach(vmm: Vmm, ports: readonly number[], unreachable?: string): Promise<LiveGuest> {
+    this.#exit = Promise.withResolvers();
+    this.#exitValue = undefined;
+    this.#lost = false;
+    try {
+      const { channelTimeoutMs, streams } = this.#options;
+      const channel = await vmm.openChannel(within(never(), channelTimeoutMs, "reaching the agent"));
+      this.#live = this.#listen(vmm, new GuestAgent(channel, streams), ports, unreachable);
+    } catch (error) {
+      const gone = await isGone(vmm);
+      await vmm.kill();
+      throw gone ? new VmmKilled(messageOf(error)) : error;
+    }
+    vmm.onStalled = (why) => this.#live?.vmm === vmm && this.#options.listener.stalled(why);
+    void vmm.exited.then(() => this.#gone(vmm));
+    return this.#live;
+  }
+
+  /** Ends the guest, if there is one, and waits until it is gone. */
+  async kill(): Promise<void> {
+    const live = this.#live;
+    this.forget();
+    await live?.vmm.kill();
+    live?.agent.close();
+    this.#options.machineLog.rest();
+  }
+
+  /** Whether the VMM ended although nobody here ended it. */
+  async wasKilled(): Promise<boolean> {
+    return this.#live !== undefined && isGone(this.#live.vmm);
+  }
+
+  /** The VMM has ended by itself: there is no guest any more. */
+  forget(): void {
+    this.#live = undefined;
+    this.#lost = false;
+  }
+
+  /** Lets go of the guest, which keeps running. */
+  release(): void {
+    this.#live?.agent.close();
+    this.#live?.vmm.release();
+  }
+
+  /** Remembers how the app ended: reported by the agent, or found out after a restart of the platform. */
+  rememberExit(exit: GuestExit): void {
+    this.#options.machineLog.flush(); // its last words, before what is said of its end
+    this.#exitValue = exit;
+    this.#exit.resolve(exit);
+  }
+
+  #listen(vmm: Vmm, agent: GuestAgent, ports: readonly number[], unreachable: string | undefined): LiveGuest {
+    const { machineLog, log, machineId, listener } = this.#options;
+    agent.onLog = (number, data) => {
+      const stream = APP_STREAMS[number];
+      if (stream !== undefined) machineLog.output(stream, data);
+    };
+    agent.onPrinted = (bytes) => machineLog.printed(bytes);
+    agent.onError = (message) => log.warn({ machine: machineId, message }, "the agent refused something");
+    agent.onExit = (exit) => {
+      this.rememberExit(exit);
+      listener.ended();
+    };
+    const changed = (why: string | undefined) => {
+      if (this.#live?.agent === agent) listener.reachability(why);
+    };
+    const reachability = new Reachability(ports, changed, unreachable);
+    agent.onListening = (listeners) => reachability.listening(listeners);
+    void agent.ready(never()).then(
+      () => reachability.ready(),
+      () => reachability.close(), // the guest ended first
+    );
+    return { vmm, agent, reachability };
+  }
+
+  #gone(vmm: Vmm): void {
+    if (this.#live?.vmm !== vmm) return;
+    this.#live.agent.close();
+    this.#lost = true;
+    this.#options.listener.ended();
+  }
+}
+
+function isGone(vmm: Vmm): Promise<boolean> {
+  return vmm.state().then(
+    () => false,
+    () => true,
+  );
+}

@@ -1,0 +1,18 @@
+/** What machines still need, and a cleanup must therefore keep. */
+import type { MachineStore } from "../store/contract.ts";
+
+/** Returns the digests of the images that machines use, or will use once their update is done. */
+export function imagesInUse(machines: MachineStore): Set<string> {
+  return new Set(
+    machines.list().flatMap(({ imageDigest, pending }) => [imageDigest, ...(pending ? [pending.imageDigest] : [])]),
+  );
+}
+
+/** Returns the versions of the guest bundles that machines boot, or will boot once their update is done. */
+export function bundlesInUse(machines: MachineStore): Set<string> {
+  return new Set(
+    machines
+      .list()
+      .flatMap(({ bundleVersion, pending }) => [bundleVersion, ...(pending ? [pending.bundleVersion] : [])]),
+  );
+}

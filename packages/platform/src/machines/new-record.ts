@@ -1,0 +1,37 @@
+/** The record that a machine begins with. */
+import type { MachineConfig } from "../domain/config.ts";
+import type { MachineRecord } from "../domain/machine.ts";
+import { newMachineId, newUlid } from "./identity.ts";
+
+/** What is chosen for a new machine. */
+export interface NewMachine {
+  app: string;
+  name: string;
+  region: string;
+  config: MachineConfig;
+  imageDigest: string;
+  bundleVersion: string;
+  address: string;
+}
+
+/** Returns the record of a machine that is created now, with a new id. */
+export function newRecord(chosen: NewMachine): MachineRecord {
+  const at = new Date().toISOString();
+  return {
+    ...chosen,
+    id: newMachineId(),
+    state: "created",
+    goal: null,
+    version: newUlid(),
+    snapshot: null,
+    capturing: null,
+    coldReason: "first_start",
+    resetLayer: true,
+    pending: null,
+    lastBoot: null,
+    stateReason: null,
+    restarts: 0,
+    createdAt: at,
+    updatedAt: at,
+  };
+}

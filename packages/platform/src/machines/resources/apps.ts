@@ -1,0 +1,83 @@
+/** Apps: names that own machines, hostnames, secrets, volumes and releases. */
+import { HibernautError } from "../../domain/errors.ts";
+import type { AppRecord } from "../../domain/machine.ts";
+import { isValidName, NAME_RULE } from "../../domain/naming.ts";
+import type { MachineDependencies } from "../dependencies.ts";
+import { requireApp } from "../require-app.ts";
+import type { Machines } from "./machines.ts";
+
+/** How long the deletion of an app waits for its machines to be destroyed. */
+const DESTROY_TIMEOUT_MS = 60_000;
+
+/** Creates, lists and deletes apps. */
+export class Apps {
+  readonly #deps: Pick<MachineDependencies, "store" | "volumes">;
+  readonly #machines: Machines;
+  readonly #listeners = new Set<() => void>();
+
+  constructor(deps: Pick<MachineDependencies, "store" | "volumes">, machines: Machines) {
+    this.#deps = deps;
+    this.#machines = machines;
+  }
+
+  /** Throws `invalid_argument` when the name is not valid, and `already_exists` when it is taken. */
+  create(name: string): AppRecord {
+    if (!isValidName(name))
+      throw new HibernautError("invalid_argument", `An app's name ${NAME_RULE}.`, { field: "app_name", value: name });
+    const app = { name, createdAt: new Date().toISOString() };
+    if (this.#deps.store.apps.insert(app)) return app;
+    throw new HibernautError("already_exists", `App ${name} already exists. Choose another name.`, { app_name: name });
+  }
+
+  /** Returns all apps, by name. */
+  list(): AppRecord[] {
+    return this.#deps.store.apps.list();
+  }
+
+  /** Throws `not_found` when there is no such app. */
+  get(name: string): AppRecord {
+    return requireApp(this.#deps.store.apps, name);
+  }
+
+  /**
+   * Deletes an app. Rejects with `failed_precondition` while it has machines or volumes, unless `force` is set, which
+   * destroys them first.
+   */
+  async delete(name: string, { force = false } = {}): Promise<void> {
+    this.get(name);
+    if (!force) this.#requireEmpty(name);
+    const ids = this.#deps.store.machines.list(name).map(({ id }) => id);
+    for (const id of ids) this.#machines.destroy(name, id, { force: true });
+    await Promise.all(ids.map((id) => this.#machines.wait(name, id, ["destroyed"], { timeoutMs: DESTROY_TIMEOUT_MS })));
+    await this.#deps.volumes.destroyAll(name);
+    if (!this.#deps.store.apps.delete(name))
+      throw new HibernautError(
+        "aborted",
+        `App ${name} got a new machine or volume while it was being deleted. Try again.`,
+      );
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Calls `listener` after an app was deleted. Returns a function that ends that. */
+  onDelete(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #requireEmpty(name: string): void {
+    const volumes = this.#deps.volumes.list(name).map(({ id }) => id);
+    if (volumes.length > 0)
+      throw new HibernautError(
+        "failed_precondition",
+        `App ${name} still has ${volumes.length} volume(s) with data. Destroy them first, or add --force (over HTTP \`?force=true\`), which destroys them with their snapshots.`,
+        { volumes },
+      );
+    const machines = this.#deps.store.machines.list(name).map(({ id }) => id);
+    if (machines.length > 0)
+      throw new HibernautError(
+        "failed_precondition",
+        `App ${name} still has ${machines.length} machine(s). Destroy them first, or add --force (over HTTP \`?force=true\`).`,
+        { machines },
+      );
+  }
+}

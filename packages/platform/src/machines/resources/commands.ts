@@ -1,0 +1,23 @@
+/** Commands that run inside a machine in addition to its app. */
+import type { GuestCommand } from "../../guest/command.ts";
+import type { CommandSpec } from "../../guest/protocol.ts";
+import type { ControllerSet } from "../controller-set.ts";
+
+/** Runs commands in machines. */
+export class Commands {
+  readonly #controllers: ControllerSet;
+
+  constructor(controllers: ControllerSet) {
+    this.#controllers = controllers;
+  }
+
+  /** Runs a command in a running machine. Throws `failed_precondition` in any other state. */
+  run(app: string, id: string, spec: CommandSpec): GuestCommand {
+    return this.#controllers.find(app, id).run(spec);
+  }
+
+  /** Returns how many commands are running in the machine with exactly this id. */
+  count(id: string): number {
+    return this.#controllers.get(id)?.inside.streams.commands ?? 0;
+  }
+}

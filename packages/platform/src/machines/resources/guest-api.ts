@@ -1,0 +1,55 @@
+/** What programs inside a machine can ask for, about their own machine only. `id` is always the machine's. */
+import { HibernautError } from "../../domain/errors.ts";
+import type { KeepAwake } from "../../domain/machine.ts";
+import type { ControllerSet } from "../controller-set.ts";
+import type { MachineDependencies } from "../dependencies.ts";
+import type { InsideListener } from "../inside.ts";
+
+/** The platform's side of a machine's local API. Every method throws `not_found` once the machine is destroyed. */
+export class GuestApi {
+  readonly #deps: Pick<MachineDependencies, "settings">;
+  readonly #controllers: ControllerSet;
+
+  constructor(deps: Pick<MachineDependencies, "settings">, controllers: ControllerSet) {
+    this.#deps = deps;
+    this.#controllers = controllers;
+  }
+
+  /** Returns the app that the machine belongs to, and its id. */
+  identify(id: string): { app: string; id: string } {
+    return { app: this.#controllers.require(id).record.app, id };
+  }
+
+  /**
+   * Prevents the machine from being put to sleep for being idle, for `ttlS` seconds from now. 0 ends that. Throws
+   * `invalid_argument` when `ttlS` is more than the setting allows.
+   */
+  keepAwake(id: string, ttlS: number, reason: string): KeepAwake | null {
+    const longest = this.#deps.settings.keepAwakeMaxS;
+    if (ttlS > longest) {
+      const message = `A keep-awake lease lasts up to ${longest} s (setting HIBERNAUT_KEEPALIVE_MAX_TTL). Ask for a shorter one, and renew it before it ends.`;
+      throw new HibernautError("invalid_argument", message, { field: "ttl", maximum: longest });
+    }
+    const lease = ttlS === 0 ? null : { until: new Date(Date.now() + ttlS * 1000).toISOString(), reason };
+    this.#controllers.require(id).keepAwake(lease);
+    return lease;
+  }
+
+  /**
+   * Calls `listener` for starts, and for suspends to get ready for, beginning with the last start. Returns a function
+   * that ends that.
+   */
+  listen(id: string, listener: InsideListener): () => void {
+    return this.#controllers.require(id).inside.subscribe(listener);
+  }
+
+  /** Says that a program is ready for the suspend with this id. Throws `not_found` when no such suspend waits. */
+  ready(id: string, questionId: string): void {
+    this.#controllers.require(id).inside.ready(questionId);
+  }
+
+  /** Makes a suspend wait briefly for `sent`, a reply that must reach the guest first. */
+  awaitReply(id: string, sent: Promise<void>): void {
+    this.#controllers.require(id).inside.awaitReply(sent);
+  }
+}

@@ -1,0 +1,140 @@
+/** Machines: their configuration, their actions and their history. */
+import { type MachineConfig, requireSupported } from "../../domain/config.ts";
+import type { CreateMachine, MachineEvent, MachineState } from "../../domain/machine.ts";
+import type { ChangeListener, MachineController } from "../controller.ts";
+import type { ControllerSet } from "../controller-set.ts";
+import { createMachine, withMounts } from "../create-machine.ts";
+import type { MachineDependencies } from "../dependencies.ts";
+import { requireApp } from "../require-app.ts";
+import { type MachineView, viewOf } from "../view.ts";
+import { waitFor, type WaitOptions, type WaitTarget } from "../waiting.ts";
+
+/** Who asked for an action, for the machine's history. */
+export interface Requester {
+  /** Absent for a client of the API. */
+  by?: "proxy" | "itself";
+}
+
+/**
+ * Creates, changes and destroys machines. An `id` may also be a machine's name, or the beginning of its id.
+ *
+ * Every method throws a HibernautError, `not_found` when there is no such app or machine. Actions return as soon as
+ * the intent is stored; {@link Machines.wait} waits for the result.
+ */
+export class Machines {
+  readonly #deps: MachineDependencies;
+  readonly #controllers: ControllerSet;
+
+  constructor(deps: MachineDependencies, controllers: ControllerSet) {
+    this.#deps = deps;
+    this.#controllers = controllers;
+  }
+
+  /** Creates a machine and starts it, unless `skipLaunch` is set. Imports its image and creates its volumes first. */
+  async create(app: string, input: CreateMachine): Promise<MachineView> {
+    const context = { deps: this.#deps, controllers: this.#controllers };
+    return this.#view(await createMachine(context, app, input));
+  }
+
+  /** Returns the machines of all apps, app by app. */
+  all(): MachineView[] {
+    return this.#deps.store.apps.list().flatMap(({ name }) => this.list(name));
+  }
+
+  /** Returns the machines of an app, oldest first. */
+  list(app: string): MachineView[] {
+    requireApp(this.#deps.store.apps, app);
+    return this.#controllers.of(app).map((controller) => this.#view(controller));
+  }
+
+  /** Returns a machine; a destroyed one too, by its whole id. */
+  get(app: string, id: string): MachineView {
+    return this.#view(this.#controllers.find(app, id));
+  }
+
+  /** Returns up to `limit` events of the machine's history, newest first. */
+  events(app: string, id: string, limit: number): MachineEvent[] {
+    return this.#deps.store.machines.events(this.#controllers.find(app, id).record.id, limit);
+  }
+
+  /**
+   * Replaces the whole configuration and moves the machine to the current guest bundle. Without a configuration, only
+   * the guest bundle changes.
+   */
+  async update(app: string, id: string, config?: MachineConfig): Promise<MachineView> {
+    const controller = this.#controllers.find(app, id);
+    const { record } = controller;
+    if (config !== undefined) requireSupported(config);
+    using image = config === undefined ? undefined : await this.#deps.images.hold(config.image);
+    using held = await this.#deps.volumes.hold(app, config?.mounts, record.id);
+    controller.command({
+      type: "update",
+      config: config === undefined ? record.config : withMounts(config, held),
+      imageDigest: image?.digest ?? record.imageDigest,
+    });
+    return this.#view(controller);
+  }
+
+  /**
+   * Resumes the machine from its snapshot, or starts it cold. A start `by` the proxy does not reset the count of
+   * restarts, so that an app that keeps crashing does not get all its retries again with every request.
+   */
+  start(app: string, id: string, requester: Requester = {}): { previousState: MachineState } {
+    const controller = this.#controllers.find(app, id);
+    const previousState = controller.record.state;
+    controller.command({ type: "start", details: { ...requester }, unattended: requester.by === "proxy" });
+    return { previousState };
+  }
+
+  /** Throws `failed_precondition`, with every reason, when the machine cannot be suspended. */
+  suspend(app: string, id: string, requester: Requester = {}): void {
+    this.#controllers.find(app, id).command({ type: "suspend", details: { ...requester } });
+  }
+
+  stop(app: string, id: string, requester: Requester = {}): void {
+    this.#controllers.find(app, id).command({ type: "stop", details: { ...requester } });
+  }
+
+  restart(app: string, id: string): void {
+    this.#controllers.find(app, id).command({ type: "restart" });
+  }
+
+  /** Throws `failed_precondition` while the machine is running, unless `force` is set. */
+  destroy(app: string, id: string, { force = false } = {}): void {
+    this.#controllers.find(app, id).command({ type: "destroy", force });
+  }
+
+  /**
+   * Puts an idle machine to sleep. A machine that cannot be suspended is stopped instead, and its history says why.
+   * `details` go into the history.
+   */
+  sleep(app: string, id: string, how: "suspend" | "stop", details: Record<string, unknown>): void {
+    this.#controllers.find(app, id).command({ type: "sleep", how, details });
+  }
+
+  /**
+   * Settles when the machine has reached one of the states, even if it has already left it again. Rejects with
+   * `deadline_exceeded` after `timeoutMs`, with `failed_precondition` once the machine is destroyed and can no longer
+   * get there, and with the signal's reason.
+   */
+  async wait(app: string, id: string, targets: WaitTarget[], options: WaitOptions): Promise<MachineState> {
+    return waitFor(this.#controllers.find(app, id), targets, options);
+  }
+
+  /**
+   * Pauses a running machine, with its disks flushed, while `work` runs. Throws `failed_precondition` when the machine
+   * is busy or not running. `id` is the whole id.
+   */
+  holdStill(id: string, work: () => Promise<void>): Promise<void> {
+    return this.#controllers.require(id).holdStill(work);
+  }
+
+  /** Calls `listener` for every machine that is new or has changed. Returns a function that ends that. */
+  onChange(listener: ChangeListener): () => void {
+    return this.#controllers.onChange(listener);
+  }
+
+  #view({ record }: MachineController): MachineView {
+    return viewOf(record, this.#deps);
+  }
+}

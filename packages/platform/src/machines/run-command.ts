@@ -1,0 +1,37 @@
+/** Running a command in a machine, or saying why that is not possible. */
+import { HibernautError } from "../domain/errors.ts";
+import type { MachineRecord } from "../domain/machine.ts";
+import type { GuestCommand } from "../guest/command.ts";
+import type { CommandSpec } from "../guest/protocol.ts";
+import { capital } from "../lib/text.ts";
+import type { LiveGuest } from "./guest.ts";
+
+/**
+ * Runs a command in the guest. Throws `failed_precondition` unless the machine runs, with a guest bundle that supports
+ * commands, and `invalid_argument` when the command is too long.
+ */
+export function runCommand(
+  { id, state }: Pick<MachineRecord, "id" | "state">,
+  live: LiveGuest | undefined,
+  spec: CommandSpec,
+): GuestCommand {
+  if (state !== "running" || live === undefined)
+    throw new HibernautError(
+      "failed_precondition",
+      state === "starting" || state === "restarting" || state === "updating"
+        ? `Machine ${id} is ${state}. Wait until it runs (\`hibernaut machine wait ${id}\`), then run the command.`
+        : `Machine ${id} is ${state}. Start it, then run the command.`,
+      { machine_id: id, state },
+    );
+  if (!live.agent.hasStreams)
+    throw new HibernautError(
+      "failed_precondition",
+      `Machine ${id} runs an older guest bundle that cannot run commands. Run \`hibernaut machine update ${id} --yes\`.`,
+    );
+  try {
+    return live.agent.streams.run(spec);
+  } catch (error) {
+    if (error instanceof RangeError) throw new HibernautError("invalid_argument", `${capital(error.message)}.`);
+    throw error;
+  }
+}

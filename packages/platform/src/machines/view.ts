@@ -1,0 +1,36 @@
+/** A machine as the API and the proxy see it: its record, and what follows from it. */
+import type { CheckResult } from "../domain/check.ts";
+import type { Eligibility, MachineRecord } from "../domain/machine.ts";
+import type { MachineDependencies } from "./dependencies.ts";
+import { suspendEligibility } from "./eligibility.ts";
+
+/** A machine with what follows from its record. */
+export interface MachineView {
+  record: MachineRecord;
+  suspend: Eligibility;
+  /** The latest results of the machine's checks; empty unless it is running. */
+  checks: CheckResult[];
+  /** The image reference as configured, and the digest it resolved to. */
+  image: { ref: string; digest: string };
+}
+
+/** What a view is made from. */
+export type ViewDependencies = Pick<MachineDependencies, "settings" | "bundles" | "checkResults">;
+
+/** Returns whether the machine can be suspended, and all the reasons if not. */
+export function eligibilityOf(record: MachineRecord, { settings, bundles }: ViewDependencies): Eligibility {
+  return suspendEligibility(record, {
+    suspendMaxMemoryMb: settings.suspendMaxMemoryMb,
+    currentBundle: bundles.current.version,
+  });
+}
+
+/** Returns the machine as others see it now. */
+export function viewOf(record: MachineRecord, deps: ViewDependencies): MachineView {
+  return {
+    record,
+    suspend: eligibilityOf(record, deps),
+    checks: deps.checkResults?.(record.id) ?? [],
+    image: { ref: record.config.image, digest: record.imageDigest },
+  };
+}

@@ -1,0 +1,32 @@
+/** Settings of images. */
+import { duration, list, size } from "./forms.ts";
+
+/** A registry's host as references name it, with its port. */
+const REGISTRY = /^[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\d{1,5})?$/;
+
+export const IMAGE_SETTINGS = {
+  insecureRegistries: list("HIBERNAUT_INSECURE_REGISTRIES", {
+    default: [],
+    item: REGISTRY,
+    of: "names of registries such as registry.lan:5000",
+    description:
+      "[Registries](images.md#registries) that may speak plain HTTP or present any certificate, named as images name them. Those at `localhost` and `127.x.y.z` always may. Anyone on the network path to such a registry can read its login; content is still checked by digest, unless you ask for a tag.",
+  }),
+  layerCacheMb: size("HIBERNAUT_LAYER_CACHE_SIZE", {
+    formerly: "HIBERNAUT_LAYER_CACHE_MB",
+    default: 2048,
+    min: 0,
+    max: 1_048_576,
+    description:
+      "How many [downloaded layers](images.md#how-long-images-are-kept) to keep for the next import: an app's next version shares most of them. Layers that a pull in progress needs are kept in addition.",
+  }),
+  imageKeepH: duration("HIBERNAUT_IMAGE_KEEP", {
+    formerly: "HIBERNAUT_IMAGE_KEEP_HOURS",
+    unit: "h",
+    default: 24,
+    min: 0,
+    max: 8760,
+    description:
+      "How long to keep an image that no machine needs: going back to yesterday's version downloads nothing.",
+  }),
+};

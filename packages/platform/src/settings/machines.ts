@@ -1,0 +1,103 @@
+/** Settings of machines: the virtual hardware, their network, and how long each step may take. */
+import { choice, duration, size, path, text } from "./forms.ts";
+import { BUNDLED_GUEST } from "./places.ts";
+
+export const MACHINE_SETTINGS = {
+  accelerator: choice("HIBERNAUT_ACCELERATOR", ["auto", "kvm", "tcg"], {
+    default: "auto",
+    description:
+      "`auto` uses KVM if the guest bundle boots under it, and software emulation otherwise. `kvm` insists; `tcg` uses software emulation without trying KVM.",
+  }),
+  network: choice("HIBERNAUT_NETWORK", ["auto", "bridge", "user"], {
+    default: "auto",
+    description:
+      "How machines are connected, see [network](network.md#network-modes). `auto` uses a bridge if this host can have one, which needs root, and QEMU's own network otherwise. `bridge` insists; `user` uses QEMU's own without trying. A change discards the snapshots of sleeping machines.",
+  }),
+  networkSubnet: text("HIBERNAUT_NETWORK_SUBNET", {
+    default: "auto",
+    pattern: "^(auto|\\d{1,3}(\\.\\d{1,3}){3}/\\d{1,2})$",
+    accepts: "auto, or a private IPv4 subnet from /22 to /28, such as 10.99.0.0/22",
+    description:
+      "The private IPv4 subnet of the bridge, from /22 (1021 machines) to /28. `auto` finds one that the host does not use and keeps it. A change gives every machine a new address and discards the snapshots of sleeping machines.",
+  }),
+  qemu: text("HIBERNAUT_QEMU", {
+    default: "qemu-system-x86_64",
+    pattern: "",
+    accepts: "",
+    description: "The QEMU program, 7.2 or later.",
+  }),
+  guestBundle: path("HIBERNAUT_GUEST_BUNDLE", {
+    fallback: () => BUNDLED_GUEST,
+    defaultText: "`packages/guest/.build/bundle` in the repository",
+    description: "The directory of the [guest bundle](../packages/guest/README.md) that the setup built.",
+  }),
+  suspendMaxMemoryMb: size("HIBERNAUT_SUSPEND_MAX_MEMORY", {
+    formerly: "HIBERNAUT_SUSPEND_MAX_MEMORY_MB",
+    default: 2048,
+    min: 128,
+    max: 1_048_576,
+    description:
+      "Machines with more memory than this cannot be suspended; when they are idle they are stopped. Their snapshots would cost too much disk and time.",
+  }),
+  layerSizeMb: size("HIBERNAUT_LAYER_SIZE", {
+    formerly: "HIBERNAUT_LAYER_SIZE_MB",
+    default: 8192,
+    min: 64,
+    max: 1_048_576,
+    description:
+      "How large a machine's writable layer may become. It takes disk space only for what is written. Existing layers keep their size.",
+  }),
+  bootTimeoutMs: duration("HIBERNAUT_BOOT_TIMEOUT", {
+    formerly: "HIBERNAUT_BOOT_TIMEOUT_MS",
+    default: 60_000,
+    min: 1000,
+    max: 600_000,
+    description:
+      "From power on to the agent's first message. It takes 3 s under emulation on a quiet host, and ten times that on a loaded one. A start that takes longer fails.",
+  }),
+  readyTimeoutMs: duration("HIBERNAUT_READY_TIMEOUT", {
+    formerly: "HIBERNAUT_READY_TIMEOUT_MS",
+    default: 30_000,
+    min: 0,
+    max: 600_000,
+    description: "From then until the app listens. After that, the machine counts as running anyway.",
+  }),
+  resumeTimeoutMs: duration("HIBERNAUT_RESUME_TIMEOUT", {
+    formerly: "HIBERNAUT_RESUME_TIMEOUT_MS",
+    default: 15_000,
+    min: 500,
+    max: 600_000,
+    description: "For a resume, which takes a fraction of a second. One that takes longer becomes a cold start.",
+  }),
+  suspendTimeoutMs: duration("HIBERNAUT_SUSPEND_TIMEOUT", {
+    formerly: "HIBERNAUT_SUSPEND_TIMEOUT_MS",
+    default: 60_000,
+    min: 1000,
+    max: 600_000,
+    description:
+      "For a suspend; flushing a large memory to a slow disk takes longest. A suspend that takes longer is cancelled, and the machine keeps running.",
+  }),
+  hookTimeoutMs: duration("HIBERNAUT_HOOK_TIMEOUT", {
+    formerly: "HIBERNAUT_HOOK_TIMEOUT_MS",
+    default: 5_000,
+    min: 100,
+    max: 60_000,
+    description: "For all [hooks after a resume](inside.md#run-hooks) together: requests wait for them.",
+  }),
+  keepAwakeMaxS: duration("HIBERNAUT_KEEPALIVE_MAX_TTL", {
+    unit: "s",
+    default: 3600,
+    min: 1,
+    max: 604_800,
+    description:
+      "The longest that an app may ask to be [kept awake](inside.md#keep-a-machine-awake) at once. It may ask again.",
+  }),
+  logMaxMb: size("HIBERNAUT_LOG_MAX_SIZE", {
+    formerly: "HIBERNAUT_LOG_MAX_MB",
+    default: 16,
+    min: 1,
+    max: 10_240,
+    description:
+      "How much disk the [log](logs.md) of one machine may take, in two files of half that size: enough for a day of a talkative app, times all machines.",
+  }),
+};

@@ -1,0 +1,17 @@
+/** Where things are unless a setting says otherwise. */
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+/** The guest bundle that the setup built, in the repository. */
+export const BUNDLED_GUEST = join(import.meta.dirname, "../../../guest/.build/bundle");
+
+/** The directory of `config.json` (the CLI's) and `settings.json`. */
+export function configFolder(environment: NodeJS.ProcessEnv): string {
+  return join(environment.XDG_CONFIG_HOME || join(environment.HOME ?? homedir(), ".config"), "hibernaut");
+}
+
+/** The data directory: the system's place for root, the user's own otherwise. */
+export function defaultDataDir(environment: NodeJS.ProcessEnv): string {
+  if (process.getuid?.() === 0) return "/var/lib/hibernaut";
+  return join(environment.XDG_DATA_HOME || join(environment.HOME ?? homedir(), ".local/share"), "hibernaut");
+}

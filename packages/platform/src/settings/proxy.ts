@@ -1,0 +1,84 @@
+/** Settings of the proxy. */
+import { join } from "node:path";
+import { choice, duration, integer, list, listen, optionalListen, path } from "./forms.ts";
+import { configFolder } from "./places.ts";
+
+/** A host name in lower case. */
+const SUFFIX = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/;
+
+export const PROXY_SETTINGS = {
+  proxyListen: listen("HIBERNAUT_PROXY_LISTEN", {
+    default: { host: "127.0.0.1", port: 8080 },
+    description:
+      "Where [apps answer](proxy.md) over HTTP. The default is loopback: offer the proxy to a network when you mean to.",
+  }),
+  /** `outside`: in processes of their own, started with `hibernaut proxy`. */
+  proxy: choice("HIBERNAUT_PROXY", ["inside", "outside"], {
+    default: "inside",
+    description:
+      "`outside` runs the proxy in [separate processes](proxy.md#keep-serving-while-the-platform-restarts), and `serve` opens no port for apps.",
+  }),
+  proxySuffixes: list("HIBERNAUT_PROXY_SUFFIXES", {
+    default: ["localhost"],
+    item: SUFFIX,
+    of: "hostnames",
+    description:
+      "Hostnames that end with one of these are `<app>.<suffix>`. `localhost` resolves to this host everywhere.",
+  }),
+  proxyTlsListen: optionalListen("HIBERNAUT_PROXY_TLS_LISTEN", {
+    description: "Where apps answer over [TLS](proxy.md#serve-https). Without it, they do not.",
+  }),
+  /** `<host name>.crt` and `<host name>.key`; `default` for every other name. */
+  proxyTlsFolder: path("HIBERNAUT_PROXY_TLS_FOLDER", {
+    fallback: (environment) => join(configFolder(environment), "certificates"),
+    defaultText: "`certificates` in the configuration directory",
+    description: "The directory of certificates and keys. It must exist when TLS is on.",
+  }),
+  proxyTrusted: list("HIBERNAUT_PROXY_TRUSTED", {
+    default: [],
+    item: /^[0-9a-fA-F.:]+(?:\/\d{1,3})?$/,
+    of: "addresses or networks such as 10.0.0.0/8",
+    description:
+      "Addresses and networks of [proxies in front of this one](proxy.md#run-behind-another-proxy). Only their `X-Forwarded-For` is trusted.",
+  }),
+  proxyHoldTimeoutMs: duration("HIBERNAUT_PROXY_HOLD_TIMEOUT", {
+    formerly: "HIBERNAUT_PROXY_HOLD_TIMEOUT_MS",
+    default: 60_000,
+    min: 100,
+    max: 600_000,
+    description: "How long a request waits for its machine. A cold start under emulation on a busy host takes less.",
+  }),
+  proxyMaxHeld: integer("HIBERNAUT_PROXY_MAX_HELD", {
+    default: 10_000,
+    min: 1,
+    max: 1_000_000,
+    description: "How many requests to one app may wait at once: each holds a connection and a few KB.",
+  }),
+  proxyConnectTimeoutMs: duration("HIBERNAUT_PROXY_CONNECT_TIMEOUT", {
+    formerly: "HIBERNAUT_PROXY_CONNECT_TIMEOUT_MS",
+    default: 10_000,
+    min: 10,
+    max: 600_000,
+    description: "How long the port of a running machine may take to accept a connection.",
+  }),
+  drainTimeoutMs: duration("HIBERNAUT_DRAIN_TIMEOUT", {
+    formerly: "HIBERNAUT_DRAIN_TIMEOUT_MS",
+    default: 5_000,
+    min: 0,
+    max: 600_000,
+    description:
+      "How long a machine that is being stopped or updated may take to finish its open requests; 0 cuts them off.",
+  }),
+  idleCheckIntervalS: duration("HIBERNAUT_IDLE_CHECK_INTERVAL", {
+    unit: "s",
+    default: 60,
+    min: 1,
+    max: 3600,
+    description:
+      "How often all machines are checked for [idleness](proxy.md#when-machines-sleep). A machine whose idle time is over in between is checked at that moment.",
+  }),
+  proxyMetricsListen: optionalListen("HIBERNAUT_PROXY_METRICS_LISTEN", {
+    description:
+      "Where `hibernaut proxy` offers its metrics, at any path and without a token. Without it, nowhere. Machines on a [bridge](network.md) cannot reach this port.",
+  }),
+};

@@ -1,0 +1,53 @@
+/** Which files `npm test -- WORD` runs, and what it tells at its end. */
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { chooseFiles, hasWord, isLong, listTestFiles } from "../../../../scripts/lib/test-files.mjs";
+import { minutes, slowest } from "../../../../scripts/lib/test-summary.mjs";
+
+const ROOT = join(import.meta.dirname, "../../../..");
+
+describe("a word chooses the files whose paths have it between boundaries", () => {
+  test.each([
+    ["packages/platform/test/store/lock.test.ts", "lock", true],
+    ["packages/platform/test/stories/clock.qemu.test.ts", "lock", false],
+    ["packages/platform/test/stories/volumes-postgres.qemu.test.ts", "postgres", true],
+    ["packages/platform/test/stories/volumes-postgres.qemu.test.ts", "volumes", true],
+    ["packages/platform/test/machines/kill.test.ts", "machine", false],
+    ["packages/platform/test/machines/kill.test.ts", "machines/kill", true],
+    ["packages/platform/test/machines/kill.test.ts", "machines/", true],
+    ["packages/platform/test/machines/kill.test.ts", "./packages/platform/test/machines/kill.test.ts", true],
+    ["packages/platform/test/machines/kill.test.ts", "kill.test.ts", true],
+    ["packages/platform/test/stories/kill.qemu.test.ts", "kill.test.ts", false],
+    ["packages/platform/test/machines/kill.test.ts", "k.ll", false],
+    ["packages/platform/test/machines/kill.test.ts", "KILL", true],
+  ])("%s, %s: %s", (path, word, expected) => {
+    expect(hasWord(path, word)).toBe(expected);
+  });
+
+  test("several words choose the files of each; one that no path has is named", () => {
+    const files = ["a/test/lock.test.ts", "a/test/clock.test.ts", "b/test/wake.test.ts"];
+    expect(chooseFiles(files, [])).toEqual({ chosen: files, unknown: [] });
+    expect(chooseFiles(files, ["lock", "wake", "lokc"])).toEqual({ chosen: [files[0], files[2]], unknown: ["lokc"] });
+  });
+});
+
+test("every kind of test file is listed, and test:long runs those that repeat more there", () => {
+  const files = listTestFiles(ROOT);
+  const path = "packages/platform/test";
+  expect(files).toEqual(
+    expect.arrayContaining([`${path}/house/test-files.test.ts`, `${path}/stories/setup.long.test.ts`]),
+  );
+  expect(files.some((file) => file.startsWith("services/orders/test/"))).toBe(true);
+  expect(files.filter((file) => file.includes("node_modules"))).toEqual([]);
+  expect(isLong(ROOT, `${path}/stories/setup.long.test.ts`)).toBe(true);
+  expect(isLong(ROOT, `${path}/stories/cycles.qemu.test.ts`)).toBe(true);
+  expect(isLong(ROOT, `${path}/stories/exec.qemu.test.ts`)).toBe(false);
+});
+
+test("the slowest ten are named, the slowest first", () => {
+  const files = Array.from({ length: 12 }, (_, index) => ({ path: `file-${index}`, ms: index * 1000 }));
+  const lines = slowest(files);
+  expect(lines).toHaveLength(10);
+  expect(lines[0]).toBe("   11.0 s  file-11");
+  expect([minutes(0), minutes(65_400), minutes(3_600_000)]).toEqual(["0:00", "1:05", "60:00"]);
+});

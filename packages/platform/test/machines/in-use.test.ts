@@ -1,0 +1,16 @@
+/** What cleanups must keep. */
+import { expect, test } from "vitest";
+import type { MachineRecord } from "../../src/domain/machine.ts";
+import { bundlesInUse, imagesInUse } from "../../src/machines/in-use.ts";
+import type { MachineStore } from "../../src/store/contract.ts";
+
+const records = [
+  { imageDigest: "sha256:a", bundleVersion: "1", pending: null },
+  { imageDigest: "sha256:a", bundleVersion: "1", pending: { imageDigest: "sha256:b", bundleVersion: "2" } },
+];
+const store = { list: () => records as MachineRecord[] } as Partial<MachineStore> as MachineStore;
+
+test("images and bundles are in use by machines, and by the updates they are about to get", () => {
+  expect([...imagesInUse(store)]).toEqual(["sha256:a", "sha256:b"]);
+  expect([...bundlesInUse(store)]).toEqual(["1", "2"]);
+});

@@ -1,0 +1,53 @@
+/**
+ * A Vitest reporter used with the default one. It prints how far the run is, and writes what `npm test` counts to the
+ * file that `HIBERNAUT_TEST_REPORT` names.
+ */
+import { writeFileSync } from "node:fs";
+import { relative } from "node:path";
+import { minutes } from "./test-summary.mjs";
+
+/** Progress is printed at most this often. */
+const EVERY_MS = 20_000;
+
+/** @typedef {import("./test-summary.mjs").Report} Report */
+
+export default class TestReporter {
+  /** @type {Report} */
+  #report = { passed: 0, failed: 0, files: [] };
+  #files = 0;
+  #began = performance.now();
+  #told = performance.now();
+
+  /** @param {readonly unknown[]} specifications */
+  onTestRunStart(specifications) {
+    this.#files = specifications.length;
+  }
+
+  /** @param {import("vitest/node").TestModule} module */
+  onTestModuleEnd(module) {
+    const tests = [...module.children.allTests()].map((test) => test.result().state);
+    const failed = tests.filter((state) => state === "failed").length;
+    this.#report.passed += tests.filter((state) => state === "passed").length;
+    // A file that could not be loaded, or whose hooks failed, has failed without a failed test.
+    this.#report.failed += module.state() === "failed" ? Math.max(failed, 1) : failed;
+    const { collectDuration, setupDuration, duration } = module.diagnostic();
+    const path = relative(process.cwd(), module.moduleId);
+    this.#report.files.push({ path, ms: Math.round(collectDuration + setupDuration + duration) });
+    this.#tell();
+  }
+
+  onTestRunEnd() {
+    const path = process.env.HIBERNAUT_TEST_REPORT;
+    if (path !== undefined) writeFileSync(path, JSON.stringify(this.#report));
+  }
+
+  #tell() {
+    const now = performance.now();
+    const done = this.#report.files.length;
+    if (now - this.#told < EVERY_MS || done === this.#files) return;
+    this.#told = now;
+    const { failed } = this.#report;
+    const faults = failed === 0 ? "" : `, ${failed} failed`;
+    console.log(`   ${done} of ${this.#files} files, ${minutes(now - this.#began)}${faults}`);
+  }
+}
