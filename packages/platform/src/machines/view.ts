@@ -18,7 +18,7 @@ export interface MachineView {
 export type ViewDependencies = Pick<MachineDependencies, "settings" | "bundles" | "checkResults">;
 
 /** Returns whether the machine can be suspended, and all the reasons if not. */
-export function eligibilityOf(record: MachineRecord, { settings, bundles }: ViewDependencies): Eligibility {
+function eligibilityOf(record: MachineRecord, { settings, bundles }: ViewDependencies): Eligibility {
   return suspendEligibility(record, {
     suspendMaxMemoryMb: settings.suspendMaxMemoryMb,
     currentBundle: bundles.current.version,
