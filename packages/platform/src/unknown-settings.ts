@@ -12,7 +12,13 @@ const OTHER_VARIABLES: readonly string[] = [
   ...["HIBERNAUT_APP_NAME", "HIBERNAUT_IMAGE_REF", "HIBERNAUT_MACHINE_ID", "HIBERNAUT_MACHINE_VERSION"],
   ...["HIBERNAUT_PRIVATE_IP", "HIBERNAUT_VM_MEMORY_MB"],
   // tests and benches
-  ...["HIBERNAUT_BENCH_TRACE", "HIBERNAUT_FUZZ_RUNS", "HIBERNAUT_LONG_TESTS", "HIBERNAUT_TORTURE_S"],
+  ...[
+    "HIBERNAUT_BENCH_TRACE",
+    "HIBERNAUT_FUZZ_RUNS",
+    "HIBERNAUT_LONG_TESTS",
+    "HIBERNAUT_TEST_REPORT",
+    "HIBERNAUT_TORTURE_S",
+  ],
 ];
 
 /** Returns a warning for each variable or name in `settings.json` that begins like a setting but is unknown. */
