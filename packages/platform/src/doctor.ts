@@ -1,34 +1,33 @@
-/** What the platform needs of its host, checked one by one, each fault with the command that repairs it. */
-import { execFile } from "node:child_process";
+/** Checks what the platform needs from its host, and names a command to repair each fault. */
+
 import { constants } from "node:fs";
 import { access, mkdtemp, readFile, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { promisify } from "node:util";
+
 import type { GuestBundle } from "./domain/guest-bundle.ts";
-import { programEnvironment } from "./lib/programs.ts";
+import { run } from "./lib/exec.ts";
 import { LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./settings.ts";
 import { messageOf } from "./lib/text.ts";
 
 /** The outcome of one check. */
 export interface Diagnosis {
   name: string;
-  /** `warn` works, but worse than it could. */
+  /** `warn` means that the platform works, but not as well as it could. */
   status: "ok" | "warn" | "fail";
-  /** What is there. */
+  /** What was found, for people. */
   found: string;
-  /** A command that repairs it. */
+  /** A command that repairs the fault. */
   fix?: string;
 }
 
-const run = promisify(execFile);
 const TOOL_TIMEOUT_MS = 10_000;
 const PROOF_TIMEOUT_MS = 60_000;
 const NODE_MAJOR = 24;
-/** An image, a writable layer and a snapshot of a small machine. */
+/** Room for an image, a writable layer and a snapshot of a small machine. */
 const COMFORTABLE_BYTES = 4 * 1024 ** 3;
 
-/** Programs that are run, how they tell their version, and the Debian package that has them. */
+/** The programs that the platform runs, how to ask for their version, and their Debian packages. */
 const TOOLS = [
   { name: "skopeo", args: ["--version"], package: "skopeo", for: "copies images" },
   { name: "umoci", args: ["--version"], package: "umoci", for: "unpacks images" },
@@ -37,14 +36,14 @@ const TOOLS = [
   { name: "setpriv", args: ["--version"], package: "util-linux", for: "ends imports with the platform" },
 ] as const;
 
-/** What the bridge network needs besides root. */
+/** What the bridge network needs in addition to root. */
 const NETWORK_TOOLS = [
   { name: "ip", args: ["-Version"], package: "iproute2", for: "makes the machines' network" },
   { name: "nft", args: ["--version"], package: "nftables", for: "keeps machines apart" },
 ] as const;
 
 /**
- * Checks the host, in the order in which a repair makes sense. Never rejects: what cannot be checked is a fault found.
+ * Checks the host, in the order in which repairs make sense. Never rejects: a check that cannot be made counts as failed.
  *
  * @example
  * for await (const check of diagnose(settings)) console.log(check.status, check.name, check.found);
@@ -65,7 +64,7 @@ export async function* diagnose(settings: Settings): AsyncIterable<Diagnosis> {
   if (typeof bundle !== "string") yield await checkAccelerator(settings, bundle);
 }
 
-/** Whether this Node strips types by itself and has what the platform uses. */
+/** Checks that this version of Node runs TypeScript and has what the platform uses. */
 export function checkNode(version: string): Diagnosis {
   const ok = Number(version.split(".")[0]) >= NODE_MAJOR;
   return ok
@@ -73,7 +72,7 @@ export function checkNode(version: string): Diagnosis {
     : { name: "node", status: "fail", found: `${version}, older than ${NODE_MAJOR}`, fix: "npm run setup" };
 }
 
-/** Whether sockets of machines fit into the data folder's path. */
+/** Checks that the data directory's path is short enough for the sockets of machines. */
 export function checkSocketPath(dataDir: string): Diagnosis {
   const name = "socket path";
   const length = Buffer.byteLength(dataDir + LONGEST_SOCKET);
@@ -88,7 +87,7 @@ export function checkSocketPath(dataDir: string): Diagnosis {
 }
 
 async function checkQemu(program: string): Promise<Diagnosis> {
-  // Loaded late, here and below: one broken part must not keep the others from being checked.
+  // Loaded late, here and below, so that one broken part does not keep the others from being checked.
   try {
     const { qemuVersion } = await import("./hypervisor/qemu/accelerator.ts");
     return { name: "qemu", status: "ok", found: await qemuVersion(program) };
@@ -101,12 +100,12 @@ async function* checkNetwork(mode: Settings["network"]): AsyncIterable<Diagnosis
   const name = "network";
   const root = process.getuid?.() === 0;
   if (mode === "user" || (mode === "auto" && !root)) {
-    const why = mode === "user" ? "as set" : "because a bridge needs root";
-    yield { name, status: mode === "user" ? "ok" : "warn", found: `QEMU's own, ${why}; see docs/network.md` };
+    const why = mode === "user" ? "as configured" : "because a bridge needs root";
+    yield { name, status: mode === "user" ? "ok" : "warn", found: `user mode, ${why}; see docs/network.md` };
     return;
   }
   if (!root) yield { name, status: "fail", found: "a bridge needs root", fix: "export HIBERNAUT_NETWORK=user" };
-  // Without them `auto` falls back to QEMU's own network.
+  // Without them, `auto` falls back to user mode.
   const soften = ({ status, ...rest }: Diagnosis): Diagnosis => ({
     ...rest,
     status: status === "fail" && mode === "auto" ? "warn" : status,
@@ -119,7 +118,7 @@ async function checkTun(): Promise<Diagnosis> {
   const name = "/dev/net/tun";
   try {
     await access(name, constants.R_OK | constants.W_OK);
-    return { name, status: "ok", found: "may be opened" };
+    return { name, status: "ok", found: "can be opened" };
   } catch (error) {
     return { name, status: "fail", found: messageOf(error), fix: "modprobe tun" };
   }
@@ -128,7 +127,7 @@ async function checkTun(): Promise<Diagnosis> {
 async function checkTool(tool: (typeof TOOLS | typeof NETWORK_TOOLS)[number]): Promise<Diagnosis> {
   const { name } = tool;
   try {
-    const { stdout, stderr } = await run(name, tool.args, { timeout: TOOL_TIMEOUT_MS, env: programEnvironment() });
+    const { stdout, stderr } = await run(name, tool.args, { timeoutMs: TOOL_TIMEOUT_MS });
     const [line = ""] = `${stdout}\n${stderr}`.trim().split("\n");
     return { name, status: "ok", found: line.trim() };
   } catch (error) {
@@ -139,17 +138,17 @@ async function checkTool(tool: (typeof TOOLS | typeof NETWORK_TOOLS)[number]): P
 }
 
 async function checkDataDir(dataDir: string): Promise<Diagnosis> {
-  const name = "data folder";
+  const name = "data directory";
   const probe = join(dataDir, `.doctor-${process.pid}`);
   try {
     const folder = await existing(dataDir);
-    // A folder that is not there yet is made by the first start; a check makes nothing.
+    // The first start makes a missing directory; a check makes nothing.
     if (folder === dataDir) await writeFile(probe, "");
     else await access(folder, constants.W_OK);
-    return { name, status: "ok", found: folder === dataDir ? dataDir : `${dataDir} (will be made)` };
+    return { name, status: "ok", found: folder === dataDir ? dataDir : `${dataDir} (will be created)` };
   } catch (error) {
     const fix = (await isForeign(dataDir))
-      ? 'it is somebody else\'s; use a folder of your own: export HIBERNAUT_DATA_DIR="$HOME/.local/share/hibernaut"'
+      ? 'it belongs to another user; use your own: export HIBERNAUT_DATA_DIR="$HOME/.local/share/hibernaut"'
       : `install -d -m 700 -o "$(id -un)" ${dataDir}`;
     return { name, status: "fail", found: messageOf(error), fix };
   } finally {
@@ -157,7 +156,7 @@ async function checkDataDir(dataDir: string): Promise<Diagnosis> {
   }
 }
 
-/** Whether a folder is there, or may be for all that we are allowed to see, and belongs to another user. */
+/** Whether a directory exists, or might exist where we may not look, and belongs to another user. */
 function isForeign(folder: string): Promise<boolean> {
   return stat(folder).then(
     ({ uid }) => uid !== process.getuid?.(),
@@ -174,7 +173,7 @@ async function checkDisk(dataDir: string): Promise<Diagnosis> {
     return {
       name,
       status: "warn",
-      found: `${found}; a snapshot needs as much as its machine has memory`,
+      found: `${found}; a snapshot needs as much space as its machine has memory`,
       fix: `du -xh --max-depth=2 ${dataDir} | sort -h | tail`,
     };
   } catch (error) {
@@ -186,12 +185,12 @@ async function checkKvmDevice(): Promise<Diagnosis> {
   const name = "/dev/kvm";
   try {
     await access("/dev/kvm", constants.R_OK | constants.W_OK);
-    return { name, status: "ok", found: "may be opened" };
+    return { name, status: "ok", found: "can be opened" };
   } catch (error) {
     const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
     const found = missing
-      ? "not there; machines run in software, about ten times slower"
-      : "may not be opened by this user";
+      ? "missing; machines run in software emulation, about ten times slower"
+      : "this user may not open it";
     return {
       name,
       status: "warn",
@@ -206,7 +205,7 @@ async function checkAccelerator(settings: Settings, bundle: GuestBundle): Promis
   const folder = await mkdtemp(join(tmpdir(), "hibernaut-doctor-"));
   try {
     const { proveAccelerator } = await import("./hypervisor/qemu/accelerator.ts");
-    // The verdict is kept for the platform when it has a folder already; a check makes none.
+    // The verdict is stored for the platform if its data directory exists; a check does not make one.
     const dataDir = (await existing(settings.dataDir)) === settings.dataDir ? settings.dataDir : folder;
     const signal = AbortSignal.timeout(PROOF_TIMEOUT_MS);
     const { accelerator, reason } = await proveAccelerator({ ...settings, dataDir }, bundle, signal);
@@ -219,19 +218,19 @@ async function checkAccelerator(settings: Settings, bundle: GuestBundle): Promis
   }
 }
 
-/** The bundle that the set-up built, or what is wrong with it. */
+/** Returns the bundle that the setup built, or what is wrong with it. */
 async function readBundle(folder: string): Promise<GuestBundle | string> {
   const bundle = { kernel: join(folder, "vmlinuz"), initrd: join(folder, "initrd") };
   try {
     const { version } = JSON.parse(await readFile(join(folder, "bundle.json"), "utf8")) as { version?: string };
     await Promise.all(Object.values(bundle).map((file) => access(file, constants.R_OK)));
-    return version ? { version, ...bundle } : `${folder}/bundle.json names no version`;
+    return version ? { version, ...bundle } : `${folder}/bundle.json has no version`;
   } catch (error) {
     return messageOf(error);
   }
 }
 
-/** The folder itself, or the nearest one above it that is there. */
+/** Returns the directory itself, or the nearest of its parents that exists. */
 async function existing(folder: string): Promise<string> {
   for (let at = folder; ; at = dirname(at)) {
     const there = await access(at).then(

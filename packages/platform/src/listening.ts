@@ -1,18 +1,18 @@
-/** Why a port cannot be had, for people. */
+/** Explains why a port cannot be opened. */
 import { readFile } from "node:fs/promises";
 import { HibernautError } from "./domain/errors.ts";
 import type { Listen } from "./settings.ts";
 import { messageOf } from "./lib/text.ts";
 
 const FIRST_FREE_PORT = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
-/** Where the kernel does not say. */
+/** The kernel's default, for when it cannot be read. */
 const USUAL_FIRST_FREE_PORT = 1024;
 
 /**
- * The error for a port that could not be opened.
+ * Returns the error, `unavailable`, for a port that could not be opened.
  *
- * @param who begins the sentence: `The proxy`
- * @param setting the variable that names the port
+ * @param who the beginning of the sentence, e.g. `The proxy`
+ * @param setting the variable that sets the port
  */
 export async function cannotListen(
   who: string,
@@ -25,11 +25,11 @@ export async function cannotListen(
   if (code === "EADDRINUSE")
     return new HibernautError(
       "unavailable",
-      `${start}another program listens there. Set ${setting} to another host:port.`,
+      `${start}another program is listening there. Set ${setting} to another host:port.`,
     );
   const firstFree = Number(await readFile(FIRST_FREE_PORT, "utf8").catch(() => USUAL_FIRST_FREE_PORT));
   if (code === "EACCES" && port < firstFree) {
-    const out = `Give the service AmbientCapabilities=CAP_NET_BIND_SERVICE (docs/operate.md), or set ${setting} to a port of at least ${firstFree}.`;
+    const out = `Give the service AmbientCapabilities=CAP_NET_BIND_SERVICE (docs/operate.md), or set ${setting} to port ${firstFree} or higher.`;
     return new HibernautError(
       "unavailable",
       `${start}ports below ${firstFree} need root or CAP_NET_BIND_SERVICE. ${out}`,

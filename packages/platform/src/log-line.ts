@@ -1,4 +1,4 @@
-/** A line of the log as people read it: time, level, message, and the fields that the message does not say. Pure. */
+/** Formats a line of the log for people: time, level, message, and fields that are not in the message. Pure. */
 import { styleText } from "node:util";
 
 type Style = Parameters<typeof styleText>[0];
@@ -12,29 +12,29 @@ const LEVELS: Record<number, { name: string; style: Style }> = {
   50: { name: "error", style: "red" },
 };
 const ERROR = 50;
-/** Said by the level, the time and the message, or of interest to programs only. */
+/** Fields that are shown as level, time and message, or that only programs need. */
 const LEFT_OUT = new Set(["level", "time", "msg", "err", "request_id", "reqId", "protocol", "client", "bytes_in"]);
-/** Hosts and targets of requests are written by strangers: nothing in them may move the cursor. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+/** Clients choose hosts and targets of requests, and nothing in them may move the cursor. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this finds
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/g;
 
 /**
- * Turns a line of JSON into one for a terminal; any other line stays as it is.
+ * Turns a line of JSON into one for a terminal. Any other line stays as it is.
  *
  * @example
  * readableLine('{"level":30,"time":"2026-11-22T10:00:00.000Z","machine":"3f9c","msg":"the guest is awake"}\n', false);
  * // 10:00:00 info  the guest is awake  machine=3f9c
  */
-export function readableLine(line: string, colours: boolean): string {
+export function readableLine(line: string, colors: boolean): string {
   const fields = parse(line);
   if (fields === undefined) return line;
-  const paint = (style: Style, text: string) => (colours ? styleText(style, text, { validateStream: false }) : text);
+  const paint = (style: Style, text: string) => (colors ? styleText(style, text, { validateStream: false }) : text);
   const { name, style } = LEVELS[Number(fields.level)] ?? { name: "info", style: "green" };
   const { message, rest } = typeof fields.target === "string" ? ofRequest(fields) : ofAny(fields);
-  const said = Object.entries(rest).filter(
+  const further = Object.entries(rest).filter(
     ([key, value]) => !LEFT_OUT.has(key) && (value ?? "") !== "" && !message.includes(String(value)),
   );
-  const extra = said.map(([key, value]) => `${key}=${shown(value)}`).join(" ");
+  const extra = further.map(([key, value]) => `${key}=${shown(value)}`).join(" ");
   const head = `${paint("dim", clock(fields.time))} ${paint(style, name.padEnd(5))} ${clean(message)}`;
   return `${head}${extra && `  ${paint("dim", extra)}`}\n${stackOf(fields)}`;
 }
@@ -62,7 +62,7 @@ function ofAny({ msg, err, ...rest }: Fields) {
   return { message: typeof cause === "string" ? `${String(msg)}: ${cause}` : String(msg ?? ""), rest };
 }
 
-/** Where a fault of ours comes from; a warning is said by its message. */
+/** Returns the stack of an error. A warning needs only its message. */
 function stackOf({ level, err }: Fields): string {
   const stack = (err as { stack?: unknown } | undefined)?.stack;
   if (Number(level) < ERROR || typeof stack !== "string") return "";
@@ -70,7 +70,7 @@ function stackOf({ level, err }: Fields): string {
   return places.map((text) => `    ${clean(text.trim())}\n`).join("");
 }
 
-/** Hours, minutes and seconds of this host's time. */
+/** Returns hours, minutes and seconds in the host's time zone. */
 function clock(time: unknown): string {
   return new Date(String(time)).toTimeString().slice(0, 8);
 }

@@ -1,4 +1,4 @@
-/** Taking a platform off the host: its guests, its network and, when asked to, its data. */
+/** Removes a platform from the host: its guests, its network and, on request, its data. */
 import { access, realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "./domain/errors.ts";
@@ -9,27 +9,27 @@ import { lockDataDir } from "./store/lock.ts";
 import { openStore } from "./store/store.ts";
 import { messageOf } from "./lib/text.ts";
 
-export interface UninstallOptions {
+interface UninstallOptions {
   dataDir: string;
-  /** Delete the data folder, too: apps, machines and all that sleeps. */
+  /** Also delete the data directory, with all apps, machines and snapshots. */
   data: boolean;
 }
 
-export interface Uninstalled {
-  /** Guests that ran and were ended. */
+interface Uninstalled {
+  /** Number of running guests that were ended. */
   guests: number;
-  /** Whether the data folder was deleted. */
+  /** Whether the data directory was deleted. */
   data: boolean;
 }
 
 /**
- * Ends the guests of a data folder and removes taps, bridge and rules; what sleeps stays unless `data`. Fine to
- * repeat. Rejects with `failed_precondition` while a platform runs on the folder.
+ * Ends the guests of a data directory, and removes taps, bridge and rules. Sleeping machines stay unless `data` is set.
+ * Safe to repeat. Rejects with `failed_precondition` while a platform is using the directory.
  */
 export async function uninstall({ dataDir: path, data }: UninstallOptions): Promise<Uninstalled> {
   const dataDir = await existing(path);
   if (dataDir === undefined) {
-    // The folder was deleted by hand; what it left in the kernel goes by its name.
+    // The directory was deleted by hand. What is left in the kernel can be found by its path.
     await uninstallBridge(path);
     return { guests: 0, data: false };
   }
@@ -47,8 +47,8 @@ export async function uninstall({ dataDir: path, data }: UninstallOptions): Prom
 }
 
 /**
- * What `data` would delete, for people; undefined when there is no such folder. Rejects with `failed_precondition`
- * when a platform runs on it, or when it is none of a platform's.
+ * Describes for people what `data` would delete. Undefined when the directory does not exist. Rejects with
+ * `failed_precondition` when a platform is using the directory, or when it is not a data directory.
  */
 export async function describeData(path: string): Promise<string | undefined> {
   const dataDir = await existing(path);
@@ -71,7 +71,7 @@ function contents(database: string): string {
       store.close();
     }
   } catch (error) {
-    return `all that it holds; that cannot be read (${messageOf(error)})`;
+    return `everything in it; the database cannot be read (${messageOf(error)})`;
   }
 }
 
@@ -90,7 +90,7 @@ function contentsOf({ apps, machines, volumes, secrets }: Store): string {
   ].join(", ");
 }
 
-/** The one path that names the folder, if it is there. */
+/** Returns the real path of the directory. Undefined when it does not exist. */
 function existing(path: string): Promise<string | undefined> {
   return realpath(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
@@ -98,12 +98,12 @@ function existing(path: string): Promise<string | undefined> {
   });
 }
 
-/** A setting with a slip in it must not delete somebody's home. */
+/** Rejects unless it is a data directory, so that a typing error in a setting does not delete a home directory. */
 async function requireOurs(dataDir: string): Promise<void> {
   await access(join(dataDir, "hibernaut.db")).catch(() => {
     throw new HibernautError(
       "failed_precondition",
-      `${dataDir} is no data folder of a platform: it has no hibernaut.db. Nothing was deleted; check HIBERNAUT_DATA_DIR.`,
+      `${dataDir} is not the data directory of a platform: it has no hibernaut.db. Nothing was deleted; check HIBERNAUT_DATA_DIR.`,
     );
   });
 }

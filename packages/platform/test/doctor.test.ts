@@ -29,7 +29,7 @@ async function diagnoses(environment: Record<string, string>): Promise<Map<strin
 }
 
 describe("a host that lacks everything", () => {
-  test("is told the command for each fault, and nothing is made", async () => {
+  test("gets a command for each fault, and nothing is created", async () => {
     vi.stubEnv("PATH", folder);
     const found = await diagnoses({
       HIBERNAUT_QEMU: join(folder, "no-qemu"),
@@ -42,7 +42,10 @@ describe("a host that lacks everything", () => {
       });
     }
     expect(found.get("skopeo")?.found).toBe("not installed; it copies images");
-    expect(found.get("data folder")).toMatchObject({ status: "ok", found: expect.stringContaining("will be made") });
+    expect(found.get("data directory")).toMatchObject({
+      status: "ok",
+      found: expect.stringContaining("will be created"),
+    });
     expect(existsSync(join(folder, "data"))).toBe(false);
   });
 
@@ -71,28 +74,28 @@ async function diagnosesOfNobody(dataDir: string): Promise<Diagnosis[]> {
   });
 }
 
-test("a user without root's PATH is told the same as root", async () => {
+test("a user without root's PATH gets the same results as root", async () => {
   const found = await diagnosesOfNobody(join(folder, "data"));
   expect(found.find(({ name }) => name === "mkfs.ext4")).toMatchObject({ status: "ok" });
 });
 
-test.skipIf(process.getuid?.() !== 0)("nobody is told to take over somebody else's data folder", async () => {
+test.skipIf(process.getuid?.() !== 0)("a data directory of another user is not to be taken over", async () => {
   const theirs = join(folder, "theirs");
   mkdirSync(theirs, { mode: 0o700 });
   const found = await diagnosesOfNobody(theirs);
-  expect(found.find(({ name }) => name === "data folder")).toMatchObject({
+  expect(found.find(({ name }) => name === "data directory")).toMatchObject({
     status: "fail",
-    fix: expect.stringMatching(/somebody else's; use a folder of your own: export HIBERNAUT_DATA_DIR=/),
+    fix: expect.stringMatching(/belongs to another user; use your own: export HIBERNAUT_DATA_DIR=/),
   });
 });
 
-test("Node 24 is needed", () => {
+test("Node 24 is required", () => {
   expect(checkNode("20.20.2")).toMatchObject({ status: "fail", fix: "npm run setup" });
   expect(checkNode("24.0.0")).toMatchObject({ status: "ok" });
   expect(checkNode("100.0.0")).toMatchObject({ status: "ok" });
 });
 
-test("a socket's path holds 107 bytes, and letters may be more than one", () => {
+test("a socket's path may have 107 bytes, and a letter may have more than one", () => {
   const longest = 107 - "/run/00000000000000/capture.sock".length;
   expect(checkSocketPath(`/${"a".repeat(longest - 1)}`)).toMatchObject({ status: "ok", found: "107 of 107 bytes" });
   expect(checkSocketPath(`/${"a".repeat(longest)}`)).toMatchObject({

@@ -9,23 +9,26 @@ const FIRST_FREE = Number(readFileSync("/proc/sys/net/ipv4/ip_unprivileged_port_
 const LISTENING = join(import.meta.dirname, "../src/listening.ts");
 
 // Where every port is free, as in some containers, there is no such refusal.
-test.skipIf(FIRST_FREE <= 1)("a low port is refused with the right that it needs, and the ways out", async () => {
-  const port = FIRST_FREE - 1;
-  const message = await runAsNobody<string>({
-    imports: [LISTENING, "node:net"],
-    code: `
+test.skipIf(FIRST_FREE <= 1)(
+  "a low port is refused, and the error names the privilege it needs and the alternatives",
+  async () => {
+    const port = FIRST_FREE - 1;
+    const message = await runAsNobody<string>({
+      imports: [LISTENING, "node:net"],
+      code: `
       const [{ cannotListen }, { createServer }] = modules;
       const error = await new Promise((resolve, reject) =>
         createServer().on("error", resolve).listen(${port}, "127.0.0.1", () => reject(new Error("it listens"))));
       return (await cannotListen("The proxy", { host: "127.0.0.1", port: ${port} }, "HIBERNAUT_PROXY_LISTEN", error)).message;`,
-    cwd: "/",
-  });
-  expect(message).toBe(
-    `The proxy cannot listen on 127.0.0.1:${port}: ports below ${FIRST_FREE} need root or CAP_NET_BIND_SERVICE. Give the service AmbientCapabilities=CAP_NET_BIND_SERVICE (docs/operate.md), or set HIBERNAUT_PROXY_LISTEN to a port of at least ${FIRST_FREE}.`,
-  );
-});
+      cwd: "/",
+    });
+    expect(message).toBe(
+      `The proxy cannot listen on 127.0.0.1:${port}: ports below ${FIRST_FREE} need root or CAP_NET_BIND_SERVICE. Give the service AmbientCapabilities=CAP_NET_BIND_SERVICE (docs/operate.md), or set HIBERNAUT_PROXY_LISTEN to port ${FIRST_FREE} or higher.`,
+    );
+  },
+);
 
-test("a port that is taken names the setting", async () => {
+test("the error about a port in use names the setting", async () => {
   const server = createServer();
   const again = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -35,6 +38,6 @@ test("a port that is taken names the setting", async () => {
   const { code, message } = await cannotListen("The API", { host: "127.0.0.1", port }, "HIBERNAUT_API_LISTEN", error);
   expect({ code, message }).toEqual({
     code: "unavailable",
-    message: `The API cannot listen on 127.0.0.1:${port}: another program listens there. Set HIBERNAUT_API_LISTEN to another host:port.`,
+    message: `The API cannot listen on 127.0.0.1:${port}: another program is listening there. Set HIBERNAUT_API_LISTEN to another host:port.`,
   });
 });

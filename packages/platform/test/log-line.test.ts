@@ -10,7 +10,7 @@ const read = (fields: object, colours = false) => {
   return [first.replace(/\d\d:\d\d:\d\d/, "10:00:00"), ...rest].join("\n");
 };
 
-test("time, level, message, and the fields that the message does not say", () => {
+test("a line has time, level, message, and the fields that are not in the message", () => {
   const move = { machine: "3f9c", app: "shop", event: "started", from: "starting", to: "running", duration_ms: 5100 };
   expect(read({ ...move, msg: "starting -> running" })).toBe(
     "10:00:00 info  starting -> running  machine=3f9c app=shop event=started duration_ms=5100\n",
@@ -35,7 +35,7 @@ test("a request is one short sentence", () => {
   );
 });
 
-test("a fault of ours has its stack, a warning has not", () => {
+test("an error has its stack, and a warning does not", () => {
   const err = { type: "Error", message: "it broke", stack: "Error: it broke\n    at work (/srv/a.ts:1:2)" };
   expect(read({ level: 50, err, msg: "a request failed" })).toBe(
     "10:00:00 error a request failed: it broke\n    at work (/srv/a.ts:1:2)\n",
@@ -45,12 +45,12 @@ test("a fault of ours has its stack, a warning has not", () => {
   );
 });
 
-test("what strangers send cannot write on the terminal", () => {
+test("what clients send cannot control the terminal", () => {
   const line = read({ method: "GET", host: "x", target: "/\u001b[2J\r\u009b1m", duration_ms: 1, status: 404 });
   expect(line).toBe("10:00:00 info  GET x/\\x1b[2J\\x0d\\x9b1m: 404 after 1 ms\n");
   expect(read({ reason: "\u001b]0;me\u0007", msg: "it\u001b[1m" })).not.toMatch(/\u001b|\u0007/u);
 });
 
-test("the level has a colour where there are colours", () => {
+test("the level is colored where colors are allowed", () => {
   expect(read({ level: 40, msg: "careful" }, true)).toContain("\u001b[33mwarn \u001b[39m careful");
 });

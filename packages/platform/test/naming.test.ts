@@ -17,7 +17,7 @@ const web = { id: "3f9c01ab22de41", name: "web" };
 const worker = { id: "3f9d77ab22de42", name: "worker" };
 const machines = [web, worker];
 
-describe("a machine is meant by", () => {
+describe("a machine is found by", () => {
   test.each([
     ["its id", "3f9c01ab22de41", web],
     ["its name", "worker", worker],
@@ -36,7 +36,7 @@ describe("a machine is meant by", () => {
   });
 });
 
-test("a word that means several is refused with all of them", () => {
+test("a word that matches several machines is refused with all of them", () => {
   expect(() => findNamed("3f9", machines, MACHINE)).toThrow(
     "`3f9` matches 2 machines: 3f9c01ab22de41 (web), 3f9d77ab22de42 (worker). Use an id, or more characters of one.",
   );
@@ -44,7 +44,7 @@ test("a word that means several is refused with all of them", () => {
   expect(() => findNamed("abc", many, MACHINE)).toThrow(/abc00000000009 \(m\) and 20 more\./);
 });
 
-test("a volume is meant without vol_ too, and by its name if no other has it", () => {
+test("a volume is also found without vol_, and by its name if no other volume has it", () => {
   const data = { id: "vol_0123456789abcdef", name: "data" };
   const logs = { id: "vol_0199456789abcdef", name: "logs" };
   const more = { id: "vol_ff00456789abcdef", name: "logs" };
@@ -60,7 +60,7 @@ test("a volume is meant without vol_ too, and by its name if no other has it", (
 const id = fc.stringMatching(/^[0-9a-f]{14}$/);
 const thing: fc.Arbitrary<Named> = fc.record({ id, name: fc.stringMatching(/^[0-9a-z]{1,4}$/) });
 
-test("what is found is what was meant: nothing else begins like it or has its name", () => {
+test("what is found is unambiguous: nothing else begins like it or has its name", () => {
   const things = fc.uniqueArray(thing, { selector: (one) => one.id, maxLength: 20 });
   fc.assert(
     fc.property(things, fc.stringMatching(/^[0-9a-f]{1,14}$/), (all, word) => {

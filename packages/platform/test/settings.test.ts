@@ -108,12 +108,12 @@ describe("settings", () => {
   });
 });
 
-describe("a name that is no setting", () => {
+describe("a name that is not a setting", () => {
   test("is told with the one that was probably meant", () => {
     const environment = { ...NOWHERE, HIBERNAUT_LOG_LEVL: "warn", HIBERNAUT_FOO: "1", HIBERNAUT_DATADIR: "" };
     expect(unknownSettings(environment)).toEqual([
-      "The variable HIBERNAUT_FOO is no setting and has no effect. docs/settings.md lists what there is.",
-      "The variable HIBERNAUT_LOG_LEVL is no setting and has no effect. Did you mean HIBERNAUT_LOG_LEVEL?",
+      "The variable HIBERNAUT_FOO is not a setting and has no effect. See docs/settings.md for all settings.",
+      "The variable HIBERNAUT_LOG_LEVL is not a setting and has no effect. Did you mean HIBERNAUT_LOG_LEVEL?",
     ]);
   });
 
@@ -124,7 +124,7 @@ describe("a name that is no setting", () => {
     const file = join(configFolder(environment), "settings.json");
     await writeFile(file, JSON.stringify({ HIBERNAUT_REGON: "attic", HIBERNAUT_REGION: "attic" }));
     expect(unknownSettings(environment)).toEqual([
-      `HIBERNAUT_REGON in ${file} is no setting and has no effect. Did you mean HIBERNAUT_REGION?`,
+      `HIBERNAUT_REGON in ${file} is not a setting and has no effect. Did you mean HIBERNAUT_REGION?`,
     ]);
   });
 

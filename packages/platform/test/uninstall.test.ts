@@ -21,7 +21,7 @@ async function dataFolder(): Promise<string> {
 const bridge = (dataDir: string) => ({ dataDir, subnet: "auto", machines: [], controlPorts: [] });
 
 describe("uninstall", () => {
-  test("leaves the data unless it is told to", async () => {
+  test("keeps the data unless it is told to delete it", async () => {
     const dataDir = await dataFolder();
     expect(await uninstall({ dataDir, data: false })).toEqual({ guests: 0, data: false });
     expect(existsSync(join(dataDir, "hibernaut.db"))).toBe(true);
@@ -30,7 +30,7 @@ describe("uninstall", () => {
     expect(await uninstall({ dataDir, data: true }), "once more").toEqual({ guests: 0, data: false });
   });
 
-  test("says before what will be deleted", async () => {
+  test("describes beforehand what will be deleted", async () => {
     const dataDir = await dataFolder();
     const empty = "0 apps, 0 machines, 0 volumes with 0 snapshots, 0 secrets, all images";
     expect(await describeData(dataDir)).toBe(`${dataDir} will be deleted for good, with ${empty}.`);
@@ -51,16 +51,16 @@ describe("uninstall", () => {
     expect(await describeData(dataDir)).toContain("1 secret,");
     expect(await describeData(join(dataDir, "none"))).toBeUndefined();
     await writeFile(join(dataDir, "hibernaut.db"), "no database".repeat(100));
-    expect(await describeData(dataDir)).toMatch(/with all that it holds; that cannot be read \(/);
+    expect(await describeData(dataDir)).toMatch(/with everything in it; the database cannot be read \(/);
   });
 
-  test("deletes no folder that is not a platform's", async () => {
+  test("does not delete a directory that is not a platform's", async () => {
     const dataDir = await tempFolder("uninstall");
     await expect(uninstall({ dataDir, data: true })).rejects.toMatchObject({ code: "failed_precondition" });
     expect(existsSync(dataDir)).toBe(true);
   });
 
-  test("does nothing while a platform runs", async () => {
+  test("does nothing while a platform is running", async () => {
     const dataDir = await dataFolder();
     const lock = lockDataDir(dataDir);
     onTestFinished(() => lock.release());
@@ -68,7 +68,7 @@ describe("uninstall", () => {
     expect(existsSync(join(dataDir, "hibernaut.db"))).toBe(true);
   });
 
-  test.skipIf(process.getuid?.() !== 0)("takes the bridge away", async () => {
+  test.skipIf(process.getuid?.() !== 0)("removes the bridge", async () => {
     const dataDir = await dataFolder();
     const network = await BridgeNetwork.open(bridge(dataDir));
     onTestFinished(async () => void (await uninstall({ dataDir, data: false })));
@@ -80,8 +80,8 @@ describe("uninstall", () => {
   });
 });
 
-describe("the network that is set", () => {
-  test("is what the host can have with `auto`, with the reason; `bridge` insists", async () => {
+describe("the configured network", () => {
+  test("is what the host can have with `auto`, with the reason, and an error with `bridge`", async () => {
     const options = bridge(await tempFolder());
     const getuid = vi.spyOn(process, "getuid").mockReturnValue(1000);
     onTestFinished(() => getuid.mockRestore());

@@ -1,11 +1,11 @@
-/** Which variant the settings ask for. PostgreSQL's is loaded only when it is used. */
+/** Opens the variant that the settings select. PostgreSQL's is loaded only when it is used. */
 import type { Seeder } from "./seed/contract.ts";
 import type { Settings } from "./settings.ts";
 import type { Storage } from "./storage.ts";
 
 /**
- * Opens the database that the settings name, its tables up to date. `onFault` hears why connections were dropped, and
- * `onWait` what the start waits for when the database does not answer yet.
+ * Opens the database of the settings and migrates its tables. Calls `onFault` with the reason when connections are dropped,
+ * and `onWait` with what the start is waiting for while the database does not answer yet.
  */
 export async function openStorage(
   settings: Settings,
@@ -20,7 +20,7 @@ export async function openStorage(
   return openSqliteStorage({ path: settings.sqlitePath });
 }
 
-/** Opens the same database to fill it. */
+/** Opens the same database for the seed. */
 export async function openSeeder(settings: Settings): Promise<Seeder> {
   if (settings.postgres) {
     const { openPostgresSeeder } = await import("./postgres/seeder.ts");
@@ -30,12 +30,12 @@ export async function openSeeder(settings: Settings): Promise<Seeder> {
   return openSqliteSeeder({ path: settings.sqlitePath });
 }
 
-/** The database in words for a log, without its secrets. */
+/** Describes the database for a log, without its password. */
 export function describeDatabase({ postgres, sqlitePath }: Settings): string {
   return postgres ? `PostgreSQL ${postgres.host}:${postgres.port}/${postgres.database}` : `SQLite ${sqlitePath}`;
 }
 
-/** Where all is said that comes before the service listens. */
+/** Writes what happens before the service listens. */
 function sayOnStderr(text: string): void {
   process.stderr.write(`${text}\n`);
 }

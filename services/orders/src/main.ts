@@ -5,7 +5,7 @@ import { describeDatabase, openStorage } from "./database.ts";
 import { readSettings, SettingError, type Settings } from "./settings.ts";
 import { DatabaseUnavailableError } from "./storage.ts";
 
-/** How long open requests may take once the service is asked to stop; what watches it waits 10 s or more. */
+/** How long open requests may take when the service stops. Supervisors wait for 10 s or more. */
 const STOP_TIMEOUT_MS = 8000;
 const SWEEP_INTERVAL_MS = 50;
 
@@ -15,7 +15,7 @@ const exitAtOnce = () => process.exit(0);
 async function main(settings: Settings): Promise<void> {
   const timestamp = pino.stdTimeFunctions.isoTime;
   const log = pino({ level: settings.logLevel, base: null, timestamp });
-  // While the database is waited for there is nothing to finish. As PID 1 the process would outlive the signal otherwise.
+  // While the service waits for the database, there is nothing to finish. Without a handler, PID 1 would ignore the signal.
   for (const signal of STOP_SIGNALS) process.on(signal, exitAtOnce);
   const storage = await openStorage(
     settings,
@@ -26,15 +26,15 @@ async function main(settings: Settings): Promise<void> {
 
   let stopping = false;
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
-    // A second signal means it: do not wait for anyone.
+    // A second signal ends the process at once.
     if (stopping) process.exit(1);
     stopping = true;
     log.info({ signal }, "stopping");
     const late = setTimeout(() => {
-      log.warn("requests were still open and are cut off");
+      log.warn("open requests did not finish in time and were cut off");
       app.server.closeAllConnections();
     }, STOP_TIMEOUT_MS);
-    // A connection whose last request finishes now was promised to stay open; it is idle all the same.
+    // A connection whose last request finishes now was promised to stay open, but it is idle and can be closed.
     const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_INTERVAL_MS);
     await app.close();
     clearInterval(sweep);
@@ -59,7 +59,7 @@ async function main(settings: Settings): Promise<void> {
   }
 }
 
-/** What an operator can do something about in one sentence; anything else with all that is known of it. */
+/** Explains in one sentence what an operator can repair, and gives all details of anything else. */
 function reasonOf(error: unknown): string {
   return error instanceof DatabaseUnavailableError ? error.message : String(error);
 }

@@ -1,6 +1,6 @@
-/** Every setting of the service: its environment variable, its default and the reason for it. */
+/** All settings of the service, with their environment variables, defaults and reasons. */
 
-/** Where PostgreSQL is. By default the port and the user of its own tools, no password, and a database `orders`. */
+/** Where PostgreSQL is. Port and user default to those of PostgreSQL's own tools; by default there is no password. */
 export interface PostgresSettings {
   host: string;
   port: number;
@@ -8,28 +8,28 @@ export interface PostgresSettings {
   password: string;
   database: string;
   /**
-   * `DB_TIMEOUT_MS`. How long a connection may take to be made, and a statement to be answered. 2 s are many times what
-   * a database nearby needs; a machine under software emulation, or a database far away, may need more.
+   * `DB_TIMEOUT_MS`. Time limit for connecting and for each statement. The default, 2 s, is many times what a nearby
+   * database needs. A machine under software emulation, or a distant database, may need more.
    */
   queryTimeoutMs: number;
-  /** `DB_START_TIMEOUT_MS`. How long the start waits for the database, which may be starting too. 0: it does not wait. */
+  /** `DB_START_TIMEOUT_MS`. How long to wait at the start for a database that may be starting too. 0 does not wait. */
   startTimeoutMs: number;
 }
 
 export interface Settings {
-  /** `PORT`. 0 takes any free one. */
+  /** `PORT`. 0 chooses a free port. */
   port: number;
-  /** `HOST`. Loopback by default: the service has no log-in, so it is not offered to a network by accident. */
+  /** `HOST`. Loopback by default, because the service has no authentication and must not be exposed by accident. */
   host: string;
-  /** `DB_HOST` and all that begins with `DB_`. Undefined without `DB_HOST`: the embedded database. */
+  /** `DB_HOST` and the other `DB_` variables. Undefined without `DB_HOST`, which selects the embedded database. */
   postgres: PostgresSettings | undefined;
-  /** `ORDERS_SQLITE_PATH`. The embedded database's file, made when absent. */
+  /** `ORDERS_SQLITE_PATH`. The embedded database's file, made when it does not exist. */
   sqlitePath: string;
-  /** `LOG_LEVEL`. `debug` has a line for every request. */
+  /** `LOG_LEVEL`. `debug` logs every request. */
   logLevel: string;
 }
 
-/** A setting that cannot be used; the message names it and says what would do. */
+/** A setting is not valid. The message names it and says which values are. */
 export class SettingError extends Error {
   override name = "SettingError";
 }
@@ -38,7 +38,7 @@ const LAST_PORT = 65_535;
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
 
 /**
- * Reads the settings. Throws a {@link SettingError} for a value that cannot be used. An empty value counts as none.
+ * Reads the settings. Throws a {@link SettingError} for an invalid value. An empty value counts as absent.
  *
  * @example
  * const settings = readSettings(process.env);

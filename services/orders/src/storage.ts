@@ -1,4 +1,4 @@
-/** What the service asks of its database. Two implementations: `sqlite/` (embedded) and `postgres/`. */
+/** What the service needs from its database. There are two implementations: `sqlite/` (embedded) and `postgres/`. */
 
 export interface NewSupplier {
   companyName: string;
@@ -16,7 +16,7 @@ export interface Supplier {
 export interface NewProduct {
   name: string;
   supplierId: number;
-  /** Canonical decimal with four places, e.g. `18.0000`. */
+  /** A canonical decimal with four decimal places, e.g. `18.0000`. */
   unitPrice: string;
   unitsInStock: number;
 }
@@ -33,7 +33,7 @@ export interface ProductSummary {
 }
 
 export interface ProductSearch {
-  /** Part of the name, in any case; empty finds all. Never a pattern. */
+  /** Part of the name, in any case. Empty finds everything. Not a pattern. */
   name: string;
   offset: number;
   limit: number;
@@ -44,57 +44,57 @@ export interface OrderTotals {
   shipCountry: string;
   /** `YYYY-MM-DD`. */
   orderDate: string;
-  /** Exact sum of unit price times quantity as a decimal string with four places; the API makes it a number. */
+  /** The exact sum of unit price times quantity, as a string with four decimal places. The API converts it to a number. */
   totalPrice: string;
   totalQuantity: number;
-  /** Count of order lines. */
+  /** Number of order lines. */
   totalProducts: number;
 }
 
-/** A row of a batch, and the supplier that it names in vain. */
-export interface StrayRow {
-  /** Its place in the batch, from 0. */
+/** A row of a batch that refers to a supplier that does not exist. */
+interface StrayRow {
+  /** Index of the row in the batch. */
   index: number;
   supplierId: number;
 }
 
-/** Products name suppliers that do not exist. */
+/** Products refer to suppliers that do not exist. */
 export class UnknownSupplierError extends Error {
   override name = "UnknownSupplierError";
-  /** Every such row. None, if somebody created the suppliers just after they were missing. */
+  /** All such rows. Empty if the suppliers were created just after they were found missing. */
   readonly rows: StrayRow[];
 
-  /** `existing` are those suppliers of the batch that do exist. */
+  /** `existing` are the suppliers of the batch that exist. */
   constructor(batch: readonly NewProduct[], existing: ReadonlySet<number>, options?: ErrorOptions) {
-    super("Products name suppliers that do not exist.", options);
+    super("Products refer to suppliers that do not exist.", options);
     this.rows = batch.flatMap(({ supplierId }, index) => (existing.has(supplierId) ? [] : [{ index, supplierId }]));
   }
 }
 
-/** A row cannot go because others refer to it. */
+/** A row cannot be deleted because others refer to it. */
 export class StillReferencedError extends Error {
   override name = "StillReferencedError";
 }
 
-/** The database does not answer, also after one reconnection; the request may be tried again later. */
+/** The database does not answer, even after a reconnection. The request can be tried again later. */
 export class DatabaseUnavailableError extends Error {
   override name = "DatabaseUnavailableError";
 }
 
-/** Every call is all or nothing. */
+/** The data of the service. Every call takes effect completely or not at all. */
 export interface Storage {
-  /** One statement in one transaction; the rows come back in the order given. */
+  /** Creates suppliers with one statement in one transaction. Returns them in the given order. */
   createSuppliers(rows: NewSupplier[]): Promise<Supplier[]>;
-  /** Likewise; rejects with {@link UnknownSupplierError}. */
+  /** Creates products likewise. Rejects with {@link UnknownSupplierError}. */
   createProducts(rows: NewProduct[]): Promise<Product[]>;
-  /** The supplier is null only if the row is missing. Undefined: no such product. */
+  /** Returns a product and its supplier, which is null if its row is missing. Undefined when there is no such product. */
   getProduct(id: number): Promise<{ product: Product; supplier: Supplier | null } | undefined>;
-  /** `total` counts all matches, whatever offset and limit; ordered by id. */
+  /** Finds products, sorted by id. `total` counts all matches, regardless of offset and limit. */
   findProducts(search: ProductSearch): Promise<{ items: ProductSummary[]; total: number }>;
   getOrder(id: number): Promise<OrderTotals | undefined>;
-  /** Changes only what is named. Undefined: no such supplier. */
+  /** Changes the given fields only. Undefined when there is no such supplier. */
   updateSupplier(id: number, changes: { city?: string | null; country?: string }): Promise<Supplier | undefined>;
-  /** Removes the lines, then the order, in one transaction. False: no such order. */
+  /** Deletes an order and its lines in one transaction. False when there is no such order. */
   deleteOrder(id: number): Promise<boolean>;
   /** Rejects with {@link DatabaseUnavailableError} when the database does not answer. */
   check(): Promise<void>;

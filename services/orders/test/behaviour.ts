@@ -17,14 +17,14 @@ import { openTestApp, type StorageWorld, type TestApp, type Variant } from "./be
 
 export type { StorageWorld, TestOrder, Variant } from "./behaviour/world.ts";
 
-/** What a part of the suite gets: getters, because the world opens after the tests were declared. */
+/** What a part of the suite gets. Getters, because the world opens after the tests are declared. */
 export interface Stage {
   world(): StorageWorld;
   api(): TestApp;
   variant: Variant;
 }
 
-/** Declares the whole suite for a variant. Each part has an empty database of its own. */
+/** Declares the whole suite for a variant. Each part has its own empty database. */
 export function describeStorage(name: string, variant: Variant): void {
   const parts = {
     suppliers: describeSuppliers,

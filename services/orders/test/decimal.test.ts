@@ -4,7 +4,7 @@ import { canonicalPrice, formatUnits, MAX_PRICE_UNITS, parsePrice, sumOfLines } 
 
 const units = fc.integer({ min: 0, max: MAX_PRICE_UNITS });
 
-test("a price survives the way out and in", () => {
+test("a price is unchanged after formatting and parsing", () => {
   fc.assert(
     fc.property(units, (value) => {
       const text = formatUnits(value);
@@ -15,7 +15,7 @@ test("a price survives the way out and in", () => {
   );
 });
 
-test("zeros at the end change nothing", () => {
+test("trailing zeros change nothing", () => {
   fc.assert(
     fc.property(units, (value) => {
       const text = formatUnits(value);

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { DatabaseUnavailableError, StillReferencedError, type Storage, UnknownSupplierError } from "../src/storage.ts";
 import { openTestApp } from "./behaviour/world.ts";
 
-/** A storage of which every call fails alike. */
+/** A storage whose calls all fail with the same error. */
 function failing(error: Error): Storage {
   const fail = async () => {
     throw error;
@@ -17,7 +17,7 @@ async function deleteWith(error: Error) {
   return { ...(await api.call("DELETE", "/orders/1")), logged: api.logged };
 }
 
-test("a reference that stands in the way is a 409", async () => {
+test("a row that others refer to is a 409", async () => {
   const { status, body, logged } = await deleteWith(new StillReferencedError("no"));
   expect({ status, code: body.code, logged }).toEqual({ status: 409, code: "still_referenced", logged: [] });
 });
@@ -27,14 +27,14 @@ test("an unknown supplier is a 422", async () => {
   expect({ status, code: body.code }).toEqual({ status: 422, code: "unknown_supplier" });
 });
 
-test("a database that is away is a 503, says when to come back, and is logged", async () => {
+test("an unavailable database is a 503 with Retry-After, and is logged", async () => {
   const { status, headers, body, logged } = await deleteWith(new DatabaseUnavailableError("gone"));
   expect({ status, code: body.code }).toEqual({ status: 503, code: "database_unavailable" });
   expect(headers["retry-after"]).toBe("1");
   expect(logged).toMatchObject([{ level: 40, method: "DELETE", url: "/orders/1" }]);
 });
 
-test("a fault of ours is logged with its stack and not shown", async () => {
+test("a fault of the service is logged with its stack and not shown", async () => {
   const { status, body, logged } = await deleteWith(new Error("the secret is 42"));
   expect({ status, code: body.code }).toEqual({ status: 500, code: "internal_error" });
   expect(JSON.stringify(body)).not.toContain("42");

@@ -11,7 +11,7 @@ test.each([
   ["ﬀ", "FF"],
   ["\u212b", "å"],
   ["𐐀", "𐐨"],
-  // Its upper case is the I of all others, so it is theirs too.
+  // Its uppercase letter is the I of other languages, so it equals theirs too.
   ["ı", "i"],
 ])("%s and %s are the same", (a, b) => {
   expect(fold(a)).toBe(fold(b));
@@ -25,7 +25,7 @@ test.each([
   expect(fold(a)).not.toBe(fold(b));
 });
 
-test("every letter of Unicode meets its upper and lower case", () => {
+test("every letter of Unicode equals its uppercase and lowercase letter", () => {
   const faults: string[] = [];
   for (let code = 0; code <= 0x10ffff; code++) {
     if (code >= 0xd800 && code <= 0xdfff) continue;
@@ -37,7 +37,7 @@ test("every letter of Unicode meets its upper and lower case", () => {
   expect(faults).toEqual([]);
 });
 
-test("a text of uncombined letters contains its parts, wherever they stood", () => {
+test("a text of uncombined letters contains all of its parts", () => {
   const text = fc.string({ unit: fc.constantFrom(...Array.from("aÉßΣσςİДǅ漢 %_\\")), minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(text, text, text, (before, part, after) => {

@@ -1,4 +1,4 @@
-/** The process itself: start, signals, refusals. */
+/** The process: start, signals, errors. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
@@ -25,14 +25,14 @@ async function finished(child: ChildProcess) {
   return { output, errors, code: code as number | null };
 }
 
-/** Waits for the line that names the address. */
+/** Waits for the line with the address. */
 async function listening(child: ChildProcess): Promise<string> {
   let log = "";
   for await (const chunk of child.stdout?.iterator({ destroyOnReturn: false }) ?? []) {
     log += String(chunk);
     const [, url] = /"url":"(http[^"]+)"/.exec(log) ?? [];
     if (url === undefined) continue;
-    // It says so once.
+    // Logged only once.
     expect(log.trim().split("\n")).toHaveLength(1);
     return url;
   }
@@ -64,12 +64,12 @@ test.each(["SIGTERM", "SIGINT"] as const)(
     open.end('"country":"c"}]');
     expect((await answered)[0].resume().statusCode).toBe(201);
     expect(await done).toMatchObject({ code: 0, errors: "" });
-    // Not one that waits for connections which nobody uses any more.
+    // It does not wait for idle connections.
     expect(Date.now() - released).toBeLessThan(3000);
   },
 );
 
-test("a setting that cannot be used is named, and nothing starts", async () => {
+test("an invalid setting is named, and nothing starts", async () => {
   expect(await finished(run("main.ts", { PORT: "many" }))).toEqual({
     code: 2,
     output: "",
@@ -77,7 +77,7 @@ test("a setting that cannot be used is named, and nothing starts", async () => {
   });
 });
 
-test("a port that is taken ends the start with a sentence", async () => {
+test("a port in use ends the start with a sentence", async () => {
   await using folder = await tempFolder();
   const ORDERS_SQLITE_PATH = join(folder.path, "orders.db");
   const first = run("main.ts", { PORT: "0", ORDERS_SQLITE_PATH });

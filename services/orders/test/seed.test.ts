@@ -28,7 +28,7 @@ test("the data is the same every time", () => {
   expect(hash()).toBe(hash());
 });
 
-test("medium comes to about 370,000 rows, and the estimate is near", () => {
+test("medium has about 370,000 rows, and the estimate is close", () => {
   let rows = 0;
   for (const batch of seedData(SIZES.medium)) rows += batch.rows.length;
   expect(rows).toBeGreaterThan(365_000);
@@ -53,7 +53,7 @@ test("the data is plausible", () => {
   expect(new Set(days.values()).size).toBeGreaterThan(300);
 });
 
-test("fills an empty database, refuses a full one, and fills it anew when forced", async () => {
+test("the seed fills an empty database, refuses one with rows, and replaces them when forced", async () => {
   await using folder = await tempFolder();
   const path = join(folder.path, "orders.db");
   const run = async (force: boolean) => {
@@ -79,7 +79,7 @@ test("fills an empty database, refuses a full one, and fills it anew when forced
   expect(counts(path)).toEqual(filled);
 });
 
-test("what fails half way leaves nothing behind", async () => {
+test("a seed that fails halfway leaves nothing behind", async () => {
   await using folder = await tempFolder();
   const path = join(folder.path, "orders.db");
   const seeder = await openSqliteSeeder({ path });
@@ -91,7 +91,7 @@ test("what fails half way leaves nothing behind", async () => {
   expect(counts(path)).toEqual([0, 0, 0, 0]);
 });
 
-test("progress is a bar on a terminal and a few lines anywhere else", () => {
+test("progress is a bar on a terminal, and otherwise a few lines", () => {
   const shown = (isTTY: boolean) => {
     const written: string[] = [];
     const stream = { isTTY, write: (text: string) => written.push(text) } as unknown as NodeJS.WriteStream;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { describeDatabase } from "../src/database.ts";
 import { readSettings, SettingError } from "../src/settings.ts";
 
-test("without a setting there are defaults, and the embedded database", () => {
+test("the defaults select the embedded database", () => {
   const settings = readSettings({ PORT: "", DB_HOST: "", DB_PORT: "nonsense that nobody asked for" });
   expect(settings).toEqual({
     port: 3000,
@@ -14,7 +14,7 @@ test("without a setting there are defaults, and the embedded database", () => {
   expect(describeDatabase(settings)).toBe("SQLite ./orders.db");
 });
 
-test("DB_HOST asks for PostgreSQL", () => {
+test("DB_HOST selects PostgreSQL", () => {
   const { postgres } = readSettings({ DB_HOST: "db" });
   expect(postgres).toEqual({
     host: "db",
@@ -27,7 +27,7 @@ test("DB_HOST asks for PostgreSQL", () => {
   });
 });
 
-test("every setting is heard, and the password is not shown", () => {
+test("every setting has an effect, and the password is not shown", () => {
   const settings = readSettings({
     PORT: "0",
     HOST: "::1",
@@ -73,7 +73,7 @@ test.each([
   ["DB_START_TIMEOUT_MS", "-1"],
   ["DB_START_TIMEOUT_MS", "3600001"],
   ["LOG_LEVEL", "loud"],
-])("%s=%s is refused by name", (name, value) => {
+])("%s=%s is refused, and the error names the setting", (name, value) => {
   const read = () => readSettings({ DB_HOST: "db", [name]: value });
   expect(read).toThrow(SettingError);
   expect(read).toThrow(name);

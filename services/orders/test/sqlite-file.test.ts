@@ -1,4 +1,4 @@
-/** What is SQLite's own: the file, its lock, its faults. */
+/** What only SQLite has: the file, its lock, its faults. */
 import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ async function world() {
   return opened;
 }
 
-test("the file is durable, checked, and keeps account of its migrations", async () => {
+test("the file is durable, checked, and records its migrations", async () => {
   const { path } = await world();
   const { client } = await openDatabase(path);
   const pragma = (name: string) => client.pragma(name, { simple: true });
@@ -26,7 +26,7 @@ test("the file is durable, checked, and keeps account of its migrations", async 
   client.close();
 });
 
-test("what was written is there after reopening, and ids are never given twice", async () => {
+test("rows exist after reopening, and ids are never assigned twice", async () => {
   await using folder = await tempFolder();
   const path = join(folder.path, "orders.db");
   const row = { companyName: "s", city: "x", country: "c" };
@@ -42,7 +42,7 @@ test("what was written is there after reopening, and ids are never given twice",
   await second.close();
 });
 
-test("a failed deletion rolls back whole, and is logged", async () => {
+test("a failed deletion is rolled back completely and logged", async () => {
   const { storage, insertOrder, execute } = await world();
   const { call, logged, close } = await openTestApp(storage);
   onTestFinished(close);
@@ -56,7 +56,7 @@ test("a failed deletion rolls back whole, and is logged", async () => {
   expect((await storage.getOrder(id))?.totalQuantity).toBe(2);
 });
 
-test("a file that another process keeps locked is a 503 for writes, and reads go on", async () => {
+test("a file that another process has locked is a 503 for writes, and reads still work", async () => {
   const { path, storage } = await world();
   const { call, close } = await openTestApp(storage);
   onTestFinished(close);
@@ -69,7 +69,7 @@ test("a file that another process keeps locked is a 503 for writes, and reads go
   expect((await call("POST", "/suppliers", [{ companyName: "s", country: "c" }])).status).toBe(201);
 });
 
-test("several processes may start on a new file at once", { timeout: 30_000 }, async () => {
+test("several processes can start with a new file at once", { timeout: 30_000 }, async () => {
   await using folder = await tempFolder();
   const module = JSON.stringify(join(import.meta.dirname, "../src/sqlite/index.ts"));
   const script = `const { openSqliteStorage } = await import(${module});
@@ -79,14 +79,14 @@ test("several processes may start on a new file at once", { timeout: 30_000 }, a
   await expect(Promise.all(Array.from({ length: 4 }, start))).resolves.toHaveLength(4);
 });
 
-test("what is no database is not opened, nor changed", async () => {
+test("a file that is not a database is neither opened nor changed", async () => {
   await using folder = await tempFolder();
   const path = join(folder.path, "orders.db");
   await writeFile(path, "These are somebody's notes, and long enough to be a header of a file.".repeat(20));
   await expect(openSqliteStorage({ path })).rejects.toThrow(/not a database/);
 });
 
-test("a closed storage says so, and closing again is fine", async () => {
+test("a closed storage reports it, and can be closed again", async () => {
   const { storage } = await world();
   await storage.close();
   await storage.close();

@@ -1,4 +1,4 @@
-/** A SQLite file of its own for a test, gone afterwards. */
+/** A new SQLite file for a test, deleted afterwards. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ export async function tempFolder(): Promise<AsyncDisposable & { path: string }> 
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** Opens a storage over a new file, and a second connection beside it. */
+/** Opens a storage on a new file, and a second connection to it. */
 export async function openSqliteWorld(): Promise<StorageWorld & { path: string }> {
   const folder = await tempFolder();
   const path = join(folder.path, "orders.db");

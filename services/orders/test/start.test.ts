@@ -1,4 +1,4 @@
-/** The service and a PostgreSQL that is not there yet, or never. */
+/** The service with a PostgreSQL that starts later, or never. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type Access, startTestServer, type TestServer } from "./postgres/server.ts";
 
 const MAIN = join(import.meta.dirname, "../src/main.ts");
-/** Loading the service takes a second or two where others use the processors too. */
+/** Loading the service takes a second or two on a busy machine. */
 const TEST_LIMIT_MS = 60_000;
 
 let server: TestServer;
@@ -30,7 +30,7 @@ function serve({ host, port, user, password, database }: Access, env: Record<str
   return child;
 }
 
-/** Waits until a stream has said something, and returns what was found. */
+/** Waits until a stream matches, and returns the match. */
 async function heard(stream: Readable | null, pattern: RegExp): Promise<RegExpExecArray> {
   let all = "";
   for await (const chunk of stream?.iterator({ destroyOnReturn: false }) ?? []) {
@@ -41,7 +41,7 @@ async function heard(stream: Readable | null, pattern: RegExp): Promise<RegExpEx
   throw new Error(`never heard ${pattern}, but: ${all}`);
 }
 
-/** What a service that gives up leaves: its code, its last words, and how long it lived, in milliseconds. */
+/** How a service that fails to start ends: its exit code, its output, and its lifetime in milliseconds. */
 async function givenUp(child: ChildProcess) {
   const began = performance.now();
   const [output, errors, [code]] = await Promise.all([
@@ -52,7 +52,7 @@ async function givenUp(child: ChildProcess) {
   return { code: code as number | null, output, errors, ms: performance.now() - began };
 }
 
-test("comes up when its database does", { timeout: TEST_LIMIT_MS }, async () => {
+test("starts when its database does", { timeout: TEST_LIMIT_MS }, async () => {
   await server.stop();
   const child = serve(access);
   const [, said] = await heard(child.stdout, /"msg":"(Waiting[^"]+)"/);
@@ -64,7 +64,7 @@ test("comes up when its database does", { timeout: TEST_LIMIT_MS }, async () => 
   expect((await fetch(`${url}/health`)).status).toBe(200);
 });
 
-test("gives up in time with a sentence, exit code 1 and no stack", { timeout: TEST_LIMIT_MS }, async () => {
+test("fails in time, with a sentence, exit code 1 and no stack", { timeout: TEST_LIMIT_MS }, async () => {
   const { code, output, errors, ms } = await givenUp(serve({ ...access, port: 1 }, { DB_START_TIMEOUT_MS: "1000" }));
   expect(code).toBe(1);
   expect(output).toContain("Waiting up to 1 s for PostgreSQL at 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1");
@@ -74,7 +74,7 @@ test("gives up in time with a sentence, exit code 1 and no stack", { timeout: TE
   expect(ms).toBeLessThan(15_000);
 });
 
-test("a server that accepts and says nothing takes no longer", { timeout: TEST_LIMIT_MS }, async () => {
+test("a server that accepts connections but does not answer takes no longer", { timeout: TEST_LIMIT_MS }, async () => {
   const silent = createServer().listen(0, "127.0.0.1");
   await once(silent, "listening");
   onTestFinished(() => void silent.close());
@@ -86,14 +86,14 @@ test("a server that accepts and says nothing takes no longer", { timeout: TEST_L
   expect(ms).toBeLessThan(15_000);
 });
 
-test("a wrong password is no reason to wait", { timeout: TEST_LIMIT_MS }, async () => {
+test("the start does not wait when the password is wrong", { timeout: TEST_LIMIT_MS }, async () => {
   const { code, errors, ms } = await givenUp(serve({ ...access, password: "wrong" }));
   expect(code).toBe(1);
   expect(errors).toMatch(/^.*refuses the connection: password authentication failed for user "orders"\n$/);
   expect(ms).toBeLessThan(15_000);
 });
 
-test("asked to stop while it waits, it stops at once", { timeout: TEST_LIMIT_MS }, async () => {
+test("a service that is waiting stops at once on a signal", { timeout: TEST_LIMIT_MS }, async () => {
   const child = serve({ ...access, port: 1 });
   await heard(child.stdout, /Waiting/);
   child.kill("SIGTERM");

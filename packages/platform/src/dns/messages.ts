@@ -1,27 +1,28 @@
-/** Questions and answers on the wire, by way of dns-packet. Pure. */
+/** Encodes and decodes DNS messages with dns-packet. Pure. */
 import packet from "dns-packet";
 import { lookUp, type Zone } from "./zone.ts";
 
+/** Response codes (RFC 1035, section 4.1.1). */
 export const Rcode = { noError: 0, formatError: 1, serverFailure: 2, nameError: 3, notImplemented: 4 } as const;
 
-/** Machines come and go: nobody shall remember them for longer, in seconds. */
+/** How long clients may cache an answer, in seconds. Short, because machines come and go. */
 const TTL_S = 5;
-/** What a client without EDNS takes over UDP, in bytes; and the most that we send to one that offers more. */
+/** Bytes over UDP: what a client without EDNS accepts, and the most that we send to a client that accepts more. */
 const UDP_BYTES = { least: 512, most: 1232 };
 const OPCODE_MASK = 0x7800;
 const HEADER_BYTES = 12;
 
-export interface Query {
-  /** As it came, to be passed on. */
+interface Query {
+  /** The message as it was received, to be passed on. */
   bytes: Buffer;
   id: number;
   name: string;
   type: string;
-  /** The longest reply that the client takes over UDP, in bytes. */
+  /** The longest reply that the client accepts over UDP, in bytes. */
   udpBytes: number;
 }
 
-/** A query with its one question; the code to refuse it with; or undefined for what deserves no reply. */
+/** Parses a query. Returns the code to refuse it with when it is not valid, or undefined when it deserves no reply. */
 export function parseQuery(bytes: Buffer): Query | number | undefined {
   if (bytes.length < HEADER_BYTES || (bytes.readUInt8(2) & 0x80) !== 0) return undefined;
   if ((bytes.readUInt16BE(2) & OPCODE_MASK) !== 0) return Rcode.notImplemented;
@@ -38,7 +39,7 @@ export function parseQuery(bytes: Buffer): Query | number | undefined {
   }
 }
 
-/** The reply to a question about `.internal`; undefined when it must be asked elsewhere. */
+/** Returns the reply to a question about `.internal`. Undefined when another name server has to answer. */
 export function answer(zone: Zone, query: Query): Buffer | undefined {
   const found = lookUp(zone, query.name);
   if (found === "elsewhere") return undefined;
@@ -54,7 +55,7 @@ export function answer(zone: Zone, query: Query): Buffer | undefined {
   });
 }
 
-/** The query turned into a reply that has nothing but a code. Works on what cannot be decoded, too. */
+/** Turns a query into a reply that has only a code. Also works on messages that cannot be decoded. */
 export function reply(query: Buffer, code: number): Buffer {
   const bytes = query.length > HEADER_BYTES ? withQuestionOnly(query) : Buffer.from(query.subarray(0, HEADER_BYTES));
   bytes.writeUInt16BE(
@@ -64,7 +65,7 @@ export function reply(query: Buffer, code: number): Buffer {
   return bytes;
 }
 
-/** What fits: a reply that is too long for UDP goes without answers and with the sign to ask again over TCP. */
+/** Makes a reply fit into UDP: one over `limit` bytes loses its answers, and tells the client to ask again over TCP. */
 export function forUdp(response: Buffer, limit: number): Buffer {
   if (response.length <= limit) return response;
   const bytes = withQuestionOnly(response);
@@ -72,11 +73,11 @@ export function forUdp(response: Buffer, limit: number): Buffer {
   return bytes;
 }
 
-/** Whether `response` answers `query`: same id, same question, byte by byte. */
+/** Whether `response` answers `query`: it has the same id and, byte by byte, the same question. */
 export function answers(query: Buffer, response: Buffer): boolean {
   if (response.length < HEADER_BYTES || (response.readUInt8(2) & 0x80) === 0) return false;
-  const [asked, told] = [questionOf(query), questionOf(response)];
-  return query.readUInt16BE(0) === response.readUInt16BE(0) && asked !== undefined && told?.equals(asked) === true;
+  const [asked, answered] = [questionOf(query), questionOf(response)];
+  return query.readUInt16BE(0) === response.readUInt16BE(0) && asked !== undefined && answered?.equals(asked) === true;
 }
 
 function withQuestionOnly(message: Buffer): Buffer {
@@ -87,7 +88,7 @@ function withQuestionOnly(message: Buffer): Buffer {
   return bytes;
 }
 
-/** The bytes of the first question; undefined when there is none, or not a whole one. */
+/** Returns the bytes of the first question. Undefined when there is none or it is incomplete. */
 function questionOf(message: Buffer): Buffer | undefined {
   if (message.readUInt16BE(4) === 0) return undefined;
   let at = HEADER_BYTES;

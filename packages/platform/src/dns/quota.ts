@@ -1,25 +1,26 @@
-/** How many of something there may be at once, in all and for each client. */
+/** Limits how many of something exist at once, in total and per client. */
 export class Quota {
-  readonly #most: { all: number; each: number };
+  readonly #limits: { total: number; perClient: number };
   readonly #taken = new Map<string, number>();
-  #all = 0;
+  #total = 0;
 
-  constructor(most: { all: number; each: number }) {
-    this.#most = most;
+  constructor(limits: { total: number; perClient: number }) {
+    this.#limits = limits;
   }
 
-  /** Takes one, or says that there is none left for this client. */
+  /** Takes one. False when none is left for this client. */
   take(client: string): boolean {
     const taken = this.#taken.get(client) ?? 0;
-    if (this.#all >= this.#most.all || taken >= this.#most.each) return false;
-    this.#all += 1;
+    if (this.#total >= this.#limits.total || taken >= this.#limits.perClient) return false;
+    this.#total += 1;
     this.#taken.set(client, taken + 1);
     return true;
   }
 
+  /** Gives back one that {@link take} took. */
   giveBack(client: string): void {
     const left = (this.#taken.get(client) ?? 1) - 1;
-    this.#all -= 1;
+    this.#total -= 1;
     if (left === 0) this.#taken.delete(client);
     else this.#taken.set(client, left);
   }

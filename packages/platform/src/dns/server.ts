@@ -1,4 +1,4 @@
-/** The machines' name server: `.internal` from the platform, everything else from the host's name servers. */
+/** The machines' name server: it answers for `.internal`, and passes everything else on to the host's name servers. */
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
@@ -8,28 +8,29 @@ import { TcpMessages, tcpMessage } from "./tcp.ts";
 import { askUpstream, hostNameServers, type NameServer } from "./upstream.ts";
 import type { Zone } from "./zone.ts";
 
-export interface DnsOptions {
-  /** Where to listen, over UDP and TCP. */
+interface DnsOptions {
+  /** The address to listen on, over UDP and TCP. */
   address: string;
-  /** 53; port 0 takes a free one. */
+  /** The port to listen on; 0 chooses a free one. */
   port: number;
   zone: Zone;
-  /** Whom to ask what is not ours; the host's name servers when absent. */
+  /** The name servers for other names. Default: those of the host. */
   nameServers?: () => Promise<NameServer[]>;
 }
 
-/** Questions passed on at once, of all machines and of one: none can take the name server from the others. */
-const MOST_QUESTIONS = { all: 512, each: 64 };
-const MOST_CONNECTIONS = { all: 256, each: 16 };
-/** A connection that asks nothing is closed. */
+/** Questions that are passed on at once. The limit per machine keeps one machine from blocking the others. */
+const MAX_QUESTIONS = { total: 512, perClient: 64 };
+const MAX_CONNECTIONS = { total: 256, perClient: 16 };
+/** A connection without a question is closed after this. */
 const IDLE_MS = 10_000;
 
+/** A running name server. */
 export class DnsServer {
   readonly #options: DnsOptions;
   readonly #udp: UdpSocket = createSocket("udp4");
   readonly #tcp: Server = createServer((socket) => this.#accept(socket));
-  readonly #questions = new Quota(MOST_QUESTIONS);
-  readonly #connections = new Quota(MOST_CONNECTIONS);
+  readonly #questions = new Quota(MAX_QUESTIONS);
+  readonly #connections = new Quota(MAX_CONNECTIONS);
   readonly #sockets = new Set<Socket>();
   #closed = false;
 
@@ -37,7 +38,7 @@ export class DnsServer {
     this.#options = options;
   }
 
-  /** Rejects with the system's error when the address cannot be had. */
+  /** Starts a name server. Rejects with the system's error when it cannot listen on the address. */
   static async open(options: DnsOptions): Promise<DnsServer> {
     const server = new DnsServer(options);
     const { address, port } = options;
@@ -55,6 +56,7 @@ export class DnsServer {
     return server;
   }
 
+  /** The port that the server listens on. */
   get port(): number {
     const at = this.#tcp.address();
     return typeof at === "object" && at !== null ? at.port : 0;
@@ -69,7 +71,7 @@ export class DnsServer {
         try {
           this.#udp.close(() => resolve());
         } catch {
-          resolve(); // it is closed, because it could not listen
+          resolve(); // already closed, because it could not listen
         }
       }),
     ]);
@@ -78,7 +80,7 @@ export class DnsServer {
   async #answerUdp(bytes: Buffer, client: string, port: number): Promise<void> {
     const response = await this.#respond(bytes, "udp", client);
     if (response === undefined || this.#closed) return;
-    // The client may be gone, or asleep, by now.
+    // The client may have gone to sleep or ended by now.
     this.#udp.send(response, port, client, () => {});
   }
 
@@ -86,8 +88,8 @@ export class DnsServer {
     const query = parseQuery(bytes);
     if (query === undefined) return undefined;
     if (typeof query === "number") return reply(bytes, query);
-    const own = answer(this.#options.zone, query);
-    if (own !== undefined) return transport === "udp" ? forUdp(own, query.udpBytes) : own;
+    const answered = answer(this.#options.zone, query);
+    if (answered !== undefined) return transport === "udp" ? forUdp(answered, query.udpBytes) : answered;
     if (!this.#questions.take(client)) return reply(bytes, Rcode.serverFailure);
     try {
       const servers = (await (this.#options.nameServers ?? hostNameServers)()).filter(
@@ -114,7 +116,7 @@ export class DnsServer {
     void this.#serve(socket, client);
   }
 
-  /** One question after the other: what is not read yet waits in the kernel. */
+  /** Answers one question after the other. Those that are not read yet wait in the kernel. */
   async #serve(socket: Socket, client: string): Promise<void> {
     const messages = new TcpMessages();
     try {
@@ -125,7 +127,7 @@ export class DnsServer {
         }
       }
     } catch {
-      // The client broke off.
+      // The client closed the connection.
     }
     socket.destroy();
   }

@@ -1,4 +1,4 @@
-/** The name server as the platform starts it. */
+/** Starts the name server for the platform. */
 import type { Store } from "../store/contract.ts";
 import { messageOf } from "../lib/text.ts";
 import { DnsServer } from "./server.ts";
@@ -7,8 +7,8 @@ import type { Zone } from "./zone.ts";
 const DNS_PORT = 53;
 
 /**
- * Starts the name server on the host's address in the machines' network. Without one there is none to start. A
- * port that another program holds is not worth a platform that does not start: it is told, and names do not resolve.
+ * Starts the name server on the host's address in the machines' network, if there is one. When another program has the
+ * port, the platform starts anyway and logs a warning: machines then cannot resolve names.
  */
 export async function startDns(
   gateway: string | undefined,
@@ -28,7 +28,7 @@ export async function startDns(
   } catch (error) {
     log.warn(
       { gateway },
-      `names do not resolve inside machines: the name server cannot listen on ${gateway}, port ${DNS_PORT}: ${messageOf(error)}. A name server that listens on all addresses is told to leave this one out.`,
+      `names do not resolve inside machines: the name server cannot listen on ${gateway}, port ${DNS_PORT}: ${messageOf(error)}. Configure the name server that listens on all addresses to leave this one out.`,
     );
     return { close: async () => {} };
   }

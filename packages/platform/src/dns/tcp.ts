@@ -1,16 +1,17 @@
-/** DNS over a stream: every message goes behind its length in two bytes. */
+/** DNS over a stream: each message is preceded by its length in two bytes. */
 
+/** Prepends the length to a message. */
 export function tcpMessage(message: Buffer): Buffer {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(message.length);
   return Buffer.concat([length, message]);
 }
 
-/** Takes a stream apart again. Never keeps more than one message, 64 KiB. */
+/** Splits a stream into messages. Keeps no more than one incomplete message, 64 KiB. */
 export class TcpMessages {
   #rest = Buffer.alloc(0);
 
-  /** The messages that are whole now. */
+  /** Adds a chunk, and returns the messages that are complete now. */
   push(chunk: Buffer): Buffer[] {
     this.#rest = Buffer.concat([this.#rest, chunk]);
     const found: Buffer[] = [];

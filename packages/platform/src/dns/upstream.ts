@@ -1,4 +1,4 @@
-/** Questions that are not ours, asked of the host's own name servers: over UDP, or over TCP as the client did. */
+/** Passes questions on to the host's name servers, over UDP or TCP, whichever the client used. */
 import { randomInt } from "node:crypto";
 import { createSocket } from "node:dgram";
 import { readFile } from "node:fs/promises";
@@ -6,30 +6,31 @@ import { connect, isIPv4, isIPv6 } from "node:net";
 import { answers } from "./messages.ts";
 import { TcpMessages, tcpMessage } from "./tcp.ts";
 
+/** Where a name server listens. */
 export interface NameServer {
   address: string;
   port: number;
 }
 
-/** A client asks again after 5 s: two servers that are silent must fit into that. */
+/** Clients ask again after 5 s, and two silent servers must fit into that. */
 const SERVER_TIMEOUT_MS = 2_000;
-const MOST_SERVERS = 2;
+const MAX_SERVERS = 2;
 const DNS_PORT = 53;
 
-/** The name servers in the text of a resolv.conf. */
+/** Returns the name servers in the text of a resolv.conf. */
 export function parseResolvConf(text: string): NameServer[] {
   const found = [...text.matchAll(/^\s*nameserver\s+(\S+)/gm)].map(([, address = ""]) => address);
   return found.filter((address) => isIPv4(address) || isIPv6(address)).map((address) => ({ address, port: DNS_PORT }));
 }
 
-/** The host's name servers now: the file changes when the host changes networks. */
+/** Returns the host's current name servers. They change when the host changes networks. */
 export async function hostNameServers(): Promise<NameServer[]> {
   return parseResolvConf(await readFile("/etc/resolv.conf", "utf8").catch(() => ""));
 }
 
 /**
- * Passes a query on and gives back the reply, with the query's own id; undefined when no server answered. The id on
- * the way is a random one and every query has a port of its own, so that nobody can guess a reply.
+ * Passes a query on and returns the reply. Undefined when no server answered within `timeoutMs` each. Each query is sent
+ * with a random id from a new port, so that an attacker cannot guess a reply; the reply has the original id again.
  */
 export async function askUpstream(
   query: Buffer,
@@ -39,7 +40,7 @@ export async function askUpstream(
 ): Promise<Buffer | undefined> {
   const sent = Buffer.from(query);
   sent.writeUInt16BE(randomInt(65_536), 0);
-  for (const server of servers.slice(0, MOST_SERVERS)) {
+  for (const server of servers.slice(0, MAX_SERVERS)) {
     const response = await (transport === "udp" ? overUdp : overTcp)(sent, server, AbortSignal.timeout(timeoutMs));
     if (response === undefined) continue;
     response.writeUInt16BE(query.readUInt16BE(0), 0);
@@ -63,7 +64,7 @@ function overUdp(query: Buffer, { address, port }: NameServer, limit: AbortSigna
     limit.addEventListener("abort", late);
     socket.on("error", late);
     socket.on("message", (response) => answers(query, response) && end(response));
-    // Connected: the kernel drops what comes from anybody else, and reports a port where nobody listens.
+    // On a connected socket, the kernel drops what other senders send, and reports a port on which nothing listens.
     socket.connect(port, address, (error?: Error) => {
       if (error !== undefined) end();
       else if (!ended) socket.send(query);

@@ -1,25 +1,26 @@
-/** The names of the platform: what `.internal` holds. Pure. */
+/** The names below `.internal`. Pure. */
 import { HOST_NAME } from "../network/contract.ts";
 
-export const DOMAIN = "internal";
+const DOMAIN = "internal";
 
-export interface ZoneMachine {
+interface ZoneMachine {
   id: string;
   address: string;
 }
 
+/** What the names are answered from. */
 export interface Zone {
   /** The host's address in the machines' network. */
   gateway: string;
-  /** The app's running machines, or undefined when there is no such app. */
+  /** Lists the app's running machines. Undefined when there is no such app. */
   running(app: string): ZoneMachine[] | undefined;
 }
 
 /**
- * The IPv4 addresses of a name: an empty list when it has none at present, undefined when there is no such name.
- * `"elsewhere"` when the name is not ours to answer.
+ * Returns the IPv4 addresses of a name: an empty list when it currently has none, and undefined when it does not exist.
+ * Returns `"elsewhere"` when the name is not below `.internal`.
  *
- * `<app>.internal` is every running machine of the app, `<machine id>.vm.<app>.internal` one of them.
+ * `<app>.internal` stands for all running machines of the app, `<machine id>.vm.<app>.internal` for one of them.
  */
 export function lookUp(zone: Zone, name: string): string[] | undefined | "elsewhere" {
   const lower = name.toLowerCase().replace(/\.$/, "");

@@ -1,6 +1,6 @@
 /**
- * The configuration of a machine, with the field names of Fly Machines. One schema is the
- * validator, the TypeScript type and the OpenAPI document.
+ * The configuration of a machine, with the field names of Fly Machines. One schema serves as the validator, the
+ * TypeScript type and the OpenAPI document.
  */
 import { constants } from "node:os";
 import { posix } from "node:path";
@@ -9,15 +9,16 @@ import { HibernautError } from "./errors.ts";
 
 const closed = { additionalProperties: false } as const;
 
-/** Larger machines would make suspend slow and its file large for what software emulation can use. */
+/** More memory would make a suspend slow and its file large, and software emulation could not make use of it. */
 const MEMORY_MB = { minimum: 128, maximum: 32_768, default: 256 } as const;
 const CPUS = { minimum: 1, maximum: 8, default: 1 } as const;
-/** A volume's file is sparse: its size is a promise, and one beyond any disk is a mistake. */
+/** A volume's file is sparse, so its size is only a limit. One that is larger than any disk is a mistake. */
 export const VOLUME_GB = { minimum: 1, maximum: 4096 } as const;
 
-/** Not for volumes: the machine itself lives there. */
+/** Directories that the machine itself uses. No volume can be mounted there. */
 const OWN_FOLDERS = ["/proc", "/sys", "/dev", "/run", "/.hibernaut", "/.fly"];
 
+/** A port of the machine that the proxy or the network forwards to, and when the machine sleeps and wakes. */
 export const ServiceConfig = Type.Object(
   {
     protocol: Type.Optional(Type.Union([Type.Literal("tcp"), Type.Literal("http")], { description: "Default: tcp." })),
@@ -77,6 +78,7 @@ const duration = (text: string) =>
 const HeaderName = Type.String({ pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", maxLength: 128 });
 const HeaderValue = Type.String({ pattern: "^[\\t\\x20-\\x7e]*$", maxLength: 1024 });
 
+/** A health check. */
 export const CheckConfig = Type.Object(
   {
     type: Type.Union([Type.Literal("tcp"), Type.Literal("http")]),
@@ -98,6 +100,7 @@ export const CheckConfig = Type.Object(
   { ...closed, title: "CheckConfig" },
 );
 
+/** Where a machine mounts a volume. */
 export const MountConfig = Type.Object(
   {
     volume: Type.Optional(Type.String({ maxLength: 64, description: "Name or id of the volume. In replies, the id." })),
@@ -113,6 +116,7 @@ export const MountConfig = Type.Object(
   { ...closed, title: "MountConfig" },
 );
 
+/** The configuration of a machine, as clients send and receive it. */
 export const MachineConfig = Type.Object(
   {
     image: Type.String({
@@ -211,7 +215,7 @@ export type ServiceConfig = Static<typeof ServiceConfig>;
 export type MountConfig = Static<typeof MountConfig>;
 export type MachineConfig = Static<typeof MachineConfig>;
 
-/** Refuses what the schema cannot: `invalid_argument` that names the field. */
+/** Checks what the schema cannot. Throws `invalid_argument`, with the field in the details. */
 export function requireSupported(config: MachineConfig): void {
   const refuse = (field: string, message: string) => {
     throw new HibernautError("invalid_argument", message, { field: `config.${field}` });
@@ -222,7 +226,7 @@ export function requireSupported(config: MachineConfig): void {
     refuseImpossible(service, `services[${index}]`, refuse);
   const signal = config.stop_config?.signal;
   if (signal !== undefined && !(signal in constants.signals)) {
-    refuse("stop_config.signal", `There is no signal ${signal}. Use one of signal(7), such as SIGTERM or SIGINT.`);
+    refuse("stop_config.signal", `${signal} is not a valid signal. Use one of signal(7), such as SIGTERM or SIGINT.`);
   }
 }
 
@@ -231,26 +235,27 @@ function refuseMount(
   before: readonly MountConfig[],
   refuse: (message: string) => void,
 ): void {
-  if (volume === undefined && source === undefined) refuse("`volume` is missing: the name or id of a volume.");
+  if (volume === undefined && source === undefined)
+    refuse("`volume` is missing. Set it to the name or id of a volume.");
   if (volume !== undefined && source !== undefined && volume !== source)
     refuse("`volume` and `source` differ. Send one of them.");
   if (!/^\/[^\0]+$/.test(path) || posix.normalize(`${path}/`) !== `${path}/`)
     refuse(
-      `\`${path.slice(0, 100)}\` is no path for a volume. It begins with /, as in /data, and has no . or .. or // in it.`,
+      `\`${path.slice(0, 100)}\` is not a valid path for a volume. Use an absolute path such as /data, without ., .. or //.`,
     );
   if (OWN_FOLDERS.some((folder) => path === folder || path.startsWith(`${folder}/`)))
     refuse(
-      `A volume cannot be mounted at ${path}: the machine itself uses that folder. Choose another path, e.g. /data.`,
+      `A volume cannot be mounted at ${path}: the machine itself uses that directory. Choose another path, e.g. /data.`,
     );
   if (
     before.some(
       (other) => other.path === path || path.startsWith(`${other.path}/`) || other.path.startsWith(`${path}/`),
     )
   )
-    refuse(`Two volumes cannot be mounted at ${path}, or one inside the other. Give each a path of its own.`);
+    refuse(`Two volumes cannot be mounted at ${path}, or one inside the other. Choose a separate path for each.`);
 }
 
-/** Settings that are each fine and together cannot work. */
+/** Refuses values that are each valid but cannot work together. */
 function refuseImpossible(
   { autostop = "off", autostart = true, concurrency = {} }: ServiceConfig,
   field: string,
@@ -260,26 +265,26 @@ function refuseImpossible(
   if (soft !== undefined && hard !== undefined && soft > hard)
     refuse(
       `${field}.concurrency`,
-      `\`soft_limit\` (${soft}) is over \`hard_limit\` (${hard}): no machine would ever reach it. Set it to at most ${hard}.`,
+      `\`soft_limit\` (${soft}) is higher than \`hard_limit\` (${hard}), so no machine would ever reach it. Set it to ${hard} or less.`,
     );
   if (autostop !== "off" && !autostart)
     refuse(
       `${field}.autostart`,
-      `With \`autostop\` = "${autostop}" and \`autostart\` = false a machine that went to sleep would never be started again. Set autostart to true, or autostop to "off".`,
+      `With \`autostop\` = "${autostop}" and \`autostart\` = false, a machine that went to sleep would never be started again. Set autostart to true, or autostop to "off".`,
     );
 }
 
-/** CPUs and memory with the defaults filled in. */
+/** Returns CPUs and memory, with the defaults filled in. */
 export function guestSize(config: MachineConfig): { cpus: number; memoryMb: number } {
   return { cpus: config.guest?.cpus ?? CPUS.default, memoryMb: config.guest?.memory_mb ?? MEMORY_MB.default };
 }
 
-/** How long the app may prepare for a suspend; 0: it is not asked. */
+/** Returns how long the app may prepare for a suspend, in milliseconds. 0 means that it is not asked. */
 export function readyTimeoutMs(config: MachineConfig): number {
   return (config.suspend_config?.timeout ?? 0) * 1000;
 }
 
-/** The ports that the machine's services listen on, each once, in order. */
+/** Returns the ports of the machine's services, each once, in order. */
 export function servicePorts(config: MachineConfig): number[] {
   return [...new Set((config.services ?? []).map((service) => service.internal_port))];
 }

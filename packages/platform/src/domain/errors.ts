@@ -1,6 +1,6 @@
 /**
- * The registry of errors that users meet. Every code is stable, has one HTTP status and a
- * section in docs/errors.md; anything else that is thrown is a fault of ours and becomes `internal`.
+ * The codes of all errors that users see, with their HTTP status. Codes are stable, and each has a section in
+ * docs/errors.md. Any other error is a fault of the platform and becomes `internal`.
  */
 export const ERROR_STATUS = {
   invalid_argument: 400,
@@ -20,7 +20,7 @@ export const ERROR_STATUS = {
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
-/** A fault with a stable code, a sentence for people (what, why, what next) and data for programs. */
+/** An error with a stable code, a message for people (what happened, why, what to do next) and details for programs. */
 export class HibernautError extends Error {
   override name = "HibernautError";
   readonly code: ErrorCode;
@@ -32,13 +32,13 @@ export class HibernautError extends Error {
     this.details = details;
   }
 
-  /** The HTTP status that stands for the code. */
+  /** The HTTP status of the code. */
   get status(): number {
     return ERROR_STATUS[this.code];
   }
 }
 
-/** Whether `error` is ours and has one of the codes (any code when none is named). */
+/** Whether `error` is a HibernautError with one of the codes, or with any code when none is given. */
 export function isHibernautError(error: unknown, ...codes: ErrorCode[]): error is HibernautError {
   return error instanceof HibernautError && (codes.length === 0 || codes.includes(error.code));
 }

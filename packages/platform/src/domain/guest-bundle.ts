@@ -1,4 +1,4 @@
-/** Kernel and initial file system (with the agent) that boot a machine. Paths are absolute. */
+/** The kernel and initramfs, which contains the agent, that boot a machine. Paths are absolute. */
 export interface GuestBundle {
   version: string;
   kernel: string;

@@ -1,15 +1,16 @@
-/** The nouns of the machines module. */
+/** The records that are stored about apps, machines and releases. */
 import type { MachineConfig } from "./config.ts";
 
-/** `restarting` rests between the end of its app and the next start that the restart policy gives it. */
+/** States that last. A machine is `restarting` between the end of its app and the next start by the restart policy. */
 export const RESTING_STATES = ["created", "running", "suspended", "stopped", "failed", "restarting"] as const;
-export const PASSING_STATES = ["starting", "suspending", "stopping", "updating", "destroying"] as const;
+/** States that end by themselves, within a bound. */
+const PASSING_STATES = ["starting", "suspending", "stopping", "updating", "destroying"] as const;
 export const STATES = [...RESTING_STATES, ...PASSING_STATES, "destroyed"] as const;
 
 export type RestingState = (typeof RESTING_STATES)[number];
-export type PassingState = (typeof PASSING_STATES)[number];
 export type MachineState = (typeof STATES)[number];
 
+/** Whether a state lasts until someone or something acts on the machine. */
 export function isResting(state: MachineState): state is RestingState {
   return (RESTING_STATES as readonly string[]).includes(state);
 }
@@ -18,40 +19,41 @@ export function isResting(state: MachineState): state is RestingState {
 export interface SnapshotRecord {
   generation: string;
   created_at: string;
+  /** Size on disk. */
   size_bytes: number;
-  /** Which secrets the app had when it was taken; absent is none. It is resumed beside the same ones only. */
+  /** The version of the app's secrets when it was taken; absent without secrets. It is resumed only with the same ones. */
   secrets?: string;
 }
 
-/** How a machine last came to run. */
+/** How a machine was last started. */
 export interface LastBoot {
   kind: "resume" | "cold";
-  /** Why it was a cold start, or how it came to resume; a stable word and, after a colon, details. */
+  /** Why it was a cold start, or why it resumed: a stable word and, after a colon, details. */
   reason: string;
   at: string;
   duration_ms: number;
 }
 
-/** What a passing state is followed by, when it is not its usual end. */
+/** The state that a machine should reach after its passing state. Null for the usual one. */
 export type Goal = "running" | "restarting" | null;
 
-/** How an app last ended by itself, and what follows. Kept until somebody takes care of the machine, or it slept. */
+/** How an app last ended by itself, and what follows. Kept until a command changes the machine or the machine sleeps. */
 export interface Crash {
   at: string;
-  /** For people: `the app exited with code 1`. */
+  /** For people, e.g. `the app exited with code 1`. */
   reason: string;
-  /** Null when the virtual machine vanished. */
+  /** Null when the virtual machine disappeared. */
   exit_code: number | null;
-  /** It ended before it listened on its ports. */
+  /** Whether the app ended before it listened on its ports. */
   at_start: boolean;
-  /** The next start is this attempt (from 1) of at most `max_attempts`. */
+  /** The number of the next start, counted from 1. */
   attempt: number;
   max_attempts: number;
-  /** When that start is due, RFC 3339; null when the restart policy gives it none. */
+  /** When the next start is due, RFC 3339. Null when the restart policy allows none. */
   retry_at: string | null;
 }
 
-/** What an update will change, stored before it is carried out. */
+/** What an update changes. Stored before the update is carried out. */
 export interface PendingUpdate {
   config: MachineConfig;
   version: string;
@@ -63,21 +65,21 @@ export interface PendingUpdate {
   coldReason?: string;
 }
 
-/** A lease that an app took for itself. */
+/** A keep-awake lease: the app asked not to be put to sleep. */
 export interface KeepAwake {
-  /** RFC 3339; over after that. */
+  /** When the lease ends, RFC 3339. */
   until: string;
   reason: string;
 }
 
-/** All that is stored about a machine. Times are RFC 3339 in UTC. */
+/** Everything that is stored about a machine. Times are RFC 3339 in UTC. */
 export interface MachineRecord {
   /** 14 hex digits. */
   id: string;
   app: string;
   name: string;
   state: MachineState;
-  /** What the passing state will be followed by, when it is not its usual end. */
+  /** The state to reach after the current passing state. Null for the usual one. */
   goal: Goal;
   region: string;
   /** A ULID that changes with every update. */
@@ -87,7 +89,7 @@ export interface MachineRecord {
   bundleVersion: string;
   address: string;
   snapshot: SnapshotRecord | null;
-  /** The generation that a suspend under way will publish. */
+  /** The generation that the current suspend will publish. */
   capturing: string | null;
   /** Why there is no snapshot to resume from; the reason of the next cold start. */
   coldReason: string;
@@ -95,13 +97,13 @@ export interface MachineRecord {
   resetLayer: boolean;
   pending: PendingUpdate | null;
   lastBoot: LastBoot | null;
-  /** Why the machine is in its state: the fault of `failed`, the exit of `stopped`. */
+  /** Why the machine is in its state: the error of `failed`, how the app ended for `stopped`. */
   stateReason: string | null;
-  /** Why no request reaches the app that runs, although it listens somewhere; absent or null when one does. */
+  /** Why requests cannot reach a running app that listens on other ports or addresses. Absent or null when they can. */
   unreachable?: string | null;
-  /** The app asked not to be put to sleep for being idle. */
+  /** Absent or null when the app has no keep-awake lease. */
   keepAwake?: KeepAwake | null;
-  /** Starts in a row by the restart policy. */
+  /** Consecutive starts by the restart policy. */
   restarts: number;
   /** Absent or null when the app has not ended by itself. */
   crash?: Crash | null;
@@ -109,7 +111,7 @@ export interface MachineRecord {
   updatedAt: string;
 }
 
-/** One entry of a machine's history. */
+/** An entry of a machine's history. `type` is a documented word; `from` is null for a new machine. */
 export interface MachineEvent {
   at: string;
   type: string;
@@ -118,16 +120,17 @@ export interface MachineEvent {
   details: Record<string, unknown>;
 }
 
+/** A name that owns machines, hostnames, secrets, volumes and releases. */
 export interface AppRecord {
   name: string;
   createdAt: string;
 }
 
-/** What was deployed to an app. */
+/** A version of an app that was deployed. */
 export interface ReleaseRecord {
   /** Counts up from 1. */
   version: number;
-  /** `pending` also when whoever deployed was interrupted. */
+  /** `pending` while the deploy runs, and also when it was interrupted. */
   status: "pending" | "complete" | "failed";
   image: string;
   digest: string;
@@ -135,15 +138,18 @@ export interface ReleaseRecord {
   createdAt: string;
 }
 
+/** Whether a machine can be suspended. */
 export interface Eligibility {
   eligible: boolean;
-  /** Every requirement that is not met, a sentence each. */
+  /** A sentence for each requirement that is not met. */
   reasons: string[];
 }
 
+/** A machine to create. */
 export interface CreateMachine {
   name?: string;
   region?: string;
   config: MachineConfig;
+  /** Do not start the machine. Default: false. */
   skipLaunch?: boolean;
 }

@@ -1,32 +1,32 @@
-/** What is stored about volumes: disks of an app that outlive its machines. */
+/** The records that are stored about volumes, the disks of an app that outlive its machines. */
 import type { MachineConfig } from "./config.ts";
 
-/** A volume or a snapshot is `creating` until it is whole, and `destroying` until its files are gone. */
-export type VolumeState = "creating" | "created" | "destroying";
+/** A volume or a volume snapshot is `creating` until it is complete, and `destroying` until its files are deleted. */
+type VolumeState = "creating" | "created" | "destroying";
 
-/** All that is stored about a volume. Times are RFC 3339 in UTC. */
+/** Everything that is stored about a volume. Times are RFC 3339 in UTC. */
 export interface VolumeRecord {
-  /** `vol_` and 16 hex digits: also the serial number of its disk, which has room for no more. */
+  /** `vol_` and 16 hex digits. Also the serial number of the disk, which has room for 20 characters. */
   id: string;
   app: string;
   /** Several volumes of an app may have the same name. */
   name: string;
-  /** What it has from its machine's next cold start on. */
+  /** The size from the machine's next cold start on. */
   sizeGb: number;
   state: VolumeState;
-  /** Days that its snapshots are kept. */
+  /** How long snapshots are kept, in days. */
   snapshotRetention: number;
   createdAt: string;
 }
 
-/** A point-in-time copy of a volume. */
+/** A copy of a volume at one moment. */
 export interface VolumeSnapshotRecord {
   /** `vs_` and 16 hex digits. */
   id: string;
   volumeId: string;
-  /** Size of the volume when it was taken. */
+  /** Size of the volume when the snapshot was taken. */
   sizeGb: number;
-  /** What the copy takes on the disk, where it shares nothing with the volume. */
+  /** Space that the copy takes up on the disk if it shares no blocks with the volume. */
   sizeBytes: number;
   state: VolumeState;
   createdAt: string;

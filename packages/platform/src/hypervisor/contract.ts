@@ -1,12 +1,12 @@
 /**
- * What the platform asks of a thing that runs guests. Implementations: `qemu/` and, for fast
- * tests, `fake/`; `test/hypervisor/conformance.ts` is the suite that each of them passes.
+ * What the platform needs from a hypervisor. There are two implementations, `qemu/` and, for fast tests, `fake/`; both
+ * pass the suite in `test/hypervisor/conformance.ts`.
  */
 import type { Duplex } from "node:stream";
 import type { GuestBundle } from "../domain/guest-bundle.ts";
 import type { NetworkAttachment } from "../network/contract.ts";
 
-/** Everything about the hypervisor that a snapshot depends on. Two that differ in any field do not share snapshots. */
+/** Everything about the hypervisor that a snapshot depends on. Hypervisors that differ in any field share no snapshots. */
 export interface HypervisorIdentity {
   hypervisor: string;
   version: string;
@@ -16,7 +16,7 @@ export interface HypervisorIdentity {
   machine_type: string;
 }
 
-/** One virtual machine as the hypervisor sees it. Paths are absolute; folders exist. */
+/** One virtual machine as the hypervisor sees it. Paths are absolute, and directories exist. */
 export interface VmmSpec {
   machineId: string;
   cpus: number;
@@ -26,77 +26,82 @@ export interface VmmSpec {
   image: string;
   /** Writable layer (ext4 in a sparse file). */
   layer: string;
-  /** Further disks, in the order in which the guest gets them. The serial numbers have at most 20 characters. */
+  /** Further disks, in the order in which the guest sees them. Serial numbers have up to 20 characters. */
   volumes: { serial: string; file: string }[];
-  /** The file that is the guest's memory; made by `boot`, reused by `restore`. */
+  /** The file that backs the guest's memory. `boot` makes it, and `restore` reuses it. */
   memory: string;
-  /** Folder for sockets, short enough for a socket address. */
+  /** Directory for sockets, with a path short enough for a socket address. */
   runDir: string;
-  /** Where the guest's serial console is appended. */
+  /** The file to which the guest's serial console is appended. */
   consoleLog: string;
   network: NetworkAttachment;
 }
 
-/** Names a VMM process for good: a recycled pid has another start time. */
+/** Identifies a VMM process. A later process with the same pid has another start time. */
 export interface VmmRef {
   machineId: string;
   pid: number;
-  /** Start time of the process, in the kernel's clock ticks since boot. */
+  /** Start time of the process, in clock ticks since the host's boot. */
   startTicks: string;
 }
 
 /** A running hypervisor process with its guest. */
 export interface Vmm {
   readonly ref: VmmRef;
-  /** What runs this guest, which an upgrade of the host's packages does not change. */
+  /** The hypervisor that runs this guest. An upgrade of the host's packages does not change it. */
   readonly identity: HypervisorIdentity;
-  /** Settles when the process is gone, for whatever reason. Never rejects. */
+  /** Resolves when the process has ended, for whatever reason. Never rejects. */
   readonly exited: Promise<void>;
   /**
-   * Called with the reason when the guest stands still because the host's disk does not take what it
-   * writes, and with undefined once it goes on, which happens by itself when the disk takes it.
+   * Called with the reason when the guest is halted because the host's disk cannot take its writes, and with undefined
+   * once it continues, which it does without help as soon as the disk has space.
    */
   onStalled: (reason: string | undefined) => void;
-  /** Whether the guest's CPUs run. */
+  /** Whether the guest's CPUs are running. */
   state(): Promise<"running" | "paused">;
+  /** Starts the guest's CPUs, or lets them continue. */
   run(): Promise<void>;
+  /** Stops the guest's CPUs. */
   pause(): Promise<void>;
   /**
-   * Writes the device state of a paused guest to a new file and makes it and the memory
-   * file durable. The guest stays paused; `run` lets the same guest go on.
-   * Rejects when aborted, or with the reason when the disk does not take it.
+   * Writes the device state of a paused guest to a new file, and makes it and the memory file durable. The guest stays
+   * paused, and `run` lets it continue. Rejects when aborted, or with the reason when the disk cannot be written.
    */
   capture(deviceState: string, signal: AbortSignal): Promise<void>;
-  /** A connection to the agent's port; a new one each call, the last one counts. */
+  /** Opens a connection to the agent's port. Each call replaces the connection of the one before. */
   openChannel(signal: AbortSignal): Promise<Duplex>;
-  /** Ends the process at once and waits until it is gone. Safe to repeat. */
+  /** Kills the process and waits until it has ended. Safe to repeat. */
   kill(): Promise<void>;
-  /** Lets go of the process without ending it: it goes on and can be adopted. */
+  /** Lets go of the process without ending it: it keeps running and can be adopted. */
   release(): void;
 }
 
 /**
- * The VMM was killed from outside while it started: by a person, or by the kernel of a host without memory. That says
- * nothing about the machine, and trying again may work.
+ * Someone else killed the VMM while it was starting: a person, or the kernel of a host that is out of memory. This says
+ * nothing about the machine, and another attempt may work.
  */
 export class VmmKilled extends Error {
   override name = "VmmKilled";
 }
 
+/** Starts guests, and finds those that an earlier platform started. */
 export interface Hypervisor {
-  /** What a snapshot taken now would record. */
+  /** Returns what a snapshot taken now would record. */
   identity(): HypervisorIdentity;
   /**
-   * Starts a guest from scratch, its CPUs running. A process that was started is gone when this rejects; with
-   * {@link VmmKilled} when somebody else ended it.
+   * Boots a guest from scratch, with its CPUs running. When this rejects, no process is left; it rejects with
+   * {@link VmmKilled} when someone else ended the process.
    */
   boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm>;
-  /** Loads `deviceState` over the memory file; the guest is paused, and its memory file unchanged until `run`. Rejects as `boot`. */
+  /**
+   * Loads `deviceState` together with the memory file. The guest is paused, and its memory file does not change until
+   * `run`. Rejects like `boot`.
+   */
   restore(spec: VmmSpec, deviceState: string, signal: AbortSignal): Promise<Vmm>;
-  /** The VMMs of this platform that are alive now, whoever started them. */
+  /** Lists the VMMs of this data directory that are alive now, no matter which platform started them. */
   find(): Promise<VmmRef[]>;
   /** Takes over a VMM that `find` returned. Rejects when it is no longer the same process or does not answer. */
   adopt(ref: VmmRef, signal: AbortSignal): Promise<Vmm>;
-  /** Ends a VMM that cannot be adopted, unless its pid now belongs to another process. */
+  /** Kills a VMM that cannot be adopted, unless its pid now belongs to another process. */
   end(ref: VmmRef): Promise<void>;
 }

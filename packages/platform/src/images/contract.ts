@@ -1,56 +1,58 @@
-/** What the platform asks of its image store: an image reference in, a root file system out. */
+/** What the platform needs from its image store: an image reference in, a root file system out. */
 
-/** What the image says about running it, as in the OCI image configuration. */
+/** How to run an image, from its OCI image configuration. */
 export interface ImageConfig {
   entrypoint: string[];
   cmd: string[];
-  /** `NAME=value` each. */
+  /** Variables as `NAME=value`. */
   env: string[];
-  /** `user[:group]`; empty is root. */
+  /** `user[:group]`. Empty means root. */
   user: string;
   workingDir: string;
   /** `SIGTERM`, `15`, ...; absent means SIGTERM. */
   stopSignal?: string;
 }
 
+/** An image that is ready to be started. */
 export interface Image {
-  /** The reference that was asked for. */
+  /** The reference that was requested. */
   ref: string;
   /** Digest of the image's manifest: `sha256:` and 64 hex digits. */
   digest: string;
   /** Absolute path of the root file system (squashfs). */
   rootfs: string;
   config: ImageConfig;
-  /** Size of the root file system file. */
+  /** Size of the root file system's file. */
   sizeBytes: number;
 }
 
-/** A step of a long import, for progress displays. */
+/** A step of an import, for progress displays. */
 export type ImageProgress =
   | { step: "resolve" | "copy" | "unpack" | "pack" }
   | {
       step: "download";
-      /** Digest of the layer this is about, and what is there of it. */
+      /** Digest of the layer, and how much of it has been downloaded. */
       layer: string;
       doneBytes: number;
       totalBytes: number;
-      /** All layers of the image together, also those that need no download. */
+      /** All layers of the image together, including those that need no download. */
       imageDoneBytes: number;
       imageTotalBytes: number;
     };
 
 export interface EnsureOptions {
+  /** Stops waiting. The import is cancelled when nobody else waits for it. */
   signal?: AbortSignal;
   onProgress?(progress: ImageProgress): void;
 }
 
-/** An image that is not deleted until it is disposed of: `using image = await images.hold(ref)`. */
+/** An image that is not deleted until this is disposed of: `using image = await images.hold(ref)`. */
 export type HeldImage = Image & Disposable;
 
 /** An image on the disk, for lists. */
 export interface StoredImage {
   digest: string;
-  /** The reference that brought it; undefined for one that an older version imported. */
+  /** The reference that it was imported by. Undefined when an older version imported it. */
   ref: string | undefined;
   sizeBytes: number;
   /** RFC 3339. */
@@ -59,57 +61,60 @@ export interface StoredImage {
 
 /** Which images to delete. */
 export interface CollectOptions {
-  /** Images that were asked for, or in use, less than this ago are kept. Default: 0, none are. */
+  /** Keep images that were requested or in use less than this long ago, in milliseconds. Default: 0. */
   unusedForMs?: number;
 }
 
-/** Who we are at a registry. */
+/** User name and password, or token, for a registry. */
 export interface Login {
   username: string;
   password: string;
 }
 
+/** Imports, finds and deletes images. */
 export interface ImageStore {
   /**
-   * Resolves the reference and builds its root file system unless it is cached. Concurrent calls
-   * for one image share one build. Rejects with a HibernautError: `invalid_argument` (bad reference,
-   * unsupported kind or architecture, corrupt image), `not_found`, `unavailable` (registry does not
-   * answer, disk full).
+   * Resolves a reference, and builds its root file system unless it is cached. Concurrent calls for one image share one
+   * build. Rejects with a HibernautError: `invalid_argument` (bad reference, unsupported kind or architecture, corrupt
+   * image), `not_found`, `unavailable` (registry does not answer, disk full) or `aborted`.
    */
   ensure(ref: string, options?: EnsureOptions): Promise<Image>;
   /**
-   * The same, and the image stays until it is disposed of: a machine that is made of it can be stored meanwhile.
-   * An image from `ensure` may be collected the moment after.
+   * Does the same, and keeps the image from being deleted until it is disposed of, so that a machine with it can be
+   * stored. An image from `ensure` may be deleted at once.
    */
   hold(ref: string, options?: EnsureOptions): Promise<HeldImage>;
-  /** The cached image, or undefined. */
+  /** Returns the cached image. Undefined when it is not cached. */
   get(digest: string): Promise<Image | undefined>;
-  /** All images, the newest first. */
+  /** Lists all images, newest first. */
   list(): Promise<StoredImage[]>;
   /**
-   * Deletes images whose digest is not among `inUse()`, and leftovers of broken imports; returns the digests deleted.
-   * `inUse` is asked again before each deletion: a machine may have been made since.
+   * Deletes images whose digest is not in `inUse()`, and leftovers of broken imports. Returns the deleted digests. Calls
+   * `inUse` again before each deletion, because a machine may have been created meanwhile.
    */
   collect(inUse: () => ReadonlySet<string>, options?: CollectOptions): Promise<string[]>;
-  /** Deletes downloaded layers that no pull under way needs; returns the bytes that were freed. */
+  /** Deletes downloaded layers that no running pull needs. Returns the number of bytes that were freed. */
   dropLayers(): Promise<number>;
 }
 
-/** Logins for registries. Passwords go in and never out. */
+/** Logins for registries. Passwords can be stored but not read. */
 export interface RegistryLogins {
+  /** Lists all logins, sorted by host. */
   list(): Promise<{ host: string; username: string }[]>;
-  /** Undefined when the platform has none for that host. */
+  /** Returns the login for a host. Undefined when there is none. */
   get(host: string): Promise<{ host: string; username: string } | undefined>;
-  /** Stores a login that the registry takes. Rejects with a HibernautError when it does not, or does not answer. */
+  /** Stores a login. Rejects with a HibernautError when the registry does not accept it or does not answer. */
   put(host: string, login: Login, signal?: AbortSignal): Promise<void>;
-  /** Whether there was one. */
+  /** Deletes the login for a host. False when there was none. */
   delete(host: string): Promise<boolean>;
 }
 
-/** What the API shows of images: all of them, with whether machines need them. */
+/** Images as the API manages them. */
 export interface ImageLibrary {
+  /** Lists all images, newest first, and whether machines need them. */
   list(): Promise<(StoredImage & { inUse: boolean })[]>;
+  /** Imports an image unless it is cached. Rejects like {@link ImageStore.ensure}. */
   pull(ref: string, options?: EnsureOptions): Promise<Image>;
-  /** Deletes every image that no machine needs, and the downloaded layers. */
+  /** Deletes all images that no machine needs, and the downloaded layers. */
   prune(): Promise<{ digests: string[]; freedBytes: number }>;
 }

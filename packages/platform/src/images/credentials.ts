@@ -1,38 +1,40 @@
-/** Logins for registries: ours in `<dataDir>/registries.json`, and those that docker and skopeo keep for this user. */
-import { open, readFile, rename } from "node:fs/promises";
+/** Logins for registries: the platform's in `<dataDir>/registries.json`, and those that docker and skopeo keep. */
+import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
+import { replaceFile } from "../lib/durable.ts";
 import type { Login } from "./contract.ts";
-import { flush } from "./files.ts";
 
 type Logins = Record<string, Login>;
 
-/** The logins that were given to the platform. One per data folder. */
+/** The platform's own logins. One per data directory. */
 export class LoginStore {
   readonly #file: string;
-  /** Changes one after the other: each writes the whole file. */
+  /** The last change. Changes run one after the other, because each writes the whole file. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(file: string) {
     this.#file = file;
   }
 
-  /** By host, in alphabetical order. */
+  /** Lists all logins, sorted by host. */
   async list(): Promise<{ host: string; username: string }[]> {
     const logins = Object.entries(await this.#read());
     return logins.map(([host, { username }]) => ({ host, username })).sort((a, b) => (a.host < b.host ? -1 : 1));
   }
 
+  /** Returns the login for a host. Undefined when there is none. */
   async get(host: string): Promise<Login | undefined> {
     return (await this.#read())[host];
   }
 
+  /** Stores a login, and replaces an earlier one for the host. */
   async put(host: string, login: Login): Promise<void> {
     await this.#change((logins) => ({ ...logins, [host]: login }));
   }
 
-  /** Whether there was one. */
+  /** Deletes the login for a host. False when there was none. */
   async delete(host: string): Promise<boolean> {
     let found = false;
     await this.#change(({ [host]: login, ...rest }) => {
@@ -54,32 +56,21 @@ export class LoginStore {
       throw error;
     });
     try {
-      // No prototype: a host named `constructor` is just a name.
+      // Without a prototype, so that a host named `constructor` is just a name.
       return Object.assign(Object.create(null), JSON.parse(text)) as Logins;
     } catch {
-      // Not the parser's own words: they may quote a password.
-      const message = `${this.#file} is not JSON, so no login for a registry can be read. Repair it, or delete it and log in again.`;
+      // The parser's own message may quote a password.
+      const message = `${this.#file} is not valid JSON, so no login for a registry can be read. Repair it, or delete it and log in again.`;
       throw new HibernautError("unavailable", message, { file: this.#file });
     }
   }
 
-  /** Whole or not at all, and never readable by others. */
-  async #write(logins: Logins): Promise<void> {
-    const draft = `${this.#file}.tmp`;
-    const handle = await open(draft, "w", 0o600);
-    try {
-      await handle.chmod(0o600);
-      await handle.writeFile(`${JSON.stringify(logins, null, 2)}\n`);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(draft, this.#file);
-    await flush(dirname(this.#file));
+  #write(logins: Logins): Promise<void> {
+    return replaceFile(this.#file, `${JSON.stringify(logins, null, 2)}\n`, { mode: 0o600 });
   }
 }
 
-/** Where docker, podman and skopeo keep logins of this process's user, the first one that has it wins. */
+/** Lists the files in which docker, podman and skopeo keep this user's logins. The first one that has a login wins. */
 export function foreignFiles(environment: NodeJS.ProcessEnv): string[] {
   const home = environment.HOME || homedir();
   const { REGISTRY_AUTH_FILE, XDG_RUNTIME_DIR, DOCKER_CONFIG } = environment;
@@ -92,13 +83,13 @@ export function foreignFiles(environment: NodeJS.ProcessEnv): string[] {
   ];
 }
 
-/** The login in such a file; undefined when there is none, or it is with a credential helper. Never rejects. */
+/** Finds a login in such a file. Undefined when there is none, or a credential helper keeps it. Never rejects. */
 export async function foreignLogin(file: string, host: string, repository: string): Promise<Login | undefined> {
   let auths: Record<string, { auth?: unknown } | null> = {};
   try {
     auths = (JSON.parse(await readFile(file, "utf8")) as { auths?: typeof auths }).auths ?? {};
   } catch {
-    return undefined; // not there, not ours to read, or not JSON: then there is no login in it
+    return undefined; // a file that is missing, not readable or not JSON has no login for us
   }
   for (const name of namesOf(host, repository)) {
     const auth = Object.hasOwn(auths, name) ? auths[name]?.auth : undefined;
@@ -109,7 +100,7 @@ export async function foreignLogin(file: string, host: string, repository: strin
   return undefined;
 }
 
-/** How those files may name it: by repository and the folders above (podman), by host, by address (docker). */
+/** The names that such files use: the repository and its parents (podman), the host, and addresses (docker). */
 function namesOf(host: string, repository: string): string[] {
   const parts = `${host}/${repository}`.split("/");
   const paths = parts.map((_, index) => parts.slice(0, parts.length - index).join("/"));

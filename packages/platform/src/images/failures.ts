@@ -1,4 +1,4 @@
-/** Turns what went wrong in a tool or on the disk into a sentence with a code. Pure. */
+/** Turns failures of tools, registries and the disk into HibernautErrors. Pure. */
 import { basename } from "node:path";
 import { HibernautError, isHibernautError } from "../domain/errors.ts";
 import type { Reference } from "./reference.ts";
@@ -10,14 +10,14 @@ const REGISTRY_MISSING = /manifest unknown|name unknown|not found|repository nam
 const REGISTRY_DENIED = /unauthorized|denied|authentication required|status code 40[13]/i;
 const LOCAL_MISSING = /no descriptor found for reference|Tag .* not found|Invalid source index/i;
 const NAME_NEEDED = /more than one (?:oci )?image|choose an image/i;
-/** Said by skopeo, umoci and Go's readers of damaged files; for a registry it may well be the network. */
+/** What skopeo, umoci and Go's libraries print about damaged files. */
 const CORRUPT = /did not match|does not match|invalid tar header|invalid checksum|corrupt/i;
 
-/** The HibernautError for anything an import of `ref` may throw; ours pass through unchanged. */
+/** Returns the HibernautError for anything that an import of `ref` throws. Errors that are none of these stay as they are. */
 export function explain(error: unknown, ref: string, reference: Reference): unknown {
   if (isHibernautError(error)) return error;
   if (isAbort(error)) {
-    return new HibernautError("aborted", `The import of the image ${ref} was cancelled; ask again for it.`, {
+    return new HibernautError("aborted", `The import of the image ${ref} was cancelled. Request it again.`, {
       image: ref,
     });
   }
@@ -34,8 +34,8 @@ export function explain(error: unknown, ref: string, reference: Reference): unkn
     );
   }
   if (basename(error.tool) === "mksquashfs") {
-    // What is packed was unpacked here a moment ago: the image is not at fault.
-    const message = `The image ${ref} could not be packed on this server: ${error.message}. Check the disk of the data folder, then try again.`;
+    // The files were unpacked here a moment ago, so the image is not at fault.
+    const message = `The image ${ref} could not be packed on this server: ${error.message}. Check the disk of the data directory, then try again.`;
     return new HibernautError("unavailable", message, { image: ref, tool: error.tool, reason: error.message });
   }
   return reference.kind === "registry" ? registryFailure(error, ref, reference.host) : localFailure(error, ref);
@@ -48,14 +48,14 @@ function localFailure(error: ToolFailure, ref: string): HibernautError {
     return new HibernautError("unavailable", message, details);
   }
   if (LOCAL_MISSING.test(error.message)) {
-    const message = `There is no image of that name in ${ref}: ${error.message}. Name one that is in it, or leave the name out.`;
+    const message = `There is no image of that name in ${ref}: ${error.message}. Use the name of an image in it, or leave the name out.`;
     return new HibernautError("not_found", message, details);
   }
   if (NAME_NEEDED.test(error.message)) {
-    const message = `${ref} holds several images: ${error.message}. Say which one by adding :NAME.`;
+    const message = `${ref} contains several images: ${error.message}. Choose one by adding :NAME.`;
     return new HibernautError("invalid_argument", message, details);
   }
-  const message = `The image ${ref} cannot be read: ${error.message}. Check that it is complete and of the kind its prefix says, or make it again.`;
+  const message = `The image ${ref} cannot be read: ${error.message}. Check that it is complete and of the kind that its prefix says, or create it again.`;
   return new HibernautError("invalid_argument", message, details);
 }
 
@@ -67,7 +67,7 @@ function faultOf({ kind, message: reason, cause }: RegistryFault, ref: string, h
     return new HibernautError("not_found", message, details, { cause });
   }
   if (kind === "login") {
-    const message = `The registry ${host} does not show the image ${ref} to the login that is stored for it: ${reason}. Check the name and what the login may do, or run hibernaut registry login ${host} again.`;
+    const message = `The registry ${host} does not show the image ${ref} to the stored login: ${reason}. Check the name and the permissions of the login, or run hibernaut registry login ${host} again.`;
     return new HibernautError("not_found", message, details, { cause });
   }
   if (kind === "missing") {
@@ -75,10 +75,10 @@ function faultOf({ kind, message: reason, cause }: RegistryFault, ref: string, h
     return new HibernautError("not_found", message, details, { cause });
   }
   if (kind === "invalid") {
-    const message = `The image ${ref} of ${host} cannot be used: ${reason}. Push it again; if it stays so, do not trust what is between you and the registry.`;
+    const message = `The image ${ref} from ${host} cannot be used: ${reason}. Push it again; if the error persists, do not trust the network between you and the registry.`;
     return new HibernautError("invalid_argument", message, details, { cause });
   }
-  const message = `The image ${ref} could not be fetched from ${host}: ${reason}. Check the network and the registry, then ask again: what is downloaded is kept.`;
+  const message = `The image ${ref} could not be fetched from ${host}: ${reason}. Check the network and the registry, then try again: the download continues where it stopped.`;
   return new HibernautError("unavailable", message, details, { cause });
 }
 
@@ -93,7 +93,7 @@ function registryFailure(error: ToolFailure, ref: string, host: string): Hiberna
     return new HibernautError("not_found", message, details);
   }
   if (basename(error.tool) !== "skopeo" || CORRUPT.test(error.message)) {
-    const message = `The image ${ref} is damaged or of a kind that cannot be used: ${error.message}. Push it again.`;
+    const message = `The image ${ref} is damaged or of an unsupported kind: ${error.message}. Push it again.`;
     return new HibernautError("invalid_argument", message, details);
   }
   const message = `The image ${ref} could not be fetched from ${host}: ${error.message}. Check the network and the registry, then try again.`;
@@ -101,7 +101,7 @@ function registryFailure(error: ToolFailure, ref: string, host: string): Hiberna
 }
 
 function diskFull(ref: string): HibernautError {
-  const message = `The image ${ref} was not imported: the disk of the data folder is full. Free some space (an import needs about three times the image's size), then try again.`;
+  const message = `The image ${ref} was not imported: the disk of the data directory is full. Free some space (an import needs about three times the image's size), then try again.`;
   return new HibernautError("unavailable", message, { image: ref, reason: "disk full" });
 }
 

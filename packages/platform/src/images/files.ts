@@ -1,31 +1,10 @@
-/** The few things with files that the image store needs and node:fs has not. */
-import { chmod, open, readdir, rm, stat } from "node:fs/promises";
+/** Deleting and reading unpacked images without root, whatever their permissions are. */
+import { chmod, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Flushes a file or a folder to the disk. */
-export async function flush(path: string): Promise<void> {
-  const handle = await open(path, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-/** Writes a file and flushes it to the disk. */
-export async function writeFlushed(path: string, text: string): Promise<void> {
-  const handle = await open(path, "w", 0o644);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
 /**
- * Deletes a folder with all in it. An unpacked image may hold folders that their owner may not
- * write to, which only root can empty as they are.
+ * Deletes a directory and everything in it. An unpacked image may have directories that not even their owner may write
+ * to, and only root can empty these as they are.
  */
 export async function removeTree(folder: string): Promise<void> {
   try {
@@ -39,8 +18,8 @@ export async function removeTree(folder: string): Promise<void> {
 }
 
 /**
- * Lets the owner enter, read and write every folder and read every file under `folder`. Without root a
- * file of mode 0111 or 0000 could not be put into the root file system. Symbolic links are not followed.
+ * Lets the owner enter, read and write every directory under `folder` and read every file. Without root, a file of mode
+ * 0111 or 0000 could not be put into the root file system. Symbolic links are not followed.
  */
 export async function allowOwner(folder: string): Promise<void> {
   await addMode(folder, 0o700);

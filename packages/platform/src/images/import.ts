@@ -1,10 +1,11 @@
-/** The steps from a reference to a root file system, each one run of a tool, but for downloads. */
+/** The steps from a reference to a root file system. Each runs one tool, except for downloads. */
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
+import { flush } from "../lib/durable.ts";
 import type { ImageConfig, ImageProgress, Login } from "./contract.ts";
 import { dockerHost } from "./daemon.ts";
-import { allowOwner, flush, removeTree } from "./files.ts";
+import { allowOwner, removeTree } from "./files.ts";
 import { descriptorDigest, parseObject, readImageConfig, resolveManifest } from "./manifest.ts";
 import { formatReference, type Reference } from "./reference.ts";
 import type { RegistryClient } from "./registry/client.ts";
@@ -13,54 +14,55 @@ import { commonArguments, contentStamp, pinnedName, skipsTls } from "./source.ts
 import { runTool } from "./tools.ts";
 import { registriesHaveRules } from "./trust.ts";
 
-/** The programs that do the work; replaced in tests that need a failing one. */
+/** The programs to run. Tests replace them to make one fail. */
 export interface ImageTools {
   skopeo: string;
   umoci: string;
   mksquashfs: string;
 }
 
-/** How registries are reached. */
+/** How to reach registries. */
 export interface Registries {
   client: RegistryClient;
-  /** Those that may speak plain HTTP, beside those on loopback. */
+  /** Registries that may use plain HTTP, in addition to those on loopback. */
   insecure: readonly string[];
+  /** Finds the login for a repository. Undefined when there is none. */
   findLogin(host: string, repository: string): Promise<Login | undefined>;
 }
 
-/** One import: what, for whom, where its temporary files go and who waits for it. */
+/** One import. */
 export interface Import {
-  /** As the user wrote it, for messages. */
+  /** The reference as the user wrote it, for messages. */
   ref: string;
-  /** Checked by `checkSource`. */
+  /** The parsed reference, checked by `checkSource`. */
   reference: Reference;
-  /** A private folder; the caller deletes it. */
+  /** A private directory, which the caller deletes. */
   folder: string;
   tools: ImageTools;
   registries: Registries;
   job: Job<ImageProgress>;
 }
 
-/** Name of the root file system within an image's folder. */
+/** Name of the root file system in an image's directory. */
 export const ROOTFS_FILE = "rootfs.squashfs";
 
-/** A manifest is a few kilobytes; a registry that needs longer than this to send one is down. */
+/** A manifest has a few kilobytes. A registry that needs longer than this to send one is down. */
 const RESOLVE_TIMEOUT_MS = 60_000;
-/** A 5 GB image over 25 Mbit/s. */
+/** Enough for a 5 GB image at 25 Mbit/s. */
 const COPY_TIMEOUT_MS = 30 * 60_000;
-/** A 5 GB image on a slow disk of 10 MB/s; unpacking is bound by the disk. */
+/** Enough for a 5 GB image on a slow disk, at 10 MB/s. The disk limits the speed of unpacking. */
 const UNPACK_TIMEOUT_MS = 15 * 60_000;
 const PACK_TIMEOUT_MS = 15 * 60_000;
-/** For a connection that breaks once; a registry that is down should be reported soon. */
+/** Enough for a connection that breaks once. A registry that is down should be reported soon. */
 const COPY_RETRIES = "2";
-/** mksquashfs would take a quarter of the memory, which belongs to the machines; more was not faster. */
+/** By default mksquashfs takes a quarter of the host's memory, which machines need. More than this was not faster. */
 const MEMORY = ["-mem", "256M"];
-/** The image's name within the private layout. */
+/** The image's name in the private layout. */
 const TAG = "image";
-/** The folder of what was downloaded; skopeo makes of it a layout that umoci can unpack. */
+/** The directory of the download, which skopeo turns into a layout that umoci can unpack. */
 const DOWNLOADED = "downloaded";
 
-/** Finds the digest of the manifest that a reference stands for, without fetching the image. */
+/** Returns the digest of the manifest that a reference stands for, without fetching the image. */
 export async function resolveImage(work: Import): Promise<string> {
   const { ref, reference, folder, tools, registries, job } = work;
   job.report({ step: "resolve" });
@@ -82,21 +84,21 @@ export async function resolveImage(work: Import): Promise<string> {
 }
 
 /**
- * Builds `rootfs.squashfs` in the import's folder, flushed to the disk, and returns how to start the
- * image. `stamp` is the content's stamp from before it was resolved: an archive that was replaced in
- * between would be stored under the digest of the old one.
+ * Builds `rootfs.squashfs` in the import's directory, flushes it to the disk, and returns how to start the image.
+ * `stamp` is the content's stamp from before the reference was resolved. It detects an archive that was replaced since,
+ * which would be stored under the digest of the old one.
  */
 export async function buildImage(work: Import, digest: string, stamp: string): Promise<ImageConfig> {
   const { folder, reference, ref } = work;
   await copyToLayout(work, digest);
   if ((await contentStamp(reference)) !== stamp) {
-    throw new HibernautError("aborted", `The image ${ref} changed while it was read. Ask again when it is complete.`, {
+    throw new HibernautError("aborted", `The image ${ref} changed while it was read. Try again when it is complete.`, {
       image: ref,
     });
   }
   const config = await readLayout(join(folder, "layout"), ref);
   await unpack(work);
-  // The three copies of an image need not be on the disk at the same time.
+  // Deleted early, so that the three copies of an image are not on the disk at the same time.
   await Promise.all(["layout", DOWNLOADED].map((name) => removeTree(join(folder, name))));
   await pack(work);
   await removeTree(join(folder, "rootfs"));
@@ -104,7 +106,7 @@ export async function buildImage(work: Import, digest: string, stamp: string): P
   return config;
 }
 
-/** Size of the root file system in an image's folder, in bytes. */
+/** Returns the size of the root file system in an image's directory, in bytes. */
 export async function rootfsSize(folder: string): Promise<number> {
   return (await stat(join(folder, ROOTFS_FILE))).size;
 }
@@ -113,16 +115,16 @@ async function copyToLayout(work: Import, digest: string): Promise<void> {
   const { folder, tools, job } = work;
   const source = (await download(work, digest)) ?? pinnedName(work.reference, digest);
   job.report({ step: "copy" });
-  // umoci reads gzip but no zstd; level 1 because the copy is deleted a moment later.
+  // umoci reads gzip but not zstd. Level 1, because the copy is deleted a moment later.
   const compression = ["--dest-compress-format", "gzip", "--dest-compress-level", "1"];
   const access = await accessArguments(work, "src-");
   const options = ["--quiet", "--retry-times", COPY_RETRIES, ...compression, ...access];
-  // Paths are relative: the data folder may have a colon in its name, which ends a path here.
+  // Paths are relative, because a colon in the data directory's path would end the path here.
   const args = [...commonArguments(), "--tmpdir", ".", "copy", ...options, source, `oci:layout:${TAG}`];
   await runTool(tools.skopeo, args, { cwd: folder, timeoutMs: COPY_TIMEOUT_MS, signal: job.signal });
 }
 
-/** Downloads an image of a registry, and says what skopeo calls it then; undefined when skopeo is to fetch it. */
+/** Downloads an image from a registry, and returns skopeo's name for it. Undefined when skopeo has to fetch it itself. */
 async function download(work: Import, digest: string): Promise<string | undefined> {
   const { ref, reference, folder, registries, job } = work;
   if (reference.kind !== "registry" || (await registriesHaveRules())) return undefined;
@@ -130,7 +132,7 @@ async function download(work: Import, digest: string): Promise<string | undefine
   return `dir:${DOWNLOADED}`;
 }
 
-/** What lets skopeo into a registry, or to Docker. The login goes into a file of the import's: others can read command lines. */
+/** Returns the arguments that give skopeo access. A login goes into a file, because other users can read arguments. */
 async function accessArguments({ reference, folder, registries }: Import, prefix: "" | "src-"): Promise<string[]> {
   if (reference.kind === "daemon") return [`--${prefix}daemon-host`, dockerHost()];
   if (reference.kind !== "registry" || !(await registriesHaveRules())) return [];
@@ -153,14 +155,14 @@ async function readLayout(layout: string, ref: string): Promise<ImageConfig> {
 
 async function unpack({ folder, tools, job }: Import): Promise<void> {
   job.report({ step: "unpack" });
-  // "raw" leaves out the runtime configuration and the checksums of all files: nobody reads them here.
+  // "raw" leaves out the runtime configuration and the checksums of all files, which nothing reads here.
   const args = ["raw", "unpack", ...(isRoot() ? [] : ["--rootless"]), "--image", `layout:${TAG}`, "rootfs"];
   await runTool(tools.umoci, args, { cwd: folder, timeoutMs: UNPACK_TIMEOUT_MS, signal: job.signal });
 }
 
 async function pack({ folder, tools, job }: Import): Promise<void> {
   job.report({ step: "pack" });
-  // Uncompressed data measured best for cold start; an unreadable file must be an error, not an empty file.
+  // Uncompressed data makes the fastest cold start. An unreadable file must be an error, not become an empty file.
   const options = [
     "-noD",
     "-noF",
@@ -173,8 +175,8 @@ async function pack({ folder, tools, job }: Import): Promise<void> {
     "-exit-on-error",
   ];
   if (!isRoot()) {
-    // Without root nothing can be given to another user: umoci notes the owners in an extended attribute
-    // (user.rootlesscontainers) that the guest does not read. All files belong to root then, as in the most images.
+    // Without root, files cannot be given to other users: umoci records the owners in an extended attribute
+    // (user.rootlesscontainers) that the guest does not read. All files then belong to root, as in most images.
     options.push("-all-root", "-no-xattrs");
     await allowOwner(join(folder, "rootfs"));
   }

@@ -1,4 +1,4 @@
-/** Images: OCI references and archives in, root file systems out. */
+/** Images: turns OCI references and archives into root file systems. */
 import { join } from "node:path";
 import type { ImageStore, RegistryLogins } from "./contract.ts";
 import { foreignFiles, foreignLogin, LoginStore } from "./credentials.ts";
@@ -13,18 +13,18 @@ export type { Image, ImageConfig, ImageProgress, ImageStore } from "./contract.t
 export type { ImageTools } from "./import.ts";
 export { Library, type LibraryOptions } from "./library.ts";
 
-export interface ImageStoreOptions {
-  /** The platform's data folder; images go to `images/` in it, logins are in `registries.json`. */
+interface ImageStoreOptions {
+  /** The data directory. Images are in `images/`, logins in `registries.json`. */
   dataDir: string;
   /** Programs to use instead of those in PATH. */
   tools?: Partial<ImageTools>;
-  /** Registries that may speak plain HTTP or show any certificate, `name` or `name:port`; those on loopback always may. */
+  /** Registries, as `name` or `name:port`, that may use plain HTTP or any certificate. Those on loopback always may. */
   insecureRegistries?: readonly string[];
-  /** Downloaded layers to keep for the next import, in MB. Default: 2048. */
+  /** How much of the downloaded layers to keep for later imports, in MB. Default: 2048. */
   layerCacheMb?: number;
   /** How long registries may take. */
   patience?: Partial<Patience>;
-  /** Where docker's and skopeo's files of logins are looked for. Default: this process's. */
+  /** The variables that locate docker's and skopeo's logins. Default: those of this process. */
   environment?: NodeJS.ProcessEnv;
 }
 
@@ -41,7 +41,7 @@ export async function openImageStore(options: ImageStoreOptions): Promise<ImageS
   return (await openImages(options)).images;
 }
 
-/** The image store together with the logins it uses. */
+/** Opens the image store together with the logins it uses. */
 export async function openImages({
   dataDir,
   tools = {},
@@ -53,8 +53,8 @@ export async function openImages({
   const programs = { skopeo: "skopeo", umoci: "umoci", mksquashfs: "mksquashfs", ...tools };
   const stored = new LoginStore(join(dataDir, "registries.json"));
   const findLogin = async (host: string, repository: string) => {
-    const own = await stored.get(host);
-    if (own !== undefined) return own;
+    const ours = await stored.get(host);
+    if (ours !== undefined) return ours;
     for (const file of foreignFiles(environment)) {
       const login = await foreignLogin(file, host, repository);
       if (login !== undefined) return login;
@@ -62,9 +62,9 @@ export async function openImages({
     return undefined;
   };
   const layers = new LayerCache(join(dataDir, "images/blobs/sha256"), layerCacheMb * 1024 * 1024);
-  const patient = { ...PATIENCE, ...patience };
-  const client = new RegistryClient({ cache: layers, insecure, patience: patient, findLogin });
+  const limits = { ...PATIENCE, ...patience };
+  const client = new RegistryClient({ cache: layers, insecure, patience: limits, findLogin });
   const registries = { client, insecure, findLogin };
   const images = await openStore(join(dataDir, "images"), { tools: programs, registries, layers });
-  return { images, logins: new CheckedLogins(stored, client, patient.loginMs) };
+  return { images, logins: new CheckedLogins(stored, client, limits.loginMs) };
 }

@@ -1,25 +1,26 @@
 /**
- * Layers as registries send them, in `images/blobs/sha256/`: shared by all images, kept within a bound after an
- * import so that an app's next version downloads only what changed, and the place where a cut download goes on.
+ * Layers as registries send them, in `images/blobs/sha256/`. All images share them. They are kept after an import, up to
+ * a limit, so that an app's next version downloads only what changed, and an interrupted download continues.
  */
 import { mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import { flush } from "./files.ts";
+import { abortable } from "../lib/async.ts";
+import { flush } from "../lib/durable.ts";
 
-/** Something kept: `name` is 64 hex digits, with `.part` when it is not whole. */
+/** A file of the cache. `name` is 64 hex digits, with `.part` for a layer that is incomplete. */
 interface Kept {
   name: string;
   bytes: number;
   usedAtMs: number;
 }
 
-/** The cache of layers. One per data folder. */
+/** The cache of layers. One per data directory. */
 export class LayerCache {
   readonly #folder: string;
   readonly #maxBytes: number;
-  /** Digests that pulls under way need, with how many need them: never deleted. */
+  /** How many running pulls need a layer, by digest. These layers are never deleted. */
   readonly #needed = new Map<string, number>();
-  /** Downloads under way, by digest: two pulls with a layer in common write it once. */
+  /** Running downloads, by digest. Two pulls with a layer in common download it once. */
   readonly #busy = new Map<string, Promise<void>>();
 
   constructor(folder: string, maxBytes: number) {
@@ -27,12 +28,12 @@ export class LayerCache {
     this.#maxBytes = maxBytes;
   }
 
-  /** Where the layer is, or will be, whole. */
+  /** Path of a complete layer, whether it exists or not. */
   file(digest: string): string {
     return join(this.#folder, hexOf(digest));
   }
 
-  /** Keeps the layers from being deleted until disposed of. */
+  /** Keeps layers from being deleted until the result is disposed of. */
   async hold(digests: readonly string[]): Promise<Disposable> {
     for (const digest of digests) this.#needed.set(hexOf(digest), (this.#needed.get(hexOf(digest)) ?? 0) + 1);
     const release = () => {
@@ -49,15 +50,22 @@ export class LayerCache {
     return { [Symbol.dispose]: release };
   }
 
-  /** Runs `download` unless the layer is there. Whoever comes second waits, and then finds it, or goes on with what is there. */
+  /**
+   * Runs `download` unless the layer exists. A second caller waits, then finds the layer or continues the download of the
+   * first. Rejects with the signal's reason when it is aborted while waiting.
+   */
   async obtain(digest: string, download: (file: string) => Promise<void>, signal: AbortSignal): Promise<void> {
-    for (let other = this.#busy.get(digest); other; other = this.#busy.get(digest)) await over(other, signal);
+    for (let other = this.#busy.get(digest); other; other = this.#busy.get(digest))
+      await abortable(
+        other.catch(() => {}),
+        signal,
+      );
     const work = this.#obtain(digest, download).finally(() => this.#busy.delete(digest));
     this.#busy.set(digest, work);
     await work;
   }
 
-  /** Bytes of a whole layer; undefined when it is not there. */
+  /** Returns the size of a complete layer, in bytes. Undefined when it does not exist. */
   async size(digest: string): Promise<number | undefined> {
     return stat(this.file(digest)).then(
       ({ size }) => size,
@@ -65,7 +73,7 @@ export class LayerCache {
     );
   }
 
-  /** Deletes what was not used for longest until the rest fits into the bound. Returns the bytes that were freed. */
+  /** Deletes the least recently used layers until the rest fits into `maxBytes`. Returns the number of bytes freed. */
   async trim(maxBytes = this.#maxBytes): Promise<number> {
     const kept = (await this.#list()).sort((a, b) => a.usedAtMs - b.usedAtMs);
     let total = kept.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -96,7 +104,7 @@ export class LayerCache {
     const names = await readdir(this.#folder).catch(() => []);
     const kept: Kept[] = [];
     for (const name of names) {
-      // Gone meanwhile: nothing to count.
+      // A file that was deleted meanwhile does not count.
       const found = await stat(join(this.#folder, name)).catch(() => undefined);
       if (found) kept.push({ name, bytes: found.size, usedAtMs: found.mtimeMs });
     }
@@ -106,17 +114,4 @@ export class LayerCache {
 
 function hexOf(digest: string): string {
   return digest.slice("sha256:".length);
-}
-
-/** Resolves when the work of somebody else is over, however it ended; rejects when the signal fires first. */
-async function over(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const { promise, reject } = Promise.withResolvers<never>();
-  const leave = () => reject(signal.reason);
-  signal.addEventListener("abort", leave);
-  try {
-    await Promise.race([work.catch(() => {}), promise]);
-  } finally {
-    signal.removeEventListener("abort", leave);
-  }
 }

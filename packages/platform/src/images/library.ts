@@ -1,21 +1,21 @@
-/** The images of a platform, for the API: the store, and what its machines need of it. */
+/** The images of a platform, for the API: what the store has, and what machines need of it. */
 import type { EnsureOptions, Image, ImageLibrary, ImageStore, StoredImage } from "./contract.ts";
 
-/** What a library looks after. */
+/** What a {@link Library} works with. */
 export interface LibraryOptions {
   images: ImageStore;
-  /** Digests of the images that machines need now. */
+  /** Returns the digests of the images that machines need now. */
   inUse(): ReadonlySet<string>;
-  /** How long an image that no machine needs is kept, in milliseconds. */
+  /** How long to keep an image that no machine needs, in milliseconds. */
   keepMs: number;
-  /** Told of a collection that failed; the next one may succeed. */
+  /** Receives the error of a failed collection. The next one may succeed. */
   onFault(error: unknown): void;
 }
 
-/** Images need days to become many. */
+/** Collecting hourly is enough, because images accumulate over days. */
 const COLLECT_EVERY_MS = 60 * 60_000;
 
-/** Images for users, and the collection of those that nobody needs. */
+/** Serves images to the API, and regularly deletes those that no machine needs. */
 export class Library implements ImageLibrary {
   readonly #options: LibraryOptions;
   #timer: NodeJS.Timeout | undefined;
@@ -43,12 +43,13 @@ export class Library implements ImageLibrary {
     return { digests, freedBytes: digests.reduce((sum, digest) => sum + (sizes.get(digest) ?? 0), layers) };
   }
 
-  /** Collects now, and from time to time until `close`. */
+  /** Collects now, and hourly until `close`. */
   async open(): Promise<void> {
     await this.#collect();
     this.#timer = setInterval(() => void this.#collect().catch(this.#options.onFault), COLLECT_EVERY_MS).unref();
   }
 
+  /** Stops collecting. */
   close(): void {
     clearInterval(this.#timer);
   }

@@ -1,4 +1,4 @@
-/** Logins that are shown to their registry before they are stored: a typing error is found where it is made. */
+/** Checks logins with their registry before they are stored, so that a typing error is reported at once. */
 import { HibernautError } from "../domain/errors.ts";
 import type { Login, RegistryLogins } from "./contract.ts";
 import type { LoginStore } from "./credentials.ts";
@@ -6,16 +6,16 @@ import { registryHost } from "./reference.ts";
 import type { RegistryClient } from "./registry/client.ts";
 import { RegistryFault } from "./registry/fault.ts";
 
-/** Longer than any password or token; docker's tokens have some KB. */
+/** Longer than any password or token. Docker's tokens have a few KB. */
 const MAX_LENGTH = 16_384;
 
-/** The platform's logins, checked when they are made. */
+/** The platform's logins, each checked when it is stored. */
 export class CheckedLogins implements RegistryLogins {
   readonly #stored: LoginStore;
   readonly #client: RegistryClient;
   readonly #loginMs: number;
 
-  /** A registry may take `loginMs` to say what it thinks of a login. */
+  /** A registry may take up to `loginMs` milliseconds to check a login. */
   constructor(stored: LoginStore, client: RegistryClient, loginMs: number) {
     this.#stored = stored;
     this.#client = client;
@@ -50,10 +50,10 @@ export class CheckedLogins implements RegistryLogins {
 }
 
 function checkWords({ username, password }: Login): void {
-  // A colon ends the user's name in a Basic login (RFC 7617, section 2).
+  // A colon ends the user name in Basic authentication (RFC 7617, section 2).
   const fits = (text: string) => text !== "" && text.length <= MAX_LENGTH;
   if (fits(username) && fits(password) && !username.includes(":")) return;
-  const message = `A user name and a password are needed, neither over ${MAX_LENGTH} characters, no colon in the name.`;
+  const message = `The login is not valid. Send a user name without a colon and a password, each with 1 to ${MAX_LENGTH} characters.`;
   throw new HibernautError("invalid_argument", message);
 }
 
@@ -66,7 +66,7 @@ function refusal(error: unknown, host: string, username: string): unknown {
   if (!(error instanceof RegistryFault)) return error;
   const details = { registry: host, username, reason: error.message };
   if (error.kind === "login" || error.kind === "denied") {
-    const message = `The registry ${host} does not take the login of ${username}: ${error.message}. Check the name and the password; many registries want a token in place of the password.`;
+    const message = `The registry ${host} does not accept the login of ${username}: ${error.message}. Check the name and the password; many registries expect a token in place of the password.`;
     return new HibernautError("failed_precondition", message, details);
   }
   const message = `The login for ${host} could not be checked: ${error.message}. Nothing was stored. Check the registry's name and port, and the network.`;

@@ -1,16 +1,16 @@
-/** Reads what images say of themselves: manifests, lists of manifests, configurations. Pure. */
+/** Reads manifests, lists of manifests and configurations of images. Pure. */
 import { createHash } from "node:crypto";
 import { HibernautError } from "../domain/errors.ts";
 import type { ImageConfig } from "./contract.ts";
 
-/** What machines run. */
+/** The platform that machines run. */
 export const PLATFORM = { os: "linux", architecture: "amd64" } as const;
 
 type Json = Record<string, unknown>;
 
 /**
- * The digest of the manifest for linux/amd64, from the raw manifest or list of manifests that a
- * reference led to. Throws `invalid_argument` when the list has none, or the text is no manifest.
+ * Returns the digest of the manifest for linux/amd64, given the raw manifest, or list of manifests, of a reference.
+ * Throws `invalid_argument` when the list has none or the text is not a manifest.
  */
 export function resolveManifest(raw: string, ref: string): string {
   const manifest = parseObject(raw, ref, "manifest");
@@ -34,19 +34,19 @@ export function resolveManifest(raw: string, ref: string): string {
   return found.digest;
 }
 
-/** Digest of a text, as registries name it. */
+/** Returns the digest of a text, as registries write it. */
 export function digestOf(content: string): string {
   return `sha256:${createHash("sha256").update(content).digest("hex")}`;
 }
 
 /**
- * The part of an image configuration that starting it needs. Throws `invalid_argument` when it is
- * for another platform than linux/amd64 or not an image configuration.
+ * Returns the part of an image configuration that is needed to start the image. Throws `invalid_argument` when the
+ * configuration is for another platform than linux/amd64, or not that of an image.
  */
 export function readImageConfig(raw: string, ref: string): ImageConfig {
   const image = parseObject(raw, ref, "configuration");
   const platform = platformName({ platform: image });
-  // Artifacts (charts, signatures) are stored like images and have no platform.
+  // Other artifacts (charts, signatures) are stored like images but have no platform.
   if (platform === "?/?") throw unreadable(ref, "configuration");
   if (platform !== `${PLATFORM.os}/${PLATFORM.architecture}`) throw wrongPlatform(ref, platform);
   const config = asObject(image.config);
@@ -61,20 +61,20 @@ export function readImageConfig(raw: string, ref: string): ImageConfig {
   };
 }
 
-/** The digest a descriptor field of `manifest` points at, `config` for example. Throws `invalid_argument`. */
+/** Returns the digest in a descriptor, such as a manifest's `config`. Throws `invalid_argument` when there is none. */
 export function descriptorDigest(descriptor: unknown, ref: string): string {
   const { digest } = asObject(descriptor);
   if (typeof digest !== "string" || !/^sha256:[0-9a-f]{64}$/.test(digest)) throw unreadable(ref, "manifest");
   return digest;
 }
 
-/** A JSON object from text. Throws `invalid_argument` that names the image and the part. */
+/** Parses a JSON object. Throws `invalid_argument`, with the image and the part in the message, when it is not one. */
 export function parseObject(raw: string, ref: string, part: string): Json {
   try {
     const parsed: unknown = JSON.parse(raw);
     if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return parsed as Json;
   } catch {
-    // said below, in the same words as any other wrong content
+    // reported below, like any other invalid content
   }
   throw unreadable(ref, part);
 }
@@ -97,13 +97,13 @@ function texts(value: unknown): string[] {
 }
 
 function wrongPlatform(ref: string, platforms: string): HibernautError {
-  const message = `The image ${ref} is for ${platforms || "no platform it names"}; machines run ${PLATFORM.os}/${PLATFORM.architecture}. Build or choose it for that platform.`;
+  const message = `The image ${ref} is for ${platforms || "an unknown platform"}; machines run ${PLATFORM.os}/${PLATFORM.architecture}. Build or choose an image for that platform.`;
   return new HibernautError("invalid_argument", message, { image: ref, platforms });
 }
 
-/** Their digest leaves out a part of their text, and docker itself no longer reads them. */
+/** Schema 1 is refused because its digest does not cover the whole text, and Docker itself no longer reads it. */
 function outdated(ref: string): HibernautError {
-  const message = `The image ${ref} is of Docker's manifest schema 1, which was given up in 2019. Pull and push it again with a current tool.`;
+  const message = `The image ${ref} uses Docker's manifest schema 1, which was abandoned in 2019. Pull and push it again with a current tool.`;
   return new HibernautError("invalid_argument", message, { image: ref });
 }
 

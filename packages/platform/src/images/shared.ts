@@ -1,13 +1,14 @@
-/** One job for everybody who asks for the same thing at the same time. */
+/** Shares one job among all callers that ask for the same thing at the same time. */
+import { abortable } from "../lib/async.ts";
 import { cancelled } from "./tools.ts";
 
-/** What a job is given: cancelled when nobody waits any more, and a way to report progress to all who do. */
+/** What a job gets: a signal that is aborted when the last waiter leaves, and a way to report progress to all of them. */
 export interface Job<Progress> {
   signal: AbortSignal;
   report(progress: Progress): void;
 }
 
-export interface Waiter<Progress> {
+interface Waiter<Progress> {
   signal?: AbortSignal | undefined;
   onProgress?: ((progress: Progress) => void) | undefined;
 }
@@ -23,42 +24,31 @@ interface Running<Result, Progress> {
 export class SharedJobs<Result, Progress> {
   readonly #running = new Map<string, Running<Result, Progress>>();
 
-  /** Whether a job of that key is under way. */
-  has(key: string): boolean {
-    return this.#running.has(key);
-  }
-
   /**
-   * Waits for the running job of that key, or starts it. Rejects as the job does, or with an `AbortError`
-   * when `options.signal` fires. Resolves only after the job has ended, so nothing of it runs on unseen.
+   * Waits for the running job of that key, or starts it. Rejects like the job, or with an `AbortError` when
+   * `options.signal` is aborted. The last waiter to leave waits until the job has ended, so no work is left behind.
    */
   async join(key: string, start: (job: Job<Progress>) => Promise<Result>, options: Waiter<Progress>): Promise<Result> {
-    if (options.signal?.aborted) throw cancelled();
-    // A copy: two calls may share one options object and still are two waiters.
+    const { signal } = options;
+    if (signal?.aborted) throw cancelled();
+    // A copy: two calls with the same options object are still two waiters.
     const waiter = { ...options };
     const running = this.#running.get(key) ?? this.#start(key, start);
     running.waiters.add(waiter);
     if (running.last !== undefined) waiter.onProgress?.(running.last);
-    let leave: (() => void) | undefined;
-    const left = new Promise<never>((_, reject) => {
-      leave = () => {
-        running.waiters.delete(waiter);
-        if (running.waiters.size > 0) {
-          reject(cancelled());
-          return;
-        }
-        // A job that is ending may not be joined by the next caller: it would be told of a cancellation it did not ask for.
-        this.#forget(key, running);
-        running.abort.abort(cancelled());
-        running.promise.then(() => reject(cancelled()), reject);
-      };
-      waiter.signal?.addEventListener("abort", leave);
-    });
     try {
-      return await Promise.race([running.promise, left]);
+      return await (signal === undefined ? running.promise : abortable(running.promise, signal));
+    } catch (error) {
+      running.waiters.delete(waiter);
+      if (!signal?.aborted) throw error;
+      if (running.waiters.size > 0) throw cancelled();
+      // The next caller must not join a job that is being cancelled.
+      this.#forget(key, running);
+      running.abort.abort(cancelled());
+      await running.promise;
+      throw cancelled();
     } finally {
       running.waiters.delete(waiter);
-      if (leave) waiter.signal?.removeEventListener("abort", leave);
     }
   }
 

@@ -1,4 +1,4 @@
-/** From a parsed reference to the arguments that let skopeo read the image. */
+/** Checks sources of images, and turns them into arguments for skopeo. */
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -9,44 +9,46 @@ import { formatReference, type LocalReference, type Reference } from "./referenc
 import { mayBePlain } from "./registry/endpoint.ts";
 import { policyFiles } from "./trust.ts";
 
-/** Options that every skopeo command gets: the platform, and no trust policy unless the owner wrote one. */
+/** Returns the options of every skopeo command: the platform, and no trust policy unless the host has one. */
 export function commonArguments(): string[] {
   const policy = policyFiles().some((file) => existsSync(file)) ? [] : ["--insecure-policy"];
   return [...policy, "--override-os", PLATFORM.os, "--override-arch", PLATFORM.architecture];
 }
 
-/** Whether skopeo need not ask for a certificate. */
+/** Whether skopeo may skip checking the registry's certificate. */
 export function skipsTls(reference: Reference, insecure: readonly string[]): boolean {
   return reference.kind === "registry" && mayBePlain(reference.host, insecure);
 }
 
 /**
- * Makes a local path absolute and checks that it is what its prefix says; a registry reference
- * passes unchanged. Throws `not_found` or `invalid_argument` that names the path.
+ * Makes a local path absolute, and checks that it is of the kind that its prefix says. Other references pass unchanged.
+ * Rejects with `not_found` or `invalid_argument`, with the path in the message.
  */
 export async function checkSource(reference: Reference): Promise<Reference> {
   if (reference.kind !== "local") return reference;
   const path = resolve(reference.path);
   if (path.includes(":")) {
-    throw bad(
-      reference,
-      `the folder of ${path} has a colon in its name, which the image tools cannot read. Move the file`,
-    );
+    throw bad(reference, `the path ${path} contains a colon, which the image tools cannot read. Move or rename it`);
   }
   const checked = { ...reference, path };
   const stats = await statOf(checked, path);
   if (reference.transport === "oci") {
     if (!stats.isDirectory())
-      throw bad(checked, `${path} is not a folder. For a file write oci-archive: or docker-archive:`);
+      throw bad(checked, `${path} is not a directory. For a file, write oci-archive: or docker-archive:`);
     await statOf(checked, join(path, "index.json"));
   } else if (!stats.isFile()) {
-    const hint = stats.isDirectory() ? "For a folder with an OCI layout write oci:" : "Save the image to a file first";
+    const hint = stats.isDirectory()
+      ? "For a directory with an OCI layout, write oci:"
+      : "Save the image to a file first";
     throw bad(checked, `${path} is not a regular file. ${hint}`);
   }
   return checked;
 }
 
-/** Identifies the content of a local image as far as file times tell, and of one in Docker; empty for a registry. */
+/**
+ * Returns a word that changes with the content of a local image, as far as its file times do, or of an image in Docker.
+ * Empty for a registry.
+ */
 export async function contentStamp(reference: Reference): Promise<string> {
   if (reference.kind === "registry") return "";
   if (reference.kind === "daemon") return daemonImageId(reference);
@@ -55,7 +57,7 @@ export async function contentStamp(reference: Reference): Promise<string> {
   return `${ino}-${size}-${mtimeNs}`;
 }
 
-/** skopeo's name of exactly the image that was resolved, whatever happens to the tag in the meantime. */
+/** Returns skopeo's name for exactly the image that was resolved, even if its tag moves meanwhile. */
 export function pinnedName(reference: Reference, digest: string): string {
   if (reference.kind !== "registry") return formatReference(reference);
   const { host, repository } = reference;
@@ -68,10 +70,10 @@ async function statOf(reference: LocalReference, path: string) {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === "ENOENT" || code === "ENOTDIR") {
-      const message = `There is no ${path}, which the image ${formatReference(reference)} needs. Check the path; it is looked up on the server.`;
+      const message = `There is no ${path}, which the image ${formatReference(reference)} needs. Check the path; it must exist on the platform's host.`;
       throw new HibernautError("not_found", message, { image: formatReference(reference), path });
     }
-    throw bad(reference, `${path} cannot be read (${code}). Let the platform's user read it`);
+    throw bad(reference, `${path} cannot be read (${code}). Give the platform's user permission to read it`);
   }
 }
 

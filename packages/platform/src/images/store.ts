@@ -1,4 +1,4 @@
-/** The cache of imported images: finds what is there, imports what is not, once for all who ask, and collects. */
+/** The cache of imported images: finds images, imports missing ones once for all callers, and deletes unused ones. */
 import { mkdir } from "node:fs/promises";
 import type {
   CollectOptions,
@@ -10,38 +10,38 @@ import type {
   StoredImage,
 } from "./contract.ts";
 import { explain } from "./failures.ts";
-import { Holds } from "./holds.ts";
+import { UseCounter } from "./use-counter.ts";
 import { buildImage, type ImageTools, type Import, type Registries, resolveImage } from "./import.ts";
 import type { LayerCache } from "./layers.ts";
 import { formatReference, parseReference, type Reference } from "./reference.ts";
 import { type Job, SharedJobs } from "./shared.ts";
-import { Shelf } from "./shelf.ts";
+import { ImageDirectory } from "./image-directory.ts";
 import { checkSource, contentStamp } from "./source.ts";
 
-/** What the store works with. */
-export interface StoreParts {
+/** What the image store works with. */
+interface StoreParts {
   tools: ImageTools;
   registries: Registries;
   layers: LayerCache;
 }
 
-/** What a reference stood for when it was looked up. */
+/** What a reference stood for when it was resolved. */
 interface Found {
   digest: string;
   stamp: string;
 }
 
-/** The image store on a local disk. One per data folder: the platform holds the folder's lock. */
-export class DiskImageStore implements ImageStore {
-  readonly #shelf: Shelf;
+/** The image store on a local disk. One per data directory, which the platform has locked. */
+class DiskImageStore implements ImageStore {
+  readonly #directory: ImageDirectory;
   readonly #parts: StoreParts;
   readonly #resolving = new SharedJobs<Found, ImageProgress>();
   readonly #building = new SharedJobs<Image, ImageProgress>();
-  /** Images that somebody is about to use: not collected. */
-  readonly #holds = new Holds();
+  /** Images that callers are about to use. They are not deleted. */
+  readonly #uses = new UseCounter();
 
   constructor(folder: string, parts: StoreParts) {
-    this.#shelf = new Shelf(folder);
+    this.#directory = new ImageDirectory(folder);
     this.#parts = parts;
   }
 
@@ -55,7 +55,7 @@ export class DiskImageStore implements ImageStore {
     const parsed = parseReference(ref);
     try {
       const reference = await checkSource(parsed);
-      // A digest says all: no need to ask the registry, which may be gone.
+      // A digest identifies the image, so there is no need to ask the registry, which may be unreachable.
       const pinned = reference.kind === "registry" && reference.digest ? await this.#held(reference.digest) : undefined;
       if (pinned) return { ...pinned, ref };
       const key = formatReference(reference);
@@ -63,7 +63,7 @@ export class DiskImageStore implements ImageStore {
       const held = await this.#held(found.digest, () =>
         this.#building.join(found.digest, (job) => this.#build(ref, reference, found, job), options),
       );
-      if (held === undefined) throw new Error("a build gave no image");
+      if (held === undefined) throw new Error("the build returned no image");
       return { ...held, ref };
     } catch (error) {
       throw explain(error, ref, parsed);
@@ -71,16 +71,16 @@ export class DiskImageStore implements ImageStore {
   }
 
   get(digest: string): Promise<Image | undefined> {
-    return this.#shelf.get(digest);
+    return this.#directory.get(digest);
   }
 
   async list(): Promise<StoredImage[]> {
     const images: StoredImage[] = [];
-    for (const digest of await this.#shelf.digests()) {
-      const record = await this.#shelf.record(digest);
+    for (const digest of await this.#directory.digests()) {
+      const record = await this.#directory.record(digest);
       if (record === undefined) continue;
       const { sizeBytes, ref, importedAt } = record;
-      const usedAt = new Date(await this.#shelf.usedAt(digest)).toISOString();
+      const usedAt = new Date(await this.#directory.usedAt(digest)).toISOString();
       images.push({ digest, ref, sizeBytes, importedAt: importedAt ?? usedAt });
     }
     return images.sort((a, b) => (a.importedAt < b.importedAt ? 1 : -1));
@@ -88,9 +88,9 @@ export class DiskImageStore implements ImageStore {
 
   async collect(inUse: () => ReadonlySet<string>, { unusedForMs = 0 }: CollectOptions = {}): Promise<string[]> {
     const deleted: string[] = [];
-    await this.#shelf.collectTemporary();
+    await this.#directory.collectTemporary();
     await this.#parts.layers.trim();
-    for (const digest of await this.#shelf.digests())
+    for (const digest of await this.#directory.digests())
       if (await this.#collectImage(digest, inUse, unusedForMs)) deleted.push(digest);
     return deleted;
   }
@@ -99,25 +99,25 @@ export class DiskImageStore implements ImageStore {
     return this.#parts.layers.trim(0);
   }
 
-  /** Deletes the image unless it is, was lately, or is about to be used. */
+  /** Deletes an image unless it is in use, was used recently, or is about to be used. */
   async #collectImage(digest: string, inUse: () => ReadonlySet<string>, unusedForMs: number): Promise<boolean> {
     if (inUse().has(digest)) {
-      await this.#shelf.touch(digest);
+      await this.#directory.touch(digest);
       return false;
     }
-    if (Date.now() - (await this.#shelf.usedAt(digest)) < unusedForMs) return false;
-    // Asked again, with nothing awaited until the deletion is announced: nobody can come in between.
+    if (Date.now() - (await this.#directory.usedAt(digest)) < unusedForMs) return false;
+    // Checked again, and nothing is awaited until the deletion is announced, so nothing can happen in between.
     if (inUse().has(digest)) return false;
-    return this.#holds.remove(digest, () => this.#shelf.discard(digest));
+    return this.#uses.removeUnused(digest, () => this.#directory.discard(digest));
   }
 
-  /** The image, held, from the disk or from `make`; undefined when it is not there and nobody makes it. */
+  /** Returns an image, held, from the disk or from `make`. Undefined when it is not on the disk and there is no `make`. */
   async #held(digest: string, make?: () => Promise<Image>): Promise<HeldImage | undefined> {
-    const release = await this.#holds.take(digest);
+    const release = await this.#uses.use(digest);
     try {
-      const image = (await this.#shelf.get(digest)) ?? (await make?.());
+      const image = (await this.#directory.get(digest)) ?? (await make?.());
       if (image === undefined) release();
-      else await this.#shelf.touch(digest);
+      else await this.#directory.touch(digest);
       return image && { ...image, [Symbol.dispose]: release };
     } catch (error) {
       release();
@@ -129,28 +129,33 @@ export class DiskImageStore implements ImageStore {
     const stamp = await contentStamp(reference);
     const { tools, registries } = this.#parts;
     const work = (folder: string) => resolveImage({ ref, reference, folder, tools, registries, job });
-    return { digest: await this.#shelf.inTemporary(work), stamp };
+    return { digest: await this.#directory.inTemporary(work), stamp };
   }
 
   #build(ref: string, reference: Reference, { digest, stamp }: Found, job: Job<ImageProgress>): Promise<Image> {
-    return this.#shelf.inTemporary(async (folder) => {
+    return this.#directory.inTemporary(async (folder) => {
       const { tools, registries, layers } = this.#parts;
       const work: Import = { ref, reference, folder, tools, registries, job };
-      // Another build may have ended between the look at the disk and the start of this one.
-      const cached = await this.#shelf.get(digest);
+      // Another build may have finished between the last check and the start of this one.
+      const cached = await this.#directory.get(digest);
       if (cached) return cached;
       const config = await buildImage(work, digest, stamp);
-      const image = await this.#shelf.publish(folder, { digest, config, ref, importedAt: new Date().toISOString() });
-      // The image is there: that old layers could not be deleted is no reason to say otherwise.
+      const image = await this.#directory.publish(folder, {
+        digest,
+        config,
+        ref,
+        importedAt: new Date().toISOString(),
+      });
+      // The image is complete. A failure to delete old layers does not change that.
       await layers.trim().catch(() => {});
       return image;
     });
   }
 }
 
-/** Opens the store in `folder`, which is made if it is not there. */
+/** Opens the store in `folder`, and makes that directory when it does not exist. */
 export async function openStore(folder: string, parts: StoreParts): Promise<ImageStore> {
-  // The data folder above is private to the platform's user.
+  // Readable by others, but within the data directory, which only the platform's user can enter.
   await mkdir(folder, { recursive: true, mode: 0o755 });
   return new DiskImageStore(folder, parts);
 }

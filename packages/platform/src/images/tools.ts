@@ -1,23 +1,23 @@
-/** Runs the programs that import images: bounded in time and output, cancellable, without a shell. */
+/** Runs the programs that import images: limited in time and output, cancellable, without a shell. */
 import { spawn } from "node:child_process";
 
-export interface ToolOptions {
-  /** Working folder of the program. */
+interface ToolOptions {
+  /** Working directory of the program. */
   cwd: string;
-  /** After this long it is killed, in milliseconds. */
+  /** Kill the program after this long, in milliseconds. */
   timeoutMs: number;
-  /** Kills it; the call then rejects with `cancelled()`. */
+  /** Kills the program. The call then rejects with `cancelled()`. */
   signal: AbortSignal;
 }
 
-export type ToolProblem = "failed" | "missing" | "timeout" | "output";
+type ToolProblem = "failed" | "missing" | "timeout" | "output";
 
-/** A program that could not do its work. `message` is its own last line, fit for people. */
+/** A program failed. `message` is the last line of its output, for people. */
 export class ToolFailure extends Error {
   override name = "ToolFailure";
   readonly tool: string;
   readonly problem: ToolProblem;
-  /** The end of all it complained about; the cause is not always in the last line. */
+  /** The end of its stderr; the cause is not always in the last line. */
   readonly stderr: string;
 
   constructor(tool: string, problem: ToolProblem, reason: string, stderr = "") {
@@ -28,21 +28,21 @@ export class ToolFailure extends Error {
   }
 }
 
-/** What rejects when somebody gave up: an `AbortError`, as everywhere in Node. */
+/** Makes the error of a cancelled import: an `AbortError`, as everywhere in Node. */
 export function cancelled(): DOMException {
   return new DOMException("The operation was cancelled", "AbortError");
 }
 
-/** The largest manifest or image configuration a registry has to accept is 4 MiB. */
+/** Registries must accept manifests and configurations of up to 4 MiB, so larger ones are rare. */
 const MAX_STDOUT_BYTES = 4 * 1024 * 1024;
-/** The reason is at the end of what a tool complains about. */
+/** The reason of a failure is near the end of a tool's output. */
 const STDERR_TAIL_BYTES = 8 * 1024;
 
 /**
  * Runs a program and returns its standard output. Rejects with a ToolFailure, or with `cancelled()`.
  *
- * The program dies with this process, even if that is killed: `setpriv` (util-linux, always installed)
- * asks the kernel for it. Otherwise a killed platform would leave an import running behind it.
+ * The program dies with this process, even if that is killed: `setpriv` (util-linux, always installed) asks the kernel
+ * for this. Otherwise a killed platform would leave an import running.
  */
 export function runTool(tool: string, args: readonly string[], options: ToolOptions): Promise<string> {
   const { cwd, timeoutMs, signal } = options;
@@ -50,7 +50,7 @@ export function runTool(tool: string, args: readonly string[], options: ToolOpti
     if (signal.aborted) return reject(cancelled());
     const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", tool, ...args], {
       cwd,
-      // Big temporary files belong beside the import, where they are removed with it, not in /tmp or /var/tmp.
+      // Keeps large temporary files with the import, where they are deleted with it, rather than in /tmp or /var/tmp.
       env: { ...process.env, LC_ALL: "C", TMPDIR: cwd },
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -61,7 +61,7 @@ export function runTool(tool: string, args: readonly string[], options: ToolOpti
 
     const kill = () => {
       child.kill("SIGKILL");
-      // A helper of the tool that outlives it must not keep us waiting for the end of its output.
+      // A child of the tool that outlives it must not keep us waiting for the end of its output.
       child.stdout.destroy();
       child.stderr.destroy();
     };
@@ -96,7 +96,7 @@ export function runTool(tool: string, args: readonly string[], options: ToolOpti
   });
 }
 
-/** setpriv's exit code when the program is not there (127) or may not be run (126). */
+/** setpriv's exit code when the program does not exist (127) or may not be run (126). */
 const NOT_STARTED = new Set([126, 127]);
 
 function failure(
@@ -113,15 +113,15 @@ function failure(
 }
 
 /**
- * The last line of a tool's complaint without the tool's decoration: skopeo's `level=fatal msg="..."`,
- * umoci's cross, colours.
+ * Returns the last line of a tool's output without decoration: skopeo's `level=fatal msg="..."`, umoci's cross, and
+ * colors.
  */
-export function lastLine(stderr: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours start with the escape character
+function lastLine(stderr: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colors start with the escape character
   const lines = stderr.replace(/\x1b\[[0-9;]*m/g, "").split("\n");
   const last = lines.map((line) => line.trim()).findLast((line) => line !== "") ?? "";
   const quoted = /\bmsg=("(?:[^"\\]|\\.)*")/.exec(last)?.[1];
-  // What was asked for is in the sentence around the reason already.
+  // The message around the reason already names the image.
   return (quoted === undefined ? last.replace(/^⨯\s*/, "") : unquote(quoted)).replace(
     /^(?:Error parsing image name|initializing source) \S+: /,
     "",

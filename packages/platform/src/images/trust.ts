@@ -1,9 +1,9 @@
-/** Rules about which images to trust (containers-policy.json): skopeo keeps them, so registries they speak of are left to it. */
+/** Rules about trusted images (containers-policy.json). skopeo enforces them, so with rules it has to fetch the images. */
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** Where skopeo looks for rules. The first one that is there counts. */
+/** Lists the files in which skopeo looks for rules. The first one that exists counts. */
 export function policyFiles(): string[] {
   return [join(homedir(), ".config/containers/policy.json"), "/etc/containers/policy.json"];
 }
@@ -13,11 +13,11 @@ interface Policy {
   transports?: { docker?: Record<string, unknown> };
 }
 
-/** Whether there are rules for images of registries, other than to accept them all, which is what Debian installs. */
+/** Whether there are rules for registries other than to accept every image, which is what Debian installs. */
 export async function registriesHaveRules(files = policyFiles()): Promise<boolean> {
   for (const file of files) {
     const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) =>
-      // A file we may not read may hold rules: skopeo will say so.
+      // A file that we may not read may contain rules; skopeo will report it.
       error.code === "ENOENT" || error.code === "ENOTDIR" ? undefined : "",
     );
     if (text !== undefined) return restricts(text);

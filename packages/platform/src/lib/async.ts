@@ -1,6 +1,6 @@
-/** Small helpers for promises and abort signals. */
+/** Promises that an abort signal can cut short. */
 
-/** The promise, or the signal's reason when it is aborted first. */
+/** Waits for the promise. Rejects with the signal's reason when the signal is aborted first. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const abort = () => reject(signal.reason as Error);
@@ -13,7 +13,7 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
   });
 }
 
-/** Resolves when the signal is aborted. */
+/** Resolves when the signal is aborted. Never rejects. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
@@ -21,7 +21,7 @@ export function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** The signal, aborted after `milliseconds` at the latest. `what` names in the error what took too long. */
+/** Returns a signal that follows `signal` and is aborted after `milliseconds`. `what` names in the error what took too long. */
 export function within(signal: AbortSignal, milliseconds: number, what: string): AbortSignal {
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(new Error(`${what} took longer than ${milliseconds} ms`)), milliseconds);
@@ -29,7 +29,7 @@ export function within(signal: AbortSignal, milliseconds: number, what: string):
   return AbortSignal.any([signal, limit.signal]);
 }
 
-/** A signal that is never aborted, for work that must be done whatever else is requested. */
+/** Returns a signal that is never aborted, for work that has to be finished. */
 export function never(): AbortSignal {
   return new AbortController().signal;
 }

@@ -1,10 +1,10 @@
-/** Durations and sizes, in the forms that people write. Pure; the command line has it in its bundle. */
+/** Durations and sizes in the forms that people write. Pure, and part of the CLI's bundle. */
 
 const SECONDS: Record<string, number> = { ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 0.001, s: 1, m: 60, h: 3600 };
 const MEGABYTES: Record<string, number> = { b: 1 / 1024 / 1024, k: 1 / 1024, m: 1, g: 1024, t: 1024 * 1024 };
 
 /**
- * `"1m30s"`, `"500ms"`, or a number of `unit`, in seconds. Undefined when it is none of these.
+ * Reads `"1m30s"`, `"500ms"` or a number of `unit`, and returns seconds. Undefined for anything else.
  *
  * @example
  * parseSeconds("1m30s", "s"); // 90
@@ -19,7 +19,8 @@ export function parseSeconds(value: string | number, unit: "s" | "ms"): number |
 }
 
 /**
- * `"512mb"`, `"1 GB"`, `"1GiB"`, or a number of `unit`, in megabytes of 1024 KB. Undefined when it is none of these.
+ * Reads `"512mb"`, `"1 GB"`, `"1GiB"` or a number of `unit`, and returns megabytes of 1024 KB. Undefined for anything
+ * else.
  *
  * @example
  * parseMegabytes("1gb", "m"); // 1024
@@ -32,13 +33,13 @@ export function parseMegabytes(value: string | number, unit: "m" | "g"): number 
   return rounded(Number(count) * (MEGABYTES[(bytes ?? letter ?? unit).toLowerCase()] ?? 1));
 }
 
-/** `"15s"`, `"500ms"`: the form that goes into a machine's configuration, with at most six digits. */
+/** Writes `"15s"` or `"500ms"`: the form that a machine's configuration takes, with up to six digits. */
 export function durationText(seconds: number): string {
   const isFine = seconds < 1000 && !Number.isInteger(seconds);
   return isFine ? `${Math.round(seconds * 1000)}ms` : `${Math.round(seconds)}s`;
 }
 
-/** Without the dust of binary fractions: 0.1 * 3 is 0.3 here. */
+/** Drops the error of binary fractions, so that 0.1 * 3 is 0.3. */
 function rounded(value: number): number {
   return Math.round(value * 1e9) / 1e9;
 }

@@ -1,11 +1,11 @@
-/** Small helpers for what people read. */
+/** Helpers for messages that people read. */
 
-/** The message of anything that was thrown. */
+/** Returns the message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The text as the beginning of a sentence. */
+/** Capitalizes the first letter, for the beginning of a sentence. */
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

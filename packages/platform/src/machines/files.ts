@@ -1,15 +1,15 @@
 /** Where a machine's files are, and how they are made. */
-import { execFile } from "node:child_process";
-import { copyFile, constants, mkdir, open, rename, rm, stat, statfs, truncate, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { promisify } from "node:util";
 import { HibernautError } from "../domain/errors.ts";
-import { programEnvironment } from "../lib/programs.ts";
-import { messageOf } from "../lib/text.ts";
+import { copySparse, createSparse, formatExt4 } from "../lib/disk-files.ts";
+import { flush } from "../lib/durable.ts";
+import { failureReason } from "../lib/exec.ts";
 
-const run = promisify(execFile);
-/** Making an empty file system in a sparse file takes milliseconds; a full disk or a broken tool takes for ever. */
+/** An empty file system in a sparse file takes milliseconds; on a full disk, or with a broken tool, it never ends. */
 const TOOL_TIMEOUT_MS = 30_000;
+/** A small journal makes the file system whole after a lost guest, and costs little to make and copy. */
+const JOURNAL_MB = 4;
 /** Kept free on the data disk when a machine starts: databases and logs need room to report that there is none. */
 const RESERVE_BYTES = 64 * 1024 * 1024;
 
@@ -61,7 +61,8 @@ export class MachineFiles {
     const template = join(dirname(this.machineRoot), `layer-${this.#layerSizeMb}.ext4`);
     await this.#ensureTemplate(template);
     const { layer } = this.paths(machineId);
-    await copySparse(template, `${layer}.new`);
+    await copySparse(template, `${layer}.new`, { timeoutMs: TOOL_TIMEOUT_MS });
+    await flush(`${layer}.new`);
     await rename(`${layer}.new`, layer);
   }
 
@@ -102,40 +103,15 @@ export class MachineFiles {
     if (await stat(template).catch(() => undefined)) return;
     const draft = `${template}.${process.pid}.${Math.random().toString(16).slice(2)}`;
     try {
-      await writeFile(draft, "", { mode: 0o600 });
-      await truncate(draft, this.#layerSizeMb * 1024 * 1024);
-      // A small journal makes the file system whole after a lost guest and costs little to make and copy.
-      await run(
-        "mkfs.ext4",
-        ["-q", "-F", "-m", "0", "-J", "size=4", "-E", "lazy_itable_init=1,lazy_journal_init=1", draft],
-        {
-          timeout: TOOL_TIMEOUT_MS,
-          env: programEnvironment(),
-        },
-      );
+      await createSparse(draft, this.#layerSizeMb * 1024 * 1024);
+      await formatExt4(draft, { journalMb: JOURNAL_MB, timeoutMs: TOOL_TIMEOUT_MS });
       await rename(draft, template);
     } catch (error) {
       await rm(draft, { force: true });
       throw new HibernautError(
         "unavailable",
-        `A writable layer cannot be made: ${messageOf(error)}. Run \`hibernaut doctor\`.`,
+        `The writable layer cannot be made: ${failureReason(error)}. Run \`hibernaut doctor\`.`,
       );
     }
-  }
-}
-
-/** A clone where the file system can, else a copy that keeps the holes. */
-async function copySparse(from: string, to: string): Promise<void> {
-  await rm(to, { force: true });
-  try {
-    await copyFile(from, to, constants.COPYFILE_FICLONE_FORCE);
-  } catch {
-    await run("cp", ["--sparse=always", "--", from, to], { timeout: TOOL_TIMEOUT_MS });
-  }
-  const file = await open(to, "r");
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
   }
 }

@@ -1,9 +1,9 @@
-/** What the platform asks of a network mode: `user.ts` needs no root, `bridge/` does and isolates. */
+/** What the platform needs from a network mode. `user.ts` works without root; `bridge/` needs root and isolates apps. */
 
-/** The name by which an app reaches services of the host; the same in every mode. */
+/** The name by which an app reaches services of the host, in every mode. */
 export const HOST_NAME = "host.hibernaut.internal";
 
-/** What the guest is told about its own interface. */
+/** How a guest configures its network interface. */
 export interface GuestNetwork {
   /** IPv4 address with prefix length, e.g. `10.0.2.15/24`. */
   address: string;
@@ -13,7 +13,7 @@ export interface GuestNetwork {
   hosts: readonly string[];
 }
 
-/** How a hypervisor plugs a machine in. Equal for every start of a machine: a resumed guest notices nothing. */
+/** How a hypervisor connects a machine. The same for every start of a machine, so that a resumed guest sees no change. */
 export type NetworkAttachment = {
   /** MAC address of the guest's interface. */
   mac: string;
@@ -21,7 +21,7 @@ export type NetworkAttachment = {
 } & (
   | {
       mode: "user";
-      /** Host address on which the ports below are forwarded to the same ports of the guest. */
+      /** The host's address on which the ports below are forwarded to the same ports of the guest. */
       address: string;
       ports: number[];
     }
@@ -30,32 +30,33 @@ export type NetworkAttachment = {
 
 export type NetworkMode = "user" | "bridge";
 
-/** What a network needs to know of a machine. */
+/** What a network needs to know about a machine. */
 export interface NetworkMachine {
   id: string;
   /** Machines of one app may reach each other. */
   app: string;
-  /** One that `allocate` gave. */
+  /** An IPv4 address from `allocate`. */
   address: string;
 }
 
 /** A machine as a platform finds it when it starts. */
 export interface KnownMachine extends NetworkMachine {
-  /** Where its memory is: in a snapshot, or in a guest that may run. Absent: it has none to lose. */
+  /** Where the machine's memory is: in a snapshot, or in a guest that may be running. Absent when it has no memory. */
   memory?: "asleep" | "awake";
 }
 
+/** Connects machines with each other, with the host and with the internet. */
 export interface Network {
   readonly mode: NetworkMode;
-  /** An address that no machine in `taken` has. Throws `resource_exhausted` when none is left. */
+  /** Returns an address that is not in `taken`. Throws `resource_exhausted` when no address is left. */
   allocate(taken: ReadonlySet<string>): string;
-  /** Whether the address is one of this network's. It is not when the mode or its addresses changed since. */
+  /** Whether the address belongs to this network. It does not when the mode or the subnet has changed since. */
   owns(address: string): boolean;
   /**
-   * Makes ready what a machine's VMM will be plugged into. Safe to repeat, and next to free for a machine that
-   * was attached before: what is made stays while the machine sleeps.
+   * Sets up what a machine's VMM will be connected to. Safe to repeat, and almost free for a machine that was attached
+   * before, because everything stays in place while the machine sleeps. `ports` are the guest's TCP ports to forward.
    */
   attach(machine: NetworkMachine, ports: number[]): Promise<NetworkAttachment>;
-  /** Gives back what `attach` made. Safe to repeat. */
+  /** Removes what `attach` set up. Safe to repeat. */
   detach(machineId: string): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Which network the machines get: the bridge where this host can have one, else QEMU's own. */
+/** Chooses the network mode: a bridge where the host can have one, otherwise QEMU's user-mode network. */
 import { HibernautError } from "../domain/errors.ts";
 import type { Settings } from "../settings.ts";
 import { messageOf } from "../lib/text.ts";
@@ -7,25 +7,25 @@ import type { Network } from "./contract.ts";
 import { type Present, strandedNotes } from "./stranded.ts";
 import { UserNetwork } from "./user.ts";
 
-export interface OpenedNetwork {
+interface OpenedNetwork {
   network: Network;
-  /** Why this mode, for people. */
+  /** Why this mode was chosen, for people. */
   reason: string;
-  /** The host's address in the machines' network, where there is one: the name server listens on it. */
+  /** The host's address in the machines' network, on which the name server listens. Absent in user mode. */
   gateway?: string;
-  /** Sentences about machines that sleep and would lose their memory here, for the log. */
+  /** Sentences for the log about sleeping machines that would lose their memory in this network. */
   notes: readonly string[];
-  /** Refuses machines these TCP ports of the host, where the network can. */
+  /** Closes these TCP ports of the host to machines. Has no effect in user mode. */
   protect(ports: readonly number[]): Promise<void>;
-  /** Lets go of the network, which stays for guests that run on. */
+  /** Stops managing the network. It stays in place for guests that keep running. */
   close(): Promise<void>;
 }
 
-const USER = { protect: async () => {}, close: async () => {} };
+const NOTHING_TO_MANAGE = { protect: async () => {}, close: async () => {} };
 
 /**
- * Opens the network that is set. `auto` tries the bridge by setting it up, and says in `reason` why it is not
- * that; `bridge` rejects with a HibernautError instead.
+ * Opens the network of the configured mode. `auto` tries to set up a bridge, and says in `reason` why there is none;
+ * `bridge` rejects with a HibernautError instead.
  */
 export async function openNetwork(mode: Settings["network"], options: BridgeOptions): Promise<OpenedNetwork> {
   if (mode === "user") return userNetwork(mode, options, "set by HIBERNAUT_NETWORK");
@@ -60,5 +60,5 @@ function userNetwork(modeSetting: Settings["network"], options: BridgeOptions, r
   const network = new UserNetwork();
   const owns = (address: string) => network.owns(address);
   const present: Present = { mode: "user", modeSetting, subnetSetting: options.subnet, reason, owns };
-  return { ...USER, network, reason, notes: strandedNotes(options.machines, present) };
+  return { ...NOTHING_TO_MANAGE, network, reason, notes: strandedNotes(options.machines, present) };
 }

@@ -1,28 +1,29 @@
 /**
- * Network without root: QEMU's own user-mode stack. Each machine has its own loopback address on
- * the host, `127.x.y.z`, and each service port of the guest is reached at that address under the
- * same number, so addresses and ports stay the same across suspend, resume and restarts.
+ * The network without root: QEMU's user-mode stack. Each machine has its own loopback address on the host, `127.x.y.z`,
+ * where each service port of the guest has the same number. Addresses and ports stay the same across suspend, resume
+ * and restarts.
  */
 import { randomInt } from "node:crypto";
 import { HibernautError } from "../domain/errors.ts";
 import { type GuestNetwork, HOST_NAME, type Network, type NetworkAttachment, type NetworkMachine } from "./contract.ts";
 import { macOf } from "./mac.ts";
 
-/** QEMU's fixed inside view; every machine has its own stack, so equal addresses do not meet. */
+/** The addresses inside QEMU's stack. They are the same for all machines, because each has its own stack. */
 const GUEST: GuestNetwork = {
   address: "10.0.2.15/24",
   gateway: "10.0.2.2",
   dns: "10.0.2.3",
   hosts: [`10.0.2.2 ${HOST_NAME}`],
 };
-/** 127.0.x.y is left to everyone else on the host. */
+/** 127.0.x.y is left to other programs on the host. */
 const SECOND_OCTET = { from: 16, to: 254 };
 const TRIES = 10_000;
 
+/** The user-mode network. It has nothing to set up on the host. */
 export class UserNetwork implements Network {
   readonly mode = "user";
 
-  /** A random free address: several platforms on one host share 127.0.0.0/8 and do not know each other. */
+  /** Picks at random, because several platforms on one host share 127.0.0.0/8 without knowing each other. */
   allocate(taken: ReadonlySet<string>): string {
     for (let tries = 0; tries < TRIES; tries += 1) {
       const address = `127.${randomInt(SECOND_OCTET.from, SECOND_OCTET.to)}.${randomInt(0, 256)}.${randomInt(1, 255)}`;

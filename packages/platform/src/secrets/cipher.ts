@@ -1,58 +1,59 @@
-/** The cryptography of secrets, and nothing else: pure functions of a key. */
+/** The cryptography of secrets. Pure functions of a key. */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
 
+/** Length of the key, for AES-256. */
 export const KEY_BYTES = 32;
-/** What GCM is made for; random ones are safe for 2^32 encryptions under one key. */
+/** The length that GCM is designed for. Random nonces are safe for 2^32 encryptions with one key. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** 64 bits: nobody's values are equal by chance, and a line of a terminal stays readable. */
+/** 16 hex digits are 64 bits: enough that different values don't share a digest by chance, and short in a terminal. */
 const DIGEST_LENGTH = 16;
 
-/** A value that only the key opens, and only in its place. */
-export interface Sealed {
-  /** The tag is at its end. */
+/** A value that can be decrypted only with the key, and only as the secret that it was encrypted for. */
+interface Sealed {
+  /** Ends with the authentication tag. */
   ciphertext: Uint8Array;
   nonce: Uint8Array;
 }
 
-/** Whose secret it is: part of what is authenticated, so that no row can be moved to another app or name. */
-export interface Place {
+/** App and name of a secret. They are authenticated with it, so that no row can be moved to another app or name. */
+interface SecretId {
   app: string;
   name: string;
 }
 
-/** How many bytes the value has that is in there. */
+/** Returns the size of the decrypted value, in bytes. */
 export function sizeOf({ ciphertext }: Sealed): number {
   return ciphertext.length - TAG_BYTES;
 }
 
-/** Encrypts a value for its place, with AES-256-GCM. */
-export function seal(key: Buffer, place: Place, value: string): Sealed {
+/** Encrypts the value of a secret with AES-256-GCM. */
+export function seal(key: Buffer, id: SecretId, value: string): Sealed {
   const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(bytesOf(place));
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(bytesOf(id));
   const ciphertext = Buffer.concat([cipher.update(value, "utf8"), cipher.final(), cipher.getAuthTag()]);
   return { ciphertext, nonce };
 }
 
-/** The value. Throws when the key is another one, the place is another one, or a bit was changed. */
-export function unseal(key: Buffer, place: Place, { ciphertext, nonce }: Sealed): string {
+/** Decrypts a value. Throws when the key, the app or the name is a different one, or when a bit was changed. */
+export function unseal(key: Buffer, id: SecretId, { ciphertext, nonce }: Sealed): string {
   const end = ciphertext.length - TAG_BYTES;
   const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: TAG_BYTES })
-    .setAAD(bytesOf(place))
+    .setAAD(bytesOf(id))
     .setAuthTag(ciphertext.subarray(end));
   return Buffer.concat([decipher.update(ciphertext.subarray(0, end)), decipher.final()]).toString("utf8");
 }
 
 /**
- * What is shown of a value: 16 hex digits, equal for equal values wherever they are. It takes the key to make one,
- * so that who has only the database cannot find a weak value by trying.
+ * Returns the digest that is shown of a value: 16 hex digits, the same for equal values in all apps. Computing one takes
+ * the key, so nobody who has only the database can guess a weak value by trying.
  */
 export function digestOf(key: Buffer, value: string): string {
-  const own = Buffer.from(hkdfSync("sha256", key, "", "hibernaut secrets digest", KEY_BYTES));
-  return createHmac("sha256", own).update(value).digest("hex").slice(0, DIGEST_LENGTH);
+  const digestKey = Buffer.from(hkdfSync("sha256", key, "", "hibernaut secrets digest", KEY_BYTES));
+  return createHmac("sha256", digestKey).update(value).digest("hex").slice(0, DIGEST_LENGTH);
 }
 
-/** Neither an app's name nor a secret's has a zero byte. */
-function bytesOf({ app, name }: Place): Buffer {
+/** Unambiguous, because neither an app's name nor a secret's contains a zero byte. */
+function bytesOf({ app, name }: SecretId): Buffer {
   return Buffer.from(`${app}\0${name}`);
 }

@@ -1,29 +1,29 @@
-/** What the platform keeps for apps and shows to nobody: environment variables, encrypted at rest. */
+/** Secrets of apps: environment variables that are encrypted at rest and never shown. */
 
 /** A secret without its value. */
 export interface SecretSummary {
   name: string;
-  /** 16 hex digits: equal for equal values, and worth nothing to who has no key. */
+  /** 16 hex digits, the same for equal values. Reveals nothing about the value without the key. */
   digest: string;
   /** RFC 3339. */
   updatedAt: string;
 }
 
 /**
- * The secrets of all apps. Every call throws a HibernautError; `failed_precondition` where the key that they were
- * encrypted with is needed and is not there. What needs no value needs no key.
+ * The secrets of all apps. Calls throw a HibernautError: `failed_precondition` when a value is needed and the key that
+ * it was encrypted with is missing or wrong.
  */
 export interface Secrets {
-  /** By name. */
+  /** Lists an app's secrets, sorted by name. */
   list(app: string): SecretSummary[];
-  /** Names whose value would be a new one. Throws `invalid_argument` for what {@link set} would refuse. */
+  /** Returns the names whose value would change. Throws `invalid_argument` for values that {@link set} would refuse. */
   changed(app: string, values: Record<string, string>): string[];
-  /** Sets all of them or none. */
+  /** Sets all of the values, or none when it throws. */
   set(app: string, values: Record<string, string>): void;
-  /** False when the app has no such secret. */
+  /** Removes a secret. False when the app has no such secret. */
   unset(app: string, name: string): boolean;
-  /** Names and values, as the app gets them. */
+  /** Returns names and values, as the app gets them. */
   environment(app: string): Record<string, string>;
-  /** A word for what the app's secrets are now: another one after every change; empty without secrets. */
+  /** Returns a word that changes with every change of the app's secrets. Empty when it has none. */
   version(app: string): string;
 }

@@ -1,4 +1,4 @@
-/** Secrets over the store and a key file. */
+/** The secrets, kept in the store and encrypted with a key from a file. */
 import { createHash } from "node:crypto";
 import { HibernautError } from "../domain/errors.ts";
 import type { SecretRecord, SecretStore } from "../store/contract.ts";
@@ -7,10 +7,10 @@ import type { Secrets } from "./contract.ts";
 import { makeKey, readKey, REPAIR } from "./key.ts";
 import { checkSecrets, checkTotal } from "./rules.ts";
 
-/** What secrets are kept with. */
-export interface SecretsOptions {
+/** Where secrets and their key are kept. */
+interface SecretsOptions {
   store: SecretStore;
-  /** `<dataDir>/secrets.key`; made with the first secret. Read at every use, so that a key that is put back counts at once. */
+  /** `<dataDir>/secrets.key`, made with the first secret. Read at every use, so that a restored key works at once. */
   keyFile: string;
 }
 
@@ -28,7 +28,10 @@ export function openSecrets({ store, keyFile }: SecretsOptions): Secrets {
       throw undecipherable(keyFile, record);
     }
   };
-  /** Undefined as long as there is neither a key nor anything that needs it. A key that opens nothing seals nothing. */
+  /**
+   * Returns the key after decrypting a stored secret with it: a wrong key must not encrypt anything. Undefined while
+   * there is neither a key nor a secret.
+   */
   const provenKey = (): Buffer | undefined => {
     const key = readKey(keyFile);
     const stored = store.any();
@@ -80,7 +83,7 @@ export function openSecrets({ store, keyFile }: SecretsOptions): Secrets {
 }
 
 function missing(keyFile: string): HibernautError {
-  const what = `The key of the secrets, ${keyFile}, is missing, and there are secrets that were encrypted with it.`;
+  const what = `The key of the secrets, ${keyFile}, is missing, and stored secrets are encrypted with it.`;
   return new HibernautError("failed_precondition", `${what} ${REPAIR}`);
 }
 

@@ -1,15 +1,16 @@
-/** The file with the key of all secrets. It is made once and never replaced: with it, everything it encrypted would be lost. */
+/** The file with the key of all secrets. It is made once and never replaced: every secret would be lost with it. */
 import { randomBytes } from "node:crypto";
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
+import { flushSync } from "../lib/durable.ts";
 import { KEY_BYTES } from "./cipher.ts";
 
-/** What to do about a key that is not the right one; the same words wherever that is noticed. */
+/** What to do about a missing or wrong key, for every error about one. */
 export const REPAIR =
   "Put the key back from a backup. If it is lost, unset the secrets with `hibernaut secrets unset` and set them again.";
 
-/** The key; undefined when there is no file. Throws `failed_precondition` when the file is no key. */
+/** Reads the key. Undefined when the file does not exist. Throws `failed_precondition` when it is not a valid key. */
 export function readKey(file: string): Buffer | undefined {
   let key: Buffer;
   try {
@@ -19,43 +20,28 @@ export function readKey(file: string): Buffer | undefined {
     if (code === "ENOENT") return undefined;
     throw new HibernautError(
       "failed_precondition",
-      `The key of the secrets, ${file}, cannot be read: ${code}.`,
+      `The key of the secrets, ${file}, cannot be read: ${code}. Let the platform's user read it.`,
       {},
       { cause: error },
     );
   }
   if (key.length === KEY_BYTES) return key;
-  const what = `The key of the secrets, ${file}, has ${key.length} bytes instead of ${KEY_BYTES}: it is none.`;
+  const what = `The key of the secrets, ${file}, is not valid: it has ${key.length} bytes instead of ${KEY_BYTES}.`;
   throw new HibernautError("failed_precondition", `${what} ${REPAIR}`);
 }
 
-/** Makes the key. It is durable before the first secret is encrypted with it, and never readable by others. */
+/** Makes the key, readable by its owner alone. It is durable before the first secret is encrypted with it. */
 export function makeKey(file: string): Buffer {
   const key = randomBytes(KEY_BYTES);
   const temporary = `${file}.tmp`;
   rmSync(temporary, { force: true });
-  const handle = openSync(temporary, "wx", 0o600);
+  writeFileSync(temporary, key, { flag: "wx", mode: 0o600, flush: true });
   try {
-    writeSync(handle, key);
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-  try {
-    // Unlike a rename, a link never replaces a key that is there.
+    // Unlike a rename, a link never replaces an existing key.
     linkSync(temporary, file);
   } finally {
     rmSync(temporary, { force: true });
   }
-  syncFolder(dirname(file));
+  flushSync(dirname(file));
   return key;
-}
-
-function syncFolder(path: string): void {
-  const folder = openSync(path, "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
 }

@@ -4,21 +4,22 @@ import { open } from "node:fs/promises";
 
 const PAGE = 4096;
 /**
- * Pages of a sampled fingerprint. Reading all of a 256 MB memory would cost as much as the rest of
- * a resume; 256 pages cost a millisecond and find a file that was replaced, cut, or rewritten.
- * They do not find a single flipped bit: the file system below is trusted for that.
+ * Pages of a sampled fingerprint. Reading all of a 256 MB memory would take as long as the rest of a resume. 256 pages
+ * take a millisecond, and detect a file that was replaced, truncated or rewritten. They do not detect a single flipped
+ * bit, which is left to the file system.
  */
 const SAMPLES = 256;
-/** Of them, so many are asked for together: whoever else wants something of the disk, or a turn, does not wait for all. */
+/** Pages read at a time: few, so that other readers of the disk do not wait for all samples. */
 const READS_AT_ONCE = 2;
 
-export interface Fingerprint {
+interface Fingerprint {
+  /** Bytes. */
   size: number;
-  /** SHA-256 in hex. */
+  /** SHA-256, in hex. */
   sha256: string;
 }
 
-/** Size and hash of a file: `whole`, or `sampled` at evenly spaced pages, the first and last included. */
+/** Returns size and hash of a file: of the `whole` file, or `sampled` at evenly spaced pages from the first to the last. */
 export async function fingerprint(path: string, kind: "whole" | "sampled"): Promise<Fingerprint> {
   const file = await open(path, "r");
   try {

@@ -1,4 +1,4 @@
-/** What a snapshot was taken from, and whether it fits what is there now. */
+/** Describes what a snapshot was taken from, and decides whether it can be resumed now. */
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
@@ -9,13 +9,14 @@ const FileEntry = Type.Object({
   sha256: Type.String({ pattern: "^[0-9a-f]{64}$" }),
 });
 
+/** The content of a snapshot's manifest.json. */
 export const SnapshotManifest = Type.Object({
   format: Type.Literal(1),
   machine_id: Type.String(),
   machine_version: Type.String(),
   generation: Type.String(),
   created_at: Type.String(),
-  /** What the guest's clock said when it stopped, in milliseconds since 1970; earlier versions did not note it. */
+  /** The guest's clock when it was paused, in milliseconds since 1970. Earlier versions did not record it. */
   guest_clock_ms: Type.Optional(Type.Number()),
   hypervisor: Type.Object({
     hypervisor: Type.String(),
@@ -33,7 +34,7 @@ export const SnapshotManifest = Type.Object({
 
 export type SnapshotManifest = Static<typeof SnapshotManifest>;
 
-/** What a snapshot must agree with to be resumed. */
+/** The code and sizes that a snapshot was taken with, and that it must match to be resumed. */
 export interface SnapshotOrigin {
   machineId: string;
   machineVersion: string;
@@ -44,22 +45,22 @@ export interface SnapshotOrigin {
   memoryMb: number;
 }
 
-/** The manifest in a text, or why it is none. */
+/** Parses a manifest. Returns a reason, `snapshot_corrupt: ...`, when the text is not a valid one. */
 export function parseManifest(text: string): SnapshotManifest | string {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return "snapshot_corrupt: the manifest is not JSON";
+    return "snapshot_corrupt: the manifest is not valid JSON";
   }
-  return Value.Check(SnapshotManifest, value) ? value : "snapshot_corrupt: the manifest has not the expected fields";
+  return Value.Check(SnapshotManifest, value) ? value : "snapshot_corrupt: the manifest is missing expected fields";
 }
 
 /**
- * Why the snapshot cannot be resumed here, or undefined when it fits: a stable word, a colon and
- * what differs. A snapshot is resumed by exactly what took it, or not at all.
+ * Returns why the snapshot cannot be resumed here: a stable word, a colon and what differs. Undefined when it can. A
+ * snapshot is resumed by exactly the code that took it, or not at all.
  */
-export function misfit(manifest: SnapshotManifest, now: SnapshotOrigin): string | undefined {
+export function mismatch(manifest: SnapshotManifest, now: SnapshotOrigin): string | undefined {
   const differences: [string, string, string | number, string | number][] = [
     ["machine_changed", "machine", manifest.machine_id, now.machineId],
     ["machine_version_changed", "machine version", manifest.machine_version, now.machineVersion],

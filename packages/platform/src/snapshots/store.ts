@@ -1,56 +1,60 @@
 /**
- * Snapshots on disk. One generation is one folder, published by a rename: whole or absent.
+ * Snapshots on disk. A generation is a directory that is published by a rename, so it is whole or absent.
  *
  *   <machine>/memory                     the guest's memory while it runs
- *   <machine>/snapshots/tmp-<generation> being taken
+ *   <machine>/snapshots/tmp-<generation> a snapshot that is being taken
  *   <machine>/snapshots/<generation>/    memory (a hard link), devices, manifest.json
  */
 import { constants } from "node:fs";
-import { access, link, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { access, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { flush } from "../lib/durable.ts";
 import { fingerprint } from "./fingerprint.ts";
-import { misfit, parseManifest, type SnapshotManifest, type SnapshotOrigin } from "./manifest.ts";
+import { mismatch, parseManifest, type SnapshotManifest, type SnapshotOrigin } from "./manifest.ts";
 
 const TEMPORARY = "tmp-";
 
 /** A generation that is not published yet. */
-export interface Draft {
+interface Draft {
   generation: string;
   folder: string;
-  /** Where the hypervisor writes its device state. */
+  /** Path to which the hypervisor writes its device state. */
   devices: string;
 }
 
 /** When a generation was taken. */
-export interface Taken {
-  /** ISO 8601. */
+interface TakenAt {
+  /** RFC 3339. */
   createdAt: string;
-  /** What the guest's clock said when it stopped, in milliseconds since 1970. */
+  /** The guest's clock when it was paused, in milliseconds since 1970. */
   clockMs: number;
 }
 
-/** A published generation that fits what is there now. */
+/** A published generation whose manifest matches what is installed now. */
 export interface FittingSnapshot {
   generation: string;
+  /** Path of the device state. */
   devices: string;
-  /** What the guest's clock said when it stopped, in milliseconds since 1970, if that was noted. */
+  /** The guest's clock when it was paused, in milliseconds since 1970. Undefined in snapshots of earlier versions. */
   clockMs: number | undefined;
   /**
-   * Why its files cannot be used: `snapshot_missing: ...` or `snapshot_corrupt: ...`. Reads from the disk, so whoever
-   * is in a hurry begins to load it meanwhile; but no guest may run before this has settled with undefined. Never rejects.
+   * Checks the files. Resolves with the reason when they cannot be used, `snapshot_missing: ...` or
+   * `snapshot_corrupt: ...`, otherwise with undefined. Never rejects. The check reads from the disk, so QEMU may load
+   * the snapshot meanwhile, but no guest may run before the check has passed.
    */
   flaw(): Promise<string | undefined>;
 }
 
+/** The snapshots of all machines. */
 export class SnapshotStore {
   readonly #machineFolder: (machineId: string) => string;
 
-  /** `machineFolder` names the folder that holds a machine's files. */
+  /** `machineFolder` returns the directory of a machine's files. */
   constructor(machineFolder: (machineId: string) => string) {
     this.#machineFolder = machineFolder;
   }
 
-  /** An empty folder for a generation that is about to be taken. */
+  /** Makes an empty directory for a generation that is about to be taken. */
   async draft(machineId: string, generation: string): Promise<Draft> {
     const folder = join(this.#folder(machineId), TEMPORARY + generation);
     await rm(folder, { recursive: true, force: true });
@@ -59,10 +63,10 @@ export class SnapshotStore {
   }
 
   /**
-   * Publishes a draft whose device state and memory are durable already. When this settles the
-   * snapshot survives a power cut; when it rejects there is none. Returns its size on disk in bytes.
+   * Publishes a draft whose device state and memory are already durable. Once this resolves, the snapshot survives a
+   * power cut; when it rejects, there is no snapshot. Returns the snapshot's size on disk, in bytes.
    */
-  async publish(draft: Draft, origin: SnapshotOrigin, { createdAt, clockMs }: Taken): Promise<number> {
+  async publish(draft: Draft, origin: SnapshotOrigin, { createdAt, clockMs }: TakenAt): Promise<number> {
     const memory = join(draft.folder, "memory");
     await link(join(this.#machineFolder(origin.machineId), "memory"), memory);
     const [memoryPrint, devicesPrint] = await Promise.all([
@@ -87,27 +91,27 @@ export class SnapshotStore {
       mode: 0o600,
       flush: true,
     });
-    await syncFolder(draft.folder);
+    await flush(draft.folder);
     const { blocks } = await stat(memory);
     await rename(draft.folder, join(this.#folder(origin.machineId), draft.generation));
-    await syncFolder(this.#folder(origin.machineId));
+    await flush(this.#folder(origin.machineId));
     return blocks * 512 + devicesPrint.size;
   }
 
-  /** The generation, or why it cannot be resumed here: `snapshot_missing: ...`, `guest_bundle_changed: ...`, ... */
+  /** Finds a generation. Returns a reason instead when it cannot be resumed here, such as `guest_bundle_changed: ...`. */
   async fitting(generation: string, now: SnapshotOrigin): Promise<FittingSnapshot | string> {
     const folder = join(this.#folder(now.machineId), generation);
     const text = await readFile(join(folder, "manifest.json"), "utf8").catch(() => undefined);
     if (text === undefined) return "snapshot_missing: there is no manifest";
     const manifest = parseManifest(text);
     if (typeof manifest === "string") return manifest;
-    const difference = misfit(manifest, now);
+    const difference = mismatch(manifest, now);
     if (difference !== undefined) return difference;
     const flaw = () => flawIn(folder, manifest);
     return { generation, devices: join(folder, "devices"), clockMs: manifest.guest_clock_ms, flaw };
   }
 
-  /** What is to be recorded about a published generation; undefined when its manifest cannot be read. */
+  /** Returns what a machine's record says about a published generation. Undefined when its manifest cannot be read. */
   async describe(
     machineId: string,
     generation: string,
@@ -123,25 +127,25 @@ export class SnapshotStore {
     };
   }
 
-  /** Puts the snapshot's memory where the machine's VMM will map it. */
+  /** Links the snapshot's memory to the path that the machine's VMM will map. */
   async stage(machineId: string, generation: string): Promise<void> {
     const target = join(this.#machineFolder(machineId), "memory");
     await rm(target, { force: true });
     await link(join(this.#folder(machineId), generation, "memory"), target);
   }
 
-  /** Removes one generation for good; safe to repeat. Durable when it settles. */
+  /** Removes a generation, durably once this resolves. Safe to repeat. */
   async discard(machineId: string, generation: string): Promise<void> {
     const folder = join(this.#folder(machineId), generation);
-    // Out of sight in one step first: a half deleted folder must not look published.
+    // Renamed first, in one step: a directory that is half deleted must not look like a published generation.
     const doomed = join(this.#folder(machineId), `${TEMPORARY}discarded-${generation}`);
     await rename(folder, doomed).catch(ignoreMissing);
     await rm(doomed, { recursive: true, force: true });
     await rm(join(this.#folder(machineId), TEMPORARY + generation), { recursive: true, force: true });
-    await syncFolder(this.#folder(machineId)).catch(ignoreMissing);
+    await flush(this.#folder(machineId)).catch(ignoreMissing);
   }
 
-  /** Removes all generations but one, and all leftovers. */
+  /** Removes all generations except `keep`, and everything that was left unfinished. */
   async discardOthers(machineId: string, keep: string | undefined): Promise<void> {
     const names = await readdir(this.#folder(machineId)).catch((): string[] => []);
     for (const name of names) {
@@ -150,7 +154,7 @@ export class SnapshotStore {
     }
   }
 
-  /** Generations that were published and not discarded. */
+  /** Lists the generations that were published and not discarded. */
   async published(machineId: string): Promise<string[]> {
     const names = await readdir(this.#folder(machineId)).catch((): string[] => []);
     const whole = names.filter((name) => !name.startsWith(TEMPORARY));
@@ -185,15 +189,6 @@ function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }
 
 function ignoreMissing(error: NodeJS.ErrnoException): void {

@@ -3,14 +3,14 @@ import type { Database } from "better-sqlite3";
 import type { AppRecord } from "../domain/machine.ts";
 import type { AppStore } from "./contract.ts";
 
-/** The app repository over an open, migrated database. */
+/** Returns the repository of apps in an open, migrated database. */
 export function appStore(db: Database): AppStore {
   const insert = db.prepare<AppRecord>(
     "INSERT INTO apps (name, created_at) VALUES (@name, @createdAt) ON CONFLICT DO NOTHING",
   );
   const get = db.prepare<[string], AppRecord>("SELECT name, created_at AS createdAt FROM apps WHERE name = ?");
   const list = db.prepare<[], AppRecord>("SELECT name, created_at AS createdAt FROM apps ORDER BY name");
-  // One statement, so that no machine and no volume can slip in between the look and the deletion.
+  // One statement, so that no machine or volume can be added between the check and the deletion.
   const remove = db.prepare<{ name: string }>(`
     DELETE FROM apps WHERE name = @name
     AND NOT EXISTS (SELECT 1 FROM machines WHERE app = @name AND state <> 'destroyed')

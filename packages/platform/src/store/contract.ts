@@ -1,12 +1,14 @@
 /**
- * What the platform stores. Every call is durable when it returns and all of one call happens or
- * none of it. Synchronous by intent: deciding and storing a transition must not be interleaved.
+ * What the platform stores. Every call takes effect completely or not at all, and is durable when it returns. It throws
+ * `unavailable` when the disk cannot be written. Calls are synchronous on purpose: nothing may come between deciding on
+ * a transition and storing it.
  */
 import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "../domain/machine.ts";
 import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 
+/** A token for the API. Times are RFC 3339. */
 export interface TokenRecord {
-  /** Short public id, for `tokens list` and `tokens revoke`. */
+  /** A short public id, for `tokens list` and `tokens revoke`. */
   id: string;
   name: string;
   /** SHA-256 of the token, hex. The token itself is never stored. */
@@ -15,45 +17,57 @@ export interface TokenRecord {
   revokedAt: string | null;
 }
 
+/** The apps. */
 export interface AppStore {
-  /** False when the name is taken. */
+  /** Adds an app. False when the name is taken. */
   insert(app: AppRecord): boolean;
   get(name: string): AppRecord | undefined;
+  /** Lists all apps, sorted by name. */
   list(): AppRecord[];
-  /** Deletes the app and the records of its destroyed machines; false when it does not exist or has live machines or volumes. */
+  /**
+   * Deletes an app and the records of its destroyed machines. False when the app does not exist, or has volumes or
+   * machines that are not destroyed.
+   */
   delete(name: string): boolean;
 }
 
+/** The machines and their events. */
 export interface MachineStore {
-  /** False when the id, or the name among the app's live machines, is taken. */
+  /**
+   * Adds a machine with its first event. False when the id is taken, or the name by another machine of the app that is
+   * not destroyed. Throws `not_found` when the app does not exist.
+   */
   insert(machine: MachineRecord, event: MachineEvent): boolean;
-  /** Replaces the record and adds the event that explains it, in one transaction. */
+  /** Replaces a record and adds the event that explains the change, in one transaction. */
   update(machine: MachineRecord, event?: MachineEvent): void;
   get(id: string): MachineRecord | undefined;
-  /** Machines that are not destroyed, oldest first; of one app when it is named. */
+  /** Lists the machines that are not destroyed, of one app or of all, oldest first. */
   list(app?: string): MachineRecord[];
-  /** The newest events first, at most `limit`. */
+  /** Lists up to `limit` events of a machine, newest first. */
   events(id: string, limit: number): MachineEvent[];
 }
 
+/** The hostnames of apps. */
 export interface HostnameStore {
+  /** Lists all hostnames, sorted by name. */
   list(): { name: string; app: string }[];
-  /** False when the name is taken. */
+  /** Adds a hostname. False when it is taken. */
   insert(name: string, app: string): boolean;
-  /** False when the app has no such name. */
+  /** Removes a hostname. False when the app does not have it. */
   remove(name: string, app: string): boolean;
 }
 
+/** The releases of apps. */
 export interface ReleaseStore {
-  /** Gives it the next version. */
+  /** Adds a release with the app's next version, and drops the oldest beyond 100. */
   add(app: string, release: Omit<ReleaseRecord, "version">): ReleaseRecord;
-  /** Newest first. */
+  /** Lists up to `limit` releases of an app, newest first. */
   list(app: string, limit: number): ReleaseRecord[];
-  /** False when there is no such release. */
+  /** Changes the outcome of a release. False when there is no such release. */
   update(app: string, version: number, status: ReleaseRecord["status"], description: string): boolean;
 }
 
-/** A secret as it is stored; `ciphertext` ends with its tag. */
+/** A secret as it is stored. `ciphertext` ends with the authentication tag. */
 export interface SecretRecord {
   app: string;
   name: string;
@@ -63,44 +77,49 @@ export interface SecretRecord {
   updatedAt: string;
 }
 
+/** The encrypted secrets of apps. */
 export interface SecretStore {
-  /** By name. */
+  /** Lists an app's secrets, sorted by name. */
   list(app: string): SecretRecord[];
-  /** Any one, of whatever app, to try a key on. */
+  /** Returns one secret of any app, to try a key on. Undefined when there are none. */
   any(): SecretRecord | undefined;
-  /** Stores all of them or none; what has the name already is replaced. */
+  /** Stores secrets, and replaces those of the same name. */
   set(secrets: readonly SecretRecord[]): void;
-  /** False when the app has no such secret. */
+  /** Removes a secret. False when the app has no such secret. */
   remove(app: string, name: string): boolean;
 }
 
+/** The tokens for the API. */
 export interface TokenStore {
   insert(token: TokenRecord): void;
+  /** Lists all tokens, including revoked ones, oldest first. */
   list(): TokenRecord[];
   findByHash(hash: string): TokenRecord | undefined;
-  /** False when there is no such live token. */
+  /** Revokes a token. False when it does not exist or is already revoked. */
   revoke(id: string, at: string): boolean;
 }
 
+/** The volumes of apps, and their snapshots. */
 export interface VolumeStore {
-  /** False when there is no such app. */
+  /** Adds a volume. False when the app does not exist. */
   insert(volume: VolumeRecord): boolean;
-  /** Replaces size and state. */
+  /** Replaces a volume's size and state. */
   update(volume: VolumeRecord): void;
-  /** A volume that has snapshots cannot be. */
+  /** Removes a volume. Throws while it has snapshots. */
   remove(id: string): void;
   get(id: string): VolumeRecord | undefined;
-  /** Oldest first; of one app when it is named. */
+  /** Lists the volumes of one app or of all, oldest first. */
   list(app?: string): VolumeRecord[];
   insertSnapshot(snapshot: VolumeSnapshotRecord): void;
-  /** Replaces size on the disk and state. */
+  /** Replaces a snapshot's size on the disk and state. */
   updateSnapshot(snapshot: VolumeSnapshotRecord): void;
   removeSnapshot(id: string): void;
   getSnapshot(id: string): VolumeSnapshotRecord | undefined;
-  /** Newest first. */
+  /** Lists a volume's snapshots, newest first. */
   listSnapshots(volumeId: string): VolumeSnapshotRecord[];
 }
 
+/** Everything the platform stores, one repository for each kind of record. */
 export interface Store {
   apps: AppStore;
   machines: MachineStore;
@@ -109,7 +128,7 @@ export interface Store {
   secrets: SecretStore;
   releases: ReleaseStore;
   volumes: VolumeStore;
-  /** Fails when the database cannot be read or written. */
+  /** Throws when the database cannot be read or written. */
   check(): void;
   close(): void;
 }

@@ -1,18 +1,18 @@
-/** Opens the SQLite file with the settings that durability rests on. */
+/** Opens the SQLite file with the settings that durability depends on. */
 import { chmodSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import Sqlite, { type Database } from "better-sqlite3";
 import { migrate } from "./migrations.ts";
 
-/** The platform is the only writer; another program that looks in (a backup, sqlite3) gets this long to finish. */
+/** How long to wait for another program that reads the database, such as a backup. The platform is the only writer. */
 const BUSY_TIMEOUT_MS = 5000;
 
-/** Opens the database, makes it and its folder when absent, and brings it to the newest schema. */
+/** Opens the database and migrates it to the newest schema. Makes the file and its directory when they don't exist. */
 export function openDatabase(file: string): Database {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const db = new Sqlite(file);
   try {
-    // Configurations hold secrets of apps; SQLite gives its log files the mode of this one.
+    // Configurations may contain passwords. SQLite gives its log files the mode of this file.
     chmodSync(file, 0o600);
     configure(db);
     migrate(db);
@@ -26,7 +26,7 @@ export function openDatabase(file: string): Database {
 function configure(db: Database): void {
   db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
   db.pragma("journal_mode = WAL");
-  // The usual NORMAL may lose the last commits at a power cut, and a consumed snapshot would run twice.
+  // With NORMAL, a power cut may lose the last commits, and a consumed snapshot would run twice.
   db.pragma("synchronous = FULL");
   db.pragma("foreign_keys = ON");
 }

@@ -1,13 +1,13 @@
-/** What a database that cannot be written means to those who asked for something. */
+/** Turns faults of the disk into errors that callers understand. */
 import { HibernautError } from "../domain/errors.ts";
 
-/** Faults of the disk below, not of a statement of ours (https://www.sqlite.org/rescode.html). */
+/** Codes of faults of the disk, as opposed to faulty statements (https://www.sqlite.org/rescode.html). */
 const DISK_FAULT = /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN)/;
 
-/** The same repository, its disk faults told as `unavailable`. */
-export function tellingFaults<T extends object>(repository: T): T {
+/** Wraps a repository so that faults of the disk are thrown as `unavailable`. */
+export function explainFaults<T extends object>(repository: T): T {
   const methods = Object.entries(repository) as [string, (...args: unknown[]) => unknown][];
-  const telling = methods.map(([name, method]) => [
+  const explaining = methods.map(([name, method]) => [
     name,
     (...args: unknown[]) => {
       try {
@@ -17,7 +17,7 @@ export function tellingFaults<T extends object>(repository: T): T {
       }
     },
   ]);
-  return Object.fromEntries(telling) as T;
+  return Object.fromEntries(explaining) as T;
 }
 
 function explain(error: unknown): unknown {

@@ -1,8 +1,8 @@
-/** Host names of apps in the database. */
+/** Hostnames of apps in the database. */
 import type { Database } from "better-sqlite3";
 import type { HostnameStore } from "./contract.ts";
 
-/** The repository over an open, migrated database. */
+/** Returns the repository of hostnames in an open, migrated database. */
 export function hostnameStore(db: Database): HostnameStore {
   const list = db.prepare<[], { name: string; app: string }>("SELECT name, app FROM hostnames ORDER BY name");
   const insert = db.prepare<{ name: string; app: string }>(

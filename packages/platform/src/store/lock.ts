@@ -1,24 +1,24 @@
-/** One platform per data folder: a second one would run every machine twice. */
+/** Allows one platform per data directory: a second one would run every machine twice. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import Sqlite, { type Database } from "better-sqlite3";
 import { HibernautError } from "../domain/errors.ts";
 
-/** Keeps held locks reachable: the garbage collector closes a database that nobody points at, and so lets go. */
+/** Keeps held locks reachable: garbage collection closes an unreachable database, which would release its lock. */
 const held = new Set<Database>();
 
 /** A held lock. */
-export interface DataDirLock {
-  /** Lets another platform have the folder. Safe to repeat. */
+interface DataDirLock {
+  /** Releases the data directory. Safe to repeat. */
   release(): void;
 }
 
 /**
- * Takes the data folder for this process; makes the folder when absent. Throws
- * `failed_precondition` when another process has it.
+ * Locks the data directory for this process, and makes it when it does not exist. Throws `failed_precondition` when
+ * another process has it.
  *
- * The lock is an open exclusive transaction on an empty SQLite file: a lock of the kernel's, gone
- * with the process even after kill -9, and not inherited by the hypervisors it starts.
+ * The lock is an open exclusive transaction on an empty SQLite file. The kernel releases it with the process, even after
+ * kill -9, and the hypervisors that the process starts don't inherit it.
  */
 export function lockDataDir(dataDir: string): DataDirLock {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -41,7 +41,7 @@ export function lockDataDir(dataDir: string): DataDirLock {
 function taken(dataDir: string): HibernautError {
   return new HibernautError(
     "failed_precondition",
-    `Another platform runs on the data folder ${dataDir}. Stop it, or name another folder with HIBERNAUT_DATA_DIR.`,
+    `Another platform is using the data directory ${dataDir}. Stop it, or set HIBERNAUT_DATA_DIR to another directory.`,
     { data_dir: dataDir },
   );
 }

@@ -4,13 +4,13 @@ import { HibernautError } from "../domain/errors.ts";
 import type { MachineEvent, MachineRecord, MachineState } from "../domain/machine.ts";
 import type { MachineStore } from "./contract.ts";
 
-/** Enough history to explain any state; a machine that sleeps and wakes every minute must not fill the disk. */
+/** Events kept per machine: enough to explain any state, and bounded even if a machine sleeps and wakes every minute. */
 export const KEPT_EVENTS = 1000;
 
-/** Trimming after every event would double the cost of a transition, so it happens once in a while. */
+/** Events between two trims. Trimming after every event would double the cost of a transition. */
 const TRIM_EVERY = 100;
 
-/** A machine's row: what queries need as columns, the rest as JSON. */
+/** A machine's row: columns for what queries need, JSON for the rest. */
 interface MachineRow {
   id: string;
   app: string;
@@ -27,7 +27,7 @@ interface EventRow {
   details: string;
 }
 
-/** The machine repository over an open, migrated database. */
+/** Returns the repository of machines in an open, migrated database. */
 export function machineStore(db: Database): MachineStore {
   const columns = "id, app, name, state, document";
   const insert = db.prepare<MachineRow>(
@@ -59,9 +59,13 @@ export function machineStore(db: Database): MachineStore {
         return insertBoth.immediate(machine, event);
       } catch (error) {
         if ((error as { code?: string }).code !== "SQLITE_CONSTRAINT_FOREIGNKEY") throw error;
-        throw new HibernautError("not_found", `There is no app ${machine.app}. It was deleted in the meantime.`, {
-          app: machine.app,
-        });
+        throw new HibernautError(
+          "not_found",
+          `There is no app ${machine.app}: it was deleted meanwhile. Create it again first.`,
+          {
+            app: machine.app,
+          },
+        );
       }
     },
     update: (machine, event) => updateBoth.immediate(machine, event),

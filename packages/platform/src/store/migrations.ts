@@ -1,11 +1,11 @@
 /**
- * The history of the database's schema. A database knows its place in it by `user_version`;
- * opening one that is behind carries out the rest, each step in a transaction of its own.
+ * The history of the database's schema. `user_version` says how many steps a database has taken; opening one that is
+ * behind runs the remaining steps, each in its own transaction.
  */
 import type { Database } from "better-sqlite3";
 import { HibernautError } from "../domain/errors.ts";
 
-/** Step N leads from version N to N + 1. Released steps never change: add another one. */
+/** Step N leads from version N to N + 1. A released step never changes: append a new one. */
 export const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE apps (
@@ -13,7 +13,7 @@ export const MIGRATIONS: readonly string[] = [
     created_at TEXT NOT NULL
   ) STRICT;
 
-  -- Columns are what queries and constraints need; everything else of the record is in document.
+  -- Queries and constraints need the columns; the rest of the record is in document.
   CREATE TABLE machines (
     seq      INTEGER PRIMARY KEY,
     id       TEXT NOT NULL UNIQUE,
@@ -22,7 +22,7 @@ export const MIGRATIONS: readonly string[] = [
     state    TEXT NOT NULL,
     document TEXT NOT NULL
   ) STRICT;
-  -- A destroyed machine gives its name free.
+  -- A destroyed machine frees its name.
   CREATE UNIQUE INDEX machines_live_name ON machines (app, name) WHERE state <> 'destroyed';
   CREATE INDEX machines_app ON machines (app);
 
@@ -46,21 +46,21 @@ export const MIGRATIONS: readonly string[] = [
     revoked_at TEXT
   ) STRICT;
 
-  -- One row that the health check writes, to prove that the disk takes it.
+  -- One row that the health check writes, to prove that the disk can be written.
   CREATE TABLE health (
     id         INTEGER PRIMARY KEY CHECK (id = 1),
     checked_at TEXT NOT NULL
   ) STRICT;
   `,
   `
-  -- Names of their own under which apps answer at the proxy.
+  -- Custom hostnames of apps at the proxy.
   CREATE TABLE hostnames (
     name TEXT PRIMARY KEY,
     app  TEXT NOT NULL REFERENCES apps (name) ON DELETE CASCADE
   ) STRICT;
   `,
   `
-  -- What was deployed, and how it went.
+  -- What was deployed, and with which outcome.
   CREATE TABLE releases (
     app         TEXT NOT NULL REFERENCES apps (name) ON DELETE CASCADE,
     version     INTEGER NOT NULL,
@@ -73,7 +73,7 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   `,
   `
-  -- What apps must not show: encrypted with a key that is not in here.
+  -- Encrypted with a key that is not in the database.
   CREATE TABLE secrets (
     app        TEXT NOT NULL REFERENCES apps (name) ON DELETE CASCADE,
     name       TEXT NOT NULL,
@@ -85,7 +85,7 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   `,
   `
-  -- Disks that outlive machines. Nothing deletes a row but the end of its files.
+  -- Disks that outlive machines. A row is deleted only after its files.
   CREATE TABLE volumes (
     seq                INTEGER PRIMARY KEY,
     id                 TEXT NOT NULL UNIQUE,
@@ -111,7 +111,7 @@ export const MIGRATIONS: readonly string[] = [
   `,
 ];
 
-/** Brings the database to the newest version. Throws `failed_precondition` when it is newer than this program. */
+/** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */
 export function migrate(db: Database): void {
   const version = schemaVersion(db);
   if (version > MIGRATIONS.length) throw tooNew(db.name, version);
@@ -124,7 +124,7 @@ export function migrate(db: Database): void {
   }
 }
 
-/** The version that the database is at; 0 for a new one. */
+/** Returns the database's schema version, 0 for a new database. */
 export function schemaVersion(db: Database): number {
   return Number(db.pragma("user_version", { simple: true }));
 }
@@ -132,7 +132,7 @@ export function schemaVersion(db: Database): number {
 function tooNew(file: string, version: number): HibernautError {
   return new HibernautError(
     "failed_precondition",
-    `The database ${file} has schema version ${version}, written by a newer Hibernaut; this one knows versions up to ${MIGRATIONS.length}. Start the newer Hibernaut, or name another data folder with HIBERNAUT_DATA_DIR.`,
+    `The database ${file} has schema version ${version}, written by a newer Hibernaut; this one supports versions up to ${MIGRATIONS.length}. Start the newer Hibernaut, or set HIBERNAUT_DATA_DIR to another directory.`,
     { file, version, known: MIGRATIONS.length },
   );
 }

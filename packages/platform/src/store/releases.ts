@@ -3,7 +3,7 @@ import type { Database } from "better-sqlite3";
 import type { ReleaseRecord } from "../domain/machine.ts";
 import type { ReleaseStore } from "./contract.ts";
 
-/** Enough to go back to; an app that is deployed by every commit must not fill the disk. */
+/** Releases kept per app: enough to roll back to, and bounded even if every commit is deployed. */
 const KEPT = 100;
 
 interface Row {
@@ -15,7 +15,7 @@ interface Row {
   createdAt: string;
 }
 
-/** The repository over an open, migrated database. */
+/** Returns the repository of releases in an open, migrated database. */
 export function releaseStore(db: Database): ReleaseStore {
   const columns = "version, status, image, digest, description, created_at AS createdAt";
   const insert = db.prepare<Omit<Row, "version"> & { app: string }>(`

@@ -1,8 +1,8 @@
-/** Secrets in the database, encrypted before they get here. */
+/** Secrets in the database. They are encrypted before they get here. */
 import type { Database } from "better-sqlite3";
 import type { SecretRecord, SecretStore } from "./contract.ts";
 
-/** The repository over an open, migrated database. */
+/** Returns the repository of secrets in an open, migrated database. */
 export function secretStore(db: Database): SecretStore {
   const select = "SELECT app, name, ciphertext, nonce, digest, updated_at AS updatedAt FROM secrets";
   const list = db.prepare<[string], SecretRecord>(`${select} WHERE app = ? ORDER BY name`);

@@ -1,9 +1,9 @@
-/** The store over one SQLite file. */
+/** The store in one SQLite file. */
 import type { Database } from "better-sqlite3";
 import { appStore } from "./apps.ts";
 import type { Store } from "./contract.ts";
 import { openDatabase } from "./database.ts";
-import { tellingFaults } from "./faults.ts";
+import { explainFaults } from "./faults.ts";
 import { hostnameStore } from "./hostnames.ts";
 import { machineStore } from "./machines.ts";
 import { secretStore } from "./secrets.ts";
@@ -12,8 +12,8 @@ import { tokenStore } from "./tokens.ts";
 import { volumeStore } from "./volumes.ts";
 
 /**
- * Opens the store, and makes its file and folder when absent. Throws `failed_precondition` when a
- * newer Hibernaut wrote the file.
+ * Opens the store, and makes its file and directory when they don't exist. Throws `failed_precondition` when a newer
+ * Hibernaut wrote the file.
  *
  * @example
  * const store = openStore(join(settings.dataDir, "hibernaut.db"));
@@ -21,19 +21,19 @@ import { volumeStore } from "./volumes.ts";
 export function openStore(file: string): Store {
   const db = openDatabase(file);
   return {
-    apps: tellingFaults(appStore(db)),
-    machines: tellingFaults(machineStore(db)),
-    tokens: tellingFaults(tokenStore(db)),
-    hostnames: tellingFaults(hostnameStore(db)),
-    secrets: tellingFaults(secretStore(db)),
-    releases: tellingFaults(releaseStore(db)),
-    volumes: tellingFaults(volumeStore(db)),
+    apps: explainFaults(appStore(db)),
+    machines: explainFaults(machineStore(db)),
+    tokens: explainFaults(tokenStore(db)),
+    hostnames: explainFaults(hostnameStore(db)),
+    secrets: explainFaults(secretStore(db)),
+    releases: explainFaults(releaseStore(db)),
+    volumes: explainFaults(volumeStore(db)),
     check: writeCheck(db),
     close: () => void db.close(),
   };
 }
 
-/** A read alone would not notice a full or a read-only disk. */
+/** Writes, because a read would not notice a full or a read-only disk. */
 function writeCheck(db: Database): () => void {
   const write = db.prepare<[string]>("INSERT OR REPLACE INTO health (id, checked_at) VALUES (1, ?)");
   return () => void write.run(new Date().toISOString());

@@ -1,8 +1,8 @@
-/** Tokens in the database: their hashes, never the tokens. */
+/** Tokens in the database: only their hashes, never the tokens themselves. */
 import type { Database } from "better-sqlite3";
 import type { TokenRecord, TokenStore } from "./contract.ts";
 
-/** The token repository over an open, migrated database. */
+/** Returns the repository of tokens in an open, migrated database. */
 export function tokenStore(db: Database): TokenStore {
   const select = "SELECT id, name, hash, created_at AS createdAt, revoked_at AS revokedAt FROM tokens";
   const insert = db.prepare<TokenRecord>(

@@ -3,7 +3,7 @@ import type { Database } from "better-sqlite3";
 import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import type { VolumeStore } from "./contract.ts";
 
-/** The repository over an open, migrated database. */
+/** Returns the repository of volumes in an open, migrated database. */
 export function volumeStore(db: Database): VolumeStore {
   const columns =
     "id, app, name, size_gb AS sizeGb, state, snapshot_retention AS snapshotRetention, created_at AS createdAt";

@@ -1,15 +1,15 @@
-/** What machines, the API and the store know of volumes: disks of an app's own that outlive its machines. */
+/** Volumes as machines and the API use them: disks of an app that outlive its machines. */
 import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 
-/** A volume as others see it. */
+/** A volume together with the machine that has it. */
 export interface VolumeView extends VolumeRecord {
-  /** The one machine that has it. */
+  /** Null when no machine has the volume. */
   machineId: string | null;
 }
 
-/** Mounts with the ids of volumes that nobody else gets until it is disposed of. Store them before that. */
+/** Mounts whose volumes are reserved until this is disposed of. Store the mounts before that. */
 export interface HeldMounts extends Disposable {
-  /** Undefined where none were asked for. */
+  /** With the ids of the volumes. Undefined when no mounts were requested. */
   mounts: Mount[] | undefined;
 }
 
@@ -20,47 +20,53 @@ export interface VolumeDisk {
   file: string;
 }
 
-/** What machines ask of volumes. */
+/** What machines need from volumes. */
 export interface MachineVolumes {
   /**
-   * Finds a volume for each mount: the one with that id, or one with that name that the machine has, or a free one, or
-   * a new one. `failed_precondition` when a volume belongs to another machine.
+   * Reserves a volume for each mount: the one with that id, otherwise one with that name that the machine already has,
+   * a free one or a new one. Rejects with `failed_precondition` when a volume belongs to another machine.
    */
   hold(app: string, mounts: readonly Mount[] | undefined, machineId?: string): Promise<HeldMounts>;
   /**
-   * The disks for a guest that is about to be started, in the order of the mounts. Waits while one is being copied.
-   * With `grow`, those that were extended get their new size: not under a guest that goes on where it stood.
+   * Returns the disks for a guest that is about to start, in the order of the mounts. Waits while a disk is being
+   * copied. With `grow`, disks of extended volumes get their new size; a guest that resumes must find the old size.
    */
   disks(mounts: readonly Mount[] | undefined, options: { grow: boolean; signal: AbortSignal }): Promise<VolumeDisk[]>;
-  /** An app's volumes, oldest first. */
+  /** Lists an app's volumes, oldest first. */
   list(app: string): VolumeView[];
-  /** With all their snapshots. */
+  /** Deletes all of an app's volumes and their snapshots. */
   destroyAll(app: string): Promise<void>;
 }
 
+/** A volume to create. */
 export interface CreateVolume {
   name: string;
-  /** Default: that of the snapshot, or 1. */
+  /** Default: the size of the snapshot, or 1. */
   sizeGb?: number | undefined;
-  /** Days; default: 5. */
+  /** How long snapshots are kept, in days. Default: 5. */
   snapshotRetention?: number | undefined;
-  /** Begin with the content of this snapshot of a volume of the app. */
+  /** Start with the content of this snapshot, which must be of a volume of the same app. */
   snapshotId?: string | undefined;
 }
 
-/** What the API may ask of volumes. Every call rejects (or throws) with a HibernautError. */
+/** What the API needs from volumes. Calls throw, or reject with, a HibernautError. */
 export interface VolumeService extends MachineVolumes {
+  /** Finds a volume by its id, by its name if no other volume has it, or by the beginning of its id. */
   get(app: string, id: string): VolumeView;
-  /** What a volume takes on the disk, in bytes; it grows with what was written. 0 before its file is whole. */
+  /** The space that a volume takes up on the disk, in bytes. Grows as the volume is written; 0 before its file is whole. */
   usedBytes(volume: VolumeRecord): Promise<number>;
   create(app: string, wanted: CreateVolume): Promise<VolumeView>;
-  /** Takes effect at the machine's next cold start; `needsRestart` says that one has to come first. */
+  /** Makes a volume larger, from the machine's next cold start on. `needsRestart` is true when one is still to come. */
   extend(app: string, id: string, sizeGb: number): { volume: VolumeView; needsRestart: boolean };
-  /** With its snapshots. `failed_precondition` while a machine has it. */
+  /** Deletes a volume and its snapshots. Rejects with `failed_precondition` while a machine has the volume. */
   destroy(app: string, id: string): Promise<void>;
-  /** Newest first, without those that are over their retention. */
+  /** Lists a volume's snapshots, newest first, after deleting those that are past their retention. */
   listSnapshots(app: string, id: string): Promise<VolumeSnapshotRecord[]>;
-  /** The volume as it is now. `failed_precondition` when it is in use and the disk cannot clone files. */
+  /**
+   * Takes a snapshot of a volume as it is now. Rejects with `failed_precondition` when the volume is in use and the file
+   * system cannot clone files.
+   */
   snapshot(app: string, id: string): Promise<VolumeSnapshotRecord>;
+  /** Deletes a snapshot. */
   destroySnapshot(app: string, id: string, snapshotId: string): Promise<void>;
 }

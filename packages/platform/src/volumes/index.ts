@@ -1,4 +1,4 @@
-/** Volumes on this host's disk: the implementation of {@link VolumeService}. */
+/** Volumes on the host's disk: the implementation of {@link VolumeService}. */
 import { HibernautError } from "../domain/errors.ts";
 import { findNamed } from "../domain/naming.ts";
 import type { MachineRecord } from "../domain/machine.ts";
@@ -9,22 +9,26 @@ import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume
 import type { VolumeFiles } from "./files.ts";
 import { checkName, DEFAULT_RETENTION_DAYS, DEFAULT_SIZE_GB, newVolume, wantedOf } from "./rules.ts";
 import { type HoldStill, VolumeSnapshots } from "./snapshots.ts";
-import { Turns } from "./turns.ts";
+import { SerialQueues } from "./serial-queues.ts";
 
+/** What {@link Volumes} works with. */
 export interface VolumesOptions {
   store: Pick<Store, "apps" | "machines" | "volumes">;
   files: VolumeFiles;
-  /** Has a running machine stand still with its disks flushed while the work goes on. */
+  /** Pauses a running machine, its disks flushed, for the time of the work. */
   holdStill: HoldStill;
-  /** Told what people should know, e.g. of files that belong to no volume. */
+  /** Receives what the owner should know, e.g. about files that belong to no volume. */
   onTrouble(message: string): void;
 }
 
-/** Every intent is stored before its files are touched, and its end after: what a kill leaves half done is taken away. */
+/**
+ * All volumes. An intent is stored before its files are touched, and its completion afterwards, so that `recover` can
+ * remove what a killed platform left half done.
+ */
 export class Volumes implements VolumeService {
   readonly #options: VolumesOptions;
   readonly #snapshots: VolumeSnapshots;
-  readonly #turns = new Turns();
+  readonly #queues = new SerialQueues();
   readonly #attachments: Attachments;
 
   constructor(options: VolumesOptions) {
@@ -32,10 +36,10 @@ export class Volumes implements VolumeService {
     const { store, files, holdStill } = options;
     this.#attachments = new Attachments(store);
     const machineOf = (id: string) => this.#attachments.machineOf(id);
-    this.#snapshots = new VolumeSnapshots({ store: store.volumes, files, holdStill, turns: this.#turns, machineOf });
+    this.#snapshots = new VolumeSnapshots({ store: store.volumes, files, holdStill, queues: this.#queues, machineOf });
   }
 
-  /** Takes away what a platform that died left half made or half deleted. Call once, before anything else. */
+  /** Removes what a platform that died left half made or half deleted. Call once, before anything else. */
   async recover(): Promise<void> {
     const { store, files, onTrouble } = this.#options;
     for (const volume of store.volumes.list()) {
@@ -45,10 +49,12 @@ export class Volumes implements VolumeService {
     const known = new Set(store.volumes.list().map(({ id }) => id));
     const strays = (await files.folders()).filter((name) => name.startsWith("vol_") && !known.has(name));
     if (strays.length > 0)
-      onTrouble(`${files.root} holds ${strays.join(", ")}, which the database does not know. They are left alone.`);
+      onTrouble(
+        `${files.root} contains ${strays.join(", ")}, which the database does not know. Nothing was changed; delete what you no longer need.`,
+      );
   }
 
-  /** Deletes snapshots that are over their retention, from time to time. Returns how to stop that. */
+  /** Deletes snapshots that are past their retention every `everyMs` milliseconds. Returns a function that stops this. */
   startExpiry(everyMs: number): () => void {
     const expire = async () => {
       for (const volume of this.#options.store.volumes.list()) await this.#snapshots.expire(volume);
@@ -78,10 +84,14 @@ export class Volumes implements VolumeService {
     const snapshot = snapshotId === undefined ? undefined : this.#snapshots.find(app, snapshotId);
     const least = snapshot?.sizeGb ?? DEFAULT_SIZE_GB;
     if (sizeGb !== undefined && sizeGb < least)
-      throw new HibernautError("invalid_argument", `Snapshot ${snapshotId} needs a volume of at least ${least} GB.`, {
-        field: "size_gb",
-        minimum: least,
-      });
+      throw new HibernautError(
+        "invalid_argument",
+        `Snapshot ${snapshotId} needs a volume of at least ${least} GB. Set size_gb to ${least} or more.`,
+        {
+          field: "size_gb",
+          minimum: least,
+        },
+      );
     const retention = snapshotRetention ?? DEFAULT_RETENTION_DAYS;
     const volume = { ...newVolume(app, name, sizeGb ?? least), snapshotRetention: retention };
     return this.#view(await this.#make(volume, snapshot));
@@ -93,10 +103,10 @@ export class Volumes implements VolumeService {
     if (sizeGb < volume.sizeGb)
       throw new HibernautError(
         "invalid_argument",
-        `Volume ${id} has ${volume.sizeGb} GB and cannot become smaller. Make a smaller one and copy what it should hold.`,
+        `Volume ${id} has ${volume.sizeGb} GB and cannot be made smaller. Create a smaller volume and copy the data.`,
         { field: "size_gb", minimum: volume.sizeGb },
       );
-    // Its file follows at the next cold start: a guest that runs or sleeps has the size it found.
+    // The file follows at the next cold start: a guest that is running or suspended knows the old size.
     const extended = { ...volume, sizeGb };
     this.#options.store.volumes.update(extended);
     const machine = this.#attachments.machineOf(id);
@@ -107,22 +117,22 @@ export class Volumes implements VolumeService {
   async destroy(app: string, word: string): Promise<void> {
     const volume = this.#whole(app, word);
     const { id } = volume;
-    const reason = this.#attachments.taken(id);
+    const reason = this.#attachments.takenBy(id);
     if (reason !== undefined)
       throw new HibernautError(
         "failed_precondition",
-        `Volume ${id} cannot be destroyed: ${reason}. Destroy that machine first, or update it to do without the volume.`,
+        `Volume ${id} cannot be destroyed: ${reason}. Destroy that machine first, or update it so that it does not mount the volume.`,
         { volume_id: id, machine_id: this.#attachments.machineOf(id)?.id ?? null },
       );
-    // Stored now: from here on no machine gets it, and a platform that dies goes on with it.
+    // Stored first: no machine gets the volume from here on, and after a crash the next platform finishes the job.
     this.#options.store.volumes.update({ ...volume, state: "destroying" });
-    await this.#turns.take(id, () => this.#remove(volume));
+    await this.#queues.run(id, () => this.#remove(volume));
   }
 
   async destroyAll(app: string): Promise<void> {
     for (const { id, state } of this.list(app)) {
       if (state === "created") await this.destroy(app, id);
-      else await this.#turns.take(id, async () => {}); // somebody else is at it
+      else await this.#queues.run(id, async () => {}); // another call is already on it
     }
   }
 
@@ -140,7 +150,7 @@ export class Volumes implements VolumeService {
 
   async hold(app: string, mounts: readonly Mount[] | undefined, machineId?: string): Promise<HeldMounts> {
     if (mounts === undefined) return { mounts: undefined, [Symbol.dispose]: () => {} };
-    const { mounts: chosen, missing, release } = this.#attachments.choose(app, mounts, machineId);
+    const { mounts: chosen, missing, release } = this.#attachments.reserve(app, mounts, machineId);
     try {
       for (const volume of missing) await this.#make(volume);
       return { mounts: chosen, [Symbol.dispose]: release };
@@ -157,17 +167,20 @@ export class Volumes implements VolumeService {
     const { store, files } = this.#options;
     const disks: VolumeDisk[] = [];
     for (const id of mounts.map(wantedOf)) {
-      await this.#turns.idle(id, signal);
+      await this.#queues.idle(id, signal);
       const volume = store.volumes.get(id);
       if (volume?.state !== "created")
-        throw new HibernautError("failed_precondition", `Volume ${id} is gone. Update the machine with another one.`);
+        throw new HibernautError(
+          "failed_precondition",
+          `Volume ${id} no longer exists. Update the machine to mount another one.`,
+        );
       if (grow) await files.grow(id, volume.sizeGb);
       disks.push({ id, file: files.disk(id) });
     }
     return disks;
   }
 
-  /** Stores the intent, makes the files, and stores that they are whole. */
+  /** Stores the intent, makes the files, then stores that they are whole. */
   async #make(volume: VolumeRecord, snapshot?: VolumeSnapshotRecord): Promise<VolumeRecord> {
     const { store, files } = this.#options;
     if (!store.volumes.insert(volume)) throw noApp(volume.app);
@@ -190,7 +203,7 @@ export class Volumes implements VolumeService {
     store.volumes.remove(volume.id);
   }
 
-  /** The volume that a word means: its id, its name if no other has it, or the beginning of its id. */
+  /** Finds the volume that a word stands for: its id, its name if no other volume has it, or the beginning of its id. */
   #find(app: string, word: string): VolumeRecord {
     this.#requireApp(app);
     const volume = findNamed(word, this.#options.store.volumes.list(app), { noun: "volume", prefix: "vol_" });
@@ -218,7 +231,7 @@ export class Volumes implements VolumeService {
   }
 }
 
-/** It runs, or sleeps in a snapshot: what it knows of its disks is in its memory. */
+/** Whether the machine is running or has a snapshot: its memory then holds what it knows about its disks. */
 function hasGuest({ state, snapshot }: MachineRecord): boolean {
   return snapshot !== null || !["created", "stopped", "failed"].includes(state);
 }

@@ -1,23 +1,25 @@
-/** Point-in-time copies of volumes. */
+/** Snapshots of volumes: copies at one moment. */
 import { HibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import type { VolumeStore } from "../store/contract.ts";
 import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import type { VolumeFiles } from "./files.ts";
 import { isExpired, newId } from "./rules.ts";
-import type { Turns } from "./turns.ts";
+import type { SerialQueues } from "./serial-queues.ts";
 
-/** Has a running machine stand still with its disks flushed while `work` goes on. */
+/** Pauses a running machine, its disks flushed, for the time of `work`. */
 export type HoldStill = (machineId: string, work: () => Promise<void>) => Promise<void>;
 
-export interface SnapshotsOptions {
+interface SnapshotsOptions {
   store: VolumeStore;
   files: VolumeFiles;
   holdStill: HoldStill;
-  turns: Turns;
+  /** Work on one volume or one snapshot runs one at a time, by id. */
+  queues: SerialQueues;
   machineOf(volumeId: string): MachineRecord | undefined;
 }
 
+/** The snapshots of all volumes. */
 export class VolumeSnapshots {
   readonly #options: SnapshotsOptions;
 
@@ -25,29 +27,32 @@ export class VolumeSnapshots {
     this.#options = options;
   }
 
-  /** Takes away what was not finished. */
+  /** Removes snapshots of the volume that were not finished. */
   async recover(volume: VolumeRecord): Promise<void> {
     for (const snapshot of this.#options.store.listSnapshots(volume.id))
       if (snapshot.state !== "created") await this.#remove(snapshot);
   }
 
+  /** Lists a volume's snapshots, newest first, after deleting those that are past their retention. */
   async list(volume: VolumeRecord): Promise<VolumeSnapshotRecord[]> {
     await this.expire(volume);
     return this.#options.store.listSnapshots(volume.id);
   }
 
+  /** Deletes a volume's snapshots that are past their retention. */
   async expire(volume: VolumeRecord): Promise<void> {
     const now = Date.now();
     for (const snapshot of this.#options.store.listSnapshots(volume.id))
       if (snapshot.state === "created" && isExpired(snapshot, volume, now)) await this.#destroy(snapshot);
   }
 
+  /** Takes a snapshot of the volume as it is now. */
   async create(volume: VolumeRecord): Promise<VolumeSnapshotRecord> {
-    const { store, files, turns } = this.#options;
-    // A start of its machine waits for this turn, so what is found now stays so.
-    return turns.take(volume.id, async () => {
+    const { store, files, queues } = this.#options;
+    // A start of the volume's machine waits for this work, so the machine's state does not change meanwhile.
+    return queues.run(volume.id, async () => {
       const copy = await this.#howToCopy(volume.id);
-      const { sizeGb, id: volumeId } = store.get(volume.id) ?? fail(`Volume ${volume.id} is gone.`);
+      const { sizeGb, id: volumeId } = store.get(volume.id) ?? fail(`Volume ${volume.id} no longer exists.`);
       const createdAt = new Date().toISOString();
       const begun: VolumeSnapshotRecord = {
         id: newId("vs"),
@@ -71,13 +76,14 @@ export class VolumeSnapshots {
     });
   }
 
+  /** Deletes a snapshot of the volume. */
   async destroy(volume: VolumeRecord, id: string): Promise<void> {
     const snapshot = this.#options.store.getSnapshot(id);
     if (snapshot?.volumeId !== volume.id) throw noSnapshot(id);
     await this.#destroy(snapshot);
   }
 
-  /** A whole snapshot of the app's. */
+  /** Finds a snapshot of any of the app's volumes. */
   find(app: string, id: string): VolumeSnapshotRecord {
     const { store } = this.#options;
     const snapshot = store.getSnapshot(id);
@@ -85,29 +91,29 @@ export class VolumeSnapshots {
     return snapshot;
   }
 
-  /** The snapshot's content as the disk of another volume. */
+  /** Copies a snapshot to the disk of another volume. */
   async restore({ id }: VolumeSnapshotRecord, volumeId: string): Promise<void> {
-    const { store, files, turns } = this.#options;
-    await turns.take(id, async () => {
+    const { store, files, queues } = this.#options;
+    await queues.run(id, async () => {
       const snapshot = store.getSnapshot(id);
       if (snapshot?.state !== "created") throw noSnapshot(id);
       await files.copy(files.snapshot(snapshot.volumeId, id), files.disk(volumeId));
     });
   }
 
-  /** Forgets all of a volume that is being deleted with its files. */
+  /** Deletes all snapshots of a volume that is being deleted. */
   async forget(volume: VolumeRecord): Promise<void> {
     for (const snapshot of this.#options.store.listSnapshots(volume.id)) await this.#destroy(snapshot);
   }
 
-  /** A copy of what nobody writes to, or a clone in the moment in which a running machine is held still. */
+  /** Decides how to copy: at leisure when nothing writes to the disk, otherwise by a clone while the machine is paused. */
   async #howToCopy(volumeId: string): Promise<(from: string, to: string) => Promise<void>> {
     const { files, holdStill, machineOf } = this.#options;
     const machine = machineOf(volumeId);
     if (machine === undefined || ["created", "stopped", "suspended", "failed"].includes(machine.state))
       return (from, to) => files.copy(from, to);
     const refuse = (why: string) =>
-      new HibernautError("failed_precondition", `Volume ${volumeId} cannot be copied: ${why}`, {
+      new HibernautError("failed_precondition", `No snapshot of volume ${volumeId} can be taken: ${why}`, {
         volume_id: volumeId,
         machine_id: machine.id,
         state: machine.state,
@@ -116,14 +122,14 @@ export class VolumeSnapshots {
       throw refuse(`its machine ${machine.id} is ${machine.state}. Try again in a moment.`);
     if (await files.canClone()) return (from, to) => holdStill(machine.id, () => files.clone(from, to));
     throw refuse(
-      `its machine ${machine.id} is running, and the file system of ${files.root} cannot clone files, as btrfs and XFS can. Suspend or stop the machine, and try again.`,
+      `its machine ${machine.id} is running, and the file system of ${files.root} cannot clone files (btrfs and XFS can). Suspend or stop the machine and try again.`,
     );
   }
 
   async #destroy(snapshot: VolumeSnapshotRecord): Promise<void> {
-    const { store, turns } = this.#options;
+    const { store, queues } = this.#options;
     store.updateSnapshot({ ...snapshot, state: "destroying" });
-    await turns.take(snapshot.id, () => this.#remove(snapshot));
+    await queues.run(snapshot.id, () => this.#remove(snapshot));
   }
 
   async #remove({ id, volumeId }: VolumeSnapshotRecord): Promise<void> {
@@ -137,6 +143,6 @@ function fail(message: string): never {
 }
 
 function noSnapshot(id: string): HibernautError {
-  const message = `There is no snapshot ${id.slice(0, 40)} of a volume. See \`hibernaut volumes snapshots list <volume id>\`.`;
+  const message = `There is no volume snapshot ${id.slice(0, 40)}. See \`hibernaut volumes snapshots list <volume id>\`.`;
   return new HibernautError("not_found", message, { snapshot_id: id });
 }

@@ -43,7 +43,7 @@ describe.runIf(existsSync("/dev/kvm"))("a KVM that cannot be trusted", () => {
     const tcg = 'for a; do shift; case "$a" in kvm) a=tcg ;; host) a=max ;; esac; set -- "$@" "$a"; done';
     const hung = await alteredQemu(folder, `${tcg}\nexec ${QEMU} "$@" -S`);
     const verdict = await prove(folder, hung);
-    expect(verdict).toMatchObject({ accelerator: "tcg", reason: expect.stringMatching(/did not come up within 8 s/) });
+    expect(verdict).toMatchObject({ accelerator: "tcg", reason: expect.stringMatching(/did not boot within 8 s/) });
   });
 
   test("one that fails at once says why, and is an error where it was demanded", async () => {

@@ -1,4 +1,4 @@
-/** What every hypervisor must do. The fake and QEMU pass the same suite. */
+/** The suite that every hypervisor must pass, the fake and QEMU alike. */
 import { createHash } from "node:crypto";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -8,14 +8,14 @@ import type { GuestConfig } from "../../src/guest/protocol.ts";
 import type { Hypervisor, Vmm, VmmRef, VmmSpec } from "../../src/hypervisor/contract.ts";
 
 export interface Harness {
-  /** A hypervisor as a newly started platform makes it. All of them share one host. */
+  /** Makes a hypervisor as a newly started platform does. All of them share one host. */
   hypervisor(): Hypervisor;
   /** A machine that does not exist yet. */
   newSpec(): Promise<VmmSpec>;
   guestConfig(spec: VmmSpec): GuestConfig;
-  /** One request to the app: its nonce, and how many requests it has seen. Rejects while the guest stands still. */
+  /** Sends one request to the app. Returns its nonce and the requests it has seen. Rejects while the guest is paused. */
   request(spec: VmmSpec): Promise<{ nonce: string; count: number; now: number }>;
-  /** Ends the process from outside, as the kernel might. */
+  /** Kills the process from outside, as the kernel might. */
   murder(ref: VmmRef): void;
   dispose(): Promise<void>;
 }
@@ -75,7 +75,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       expect((await harness.hypervisor().find()).map((ref) => ref.machineId)).toEqual([spec.machineId]);
     });
 
-    test("a captured guest is resumed by another process exactly where it stopped, at the right time of day", async () => {
+    test("another process resumes a captured guest exactly where it left off, at the right time of day", async () => {
       const { vmm, spec, nonce, devices } = await suspended();
       await vmm.kill();
       const before = await digest(spec.memory);
@@ -96,7 +96,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       ["a little too much", 300],
       ["nonsense", 3_600_000],
     ] as const)
-      test(`a guest that is told ${what} when it wakes has the right time of day`, async () => {
+      test(`a resumed guest that is told ${what} has the right time of day`, async () => {
         const { vmm, spec, devices, clockMs } = await suspended();
         await vmm.kill();
         const resumed = keep(await harness.hypervisor().restore(spec, devices, limit()));
@@ -111,7 +111,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
         expect(now).toBeLessThan(Date.now() + 100);
       });
 
-    test("a capture that is given up leaves the same guest running", async () => {
+    test("a cancelled capture leaves the same guest running", async () => {
       const { vmm, agent, spec, nonce } = await suspended();
       expect(await vmm.state()).toBe("paused");
       await vmm.run();
@@ -131,7 +131,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       }
     });
 
-    test("an aborted capture rejects, and the guest goes on", async () => {
+    test("an aborted capture rejects, and the guest continues", async () => {
       const { vmm, agent, spec, nonce } = await running();
       await agent.quiesce(limit());
       await vmm.pause();
@@ -142,7 +142,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
     });
 
-    test("a capture may be given up at any moment, and the guest goes on at once", async () => {
+    test("a capture can be cancelled at any moment, and the guest continues at once", async () => {
       const { vmm, agent, spec, nonce } = await running();
       await agent.quiesce(limit());
       await vmm.pause();
@@ -163,7 +163,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
     });
 
-    test("a capture that cannot be written rejects with the reason, and the guest goes on", async () => {
+    test("a capture that cannot be written rejects with the reason, and the guest continues", async () => {
       const { vmm, agent, spec, nonce } = await running();
       await agent.quiesce(limit());
       await vmm.pause();
@@ -173,7 +173,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
     });
 
-    test("a new platform finds a guest that the old one left, and takes it over", async () => {
+    test("a new platform finds and adopts a guest of the old one", async () => {
       const { vmm, spec, nonce } = await running();
       vmm.release();
       const other = harness.hypervisor();
@@ -189,7 +189,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       alive.delete(vmm);
     });
 
-    test("a recycled pid is neither adopted nor ended", async () => {
+    test("a process with a recycled pid is neither adopted nor killed", async () => {
       const { vmm, spec, nonce } = await running();
       const stranger = { ...vmm.ref, startTicks: "1" };
       await expect(harness.hypervisor().adopt(stranger, limit())).rejects.toThrow();
@@ -197,7 +197,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
     });
 
-    test("the end of the process is noticed, whoever ended it, and ending it again is fine", async () => {
+    test("the end of the process is noticed, no matter what caused it, and killing it again is harmless", async () => {
       const { vmm } = await running();
       harness.murder(vmm.ref);
       await vmm.exited;
@@ -206,7 +206,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       await expect(vmm.state()).rejects.toThrow();
     });
 
-    test("a guest that is asked to stop powers itself off", async () => {
+    test("a guest that is told to stop powers itself off", async () => {
       const { vmm, agent } = await running();
       const exit = new Promise((resolve) => {
         agent.onExit = resolve;
@@ -216,13 +216,13 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       await vmm.exited;
     });
 
-    test("a start that is aborted leaves nothing behind", async () => {
+    test("an aborted start leaves nothing behind", async () => {
       const spec = await harness.newSpec();
       await expect(harness.hypervisor().boot(spec, AbortSignal.abort(new Error("stop")))).rejects.toThrow();
       expect(await harness.hypervisor().find()).toEqual([]);
     });
 
-    test("state that is none is refused, and nothing is left behind", async () => {
+    test("an invalid device state is refused, and nothing is left behind", async () => {
       const { vmm, spec, devices } = await suspended();
       await vmm.kill();
       await writeFile(devices, "this is not the state of a machine");

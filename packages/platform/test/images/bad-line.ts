@@ -1,51 +1,51 @@
-/** A line to a registry that can be slow, cut, lie and lead elsewhere; it counts what goes over it. */
+/** A proxy in front of a registry that can be slow, break, lie and redirect. It counts what it passes on. */
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** What to do with a reply. Everything that is absent is left as it is. */
+/** What to do to a reply. What is absent is not changed. */
 export interface Mischief {
-  /** Cut the connection after so many bytes of the body. */
+  /** Break the connection after this many bytes of the body. */
   cutAfter?: number;
-  /** So many milliseconds after every piece of at most 64 KiB. */
+  /** Wait this many milliseconds after every piece of up to 64 KiB. */
   slowMs?: number;
-  /** The first byte becomes another one. */
+  /** Change the first byte. */
   damaged?: boolean;
-  /** Nothing is passed on: this is the reply. */
+  /** Pass nothing on, and reply with this status. */
   status?: number;
   headers?: Record<string, string>;
-  /** Of the reply above. */
+  /** Headers of that reply. */
   body?: string;
-  /** The registry does not hear of the range. */
+  /** Hide the range from the registry. */
   ignoreRange?: boolean;
 }
 
-/** One request that came, and what went back. */
+/** One request, and how it was answered. */
 export interface Served {
   path: string;
   headers: IncomingMessage["headers"];
   status: number;
   bytes: number;
-  /** Bytes that have not been handed to the line; 0 is all that a client waits for, whenever the reply is closed. */
+  /** Bytes of the reply that have not been passed on. 0 means that the client has everything it waits for. */
   left: number;
 }
 
 export interface BadLine {
-  /** `127.0.0.1:port`, in place of the registry. */
+  /** `127.0.0.1:port`, to be used in place of the registry. */
   host: string;
   served: Served[];
-  /** Bytes of blobs that went over the line, by digest. */
+  /** Bytes of blobs that were passed on, by digest. */
   blobBytes(): Map<string, number>;
-  /** The most replies with blobs that were under way at one time. */
+  /** The largest number of replies with blobs at one time. */
   mostAtOnce(): number;
-  /** How many are under way now. */
+  /** The current number of such replies. */
   underWay(): number;
   close(): Promise<void>;
 }
 
 const PIECE = 64 * 1024;
 
-/** Opens a line to `target`, a `host:port`. */
+/** Opens a proxy to `target`, a `host:port`. */
 export async function openBadLine(
   target: string,
   mischief: (request: IncomingMessage, number: number) => Mischief = () => ({}),

@@ -5,7 +5,7 @@ import { parseChallenges } from "../../src/images/registry/challenge.ts";
 const read = (header: string) =>
   parseChallenges(header).map(({ scheme, parameters }) => [scheme, Object.fromEntries(parameters)]);
 
-describe("what registries write", () => {
+describe("challenges that registries send", () => {
   test.each([
     ['Basic realm="test"', [["basic", { realm: "test" }]]],
     ["BASIC REALM=test", [["basic", { realm: "test" }]]],
@@ -76,7 +76,7 @@ describe("any header", () => {
     }),
   });
 
-  test("that is well-formed reads back as what was written, spaces and commas or not", () => {
+  test("that is well-formed is parsed as it was written, with or without spaces and commas", () => {
     fc.assert(
       fc.property(
         fc.array(challenge, { maxLength: 4 }),
@@ -102,7 +102,7 @@ describe("any header", () => {
     );
   });
 
-  test("at all is read in no great time, and never throws", () => {
+  test("is parsed quickly and never throws", () => {
     const piece = fc.constantFrom("Bearer ", "Basic", "realm", "=", '"', "\\", ",", " ", "a", "é", "==", "\t");
     fc.assert(
       fc.property(

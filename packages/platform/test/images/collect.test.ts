@@ -1,11 +1,11 @@
-// A collection at the worst moment: an image that somebody is about to use stays, one that goes is not handed out.
+// A collection at the worst moment: an image that is about to be used stays, and one being deleted is not handed out.
 import { existsSync } from "node:fs";
 import { readdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay, setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ImageStore } from "../../src/images/contract.ts";
-import { Holds } from "../../src/images/holds.ts";
+import { UseCounter } from "../../src/images/use-counter.ts";
 import { openImageStore } from "../../src/images/index.ts";
 import { LayerCache } from "../../src/images/layers.ts";
 import { makeLayout, temporaryFolder } from "./fixtures.ts";
@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 afterEach(() => cleanUp());
 
-test("a held image stays until it is let go", async () => {
+test("a held image stays until it is released", async () => {
   const ref = `oci:${await makeLayout(folder, "app")}`;
   const { digest } = await store.ensure(ref);
   {
@@ -33,7 +33,7 @@ test("a held image stays until it is let go", async () => {
   expect(await store.collect(() => new Set())).toEqual([digest]);
 });
 
-test("a machine that is stored while a collection is under way keeps its image", async () => {
+test("a machine that is stored during a collection keeps its image", async () => {
   const { digest } = await store.ensure(`oci:${await makeLayout(folder, "app")}`);
   const machines = new Set<string>();
   let looks = 0;
@@ -46,12 +46,12 @@ test("a machine that is stored while a collection is under way keeps its image",
   expect(await store.get(digest)).toBeDefined();
 });
 
-test("every machine that was made has its image, whenever a collection comes", { timeout: 60_000 }, async () => {
+test("every machine has its image, no matter when a collection runs", { timeout: 60_000 }, async () => {
   const ref = `oci:${await makeLayout(folder, "app")}`;
   await store.ensure(ref);
   for (let lateMs = 0; lateMs < 60; lateMs += 4) {
     const machines = new Set<string>();
-    // What the manager does: hold, store the machine, let go.
+    // What the manager does: hold, store the machine, release.
     const create = async () => {
       using image = await store.hold(ref);
       await turn();
@@ -68,12 +68,12 @@ test("every machine that was made has its image, whenever a collection comes", {
   }
 });
 
-test("who asks for what is just going is answered when it is gone", async () => {
-  const holds = new Holds();
+test("a use of something that is being removed waits until it has been removed", async () => {
+  const uses = new UseCounter();
   const gone = Promise.withResolvers<void>();
-  const removed = holds.remove("app", () => gone.promise);
+  const removed = uses.removeUnused("app", () => gone.promise);
   let taken = false;
-  const take = holds.take("app").then((release) => {
+  const take = uses.use("app").then((release) => {
     taken = true;
     return release;
   });
@@ -82,27 +82,27 @@ test("who asks for what is just going is answered when it is gone", async () => 
   gone.resolve();
   expect(await removed).toBe(true);
   const release = await take;
-  const never = () => Promise.reject(new Error("it is held"));
-  expect(await holds.remove("app", never)).toBe(false);
+  const never = () => Promise.reject(new Error("it is in use"));
+  expect(await uses.removeUnused("app", never)).toBe(false);
   release();
   release();
-  expect(await holds.remove("app", () => Promise.resolve())).toBe(true);
+  expect(await uses.removeUnused("app", () => Promise.resolve())).toBe(true);
 });
 
-test("an image that was used lately is kept for a while", async () => {
+test("an image that was used recently is kept for a while", async () => {
   const image = await store.ensure(`oci:${await makeLayout(folder, "app")}`);
   const hour = 3_600_000;
   expect(await store.collect(() => new Set(), { unusedForMs: hour })).toEqual([]);
   const old = new Date(Date.now() - 2 * hour);
   await utimes(join(image.rootfs, ".."), old, old);
-  // In use at this moment: the hour begins anew.
+  // In use at this moment, so the hour starts again.
   expect(await store.collect(() => new Set([image.digest]), { unusedForMs: hour })).toEqual([]);
   expect(await store.collect(() => new Set(), { unusedForMs: hour })).toEqual([]);
   await utimes(join(image.rootfs, ".."), old, old);
   expect(await store.collect(() => new Set(), { unusedForMs: hour })).toEqual([image.digest]);
 });
 
-test("layers are kept within their bound, the longest unused go first, needed ones never", async () => {
+test("layers stay within their limit: the least recently used are deleted first, needed ones never", async () => {
   const place = join(folder, "layers");
   const cache = new LayerCache(place, 25);
   const digests = ["a", "b", "c"].map((letter) => `sha256:${letter.repeat(64)}`);

@@ -1,4 +1,4 @@
-// No Docker runs where tests run: this one answers the two questions that are asked, from an archive that `docker save` could have made.
+// Tests run without Docker. This fake one answers the two requests of the store from an archive like that of `docker save`.
 import { createReadStream } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ afterEach(async () => {
   await cleanUp();
 });
 
-test("imports an image of the Docker on this host, once", async () => {
+test("imports an image from the host's Docker, once", async () => {
   const layout = await makeLayout(folder, "app");
   const file = join(folder, "saved.tar");
   await skopeo("copy", "-q", `oci:${layout}:latest`, `docker-archive:${file}:docker.io/library/shop:1`);
@@ -47,14 +47,14 @@ test("imports an image of the Docker on this host, once", async () => {
   expect(await readRootfs(image.rootfs, "app/content")).toBe("app");
   expect((await store.ensure("docker-daemon:shop:1")).rootfs).toBe(image.rootfs);
   await expect(store.ensure("docker-daemon:other:1")).rejects.toMatchObject({ code: "not_found" });
-  // Built anew between the look and the export.
+  // Built again between the check and the export.
   await store.collect(() => new Set());
   docker.on("request", ({ url }) => url?.includes("/get") && (id = "sha256:two"));
   await expect(store.ensure("docker-daemon:shop:1")).rejects.toMatchObject({ code: "aborted" });
   expect(await leftovers(dataDir)).toEqual([]);
 });
 
-test("says so where there is no Docker", async () => {
+test("reports that there is no Docker", async () => {
   const store = await openImageStore({ dataDir: join(folder, "data") });
   await expect(store.ensure("docker-daemon:shop:1")).rejects.toMatchObject({
     code: "unavailable",

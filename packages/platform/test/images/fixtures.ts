@@ -8,10 +8,10 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** Tests run as root and as anybody; ownership is kept for root only. */
+/** Tests run as root and as other users, but only root can keep the owners of files. */
 export const isRoot = process.getuid?.() === 0;
 
-/** A folder that the test's end deletes. */
+/** A directory that is deleted at the end of the test. */
 export async function temporaryFolder(): Promise<{ path: string; [Symbol.asyncDispose](): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), "hibernaut-images-"));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
@@ -58,7 +58,7 @@ export async function makeLayout(
   return layout;
 }
 
-/** Adds a layer with a file of random bytes, which no compression makes smaller, to a layout's image. */
+/** Adds a layer with a file of random bytes, which cannot be compressed, to a layout's image. */
 export async function addLayer(folder: string, layout: string, file: string, bytes: number): Promise<void> {
   const source = join(folder, `${file}.random`);
   await writeFile(source, randomBytes(bytes));
@@ -97,7 +97,7 @@ export async function readRootfs(rootfs: string, path: string): Promise<string> 
   return (await run("unsquashfs", ["-cat", rootfs, path])).stdout;
 }
 
-/** The names in the store's folder that are neither images nor the layers of registries. */
+/** Names in the store's directory that are neither images nor the layers of registries. */
 export async function leftovers(dataDir: string): Promise<string[]> {
   return (await readdir(join(dataDir, "images"))).filter((name) => !/^(?:[0-9a-f]{64}|blobs)$/.test(name));
 }

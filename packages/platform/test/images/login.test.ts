@@ -1,4 +1,4 @@
-// Docker-registry with htpasswd, and a token server as Docker Hub and ghcr.io have one, in front of an open one.
+// docker-registry with htpasswd, and an open one behind a token server like those of Docker Hub and ghcr.io.
 import { once } from "node:events";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -40,7 +40,7 @@ beforeEach(async () => {
 });
 
 describe("a registry with htpasswd", () => {
-  test("lets in who is logged in, and nobody else", async () => {
+  test("accepts requests with the login only", async () => {
     const ref = `${closed.host}/me/secret:1`;
     await expect(images.ensure(ref)).rejects.toMatchObject({
       code: "not_found",
@@ -55,7 +55,7 @@ describe("a registry with htpasswd", () => {
     await expect(images.ensure(ref)).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test("proves a login before it is stored", async () => {
+  test("checks a login before it is stored", async () => {
     await expect(logins.put(closed.host, { ...LOGIN, password: "wrong" })).rejects.toMatchObject({
       code: "failed_precondition",
       details: { registry: closed.host, username: "me" },
@@ -69,7 +69,7 @@ describe("a registry with htpasswd", () => {
     expect(await logins.list()).toEqual([]);
   });
 
-  test("that takes the connection and says nothing is given up in time", async () => {
+  test("that accepts the connection but does not answer fails within the time limit", async () => {
     const silent = createSilence().listen(0, "127.0.0.1");
     await once(silent, "listening");
     onTestFinished(() => void silent.close());
@@ -82,7 +82,7 @@ describe("a registry with htpasswd", () => {
     expect(await logins.list()).toEqual([]);
   });
 
-  test("is not asked any longer when nobody waits for it", async () => {
+  test("is not asked again when the caller has given up", async () => {
     const gone = new AbortController();
     const nobody = new Error("nobody waits");
     const silent = createSilence(() => gone.abort(nobody)).listen(0, "127.0.0.1");
@@ -92,7 +92,7 @@ describe("a registry with htpasswd", () => {
     await expect(logins.put(host, LOGIN, gone.signal)).rejects.toBe(nobody);
   });
 
-  test("keeps passwords where nobody else reads, and shows them to nobody", async () => {
+  test("has its password in a file that only the owner can read, and never shows it", async () => {
     await logins.put(closed.host, LOGIN);
     const file = join(dataDir, "registries.json");
     expect((await stat(file)).mode & 0o777).toBe(0o600);
@@ -100,19 +100,19 @@ describe("a registry with htpasswd", () => {
     expect(JSON.stringify([await logins.list(), await logins.get(closed.host)])).not.toContain(LOGIN.password);
     const error = await images.ensure(`${closed.host}/me/nothing:1`).catch((caught: unknown) => caught);
     expect(`${JSON.stringify(error)} ${String(error)}`).not.toMatch(/s3cret|czNj/);
-    // Both at once: neither is lost.
+    // Both at once, and neither is lost.
     await Promise.all([logins.put(closed.host, LOGIN), logins.put(`localhost:${closed.host.split(":")[1]}`, LOGIN)]);
     expect(await logins.list()).toHaveLength(2);
   });
 
-  test("is not entered with logins that cannot be read, and what is in them is not said", async () => {
+  test("is not accessed when the logins cannot be read, and the error does not quote them", async () => {
     await writeFile(join(dataDir, "registries.json"), '{"x":{"password":"s3cret');
     const error = await images.ensure(`${closed.host}/me/secret:1`).catch((caught: unknown) => caught);
     expect(error).toMatchObject({ code: "unavailable", message: expect.stringContaining("Repair it") });
     expect(String(error)).not.toContain("s3cret");
   });
 
-  test("is entered with docker's login when the platform has none", async () => {
+  test("is accessed with docker's login when the platform has none", async () => {
     const auth = Buffer.from(`${LOGIN.username}:${LOGIN.password}`).toString("base64");
     await mkdir(join(dataDir, ".docker"));
     await writeFile(join(dataDir, ".docker/config.json"), JSON.stringify({ auths: { [closed.host]: { auth } } }));
@@ -121,7 +121,7 @@ describe("a registry with htpasswd", () => {
 });
 
 describe("a registry with a token server", () => {
-  test("gets a token for the repository; the storage it redirects to gets none", async () => {
+  test("gets a token for the repository, but the storage that it redirects to does not", async () => {
     await open.push(await makeLayout(folder, "tokened"), "me/tokened:1");
     const asked: { url: string; authorization: string | undefined }[] = [];
     const tokens = createServer((request, reply) => {
@@ -143,7 +143,7 @@ describe("a registry with a token server", () => {
         expired = false;
         return { status: 401, headers: { "www-authenticate": challenge } };
       }
-      // The token is over in the middle: the next request needs a new one.
+      // The token expires in the middle, so the next request needs a new one.
       if (url?.includes("/manifests/")) expired = true;
       return url?.includes("/blobs/") ? { status: 307, headers: { location: `http://${storage.host}${url}` } } : {};
     });
@@ -161,7 +161,7 @@ describe("a registry with a token server", () => {
     expect(storage.served.map(({ headers }) => headers.authorization).filter(Boolean)).toEqual([]);
   });
 
-  test("that is not protected is not asked, nor one that asks for something else", async () => {
+  test("is not used without TLS, or with another scheme", async () => {
     for (const challenge of ['Bearer realm="http://auth.example/token"', "Negotiate", "", "Bearer service=x"]) {
       const front = await openBadLine(open.host, () => ({ status: 401, headers: { "www-authenticate": challenge } }));
       onTestFinished(() => front.close());

@@ -5,7 +5,7 @@ import { packCounter } from "../../../../scripts/pack-counter.mjs";
 import { openImageStore } from "../../src/images/index.ts";
 import { listRootfs, temporaryFolder } from "./fixtures.ts";
 
-// Any small program that uses the C library packs like Node and a hundred times faster.
+// Any small program that uses the C library can be packed like Node, a hundred times faster.
 const PROGRAM = "/bin/true";
 
 test("packs an image that the store imports, once, with the same digest every time", async () => {
@@ -37,7 +37,7 @@ test("packs an image that the store imports, once, with the same digest every ti
   expect(files).toMatch(/^drwxrwxrwt 0\/0 .*\/tmp$/m);
 });
 
-test("says why it cannot pack a program without the C library", async () => {
+test("reports why it cannot pack a program without the C library", async () => {
   await using folder = await temporaryFolder();
   await expect(packCounter({ out: join(folder.path, "x"), node: import.meta.filename })).rejects.toThrow();
 });

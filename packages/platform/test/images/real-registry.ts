@@ -1,4 +1,4 @@
-/** Debian's docker-registry, which `npm test` unpacks (without installing it) when it is not there. */
+/** Debian's docker-registry, which `npm test` unpacks, without installing it, when it is missing. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -15,12 +15,12 @@ export interface RealRegistry {
   /** `127.0.0.1:port` */
   host: string;
   process: ChildProcess;
-  /** Puts an OCI layout's one image there. */
+  /** Pushes the only image of an OCI layout. */
   push(layout: string, name: string, ...options: string[]): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** A registry with its data below `folder`; with `login` it lets nobody else in (htpasswd, Basic), with `tls` nobody vouches for it. */
+/** Starts a registry with its data below `folder`: with `login` it requires that login, with `tls` it has a self-signed certificate. */
 export async function startRegistry(folder: string, { login = false, tls = false } = {}): Promise<RealRegistry> {
   const host = `127.0.0.1:${await freePort()}`;
   const htpasswd = join(folder, "htpasswd");
@@ -37,7 +37,7 @@ export async function startRegistry(folder: string, { login = false, tls = false
   server.on("error", (error) =>
     console.error(`docker-registry does not start: ${error.message} (npm run setup -- --tests gets it)`),
   );
-  // A server of TLS answers plain HTTP with 400.
+  // A TLS server answers plain HTTP with 400.
   const status = tls ? 400 : login ? 401 : 200;
   await vi.waitFor(async () => expect((await fetch(`http://${host}/v2/`)).status).toBe(status), { timeout: 10_000 });
   const creds = login ? ["--dest-creds", `${LOGIN.username}:${LOGIN.password}`] : [];
@@ -54,7 +54,7 @@ export async function startRegistry(folder: string, { login = false, tls = false
   };
 }
 
-/** A certificate that is signed by itself. */
+/** Makes a self-signed certificate. */
 async function makeCertificate(folder: string): Promise<{ certificate: string; key: string }> {
   const [certificate, key] = [join(folder, "registry.crt"), join(folder, "registry.key")];
   const options = ["-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=test", "-days", "1"];
@@ -62,7 +62,7 @@ async function makeCertificate(folder: string): Promise<{ certificate: string; k
   return { certificate, key };
 }
 
-/** A password as htpasswd files have it: by Perl, which every Debian has, and the C library. */
+/** Hashes a password for an htpasswd file, with the C library and Perl, which every Debian has. */
 function bcrypt(password: string): string {
   const script = 'print crypt($ARGV[0], "\\$2y\\$05\\$abcdefghijklmnopqrstuu")';
   return execFileSync("perl", ["-e", script, password], { encoding: "utf8" });

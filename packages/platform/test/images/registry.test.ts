@@ -28,7 +28,7 @@ afterAll(async () => {
   await cleanUp?.();
 });
 
-/** The digest the registry itself gives. */
+/** The digest that the registry itself reports. */
 async function digestAt(name: string, tag: string): Promise<string | null> {
   const accept = "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json";
   const reply = await fetch(`http://${host}/v2/${name}/manifests/${tag}`, { headers: { accept } });
@@ -74,7 +74,7 @@ test("picks linux/amd64 from a list", async () => {
   await expect(store.ensure(`${host}/list:arm64`)).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
-test("says not_found for an unknown name or tag", async () => {
+test("rejects with not_found for an unknown name or tag", async () => {
   for (const name of ["nobody/nothing:1", "me/one:2", `me/one@sha256:${"0".repeat(64)}`]) {
     await expect(store.ensure(`${host}/${name}`)).rejects.toMatchObject({
       code: "not_found",
@@ -83,7 +83,7 @@ test("says not_found for an unknown name or tag", async () => {
   }
 });
 
-test("needs the registry for a tag, and not for a cached digest, when it is gone", async () => {
+test("needs the registry for a tag, but not for a cached digest", async () => {
   await push(await makeLayout(folder, "gone"), "gone:1");
   const { digest } = await store.ensure(`${host}/gone:1`);
   execFileSync("kill", ["-STOP", String(registry.process.pid)]);
@@ -96,7 +96,7 @@ test("needs the registry for a tag, and not for a cached digest, when it is gone
   }
 });
 
-test("speaks TLS where a registry on loopback does, whoever vouches for it", async () => {
+test("uses TLS with a registry on loopback that does, with any certificate", async () => {
   const secure = await startRegistry(folder, { tls: true });
   try {
     await secure.push(await makeLayout(folder, "tls"), "tls:1");

@@ -61,7 +61,7 @@ async function archive(layout: string, name: string, kind = "oci-archive"): Prom
 }
 
 describe("what can be imported", () => {
-  test("a folder with an OCI layout, with files and configuration as they were", async () => {
+  test("an OCI layout, with its files and configuration unchanged", async () => {
     const layout = await makeLayout(folder, "app");
     const steps: ImageProgress["step"][] = [];
     const ref = `oci:${layout}:latest`;
@@ -156,7 +156,7 @@ describe("the cache", () => {
     expect(await again.get("../../etc/passwd")).toBeUndefined();
   });
 
-  test("builds once for many who ask at the same time", async () => {
+  test("builds once for many callers at the same time", async () => {
     const layout = await makeLayout(folder, "app");
     const count = join(folder, "count");
     const umoci = await makeTool(folder, "umoci", `echo run >> ${count}; exec umoci "$@"`);
@@ -181,7 +181,7 @@ describe("the cache", () => {
     expect(await readRootfs(image.rootfs, "app/content")).toBe("app");
   });
 
-  test("collects what is not in use", async () => {
+  test("deletes what is not in use", async () => {
     const one = await store.ensure(`oci:${await makeLayout(folder, "one")}`);
     const two = await store.ensure(`oci:${await makeLayout(folder, "two")}`);
     expect(await store.collect(() => new Set([one.digest, two.digest]))).toEqual([]);
@@ -190,7 +190,7 @@ describe("the cache", () => {
     expect(await store.get(one.digest)).toEqual({ ...one, ref: one.digest });
   });
 
-  test("collects what a killed import left, and nothing of one under way", async () => {
+  test("deletes what a killed import left, but nothing of a running one", async () => {
     const layout = await makeLayout(folder, "app");
     const left = join(dataDir, "images/tmp-left");
     await mkdir(join(left, "rootfs/locked"), { recursive: true });
@@ -207,7 +207,7 @@ describe("the cache", () => {
 });
 
 describe("kill -9 of the platform in the middle", () => {
-  test("ends the tools, publishes nothing, and leaves only what the next start collects", async () => {
+  test("ends the tools, publishes nothing, and leaves only what the next start deletes", async () => {
     const layout = await makeLayout(folder, "app");
     const umoci = await makeTool(folder, "umoci", `echo $$ > ${folder}/pid; exec sleep 60`);
     const index = join(import.meta.dirname, "../../src/images/index.ts");
@@ -229,8 +229,8 @@ describe("kill -9 of the platform in the middle", () => {
   });
 });
 
-describe("what goes wrong", () => {
-  test("a missing file or folder is not_found and named", async () => {
+describe("failures", () => {
+  test("a missing file or directory is not_found, and the error names it", async () => {
     for (const ref of [`oci-archive:${folder}/no.tar`, `docker-archive:${folder}/no.tar`, `oci:${folder}/no`]) {
       const error = await errorOf(store.ensure(ref));
       expect(error.code).toBe("not_found");
@@ -249,7 +249,7 @@ describe("what goes wrong", () => {
     }
   });
 
-  test("several images and no name is invalid_argument that asks for one", async () => {
+  test("several images without a name are invalid_argument, and the error asks for a name", async () => {
     const layout = await makeLayout(folder, "app");
     await skopeo("copy", "-q", `oci:${layout}:latest`, `oci:${layout}:second`);
     const error = await errorOf(store.ensure(`oci:${layout}`));
@@ -270,14 +270,14 @@ describe("what goes wrong", () => {
     }
   });
 
-  test("a layer that is not what its digest says is invalid_argument", async () => {
+  test("a layer that does not match its digest is invalid_argument", async () => {
     const layout = await makeLayout(folder, "app");
     const manifest = JSON.parse(await skopeo("inspect", "--raw", `oci:${layout}:latest`));
     await writeFile(join(layout, "blobs", manifest.layers[0].digest.replace(":", "/")), "something else");
     expect(await errorOf(store.ensure(`oci:${layout}`))).toMatchObject({ code: "invalid_argument" });
   });
 
-  test("another architecture is refused by name, alone and in a list", async () => {
+  test("another architecture is refused, alone and in a list, and the error names it", async () => {
     const arm64 = await makeLayout(folder, "arm64", { architecture: "arm64" });
     const list = await makeList(folder, "list", { arm64 });
     for (const ref of [`oci:${arm64}`, `oci:${list}`]) {
@@ -287,7 +287,7 @@ describe("what goes wrong", () => {
     }
   });
 
-  test("a folder for an archive and a file for a layout are told apart", async () => {
+  test("a directory in place of an archive, and a file in place of a layout, are refused", async () => {
     const layout = await makeLayout(folder, "app");
     const file = await archive(layout, "oci.tar");
     expect((await errorOf(store.ensure(`oci-archive:${layout}`))).message).toContain("write oci:");
@@ -308,7 +308,7 @@ describe("what goes wrong", () => {
       "echo Write failed because No space left on device >&2; echo FATAL ERROR >&2; exit 1",
     );
     const full = await openImageStore({ dataDir, tools: { mksquashfs } });
-    expect((await errorOf(full.ensure(ref))).message).toContain("disk of the data folder is full");
+    expect((await errorOf(full.ensure(ref))).message).toContain("disk of the data directory is full");
     expect(await errorOf(store.ensure("127.0.0.1:1/app:1"))).toMatchObject({
       code: "unavailable",
       details: { registry: "127.0.0.1:1" },
@@ -332,8 +332,8 @@ describe("what goes wrong", () => {
   });
 });
 
-describe("giving up", () => {
-  test("stops the tools and leaves nothing", async () => {
+describe("a cancelled import", () => {
+  test("stops the tools and leaves nothing behind", async () => {
     const layout = await makeLayout(folder, "app");
     const umoci = await makeTool(folder, "umoci", `echo $$ > ${folder}/pid; exec sleep 60`);
     const slow = await openImageStore({ dataDir, tools: { umoci } });
@@ -346,7 +346,7 @@ describe("giving up", () => {
     expect(() => process.kill(pid, 0)).toThrow("ESRCH");
   });
 
-  test("alone does not disturb the others", async () => {
+  test("does not disturb other callers", async () => {
     const layout = await makeLayout(folder, "app");
     const umoci = await makeTool(folder, "umoci", `touch ${folder}/started; sleep 0.3; exec umoci "$@"`);
     const slow = await openImageStore({ dataDir, tools: { umoci } });
@@ -359,7 +359,7 @@ describe("giving up", () => {
     expect((await staying).config.user).toBe("app");
   });
 
-  test("before it began does nothing", async () => {
+  test("does nothing when it has not started yet", async () => {
     const layout = await makeLayout(folder, "app");
     expect(await errorOf(store.ensure(`oci:${layout}`, { signal: AbortSignal.abort() }))).toMatchObject({
       code: "aborted",

@@ -1,4 +1,4 @@
-// Rules about trust (containers-policy.json) are skopeo's: where there are some, it downloads.
+// skopeo enforces rules about trust (containers-policy.json), so where there are rules, it downloads images itself.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
@@ -45,11 +45,11 @@ test.each([
   expect(await registriesHaveRules([join(folder, "none"), await policy(content)])).toBe(expected);
 });
 
-test("no file, no rules", async () => {
+test("there are no rules without a file", async () => {
   expect(await registriesHaveRules([join(folder, "none")])).toBe(false);
 });
 
-test("skopeo keeps the rules, with the platform's login", { timeout: 30_000 }, async () => {
+test("skopeo enforces the rules, and uses the platform's login", { timeout: 30_000 }, async () => {
   const registry = await startRegistry(folder, { login: true });
   onTestFinished(() => registry.stop());
   await registry.push(await makeLayout(folder, "app"), "app:1");

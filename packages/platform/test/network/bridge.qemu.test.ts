@@ -429,7 +429,7 @@ describe.skipIf(!isRoot)("a bridge", () => {
     test("vanishes with `hibernaut uninstall`, which does nothing while the platform runs; the sleeping wake after it", async () => {
       const env = { ...process.env, HIBERNAUT_DATA_DIR: place.dataDir, XDG_CONFIG_HOME: join(place.dataDir, "cfg") };
       const uninstall = () => run(process.execPath, [CLI, "uninstall", "--json"], { env });
-      await expect(uninstall()).rejects.toMatchObject({ stderr: expect.stringContaining("Another platform runs") });
+      await expect(uninstall()).rejects.toMatchObject({ stderr: expect.stringContaining("Another platform is using") });
       await place.suspend(a.machine_id);
       await place.served.stop();
       expect(JSON.parse((await uninstall()).stdout)).toMatchObject({ guests_ended: 1, data_deleted: false });

@@ -1,11 +1,11 @@
-/** What the bridge network asks of the kernel, as text: no root needed. */
+/** What the bridge network tells the kernel, as text, without root. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { formatSubnet, overlap, parseSubnet, type Subnet, size } from "../../src/lib/ipv4.ts";
 import { forwardingEntry, gatewayMac, tapSettings } from "../../src/network/bridge/links.ts";
 import { namesFor, tapHost, tapName } from "../../src/network/bridge/names.ts";
 import { noRuleset, type Port, rulesetOf } from "../../src/network/bridge/ruleset.ts";
-import { addressOf, chooseSubnet, machineHost, stolen } from "../../src/network/bridge/subnet.ts";
+import { addressOf, chooseSubnet, machineHost, occupant } from "../../src/network/bridge/subnet.ts";
 import { macOf } from "../../src/network/mac.ts";
 
 const names = namesFor("/var/lib/hibernaut");
@@ -17,7 +17,7 @@ function parse(text: string): Subnet {
   return parsed;
 }
 
-/** Machines with distinct addresses, each of one of a few apps. */
+/** Machines with distinct addresses, in a few apps. */
 const machines = fc
   .uniqueArray(fc.tuple(fc.integer({ min: 2, max: 1022 }), fc.constantFrom("shop", "mail", "wiki")), {
     selector: ([host]) => host,
@@ -39,7 +39,7 @@ function elements(ruleset: string, set: string): string[] {
 describe("rules", () => {
   const rules = (ports: Port[], controlPorts: number[] = []) => rulesetOf({ names, subnet, ports, controlPorts });
 
-  test("who may send what is exactly what the machines are", () => {
+  test("only the machines may send, each with its own addresses", () => {
     fc.assert(
       fc.property(machines, (ports) => {
         const found = elements(rules(ports), "senders");
@@ -48,7 +48,7 @@ describe("rules", () => {
     );
   });
 
-  test("two machines reach each other if and only if they are of one app", () => {
+  test("two machines reach each other if and only if they belong to one app", () => {
     fc.assert(
       fc.property(machines, (ports) => {
         const text = rules(ports);
@@ -62,7 +62,7 @@ describe("rules", () => {
     );
   });
 
-  test("the text grows with the machines, not with their pairs", () => {
+  test("the text grows with the number of machines, not of pairs", () => {
     const port = (host: number): Port => ({
       tap: tapName(names, host),
       mac: macOf(String(host)),
@@ -73,7 +73,7 @@ describe("rules", () => {
     expect(length(1000) - length(500)).toBeLessThan(1.1 * (length(500) - length(0)));
   });
 
-  test("they replace those of this platform whole, and touch no other table", () => {
+  test("replace all rules of this platform, and touch no other table", () => {
     const text = rules([], [4280, 9090]);
     const tables = [...text.matchAll(/^(?:delete )?table (\w+) (\w+)/gm)].map(([line]) => line);
     for (const family of ["bridge", "inet"]) {
@@ -90,25 +90,25 @@ describe("rules", () => {
 });
 
 describe("names", () => {
-  test("fit the kernel, for every machine there can be", () => {
+  test("fit into the kernel's limit for every possible machine", () => {
     const longest = tapName(names, size(subnet) - 2);
     expect(longest.length).toBeLessThanOrEqual(15);
     expect(longest.startsWith(names.bridge)).toBe(true);
     expect(tapHost(names, longest)).toBe(1022);
   });
 
-  test("of another data folder are others", () => {
+  test("differ for another data directory", () => {
     expect(namesFor("/srv/hibernaut").bridge).not.toBe(names.bridge);
     expect(namesFor("/var/lib/hibernaut")).toEqual(names);
   });
 
-  test("MAC addresses are local, unicast and lasting", () => {
+  test("MAC addresses are local, unicast and never change", () => {
     expect(gatewayMac(subnet)).toBe("02:68:0a:d5:00:00");
     expect(macOf("1234567890abcd")).toMatch(/^02(:[0-9a-f]{2}){5}$/);
     expect(macOf("1234567890abcd")).toBe(macOf("1234567890abcd"));
   });
 
-  test("a tap is bound to its machine's address and MAC for good", () => {
+  test("a tap is bound to its machine's address and MAC", () => {
     const port = { tap: tapName(names, 5), mac: "02:00:00:00:00:05", address: "10.213.0.5", app: "shop" };
     expect(tapSettings(names, port).at(-1)).toBe(
       `neighbour replace 10.213.0.5 lladdr 02:00:00:00:00:05 dev ${names.bridge} nud permanent`,
@@ -122,7 +122,7 @@ describe("the subnet", () => {
     .tuple(fc.integer({ min: 8, max: 32 }), fc.nat(0xffffffff))
     .map(([prefix, address]) => ({ base: address - (address % size({ prefix })), prefix }));
 
-  test("reads and writes as people do", () => {
+  test("is parsed and formatted as people write it", () => {
     fc.assert(
       fc.property(subnets, (one) => {
         expect(parseSubnet(formatSubnet(one))).toEqual(one);
@@ -132,7 +132,7 @@ describe("the subnet", () => {
       expect(parseSubnet(text), text).toBeUndefined();
   });
 
-  test("that is chosen overlaps nothing of the host's", () => {
+  test("that is chosen overlaps nothing that the host uses", () => {
     fc.assert(
       fc.property(fc.array(subnets, { maxLength: 20 }), fc.nat(0xffffff), (used, seed) => {
         const chosen = chooseSubnet(used, seed);
@@ -143,7 +143,7 @@ describe("the subnet", () => {
     );
   });
 
-  test("is found in the next range when one is used up, and none when all are", () => {
+  test("is found in the next range when one is used up, and not at all when all are", () => {
     const all = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"].map(parse);
     expect(formatSubnet(chooseSubnet([], 0) ?? subnet)).toBe("10.213.0.0/22");
     expect(formatSubnet(chooseSubnet(all.slice(0, 1), 0) ?? subnet)).toBe("172.29.64.0/22");
@@ -155,11 +155,11 @@ describe("the subnet", () => {
     expect(chooseSubnet([], 1)).not.toEqual(chooseSubnet([], 2));
   });
 
-  test("is given up for somebody who has it or a part of it, not for a wider route", () => {
+  test("is occupied by what has all or part of it, not by a wider route", () => {
     for (const other of ["10.213.0.0/22", "10.213.1.0/24", "10.213.3.7/32"])
-      expect(stolen(subnet, [parse(other)]), other).toBe(true);
+      expect(occupant(subnet, [parse(other)]), other).toEqual(parse(other));
     for (const other of ["10.0.0.0/8", "10.213.4.0/22", "10.213.0.0/16"])
-      expect(stolen(subnet, [parse(other)]), other).toBe(false);
+      expect(occupant(subnet, [parse(other)]), other).toBeUndefined();
   });
 
   test("has room for machines between gateway and broadcast", () => {

@@ -1,4 +1,4 @@
-/** The name server, asked over real sockets on the loopback. */
+/** The name server, queried over real sockets on the loopback interface. */
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -90,7 +90,7 @@ describe("the server answers for .internal", () => {
   });
 
   test.each(["AAAA", "MX", "UNKNOWN_65"] as RecordType[])(
-    "%s of a name that is there: nothing, no error",
+    "%s of an existing name: an empty answer without an error",
     async (type) => {
       const { port } = await serve();
       const response = await overUdp(port, query("shop.internal", type));
@@ -98,14 +98,14 @@ describe("the server answers for .internal", () => {
     },
   );
 
-  test("what is too long for UDP comes over TCP", async () => {
+  test("over TCP when the answer is too long for UDP", async () => {
     const { port } = await serve();
     expect(await overUdp(port, query("crowd.internal"))).toMatchObject({ flag_tc: true, answers: [] });
     const [whole] = await overTcp(port, query("crowd.internal"));
     expect(whole?.answers).toHaveLength(200);
   });
 
-  test("a malformed question gets a code, and a reply nothing", async () => {
+  test("with a code when the question is malformed, and not at all when it is a reply", async () => {
     const { port } = await serve();
     const cut = query("shop.internal").subarray(0, 20);
     expect(rcode(await overUdp(port, cut))).toBe("FORMERR");
@@ -116,7 +116,7 @@ describe("the server answers for .internal", () => {
   });
 });
 
-describe("everything else is asked of the host's name servers", () => {
+describe("everything else is passed on to the host's name servers", () => {
   /** A name server that answers 192.0.2.9, after a forged reply with another id. */
   async function upstream(): Promise<NameServer> {
     const respond = (bytes: Buffer): Buffer => {
@@ -145,16 +145,16 @@ describe("everything else is asked of the host's name servers", () => {
     expect(data(response)).toEqual(["192.0.2.9"]);
   });
 
-  test("over TCP when the client comes over TCP", async () => {
+  test("over TCP when the client uses TCP", async () => {
     const inner = await serve();
     const { port } = await serve([{ address: "127.0.0.1", port: inner.port }]);
-    // The inner server has nobody to ask and says so; that this is passed on is what is seen.
+    // The inner server has no server to ask and says so; the test sees that this is passed on.
     const [response] = await overTcp(port, query("example.com", "A", 5));
     expect(response?.id).toBe(5);
     expect(rcode(response as DecodedPacket)).toBe("SERVFAIL");
   });
 
-  test("a server where nobody listens is passed over; without one it is a failure, at once", async () => {
+  test("and a server that does not listen is skipped; without any server the answer is a failure, at once", async () => {
     const closed = await serve();
     await closed.close();
     const { port } = await serve([{ address: "127.0.0.1", port: 9 }, await upstream()]);
@@ -163,8 +163,8 @@ describe("everything else is asked of the host's name servers", () => {
   });
 });
 
-test("one client cannot take all places", () => {
-  const quota = new Quota({ all: 3, each: 2 });
+test("one client cannot use up the whole quota", () => {
+  const quota = new Quota({ total: 3, perClient: 2 });
   expect([quota.take("a"), quota.take("a"), quota.take("a"), quota.take("b"), quota.take("c")]).toEqual([
     true,
     true,
@@ -176,7 +176,7 @@ test("one client cannot take all places", () => {
   expect(quota.take("c")).toBe(true);
 });
 
-test("resolv.conf: name servers and nothing else", () => {
+test("resolv.conf is read for name servers and nothing else", () => {
   const text =
     "# nameserver 1.1.1.1\nsearch a b\nnameserver 192.0.2.53\n nameserver 2001:db8::1 \nnameserver nonsense\n";
   expect(parseResolvConf(text).map(({ address }) => address)).toEqual(["192.0.2.53", "2001:db8::1"]);
@@ -185,7 +185,7 @@ test("resolv.conf: name servers and nothing else", () => {
 describe("any bytes", () => {
   const bytes = fc.uint8Array({ maxLength: 80 }).map((array) => Buffer.from(array));
 
-  test("never make the parser throw, and a refusal is a message that can be read", () => {
+  test("never make the parser throw, and every refusal is a valid message", () => {
     fc.assert(
       fc.property(bytes, (message) => {
         const parsed = parseQuery(message);
@@ -196,13 +196,13 @@ describe("any bytes", () => {
     );
   });
 
-  test("are no answer to another question", () => {
+  test("are not an answer to another question", () => {
     const asked = query("example.com", "A", 3);
     expect(answers(asked, reply(asked, Rcode.serverFailure))).toBe(true);
     fc.assert(fc.property(bytes, (message) => !answers(asked, message)));
   });
 
-  test("come out of a stream as they went in, however it is cut", () => {
+  test("come out of a stream as they went in, no matter where it is cut", () => {
     fc.assert(
       fc.property(fc.array(bytes, { maxLength: 5 }), fc.integer({ min: 1, max: 7 }), (sent, step) => {
         const stream = Buffer.concat(sent.map(tcpMessage));
@@ -214,7 +214,7 @@ describe("any bytes", () => {
     );
   });
 
-  test("a cut reply keeps its question and says that it was cut", () => {
+  test("a truncated reply keeps its question and says that it is truncated", () => {
     const long = packet.encode({
       type: "response",
       id: 4,

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { namesFor } from "../../src/network/bridge/names.ts";
 
-/** nft refuses longer ones, and with them every rule. */
+/** nft refuses longer comments, and with them all rules. */
 const NFT_COMMENT_BYTES = 128;
 
-test("tables name their data folder, as far as nft takes it", () => {
+test("tables name their data directory, as far as nft allows", () => {
   expect(namesFor("/var/lib/hibernaut").owner).toBe("/var/lib/hibernaut");
   for (const folder of [`/srv/${"long/".repeat(60)}`, `/srv/${"ü".repeat(200)}`, `/s/${"🌙".repeat(100)}`]) {
     const { owner } = namesFor(folder);

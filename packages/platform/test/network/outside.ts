@@ -1,4 +1,4 @@
-/** A network namespace that plays the internet: behind a cable of its own, with servers, and no way back but NAT's. */
+/** A network namespace that plays the internet: it has its own link and servers, and reaches machines only through NAT. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -8,13 +8,13 @@ import { RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
 
 const run = promisify(execFile);
 
-/** TEST-NET-2 and the metadata address: nobody on a real network has the first, and tests must not reach the real second. */
+/** TEST-NET-2 and the metadata address: no real network uses the first, and tests must not reach the real second. */
 export const OUTSIDE = "198.51.100.2";
 export const HOST_OUTSIDE = "198.51.100.1";
 export const METADATA = "169.254.169.254";
 export const PORTS = { echo: 7, hello: 80 };
 
-/** Greets with the client's address at one port, echoes at the other; closes all connections when told so on its input. */
+/** Sends the client its address on one port, echoes on the other, and closes all connections on a line of input. */
 const SERVERS = `
 const { createServer } = require("net");
 const sockets = new Set();
@@ -27,7 +27,7 @@ serve(${PORTS.echo}, (socket) => socket.pipe(socket)).on("listening", () => cons
 process.stdin.on("data", () => { for (const socket of sockets) socket.resetAndDestroy(); console.log("closed"); });
 `;
 
-/** Runs a small program in the namespace: tries what the outside can reach. */
+/** Runs a small program in the namespace, to find out what the outside can reach. */
 const TRY = `
 const [kind, host, port] = process.argv.slice(1);
 const done = (text) => { console.log(text); process.exit(); };
@@ -42,7 +42,7 @@ else {
 
 export class Outside {
   readonly #id = randomBytes(3).toString("hex");
-  /** With the run of the tests that it belongs to, if there is one. */
+  /** Names the test run that it belongs to, if there is one. */
   readonly #name = `hib-${process.env[RUN_VARIABLE] ?? "test"}-${this.#id}`;
   readonly cable = `tsthib-${this.#id}`;
   #servers: ChildProcess | undefined;
@@ -82,18 +82,18 @@ export class Outside {
     await run("ip", ["route", "replace", METADATA, "via", OUTSIDE]);
   }
 
-  /** The kernel forgets the translated connections of an interface that goes down. */
+  /** Makes the kernel forget all translated connections, as it does when an interface goes down. */
   async unplug(): Promise<void> {
     await run("ip", ["link", "set", "dev", this.cable, "down"]);
   }
 
-  /** The servers give up every connection, as a server does that restarts. */
+  /** Makes the servers close every connection, like a server that restarts. */
   async closeConnections(): Promise<void> {
     this.#servers?.stdin?.write("close");
     await this.#says("closed");
   }
 
-  /** What becomes of a connection, or of a question to a name server, from out there. */
+  /** Returns the result of a connection, or of a question to a name server, from outside. */
   async reach(kind: "tcp" | "dns", host: string, port: number, by = HOST_OUTSIDE): Promise<string> {
     await run("ip", ["-netns", this.#name, "route", "replace", "default", "via", by]);
     const args = ["netns", "exec", this.#name, process.execPath, "-e", TRY, kind, host, String(port)];
@@ -104,7 +104,7 @@ export class Outside {
     }
   }
 
-  /** Takes everything away, however far it got. */
+  /** Removes everything, no matter how much was set up. */
   async close(): Promise<void> {
     const servers = this.#servers;
     if (servers !== undefined && servers.exitCode === null && servers.signalCode === null) {

@@ -22,7 +22,7 @@ const OPEN_TAP = String.raw`
   ioctl($tap, 0x400454ca, pack("a16 s x22", $ARGV[0], 0x1002)) or die $!;
   $| = 1; print "open\n"; sleep;`;
 
-/** A data folder whose network is gone when the test is. */
+/** A data directory whose network is removed at the end of the test. */
 async function dataFolder(): Promise<string> {
   const folder = await tempFolder("restored");
   await writeFile(join(folder, "hibernaut.db"), "");
@@ -37,7 +37,7 @@ const options = (dataDir: string, machines: KnownMachine[] = []) => ({
   controlPorts: [],
 });
 
-/** A platform that was stopped with one machine asleep, and a copy of its data folder elsewhere. */
+/** A platform that was stopped with one sleeping machine, and a copy of its data directory elsewhere. */
 async function stoppedAndCopied() {
   const [original, copy] = [await dataFolder(), await dataFolder()];
   const network = await BridgeNetwork.open(options(original));
@@ -60,7 +60,7 @@ test.skipIf(!isRoot)("beside a stopped original: says what would be lost, and it
   expect(first.network.owns(sleeping.address)).toBe(false);
   const { bridge } = namesFor(original);
   expect(first.notes).toEqual([
-    `1 sleeping machine belongs to ${subnet}, but the bridge ${bridge} of the platform on ${original} has that subnet. It loses its memory when it starts (network_changed). To keep it, stop this platform, run \`HIBERNAUT_DATA_DIR=${original} hibernaut uninstall --keep-link\` (it keeps that folder, and ends machines that still run there), and start this platform again.`,
+    `1 sleeping machine belongs to ${subnet}, but the bridge ${bridge} of the platform on ${original} has that subnet. It loses its memory when it starts (network_changed). To keep it, stop this platform, run \`HIBERNAUT_DATA_DIR=${original} hibernaut uninstall --keep-link\` (it keeps that directory, and ends machines that are still running there), and start this platform again.`,
   ]);
   expect(await networkOf(original), "the original may be started again").toHaveLength(4);
 
@@ -108,7 +108,7 @@ test.skipIf(!isRoot)("whose original was deleted under a guest that runs: leaves
   expect(await networkOf(original)).toHaveLength(4);
 });
 
-test.skipIf(!isRoot)("a guest that was started in the subnet between stays there", async () => {
+test.skipIf(!isRoot)("a guest that was started in the subnet in between stays in it", async () => {
   const { original, copy, sleeping } = await stoppedAndCopied();
   const between = await openOn(copy, [sleeping]);
   const running = {
@@ -122,7 +122,7 @@ test.skipIf(!isRoot)("a guest that was started in the subnet between stays there
   const opened = await openOn(copy, [sleeping, running]);
   expect(opened.network.owns(running.address)).toBe(true);
   expect(opened.notes).toEqual([
-    expect.stringContaining("stop the machines that run, then this platform, and start this platform again."),
+    expect.stringContaining("stop the running machines, then this platform, and start this platform again."),
   ]);
   await opened.close();
   expect((await openOn(copy, [sleeping])).network.owns(sleeping.address)).toBe(true);

@@ -1,4 +1,4 @@
-/** What the log says when sleeping machines belong to another network than the present one. */
+/** What the log says when sleeping machines belong to another network than the current one. */
 import { expect, test } from "vitest";
 import { parseSubnet } from "../../src/lib/ipv4.ts";
 import type { KnownMachine } from "../../src/network/contract.ts";
@@ -24,7 +24,7 @@ function notes(machines: KnownMachine[], present: Partial<Present>): string[] {
   });
 }
 
-test("nothing, when all that sleep fit, and for those that have no memory to lose", () => {
+test("there is no note when all sleeping machines fit, or when none has memory to lose", () => {
   expect(notes(onBridge, { owns: () => true })).toEqual([]);
   expect(notes([machine("10.213.0.2"), machine("127.16.0.1")], {})).toEqual([]);
 });
@@ -32,8 +32,8 @@ test("nothing, when all that sleep fit, and for those that have no memory to los
 const taken = (device: string) => ({ subnet: parseSubnet("10.213.0.0/22") ?? { base: 0, prefix: 0 }, device });
 
 test.each<[what: string, present: Partial<Present>, why: string, way: string]>([
-  ["an interface of the host", { taken: taken("eth1") }, "but eth1 has that subnet", "take the subnet off eth1"],
-  ["a route of the host", { taken: taken("") }, "but a route of the host has", "take the subnet off that route"],
+  ["an interface of the host", { taken: taken("eth1") }, "but eth1 has that subnet", "remove the subnet from eth1"],
+  ["a route of the host", { taken: taken("") }, "but a route of the host has", "remove that route"],
   [
     "an unknown platform",
     { taken: taken("hib3fa29c") },
@@ -41,7 +41,7 @@ test.each<[what: string, present: Partial<Present>, why: string, way: string]>([
     "run `hibernaut uninstall --keep-link` with the",
   ],
   ["the setting", { subnetSetting: "10.99.0.0/22" }, "HIBERNAUT_NETWORK_SUBNET is 10.99.0.0/22 now", "or to auto"],
-  ["a lost network.json", {}, "the present one is 10.213.4.0/22", "set HIBERNAUT_NETWORK_SUBNET to theirs"],
+  ["a lost network.json", {}, "the current one is 10.213.4.0/22", "set HIBERNAUT_NETWORK_SUBNET to theirs"],
   [
     "no bridge",
     { mode: "user", reason: "nft is missing." },
@@ -49,7 +49,7 @@ test.each<[what: string, present: Partial<Present>, why: string, way: string]>([
     "`hibernaut doctor`",
   ],
   ["the mode", { mode: "user", modeSetting: "user" }, "HIBERNAUT_NETWORK is user now", "set HIBERNAUT_NETWORK=auto"],
-])("how many, why and the way to keep them: %s", (_what, present, why, way) => {
+])("a note says how many machines, why, and how to keep their memory: %s", (_what, present, why, way) => {
   const [note = "", ...more] = notes(onBridge, present);
   expect(more).toEqual([]);
   expect(note).toMatch(
@@ -59,7 +59,7 @@ test.each<[what: string, present: Partial<Present>, why: string, way: string]>([
   expect(note.split("To keep it, stop this platform, ")[1]).toContain(way);
 });
 
-test("of both kinds of networks are told apart", () => {
+test("machines of both network modes get separate notes", () => {
   const both = notes([...onBridge, machine("127.16.0.1", "asleep")], { taken: taken("eth1") });
   expect(both).toEqual([
     expect.stringMatching(

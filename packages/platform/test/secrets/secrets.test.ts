@@ -31,7 +31,7 @@ const refused = (...words: string[]) =>
   });
 
 describe("secrets", () => {
-  test("come back as environment, and are listed without their values", () => {
+  test("become environment variables, and are listed without their values", () => {
     secrets.set("shop", { TOKEN: "s3cret", A: "s3cret", EMPTY: "" });
     secrets.set("blog", { TOKEN: "other" });
     expect(secrets.environment("shop")).toEqual({ TOKEN: "s3cret", A: "s3cret", EMPTY: "" });
@@ -43,14 +43,14 @@ describe("secrets", () => {
     expect(JSON.stringify(secrets.list("shop"))).not.toContain("s3cret");
   });
 
-  test("are on disk in no file as they are", () => {
+  test("are not in any file on disk as plain text", () => {
     secrets.set("shop", { TOKEN: "s3cret-value" });
     for (const file of readdirSync(folder)) {
       expect(readFileSync(join(folder, file)).includes("s3cret-value"), file).toBe(false);
     }
   });
 
-  test("that have the value already are left alone", () => {
+  test("that already have the value are not touched", () => {
     secrets.set("shop", { TOKEN: "a", OTHER: "b" });
     const before = store.secrets.list("shop");
     expect(secrets.changed("shop", { TOKEN: "a", OTHER: "c", NEW: "d" })).toEqual(["OTHER", "NEW"]);
@@ -58,7 +58,7 @@ describe("secrets", () => {
     expect(store.secrets.list("shop")).toEqual(before);
   });
 
-  test("have a version that is another one after every change, and the same for the same secrets", () => {
+  test("have a version that changes with every change, and is the same for the same secrets", () => {
     expect(secrets.version("shop")).toBe("");
     secrets.set("shop", { TOKEN: "a" });
     const first = secrets.version("shop");
@@ -80,19 +80,19 @@ describe("secrets", () => {
     [{ ["A".repeat(257)]: "x" }],
     [{ OK: "fine", ZERO: "a\0b" }],
     [{ OK: "fine", BIG: "ü".repeat(MAX_VALUE_BYTES / 2 + 1) }],
-  ] as Record<string, string>[][])("wrong ones are refused, all of them: %#", (values = {}) => {
+  ] as Record<string, string>[][])("one invalid secret makes the whole request fail: %#", (values = {}) => {
     expect(() => secrets.set("shop", values)).toThrow(invalid);
     expect(secrets.list("shop")).toEqual([]);
     expect(existsSync(keyFile)).toBe(false);
   });
 
-  test("no refusal repeats a value", () => {
+  test("are never repeated in an error", () => {
     const silent = expect.objectContaining({ message: expect.not.stringContaining("s3cret") });
     for (const value of ["s3cret\0", "s3cret".repeat(10_000)])
       expect(() => secrets.set("shop", { NAME: value })).toThrow(silent);
   });
 
-  test("are bounded in number and in size, together with those that are there", () => {
+  test("are limited in number and size, counting those that exist", () => {
     const many = (count: number, value: string, prefix = "S") =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, value]));
     secrets.set("shop", many(MAX_SECRETS, "x"));
@@ -106,7 +106,7 @@ describe("secrets", () => {
 });
 
 describe("the key", () => {
-  test("is made with the first secret, for its owner only, and then kept", () => {
+  test("is made with the first secret, readable by its owner alone, and kept", () => {
     secrets.list("shop");
     secrets.environment("shop");
     secrets.changed("shop", { TOKEN: "a" });
@@ -120,7 +120,7 @@ describe("the key", () => {
     expect(readdirSync(folder).filter((name) => name.endsWith(".tmp"))).toEqual([]);
   });
 
-  test("that is missing is told, and neither made anew nor needed to look and to unset", () => {
+  test("is reported when missing; it is not made again, and lists and unsets work without it", () => {
     secrets.set("shop", { TOKEN: "a" });
     const key = readFileSync(keyFile);
     rmSync(keyFile);
@@ -141,7 +141,7 @@ describe("the key", () => {
     expect(secrets.environment("shop")).toEqual({ TOKEN: "new" });
   });
 
-  test("that is another one is told, and seals nothing", () => {
+  test("is reported when it is the wrong one, and encrypts nothing", () => {
     secrets.set("shop", { TOKEN: "a" });
     const right = readFileSync(keyFile);
     const before = store.secrets.list("shop");
@@ -155,7 +155,7 @@ describe("the key", () => {
     expect(secrets.environment("shop")).toEqual({ TOKEN: "a" });
   });
 
-  test("that is none is told", () => {
+  test("is reported when it is not valid", () => {
     writeFileSync(keyFile, "short");
     expect(() => secrets.set("shop", { TOKEN: "a" })).toThrow(refused("has 5 bytes instead of 32"));
     expect(readFileSync(keyFile, "utf8")).toBe("short");

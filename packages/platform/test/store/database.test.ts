@@ -18,7 +18,7 @@ beforeEach(() => {
   file = join(temporaryFolder(), "hibernaut.db");
 });
 
-test("what durability rests on is set", () => {
+test("the settings that durability depends on are set", () => {
   const db = closedAfter(openDatabase(file));
   const pragma = (name: string): unknown => db.pragma(name, { simple: true });
   expect(pragma("journal_mode")).toBe("wal");
@@ -27,13 +27,13 @@ test("what durability rests on is set", () => {
   expect(pragma("busy_timeout")).toBe(5000);
 });
 
-test("only the owner reads the files", () => {
+test("only the owner can read the files", () => {
   const db = closedAfter(openDatabase(file));
   db.exec("INSERT INTO apps VALUES ('shop', 'now')");
   for (const suffix of ["", "-wal", "-shm"]) expect(statSync(file + suffix).mode & 0o777).toBe(0o600);
 });
 
-test("an empty database is migrated, and a migrated one left alone", () => {
+test("an empty database is migrated, and a migrated one is not touched", () => {
   const db = closedAfter(new Sqlite(file));
   expect(schemaVersion(db)).toBe(0);
   migrate(db);
@@ -45,7 +45,7 @@ test("an empty database is migrated, and a migrated one left alone", () => {
   expect(db.pragma("integrity_check", { simple: true })).toBe("ok");
 });
 
-test("a database of a newer program is refused and left as it is", () => {
+test("a database of a newer program is refused and not changed", () => {
   const db = closedAfter(new Sqlite(file));
   db.pragma("user_version = 999");
   expect(() => openStore(file)).toThrow(
@@ -57,7 +57,7 @@ test("a database of a newer program is refused and left as it is", () => {
   expect(schemaVersion(db)).toBe(999);
 });
 
-test("a file that is no database is refused", () => {
+test("a file that is not a database is refused", () => {
   writeFileSync(file, "a".repeat(8192));
   expect(() => openStore(file)).toThrow("not a database");
 });

@@ -1,4 +1,4 @@
-/** A fresh folder per test, gone after it, and records to store. */
+/** A new directory for each test, removed after it, and records to store. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

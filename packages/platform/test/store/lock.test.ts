@@ -6,7 +6,7 @@ import { temporaryFolder } from "./helpers.ts";
 
 const module = JSON.stringify(new URL("../../src/store/lock.ts", import.meta.url).href);
 
-/** Another process that takes the folder and keeps it. */
+/** Another process that takes the data directory and keeps it. */
 async function holder(dataDir: string) {
   const program = `
     const { lockDataDir } = await import(${module});
@@ -26,10 +26,10 @@ async function holder(dataDir: string) {
 const refusal = (dataDir: string) =>
   expect.objectContaining({
     code: "failed_precondition",
-    message: `Another platform runs on the data folder ${dataDir}. Stop it, or name another folder with HIBERNAUT_DATA_DIR.`,
+    message: `Another platform is using the data directory ${dataDir}. Stop it, or set HIBERNAUT_DATA_DIR to another directory.`,
   });
 
-test("a folder has one platform, until it lets go", () => {
+test("a data directory has one platform, until that releases it", () => {
   const dataDir = temporaryFolder();
   const lock = lockDataDir(dataDir);
   expect(() => lockDataDir(dataDir)).toThrow(refusal(dataDir));
@@ -38,11 +38,11 @@ test("a folder has one platform, until it lets go", () => {
   lockDataDir(dataDir).release();
 });
 
-test("a folder that does not exist is made", () => {
+test("a data directory that does not exist is made", () => {
   lockDataDir(`${temporaryFolder()}/a/b`).release();
 });
 
-test("another process is kept out, and kill -9 of the holder frees the folder", async () => {
+test("another process is kept out, and kill -9 of the holder frees the data directory", async () => {
   const dataDir = temporaryFolder();
   const child = await holder(dataDir);
   expect(() => lockDataDir(dataDir)).toThrow(refusal(dataDir));
@@ -51,7 +51,7 @@ test("another process is kept out, and kill -9 of the holder frees the folder", 
   lockDataDir(dataDir).release();
 });
 
-test("a child of the holder does not keep the folder", async () => {
+test("a child of the holder does not keep the data directory", async () => {
   const dataDir = temporaryFolder();
   const lock = lockDataDir(dataDir);
   const child = spawn("sleep", ["30"], { stdio: "ignore" });

@@ -22,7 +22,7 @@ beforeEach(() => {
 const app = { name: "shop", createdAt: "2026-01-01T00:00:00.000Z" };
 
 describe("apps", () => {
-  test("a name is given once", () => {
+  test("a name is taken once", () => {
     expect(store.apps.insert(app)).toBe(true);
     expect(store.apps.insert({ ...app, createdAt: "later" })).toBe(false);
     expect(store.apps.get("shop")).toEqual(app);
@@ -35,7 +35,7 @@ describe("apps", () => {
     expect(store.apps.list().map(({ name }) => name)).toEqual(["blog", "shop"]);
   });
 
-  test("one with a live machine is not deleted; with destroyed ones, they go too", () => {
+  test("an app with a live machine is not deleted, and one with destroyed machines is deleted with them", () => {
     store.apps.insert(app);
     store.machines.insert(machineRecord(), machineEvent());
     expect(store.apps.delete("shop")).toBe(false);
@@ -50,7 +50,7 @@ describe("apps", () => {
 describe("machines", () => {
   beforeEach(() => void store.apps.insert(app));
 
-  test("come back whole after a restart", () => {
+  test("are complete after a restart", () => {
     const machine = machineRecord({
       snapshot: { generation: "g1", created_at: app.createdAt, size_bytes: 7 },
       lastBoot: { kind: "resume", reason: "request", at: app.createdAt, duration_ms: 182 },
@@ -67,7 +67,7 @@ describe("machines", () => {
     expect(open().machines.get(machine.id)).toEqual(machine);
   });
 
-  test("an id and a live name are given once; a destroyed machine gives its name free", () => {
+  test("an id and a live name are taken once, and a destroyed machine frees its name", () => {
     const { insert, update } = store.machines;
     expect(insert(machineRecord(), machineEvent())).toBe(true);
     expect(insert(machineRecord({ name: "web-2" }), machineEvent())).toBe(false);
@@ -77,13 +77,13 @@ describe("machines", () => {
     expect(store.machines.events("0123456789abcd", 10)).toHaveLength(1);
   });
 
-  test("one name in two apps is two names", () => {
+  test("two apps can have machines of the same name", () => {
     store.apps.insert({ ...app, name: "blog" });
     store.machines.insert(machineRecord(), machineEvent());
     expect(store.machines.insert(machineRecord({ id: "00000000000002", app: "blog" }), machineEvent())).toBe(true);
   });
 
-  test("of an app that is gone are refused in words", () => {
+  test("of a deleted app are refused with a sentence", () => {
     expect(() => store.machines.insert(machineRecord({ app: "gone" }), machineEvent())).toThrow(
       expect.objectContaining({ code: "not_found" }),
     );
@@ -101,7 +101,7 @@ describe("machines", () => {
     expect(ids("nothing")).toEqual([]);
   });
 
-  test("an update replaces the record and adds its event, both or none", () => {
+  test("an update replaces the record and adds its event, both or neither", () => {
     store.machines.insert(machineRecord(), machineEvent());
     store.machines.update(
       machineRecord({ state: "starting", goal: "running" }),
@@ -116,11 +116,11 @@ describe("machines", () => {
     expect(store.machines.get("0123456789abcd")).toMatchObject({ state: "starting" });
   });
 
-  test("an update of no machine is a fault", () => {
+  test("an update of a machine that does not exist throws", () => {
     expect(() => store.machines.update(machineRecord())).toThrow("is not in the database");
   });
 
-  test("the newest events come first and old ones are let go", () => {
+  test("the newest events come first and old ones are dropped", () => {
     store.machines.insert(machineRecord(), machineEvent());
     for (let count = 0; count < KEPT_EVENTS + 250; count++) {
       store.machines.update(machineRecord(), machineEvent({ details: { count } }));

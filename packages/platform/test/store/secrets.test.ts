@@ -22,7 +22,7 @@ const secret = (changes: Partial<SecretRecord> = {}): SecretRecord => ({
   ...changes,
 });
 
-test("come back as they were, by name, each app's own", () => {
+test("are returned as they were stored, by name, for their app only", () => {
   expect(store.secrets.any()).toBeUndefined();
   store.secrets.set([secret(), secret({ name: "A" }), secret({ app: "blog" })]);
   expect(store.secrets.list("shop")).toEqual([secret({ name: "A" }), secret()]);
@@ -40,12 +40,12 @@ test("are replaced and removed by app and name", () => {
   expect(store.secrets.list("blog")).toHaveLength(1);
 });
 
-test("are stored all or none", () => {
+test("are stored all together or not at all", () => {
   expect(() => store.secrets.set([secret(), secret({ app: "gone" })])).toThrow("FOREIGN KEY");
   expect(store.secrets.list("shop")).toEqual([]);
 });
 
-test("go with their app", () => {
+test("are deleted with their app", () => {
   store.secrets.set([secret()]);
   expect(store.apps.delete("shop")).toBe(true);
   expect(store.secrets.any()).toBeUndefined();

@@ -35,7 +35,7 @@ const snapshot = (changes: Partial<VolumeSnapshotRecord> = {}): VolumeSnapshotRe
   ...changes,
 });
 
-test("volumes come back as they were, oldest first, each app's own", () => {
+test("volumes are returned as they were stored, oldest first, for their app only", () => {
   const second = volume({ id: "vol_0000000000000000" });
   const other = volume({ id: "vol_0000000000000003", app: "blog", sizeGb: 7, snapshotRetention: 60 });
   for (const one of [volume(), second, other]) expect(store.volumes.insert(one)).toBe(true);
@@ -48,7 +48,7 @@ test("volumes come back as they were, oldest first, each app's own", () => {
   expect(store.volumes.get(other.id)).toBeUndefined();
 });
 
-test("no volume is made for an app that is gone, and no app goes before its volumes", () => {
+test("a deleted app gets no volume, and an app with volumes is not deleted", () => {
   expect(store.volumes.insert(volume({ app: "gone" }))).toBe(false);
   store.volumes.insert(volume());
   expect(store.apps.delete("shop")).toBe(false);
@@ -56,7 +56,7 @@ test("no volume is made for an app that is gone, and no app goes before its volu
   expect(store.apps.delete("shop")).toBe(true);
 });
 
-test("snapshots come back newest first, and hold their volume's record", () => {
+test("snapshots are listed newest first, and keep their volume's record", () => {
   store.volumes.insert(volume());
   const later = snapshot({ id: "vs_0000000000000002" });
   for (const one of [snapshot(), later]) store.volumes.insertSnapshot(one);

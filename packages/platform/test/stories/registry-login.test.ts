@@ -67,11 +67,11 @@ test("login, pull, logout: with the command line, and refused afterwards", async
   await expect(client.pullImage(image)).rejects.toMatchObject({ code: "not_found" });
 });
 
-test("a wrong password: the registry does not take it", async () => {
+test("a wrong password: the registry does not accept it", async () => {
   await expect(client.logInToRegistry(registry.host, { ...LOGIN, password: "wrong" })).rejects.toMatchObject({
     status: 412,
     code: "failed_precondition",
-    message: expect.stringMatching(/does not take the login of me: .*\. Check the name and the password/),
+    message: expect.stringMatching(/does not accept the login of me: .*\. Check the name and the password/),
   });
 });
 

@@ -52,18 +52,18 @@ test.each([
   const host = await takenPort();
   const { code, stdout, stderr } = await up(await tempFolder(), { [setting]: host });
   expect(complaint(stderr)).toEqual([
-    `The ${what} cannot listen on ${host}: another program listens there. Set ${setting} to another host:port.`,
+    `The ${what} cannot listen on ${host}: another program is listening there. Set ${setting} to another host:port.`,
   ]);
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
 });
 
-test("another platform runs on the data folder: it says so, and which folder", async () => {
+test("another platform is using the data directory: up says so and names the directory", async () => {
   const folder = await tempFolder();
   const other = lockDataDir(folder);
   onTestFinished(() => other.release());
   const { code, stdout, stderr } = await up(folder, {});
   expect(complaint(stderr)).toEqual([
-    `Another platform runs on the data folder ${folder}. Stop it, or name another folder with HIBERNAUT_DATA_DIR.`,
+    `Another platform is using the data directory ${folder}. Stop it, or set HIBERNAUT_DATA_DIR to another directory.`,
   ]);
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
 });

@@ -1,4 +1,4 @@
-/** The platform is killed at every step of a volume's life: nothing half made is used, nothing whole is lost. */
+/** Kills the platform at every step of a volume's life: nothing half made is used, nothing whole is lost. */
 import { existsSync } from "node:fs";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ afterEach(async () => {
   world = undefined;
 });
 
-/** What a user knows to be on a volume, and knows to be destroyed. */
+/** What a user was told is on a volume, and what is destroyed. */
 interface Seen {
   kept: Set<string>;
   destroyed: Set<string>;
@@ -65,7 +65,7 @@ await liveUntilDeath(rehearsal);
 await world?.dispose();
 const steps = rehearsal.steps.map((name, step) => ({ name, step }));
 
-test("the rehearsal passes through the whole life", () => {
+test("the rehearsal covers the whole life of a volume", () => {
   expect(steps.map(({ name }) => name)).toEqual(
     expect.arrayContaining([
       "volumes.insert",

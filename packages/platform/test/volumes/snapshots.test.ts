@@ -12,10 +12,10 @@ const TIMEOUT = { timeoutMs: 5000 };
 const MOUNTS = { mounts: [{ volume: "data", path: "/data" }] };
 const GB = 1024 ** 3;
 
-/** Whose copies can be held up, and which can clone when a test says so: by copying. */
+/** Files whose copies a test can hold up, and that clone, in fact copy, when a test says so. */
 class WatchedFiles extends FastVolumeFiles {
   clones = false;
-  /** Whether the guest stood still in the last clone. */
+  /** Whether the guest was paused during the last clone. */
   quiet: boolean | undefined;
   readonly copying = Promise.withResolvers<void>();
   hold: Promise<void> | undefined;
@@ -67,7 +67,7 @@ const suspend = async () => {
   await machines.wait("shop", id, ["suspended"], TIMEOUT);
 };
 
-test("one of a sleeping machine is restored into a new volume, and changes with neither", async () => {
+test("a snapshot of a suspended machine's volume becomes a new volume, and changes with neither of them", async () => {
   await write("before");
   await suspend();
   const snapshot = await volumes.snapshot("shop", volumeId);
@@ -85,7 +85,7 @@ test("one of a sleeping machine is restored into a new volume, and changes with 
   expect((await stat(disk(restored.id))).size).toBe(2 * GB);
 });
 
-test("one of a machine that runs is refused where files cannot be cloned, with what to do", async () => {
+test("a running machine's volume is refused where files cannot be cloned, and the error says what to do", async () => {
   await expect(volumes.snapshot("shop", volumeId)).rejects.toMatchObject({
     code: "failed_precondition",
     message: expect.stringMatching(/is running, and .* cannot clone files.*Suspend or stop the machine/),
@@ -93,7 +93,7 @@ test("one of a machine that runs is refused where files cannot be cloned, with w
   expect(await volumes.listSnapshots("shop", volumeId)).toEqual([]);
 });
 
-test("where they can, it is taken while the guest stands still, and the guest goes on", async () => {
+test("where files can be cloned, the guest is paused for the snapshot and keeps running", async () => {
   files.clones = true;
   const before = world.host.guest(id)?.request();
   await expect(volumes.snapshot("shop", volumeId)).resolves.toMatchObject({ state: "created" });
@@ -103,7 +103,7 @@ test("where they can, it is taken while the guest stands still, and the guest go
   await suspend();
 });
 
-test("a start waits for a copy that is under way", async () => {
+test("a start waits for a copy in progress", async () => {
   await suspend();
   const hold = Promise.withResolvers<void>();
   files.hold = hold.promise;
@@ -119,7 +119,7 @@ test("a start waits for a copy that is under way", async () => {
   await machines.wait("shop", id, ["running"], TIMEOUT);
 });
 
-test("one that is over its volume's retention is gone from lists and disk, a younger one stays", async () => {
+test("a snapshot past its volume's retention is deleted, and a younger one stays", async () => {
   await suspend();
   const [old, young] = [await volumes.snapshot("shop", volumeId), await volumes.snapshot("shop", volumeId)];
   const days = (count: number) => new Date(Date.now() - count * 24 * 60 * 60_000).toISOString();
@@ -132,7 +132,7 @@ test("one that is over its volume's retention is gone from lists and disk, a you
   await expect(volumes.create("shop", { name: "x", snapshotId: old.id })).rejects.toMatchObject({ code: "not_found" });
 });
 
-test("it is deleted by its id, of its own volume only", async () => {
+test("a snapshot is deleted by its id, and only through its own volume", async () => {
   await suspend();
   const { id: snapshotId } = await volumes.snapshot("shop", volumeId);
   const other: VolumeRecord = await volumes.create("shop", { name: "other" });
@@ -142,7 +142,7 @@ test("it is deleted by its id, of its own volume only", async () => {
   expect(await volumes.listSnapshots("shop", volumeId)).toEqual([]);
 });
 
-test("a volume made of it is not smaller, and not of another app", async () => {
+test("a volume made from a snapshot cannot be smaller or belong to another app", async () => {
   volumes.extend("shop", volumeId, 3);
   await suspend();
   const { id: snapshotId } = await volumes.snapshot("shop", volumeId);

@@ -1,4 +1,4 @@
-/** Whose a volume is, and for how long: on the fake hypervisor. */
+/** Which machine has a volume, and for how long, on the fake hypervisor. */
 import { existsSync } from "node:fs";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ let platform: Resources;
 let machines: Machines;
 let volumes: Volumes;
 
-/** A platform in the world; `volumes` are those that its machines use. */
+/** Starts a platform; `volumes` are those that its machines use. */
 async function start(): Promise<void> {
   platform = await startPlatform(world, {
     wrap: (deps) => {
@@ -56,7 +56,7 @@ async function destroyed(id: string): Promise<void> {
 }
 
 describe("a machine that asks for a volume by name", () => {
-  test("gets a new one of the size it asks for, and its guest a disk and a mount", async () => {
+  test("gets a new volume of that size, and its guest a disk and a mount", async () => {
     const id = await running({ ...SMALL, mounts: [{ source: "data", path: "/data", size_gb: 3 }] });
     const volume = volumeOf(id);
     expect(volumes.list("shop")).toMatchObject([
@@ -71,7 +71,7 @@ describe("a machine that asks for a volume by name", () => {
     expect(process?.guest.volumes).toEqual([`${volume} /data`]);
   });
 
-  test("gets one that is free, the oldest first, before one is made", async () => {
+  test("gets the oldest free volume before a new one is made", async () => {
     const [old] = [
       await volumes.create("shop", { name: "data", sizeGb: 2 }),
       await volumes.create("shop", { name: "data" }),
@@ -81,7 +81,7 @@ describe("a machine that asks for a volume by name", () => {
     expect(volumes.list("shop")).toHaveLength(3);
   });
 
-  test("never shares it: many at once get one each", async () => {
+  test("never shares it: machines created at once get one each", async () => {
     const free = await volumes.create("shop", { name: "data" });
     const made = await Promise.all(Array.from({ length: 8 }, () => machines.create("shop", { config: DATA })));
     const ids = made.map(({ record }) => record.config.mounts?.[0]?.volume);
@@ -90,7 +90,7 @@ describe("a machine that asks for a volume by name", () => {
     await Promise.all(made.map(({ record }) => reach(record.id, "running")));
   });
 
-  test("twice has two", async () => {
+  test("gets two volumes when it asks twice", async () => {
     const mounts = ["/one", "/two"].map((path) => ({ volume: "data", path }));
     await running({ ...SMALL, mounts });
     expect(volumes.list("shop")).toHaveLength(2);
@@ -119,7 +119,7 @@ describe("a volume", () => {
     expect(volumes.list("shop")).toHaveLength(1);
   });
 
-  test("is given up by an update without it, and only then free for another", async () => {
+  test("is free for another machine only after an update without it", async () => {
     const id = await running();
     const volume = volumeOf(id);
     const byId = { ...SMALL, mounts: [{ volume, path: "/data" }] };
@@ -133,7 +133,7 @@ describe("a volume", () => {
     expect(volumeOf(await running(byId))).toBe(volume);
   });
 
-  test("is not destroyed while a machine has it, then with its snapshots", async () => {
+  test("cannot be destroyed while a machine has it, and is then destroyed with its snapshots", async () => {
     const id = await running();
     const volume = volumeOf(id);
     const refused = { code: "failed_precondition", details: { volume_id: volume, machine_id: id } };
@@ -148,7 +148,7 @@ describe("a volume", () => {
     expect(existsSync(join(world.folder, "volumes", volume))).toBe(false);
   });
 
-  test("keeps its app, unless force is used", async () => {
+  test("keeps its app from being deleted, unless force is used", async () => {
     await volumes.create("shop", { name: "data" });
     await expect(platform.apps.delete("shop")).rejects.toMatchObject({
       code: "failed_precondition",
@@ -159,7 +159,7 @@ describe("a volume", () => {
     expect(world.store.volumes.list()).toEqual([]);
   });
 
-  test("that is extended has its new size at the next cold start, not at a resume", async () => {
+  test("that was extended gets its new size at the next cold start, not at a resume", async () => {
     const id = await running();
     const volume = volumeOf(id);
     const size = async () => (await stat(disk(volume))).size / GB;
@@ -176,18 +176,18 @@ describe("a volume", () => {
     machines.start("shop", id);
     await reach(id, "running");
     expect(await size()).toBe(4);
-    expect(() => volumes.extend("shop", volume, 3)).toThrowError(/cannot become smaller/);
+    expect(() => volumes.extend("shop", volume, 3)).toThrowError(/cannot be made smaller/);
   });
 });
 
 test.each([
   ["no volume", { path: "/data" }, /`volume` is missing/],
   ["two that differ", { volume: "a", source: "b", path: "/data" }, /differ/],
-  ["a relative path", { volume: "a", path: "data" }, /begins with \//],
-  ["the root", { volume: "a", path: "/" }, /begins with \//],
-  ["a way up", { volume: "a", path: "/data/../etc" }, /no \. or \.\./],
-  ["a folder of the machine's", { volume: "a", path: "/proc/x" }, /the machine itself/],
-  ["a name that is none", { volume: "No Name", path: "/data" }, /cannot name a volume/],
+  ["a relative path", { volume: "a", path: "data" }, /not a valid path for a volume.*absolute path/],
+  ["the root", { volume: "a", path: "/" }, /not a valid path for a volume/],
+  ["a way up", { volume: "a", path: "/data/../etc" }, /not a valid path for a volume.*without \., \.\. or/],
+  ["a directory of the machine's", { volume: "a", path: "/proc/x" }, /the machine itself/],
+  ["an invalid name", { volume: "No Name", path: "/data" }, /not a valid name for a volume/],
   ["an id that there is not", { volume: "vol_0123456789abcdef", path: "/data" }, /no volume/],
 ])("a mount with %s is refused, and nothing is made", async (_what, mount, message) => {
   await expect(machines.create("shop", { config: { ...SMALL, mounts: [mount] } })).rejects.toThrowError(message);
@@ -203,7 +203,7 @@ test("one volume inside another is refused", async () => {
 });
 
 describe("after kill -9 of the platform", () => {
-  test("what was half made or half destroyed is gone, and what was whole is there", async () => {
+  test("what was half made or half destroyed is gone, and what was whole still exists", async () => {
     const whole = await volumes.create("shop", { name: "data" });
     const files = new FastVolumeFiles(world.folder);
     for (const [state, id] of [
@@ -230,7 +230,7 @@ describe("after kill -9 of the platform", () => {
     expect(volumeOf(await running())).toBe(whole.id);
   });
 
-  test("files that the database does not know are left alone, and told of", async () => {
+  test("files that the database does not know are kept and reported", async () => {
     await new FastVolumeFiles(world.folder).make("vol_00000000000000ff", 1);
     await platform.close();
     await start();

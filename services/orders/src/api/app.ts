@@ -1,4 +1,4 @@
-/** The HTTP API: puts routes, errors, metrics and the document together. */
+/** Builds the HTTP API from routes, error handlers, metrics and the OpenAPI document. */
 import fastify from "fastify";
 import type { Api, ApiDeps } from "./deps.ts";
 import { errorReplies, refuseConnection } from "./errors.ts";
@@ -12,14 +12,14 @@ import { compileValidator } from "./validation.ts";
 
 export type { Api, ApiDeps } from "./deps.ts";
 
-/** A thousand rows of the longest texts; or of somewhat shorter ones, with every letter escaped. */
+/** Enough for a thousand rows with the longest texts, or with somewhat shorter ones in which every letter is escaped. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
-/** A client that trickles its request must not hold a connection for ever. */
+/** A client that sends its request very slowly must not keep a connection without limit. */
 const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
- * Builds the API, ready to `listen` or `inject`. Whoever opened the storage closes it, after the API.
+ * Builds the API, ready to `listen` or `inject`. The caller closes the storage after the API.
  *
  * @example
  * const app = await buildApp({ storage, logger });
@@ -27,18 +27,18 @@ const REQUEST_TIMEOUT_MS = 30_000;
  */
 export async function buildApp({ storage, logger }: ApiDeps): Promise<Api> {
   const { sendError, sendNotFound } = errorReplies(logger);
-  // Without a logger of its own: what there is to say, the service says itself, and a logger for each request costs.
+  // Fastify's logger is off: the service logs what matters itself, and a logger for each request costs time.
   const app: Api = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     exposeHeadRoutes: false,
-    // Open requests finish when the service stops; connections without one end at once.
+    // When the service stops, open requests finish, and idle connections end at once.
     forceCloseConnections: "idle",
     clientErrorHandler: refuseConnection,
     frameworkErrors: sendError,
   });
   app.setValidatorCompiler(compileValidator);
-  // Replies are typed by their schemas; checking or filtering them again at run time would only cost.
+  // The schemas give replies their types, so checking or filtering them at run time would only cost time.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(sendNotFound);
@@ -62,7 +62,7 @@ export async function buildApp({ storage, logger }: ApiDeps): Promise<Api> {
   return app;
 }
 
-/** An empty body counts as none, whatever its content type says: many clients always send one. */
+/** An empty body counts as none, whatever its content type: many clients always send that header. */
 function acceptOnlyJson(app: Api): void {
   const parse = app.getDefaultJsonParser("error", "error");
   app.removeAllContentTypeParsers();

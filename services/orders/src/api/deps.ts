@@ -1,4 +1,4 @@
-/** What the API is given, and what it is. */
+/** The parts that the API is built from, and its type. */
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type {
   FastifyBaseLogger,
@@ -9,7 +9,7 @@ import type {
 } from "fastify";
 import type { Storage } from "../storage.ts";
 
-/** What stands behind the API. */
+/** What the API works with. */
 export interface ApiDeps {
   storage: Storage;
   logger: FastifyBaseLogger;

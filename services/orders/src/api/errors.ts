@@ -1,21 +1,22 @@
-/** Whatever goes wrong, the reply is problem details, and a fault of ours is logged and not shown. */
+/** Replies to all errors with problem details. Faults of the service are logged and not shown. */
 import type { Socket } from "node:net";
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { DatabaseUnavailableError, StillReferencedError, UnknownSupplierError } from "../storage.ts";
 import { explainRefusals } from "./explain.ts";
 import { PROBLEM_TYPE, Problem } from "./problems.ts";
 
-/** Seconds until a client should try again while the database is away. */
+/** Seconds after which a client should try again when the database is unavailable. */
 const RETRY_AFTER_S = 1;
 
 const FRAMEWORK: Record<string, () => Problem> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: () => new Problem("body_too_large", "The request body is over 4 MiB. Send less."),
+  FST_ERR_CTP_BODY_TOO_LARGE: () =>
+    new Problem("body_too_large", "The request body is larger than 4 MiB. Send less at a time."),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () =>
     new Problem("unsupported_media_type", "The request body must be sent as application/json."),
   FST_ERR_CTP_INVALID_JSON_BODY: () => new Problem("malformed_request", "The request body is not valid JSON."),
 };
 
-/** The replies to what fails. Faults go to the log. */
+/** Returns the error handlers, which log faults. */
 export function errorReplies(log: FastifyBaseLogger) {
   /** Answers a request with an error. */
   function sendError(thrown: FastifyError, { method, url }: FastifyRequest, reply: FastifyReply): void {
@@ -30,17 +31,17 @@ export function errorReplies(log: FastifyBaseLogger) {
 
   /** Answers a request for an address that does not exist. */
   function sendNotFound(request: FastifyRequest, reply: FastifyReply): void {
-    const detail = `There is no ${request.method} at this address. /openapi.json lists what there is.`;
+    const detail = `There is no ${request.method} at this address. See /openapi.json for all routes.`;
     sendError(new Problem("not_found", detail) as Error as FastifyError, request, reply);
   }
 
   return { sendError, sendNotFound };
 }
 
-/** Answers bytes that are not HTTP, or not acceptable as such: no request exists yet. */
+/** Replies to bytes that are not valid HTTP, for which there is no request. */
 export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-  const problem = new Problem("malformed_request", `The request is not acceptable HTTP (${error.code ?? "unknown"}).`);
+  const problem = new Problem("malformed_request", `The request is not valid HTTP (${error.code ?? "unknown"}).`);
   const body = JSON.stringify(problem.wire());
   const head = `content-type: ${PROBLEM_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close`;
   socket.end(`HTTP/1.1 400 Bad Request\r\n${head}\r\n\r\n${body}`);
@@ -59,7 +60,7 @@ function toProblem(thrown: FastifyError): Problem {
           message: `names supplier ${supplierId}, which does not exist`,
         }) as const,
     );
-    const detail = "A supplierId names a supplier that does not exist. Nothing was created.";
+    const detail = "The batch refers to suppliers that do not exist. Nothing was created; create the suppliers first.";
     return new Problem("unknown_supplier", detail, { errors });
   }
   if (cause instanceof StillReferencedError) {

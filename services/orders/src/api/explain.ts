@@ -1,9 +1,9 @@
-/** Turns what a schema refuses into a list of the fields at fault. */
+/** Turns the errors of a schema into a list of invalid fields. */
 import { PRICE_PATTERN } from "../decimal.ts";
 import { type FieldError, Problem } from "./problems.ts";
 import { TEXT_PATTERN } from "./schemas.ts";
 
-/** One refusal of the validator (TypeBox's, in the shape of Ajv's). */
+/** An error of the validator (TypeBox's, in the shape of Ajv's). */
 export interface Refusal {
   keyword: string;
   instancePath: string;
@@ -11,9 +11,9 @@ export interface Refusal {
   message?: string | undefined;
 }
 
-/** A key that a client made up is repeated no further than this. */
+/** An unknown key is quoted up to this length. */
 const MAX_POINTER = 120;
-/** The sentence for people names the first ones; the list has all. */
+/** How many fields the sentence for people names. The list has all. */
 const IN_DETAIL = 3;
 
 const PARTS: Record<string, FieldError["in"]> = { body: "body", querystring: "query", params: "path" };
@@ -23,7 +23,7 @@ const PATTERNS: Record<string, string> = {
   [TEXT_PATTERN]: "must not contain NUL characters or halves of surrogate pairs",
 };
 
-/** The problem of a request part that its schema refused. */
+/** Returns the problem for a part of a request that does not match its schema. */
 export function explainRefusals(refusals: readonly Refusal[], part: string): Problem {
   const where = PARTS[part] ?? "body";
   const errors = new Map<string, FieldError>();

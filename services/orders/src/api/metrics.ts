@@ -1,12 +1,12 @@
-/** What `GET /metrics` counts, in a registry of its own. */
+/** The metrics of `GET /metrics`, in a separate registry. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Gauge, Histogram, Registry } from "prom-client";
 
-/** From a row by its id to a database that took its time. */
+/** Buckets in seconds, from a row by its id to a slow database. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5, 30];
 
 /** The registry, and the hook that counts a finished request. */
-export interface Metrics {
+interface Metrics {
   registry: Registry;
   observe(request: FastifyRequest, reply: FastifyReply): void;
 }
@@ -32,7 +32,7 @@ export function serviceMetrics(): Metrics {
   return {
     registry,
     observe(request, reply) {
-      // The pattern, not the address: an address per row would make a series each. Asked once: asking makes it.
+      // The route's pattern, because an address for each row would make a series each. Read once, because reading makes it.
       const { url } = request.routeOptions;
       const known = url !== undefined;
       const labels = { method: known ? request.method : "any", route: url ?? "unknown", status: reply.statusCode };

@@ -1,9 +1,9 @@
-/** The OpenAPI document, made from the schemas that check the requests. */
+/** Generates the OpenAPI document from the schemas that check the requests. */
 import swagger from "@fastify/swagger";
 import type { Api } from "./deps.ts";
 import { COMPONENTS } from "./schemas.ts";
 
-/** Registers the collector; call it before the routes. */
+/** Registers the generator. Call this before the routes are registered. */
 export async function describeApi(app: Api): Promise<void> {
   for (const [name, schema] of Object.entries(COMPONENTS)) app.addSchema({ ...schema, $id: name });
   await app.register(swagger, {

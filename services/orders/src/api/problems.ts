@@ -1,34 +1,34 @@
-/** Every way to fail: a stable code, its status, and the problem details of RFC 9457 that tell of it. */
+/** All errors of the API: stable codes, their status, and problem details (RFC 9457). */
 import { STATUS_CODES } from "node:http";
 import type { ProblemWire } from "./schemas.ts";
 
-/** The codes, each with its status. Clients may rely on them; the sentences may change. */
-export const PROBLEM_STATUS = {
-  /** The request does not fit its schema; `errors` names each field. */
+/** The codes, each with its status. Clients can rely on codes, but the sentences may change. */
+const PROBLEM_STATUS = {
+  /** The request does not match its schema. `errors` lists the invalid fields. */
   invalid_input: 400,
-  /** The request is not HTTP or JSON as it should be. */
+  /** The request is not valid HTTP or JSON. */
   malformed_request: 400,
-  /** No such row, or no such address. */
+  /** There is no such row or address. */
   not_found: 404,
   still_referenced: 409,
   body_too_large: 413,
   unsupported_media_type: 415,
   unknown_supplier: 422,
-  /** A fault of the service; its log has the details. */
+  /** A fault of the service. Its log has the details. */
   internal_error: 500,
   database_unavailable: 503,
 } as const;
 
 /** A code from the list above. */
-export type ProblemCode = keyof typeof PROBLEM_STATUS;
+type ProblemCode = keyof typeof PROBLEM_STATUS;
 
-/** One field at fault. */
+/** An invalid field. */
 export type FieldError = NonNullable<ProblemWire["errors"]>[number];
 
 /** The media type of problem details. */
 export const PROBLEM_TYPE = "application/problem+json";
 
-/** Thrown by handlers; the error handler answers with it. */
+/** Thrown by handlers. The error handler sends it as the reply. */
 export class Problem extends Error {
   override name = "Problem";
   readonly code: ProblemCode;
@@ -53,7 +53,7 @@ export class Problem extends Error {
   }
 }
 
-/** The problem of a row that is not there. */
+/** Returns the problem of a row that does not exist. */
 export function noSuch(what: string, id: number): Problem {
   return new Problem("not_found", `There is no ${what} ${id}.`);
 }

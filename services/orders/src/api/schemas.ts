@@ -8,12 +8,12 @@ import { PRICE_PATTERN } from "../decimal.ts";
 const closed = { additionalProperties: false } as const;
 
 /** The largest `integer` of SQL. */
-export const MAX_INTEGER = 2_147_483_647;
-/** Rows in a batch. */
-export const MAX_BATCH = 1000;
+const MAX_INTEGER = 2_147_483_647;
+/** The most rows in a batch. */
+const MAX_BATCH = 1000;
 const MAX_TEXT = 200;
 
-/** No NUL, which PostgreSQL cannot store, and no half of a surrogate pair, which is no text at all. */
+/** Without NUL, which PostgreSQL cannot store, and without halves of surrogate pairs, which are not valid text. */
 export const TEXT_PATTERN = "^[^\\u0000\\uD800-\\uDFFF]*$";
 
 const text = { minLength: 1, maxLength: MAX_TEXT, pattern: TEXT_PATTERN };
@@ -23,12 +23,12 @@ const Id = Type.Integer({ minimum: 1, maximum: MAX_INTEGER });
 const Count = Type.Integer({ minimum: 0, maximum: MAX_INTEGER });
 const NewPrice = Type.String({
   pattern: PRICE_PATTERN,
-  description: "an exact decimal: 0 to 999999.9999, up to four decimals",
+  description: "an exact decimal from 0 to 999999.9999 with up to four decimal places",
   examples: ["18.0000", "18", "0.5"],
 });
 const Price = Type.String({ pattern: "^[0-9]{1,6}\\.[0-9]{4}$", examples: ["18.0000"] });
 
-/** A reference to a named schema, typed as what it points at. */
+/** A reference to a named schema, with the type of that schema. */
 function named<T extends TSchema>(name: string, _schema: T) {
   return Type.Unsafe<Static<T>>({ $ref: `${name}#` });
 }
@@ -51,14 +51,14 @@ const OrderTotals = Type.Object(
       description: "unit price times quantity over all lines, summed exactly; the double nearest to that sum",
     }),
     totalQuantity: Type.Integer(),
-    totalProducts: Type.Integer({ description: "the count of lines" }),
+    totalProducts: Type.Integer({ description: "the number of lines" }),
   },
   closed,
 );
 const FieldError = Type.Object(
   {
     in: Type.Unsafe<"body" | "query" | "path">({ type: "string", enum: ["body", "query", "path"] }),
-    pointer: Type.String({ description: "a JSON pointer into that part; empty for all of it" }),
+    pointer: Type.String({ description: "a JSON pointer into that part; empty for the whole part" }),
     message: Type.String(),
   },
   closed,
@@ -70,7 +70,7 @@ const ProblemDetails = Type.Object(
     status: Type.Integer(),
     detail: Type.String(),
     code: Type.String({ description: "stable, for programs" }),
-    errors: Type.Optional(Type.Array(FieldError, { description: "every field at fault" })),
+    errors: Type.Optional(Type.Array(FieldError, { description: "all invalid fields" })),
   },
   closed,
 );
@@ -84,7 +84,7 @@ export const COMPONENTS: Readonly<Record<string, TSchema>> = {
   Problem: ProblemDetails,
 };
 
-/** Problem details on the wire. */
+/** Problem details as they are sent. */
 export type ProblemWire = Static<typeof ProblemDetails>;
 
 /** Replies. */
@@ -107,7 +107,7 @@ export const Health = Type.Object({ status: Type.Literal("ok") }, closed);
 export const IdParams = Type.Object({ id: Id }, closed);
 export const NoQuery = Type.Object({}, closed);
 export const ProductQuery = Type.Object(
-  { wrap: Type.Optional(Type.Literal("array", { description: "the reply as an array of one element" })) },
+  { wrap: Type.Optional(Type.Literal("array", { description: "return the reply as an array with one element" })) },
   closed,
 );
 export const SearchQuery = Type.Object(
@@ -116,7 +116,7 @@ export const SearchQuery = Type.Object(
       Type.String({
         maxLength: MAX_TEXT,
         pattern: TEXT_PATTERN,
-        description: "a part of the name, in any case; no character has a special meaning",
+        description: "part of the name, in any case; no character has a special meaning",
       }),
     ),
     offset: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_INTEGER, description: "default: 0" })),
@@ -138,7 +138,7 @@ export const SupplierChanges = Type.Object(
   { ...closed, minProperties: 1 },
 );
 
-/** The replies of a route: the good one, and the problem details that any route may give. */
+/** The replies of a route: the successful one, and the problem details that every route may return. */
 export function replies<const Status extends number, T extends TSchema>(status: Status, schema: T) {
   const problem = {
     description: "Problem details (RFC 9457)",

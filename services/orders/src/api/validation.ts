@@ -1,6 +1,6 @@
 /**
- * Checks requests against their schemas. Bodies are taken as they are; the text of a query or a path becomes
- * a number only where it reads exactly like one (`01`, `1.5` and `1e3` do not).
+ * Checks requests against their schemas. Bodies are not converted; text in a query or a path becomes
+ * a number only if it is written exactly like one (`01`, `1.5` and `1e3` are not).
  */
 import type { FastifySchemaCompiler } from "fastify";
 import type { TSchema } from "typebox";
@@ -8,11 +8,11 @@ import { Compile } from "typebox/compile";
 import { Settings } from "typebox/system";
 import type { Refusal } from "./explain.ts";
 
-/** Every field of the largest batch can be named. */
-export const MAX_REFUSALS = 5000;
+/** Enough to list every field of the largest batch. */
+const MAX_REFUSALS = 5000;
 Settings.Set({ maxErrors: MAX_REFUSALS });
 
-/** Fastify's validator compiler for TypeBox schemas. */
+/** Compiles TypeBox schemas to validators for Fastify. */
 export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   const validator = Compile(schema);
   const numbers = integerProperties(schema);
@@ -24,7 +24,7 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
   };
 };
 
-/** Millions of elements are refused for their number, before anyone looks at each. */
+/** Refuses millions of elements because of their number, before checking each of them. */
 function isTooLong(value: unknown, { maxItems }: { maxItems?: number }): boolean {
   return maxItems !== undefined && Array.isArray(value) && value.length > maxItems;
 }

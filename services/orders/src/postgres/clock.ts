@@ -1,17 +1,17 @@
-/** How the two clocks of the process stand to each other. */
+/** Compares the two clocks of the process. */
 export interface Clocks {
-  /** Of the calendar: set right after a resume. */
+  /** The time of day, which is set right after a resume. */
   wall(): number;
-  /** Counts only while the machine runs. */
+  /** A clock that counts only while the machine runs. */
   steady(): number;
 }
 
 export const CLOCKS: Clocks = { wall: () => Date.now(), steady: () => performance.now() };
 
-/** More than the small corrections that time servers make. */
+/** Larger than the small corrections of time servers. */
 const JUMP_MS = 1000;
 
-/** Notices that the machine slept: the calendar moved on without the steady clock, or somebody set it. */
+/** Detects that the machine slept: the time of day moved on without the steady clock, or was set. */
 export class JumpWatch {
   readonly #clocks: Clocks;
   #apart: number;

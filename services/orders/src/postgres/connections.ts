@@ -5,16 +5,16 @@ import { CannotConnectError, faultOf } from "./faults.ts";
 import { Generation } from "./generation.ts";
 import { type PostgresSettings, proofTimeoutMs, QUERY_TIMEOUT_MS } from "./settings.ts";
 
-/** A connection that rested longer proves that it lives before it is used. */
+/** A connection that was idle for longer has to prove that it is alive before it is used. */
 const TRUST_MS = 3000;
-/** The driver's words when all connections stay lent: the database answers, there is just too much to do. */
+/** The driver's message when all connections are in use: the database answers but is busy. */
 const ALL_LENT = "timeout exceeded when trying to connect";
-/** Those who hold dead connections give up as late as those who wait for them: waiting again finds new ones. */
+/** Callers with dead connections give up as late as callers that wait for them, so waiting again finds new ones. */
 const QUEUE_TURNS = 2;
 
 /**
- * Lends connections. Where one fails, all that were made with it go: after a resume they died together, and who comes
- * next should not have to find out by himself.
+ * Lends connections. When one fails, all connections of its generation are dropped: after a resume they died together,
+ * and the next caller should not have to find out again.
  */
 export class Connections {
   readonly #settings: PostgresSettings;
@@ -33,7 +33,7 @@ export class Connections {
     this.#current = this.#next();
   }
 
-  /** Work gets a connection of its own while it runs, and must leave no transaction open, unless it fails with a fault. */
+  /** Lends a connection to `work`, which must not leave a transaction open unless it fails with a fault. */
   async use<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     const { client, generation } = await this.#borrow();
     try {
@@ -50,7 +50,7 @@ export class Connections {
     }
   }
 
-  /** Waits for what is under way. */
+  /** Closes all connections, after the work in progress. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#current.drop();
@@ -81,7 +81,7 @@ export class Connections {
     }
   }
 
-  /** Undefined: look for the next generation. */
+  /** Undefined when the generation was dropped and the next one has to be used. */
   async #connect(generation: Generation, patient: boolean): Promise<PoolClient | "all lent" | undefined> {
     try {
       return await generation.connect();
@@ -95,7 +95,7 @@ export class Connections {
     }
   }
 
-  /** Others may have dropped it before; then there is a newer one, which is not to blame. */
+  /** Drops a generation, unless it was dropped already and there is a newer one. */
   #drop(generation: Generation, why: unknown): void {
     if (generation !== this.#current || this.#closed) return;
     this.#current = this.#next();

@@ -4,10 +4,10 @@ import { type PostgresSettings, POOL_SIZE, QUERY_TIMEOUT_MS, serverLimits } from
 
 const IDLE_MS = 30_000;
 const KEEP_ALIVE_MS = 5000;
-/** A dropped pool's connections get so many query time-outs to finish what they do. */
+/** The connections of a dropped pool get this many query timeouts to finish their work. */
 const LINGER = 5;
 
-/** One pool of connections that are believed in, or dropped, together. */
+/** A pool of connections that are trusted, or dropped, together. */
 export class Generation {
   readonly #pool: pg.Pool;
   readonly #sockets = new Set<Socket>();
@@ -30,12 +30,12 @@ export class Generation {
       application_name: "orders",
       stream: () => this.#socket(),
     });
-    // A connection may also die while it is lent and between two statements. Without a listener the process would end.
+    // A connection may also die between two statements while it is lent. Without a listener the process would end.
     this.#pool.on("connect", (client) => client.on("error", () => {}));
     this.#pool.on("error", onIdleError);
   }
 
-  /** Undefined: this generation was dropped while waiting. Nothing was sent then. */
+  /** Returns a connection. Undefined when the generation was dropped meanwhile; then nothing was sent. */
   connect(): Promise<pg.PoolClient | undefined> {
     if (this.#ended) return Promise.resolve(undefined);
     return new Promise((resolve, reject) => {
@@ -51,7 +51,7 @@ export class Generation {
     });
   }
 
-  /** Lets those go who wait, and ends the connections in the background: idle ones now, the others when they are done. */
+  /** Releases waiting callers, and ends the connections in the background: idle ones now, others when they are free. */
   drop(): Promise<void> {
     this.#ended ??= this.#end();
     return this.#ended;
@@ -61,7 +61,7 @@ export class Generation {
     for (const giveUp of this.#waiting) giveUp();
     this.#waiting.clear();
     const ended = this.#pool.end();
-    // Nobody closes a black hole but us.
+    // The other side never closes a connection that leads nowhere, so it has to be destroyed.
     const timer = setTimeout(() => {
       for (const socket of this.#sockets) socket.destroy();
     }, this.#lingerMs);

@@ -12,7 +12,7 @@ import { changeSupplier, insertProducts, insertSuppliers, isForeignKeyViolation,
 export type { PostgresSettings } from "./settings.ts";
 
 /**
- * Brings the tables up to date and opens the storage. Rejects with a {@link DatabaseUnavailableError} when the database
+ * Migrates the tables and opens the storage. Rejects with a {@link DatabaseUnavailableError} when the database
  * does not answer.
  *
  * @example

@@ -1,15 +1,15 @@
-/** The queries that change nothing. All have names, so that each connection prepares them once. */
+/** The queries that only read. All have names, so that each connection prepares them once. */
 import type { PoolClient } from "pg";
 import { fold } from "../fold.ts";
 import type { OrderTotals, Product, ProductSearch, ProductSummary, Supplier } from "../storage.ts";
 
-/** Ids are of PostgreSQL's type integer: there can be no row beyond, and asking would be an error. */
+/** Ids have PostgreSQL's type integer. A larger id cannot exist, and querying it would be an error. */
 export const LARGEST_ID = 2 ** 31 - 1;
 
 /** Whether a row could have this id. */
 export const isId = (id: number) => id > 0 && id <= LARGEST_ID;
 
-/** In arrays, because columns of two tables have the same names. */
+/** Rows as arrays, because columns of two tables have the same names. */
 const PRODUCT = {
   name: "product",
   text: `
@@ -21,7 +21,7 @@ const PRODUCT = {
 };
 type ProductRow = [number, string, number, string, number, number | null, string, string | null, string];
 
-/** A product and its supplier. Undefined: no such product. */
+/** Returns a product and its supplier. Undefined when there is no such product. */
 export async function findProduct(
   client: PoolClient,
   wanted: number,
@@ -35,7 +35,7 @@ export async function findProduct(
 
 const EXISTING = { name: "existing suppliers", text: "SELECT id FROM suppliers WHERE id = ANY($1::integer[])" };
 
-/** Those of the suppliers that exist. */
+/** Returns which of the suppliers exist. */
 export async function existingSuppliers(client: PoolClient, ids: number[]): Promise<Set<number>> {
   const { rows } = await client.query<{ id: number }>({ ...EXISTING, values: [ids.filter(isId)] });
   return new Set(rows.map(({ id }) => id));
@@ -54,7 +54,7 @@ const ORDER = {
     GROUP BY orders.id`,
 };
 
-/** An order with its totals. Undefined: no such order. */
+/** Returns an order with its totals. Undefined when there is no such order. */
 export async function findOrder(client: PoolClient, id: number): Promise<OrderTotals | undefined> {
   const [row] = (await client.query<OrderTotals>({ ...ORDER, values: [id] })).rows;
   return row;
@@ -62,7 +62,7 @@ export async function findOrder(client: PoolClient, id: number): Promise<OrderTo
 
 type FoundRow = { [Column in keyof ProductSummary]: ProductSummary[Column] | null } & { total: number };
 
-/** Matches and their number in one statement, so that they agree. */
+/** Finds matches and their number in one statement, so that the two agree. */
 function searchText(condition: string, offset: string, limit: string): string {
   return `
     SELECT page.*, matches.total
@@ -73,19 +73,19 @@ function searchText(condition: string, offset: string, limit: string): string {
     ORDER BY page.id`;
 }
 const ALL = { name: "all products", text: searchText("", "$1", "$2") };
-/** Through the index of trigrams; PostgreSQL finds a plan that suits most needles, and keeps it. */
+/** Uses the index of trigrams. PostgreSQL finds a plan that suits most search texts, and keeps it. */
 const LONG = { name: "products by name", text: searchText(`WHERE "foldedName" LIKE $1`, "$2", "$3") };
-/** Without a trigram in the needle, that plan would read all of the index first. This one can only read the table. */
+/** For search texts without a trigram, for which that plan would first read the whole index. This one reads the table. */
 const SHORT = { name: "products by short name", text: searchText(`WHERE strpos("foldedName", $1) > 0`, "$2", "$3") };
-/** Trigrams are made of words. */
+/** Trigrams are made of letters and digits. */
 const TRIGRAM = /[\p{L}\p{N}]{3}/u;
 
-/** Products whose name contains the text, in any case. */
+/** Finds products whose name contains the text, in any case. */
 export async function searchProducts(
   client: PoolClient,
   { name, offset, limit }: ProductSearch,
 ): Promise<{ items: ProductSummary[]; total: number }> {
-  // PostgreSQL has no such character in a text.
+  // PostgreSQL cannot store this character in a text.
   if (name.includes("\0")) return { items: [], total: 0 };
   const { rows } = await client.query<FoundRow>(searchQuery(fold(name), [offset, limit]));
   const items = rows.flatMap(({ id, name: found, unitPrice, unitsInStock }) =>
@@ -102,7 +102,7 @@ function searchQuery(needle: string, page: [offset: number, limit: number]) {
   return { ...SHORT, values: [needle, ...page] };
 }
 
-/** Takes the meaning from the characters that LIKE gives one. */
+/** Escapes the characters that have a meaning in LIKE. */
 export function literally(needle: string): string {
   return needle.replace(/[\\%_]/g, String.raw`\$&`);
 }

@@ -2,8 +2,8 @@ import { DatabaseUnavailableError } from "../storage.ts";
 import { faultOf } from "./faults.ts";
 
 /**
- * Runs an operation, and once more, never twice more, when the database was at fault. The connections that failed are
- * given up by whoever lent them, so that the second attempt has a new one.
+ * Runs an operation, and exactly once more when the database was at fault. The lender drops connections that failed, so
+ * the second attempt gets a new one.
  */
 export async function retryOnce<T>(attempt: () => Promise<T>): Promise<T> {
   try {

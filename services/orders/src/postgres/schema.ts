@@ -1,12 +1,12 @@
 /**
- * The tables in PostgreSQL. After a change here, make the migration that brings old databases along:
+ * The tables in PostgreSQL. After a change here, generate the migration for existing databases:
  *
  *     cd services/orders
  *     drizzle-kit generate --dialect postgresql --schema src/postgres/schema.ts --out migrations/postgres --name <what>
  */
 import { date, index, integer, numeric, pgTable, primaryKey, serial, text } from "drizzle-orm/pg-core";
 
-/** Whoever changes an id changes it everywhere; whoever is referred to stays. */
+/** A changed id is changed in all references, and a row that is referenced cannot be deleted. */
 const FOLLOW = { onUpdate: "cascade", onDelete: "restrict" } as const;
 
 export const suppliers = pgTable("suppliers", {
@@ -21,7 +21,7 @@ export const products = pgTable(
   {
     id: serial().primaryKey(),
     name: text().notNull(),
-    /** `fold(name)`, for the search. Folded by the service, so that both variants agree on every letter. */
+    /** `fold(name)`, for searches. The service computes it, so that both variants agree on every letter. */
     foldedName: text().notNull(),
     supplierId: integer()
       .notNull()
@@ -31,7 +31,7 @@ export const products = pgTable(
   },
   (table) => [
     index("products_supplierId_index").on(table.supplierId),
-    // Trigrams: what "contains" needs. The extension is made in the first migration, by hand.
+    // Trigrams, for searches within names. The first migration creates the extension and was written by hand.
     index("products_foldedName_index").using("gin", table.foldedName.op("gin_trgm_ops")),
   ],
 );

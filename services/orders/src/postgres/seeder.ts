@@ -5,11 +5,11 @@ import { migrateToLatest } from "./migrate.ts";
 import type { PostgresSettings } from "./settings.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
-/** A batch takes milliseconds, VACUUM of the whole seconds. */
+/** A batch takes milliseconds, and VACUUM of everything takes seconds. */
 const QUERY_TIMEOUT_MS = 120_000;
 const WITH_SERIAL_ID: readonly SeedTable[] = ["suppliers", "products", "orders"];
 
-/** Brings the tables up to date and starts the transaction of a {@link Seeder} for PostgreSQL. */
+/** Migrates the tables and starts the transaction of a {@link Seeder} for PostgreSQL. */
 export async function openPostgresSeeder(settings: PostgresSettings): Promise<Seeder> {
   await migrateToLatest(settings);
   const { host, port, user, password, database } = settings;
@@ -20,7 +20,7 @@ export async function openPostgresSeeder(settings: PostgresSettings): Promise<Se
     keepAlive: true,
     application_name: "orders seed",
   });
-  // What is under way is rejected anyway.
+  // Running statements reject in any case.
   client.on("error", () => {});
   await client.connect();
   await client.query("BEGIN");
@@ -50,7 +50,7 @@ export async function openPostgresSeeder(settings: PostgresSettings): Promise<Se
           `SELECT setval(pg_get_serial_sequence('${table}', 'id'), coalesce(max(id), 1), max(id) IS NOT NULL) FROM ${table}`,
         );
       await client.query("COMMIT");
-      // Also lets the counting of products be done in an index alone.
+      // Also allows products to be counted with an index-only scan.
       await client.query(`VACUUM (ANALYZE) ${SEED_TABLES.join(", ")}`);
     },
 
@@ -58,7 +58,7 @@ export async function openPostgresSeeder(settings: PostgresSettings): Promise<Se
   };
 }
 
-/** With the column that is this variant's own. */
+/** Adds the column that only this variant has. */
 function stored<T extends SeedTable>(table: T, row: SeedRows[T]): object {
   return table === "products" && "name" in row ? { ...row, foldedName: fold(row.name) } : row;
 }

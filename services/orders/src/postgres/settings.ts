@@ -1,38 +1,38 @@
 import type { Clocks } from "./clock.ts";
 
-/** Where the database is, and how long to believe in it. */
+/** Where the database is, and the limits of its use. */
 export interface PostgresSettings {
   host: string;
   port: number;
   user: string;
   password: string;
   database: string;
-  /** Connections at most. Default 10: more make PostgreSQL slower, not faster. */
+  /** Maximum number of connections. Default: 10, because more make PostgreSQL slower. */
   poolSize?: number;
   /**
-   * A connection that gives no answer for so long is given up, and so is an attempt to connect. Default 2000. The server
-   * is told to end a statement a little earlier, so that a slow one is not taken for a dead connection.
+   * Time limit for connecting and for each answer, after which the connection is dropped. Default: 2000. The server
+   * ends a statement a little earlier, so that a slow statement is not mistaken for a dead connection.
    */
   queryTimeoutMs?: number;
-  /** How long the start waits for a database that does not answer yet. Default 0: one attempt. */
+  /** How long the start waits for a database that does not answer yet. Default: 0, which makes one attempt. */
   startTimeoutMs?: number;
-  /** Hears what the start waits for: once, and again when the reason changes. */
+  /** Called with what the start is waiting for, and again when the reason changes. */
   onWait?: (why: string) => void;
-  /** Hears why connections were dropped. */
+  /** Called with the reason when connections are dropped. */
   onFault?: (error: unknown) => void;
-  /** For tests. */
+  /** Replaced in tests. */
   clocks?: Clocks;
 }
 
 export const POOL_SIZE = 10;
 export const QUERY_TIMEOUT_MS = 2000;
 
-/** Of the query time-out, what the server gets for a statement. */
+/** The part of the query timeout after which the server ends a statement. */
 const SERVER_SHARE = 0.9;
-/** And what a connection gets to prove that it lives: it is asked for nothing, and a request waits. */
+/** The part that a connection gets to prove that it is alive: the query is trivial, and a request is waiting. */
 const PROOF_SHARE = 0.25;
 
-/** Limits that the server keeps for us. A session left in a transaction holds locks: it must not outlive our patience. */
+/** Limits that the server enforces. A session that is left in a transaction holds locks, so it must end soon. */
 export function serverLimits(queryTimeoutMs: number) {
   return {
     statement_timeout: Math.round(queryTimeoutMs * SERVER_SHARE),
@@ -40,7 +40,7 @@ export function serverLimits(queryTimeoutMs: number) {
   };
 }
 
-/** How long the proof of a connection may take, in milliseconds. */
+/** Returns how long a connection may take to prove that it is alive, in milliseconds. */
 export function proofTimeoutMs(queryTimeoutMs: number): number {
   return Math.round(queryTimeoutMs * PROOF_SHARE);
 }

@@ -1,10 +1,10 @@
-/** What became of a transaction whose COMMIT was sent and not answered. */
+/** Finds out what became of a transaction whose COMMIT was sent but not answered. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PoolClient } from "pg";
 import type { Connections } from "./connections.ts";
 import { sqlState } from "./faults.ts";
 
-/** Enough to recognise a transaction on another connection. */
+/** Identifies a transaction on another connection. */
 export interface Doubt {
   /** `pg_current_xact_id()`, taken inside the transaction. */
   xid: string;
@@ -12,18 +12,18 @@ export interface Doubt {
   crashMark: string;
 }
 
-/** `future`: the server has not given out this id yet. */
+/** `future` means that the server has not assigned this id yet. */
 export type XactStatus = "committed" | "aborted" | "in progress" | "future" | null;
-export type Verdict = "committed" | "aborted" | "pending" | "unknown";
+type Verdict = "committed" | "aborted" | "pending" | "unknown";
 
-/** How long to ask. A server that restarts in order is back within it. */
+/** How long to ask. An orderly restart of the server takes less. */
 const LIMIT_MS = 3000;
 const PAUSE_MS = 50;
 const IN_THE_FUTURE = "22023";
 
 /**
- * What the server's answer means. After a crash, ids whose transactions had not reached the disk are given out again: then
- * "committed" may speak of somebody else, while every other answer says that ours is not there.
+ * Interprets the server's answer. After a crash, the server assigns ids again whose transactions had not reached the disk.
+ * Then "committed" may be about another transaction, and every other answer means that ours was lost.
  */
 export function verdictOn(status: XactStatus, crashedSince: boolean): Verdict {
   if (status === "aborted") return "aborted";
@@ -33,8 +33,8 @@ export function verdictOn(status: XactStatus, crashedSince: boolean): Verdict {
 }
 
 /**
- * A value that stays through an orderly restart and changes with every crash: PostgreSQL 15 and later throws its
- * statistics away then. Asked once for each connection, as none outlives a crash.
+ * Returns a value that survives an orderly restart and changes with every crash: PostgreSQL 15 and later discards its
+ * statistics then. Read once for each connection, because none outlives a crash.
  */
 export async function crashMark(client: PoolClient): Promise<string> {
   const known = marks.get(client);
@@ -48,11 +48,11 @@ export async function crashMark(client: PoolClient): Promise<string> {
 }
 const marks = new WeakMap<PoolClient, string>();
 
-/** Asks until there is an answer, for a few seconds at most. Ends the session that still holds the transaction open. */
+/** Asks until there is an answer, for up to a few seconds. Ends a session that still has the transaction open. */
 export async function settle(connections: Connections, doubt: Doubt): Promise<"committed" | "aborted" | "unknown"> {
   const limit = performance.now() + LIMIT_MS;
   for (;;) {
-    // Whatever goes wrong here must not be taken for an answer.
+    // A failure here must not be mistaken for an answer.
     const verdict = await connections.use((client) => askAbout(client, doubt)).catch(() => "pending" as const);
     if (verdict !== "pending") return verdict;
     if (performance.now() > limit) return "unknown";
@@ -63,7 +63,7 @@ export async function settle(connections: Connections, doubt: Doubt): Promise<"c
 async function askAbout(client: PoolClient, { xid, crashMark: before }: Doubt): Promise<Verdict> {
   const crashedSince = (await crashMark(client)) !== before;
   const verdict = verdictOn(await xactStatus(client, xid), crashedSince);
-  // Its connection is lost, but it may not know: then nobody would ever end the transaction.
+  // The session may not know that its connection is lost, and would never end the transaction.
   if (verdict === "pending")
     await client.query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_xid = $1::xid8::xid AND usename = current_user",

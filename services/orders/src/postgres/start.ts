@@ -1,17 +1,17 @@
-/** The first connection. Service and database are often started together, and the database takes longer. */
+/** Makes the first connection. Service and database are often started together, and the database takes longer. */
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { DatabaseUnavailableError } from "../storage.ts";
 import { faultOf } from "./faults.ts";
 import { type PostgresSettings, QUERY_TIMEOUT_MS } from "./settings.ts";
 
-/** Between two attempts: soon enough for people, and no load for a server that is starting. */
+/** Wait between two attempts: short for people, and not a burden for a server that is starting. */
 const PAUSE_MS = 250;
 
 /**
- * Connects, and waits up to `startTimeoutMs` for a database that does not answer yet. One that answers and refuses, for
- * the password or a database that does not exist, is not asked again: waiting does not change its mind. Rejects with a
- * {@link DatabaseUnavailableError} whose message tells people why. End the client when done.
+ * Connects, and waits up to `startTimeoutMs` for a database that does not answer yet. A database that refuses, because of
+ * a wrong password for instance, is not asked again, because waiting does not help. Rejects with a
+ * {@link DatabaseUnavailableError} whose message explains why. The caller ends the client.
  */
 export async function connectAtStart(settings: PostgresSettings, session: pg.ClientConfig): Promise<pg.Client> {
   const { host, port, queryTimeoutMs = QUERY_TIMEOUT_MS, startTimeoutMs = 0, onWait } = settings;
@@ -20,7 +20,7 @@ export async function connectAtStart(settings: PostgresSettings, session: pg.Cli
   const limit = performance.now() + startTimeoutMs;
   let said: string | undefined;
   for (;;) {
-    // Who does not wait has one whole attempt; else the last attempt ends with the waiting.
+    // Without waiting there is one full attempt; otherwise the last attempt ends when the wait does.
     const left = startTimeoutMs > 0 ? limit - performance.now() : queryTimeoutMs;
     try {
       return await connect(settings, session, Math.min(queryTimeoutMs, left));
@@ -43,18 +43,18 @@ async function connect(settings: PostgresSettings, session: pg.ClientConfig, tim
   const { host, port, user, password, database } = settings;
   const client = new pg.Client({
     ...{ host, port, user, password, database },
-    // For the driver 0 is no limit at all.
+    // For the driver, 0 means no limit.
     connectionTimeoutMillis: Math.max(1, Math.ceil(timeoutMs)),
     keepAlive: true,
     ...session,
   });
-  // What is under way is rejected anyway.
+  // Running statements reject in any case.
   client.on("error", () => {});
   await client.connect();
   return client;
 }
 
-/** A host with several addresses fails with an error that has a code and no words. */
+/** Returns a message, also for a host with several addresses, whose error has only a code. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.message || ("code" in error ? String(error.code) : error.name);

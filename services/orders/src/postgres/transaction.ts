@@ -5,13 +5,13 @@ import { faultOf } from "./faults.ts";
 import { retryOnce } from "./retry.ts";
 import { crashMark, type Doubt, settle } from "./settle.ts";
 
-/** What a transaction did. Without an id it changed nothing, and is undone. */
+/** The result of a transaction. One without an id changed nothing and is rolled back. */
 export interface Written<T> {
   result: T;
   xid: string | undefined;
 }
 
-/** COMMIT was sent, and then the connection died. Its cause tells how. */
+/** The connection died after COMMIT was sent. The cause says how. */
 class CommitInDoubtError extends Error {
   override name = "CommitInDoubtError";
   readonly doubt: Doubt;
@@ -24,7 +24,7 @@ class CommitInDoubtError extends Error {
   }
 }
 
-/** Runs the work in a transaction, at most twice, and has it done exactly once when this resolves. */
+/** Runs the work in a transaction, up to twice. When this resolves, the work was done exactly once. */
 export function write<T>(connections: Connections, work: (client: PoolClient) => Promise<Written<T>>): Promise<T> {
   return retryOnce(async () => {
     try {
@@ -51,7 +51,7 @@ async function inTransaction<T>(client: PoolClient, work: (client: PoolClient) =
   try {
     written = await work(client);
   } catch (error) {
-    // With a fault the connection goes, and the transaction with it.
+    // After a fault the connection is dropped, and the transaction with it.
     if (faultOf(error) === undefined) await client.query("ROLLBACK");
     throw error;
   }

@@ -1,4 +1,4 @@
-/** The work of the transactions that change something. Each tells its transaction's id. */
+/** The transactions that write. Each returns its transaction's id. */
 import type { PoolClient } from "pg";
 import { fold } from "../fold.ts";
 import type { NewProduct, NewSupplier, Product, Supplier } from "../storage.ts";
@@ -19,7 +19,7 @@ const INSERT_SUPPLIERS = {
     RETURNING id, "companyName", city, country, ${XID}`,
 };
 
-/** One statement for all: ids are given in order, and so are the rows. */
+/** Inserts all rows with one statement, which assigns ids in order and returns the rows in order. */
 export async function insertSuppliers(client: PoolClient, rows: NewSupplier[]): Promise<Written<Supplier[]>> {
   const values = [
     rows.map((row) => row.companyName),
@@ -41,12 +41,12 @@ const INSERT_PRODUCTS = {
 };
 const FOREIGN_KEY_VIOLATION = "23503";
 
-/** Likewise. Fails with a foreign key violation when a supplier is missing. */
+/** Does the same for products. Fails with a foreign key violation when a supplier does not exist. */
 export async function insertProducts(client: PoolClient, rows: NewProduct[]): Promise<Written<Product[]>> {
   const values = [
     rows.map((row) => row.name),
     rows.map((row) => fold(row.name)),
-    // Beyond the column's type there is no supplier, and none has the id 0.
+    // No supplier has an id beyond the column's type, or the id 0.
     rows.map(({ supplierId }) => (isId(supplierId) ? supplierId : 0)),
     rows.map((row) => row.unitPrice),
     rows.map((row) => row.unitsInStock),
@@ -61,7 +61,7 @@ const UPDATE_SUPPLIER = {
     RETURNING id, "companyName", city, country, ${XID}`,
 };
 
-/** Undefined: no such row. */
+/** Undefined when there is no such row. */
 export async function changeSupplier(
   client: PoolClient,
   id: number,
@@ -75,7 +75,7 @@ export async function changeSupplier(
 const DELETE_LINES = { name: "delete lines", text: `DELETE FROM order_details WHERE "orderId" = $1` };
 const DELETE_ORDER = { name: "delete order", text: `DELETE FROM orders WHERE id = $1 RETURNING ${XID}` };
 
-/** The lines first. False: no such order. */
+/** Deletes the lines, then the order. False when there is no such order. */
 export async function removeOrder(client: PoolClient, id: number): Promise<Written<boolean>> {
   await client.query({ ...DELETE_LINES, values: [id] });
   const { rows } = await client.query<{ xid: string }>({ ...DELETE_ORDER, values: [id] });

@@ -1,10 +1,10 @@
-/** What the seed asks of a database. `sqlite/seeder.ts` and `postgres/seeder.ts` implement it. */
+/** What the seed needs from a database. `sqlite/seeder.ts` and `postgres/seeder.ts` implement it. */
 import type { Product, Supplier } from "../storage.ts";
 
 /** An order as it is stored. */
 export interface OrderRow {
   id: number;
-  /** `YYYY-MM-DD`, like the next. */
+  /** `YYYY-MM-DD`, like the two below. */
   orderDate: string;
   shippedDate: string | null;
   shipAddress: string;
@@ -30,19 +30,19 @@ export interface SeedRows {
 /** A table's name. */
 export type SeedTable = keyof SeedRows;
 
-/** In the order in which they can be filled: whoever is referred to comes first. */
+/** In the order in which tables can be filled: a table comes after those it refers to. */
 export const SEED_TABLES: readonly SeedTable[] = ["suppliers", "products", "orders", "order_details"];
 
-/** Fills a database in one transaction: until `commit`, nobody sees any of it. */
+/** Fills a database in one transaction: no other connection sees any of it before `commit`. */
 export interface Seeder {
-  /** Whether there is no row in any of the tables. */
+  /** Whether all tables are empty. */
   isEmpty(): Promise<boolean>;
   /** Removes all rows of all tables. */
   clear(): Promise<void>;
-  /** At most 1,000 rows at a time; `foldedName` of products is the seeder's own business. */
+  /** Adds up to 1,000 rows. The seeder fills in `foldedName` of products itself. */
   insert<T extends SeedTable>(table: T, rows: SeedRows[T][]): Promise<void>;
-  /** Makes it last, lets new ids follow the highest ones, and refreshes the planner's statistics. */
+  /** Commits, makes new ids follow the highest ones, and refreshes the planner's statistics. */
   commit(): Promise<void>;
-  /** Ends the connection. Without a `commit` before, the database is as it was. */
+  /** Ends the connection. Without a `commit` before, the database is unchanged. */
   close(): Promise<void>;
 }

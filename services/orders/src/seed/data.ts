@@ -1,10 +1,10 @@
-/** The sample data: plausible, and the same every time. */
+/** Generates the sample data, which is plausible and the same every time. */
 import { formatUnits } from "../decimal.ts";
 import type { OrderDetailRow, OrderRow, SeedRows, SeedTable } from "./contract.ts";
 import { Random } from "./random.ts";
 import { FAMILIES, GOODS, PACKS, PLACES, QUALITIES, STREETS, TRADES } from "./words.ts";
 
-/** How many rows of each; an order has up to `maxLines` lines. */
+/** Numbers of rows. An order has up to `maxLines` lines. */
 export interface SeedSize {
   suppliers: number;
   products: number;
@@ -12,7 +12,7 @@ export interface SeedSize {
   maxLines: number;
 }
 
-/** `medium` comes to about 370,000 rows. */
+/** `medium` has about 370,000 rows. */
 export const SIZES: Readonly<Record<"small" | "medium", SeedSize>> = {
   small: { suppliers: 30, products: 80, orders: 800, maxLines: 5 },
   medium: { suppliers: 1000, products: 5000, orders: 56_000, maxLines: 10 },
@@ -23,15 +23,15 @@ const DAY_MS = 86_400_000;
 const FIRST_DAY = Date.UTC(2021, 0, 1);
 const DAYS = 1400;
 
-/** A few rows of one table. */
-export type Batch = { [T in SeedTable]: { table: T; rows: SeedRows[T][] } }[SeedTable];
+/** Some rows of one table. */
+type Batch = { [T in SeedTable]: { table: T; rows: SeedRows[T][] } }[SeedTable];
 
-/** How many rows there will be, about: lines are left to chance. */
+/** Estimates the number of rows. The number of lines is random. */
 export function expectedRows({ suppliers, products, orders, maxLines }: SeedSize): number {
   return Math.round(suppliers + products + orders * (1 + (1 + maxLines) / 2));
 }
 
-/** The data in batches, each table after those that it refers to. */
+/** Yields the data in batches, each table after those it refers to. */
 export function* seedData(size: SeedSize, batchSize = 500): Generator<Batch> {
   const random = new Random(SEED);
   yield* batches("suppliers", size.suppliers, batchSize, (id) => supplier(random, id));
@@ -70,7 +70,7 @@ function supplier(random: Random, id: number): SeedRows["suppliers"] {
 function product(random: Random, id: number, suppliers: number): SeedRows["products"] {
   const words = [random.pick(QUALITIES), random.pick(GOODS), random.pick(PACKS)];
   const name = words.filter((word) => word !== "").join(" ");
-  // Many cheap ones, few dear ones; now and then a price of a fraction of a cent.
+  // Many cheap products, few expensive ones, and now and then a price with a fraction of a cent.
   const cents = Math.round(50 + 20_000 * random.next() ** 3);
   const units = cents * 100 + (random.chance(10) ? random.integer(1, 99) : 0);
   const unitsInStock = random.chance(5) ? 0 : random.integer(1, 500);

@@ -53,7 +53,7 @@ try {
 } catch (error) {
   const refused = error instanceof SettingError || error instanceof UsageError;
   const hint =
-    error instanceof NotEmptyError ? "The database has rows already; --force removes them first." : undefined;
+    error instanceof NotEmptyError ? "The database already has rows. Use --force to remove them first." : undefined;
   const text = hint ?? (refused ? error.message : `Seeding failed: ${String(error)}`);
   process.stderr.write(`${text}\n`);
   process.exitCode = refused ? 2 : 1;

@@ -1,9 +1,9 @@
-/** Shows how far a long piece of work is: a bar on a terminal, a line per quarter anywhere else. */
+/** Shows the progress of a long task: a bar on a terminal, otherwise a line for each quarter. */
 
 const WIDTH = 30;
 const FRAME_MS = 50;
 
-/** Reports progress; `end` finishes the display, also when the work failed. */
+/** Reports progress. `end` finishes the display, also when the work failed. */
 export interface Progress {
   update(done: number): void;
   end(): void;

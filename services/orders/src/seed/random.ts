@@ -1,4 +1,4 @@
-/** Chance that repeats itself: the same seed gives the same numbers on every machine (mulberry32). */
+/** Reproducible random numbers: the same seed gives the same numbers on every machine (mulberry32). */
 export class Random {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed;
   }
 
-  /** A number from 0 to just under 1. */
+  /** Returns a number from 0 to just below 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
@@ -14,19 +14,19 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number from `least` to `most`, both included. */
+  /** Returns an integer from `least` to `most`, inclusive. */
   integer(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1));
   }
 
-  /** One of a list. */
+  /** Returns an element of a list. */
   pick<T>(list: readonly T[]): T {
     const item = list[this.integer(0, list.length - 1)];
-    if (item === undefined) throw new RangeError("there is nothing to pick from");
+    if (item === undefined) throw new RangeError("the list is empty");
     return item;
   }
 
-  /** True in so many of a hundred cases. */
+  /** Returns true in this many of a hundred cases. */
   chance(percent: number): boolean {
     return this.next() * 100 < percent;
   }

@@ -2,20 +2,20 @@
 import type { Seeder } from "./contract.ts";
 import { expectedRows, type SeedSize, seedData } from "./data.ts";
 
-/** The database has rows already, and nobody said that they may go. */
+/** The database already has rows, and `force` is not set. */
 export class NotEmptyError extends Error {
   override name = "NotEmptyError";
 }
 
-/** How to fill. */
-export interface SeedOptions {
-  /** Remove what is there first. */
+/** How to fill a database. */
+interface SeedOptions {
+  /** Remove existing rows first. */
   force?: boolean;
   /** Called after each batch. */
   onProgress?(done: number, total: number): void;
 }
 
-/** Fills the database, all or nothing; resolves to the number of rows. The caller closes the seeder. */
+/** Fills the database, completely or not at all. Returns the number of rows. The caller closes the seeder. */
 export async function seed(seeder: Seeder, size: SeedSize, options: SeedOptions = {}): Promise<number> {
   if (!(await seeder.isEmpty())) {
     if (!options.force) throw new NotEmptyError("the database is not empty");

@@ -1,4 +1,4 @@
-/** What the data is made of. */
+/** The words that the sample data is made of. */
 
 /** Cities with their countries and the shape of their postal codes (`9` any digit, `A` any letter). */
 export const PLACES = [

@@ -1,4 +1,4 @@
-/** Opens the file: pragmas, migrations, and which of SQLite's errors mean "not now". */
+/** Opens the file, migrates it, and sorts SQLite's errors. */
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import Database from "better-sqlite3";
@@ -8,26 +8,26 @@ import { DatabaseUnavailableError } from "../storage.ts";
 
 const MIGRATIONS = join(import.meta.dirname, "../../migrations/sqlite");
 
-/** Waiting for another process's lock stops this whole process: long enough for its write, short enough to bear. */
+/** Waiting for another process's lock blocks this process, so this is only long enough for a write. */
 const BUSY_TIMEOUT_MS = 1000;
 
-/** An open database: drizzle's view of it, and the connection under it. */
+/** An open database: drizzle's view of it, and the connection below. */
 export interface SqliteDatabase {
   db: BetterSQLite3Database;
   client: Database.Database;
 }
 
-/** Another process that makes the same tables is done by then. */
+/** Long enough for another process to make the same tables. */
 const OPEN_ATTEMPTS = 5;
 const OPEN_RETRY_MS = 100;
 
-/** Opens the database at `path`, makes it when absent, and brings its tables up to date. */
+/** Opens the database at `path`, makes it when it does not exist, and migrates its tables. */
 export async function openDatabase(path: string): Promise<SqliteDatabase> {
   for (let attempt = 1; ; attempt++) {
     try {
       return openOnce(path);
     } catch (error) {
-      // Whoever loses the race to a new file finds it locked, or its tables made under its hands.
+      // A process that loses the race to a new file finds it locked, or its tables made meanwhile.
       const lost = error instanceof Error && /locked|already exists/.test(`${error.message} ${String(error.cause)}`);
       if (!lost || attempt === OPEN_ATTEMPTS) throw error;
       await setTimeout(OPEN_RETRY_MS);
@@ -39,7 +39,7 @@ function openOnce(path: string): SqliteDatabase {
   const client = new Database(path, { timeout: BUSY_TIMEOUT_MS });
   try {
     client.pragma("journal_mode = WAL");
-    // A commit that was answered survives a power cut; WAL's own default would lose the last ones.
+    // A commit that was answered survives a power cut. With WAL's default, the last ones could be lost.
     client.pragma("synchronous = FULL");
     client.pragma("foreign_keys = ON");
     const db = drizzle({ client });
@@ -51,20 +51,20 @@ function openOnce(path: string): SqliteDatabase {
   }
 }
 
-/** SQLite's own codes for a file that is locked, full, gone, damaged or read-only. */
+/** SQLite's codes for a file that is locked, full, missing, damaged or read-only. */
 const UNAVAILABLE =
   /^SQLITE_(BUSY|LOCKED|IOERR|FULL|CANTOPEN|READONLY|CORRUPT|NOTADB|PERM|AUTH|NOMEM|PROTOCOL|INTERRUPT)/;
 
-/** What SQLite calls a reference that leads nowhere, or would. */
+/** SQLite's codes for a broken reference. */
 export const BROKEN_REFERENCE = "SQLITE_CONSTRAINT_FOREIGNKEY";
 
-/** SQLite's code of an error, which drizzle may have wrapped. */
+/** Returns SQLite's code of an error, which drizzle may have wrapped. */
 export function codeOf(error: unknown): string | undefined {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return cause instanceof Database.SqliteError ? cause.code : undefined;
 }
 
-/** Rethrows an error as what the service knows; `onBrokenReference` is the error for a broken foreign key. */
+/** Converts an error to one of the service's. `onBrokenReference` makes the error for a broken foreign key. */
 export function translate(error: unknown, isOpen: boolean, onBrokenReference?: () => Error): Error {
   const code = codeOf(error);
   if (code === BROKEN_REFERENCE && onBrokenReference) return onBrokenReference();

@@ -8,14 +8,14 @@ import { prepareWrites } from "./writes.ts";
 
 /** Where the database is. */
 export interface SqliteOptions {
-  /** The file; made when absent. */
+  /** The file, made when it does not exist. */
   path: string;
 }
 
 const stillReferenced = () => new StillReferencedError("other rows refer to it");
 
 /**
- * Opens the embedded database and brings its tables up to date.
+ * Opens the embedded database and migrates its tables.
  *
  * @example
  * const storage = await openSqliteStorage({ path: "./orders.db" });
@@ -27,7 +27,7 @@ export async function openSqliteStorage({ path }: SqliteOptions): Promise<Storag
   const statements = prepareWrites(database);
   const oneSupplier = client.prepare("SELECT id FROM suppliers LIMIT 1");
 
-  /** SQLite answers at once; what it throws becomes a rejection that the service knows. */
+  /** SQLite answers synchronously. Turns what it throws into a rejection with one of the service's errors. */
   const run = async <T>(work: () => T, onBrokenReference?: () => Error): Promise<T> => {
     try {
       return work();
@@ -79,7 +79,7 @@ export async function openSqliteStorage({ path }: SqliteOptions): Promise<Storag
   };
 }
 
-/** Ids were given in the order of the batch; SQLite promises no order for what an insert returns. */
+/** Sorts by id, which is the order of the batch, because SQLite returns inserted rows in no particular order. */
 function byId<T extends { id: number }>(rows: T[]): T[] {
   return rows.sort((a, b) => a.id - b.id);
 }

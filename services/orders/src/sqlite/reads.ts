@@ -1,10 +1,10 @@
-/** The queries that change nothing. SQL by hand: a mapper's work on every row is what a reader would wait for. */
+/** The queries that only read. Plain SQL, because a mapper's work on every row would dominate the time. */
 import type { Database } from "better-sqlite3";
 import { formatUnits } from "../decimal.ts";
 import { fold } from "../fold.ts";
 import type { OrderTotals, Product, ProductSearch, ProductSummary, Supplier } from "../storage.ts";
 
-/** The product of a price and a quantity may pass 64 bits, so the price is summed in two parts of five digits. */
+/** Price times quantity may exceed 64 bits, so prices are summed in two parts of five digits. */
 const PRICE_PART = 100_000;
 
 const PRODUCT = `
@@ -13,7 +13,7 @@ const PRODUCT = `
   WHERE products.id = ?`;
 type ProductRow = [number, string, number, number, number, number | null, string, string | null, string];
 
-/** The sums as text: they may have more digits than a JavaScript number. */
+/** Sums as text, because they may have more digits than a JavaScript number. */
 const ORDER = `
   SELECT orders.id, "shipCountry", "orderDate",
     cast(coalesce(sum("unitPrice" / ${PRICE_PART} * quantity), 0) AS text) AS high,
@@ -32,7 +32,7 @@ const MATCHES = `WHERE instr("foldedName", ?) > 0`;
 const PAGE = "ORDER BY id LIMIT ? OFFSET ?";
 type SummaryRow = Omit<ProductSummary, "unitPrice"> & { unitPrice: number };
 
-/** Prepares the statements on a database; preparing costs many times what running does. */
+/** Prepares the statements on a database. Preparing takes many times as long as running. */
 export function prepareReads(client: Database) {
   const product = client.prepare<[number], ProductRow>(PRODUCT).raw();
   const order = client.prepare<[number], OrderRow>(ORDER);
@@ -41,17 +41,17 @@ export function prepareReads(client: Database) {
   const countMatching = client.prepare<[string], number>(`${COUNT} ${MATCHES}`).pluck();
   const matching = client.prepare<[string, number, number], SummaryRow>(`${SUMMARIES} ${MATCHES} ${PAGE}`);
 
-  /** One view of the table for page and total, also while another process writes. */
+  /** Reads page and total from one view of the table, also while another process writes. */
   const search = client.transaction(({ name, offset, limit }: ProductSearch) => {
     if (name === "") return { rows: all.all(limit, offset), total: countAll.get() ?? 0 };
     const needle = fold(name);
-    // Counting reads a narrow index; where nothing is left for the page, the table is not read at all.
+    // Counting reads a narrow index. If the page is empty, the table is not read at all.
     const total = countMatching.get(needle) ?? 0;
     return { rows: total > offset ? matching.all(needle, limit, offset) : [], total };
   });
 
   return {
-    /** A product and its supplier. Undefined: no such product. */
+    /** Returns a product and its supplier. Undefined when there is no such product. */
     product(wanted: number): { product: Product; supplier: Supplier | null } | undefined {
       const row = product.get(wanted);
       if (!row) return undefined;
@@ -60,7 +60,7 @@ export function prepareReads(client: Database) {
       return { product: { id, name, supplierId, unitPrice: formatUnits(units), unitsInStock }, supplier };
     },
 
-    /** An order with its totals. Undefined: no such order. */
+    /** Returns an order with its totals. Undefined when there is no such order. */
     order(id: number): OrderTotals | undefined {
       const row = order.get(id);
       if (!row) return undefined;
@@ -69,7 +69,7 @@ export function prepareReads(client: Database) {
       return { id, shipCountry, orderDate, totalPrice, totalQuantity, totalProducts };
     },
 
-    /** Products whose name contains the text, in any case. */
+    /** Finds products whose name contains the text, in any case. */
     search(wanted: ProductSearch): { items: ProductSummary[]; total: number } {
       const { rows, total } = search(wanted);
       return { items: rows.map((row) => ({ ...row, unitPrice: formatUnits(row.unitPrice) })), total };

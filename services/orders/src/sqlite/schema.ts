@@ -1,5 +1,5 @@
 /**
- * The tables in SQLite. After a change here, make the migration that brings old databases along:
+ * The tables in SQLite. After a change here, generate the migration for existing databases:
  *
  *     cd services/orders
  *     drizzle-kit generate --dialect sqlite --schema src/sqlite/schema.ts --out migrations/sqlite --name <what>
@@ -7,14 +7,14 @@
 import { customType, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { formatUnits, parsePrice } from "../decimal.ts";
 
-/** A canonical price outside, whole ten-thousandths inside: SQLite has no decimals, and its floats are not exact. */
+/** Stores a canonical price as an integer of ten-thousandths: SQLite has no decimals, and its floats are not exact. */
 const price = customType<{ data: string; driverData: number }>({
   dataType: () => "integer",
   toDriver: parsePrice,
   fromDriver: formatUnits,
 });
 
-/** Never an id twice, like PostgreSQL's `serial`. */
+/** Never assigns an id twice, like PostgreSQL's `serial`. */
 const id = () => integer().primaryKey({ autoIncrement: true });
 
 export const suppliers = sqliteTable("suppliers", {
@@ -29,7 +29,7 @@ export const products = sqliteTable(
   {
     id: id(),
     name: text().notNull(),
-    /** `fold(name)`, for the search. */
+    /** `fold(name)`, for searches. */
     foldedName: text().notNull(),
     supplierId: integer()
       .notNull()
@@ -38,7 +38,7 @@ export const products = sqliteTable(
     unitsInStock: integer().notNull(),
   },
   (table) => [
-    // Nothing is looked up in it: counting matches reads this index from end to end instead of the wider table.
+    // Not for lookups: counting matches scans this index instead of the wider table.
     index("products_foldedName_index").on(table.foldedName),
     index("products_supplierId_index").on(table.supplierId),
   ],

@@ -1,11 +1,11 @@
-/** Fills a SQLite database: one transaction, statements prepared once. */
+/** Fills a SQLite database in one transaction, with statements that are prepared once. */
 import { fold } from "../fold.ts";
 import { parsePrice } from "../decimal.ts";
 import { SEED_TABLES, type Seeder, type SeedRows, type SeedTable } from "../seed/contract.ts";
 import { openDatabase } from "./database.ts";
 import type { SqliteOptions } from "./index.ts";
 
-/** How a table's rows become parameters, in the order of its columns. */
+/** How to turn a table's rows into parameters, in the order of its columns. */
 const COLUMNS: { [T in SeedTable]: { names: string[]; values(row: SeedRows[T]): (string | number | null)[] } } = {
   suppliers: {
     names: ["id", "companyName", "city", "country"],
@@ -25,7 +25,7 @@ const COLUMNS: { [T in SeedTable]: { names: string[]; values(row: SeedRows[T]): 
   },
 };
 
-/** Opens a database to fill it; nobody else writes to it until the seeder is closed. */
+/** Opens a database to fill it. No other process can write to it until the seeder is closed. */
 export async function openSqliteSeeder({ path }: SqliteOptions): Promise<Seeder> {
   const { client } = await openDatabase(path);
   client.exec("begin immediate");
@@ -47,10 +47,10 @@ export async function openSqliteSeeder({ path }: SqliteOptions): Promise<Seeder>
       for (const row of rows) inserts.get(table)?.run(...values(row));
     },
     commit: async () => {
-      // Ids given from now on follow the highest one anyway: the table of sequences keeps up with every insert.
+      // New ids follow the highest one without help, because every insert updates the table of sequences.
       client.exec("commit; analyze; pragma wal_checkpoint(truncate)");
     },
-    // What was not committed is undone by closing.
+    // Closing rolls back what was not committed.
     close: async () => void client.close(),
   };
 }

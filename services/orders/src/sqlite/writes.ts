@@ -1,9 +1,9 @@
-/** The statements of what changes something, prepared once: preparing costs many times what running does. */
+/** The statements that write, prepared once, because preparing takes many times as long as running. */
 import { eq, sql } from "drizzle-orm";
 import type { SqliteDatabase } from "./database.ts";
 import { orderDetails, orders, products, suppliers } from "./schema.ts";
 
-/** A column of the rows given as one JSON array: one parameter, however many rows. */
+/** A column of rows that are passed as one JSON array, which is a single parameter for any number of rows. */
 const given = (column: string) => sql.raw(`value ->> '${column}'`);
 const rows = sql`json_each(${sql.placeholder("rows")})`;
 
@@ -27,7 +27,7 @@ export function prepareWrites({ db }: SqliteDatabase) {
       )
       .returning({ id: products.id, name, supplierId, unitPrice, unitsInStock })
       .prepare(),
-    /** Those suppliers that the given products name and that exist. */
+    /** Returns the suppliers of the given products that exist. */
     namedSuppliers: db
       .select({ id: suppliers.id })
       .from(suppliers)

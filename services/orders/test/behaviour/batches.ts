@@ -12,7 +12,7 @@ export function describeBatches({ api }: Stage): void {
   const product = (supplierId: number, name: string) => ({ name, supplierId, unitPrice: "2.5", unitsInStock: 7 });
   const total = async (): Promise<number> => (await api().call("GET", "/products")).body.total;
 
-  test("a thousand rows come back in the order given, with rising ids", async () => {
+  test("a thousand rows are returned in the given order, with ascending ids", async () => {
     const supplierId = await supplier();
     const names = Array.from({ length: 1000 }, (_, index) => `batch ${(index * 7919) % 1000}`);
     const { status, body } = await api().call(
@@ -28,7 +28,7 @@ export function describeBatches({ api }: Stage): void {
     expect(rows[3]).toEqual({ ...product(supplierId, names[3] ?? ""), id: ids[3], unitPrice: "2.5000" });
   });
 
-  test("a thousand suppliers come back in the order given", async () => {
+  test("a thousand suppliers are returned in the given order", async () => {
     const rows = Array.from({ length: 1000 }, (_, index) => ({
       companyName: `s ${(index * 6577) % 1000}`,
       city: index % 2 === 0 ? null : "c",
@@ -38,7 +38,7 @@ export function describeBatches({ api }: Stage): void {
     expect(body.map(({ id: _, ...row }: Row) => row)).toEqual(rows);
   });
 
-  test("one row with an unknown supplier, and none is created", async () => {
+  test("no row is created if one has an unknown supplier", async () => {
     const supplierId = await supplier();
     const before = await total();
     const rows = [product(supplierId, "a"), product(2_147_483_647, "b"), product(supplierId, "c")];
@@ -47,7 +47,7 @@ export function describeBatches({ api }: Stage): void {
     expect(await total()).toBe(before);
   });
 
-  test("every row with an unknown supplier is named, and no other", async () => {
+  test("exactly the rows with unknown suppliers are listed", async () => {
     const supplierId = await supplier();
     const rows = [2_147_483_646, supplierId, 2_147_483_647, supplierId, 2_147_483_646];
     const { status, body } = await api().call(
@@ -65,7 +65,7 @@ export function describeBatches({ api }: Stage): void {
     );
   });
 
-  test("one row that is not valid, and none is created", async () => {
+  test("no row is created if one is not valid", async () => {
     const supplierId = await supplier();
     const before = await total();
     const rows = [product(supplierId, "a"), { ...product(supplierId, "b"), unitPrice: "-1" }];
@@ -77,7 +77,7 @@ export function describeBatches({ api }: Stage): void {
     expect(await total()).toBe(before);
   });
 
-  test("no row, and a thousand and one, are refused", async () => {
+  test("batches of none and of a thousand and one are refused", async () => {
     const row = { companyName: "s", country: "c" };
     for (const rows of [[], Array.from({ length: 1001 }, () => row)]) {
       const { status, body } = await api().call("POST", "/suppliers", rows);
@@ -89,7 +89,7 @@ export function describeBatches({ api }: Stage): void {
     }
   });
 
-  test("every field at fault of a whole batch is named", async () => {
+  test("all invalid fields of a batch are listed", async () => {
     const wrong = { name: 1, supplierId: "1", unitPrice: 1, unitsInStock: "1" };
     const { body } = await api().call(
       "POST",
@@ -100,7 +100,7 @@ export function describeBatches({ api }: Stage): void {
     expect(body.errors.at(-1)).toMatchObject({ in: "body", pointer: "/999/unitsInStock" });
   });
 
-  test("concurrent batches mix no rows", async () => {
+  test("concurrent batches do not mix their rows", async () => {
     const supplierId = await supplier();
     const batches = Array.from({ length: 20 }, (_, batch) =>
       Array.from({ length: 25 }, (__, row) => product(supplierId, `c ${batch} ${row}`)),

@@ -13,7 +13,7 @@ export function describeIntegrity({ api, world, variant }: Stage): void {
     order = await world().insertOrder({ lines: [{ productId: product, quantity: 2 }] });
   });
 
-  test("a row that is referred to cannot be deleted", async () => {
+  test("a row that others refer to cannot be deleted", async () => {
     for (const statement of [
       `delete from suppliers where id = ${supplier}`,
       `delete from products where id = ${product}`,
@@ -25,7 +25,7 @@ export function describeIntegrity({ api, world, variant }: Stage): void {
     expect((await api().call("GET", `/orders/${order}`)).body.totalProducts).toBe(1);
   });
 
-  test("a reference leads somewhere, and a product is in an order once", async () => {
+  test("references must exist, and a product is in an order only once", async () => {
     const line = (orderId: number, productId: number) =>
       `insert into order_details values (${orderId}, ${productId}, 1)`;
     for (const statement of [line(order, product), line(order, 999_999), line(999_999, product)]) {
@@ -33,7 +33,7 @@ export function describeIntegrity({ api, world, variant }: Stage): void {
     }
   });
 
-  test(`a changed id is ${variant.cascadesUpdates ? "followed by those who refer to it" : "refused while referred to"}`, async () => {
+  test(`a changed id is ${variant.cascadesUpdates ? "also changed in rows that refer to it" : "refused while rows refer to it"}`, async () => {
     const changes = [
       `update suppliers set id = 5000 where id = ${supplier}`,
       `update products set id = 6000 where id = ${product}`,

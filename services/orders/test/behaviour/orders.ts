@@ -38,7 +38,7 @@ export function describeOrders({ api, world }: Stage): void {
     expect(body).toMatchObject({ id, totalPrice: 0, totalQuantity: 0, totalProducts: 0 });
   });
 
-  test("0.1 and 0.2 make 0.3", async () => {
+  test("0.1 and 0.2 add up to 0.3", async () => {
     const id = await world().insertOrder({ lines: lines(0, 1, 1) });
     expect((await api().call("GET", `/orders/${id}`)).body.totalPrice).toBe(0.3);
   });
@@ -52,7 +52,7 @@ export function describeOrders({ api, world }: Stage): void {
     expect((await api().call("GET", `/orders/${second}`)).body).toMatchObject({ totalQuantity: 10, totalProducts: 2 });
   });
 
-  test("go with their lines, once, and leave the others alone", async () => {
+  test("are deleted with their lines, once, and other orders stay", async () => {
     const { call } = api();
     const other = await world().insertOrder({ lines: lines(7, 7) });
     const id = await world().insertOrder({ lines: lines(1, 1, 1) });
@@ -67,13 +67,13 @@ export function describeOrders({ api, world }: Stage): void {
     expect((await call("GET", `/orders/${id}`)).body).toMatchObject({ totalProducts: 0 });
   });
 
-  test("asked for at the same time go once", async () => {
+  test("are deleted once by concurrent requests", async () => {
     const id = await world().insertOrder({ lines: lines(1, 1, 1) });
     const replies = await Promise.all(Array.from({ length: 8 }, () => api().call("DELETE", `/orders/${id}`)));
     expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([204, ...Array(7).fill(404)]);
   });
 
-  test("that others still refer to stay, with their lines, and the reply is 409", async () => {
+  test("that others refer to stay, with their lines, and the reply is 409", async () => {
     const id = await world().insertOrder({ lines: lines(1, 2) });
     await world().execute('create table invoices ("orderId" integer not null references orders (id))');
     try {

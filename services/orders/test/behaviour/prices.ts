@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "vitest";
 import { sumOfLines } from "../../src/decimal.ts";
 import type { Stage } from "../behaviour.ts";
 
-/** A price as clients may write it, and its canonical form by plain text work. */
+/** A price as clients may write it, and its canonical form, computed on the text. */
 const price = fc
   .tuple(fc.integer({ min: 0, max: 999_999 }), fc.integer({ min: 0, max: 9999 }), fc.integer({ min: 0, max: 4 }))
   .map(([whole, fraction, decimals]) => {
@@ -49,7 +49,7 @@ export function describePrices({ api, world }: Stage): void {
     },
   );
 
-  test("any price comes back canonical", { timeout: 60_000 }, async () => {
+  test("any price is returned in canonical form", { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(price, { minLength: 1, maxLength: 50 }), async (prices) => {
         const rows = await create(prices.map(({ written }) => written));

@@ -6,7 +6,7 @@ export function describeRefusals({ api, world }: Stage): void {
     expect(await api().call("GET", "/health")).toMatchObject({ status: 200, body: { status: "ok" } });
   });
 
-  test("GET /products/:id?wrap=array gives one element", async () => {
+  test("GET /products/:id?wrap=array returns an array with one element", async () => {
     const { call } = api();
     const [supplier] = (await call("POST", "/suppliers", [{ companyName: "s", country: "c" }])).body;
     const row = { name: "p", supplierId: supplier.id, unitPrice: "1", unitsInStock: 2 };
@@ -45,7 +45,7 @@ export function describeRefusals({ api, world }: Stage): void {
     expect(body.errors.map(({ pointer }: { pointer: string }) => pointer)).toEqual(["/0/a~1b", "/0/__proto"]);
   });
 
-  test("nothing is bent into shape", async () => {
+  test("values are not converted to the right type", async () => {
     const row = { name: 1, supplierId: "1", unitPrice: 1, unitsInStock: true };
     const { body } = await api().call("POST", "/products", [row, {}]);
     const pointers = body.errors.map(({ pointer }: { pointer: string }) => pointer);
@@ -66,7 +66,7 @@ export function describeRefusals({ api, world }: Stage): void {
     expect((await api().call("POST", "/suppliers", whole)).body[0].companyName).toBe("😀");
   });
 
-  test("text comes back to the letter", async () => {
+  test("text is returned exactly as it was sent", async () => {
     const odd = "e\u0301 É \u2028 '\"\\ ; -- \t\n𝄞 \u{10ffff}\u{7f}\u{1}";
     const { body } = await api().call("POST", "/suppliers", [{ companyName: odd, city: odd, country: odd }]);
     expect(body[0]).toMatchObject({ companyName: odd, city: odd, country: odd });

@@ -8,7 +8,7 @@ interface Row {
   name: string;
 }
 
-/** Letters whose case is a matter of Unicode, letters that patterns know, and any other. */
+/** Letters with Unicode's case rules, characters with a meaning in patterns, and any others. */
 const letter = fc.oneof(
   fc.constantFrom(...Array.from("aAbBzZ")),
   fc.constantFrom(...Array.from("%_\\*?'\"$^[]()")),
@@ -16,7 +16,7 @@ const letter = fc.oneof(
   fc.string({ unit: "grapheme", minLength: 1, maxLength: 1 }),
 );
 const text = fc.array(letter, { minLength: 1, maxLength: 12 }).map((letters) => letters.join(""));
-/** What the API takes as a text. */
+/** A text that the API accepts. */
 const isText = (value: string) => value !== "" && value.isWellFormed() && !value.includes("\0") && value.length <= 100;
 
 export function describeSearch({ api, world, variant }: Stage): void {
@@ -68,7 +68,7 @@ export function describeSearch({ api, world, variant }: Stage): void {
     expect(await find({ name: needle })).toMatchObject({ names: expected, total: expected.length });
   });
 
-  test("an item has what the list promises, and no more", async () => {
+  test("an item has exactly the documented fields", async () => {
     const { items } = await find({ name: "snake_" });
     expect(items).toEqual([{ id: expect.any(Number), name: "snake_case", unitPrice: "1.0000", unitsInStock: 1 }]);
   });
@@ -82,7 +82,7 @@ export function describeSearch({ api, world, variant }: Stage): void {
     expect((await find({ limit: 100 })).names).toEqual(names);
   });
 
-  test("total counts all matches whatever offset and limit", async () => {
+  test("total counts all matches, regardless of offset and limit", async () => {
     const names = matching("filler").map(({ name }) => name);
     for (const [offset, limit] of [
       [0, 1],
@@ -112,7 +112,7 @@ export function describeSearch({ api, world, variant }: Stage): void {
     expect(body.errors).toMatchObject([{ in: "query", pointer: `/${query.split("=", 1)[0]}` }]);
   });
 
-  test("any part of any name finds what folding says", { timeout: 120_000 }, async () => {
+  test("any part of any name finds the names that contain it when folded", { timeout: 120_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(text, { minLength: 1, maxLength: 15 }),

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Stage } from "../behaviour.ts";
 
 export function describeSuppliers({ api }: Stage): void {
-  test("are created in order, with the city or without", async () => {
+  test("are created in order, with or without a city", async () => {
     const { status, body } = await api().call("POST", "/suppliers", [
       { companyName: "Zaanse Molen", city: "Zaandam", country: "Netherlands" },
       { companyName: "Arvo", country: "Finland" },
@@ -28,7 +28,7 @@ export function describeSuppliers({ api }: Stage): void {
       { city: null, country: "France" },
       { city: null, country: "France" },
     ],
-  ])("PATCH %j changes what it names and nothing else", async (changes, expected) => {
+  ])("PATCH %j changes the given fields and nothing else", async (changes, expected) => {
     const { call } = api();
     const created = await call("POST", "/suppliers", [
       { companyName: "Roma", city: "Rome", country: "Italy" },

@@ -1,32 +1,32 @@
-/** What the behaviour suite runs on: the HTTP API over a storage, every reply held against the document. */
+/** The world of the behavior suite: the HTTP API over a storage, with every reply checked against the OpenAPI document. */
 import { pino } from "pino";
 import Schema from "typebox/schema";
 import { expect } from "vitest";
 import { type Api, buildApp } from "../../src/api/app.ts";
 import type { Storage } from "../../src/storage.ts";
 
-/** An order as a test puts it into the database; what is left out has a value that does not matter. */
+/** An order for the database. Fields that a test leaves out get values that do not matter. */
 export interface TestOrder {
   orderDate?: string;
   shipCountry?: string;
   lines?: { productId: number; quantity: number }[];
 }
 
-/** A storage over an empty database of its own. */
+/** A storage with a new, empty database. */
 export interface StorageWorld {
   storage: Storage;
-  /** Puts an order and its lines into the database, beside the API; resolves to its id. */
+  /** Adds an order and its lines to the database, without the API. Returns its id. */
   insertOrder(order: TestOrder): Promise<number>;
-  /** Runs one statement beside the API; rejects with what the database says. Both variants know `"quoted"` names. */
+  /** Runs one statement without the API. Rejects with the database's error. Both variants understand `"quoted"` names. */
   execute(statement: string): Promise<void>;
   /** Closes the storage and removes the database. */
   dispose(): Promise<void>;
 }
 
-/** How a variant gives the suite its storage, and where the variants may differ. */
+/** How to open a variant's storage, and how variants may differ. */
 export interface Variant {
   open(): Promise<StorageWorld>;
-  /** Whether a changed id is changed in the rows that refer to it; else the database refuses the change. */
+  /** Whether a changed id also changes in rows that refer to it. Otherwise the database refuses the change. */
   cascadesUpdates: boolean;
   /** How many random catalogues are searched; 60 by default. */
   searchRuns?: number;
@@ -58,7 +58,7 @@ export interface TestApp {
   document: ApiDocument;
   /** What was logged at level warn and above. */
   logged: Record<string, unknown>[];
-  /** Sends a request; fails the test when the reply is not what the document says. A string goes as it is. */
+  /** Sends a request, with a string body as it is. Fails the test when the reply does not match the document. */
   call(method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// What both variants promise, on a real PostgreSQL.
+// The suite for both variants, on a real PostgreSQL.
 import { afterAll, beforeAll } from "vitest";
 import { longOr } from "../../../../scripts/lib/long.mjs";
 import { openPostgresStorage } from "../../src/postgres/index.ts";
@@ -13,7 +13,7 @@ afterAll(() => server?.remove());
 
 async function open(): Promise<StorageWorld> {
   const access = await server.newDatabase();
-  // Else small tables are read whole, and the index for the search is never asked.
+  // Otherwise small tables are read completely, and the index for searches is never used.
   await ask(access, `ALTER DATABASE ${access.database} SET enable_seqscan = off`);
   const storage = await openPostgresStorage(access);
   return {

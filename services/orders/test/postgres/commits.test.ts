@@ -1,4 +1,4 @@
-// The connection dies between COMMIT and its answer. Whatever became of it: no row lost, none doubled.
+// The connection dies between COMMIT and its answer. No row is lost or doubled, whether it was committed or not.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DatabaseUnavailableError } from "../../src/storage.ts";
 import type { Fate } from "./cutter.ts";
@@ -11,14 +11,14 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => server?.remove());
 
-/** Shorter than in service, so that silence is noticed sooner. */
+/** Shorter than in production, so that silence is noticed sooner. */
 const settings = { queryTimeoutMs: 500 };
 const FATES: Fate[] = ["lost", "answer lost", "swallowed", "answer swallowed"];
 
 describe.each(FATES)("COMMIT: %s", (fate) => {
   const arrives = fate.startsWith("answer");
 
-  test("a batch is there once, in one attempt if it was committed and in two if not", async () => {
+  test("a batch is stored once, in one attempt if it was committed and in two if not", async () => {
     await using opened = await openCuttable(server, settings);
     const { storage, cutter, access } = opened;
     const rows = newSuppliers(3);
@@ -33,7 +33,7 @@ describe.each(FATES)("COMMIT: %s", (fate) => {
     expect(stored.map((row) => row["id"])).toEqual(ids);
   });
 
-  test("a deleted order is reported as deleted, a change as made", async () => {
+  test("a deletion and a change are reported as done", async () => {
     await using opened = await openCuttable(server, settings);
     const { storage, cutter, access } = opened;
     const { orderId } = await addOrder(opened);
@@ -46,7 +46,7 @@ describe.each(FATES)("COMMIT: %s", (fate) => {
     expect(await ask(access, "SELECT city FROM suppliers")).toEqual([{ city: "Bergen" }]);
   });
 
-  test("twice in a row: settled again, and never a third attempt", async () => {
+  test("two lost answers in a row are settled without a third attempt", async () => {
     await using opened = await openCuttable(server, settings);
     const { storage, cutter, access } = opened;
     const rows = newSuppliers();
@@ -80,8 +80,8 @@ test.each(["lost", "answer lost"] satisfies Fate[])(
   },
 );
 
-test("the server crashes, forgets the transaction, and gives its id to somebody who commits: not taken for ours", async () => {
-  // Time for the crash and for the others, before the answer to COMMIT is given up.
+test("after a crash, another transaction that commits under the same id is not mistaken for ours", async () => {
+  // Time for the crash and for the other transactions before the answer to COMMIT times out.
   await using opened = await openCuttable(server, { queryTimeoutMs: 1500 });
   const { storage, cutter, access } = opened;
   const before = cutter.commits;
@@ -106,7 +106,7 @@ test("the server crashes, forgets the transaction, and gives its id to somebody 
   ).toBe(reported);
 }, 30_000);
 
-test("many writers, every third COMMIT cut one way or the other", async () => {
+test("many writers lose nothing when every third COMMIT is cut one way or the other", async () => {
   await using opened = await openCuttable(server, settings);
   const { storage, cutter, access } = opened;
   const fates: Fate[] = ["lost", "answer lost"];
@@ -118,7 +118,7 @@ test("many writers, every third COMMIT cut one way or the other", async () => {
         const rows = newSuppliers(2);
         names.push(...rows.map((row) => row.companyName));
         if (round % 3 === 0) cutter.cutCommits(fates[(writer + round) % 2] ?? "lost");
-        // Two cuts may meet the same write; then it says 503.
+        // Two cuts may hit the same write, which then gets a 503.
         await storage.createSuppliers(rows).catch((error: unknown) => {
           if (!(error instanceof DatabaseUnavailableError)) throw error;
           refused.push(...rows.map((row) => row.companyName));

@@ -1,4 +1,4 @@
-// Connections that die, or pretend to live, between requests and during them.
+// Connections that die, or only seem alive, between requests and during them.
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -47,7 +47,7 @@ test("connections reset by the network between requests", async () => {
   }
 });
 
-/** Holds a lock in a session that the tests' terminations spare. */
+/** Holds a lock in a session that the tests do not terminate. */
 async function holdLock(access: Access, statement: string) {
   const holder = new pg.Client({ ...access, application_name: "holder" });
   holder.on("error", () => {});
@@ -57,7 +57,7 @@ async function holdLock(access: Access, statement: string) {
   return { release: () => holder.end() };
 }
 
-/** Terminates those who wait for a lock, once there are so many. */
+/** Terminates the sessions that wait for a lock, once there are `count` of them. */
 async function terminateWaiting(access: Access, count: number): Promise<void> {
   const waiting = `FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = 'orders' AND wait_event_type = 'Lock'`;
@@ -82,7 +82,7 @@ test("terminated during a read and during a write", async () => {
   expect([...counts.values()]).toEqual([1, 1]);
 });
 
-test("terminated twice during one query: the documented error, and no third attempt", async () => {
+test("connections terminated twice during one query cause the documented error, without a third attempt", async () => {
   await using opened = await openStorage(server);
   const { storage, access } = opened;
   const { orderId } = await addOrder(opened);
@@ -96,7 +96,7 @@ test("terminated twice during one query: the documented error, and no third atte
   expect(await storage.getOrder(orderId)).toBeDefined();
 });
 
-test("a statement that waits too long for a lock is ended by the server, tried once more, and then given up", async () => {
+test("a statement that waits too long for a lock is ended by the server, tried once more, and then fails", async () => {
   await using opened = await openStorage(server, { queryTimeoutMs: 400 });
   const { storage, access } = opened;
   const { orderId } = await addOrder(opened);
@@ -108,19 +108,19 @@ test("a statement that waits too long for a lock is ended by the server, tried o
   expect(await storage.deleteOrder(orderId)).toBe(true);
 });
 
-/** The clocks as a sleep of the machine leaves them: the calendar moved on, the other one did not. */
+/** The clocks after a sleep of the machine: the time of day moved on, the steady clock did not. */
 function clocksThatSleep() {
   let slept = 0;
   let idle = 0;
   return {
     clocks: { wall: () => Date.now() + slept + idle, steady: () => performance.now() + idle },
     sleep: (ms: number) => void (slept += ms),
-    /** Stopped, while both clocks went on. */
+    /** Both clocks moved on while the process was stopped. */
     stop: (ms: number) => void (idle += ms),
   };
 }
 
-test("black-holed connections after a sleep are not even tried", async () => {
+test("black-holed connections are not even tried after a sleep", async () => {
   const { clocks, sleep: sleepFor } = clocksThatSleep();
   await using opened = await openCuttable(server, { clocks });
   const { storage, cutter } = opened;
@@ -133,7 +133,7 @@ test("black-holed connections after a sleep are not even tried", async () => {
   expect(opened.faults).toMatchObject([{ message: expect.stringContaining("clock jumped") }]);
 });
 
-test("black-holed connections after a long rest cost a short proof", async () => {
+test("black-holed connections cost only a short proof after a long idle time", async () => {
   const { clocks, stop } = clocksThatSleep();
   await using opened = await openCuttable(server, { clocks });
   const { storage, cutter } = opened;
@@ -147,7 +147,7 @@ test("black-holed connections after a long rest cost a short proof", async () =>
   expect(took).toBeLessThan(1900);
 });
 
-test("a rest is no fault where the connections live", async () => {
+test("an idle time is not a fault while the connections are alive", async () => {
   const { clocks, stop } = clocksThatSleep();
   await using opened = await openCuttable(server, { clocks });
   await opened.storage.check();
@@ -157,7 +157,7 @@ test("a rest is no fault where the connections live", async () => {
   expect([opened.faults.length, opened.cutter.accepted]).toEqual([0, accepted]);
 });
 
-test("black-holed connections that nothing gives away cost one query time-out, also those who queue behind", async () => {
+test("undetected black-holed connections cost one query timeout, also for requests in the queue", async () => {
   await using opened = await openCuttable(server);
   const { storage, cutter, access } = opened;
   await Promise.all(Array.from({ length: 12 }, () => storage.check()));
@@ -171,7 +171,7 @@ test("black-holed connections that nothing gives away cost one query time-out, a
   expect([...(await countNames(access, [rows[0]?.companyName ?? ""])).values()]).toEqual([1]);
 });
 
-test("a write whose answer is swallowed does not wait for the locks it left behind", async () => {
+test("a write whose answer was lost does not wait for the locks it left behind", async () => {
   await using opened = await openCuttable(server, { queryTimeoutMs: 500 });
   const { storage, cutter } = opened;
   const [supplier] = await storage.createSuppliers(newSuppliers());
@@ -181,7 +181,7 @@ test("a write whose answer is swallowed does not wait for the locks it left behi
   expect(performance.now() - started).toBeLessThan(3000);
 });
 
-test("nobody there at all: the documented error within the limits", async () => {
+test("a database that cannot be reached causes the documented error within the limits", async () => {
   await using opened = await openCuttable(server, { queryTimeoutMs: 500 });
   const { storage, cutter } = opened;
   cutter.freezeNew();
@@ -193,14 +193,14 @@ test("nobody there at all: the documented error within the limits", async () => 
   await storage.check();
 });
 
-test("too many requests at once wait, and none of it counts against the connections", async () => {
+test("too many requests at once wait, and the wait does not count as a fault of the connections", async () => {
   await using opened = await openStorage(server, { poolSize: 2 });
   const found = await Promise.all(Array.from({ length: 200 }, () => opened.storage.findProducts(all)));
   expect(found).toHaveLength(200);
   expect(opened.faults).toEqual([]);
 });
 
-test("closing leaves no session behind, and then refuses", async () => {
+test("a closed storage leaves no session behind and refuses requests", async () => {
   const { storage, access } = await openStorage(server);
   await Promise.all(Array.from({ length: 12 }, () => storage.check()));
   await storage.close();

@@ -15,16 +15,16 @@ export interface Cutter {
   readonly port: number;
   /** Connections accepted so far. */
   readonly accepted: number;
-  /** COMMITs seen so far, cut or not. */
+  /** COMMITs seen so far, whether cut or not. */
   readonly commits: number;
-  /** Applies to the next COMMITs, one each, on whatever connection. */
+  /** What to do with the next COMMITs, one each, on any connection. */
   cutCommits(...fates: Fate[]): void;
-  /** From now on the connections there are pass nothing on and stay open. New ones are fine. */
+  /** Existing connections stay open but pass nothing on from now on. New ones work. */
   freeze(): void;
-  /** The same for new ones, until `thaw`. */
+  /** Does the same to new connections, until `thaw`. */
   freezeNew(): void;
   thaw(): void;
-  /** Resets the connections there are. */
+  /** Resets all existing connections. */
   reset(): void;
   close(): Promise<void>;
 }
@@ -35,7 +35,7 @@ interface Pair {
   frozen: boolean;
 }
 
-/** Starts a proxy to that port of this machine. */
+/** Starts a proxy to that port on this machine. */
 export async function startCutter(target: number): Promise<Cutter> {
   const pairs = new Set<Pair>();
   const fates: Fate[] = [];
@@ -74,7 +74,7 @@ export async function startCutter(target: number): Promise<Cutter> {
     ] as const) {
       one.on("error", () => {});
       one.on("close", () => {
-        // A black hole does not tell the other side either.
+        // In a black hole, the other side does not notice either.
         if (pair.frozen) return;
         other.destroy();
         pairs.delete(pair);
@@ -118,10 +118,10 @@ function cut({ client, server }: Pair): void {
 
 const COMMIT = Buffer.from("COMMIT\0");
 
-/** Follows the client's messages and tells whether these bytes complete a simple query that says COMMIT. */
+/** Follows the client's messages. Returns whether these bytes complete a simple query with COMMIT. */
 function commitFinder(): (bytes: Buffer) => boolean {
   let rest = Buffer.alloc(0);
-  // The first message has no type in front of its length.
+  // The first message has no type before its length.
   let typeBytes = 0;
   return (bytes) => {
     let found = false;

@@ -1,4 +1,4 @@
-// What is PostgreSQL's own: the tables, their rules, the order of a batch. What both variants share is in the suite.
+// What only PostgreSQL has: its tables, their rules, the order of a batch. The suite tests what both variants share.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openPostgresStorage } from "../../src/postgres/index.ts";
 import { openPostgresSeeder } from "../../src/postgres/seeder.ts";
@@ -12,7 +12,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => server?.remove());
 
-test("several starts at once find the tables made once", async () => {
+test("concurrent starts create the tables once", async () => {
   const access = await server.newDatabase();
   const storages = await Promise.all(Array.from({ length: 4 }, () => openPostgresStorage(access)));
   await Promise.all(storages.map((storage) => storage.check()));
@@ -20,12 +20,12 @@ test("several starts at once find the tables made once", async () => {
   expect(await ask(access, "SELECT id FROM drizzle.__drizzle_migrations")).toHaveLength(2);
 });
 
-test("a start without a database says so", async () => {
+test("a start without a database reports it", async () => {
   const access = { ...(await server.newDatabase()), port: 1 };
   await expect(openPostgresStorage(access)).rejects.toThrow("does not answer");
 });
 
-test("a batch of 1,000 comes back in order, is one transaction, and a refused one leaves nothing", async () => {
+test("a batch of 1,000 is returned in order and is one transaction, and a refused one leaves nothing", async () => {
   await using opened = await openStorage(server);
   const given = newSuppliers(1000);
   const created = await opened.storage.createSuppliers(given);
@@ -47,7 +47,7 @@ test("a batch of 1,000 comes back in order, is one transaction, and a refused on
   expect(opened.faults).toEqual([]);
 });
 
-test("an id beyond the column's type is a row that does not exist", async () => {
+test("a row with an id beyond the column's type does not exist", async () => {
   await using opened = await openStorage(server);
   const { storage } = opened;
   const none = [storage.getProduct(2 ** 31), storage.getOrder(2 ** 40), storage.updateSupplier(2 ** 31, { city: "x" })];

@@ -6,14 +6,14 @@ import { startCutter } from "./cutter.ts";
 
 export interface Opened {
   storage: Storage;
-  /** Straight to the server, past any cutter. */
+  /** Connects to the server directly, without a cutter. */
   access: Access;
   /** Why connections were dropped. */
   faults: unknown[];
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** A storage on a fresh database. */
+/** Opens a storage on a new database. */
 export async function openStorage(server: TestServer, settings: Partial<PostgresSettings> = {}): Promise<Opened> {
   const access = await server.newDatabase();
   const faults: unknown[] = [];
@@ -22,7 +22,7 @@ export async function openStorage(server: TestServer, settings: Partial<Postgres
   return { storage, access, faults, [Symbol.asyncDispose]: () => storage.close() };
 }
 
-/** Likewise, with a cutter between. */
+/** Opens a storage on a new database through a cutter. */
 export async function openCuttable(server: TestServer, settings: Partial<PostgresSettings> = {}) {
   const cutter = await startCutter(server.port);
   const opened = await openStorage(server, { port: cutter.port, ...settings });
@@ -35,12 +35,12 @@ export async function openCuttable(server: TestServer, settings: Partial<Postgre
 }
 
 let made = 0;
-/** Suppliers whose names nobody else has. */
+/** Makes suppliers with unique names. */
 export function newSuppliers(count = 1): NewSupplier[] {
   return Array.from({ length: count }, () => ({ companyName: `supplier ${made++}`, country: "NO" }));
 }
 
-/** How often each name is there. */
+/** Counts how often each name exists. */
 export async function countNames(access: Access, names: string[]): Promise<Map<string, number>> {
   const rows = await ask(
     access,
@@ -50,7 +50,7 @@ export async function countNames(access: Access, names: string[]): Promise<Map<s
   return new Map(rows.map(({ name, count }) => [name as string, count as number]));
 }
 
-/** A product and an order with two lines of it and another. */
+/** Makes two products, and an order with a line for each. */
 export async function addOrder({ storage, access }: Opened): Promise<{ orderId: number; productIds: number[] }> {
   const [supplier] = await storage.createSuppliers(newSuppliers());
   const base = { supplierId: supplier?.id ?? 0, unitPrice: "18.0000", unitsInStock: 3 };

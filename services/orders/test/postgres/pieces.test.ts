@@ -1,4 +1,4 @@
-// The parts that decide, without a database.
+// The decisions, without a database.
 import { describe, expect, test } from "vitest";
 import { JumpWatch } from "../../src/postgres/clock.ts";
 import { CannotConnectError, faultOf, sqlState } from "../../src/postgres/faults.ts";
@@ -25,23 +25,23 @@ describe("faultOf", () => {
     "Client has encountered a connection error and is not queryable",
     "Query read timeout",
     "timeout expired",
-  ])("so is the driver's: %s", (message) => expect(faultOf(new Error(message))).toBe("connection"));
+  ])("the driver's message is, too: %s", (message) => expect(faultOf(new Error(message))).toBe("connection"));
 
   test.each(["40001", "40P01", "53300", "55P03", "57014", "58030", "25006", "26000"])("%s is operational", (code) => {
     expect(faultOf(withCode(code))).toBe("operational");
   });
 
-  test.each(["23503", "23505", "22P02", "42601", "ERR_ASSERTION"])("%s is the statement's", (code) => {
+  test.each(["23503", "23505", "22P02", "42601", "ERR_ASSERTION"])("%s is a fault of the statement", (code) => {
     expect(faultOf(withCode(code))).toBeUndefined();
   });
 
-  test("any failure to connect counts, and what is no error does not", () => {
+  test("any failure to connect counts, and a value that is not an error does not", () => {
     expect(faultOf(new CannotConnectError("", { cause: withCode("28P01") }))).toBe("connection");
     expect(faultOf("ECONNRESET")).toBeUndefined();
     expect(faultOf(new Error("a supplier called Connection terminated"))).toBeUndefined();
   });
 
-  test("a state is found under the ORM's error, and a socket's code is none", () => {
+  test("a state is found below the ORM's error, and a socket's code is not a state", () => {
     expect(sqlState(new Error("outer", { cause: withCode("23503") }))).toBe("23503");
     expect(sqlState(withCode("EPIPE"))).toBe(undefined);
   });
@@ -61,12 +61,12 @@ describe("retryOnce", () => {
     );
   };
 
-  test("goes on after one fault", async () => {
+  test("succeeds after one fault", async () => {
     expect(await attempts("done")).toEqual({ calls: 1, result: "done" });
     expect(await attempts(withCode("57P01"), "done")).toEqual({ calls: 2, result: "done" });
   });
 
-  test("never tries a third time, and never what was refused", async () => {
+  test("never tries a third time, or again after a refusal", async () => {
     const twice = await attempts(withCode("57P01"), withCode("EPIPE"), "never");
     expect(twice).toMatchObject({ calls: 2, error: { name: "DatabaseUnavailableError", cause: { code: "EPIPE" } } });
     expect(await attempts(withCode("23503"), "never")).toMatchObject({ calls: 1, error: { code: "23503" } });
@@ -88,7 +88,7 @@ describe("verdictOn", () => {
   });
 });
 
-test("a jump is told once, a slow clock is not one", () => {
+test("a jump is reported once, and a slow clock is not a jump", () => {
   let wall = 1_000_000;
   let steady = 50;
   const watch = new JumpWatch({ wall: () => wall, steady: () => steady });
@@ -101,6 +101,6 @@ test("a jump is told once, a slow clock is not one", () => {
   expect(watch.jumped()).toBe(true);
 });
 
-test("LIKE's characters mean themselves", () => {
+test("LIKE's special characters stand for themselves", () => {
   expect(literally(String.raw`50%_\x`)).toBe(String.raw`50\%\_\\x`);
 });

@@ -1,4 +1,4 @@
-// PostgreSQL stops and comes back under load.
+// PostgreSQL stops and starts again under load.
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { DatabaseUnavailableError } from "../../src/storage.ts";
@@ -30,7 +30,7 @@ test.each([
     const others: unknown[] = [];
     let reads = 0;
     const enough = new AbortController();
-    /** Even: it is up. Counts on when it goes and when it is back. */
+    /** Even while the server is up. Increases when it stops and when it is back. */
     let turn = 0;
     const note = (error: unknown, names: string[], started: number) => {
       const upAllTheTime = started === turn && turn % 2 === 0;

@@ -1,4 +1,4 @@
-/** A private PostgreSQL for tests: its own folder, port, socket and password, gone at the end whatever happens. */
+/** A private PostgreSQL for tests, with its own directory, port, socket and password. It is always removed at the end. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -14,12 +14,12 @@ import { TEST_TOOLS, toolEnvironment } from "../../../../scripts/lib/test-tools.
 const ENVIRONMENT = toolEnvironment();
 const USER = "orders";
 const PASSWORD = "a test's own";
-/** PostgreSQL refuses to run as root. Everybody has a nobody. */
+/** PostgreSQL refuses to run as root, and every system has the user nobody. */
 const NOBODY = 65534;
 const START_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 20_000;
 
-/** Where a database is and how to enter it; what `openPostgresStorage` takes. */
+/** Where a database is, and its login, as `openPostgresStorage` takes them. */
 export interface Access {
   host: string;
   port: number;
@@ -32,7 +32,7 @@ export interface TestServer {
   readonly port: number;
   /** Makes an empty database. */
   newDatabase(): Promise<Access>;
-  /** Fast ends sessions in order; immediate is a crash. */
+  /** `fast` ends sessions in order, and `immediate` is a crash. */
   stop(how?: "fast" | "immediate"): Promise<void>;
   start(): Promise<void>;
   restart(how?: "fast" | "immediate"): Promise<void>;
@@ -40,7 +40,7 @@ export interface TestServer {
   remove(): Promise<void>;
 }
 
-/** Makes a cluster and starts it. Call `remove` in an afterAll; a process that dies before takes the server along. */
+/** Makes a cluster and starts it. Call `remove` in `afterAll`. If the process dies before, the server ends with it. */
 export async function startTestServer(): Promise<TestServer> {
   const programs = findPrograms();
   const folder = mkdtempSync(join(tmpdir(), "hibernaut-pg-"));
@@ -107,7 +107,7 @@ export async function startTestServer(): Promise<TestServer> {
   };
 }
 
-/** Runs one statement on a connection of its own. */
+/** Runs one statement on a separate connection. */
 export async function ask(to: Access, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ ...to, connectionTimeoutMillis: 5000 });
   client.on("error", () => {});
@@ -133,7 +133,7 @@ function access(port: number, database: string): Access {
   return { host: "127.0.0.1", port, user: USER, password: PASSWORD, database };
 }
 
-/** What `npm test` unpacked, or what the system has: the newest of 15 and later. */
+/** Finds what `npm test` unpacked, or what the system has: the newest version from 15 on. */
 export function findPrograms(): string {
   for (const root of [TEST_TOOLS, "/"]) {
     const versions = join(root, "usr/lib/postgresql");

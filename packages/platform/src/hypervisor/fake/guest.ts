@@ -1,4 +1,4 @@
-/** A guest without a computer: speaks the agent's protocol and counts requests, like the counter app. */
+/** A fake guest: speaks the agent's protocol and counts requests, like the counter app. */
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { encodeFrame, type Frame, FrameReader, FrameType } from "../../guest/frame.ts";
@@ -6,17 +6,17 @@ import { HelloOffset, STREAMS_PROTOCOL } from "../../guest/hello.ts";
 import { encodeListeners, type Listener } from "../../guest/listening.ts";
 import { decodeRecords, Key, milliseconds, nanoseconds } from "../../guest/records.ts";
 
-/** A record's key and length; the key that gives a command an input. */
+/** Bytes of a record's key and length, and the key that gives a command an input. */
 const RECORD_HEAD = 5;
 const INPUT_RECORD = 14;
 
-/** In the payload that tells a guest to go on: by how much its clock fell behind, if that is known. */
-const STOOD_AT = 80;
-/** A clock that would be further behind that message, or ahead of it, is not believed: the agent's own limits. */
+/** Offset in the `awake` payload of how long the guest was paused, if that is known. */
+const PAUSED_AT = 80;
+/** The agent distrusts a clock that would be further behind that message, or ahead of it. */
 const CLOCK_BEHIND_MS = 20;
 const MESSAGE_LATE_MS = 1000;
 
-/** What the memory of a fake guest holds. */
+/** What is in the memory of a fake guest. */
 export interface FakeGuestState {
   nonce: string;
   count: number;
@@ -25,14 +25,15 @@ export interface FakeGuestState {
   exit: { code: number; signal: number; oom: boolean };
   /** Guest clock minus host clock, in milliseconds. */
   clockOffsetMs: number;
-  /** What its clock says while it stands still. */
+  /** The guest's clock while it is paused. */
   stoppedClockMs?: number;
 }
 
+/** One fake guest with its app. */
 export class FakeGuest {
-  /** The environment that it was configured with; a guest that was resumed was not. */
+  /** The environment that the guest was configured with. Empty in a resumed guest, which is not configured. */
   readonly env: Record<string, string> = {};
-  /** Its volumes' disks and paths, likewise. */
+  /** The disks and paths of its volumes, likewise. */
   readonly volumes: string[] = [];
   state: FakeGuestState = {
     nonce: randomUUID(),
@@ -44,13 +45,13 @@ export class FakeGuest {
   };
   /** The app ends with code 1 as soon as it is started. */
   crashes = false;
-  /** Where the app listens, if that is not where it should. */
+  /** Where the app listens. Undefined when it listens where it should. */
   listening: Listener[] | undefined;
-  /** CPUs stand still: nothing is answered until `resume`. */
+  /** The CPUs are stopped: nothing is answered until `resume`. */
   #paused = false;
   #channel: Duplex | undefined;
   #pending: Frame[] = [];
-  #quiet = false;
+  #quiesced = false;
   readonly #powerOff: () => void;
 
   constructor(powerOff: () => void) {
@@ -84,20 +85,20 @@ export class FakeGuest {
     this.#work();
   }
 
-  /** The app opens another port, or ends its listening on one; without a list it listens where it should. */
+  /** Changes where the app listens. Without a list, it listens where it should. */
   listen(listening?: Listener[]): void {
     this.listening = listening;
-    if (listening !== undefined) return this.#tellListeners();
+    if (listening !== undefined) return this.#reportListeners();
     this.state = { ...this.state, ready: true };
     this.#send(FrameType.ready);
   }
 
-  /** Its app stands still, and its disks do. */
+  /** Whether the app is frozen and its disks are flushed. */
   get quiet(): boolean {
-    return this.#quiet;
+    return this.#quiesced;
   }
 
-  /** The app answers a request; undefined while the guest stands still. */
+  /** The app's answer to a request. Undefined while the guest is paused. */
   request(): { nonce: string; count: number } | undefined {
     if (this.#paused || this.state.phase !== 1) return undefined;
     this.state.count += 1;
@@ -113,7 +114,7 @@ export class FakeGuest {
   exit(code: number, { signal = 0, oom = false } = {}): void {
     if (this.state.phase === 2) return;
     this.state = { ...this.state, phase: 2, exit: { code, signal, oom } };
-    if (!this.#quiet) this.#send(FrameType.exit, this.#exitPayload());
+    if (!this.#quiesced) this.#send(FrameType.exit, this.#exitPayload());
   }
 
   #clockMs(): number {
@@ -125,11 +126,11 @@ export class FakeGuest {
   }
 
   #handle({ type, payload, stream }: Frame): void {
-    // Every command is `cat`: what comes in goes out, and it ends with its input; at once when it has none.
+    // Every command is `cat`: it echoes its input and ends with it, or at once when it has no input.
     if (type === FrameType.exec && payload.includes(NO_PROGRAM)) this.#send(FrameType.execExit, noProgram(), stream);
     else if (type === FrameType.exec && !hasInput(payload)) this.#send(FrameType.execExit, Buffer.alloc(9), stream);
     if (type === FrameType.data) this.#send(FrameType.data, payload, stream);
-    // What was passed on there makes room for as much here: it never has more than it was allowed.
+    // Credit that the other side grants is granted back, so the command never has more input than it may.
     if (type === FrameType.credit) this.#send(FrameType.credit, payload, stream);
     if (type === FrameType.end) this.#send(FrameType.execExit, Buffer.alloc(9), stream);
     if (type === FrameType.helloRequest) this.#hello();
@@ -140,17 +141,17 @@ export class FakeGuest {
       this.#send(FrameType.started, Buffer.alloc(4));
       if (this.crashes) this.exit(1);
       else if (this.state.ready) this.#send(FrameType.ready);
-      this.#tellListeners();
+      this.#reportListeners();
     }
     if (type === FrameType.quiesce) {
       this.#send(FrameType.quiesced, nanoseconds(this.#clockMs()));
-      this.#quiet = true;
+      this.#quiesced = true;
     }
     if (type === FrameType.awake) {
-      this.#quiet = false;
+      this.#quiesced = false;
       this.state.clockOffsetMs = wallAfter(payload, this.#clockMs()) - Date.now();
       this.#send(FrameType.awoken, Buffer.concat([nanoseconds(this.#clockMs()), Buffer.alloc(1)]));
-      this.#tellListeners();
+      this.#reportListeners();
     }
     if (type === FrameType.stop) {
       this.exit(0);
@@ -169,17 +170,17 @@ export class FakeGuest {
   }
 
   #hello(): void {
-    this.#quiet = false;
+    this.#quiesced = false;
     const payload = Buffer.alloc(HelloOffset.version);
     payload.writeUInt32LE(STREAMS_PROTOCOL, HelloOffset.protocol);
     payload[HelloOffset.phase] = this.state.phase;
     payload[HelloOffset.ready] = this.state.ready ? 1 : 0;
     this.#exitPayload().copy(payload, HelloOffset.exit);
     this.#send(FrameType.hello, Buffer.concat([payload, Buffer.from("fake")]));
-    this.#tellListeners();
+    this.#reportListeners();
   }
 
-  #tellListeners(): void {
+  #reportListeners(): void {
     if (this.state.phase === 1 && !this.state.ready)
       this.#send(FrameType.listening, encodeListeners(this.listening ?? []));
   }
@@ -197,10 +198,10 @@ export class FakeGuest {
   }
 }
 
-/** The one program that no fake guest has. */
+/** The one program that fake guests don't have. */
 const NO_PROGRAM = "no-such-program";
 
-/** As the agent says that a command could not be started. */
+/** The agent's answer for a command that could not be started. */
 function noProgram(): Buffer {
   const head = Buffer.alloc(9);
   head.writeUInt32LE(127, 0);
@@ -208,16 +209,16 @@ function noProgram(): Buffer {
   return Buffer.concat([head, Buffer.from("the command could not be run: No such file or directory")]);
 }
 
-/** Whether a command's records, see `guest/records.ts`, give it an input. */
+/** Whether a command's records (see `guest/records.ts`) give it an input. */
 function hasInput(records: Buffer): boolean {
   for (let at = 0; at < records.length; at += RECORD_HEAD + records.readUInt32LE(at + 1))
     if (records[at] === INPUT_RECORD) return true;
   return false;
 }
 
-/** What the clock of a guest should say that is told to go on: as the agent's `wall_after`. */
+/** The clock that a guest sets when it continues, computed like the agent's `wall_after`. */
 function wallAfter(payload: Buffer, clockMs: number): number {
   const sent = milliseconds(payload);
-  const own = payload.length > STOOD_AT ? clockMs + milliseconds(payload.subarray(STOOD_AT)) : sent;
-  return own >= sent - CLOCK_BEHIND_MS && own <= sent + MESSAGE_LATE_MS ? own : sent;
+  const corrected = payload.length > PAUSED_AT ? clockMs + milliseconds(payload.subarray(PAUSED_AT)) : sent;
+  return corrected >= sent - CLOCK_BEHIND_MS && corrected <= sent + MESSAGE_LATE_MS ? corrected : sent;
 }

@@ -1,6 +1,6 @@
 /**
- * A hypervisor in memory, for fast tests. What a real host keeps when the platform is killed lives
- * in {@link FakeHost}; a second {@link FakeHypervisor} on the same host finds it again.
+ * A hypervisor in memory, for fast tests. {@link FakeHost} keeps what a real host keeps when the platform is killed, and
+ * a second {@link FakeHypervisor} on the same host finds it again.
  */
 import { readFileSync } from "node:fs";
 import { open, readFile, rm, truncate, writeFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ import {
 import type { Listener } from "../../guest/listening.ts";
 import { FakeGuest, type FakeGuestState } from "./guest.ts";
 
-/** Room in a memory file for the guest's state. */
+/** Bytes at the beginning of a memory file that hold the guest's state. */
 const STATE_BYTES = 4096;
 
 class FakeProcess {
@@ -26,7 +26,7 @@ class FakeProcess {
   readonly identity: HypervisorIdentity;
   readonly gone = Promise.withResolvers<void>();
   running = false;
-  /** The device state it was restored from, until it first runs. */
+  /** The device state that the guest was restored from, until it runs for the first time. */
   restoredFrom: string | undefined;
 
   constructor(ref: VmmRef, identity: HypervisorIdentity, spec: VmmSpec, end: () => void) {
@@ -37,32 +37,34 @@ class FakeProcess {
   }
 }
 
-/** The processes of a fake host, and the faults that tests put into it. */
+/** The processes of a fake host, and the faults that tests inject. */
 export class FakeHost {
   readonly processes = new Map<number, FakeProcess>();
-  /** How many VMMs one machine had at the same time, at most: more than one is a fault. */
+  /** The largest number of VMMs that one machine had at the same time. More than one is a fault. */
   mostPerMachine = 0;
-  /** Device state files of the snapshots that were run; one that appears twice is a fault. */
+  /** Device state files of the snapshots that were run. A file that appears twice is a fault. */
   readonly restored: string[] = [];
   /** Thrown by the next capture, boot or restore, once. */
   faults: { capture?: Error; boot?: Error; restore?: Error } = {};
-  /** Awaited in the middle of a capture, boot or restore, to hold it there. */
+  /** Awaited in the middle of a capture, boot or restore, to hold it up. */
   hold: { capture?: Promise<void>; boot?: Promise<void>; restore?: Promise<void> } = {};
-  /** Machines whose app ends as soon as it is started. */
+  /** Ids of machines whose app ends as soon as it is started. */
   readonly crashing = new Set<string>();
-  /** Where the apps of machines listen that do not listen where they should. */
+  /** Where apps listen that do not listen where they should, by machine id. */
   readonly listening = new Map<string, Listener[]>();
   #nextPid = 1;
 
-  /** The guest of a machine, or undefined when it has no VMM. */
+  /** The guest of a machine. Undefined when the machine has no VMM. */
   guest(machineId: string): FakeGuest | undefined {
     return this.of(machineId)[0]?.guest;
   }
 
+  /** The VMMs of a machine. */
   of(machineId: string): FakeProcess[] {
     return [...this.processes.values()].filter((process) => process.ref.machineId === machineId);
   }
 
+  /** Starts a process whose guest is not running yet. */
   launch(spec: VmmSpec, identity: HypervisorIdentity): FakeProcess {
     const pid = this.#nextPid++;
     const ref = { machineId: spec.machineId, pid, startTicks: String(pid) };
@@ -74,6 +76,7 @@ export class FakeHost {
     return process;
   }
 
+  /** Ends a process, unless its pid belongs to another one. */
   end(ref: VmmRef): void {
     const process = this.processes.get(ref.pid);
     if (process?.ref.startTicks !== ref.startTicks) return;
@@ -82,6 +85,7 @@ export class FakeHost {
     process?.gone.resolve();
   }
 
+  /** Throws the injected fault, if there is one, and clears it. */
   takeFault(kind: keyof FakeHost["faults"]): void {
     const fault = this.faults[kind];
     delete this.faults[kind];
@@ -163,6 +167,7 @@ class FakeVmm implements Vmm {
   }
 }
 
+/** The hypervisor contract on a fake host. */
 export class FakeHypervisor implements Hypervisor {
   readonly #host: FakeHost;
   readonly #identity: HypervisorIdentity;
@@ -206,7 +211,7 @@ export class FakeHypervisor implements Hypervisor {
     try {
       this.#host.takeFault("restore");
       if (!readFileSync(deviceState, "utf8").includes(spec.machineId))
-        throw new Error("the device state is another machine's");
+        throw new Error("the device state belongs to another machine");
       const memory = await readFile(spec.memory);
       await this.#host.hold.restore;
       signal.throwIfAborted();

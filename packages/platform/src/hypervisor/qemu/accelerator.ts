@@ -1,41 +1,46 @@
 /**
- * Which accelerator really works. `/dev/kvm` may open, and make a virtual machine, and still never
- * run a guest; so KVM is believed only after the guest bundle has booted under it.
+ * Finds out which accelerator really works. `/dev/kvm` may open and create a virtual machine, yet never run a guest, so
+ * the platform trusts KVM only after the guest bundle has booted under it.
  */
-import { execFile } from "node:child_process";
+
 import { constants } from "node:fs";
 import { access, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
+
 import { HibernautError } from "../../domain/errors.ts";
 import { GuestAgent } from "../../guest/agent.ts";
+import { run } from "../../lib/exec.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { GuestBundle } from "../../domain/guest-bundle.ts";
 import { QemuHypervisor } from "./index.ts";
 
-const run = promisify(execFile);
-/** Under KVM the agent speaks within a second; a guest that hangs is not worth a longer wait. */
+/** Under KVM the agent says hello within a second. Waiting longer for a guest that hangs is not worthwhile. */
 const PROOF_DEADLINE_MS = 8_000;
 const VERSION_TIMEOUT_MS = 10_000;
 const OLDEST_QEMU = [7, 2] as const;
 
+/** The accelerator to use, and why. */
 export interface Verdict {
   accelerator: "kvm" | "tcg";
-  /** A sentence for people. */
+  /** For people. */
   reason: string;
 }
 
-export interface ProofOptions {
+interface ProofOptions {
   accelerator: "auto" | "kvm" | "tcg";
+  /** Path or name of the QEMU program. */
   qemu: string;
-  /** Where the verdict is kept; it holds for this boot of the host, this QEMU and this guest bundle. */
+  /** Where the verdict is stored. It is valid for one boot of the host, one QEMU and one guest bundle. */
   dataDir: string;
 }
 
-/** QEMU's exact version, e.g. `7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)`. Rejects when it is missing or too old. */
+/**
+ * Returns QEMU's exact version, e.g. `7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)`. Rejects with `failed_precondition` when
+ * QEMU is missing or too old.
+ */
 export async function qemuVersion(program: string): Promise<string> {
-  const { stdout } = await run(program, ["--version"], { timeout: VERSION_TIMEOUT_MS }).catch((error: unknown) => {
+  const { stdout } = await run(program, ["--version"], { timeoutMs: VERSION_TIMEOUT_MS }).catch((error: unknown) => {
     throw new HibernautError(
       "failed_precondition",
       `QEMU cannot be run (${messageOf(error)}). Install it with \`apt-get install qemu-system-x86\`.`,
@@ -46,11 +51,14 @@ export async function qemuVersion(program: string): Promise<string> {
   if (major > OLDEST_QEMU[0] || (major === OLDEST_QEMU[0] && minor >= OLDEST_QEMU[1])) return version;
   throw new HibernautError(
     "failed_precondition",
-    `QEMU ${version || "(no version)"} is too old; it must be ${OLDEST_QEMU.join(".")} or newer.`,
+    `QEMU ${version || "(unknown version)"} is too old; it must be ${OLDEST_QEMU.join(".")} or newer. Upgrade it, or set HIBERNAUT_QEMU to a newer one.`,
   );
 }
 
-/** The accelerator to use, proved by a boot where that is needed. Rejects when KVM is demanded and does not work. */
+/**
+ * Chooses the accelerator, and boots a guest under KVM to prove that it works. Rejects with `failed_precondition` when
+ * KVM is required by the settings and does not work.
+ */
 export async function proveAccelerator(
   options: ProofOptions,
   bundle: GuestBundle,
@@ -64,7 +72,7 @@ export async function proveAccelerator(
     return { accelerator: "tcg", reason: `software emulation, because KVM does not work here: ${failure}` };
   throw new HibernautError(
     "failed_precondition",
-    `HIBERNAUT_ACCELERATOR is kvm, but KVM does not work here: ${failure}.`,
+    `HIBERNAUT_ACCELERATOR is kvm, but KVM does not work here: ${failure}. Repair KVM, or set HIBERNAUT_ACCELERATOR to auto.`,
   );
 }
 
@@ -72,11 +80,11 @@ async function missingKvm(): Promise<string | undefined> {
   return access("/dev/kvm", constants.R_OK | constants.W_OK).then(
     () => undefined,
     (error: NodeJS.ErrnoException) =>
-      error.code === "ENOENT" ? "there is no /dev/kvm" : "/dev/kvm may not be opened by this user",
+      error.code === "ENOENT" ? "there is no /dev/kvm" : "this user may not open /dev/kvm",
   );
 }
 
-/** Why KVM does not work, or "" when it does. */
+/** Returns why KVM does not work, or "" when it does. */
 async function cachedProof(options: ProofOptions, bundle: GuestBundle, signal: AbortSignal): Promise<string> {
   const version = await qemuVersion(options.qemu);
   const bootId = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
@@ -90,7 +98,7 @@ async function cachedProof(options: ProofOptions, bundle: GuestBundle, signal: A
   return failure;
 }
 
-/** A verdict that cannot be read (the platform was killed while it wrote) is none. */
+/** Reads a stored verdict. One that cannot be parsed counts as none: the platform may have been killed while writing. */
 function parseVerdict(text: string): { key?: string; failure?: string } {
   try {
     return JSON.parse(text) as { key?: string; failure?: string };
@@ -113,7 +121,7 @@ async function bootUnderKvm(
   try {
     await mkdir(runDir);
     const [image, layer] = [join(folder, "image"), join(folder, "layer")];
-    // Nothing to mount: the agent says hello all the same, and that is the proof.
+    // There is nothing to mount, but the agent still says hello, which is the proof.
     await Promise.all([writeFile(image, Buffer.alloc(512)), writeFile(layer, Buffer.alloc(512))]);
     const network = {
       mode: "user",
@@ -137,7 +145,7 @@ async function bootUnderKvm(
     }
   } catch (error) {
     signal.throwIfAborted();
-    if (limit.aborted) return `a guest did not come up within ${PROOF_DEADLINE_MS / 1000} s`;
+    if (limit.aborted) return `a guest did not boot within ${PROOF_DEADLINE_MS / 1000} s`;
     const lines = (await readFile(join(folder, "console.log"), "utf8").catch(() => "")).trim().split("\n");
     return lines.find((line) => /error|assert/i.test(line))?.trim() ?? messageOf(error);
   } finally {

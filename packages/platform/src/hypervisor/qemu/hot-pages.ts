@@ -1,49 +1,49 @@
 /**
- * The pages of its memory that a guest needs right after it woke. They are noted once it runs, and the next wake reads
- * them from the disk in large pieces while QEMU starts; one by one, as the guest comes across them, that takes longer.
- * Record and prefetch: Ustiugov et al., "Benchmarking, Analysis, and Optimization of Serverless Function Snapshots",
- * ASPLOS 2021. A hint and nothing more: without it, or with a wrong one, a wake is slower.
+ * The pages of memory that a guest needs right after a resume. The platform records them once the guest runs, and the
+ * next resume reads them from the disk in large pieces while QEMU starts, which is faster than one by one as the guest
+ * touches them. Record and prefetch: Ustiugov et al., "Benchmarking, Analysis, and Optimization of Serverless Function
+ * Snapshots", ASPLOS 2021. The record is only a hint: without one, or with a wrong one, a resume is slower.
  */
 import { type FileHandle, open, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Type } from "typebox";
 import { Value } from "typebox/value";
 
-/** Pages from the first up to, and without, the second, counted from the memory's beginning. */
-export type Range = [from: number, to: number];
+/** Pages from `from` up to but not including `to`, counted from the beginning of the memory. */
+export type PageRange = [from: number, to: number];
 
 const Ranges = Type.Array(Type.Tuple([Type.Integer({ minimum: 0 }), Type.Integer({ minimum: 0 })]), {
   maxItems: 100_000,
 });
 const PAGE = 4096;
-/** A gap of so few pages is read along: that is cheaper than another read. */
+/** Gaps of up to this many pages are read too, because that is cheaper than another read. */
 const SMALL_GAP = 8;
-/** Of a range, so much is read at a time. */
+/** Pages read at a time. */
 const PIECE_PAGES = 256;
-/** Two keep a disk busy, and leave half of Node's threads to those who need a file now. */
+/** Two readers keep a disk busy and leave half of Node's threads for other files. */
 const READERS = 2;
-/** More than this is no wake's need but all that a guest had to do by then; reading it would outlast the wake. */
+/** More pages than this are not what the resume needed but everything the guest did since; reading them takes too long. */
 const MOST_PAGES = (128 * 1024 * 1024) / PAGE;
-/** So many single pages tell whether the memory is in the page cache, where reading ahead would only cost time. */
+/** Single pages read to find out whether the memory is in the page cache, where reading ahead would only cost time. */
 const PROBES = 16;
 /**
- * The second fastest of them decides, because a CPU that starts QEMU meanwhile slows down most: it takes 16 to 55 us
- * from the cache, with the way through Node, and 75 or more from a fast disk.
+ * The second fastest probe decides, because the start of QEMU slows most of them down. Through Node, a read takes 16 to
+ * 55 us from the page cache and 75 us or more from a fast disk.
  */
 const CACHED_READ_US = 60;
-/** Entries of /proc/PID/pagemap that are read at a time, 8 bytes each. */
+/** Entries of /proc/PID/pagemap read at a time, 8 bytes each. */
 const ENTRIES = 32_768;
 const ENTRY_BYTES = 8;
 /** Bit 63 of an entry, in its highest byte: the page is in memory (https://docs.kernel.org/admin-guide/mm/pagemap.html). */
 const PRESENT = 0x80;
 
-/** Where the pages of a memory are noted: beside it, so that they outlive it and end with the machine. */
+/** The file with the recorded pages: next to the memory, so that it outlives a guest and is deleted with the machine. */
 function fileOf(memory: string): string {
   return join(dirname(memory), "hot-pages.json");
 }
 
-/** The ranges in `file`; none when there is no such file, or something else is in it. */
-async function readRanges(file: string): Promise<Range[]> {
+/** Reads the recorded ranges. None when the file does not exist or is not valid. */
+async function readRanges(file: string): Promise<PageRange[]> {
   try {
     const ranges: unknown = JSON.parse(await readFile(file, "utf8"));
     return Value.Check(Ranges, ranges) ? ranges : [];
@@ -53,8 +53,8 @@ async function readRanges(file: string): Promise<Range[]> {
 }
 
 /**
- * Reads the pages from `memory` that were noted, so that they are in the page cache; nothing when they are there
- * already, as far as `inCache` can tell. Ends early when aborted. Never rejects.
+ * Reads the recorded pages of `memory` into the page cache. Does nothing when `inCache` finds that they are there
+ * already. Ends early when aborted. Never rejects.
  */
 export async function readAhead(memory: string, signal: AbortSignal, inCache = seemsCached): Promise<void> {
   const ranges = await readRanges(fileOf(memory));
@@ -63,19 +63,19 @@ export async function readAhead(memory: string, signal: AbortSignal, inCache = s
   try {
     if (opened !== undefined && !(await inCache(opened, ranges))) await readAll(opened, ranges, signal);
   } catch {
-    // What cannot be read ahead is QEMU's to report.
+    // QEMU reports memory that cannot be read.
   } finally {
     await opened?.close().catch(() => {}); // it was only read
   }
 }
 
-async function seemsCached(memory: FileHandle, ranges: Range[]): Promise<boolean> {
+async function seemsCached(memory: FileHandle, ranges: PageRange[]): Promise<boolean> {
   const page = Buffer.allocUnsafe(PAGE);
   const times: number[] = [];
-  // Each range once: a page that was just read is in the cache.
+  // Each range once, because a page that was just read is in the cache.
   const probes = Math.min(PROBES, ranges.length);
   for (let probe = 0; probe < probes; probe += 1) {
-    const [from] = ranges[Math.floor((probe * ranges.length) / probes)] as Range;
+    const [from] = ranges[Math.floor((probe * ranges.length) / probes)] as PageRange;
     const began = performance.now();
     await memory.read(page, 0, PAGE, from * PAGE);
     times.push((performance.now() - began) * 1000);
@@ -84,26 +84,26 @@ async function seemsCached(memory: FileHandle, ranges: Range[]): Promise<boolean
   return second < CACHED_READ_US;
 }
 
-async function readAll(memory: FileHandle, ranges: Range[], signal: AbortSignal): Promise<void> {
+async function readAll(memory: FileHandle, ranges: PageRange[], signal: AbortSignal): Promise<void> {
   const next = piecesOf(ranges);
   const reader = async () => {
     const buffer = Buffer.allocUnsafeSlow(PIECE_PAGES * PAGE);
     for (const [from, to] of next) {
       if (signal.aborted) return;
       const { bytesRead } = await memory.read(buffer, 0, (to - from) * PAGE, from * PAGE);
-      if (bytesRead === 0) return; // no page of this memory, nor is any that follows
+      if (bytesRead === 0) return; // past the end of this memory, and so are all following ranges
     }
   };
   await Promise.all(Array.from({ length: READERS }, reader));
 }
 
-function* piecesOf(ranges: Range[]): Generator<Range> {
+function* piecesOf(ranges: PageRange[]): Generator<PageRange> {
   for (const [from, to] of ranges)
     for (let start = from; start < to; start += PIECE_PAGES) yield [start, Math.min(start + PIECE_PAGES, to)];
 }
 
-/** Notes which pages of `memory` the process has come across so far. Rejects when the kernel does not tell. */
-export async function noteHotPages(pid: number, memory: string): Promise<void> {
+/** Records which pages of `memory` the process has touched so far. Rejects when the kernel does not reveal them. */
+export async function recordHotPages(pid: number, memory: string): Promise<void> {
   const pages = await pagesOf(pid, memory);
   if (pages.length > MOST_PAGES) return;
   const file = fileOf(memory);
@@ -111,9 +111,9 @@ export async function noteHotPages(pid: number, memory: string): Promise<void> {
   await rename(`${file}.new`, file);
 }
 
-/** Joins ascending pages to ranges, over small gaps. */
-export function rangesOf(pages: Iterable<number>): Range[] {
-  const ranges: Range[] = [];
+/** Joins ascending pages into ranges, across small gaps. */
+export function rangesOf(pages: Iterable<number>): PageRange[] {
+  const ranges: PageRange[] = [];
   for (const page of pages) {
     const last = ranges.at(-1);
     if (last !== undefined && page - last[1] <= SMALL_GAP) last[1] = page + 1;
@@ -122,7 +122,7 @@ export function rangesOf(pages: Iterable<number>): Range[] {
   return ranges;
 }
 
-/** The pages of a file that a process has mapped and come across, in ascending order. */
+/** Lists the pages of a mapped file that a process has touched, in ascending order. */
 async function pagesOf(pid: number, mapped: string): Promise<number[]> {
   const maps = await readFile(`/proc/${pid}/maps`, "utf8");
   const [begin = 0, end = 0] =

@@ -1,10 +1,11 @@
 /** The hypervisor contract on QEMU. */
-import { execFile } from "node:child_process";
-import { open, rm, truncate, writeFile } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { cpus } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
+
 import { HibernautError } from "../../domain/errors.ts";
+import { createSparse } from "../../lib/disk-files.ts";
+import { failureReason, run } from "../../lib/exec.ts";
 import { messageOf } from "../../lib/text.ts";
 import {
   type Hypervisor,
@@ -20,24 +21,25 @@ import { findProcesses, isAlive, killProcess, type Started, spawnDetached, watch
 import { Qmp } from "./qmp.ts";
 import { QemuVmm } from "./vmm.ts";
 
-/** QEMU listens within 50 ms; a loaded host takes much longer, a hang takes for ever. */
+/** QEMU listens within 50 ms, and much later on a loaded host. This is the bound for a QEMU that hangs. */
 const START_DEADLINE_MS = 30_000;
 const ADOPT_DEADLINE_MS = 10_000;
-/** Reserving space takes milliseconds; file systems that write zeros instead need longer. */
+/** Reserving space takes milliseconds, and longer on file systems that write zeros instead. */
 const FALLOCATE_TIMEOUT_MS = 30_000;
-const run = promisify(execFile);
 
-export interface QemuSettings {
+interface QemuSettings {
+  /** Path or name of the QEMU program. */
   program: string;
-  /** As `qemu --version` tells it; recorded in snapshots. */
+  /** What `qemu --version` prints. Recorded in snapshots. */
   version: string;
   accelerator: "kvm" | "tcg";
-  /** Folder of all run folders: `<runRoot>/<machine id>`. */
+  /** Parent of all run directories, `<runRoot>/<machine id>`. */
   runRoot: string;
-  /** Folder of all machine folders: `<machineRoot>/<machine id>`. */
+  /** Parent of all machine directories, `<machineRoot>/<machine id>`. */
   machineRoot: string;
 }
 
+/** Runs guests in QEMU, one process for each. */
 export class QemuHypervisor implements Hypervisor {
   readonly #settings: QemuSettings;
 
@@ -86,7 +88,8 @@ export class QemuHypervisor implements Hypervisor {
   }
 
   async adopt(ref: VmmRef, signal: AbortSignal): Promise<Vmm> {
-    if (!(await isAlive(ref))) throw new HibernautError("unavailable", `QEMU of machine ${ref.machineId} is gone.`);
+    if (!(await isAlive(ref)))
+      throw new HibernautError("unavailable", `The QEMU process of machine ${ref.machineId} has ended.`);
     const runDir = join(this.#settings.runRoot, ref.machineId);
     const limit = AbortSignal.any([signal, AbortSignal.timeout(ADOPT_DEADLINE_MS)]);
     const qmp = await Qmp.connect(socketPaths(runDir).qmp, limit);
@@ -99,7 +102,7 @@ export class QemuHypervisor implements Hypervisor {
     return killProcess(ref);
   }
 
-  /** Starts QEMU; with the `state` of an earlier guest, a descriptor, it waits until it is told to load that. */
+  /** Starts QEMU. With `state`, the file descriptor of a device state, QEMU waits until it is told to load that. */
   async #start(
     spec: VmmSpec,
     { state }: { state?: number },
@@ -114,13 +117,13 @@ export class QemuHypervisor implements Hypervisor {
     const started = await spawnDetached(program, args, {
       machineId: spec.machineId,
       log: spec.consoleLog,
-      file: state,
+      inherited: state,
     });
     const { ref } = started;
-    // QEMU that refuses its arguments ends at once: do not wait for its socket then.
+    // A QEMU that rejects its arguments ends at once: do not wait for its socket.
     const gone = new AbortController();
     const connected = new AbortController();
-    void watchExit(ref, connected.signal).then(() => gone.abort(new Error("the process ended at once")));
+    void watchExit(ref, connected.signal).then(() => gone.abort(new Error("the process ended during its start")));
     const limit = AbortSignal.any([signal, AbortSignal.timeout(START_DEADLINE_MS), gone.signal]);
     try {
       const connection = await Qmp.connect(path, limit);
@@ -133,7 +136,7 @@ export class QemuHypervisor implements Hypervisor {
       if (killed !== undefined) throw killed;
       throw new HibernautError(
         "unavailable",
-        `QEMU did not start (${messageOf(error)}). Its own words are in ${spec.consoleLog}.`,
+        `QEMU did not start (${messageOf(error)}). Its output is in ${spec.consoleLog}.`,
       );
     } finally {
       connected.abort();
@@ -141,37 +144,38 @@ export class QemuHypervisor implements Hypervisor {
   }
 }
 
-/** Ask before it is ended by us. SIGKILL is what people and the kernel's out-of-memory killer send; QEMU itself never. */
+/**
+ * Finds out whether someone else killed the process; call this before killing it. SIGKILL comes from people and from the
+ * kernel's out-of-memory killer, never from QEMU itself.
+ */
 async function wasKilled({ ref, ended }: Started): Promise<VmmKilled | undefined> {
   if ((await isAlive(ref)) || (await ended) !== "SIGKILL") return undefined;
   return new VmmKilled("QEMU was killed while the machine started; the host may be short of memory");
 }
 
 /**
- * A new memory file, not the old one cut to size: a snapshot may still hold the old one. Its disk
- * space is reserved now, because a guest that touches memory which a full disk cannot take is killed
- * by the kernel. Rejects with `unavailable` when there is not that much room.
+ * Makes a new memory file; the old one cannot be reused, because a snapshot may still link to it. The disk space is
+ * reserved at once: the kernel kills a guest that touches memory for which a full disk has no space. Rejects with
+ * `unavailable` when there is not enough space.
  */
 async function makeMemoryFile(path: string, megabytes: number): Promise<void> {
-  await rm(path, { force: true });
-  await writeFile(path, "", { mode: 0o600 });
-  await truncate(path, megabytes * 1024 * 1024);
+  await createSparse(path, megabytes * 1024 * 1024);
   try {
-    await run("fallocate", ["--length", `${megabytes}MiB`, "--", path], { timeout: FALLOCATE_TIMEOUT_MS });
+    await run("fallocate", ["--length", `${megabytes}MiB`, "--", path], { timeoutMs: FALLOCATE_TIMEOUT_MS });
   } catch (error) {
-    const { stderr = "" } = error as { stderr?: string };
-    // A file system that cannot reserve (ZFS, some network ones) has no better answer than a sparse file.
-    if (/not supported/i.test(stderr)) return;
+    const reason = failureReason(error);
+    // A file system that cannot reserve space (ZFS, some network file systems) has nothing better than a sparse file.
+    if (/not supported/i.test(reason)) return;
     await rm(path, { force: true });
     throw new HibernautError(
       "unavailable",
-      `There is no room for a memory of ${megabytes} MB at ${path}: ${stderr.trim() || messageOf(error)}. Free some disk space.`,
+      `There is no room for ${megabytes} MB of guest memory at ${path}: ${reason}. Free some disk space.`,
     );
   }
 }
 
 function identityOf(version: string, accelerator: "kvm" | "tcg"): HypervisorIdentity {
-  // Under KVM the guest sees the host's CPU: which one that is belongs to what a snapshot depends on.
+  // Under KVM the guest sees the host's CPU, so a snapshot depends on its model.
   const cpu =
     accelerator === "kvm"
       ? `${cpuModel(accelerator)} (${cpus()[0]?.model.trim() ?? "unknown"})`
@@ -180,7 +184,7 @@ function identityOf(version: string, accelerator: "kvm" | "tcg"): HypervisorIden
   return { hypervisor: "qemu", version, accelerator, cpu_model: cpu, machine_type: machine };
 }
 
-/** KVM gives the guest the host's own CPU; emulation gives it all that it can. */
-export function cpuModel(accelerator: "kvm" | "tcg"): string {
+/** KVM gives the guest the host's own CPU. Emulation gives it every feature that it can emulate. */
+function cpuModel(accelerator: "kvm" | "tcg"): string {
   return accelerator === "kvm" ? "host" : "max";
 }

@@ -1,4 +1,4 @@
-/** QEMU as a process: started detached, found again, told from a stranger with the same pid. */
+/** QEMU as a process: started detached, found again, and distinguished from another process with the same pid. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
@@ -7,28 +7,27 @@ import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
 import type { VmmRef } from "../contract.ts";
 
-/** A killed process is gone within milliseconds; freeing gigabytes of mappings takes longer. */
+/** A killed process ends within milliseconds, or later when it has gigabytes of mappings to free. */
 const KILL_DEADLINE_MS = 10_000;
 const POLL_MS = 2;
-/** How often the end of an adopted process is looked for: it is not our child, so nothing tells us. */
+/** How often to check whether a process has ended. An adopted process is not our child, so the kernel does not tell us. */
 const WATCH_MS = 100;
 
-/** The descriptor under which a started program finds the file that it was given. */
-export const GIVEN_FILE = 3;
+/** The number under which a started program finds the file descriptor that it inherited. */
+export const INHERITED_FD = 3;
 
-/** What is started, besides its arguments. */
-export interface Detached {
+interface SpawnOptions {
   machineId: string;
-  /** Where its output is appended. */
+  /** The file to which the program's output is appended. */
   log: string;
-  /** A descriptor of ours that it gets as {@link GIVEN_FILE}; the caller closes its own. */
-  file?: number | undefined;
+  /** A file descriptor that the program inherits as {@link INHERITED_FD}. The caller closes its own. */
+  inherited?: number | undefined;
 }
 
 /** A process that was started. */
 export interface Started {
   ref: VmmRef;
-  /** The signal that ended it, or null for none. Settles when it ends, as long as this process lives. */
+  /** Resolves when the process ends, with the signal that ended it or null. */
   ended: Promise<NodeJS.Signals | null>;
 }
 
@@ -39,12 +38,12 @@ export interface Started {
 export async function spawnDetached(
   program: string,
   args: string[],
-  { machineId, log, file }: Detached,
+  { machineId, log, inherited }: SpawnOptions,
 ): Promise<Started> {
   const output = openSync(log, "a", 0o600);
   try {
-    const given = file === undefined ? [] : [file];
-    const child = spawn(program, args, { detached: true, stdio: ["ignore", output, output, ...given] });
+    const further = inherited === undefined ? [] : [inherited];
+    const child = spawn(program, args, { detached: true, stdio: ["ignore", output, output, ...further] });
     await once(child, "spawn").catch((error: Error) => {
       throw new HibernautError("unavailable", `${program} cannot be run: ${error.message}. Run \`hibernaut doctor\`.`);
     });
@@ -60,24 +59,27 @@ export async function spawnDetached(
 }
 
 /**
- * Start time of a live process in clock ticks since boot (field 22 of proc_pid_stat(5)); undefined when
- * it is gone. A zombie is gone once its last thread is: until then it holds its files and their locks.
+ * Returns the start time of a live process, in clock ticks since boot (field 22 of proc_pid_stat(5)). Undefined when the
+ * process has ended. A zombie counts as ended once its last thread has: until then it holds its files and their locks.
  */
-export async function startTicks(pid: number): Promise<string | undefined> {
+async function startTicks(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-  // The name in field 2 may hold spaces and parentheses: count from its last one.
+  // The name in field 2 may contain spaces and parentheses: count from its closing one.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   if (fields[0] !== "Z" && fields[0] !== "X") return fields[19];
   const threads = await readdir(`/proc/${pid}/task`).catch((): string[] => []);
   return threads.length > 1 ? fields[19] : undefined;
 }
 
-/** Whether the process is still the one that was named. */
+/** Whether the process is alive, and not another one with the same pid. */
 export async function isAlive(ref: VmmRef): Promise<boolean> {
   return (await startTicks(ref.pid)) === ref.startTicks;
 }
 
-/** Kills the process, unless its pid belongs to another one by now, and waits until it is gone. */
+/**
+ * Kills the process, unless its pid belongs to another one by now, and waits until it has ended. Rejects with
+ * `unavailable` when it has not ended after 10 s.
+ */
 export async function killProcess(ref: VmmRef): Promise<void> {
   const deadline = performance.now() + KILL_DEADLINE_MS;
   if (await isAlive(ref)) signal(ref.pid);
@@ -85,7 +87,7 @@ export async function killProcess(ref: VmmRef): Promise<void> {
     if (performance.now() > deadline) {
       throw new HibernautError(
         "unavailable",
-        `QEMU of machine ${ref.machineId} (pid ${ref.pid}) does not end; the kernel holds it.`,
+        `The QEMU process of machine ${ref.machineId} (pid ${ref.pid}) was killed but has not ended; the kernel still holds it. Check the host's disks and the output of dmesg.`,
       );
     }
     await delay(POLL_MS);
@@ -100,7 +102,7 @@ function signal(pid: number): void {
   }
 }
 
-/** Settles when the process is gone or `stop` is aborted. */
+/** Resolves when the process has ended or `stop` is aborted. */
 export async function watchExit(ref: VmmRef, stop: AbortSignal): Promise<void> {
   while (!stop.aborted && (await isAlive(ref))) {
     await delay(WATCH_MS, undefined, { signal: stop, ref: false }).catch(() => {});
@@ -108,8 +110,8 @@ export async function watchExit(ref: VmmRef, stop: AbortSignal): Promise<void> {
 }
 
 /**
- * QEMU processes whose run folder is `<runRoot>/<machine id>`, found by their command lines, so
- * that one is found even if the platform died before it could note its pid.
+ * Lists the QEMU processes whose run directory is `<runRoot>/<machine id>`. It looks at their arguments, so it finds a
+ * process even if the platform died before it could record the pid.
  */
 export async function findProcesses(runRoot: string): Promise<VmmRef[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);

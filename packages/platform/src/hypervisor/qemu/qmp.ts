@@ -2,15 +2,14 @@
  * A client of QEMU's machine protocol (QMP): JSON lines over a Unix socket.
  * https://www.qemu.org/docs/master/interop/qmp-spec.html
  */
-import { connect, type Socket } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
+import type { Socket } from "node:net";
 import { messageOf } from "../../lib/text.ts";
+import { connectToQemu } from "./connect.ts";
 
-/** QEMU answers a command in milliseconds; a silence this long means that it hangs. */
+/** QEMU answers a command within milliseconds. One that is silent for this long hangs. */
 const COMMAND_TIMEOUT_MS = 10_000;
-/** How often the socket is tried while QEMU starts. */
-const CONNECT_RETRY_MS = 2;
-/** A line longer than this is no QMP answer. */
+
+/** No answer of QEMU is longer than this. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
 
 /** QEMU refused a command, or the connection ended before its answer. */
@@ -27,14 +26,15 @@ interface Pending {
   reject(error: Error): void;
 }
 
-/** An event of QEMU, such as `STOP` or `MIGRATION`. */
-export interface QmpEvent {
+/** An event from QEMU, such as `STOP` or `MIGRATION`. */
+interface QmpEvent {
   event: string;
   data: Record<string, unknown>;
 }
 
+/** A connection to one QEMU. */
 export class Qmp {
-  /** QEMU's exact version, as `qemu --version` tells it. */
+  /** QEMU's exact version, as `qemu --version` prints it. */
   version = "";
   readonly #listeners = new Set<(event: QmpEvent) => void>();
   readonly #socket: Socket;
@@ -53,33 +53,26 @@ export class Qmp {
   }
 
   /**
-   * Connects, retrying until QEMU listens, and leaves the negotiation mode.
-   * Rejects with the signal's reason when it is aborted first.
+   * Connects as soon as QEMU listens, and leaves the negotiation mode. Rejects with the signal's reason when it is
+   * aborted first.
    */
   static async connect(path: string, signal: AbortSignal): Promise<Qmp> {
-    for (;;) {
-      signal.throwIfAborted();
-      const socket = await tryConnect(path);
-      if (socket === undefined) {
-        await delay(CONNECT_RETRY_MS, undefined, { signal });
-        continue;
-      }
-      const qmp = new Qmp(socket);
-      const abort = () => socket.destroy();
-      signal.addEventListener("abort", abort, { once: true });
-      try {
-        await qmp.#greeted.promise;
-        await qmp.execute("qmp_capabilities");
-        return qmp;
-      } finally {
-        signal.removeEventListener("abort", abort);
-      }
+    const socket = await connectToQemu(path, signal);
+    const qmp = new Qmp(socket);
+    const abort = () => socket.destroy();
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      await qmp.#greeted.promise;
+      await qmp.execute("qmp_capabilities");
+      return qmp;
+    } finally {
+      signal.removeEventListener("abort", abort);
     }
   }
 
   /** Runs a command and returns its answer; rejects with a {@link QmpError} that names the command. */
   async execute<T = unknown>(command: string, args: Record<string, unknown> = {}): Promise<T> {
-    if (this.#socket.destroyed) throw new QmpError(`QEMU did not get ${command}: the connection to it ended`);
+    if (this.#socket.destroyed) throw new QmpError(`QEMU did not receive ${command}: the connection to it has ended`);
     const id = this.#nextId++;
     const answer = Promise.withResolvers<unknown>();
     this.#pending.set(id, answer);
@@ -94,13 +87,13 @@ export class Qmp {
     }
   }
 
-  /** Calls `listener` with each event; returns how to stop that. */
+  /** Calls `listener` with each event. Returns a function that stops this. */
   subscribe(listener: (event: QmpEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Ends the connection; QEMU goes on. */
+  /** Ends the connection. QEMU keeps running. */
   close(): void {
     this.#socket.destroy();
   }
@@ -142,15 +135,4 @@ export class Qmp {
 function versionOf({ version: { qemu, package: build } }: Greeting): string {
   const number = `${qemu.major}.${qemu.minor}.${qemu.micro}`;
   return build === "" ? number : `${number} (${build.trim()})`;
-}
-
-function tryConnect(path: string): Promise<Socket | undefined> {
-  return new Promise((resolve) => {
-    const socket = connect(path);
-    socket.once("connect", () => {
-      socket.removeAllListeners("error");
-      resolve(socket);
-    });
-    socket.once("error", () => resolve(undefined));
-  });
 }

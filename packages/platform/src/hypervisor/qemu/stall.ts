@@ -1,26 +1,29 @@
 /**
- * Guests whose disk is full. QEMU halts a guest whose write finds no room on the host (its default,
- * `werror=enospc`), with nothing lost; going on is our part.
+ * Guests on a full disk. QEMU halts a guest when the host has no space for a write (its default, `werror=enospc`), and
+ * nothing is lost. Letting the guest continue is up to us.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Qmp } from "./qmp.ts";
 
-/** How soon a guest goes on after somebody made room; trying costs one command. */
+/** How long a guest stays halted after the disk has space again. An attempt costs one command. */
 const RETRY_MS = 500;
-/** QEMU tries the write again at once; if it is halted still after this, there is no room yet. */
+/** QEMU retries the write at once. A guest that is halted again after this still has no space. */
 const SETTLE_MS = 100;
 
-/** Watches for halts and ends them as soon as the disk takes the writes. Stops when the signal is aborted. */
-export function keepGoing(qmp: Qmp, signal: AbortSignal, onStalled: (reason: string | undefined) => void): void {
+/**
+ * Lets halted guests continue as soon as the disk takes their writes, until the signal is aborted. Calls `onStalled` with
+ * the reason of a halt, and with undefined when it is over.
+ */
+export function endStalls(qmp: Qmp, signal: AbortSignal, onStalled: (reason: string | undefined) => void): void {
   let stalled = false;
   qmp.subscribe(({ event, data }) => {
     if (event !== "BLOCK_IO_ERROR" || data.action !== "stop" || stalled) return;
     stalled = true;
     onStalled(
-      `the host's disk does not take the guest's writes (${String(data.reason ?? "no reason given")}); it goes on when there is room`,
+      `the host's disk does not take the guest's writes (${String(data.reason ?? "no reason given")}); the guest continues when there is space`,
     );
-    void goOn(qmp, signal)
-      .catch(() => {}) // the VMM ended or was let go: others see that
+    void untilRunning(qmp, signal)
+      .catch(() => {}) // the VMM ended or was released: others notice that
       .finally(() => {
         stalled = false;
         if (!signal.aborted) onStalled(undefined);
@@ -28,10 +31,10 @@ export function keepGoing(qmp: Qmp, signal: AbortSignal, onStalled: (reason: str
   });
 }
 
-async function goOn(qmp: Qmp, signal: AbortSignal): Promise<void> {
+async function untilRunning(qmp: Qmp, signal: AbortSignal): Promise<void> {
   for (;;) {
     await delay(RETRY_MS, undefined, { signal, ref: false });
-    // Paused for another reason, or running again: not ours to touch.
+    // Paused for another reason, or running again: leave it as it is.
     if ((await status(qmp)) !== "io-error") return;
     await qmp.execute("cont");
     await delay(SETTLE_MS, undefined, { signal, ref: false });

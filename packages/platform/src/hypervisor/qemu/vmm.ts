@@ -1,35 +1,37 @@
 /** One QEMU process with its guest. */
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
-import { open, rm } from "node:fs/promises";
-import { connect, createServer, type Socket } from "node:net";
+import { rm } from "node:fs/promises";
+import { createServer, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { abortable } from "../../lib/async.ts";
+import { flush } from "../../lib/durable.ts";
 import type { HypervisorIdentity, Vmm, VmmRef } from "../contract.ts";
-import { noteHotPages } from "./hot-pages.ts";
-import { GIVEN_FILE, killProcess, watchExit } from "./process.ts";
+import { connectToQemu } from "./connect.ts";
+import { recordHotPages } from "./hot-pages.ts";
+import { INHERITED_FD, killProcess, watchExit } from "./process.ts";
 import { type Qmp, QmpError } from "./qmp.ts";
-import { keepGoing } from "./stall.ts";
+import { endStalls } from "./stall.ts";
 
-/** The memory file is shared with the guest, so only the devices' state goes through the stream. */
+/** QEMU and the platform share the memory file, so only the device state goes through the stream. */
 const CAPABILITIES = ["x-ignore-shared", "events"].map((capability) => ({ capability, state: true }));
-const CONNECT_RETRY_MS = 2;
-/** States of a stream that QEMU is done with (MigrationStatus in its QAPI schema). */
+/** States of a stream that has ended (MigrationStatus in QEMU's QAPI schema). */
 const STREAM_ENDED = new Set(["none", "completed", "failed", "cancelled"]);
-/** Ending takes a few milliseconds; a QEMU that needs longer has other troubles. */
+/** A stream ends within a few milliseconds. A QEMU that needs longer has other problems. */
 const STREAM_END_MS = 5000;
 const STREAM_POLL_MS = 2;
-/** By then a guest that woke has answered the first request: what it touched is what the next wake needs. */
-const AWAKE_FOR_MS = 500;
+/** By then, a resumed guest has answered its first request. The pages it touched are those the next resume needs. */
+const RECORD_AFTER_MS = 500;
 
 interface MigrationInfo {
   status?: string;
   "error-desc"?: string;
 }
 
+/** The VMM contract on one QEMU process. */
 export class QemuVmm implements Vmm {
   readonly ref: VmmRef;
   readonly identity: HypervisorIdentity;
@@ -40,10 +42,10 @@ export class QemuVmm implements Vmm {
   readonly #memory: string;
   readonly #watch = new AbortController();
   readonly #gone = Promise.withResolvers<void>();
-  /** Its state was loaded, and it has not run since. */
+  /** Whether a snapshot was loaded and the guest has not run since. */
   #restored = false;
   #channel: Socket | undefined;
-  /** A channel that nobody has asked for yet. */
+  /** A channel that was opened before the first call of `openChannel`. */
   #early: Socket | undefined;
 
   constructor(ref: VmmRef, identity: HypervisorIdentity, qmp: Qmp, runDir: string, memory: string) {
@@ -53,9 +55,9 @@ export class QemuVmm implements Vmm {
     this.#runDir = runDir;
     this.#memory = memory;
     this.exited = this.#gone.promise;
-    // A released VMM has not exited: its promise stays open.
+    // A released VMM has not exited: its promise stays pending.
     void watchExit(ref, this.#watch.signal).then(() => this.#watch.signal.aborted || this.#gone.resolve());
-    keepGoing(qmp, this.#watch.signal, (reason) => this.onStalled(reason));
+    endStalls(qmp, this.#watch.signal, (reason) => this.onStalled(reason));
   }
 
   async state(): Promise<"running" | "paused"> {
@@ -65,14 +67,14 @@ export class QemuVmm implements Vmm {
 
   async run(): Promise<void> {
     await this.#qmp.execute("cont");
-    if (this.#restored) void this.#noteHotPages();
+    if (this.#restored) void this.#recordHotPages();
     this.#restored = false;
   }
 
-  /** A while after a guest woke, once. It may be gone by then, or the kernel may not tell: the next wake does without. */
-  async #noteHotPages(): Promise<void> {
-    await delay(AWAKE_FOR_MS, undefined, { signal: this.#watch.signal, ref: false })
-      .then(() => noteHotPages(this.ref.pid, this.#memory))
+  /** Records the hot pages once. When that fails, because the guest has ended for instance, the next resume is slower. */
+  async #recordHotPages(): Promise<void> {
+    await delay(RECORD_AFTER_MS, undefined, { signal: this.#watch.signal, ref: false })
+      .then(() => recordHotPages(this.ref.pid, this.#memory))
       .catch(() => {});
   }
 
@@ -85,13 +87,13 @@ export class QemuVmm implements Vmm {
     const path = join(this.#runDir, "capture.sock");
     await rm(path, { force: true });
     const server = createServer();
-    // QEMU stands still as a whole while it writes: a connection that nobody reads must not stay open.
+    // QEMU blocks as a whole while it writes: a connection that nothing reads must not stay open.
     const sockets = new Set<Socket>();
     let over = false;
     server.on("connection", (socket) => (over ? socket.destroy() : sockets.add(socket)));
     server.listen(path);
     await once(server, "listening");
-    // Whichever end fails first knows the reason: a writer that cannot write, or QEMU that cannot send.
+    // The end that fails first knows the reason: the writer that cannot write, or QEMU that cannot send.
     const failure = new AbortController();
     const either = AbortSignal.any([signal, failure.signal]);
     const fail = (error: unknown): never => {
@@ -103,7 +105,8 @@ export class QemuVmm implements Vmm {
         pipeline(socket as Socket, createWriteStream(deviceState, { mode: 0o600, flush: true }), { signal: either }),
       );
       await Promise.all([written.catch(fail), this.#migrate("migrate", `unix:${path}`, either).catch(fail)]);
-      await flushFile(this.#memory);
+      await flush(this.#memory);
+      await flush(dirname(this.#memory));
     } catch (error) {
       over = true;
       for (const socket of sockets) socket.destroy();
@@ -119,8 +122,8 @@ export class QemuVmm implements Vmm {
   }
 
   /**
-   * Waits until QEMU has cleared a state stream away, whole or cancelled. It says that the stream has ended before it
-   * has; until then it refuses to let the guest go on, and to begin another.
+   * Waits until QEMU has finished with a stream, completed or cancelled. QEMU reports the end of a stream too early; until
+   * the real end it refuses to let the guest continue or to begin another stream.
    */
   async #streamEnded(): Promise<void> {
     for (const end = performance.now() + STREAM_END_MS; performance.now() < end; await delay(STREAM_POLL_MS)) {
@@ -130,18 +133,18 @@ export class QemuVmm implements Vmm {
     }
   }
 
-  /** Loads the device state that QEMU was given at its start, and waits to load. */
+  /** Loads the device state whose file descriptor QEMU inherited. */
   async load(signal: AbortSignal): Promise<void> {
-    // Before the state comes: a guest that finds its channel as it left it has nothing to learn about it.
-    this.#early = await connectRetrying(join(this.#runDir, "agent.sock"), signal);
+    // Connected before the state is loaded: the guest then finds its channel as it was, with no change to handle.
+    this.#early = await connectToQemu(join(this.#runDir, "agent.sock"), signal);
     await this.#qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
-    await this.#migrate("migrate-incoming", `fd:${GIVEN_FILE}`, signal);
+    await this.#migrate("migrate-incoming", `fd:${INHERITED_FD}`, signal);
     this.#restored = true;
   }
 
   async openChannel(signal: AbortSignal): Promise<Duplex> {
     this.#channel?.destroy();
-    this.#channel = this.#early ?? (await connectRetrying(join(this.#runDir, "agent.sock"), signal));
+    this.#channel = this.#early ?? (await connectToQemu(join(this.#runDir, "agent.sock"), signal));
     this.#early = undefined;
     return this.#channel;
   }
@@ -170,7 +173,7 @@ export class QemuVmm implements Vmm {
     done.promise.catch(() => {});
     try {
       await this.#qmp.execute(command, { uri });
-      void this.exited.then(() => done.reject(new QmpError("QEMU ended")));
+      void this.exited.then(() => done.reject(new QmpError("QEMU has ended")));
       await abortable(done.promise, signal);
     } catch (error) {
       const info = await this.#qmp.execute<MigrationInfo>("query-migrate").catch((): MigrationInfo => ({}));
@@ -178,34 +181,5 @@ export class QemuVmm implements Vmm {
     } finally {
       unsubscribe();
     }
-  }
-}
-
-/** Makes a file's content durable, and the folder entry that names it. */
-async function flushFile(path: string): Promise<void> {
-  for (const target of [path, dirname(path)]) {
-    const file = await open(target, "r");
-    try {
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-  }
-}
-
-async function connectRetrying(path: string, signal: AbortSignal): Promise<Socket> {
-  for (;;) {
-    signal.throwIfAborted();
-    const socket = connect(path);
-    const connected = await new Promise<boolean>((resolve) => {
-      socket.once("connect", () => resolve(true));
-      socket.once("error", () => resolve(false));
-    });
-    if (connected) {
-      socket.removeAllListeners("error");
-      socket.on("error", () => socket.destroy());
-      return socket;
-    }
-    await delay(CONNECT_RETRY_MS, undefined, { signal });
   }
 }

@@ -1,8 +1,8 @@
-/** Downloads one blob: resumed after a cut, also one by `kill -9`, and proved by its digest as a whole. */
+/** Downloads one blob. Continues after an interruption, even by `kill -9`, and verifies the digest of the whole blob. */
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
-import { flush } from "../files.ts";
+import { flush } from "../../lib/durable.ts";
 import { isTransient, RegistryFault } from "./fault.ts";
 import type { Descriptor } from "./manifest.ts";
 import { type Patience, pause } from "./patience.ts";
@@ -10,22 +10,22 @@ import { bodyOf } from "./request.ts";
 import type { Session } from "./session.ts";
 
 /** One download. */
-export interface BlobDownload {
+interface BlobDownload {
   session: Session;
   repository: string;
   blob: Descriptor;
-  /** Where the whole blob goes; what is there of it meanwhile is beside it, with `.part` at the end. */
+  /** Path of the complete blob. An incomplete one is next to it, with `.part` at the end. */
   file: string;
   patience: Patience;
   signal: AbortSignal;
-  /** Told how many bytes are there, also those of earlier tries. */
+  /** Called with the number of bytes downloaded so far, including those of earlier attempts. */
   onProgress(doneBytes: number): void;
 }
 
-/** Who brings less than this between two cuts makes no progress: a connection that dies at once is no download. */
+/** A connection that brings less than this before it breaks counts as one without progress. */
 const PROGRESS_BYTES = 256 * 1024;
 
-/** Resolves when the file is whole, right and on the disk. */
+/** Resolves when the file is complete, verified and flushed to the disk. */
 export async function downloadBlob(download: BlobDownload): Promise<void> {
   const { file, patience, signal } = download;
   const part = `${file}.part`;
@@ -52,12 +52,12 @@ async function attempt(download: BlobDownload, part: string): Promise<void> {
   const { hash, resumed } = await fill(download, part, start);
   if (`sha256:${hash.digest("hex")}` === blob.digest) return flush(part);
   await discard(part);
-  // What a power cut left of the first part may be wrong; what came in one piece is what the registry has.
-  const reason = `the layer ${blob.digest} is not what its digest says`;
+  // A resumed download may contain damage from a power cut. One that came in one piece is what the registry has.
+  const reason = `the layer ${blob.digest} does not match its digest`;
   throw new RegistryFault(resumed && !signal.aborted ? "transient" : "invalid", reason);
 }
 
-/** Brings the part to its full size. The hash is of all of it. */
+/** Downloads the rest of the part. Returns the hash of the whole. */
 async function fill(
   { session, repository, blob, patience, signal, onProgress }: BlobDownload,
   part: string,
@@ -67,15 +67,15 @@ async function fill(
     onProgress(from);
     return { hash: await hashOf(part), resumed: true };
   }
-  // Bytes are counted from 0, the end is the blob's (RFC 9110, section 14.2; distribution-spec, "Pulling blobs").
+  // From this byte, counted from 0, to the end (RFC 9110, section 14.2; distribution-spec, "Pulling blobs").
   const range: Record<string, string> = from > 0 ? { range: `bytes=${from}-` } : {};
   const response = await session.get(`${repository}/blobs/${blob.digest}`, range, signal);
-  // A server that does not know ranges sends everything: then we begin anew.
+  // A server that does not support ranges sends everything: start from the beginning.
   const start = from > 0 && response.statusCode === 206 ? from : 0;
   if (response.statusCode === 416 || (start > 0 && rangeStart(response.headers["content-range"]) !== start)) {
     response.destroy();
     await discard(part);
-    throw new RegistryFault("transient", "it does not resume the download where it was cut");
+    throw new RegistryFault("transient", "it did not resume the download where it was interrupted");
   }
   const hash = start > 0 ? await hashOf(part) : createHash("sha256");
   await using handle = await open(part, start > 0 ? "r+" : "w", 0o600);
@@ -109,7 +109,7 @@ async function hashOf(file: string): Promise<Hash> {
   return hash;
 }
 
-/** `bytes 100-199/200` begins at 100. */
+/** Returns where a range begins: 100 for `bytes 100-199/200`. */
 function rangeStart(header: string | undefined): number {
   return Number(/^bytes (\d+)-/.exec(header ?? "")?.[1] ?? Number.NaN);
 }

@@ -1,23 +1,23 @@
-/** Reads `WWW-Authenticate`: what a registry wants to be shown (RFC 9110, section 11.6.1). Pure. */
+/** Parses `WWW-Authenticate`, which says how to authenticate (RFC 9110, section 11.6.1). Pure. */
 
-/** One way to prove who we are. */
+/** One way to authenticate. */
 export interface Challenge {
-  /** In lower case: `basic`, `bearer`. */
+  /** In lowercase: `basic`, `bearer`. */
   scheme: string;
-  /** Names in lower case. */
+  /** By name, in lowercase. */
   parameters: ReadonlyMap<string, string>;
 }
 
 const SEPARATORS = /[\s,]*/y;
-/** A word followed by an equals sign is none: it belongs to a parameter that could not be read. */
+/** A word before an equals sign is not a scheme: it is part of a parameter that could not be parsed. */
 const SCHEME = /[\w!#$%&'*+.^`|~-]+(?=[\s,]|$)/y;
-/** `name=token` or `name="text"`. Values without quotes may be URLs: some registries write them so. */
+/** `name=token` or `name="text"`. Values without quotes may be URLs, because some registries send them. */
 const PARAMETER = /[\s,]*([\w!#$%&'*+.^`|~-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",=][^\s",]*))\s*(?=,|$)/y;
-/** What schemes other than ours put in place of parameters, e.g. Negotiate. */
+/** What other schemes, such as Negotiate, have in place of parameters. */
 const TOKEN68 = /\s+[\w.~+/-]+=*\s*(?=,|$)/y;
 
 /**
- * The challenges of a header, in order. What cannot be read ends the list: nothing is guessed.
+ * Returns the challenges in a header, in order. The list ends before the first one that cannot be parsed.
  *
  * @example
  * parseChallenges('Bearer realm="https://auth.example/token",service="registry"');
@@ -36,7 +36,7 @@ export function parseChallenges(header: string): Challenge[] {
     const scheme = read(SCHEME)?.[0];
     if (scheme === undefined) return challenges;
     const parameters = new Map<string, string>();
-    // A parameter is told from the next scheme by its equals sign.
+    // The equals sign distinguishes a parameter from the next scheme.
     for (let found = read(PARAMETER); found; found = read(PARAMETER)) {
       const [, name = "", quoted, plain = ""] = found;
       parameters.set(name.toLowerCase(), quoted === undefined ? plain : quoted.replace(/\\(.)/g, "$1"));

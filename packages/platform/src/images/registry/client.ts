@@ -1,4 +1,4 @@
-/** Registries as the image store sees them: a reference in, a digest or a folder for skopeo out. */
+/** Registries as the image store uses them: a reference in, a digest or a directory for skopeo out. */
 import { readFile } from "node:fs/promises";
 import type { ImageProgress, Login } from "../contract.ts";
 import type { LayerCache } from "../layers.ts";
@@ -14,25 +14,25 @@ import { type Patience, retrying } from "./patience.ts";
 import { openTransport, type Transport } from "./request.ts";
 import { Session } from "./session.ts";
 
-/** What a client of registries is made of. */
-export interface RegistryClientOptions {
+/** What a {@link RegistryClient} works with. */
+interface RegistryClientOptions {
   cache: LayerCache;
-  /** `name` or `name:port` of registries that may speak plain HTTP, beside those on loopback. */
+  /** Registries, as `name` or `name:port`, that may use plain HTTP, in addition to those on loopback. */
   insecure: readonly string[];
   patience: Patience;
-  /** The login for a repository; undefined asks as anybody. */
+  /** Finds the login for a repository. Undefined for an anonymous request. */
   findLogin(host: string, repository: string): Promise<Login | undefined>;
 }
 
 /** One pull. */
-export interface Pull {
-  /** As the user wrote it, for messages. */
+interface Pull {
+  /** The reference as the user wrote it, for messages. */
   ref: string;
   reference: RegistryReference;
   job: Job<ImageProgress>;
 }
 
-/** Asks registries (OCI distribution-spec 1.1, "Pull"; Docker's manifests too). */
+/** A client for registries (OCI distribution-spec 1.1, "Pull"), which also accepts Docker's manifests. */
 export class RegistryClient {
   readonly #options: RegistryClientOptions;
   readonly #transport: Transport;
@@ -42,13 +42,13 @@ export class RegistryClient {
     this.#transport = openTransport(options.patience, (host) => mayBePlain(host, options.insecure));
   }
 
-  /** The digest of the manifest for linux/amd64 that the reference stands for now. */
+  /** Returns the digest of the manifest for linux/amd64 that the reference currently stands for. */
   async resolve({ ref, reference, job }: Pull): Promise<string> {
     const session = await this.#session(reference);
     return resolveAt(session, reference, ref, this.#options.patience, job.signal);
   }
 
-  /** Downloads the image of that digest to `folder`, as skopeo's `dir:` reads it. */
+  /** Downloads the image of that digest to a directory that skopeo's `dir:` reads. */
   async fetch({ ref, reference, job }: Pull, digest: string, folder: string): Promise<void> {
     const { cache, patience } = this.#options;
     const session = await this.#session(reference);
@@ -56,20 +56,21 @@ export class RegistryClient {
     const { config, layers } = manifest;
     using _ = await cache.hold([config, ...layers].map((blob) => blob.digest));
     const download = { session, repository: reference.repository, cache, patience, signal: job.signal };
-    // The configuration alone says for which processor the image is: before gigabytes of it are here.
+    // Only the configuration says which processor the image is for: check it before downloading gigabytes.
     await downloadAll({ ...download, blobs: [config], report: () => {} });
     readImageConfig(await readFile(cache.file(config.digest), "utf8"), ref);
     await downloadAll({ ...download, blobs: layers, report: job.report });
     await writeFolder(folder, manifest, cache);
   }
 
-  /** Rejects with a RegistryFault unless the registry takes the login (distribution-spec, "end-1"). */
+  /** Rejects with a RegistryFault unless the registry accepts the login (distribution-spec, "end-1"). */
   async checkLogin(host: string, login: Login, signal: AbortSignal): Promise<void> {
     const endpoint = new Endpoint(host, this.#options.insecure);
     const session = new Session({ endpoint, transport: this.#transport, repository: "", login });
     const ask = async () => (await session.get("", {}, signal)).destroy();
     await retrying(ask, this.#options.patience, signal, 2);
-    if (!session.authorized) throw new RegistryFault("unreachable", "it asks for no login, so none can be proved");
+    if (!session.authorized)
+      throw new RegistryFault("unreachable", "it does not ask for a login, so the login cannot be checked");
   }
 
   async #session({ host, repository }: RegistryReference): Promise<Session> {

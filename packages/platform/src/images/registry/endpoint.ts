@@ -1,11 +1,11 @@
-/** Where a registry is, and where it may send us: TLS everywhere, but for hosts that are trusted without. */
+/** The address of a registry, and the addresses it may redirect to: TLS only, except for hosts that are trusted without. */
 import { RegistryFault } from "./fault.ts";
 import { codeOf, getOnce, type Transport } from "./request.ts";
 
-/** Docker Hub's name in references, and where its registry is. */
+/** Docker Hub's name in references, and the host of its registry. */
 const DOCKER_HUB = { name: "docker.io", host: "registry-1.docker.io" };
 
-/** A registry on this server may speak plain HTTP, as docker allows; any other one only when the owner lists it. */
+/** Whether a registry may use plain HTTP: on loopback always, as in Docker, elsewhere only if it is in `insecure`. */
 export function mayBePlain(host: string, insecure: readonly string[]): boolean {
   const name = host.replace(/:\d+$/, "");
   return name === "localhost" || /^127(?:\.\d{1,3}){3}$/.test(name) || insecure.includes(host);
@@ -13,7 +13,7 @@ export function mayBePlain(host: string, insecure: readonly string[]): boolean {
 
 /** A registry's address. */
 export class Endpoint {
-  /** As in references. */
+  /** The name of the registry, as in references. */
   readonly host: string;
   readonly insecure: readonly string[];
   readonly #plain: boolean;
@@ -24,7 +24,7 @@ export class Endpoint {
     this.#plain = mayBePlain(host, insecure);
   }
 
-  /** The address below which its API is. Asks only where both are possible. */
+  /** Returns the base address of the API. Sends a request only where both HTTP and HTTPS are possible. */
   async base(transport: Transport, signal: AbortSignal): Promise<URL> {
     const host = this.host === DOCKER_HUB.name ? DOCKER_HUB.host : this.host;
     const secure = new URL(`https://${host}/v2/`);
@@ -38,18 +38,21 @@ export class Endpoint {
     }
   }
 
-  /** An address that the registry named, for a redirect or a token. Throws when it may not be used. */
+  /** Resolves an address that the registry sent, for a redirect or a token. Throws when it may not be used. */
   follow(location: string, from: URL): URL {
     let url: URL;
     try {
       url = new URL(location, from);
     } catch {
-      throw new RegistryFault("unreachable", "it sent us to something that is no address");
+      throw new RegistryFault("unreachable", "it redirected to something that is not a valid address");
     }
     const allowed = url.protocol === "https:" || (url.protocol === "http:" && this.#plain && this.#trusts(url));
     if (allowed && url.username === "" && url.password === "") return url;
-    // Not the whole address: signed ones carry a secret.
-    throw new RegistryFault("unreachable", `it sent us to ${url.protocol}//${url.host}, which is not protected by TLS`);
+    // Leaves out the rest of the address, because signed ones contain a secret.
+    throw new RegistryFault(
+      "unreachable",
+      `it redirected to ${url.protocol}//${url.host}, which is not protected by TLS`,
+    );
   }
 
   #trusts(url: URL): boolean {
@@ -57,7 +60,7 @@ export class Endpoint {
   }
 }
 
-/** A server of plain HTTP answers a TLS greeting with text, or hangs up. */
+/** Whether the server uses plain HTTP: it then answers a TLS greeting with text or closes the connection. */
 function speaksNoTls(error: unknown): boolean {
   const code = codeOf((error as Error).cause);
   return code === "EPROTO" || code === "ECONNRESET" || code.startsWith("ERR_SSL_");

@@ -1,23 +1,23 @@
-/** What can go wrong between us and a registry. `explain` (failures.ts) makes sentences of these. */
+/** What can go wrong with a registry. `explain` in failures.ts turns it into errors for users. */
 
-export type FaultKind =
-  /** It may work in a moment: connection cut, 429, 5xx. */
+type FaultKind =
+  /** Another attempt may work: the connection broke, 429, 5xx. */
   | "transient"
-  /** It will not work by itself: wrong certificate, an answer that no registry gives. */
+  /** Another attempt will not help: an invalid certificate, or an answer that is not a registry's. */
   | "unreachable"
-  /** 401 or 403 without a login. */
+  /** 401 or 403 to a request without a login. */
   | "denied"
-  /** The login that was shown is not accepted. */
+  /** The login is not accepted. */
   | "login"
   | "missing"
-  /** The content is not what its digest, its size or the specification say. */
+  /** The content does not match its digest, its size or the specification. */
   | "invalid";
 
-/** A failed request to a registry. `message` is a reason that fits behind a colon. */
+/** A request to a registry failed. `message` is a reason, in lowercase, to be put after a colon. */
 export class RegistryFault extends Error {
   override name = "RegistryFault";
   readonly kind: FaultKind;
-  /** How long the registry asked us to wait, in milliseconds. */
+  /** How long the registry asks clients to wait, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
   constructor(kind: FaultKind, reason: string, options: ErrorOptions & { retryAfterMs?: number | undefined } = {}) {
@@ -27,7 +27,7 @@ export class RegistryFault extends Error {
   }
 }
 
-/** Whether trying again may help. */
+/** Whether another attempt may help. */
 export function isTransient(error: unknown): error is RegistryFault {
   return error instanceof RegistryFault && error.kind === "transient";
 }

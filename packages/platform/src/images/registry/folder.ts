@@ -1,11 +1,11 @@
-/** Makes a folder of what is in the layer cache that skopeo reads (its `dir:` kind, which takes manifests of any format). */
+/** Makes a directory for skopeo from the layer cache, of its kind `dir:`, which accepts manifests of any format. */
 import { constants } from "node:fs";
 import { copyFile, link, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { LayerCache } from "../layers.ts";
 import type { FetchedManifest } from "./manifest.ts";
 
-/** Writes the folder. Layers are linked, so they take no room. */
+/** Makes the directory. Layers are linked, so they take up no space. */
 export async function writeFolder(
   folder: string,
   { text, config, layers }: FetchedManifest,
@@ -18,7 +18,7 @@ export async function writeFolder(
   await writeFile(join(folder, "manifest.json"), text);
 }
 
-/** Some file systems know no links. */
+/** Links a file, or copies it where the file system does not support links. */
 async function linkOrCopy(from: string, to: string): Promise<void> {
   await link(from, to).catch(() => copyFile(from, to, constants.COPYFILE_FICLONE));
 }

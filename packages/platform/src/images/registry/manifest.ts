@@ -1,4 +1,4 @@
-/** Manifests of a registry: fetched, proved by digest, and held to limits before anything large is downloaded. */
+/** Fetches manifests, verifies their digests, and enforces limits before anything large is downloaded. */
 import { digestOf, parseObject, resolveManifest } from "../manifest.ts";
 import type { RegistryReference } from "../reference.ts";
 import { RegistryFault } from "./fault.ts";
@@ -6,14 +6,14 @@ import type { Session } from "./session.ts";
 import { textOf } from "./request.ts";
 import { type Patience, retrying } from "./patience.ts";
 
-/** Something a manifest points at (image-spec, "Content Descriptors"). */
+/** A reference from a manifest to a blob (image-spec, "Content Descriptors"). */
 export interface Descriptor {
   digest: string;
   /** Bytes. */
   size: number;
 }
 
-/** An image's manifest, its bytes as they are hashed. */
+/** An image's manifest. `text` is exactly what its digest is computed from. */
 export interface FetchedManifest {
   text: string;
   config: Descriptor;
@@ -27,18 +27,18 @@ const ACCEPT = [
   "application/vnd.docker.distribution.manifest.v2+json",
 ].join(", ");
 
-/** What every registry has to accept (distribution-spec, "Pushing Manifests"), and so the most there is. */
+/** The size that every registry has to accept (distribution-spec, "Pushing Manifests"), so larger ones do not exist. */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
-/** A configuration is kept in memory. Real ones have a few KB. */
+/** Limited because a configuration is kept in memory. Real ones have a few KB. */
 const MAX_CONFIG_BYTES = 8 * 1024 * 1024;
 /** Docker itself stops at 127. */
 const MAX_LAYERS = 256;
-/** Compressed. Larger images exist for machine learning; they do not belong on a platform that wakes in milliseconds. */
+/** Compressed. Larger images exist for machine learning, but they do not suit machines that wake in milliseconds. */
 const MAX_IMAGE_BYTES = 64 * 1024 ** 3;
-/** A registry that is down should be reported soon: nothing has been done yet that would be lost. */
+/** Few, because a registry that is down should be reported soon, and no work is lost yet. */
 const TRIES = 2;
 
-/** The digest of the manifest for linux/amd64 that the reference stands for now. */
+/** Returns the digest of the manifest for linux/amd64 that the reference currently stands for. */
 export async function resolveAt(
   session: Session,
   reference: RegistryReference,
@@ -51,7 +51,7 @@ export async function resolveAt(
   return resolveManifest(text, ref);
 }
 
-/** The manifest of that digest. Throws `invalid` when it is none, or asks for more than an image may. */
+/** Fetches the manifest of that digest. Rejects with an `invalid` fault when it is not valid or exceeds the limits. */
 export async function fetchManifest(
   session: Session,
   { repository }: RegistryReference,
@@ -67,7 +67,7 @@ export async function fetchManifest(
   const layers = manifest.layers.map((layer) => descriptor(layer, MAX_IMAGE_BYTES));
   const total = layers.reduce((sum, { size }) => sum + size, 0);
   if (total > MAX_IMAGE_BYTES)
-    throw new RegistryFault("invalid", `it claims to have ${total} bytes; the most is ${MAX_IMAGE_BYTES}`);
+    throw new RegistryFault("invalid", `it claims to have ${total} bytes; the limit is ${MAX_IMAGE_BYTES}`);
   return { text, config, layers };
 }
 
@@ -97,6 +97,6 @@ function descriptor(value: unknown, maximum: number): Descriptor {
   if (typeof digest !== "string" || !/^sha256:[0-9a-f]{64}$/.test(digest))
     throw new RegistryFault("invalid", "a part of it has no sha256 digest");
   if (typeof size !== "number" || !Number.isSafeInteger(size) || size < 0 || size > maximum)
-    throw new RegistryFault("invalid", `a part of it claims to have ${String(size)} bytes; the most is ${maximum}`);
+    throw new RegistryFault("invalid", `a part of it claims to have ${String(size)} bytes; the limit is ${maximum}`);
   return { digest, size };
 }

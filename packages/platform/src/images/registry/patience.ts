@@ -1,4 +1,4 @@
-/** How long a registry may take, and how often it is asked again. */
+/** How long a registry may take, and how often a request is repeated. */
 import { setTimeout as delay } from "node:timers/promises";
 import { isTransient } from "./fault.ts";
 
@@ -6,21 +6,20 @@ import { isTransient } from "./fault.ts";
 export interface Patience {
   /** From a request to the head of its reply. */
   replyMs: number;
-  /** To check a login, with all that it takes: a person waits for it. */
+  /** To check a login, with all requests. Short, because a person is waiting. */
   loginMs: number;
-  /** In every such stretch of a download ... */
+  /** A download must bring at least `stallBytes` in each period of this length, or its connection counts as dead. */
   stallMs: number;
-  /** ... at least so many bytes must come, or the connection counts as dead. */
   stallBytes: number;
-  /** Failures in a row, without progress between them, that end a download. */
+  /** Failures in a row, without progress in between, after which a download fails. */
   tries: number;
-  /** Before the second try; doubled with every further one. */
+  /** Wait before the second attempt. Doubles with each further attempt. */
   firstDelayMs: number;
-  /** The longest wait between two tries, whatever Retry-After says. */
+  /** The longest wait between two attempts, even if Retry-After asks for more. */
   longestDelayMs: number;
 }
 
-/** 16 KiB in 30 s is a modem: nobody waits for an image at that speed. */
+/** The defaults. 16 KiB in 30 s is the speed of a modem, too slow for an image. */
 export const PATIENCE: Patience = {
   replyMs: 30_000,
   loginMs: 30_000,
@@ -31,15 +30,15 @@ export const PATIENCE: Patience = {
   longestDelayMs: 60_000,
 };
 
-/** Waits before the next try: what the registry asked for, else longer each time, a little at random. */
+/** Waits before the next attempt: for as long as the registry asked, otherwise longer each time, plus a random part. */
 export async function pause(failures: number, error: unknown, patience: Patience, signal: AbortSignal): Promise<void> {
   const asked = isTransient(error) ? error.retryAfterMs : undefined;
-  // Many platforms that were cut off together should not come back together.
-  const ownMs = patience.firstDelayMs * 2 ** (failures - 1) * (0.75 + Math.random() / 2);
-  await delay(Math.min(asked ?? ownMs, patience.longestDelayMs), undefined, { signal });
+  // Random, so that many platforms that lost the registry together do not all return together.
+  const backoffMs = patience.firstDelayMs * 2 ** (failures - 1) * (0.75 + Math.random() / 2);
+  await delay(Math.min(asked ?? backoffMs, patience.longestDelayMs), undefined, { signal });
 }
 
-/** Does it again while it fails with something transient, `tries` times in all. */
+/** Runs `work`, and repeats it after transient faults, up to `tries` times in total. */
 export async function retrying<T>(
   work: () => Promise<T>,
   patience: Patience,

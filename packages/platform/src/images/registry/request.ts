@@ -1,27 +1,27 @@
-/** One GET over HTTP, bounded in time, its faults sorted into those worth a second try and others. */
+/** Sends one GET request with a time limit, and sorts failures into transient ones and others. */
 import { Agent as HttpAgent, type IncomingMessage, type OutgoingHttpHeaders, request as httpRequest } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { getCACertificates } from "node:tls";
 import { RegistryFault } from "./fault.ts";
 import type { Patience } from "./patience.ts";
 
-/** Open connections and how long to wait on them. */
+/** Open connections, and how long to wait for replies. */
 export interface Transport {
   patience: Patience;
-  /** The agent for an address. */
+  /** Returns the agent for an address. */
   agentFor(url: URL): HttpAgent | HttpsAgent;
 }
 
 const KEEP = { keepAlive: true, timeout: 30_000 };
 
 /**
- * Connections that are used again. Certificates are checked against Node's list and the host's own; not at all
- * on hosts for which `trusted` says so. HTTPS_PROXY, HTTP_PROXY and NO_PROXY count, but not for those hosts.
+ * Opens a pool of connections. Certificates are checked against Node's list and the host's, but not for hosts for which
+ * `trusted` returns true. HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply to all other hosts.
  */
 export function openTransport(patience: Patience, trusted: (host: string) => boolean): Transport {
   const direct = { http: new HttpAgent(KEEP), https: new HttpsAgent({ ...KEEP, rejectUnauthorized: false }) };
   let outside: typeof direct | undefined;
-  // Hundreds of certificates are read: only when there is somebody to show one.
+  // Reads hundreds of certificates, so this is done only when a host needs them.
   const openOutside = () => ({
     http: new HttpAgent({ ...KEEP, proxyEnv: process.env }),
     https: new HttpsAgent({
@@ -40,7 +40,10 @@ export function openTransport(patience: Patience, trusted: (host: string) => boo
   };
 }
 
-/** The head of the reply; its body has to be read or destroyed. Rejects with a RegistryFault, or as an abort does. */
+/**
+ * Returns a reply, whose body the caller has to read or destroy. Rejects with a RegistryFault, or with the signal's reason
+ * when it is aborted.
+ */
 export function getOnce(
   url: URL,
   headers: OutgoingHttpHeaders,
@@ -50,7 +53,7 @@ export function getOnce(
   const { replyMs } = transport.patience;
   return new Promise((resolve, reject) => {
     const send = url.protocol === "https:" ? httpsRequest : httpRequest;
-    // A compressed reply could not be resumed, and its digest is of the plain bytes.
+    // A compressed reply could not be resumed, and digests are of the uncompressed bytes.
     const all = { "user-agent": "hibernaut", "accept-encoding": "identity", ...headers };
     const request = send(url, { headers: all, agent: transport.agentFor(url), signal });
     const timer = setTimeout(() => {
@@ -58,7 +61,7 @@ export function getOnce(
     }, replyMs);
     request.once("response", (response) => {
       clearTimeout(timer);
-      // Whoever reads the body hears of errors there; nobody else has to.
+      // The reader of the body gets its errors; without a reader they must not be thrown.
       response.on("error", () => {});
       resolve(response);
     });
@@ -70,7 +73,7 @@ export function getOnce(
   });
 }
 
-/** The bytes of a reply. Throws a transient RegistryFault when they stop coming, or come too slowly. */
+/** Yields the bytes of a reply. Throws a transient RegistryFault when they stop coming or come too slowly. */
 export async function* bodyOf(
   response: IncomingMessage,
   { stallMs, stallBytes }: Patience,
@@ -79,7 +82,7 @@ export async function* bodyOf(
   let fresh = 0;
   const timer = setInterval(() => {
     if (fresh < stallBytes)
-      response.destroy(new RegistryFault("transient", `less than ${stallBytes} bytes came in ${stallMs / 1000} s`));
+      response.destroy(new RegistryFault("transient", `fewer than ${stallBytes} bytes arrived in ${stallMs / 1000} s`));
     fresh = 0;
   }, stallMs);
   try {
@@ -95,7 +98,7 @@ export async function* bodyOf(
   }
 }
 
-/** A small reply as text. Throws an `invalid` RegistryFault when it is larger than `maximum` bytes. */
+/** Reads a small reply as text. Rejects with an `invalid` RegistryFault when it is larger than `maximum` bytes. */
 export async function textOf(
   response: IncomingMessage,
   maximum: number,
@@ -104,7 +107,7 @@ export async function textOf(
 ): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
-  // What is small is there at once, or the connection is dead.
+  // A small reply arrives at once, or the connection is dead.
   for await (const chunk of bodyOf(response, { ...patience, stallBytes: 1 }, signal)) {
     size += chunk.length;
     if (size > maximum) throw new RegistryFault("invalid", `a reply has more than ${maximum} bytes`);
@@ -113,7 +116,7 @@ export async function textOf(
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Faults of TLS and of addresses stay as they are however often one tries. */
+/** Faults of TLS and of addresses do not go away with another attempt. */
 const LASTING =
   /^(?:CERT_|ERR_TLS_|ERR_INVALID_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|EPROTO|ERR_SSL_)/;
 
@@ -125,15 +128,15 @@ function connectionFault(error: Error, host: string, signal: AbortSignal): Error
   return new RegistryFault(kind, reasonOf(error, code, host), { cause: error });
 }
 
-/** What people meet most, in their words; the rest in those of the system. */
+/** Explains the most frequent failures in plain words, and the others in those of the system. */
 function reasonOf(error: Error, code: string, host: string): string {
   const name = host.replace(/:\d+$/, "");
   if (code === "ECONNREFUSED") return `nothing listens at ${host}`;
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return `the name ${name} cannot be resolved (${code})`;
-  return `${host}: ${error.message === "aborted" ? "the connection was cut" : error.message || code}`;
+  return `${host}: ${error.message === "aborted" ? "the connection was closed" : error.message || code}`;
 }
 
-/** The code that Node or OpenSSL gave an error; empty for none. */
+/** Returns the code that Node or OpenSSL gave an error. Empty when there is none. */
 export function codeOf(error: unknown): string {
   const { code } = (error ?? {}) as { code?: unknown };
   return typeof code === "string" ? code : "";

@@ -1,4 +1,4 @@
-/** Asks one registry for parts of one repository, and proves who we are when it wants to know. */
+/** Requests parts of one repository from one registry, and authenticates when the registry asks for it. */
 import type { IncomingMessage } from "node:http";
 import type { Login } from "../contract.ts";
 import { parseChallenges } from "./challenge.ts";
@@ -7,8 +7,8 @@ import { RegistryFault } from "./fault.ts";
 import { getOnce, type Transport, textOf } from "./request.ts";
 import { authorizationFor } from "./token.ts";
 
-/** A repository of a registry, and what we show there. */
-export interface SessionOptions {
+/** A repository of a registry, and the login for it. */
+interface SessionOptions {
   endpoint: Endpoint;
   transport: Transport;
   /** Empty for the registry itself. */
@@ -16,12 +16,12 @@ export interface SessionOptions {
   login: Login | undefined;
 }
 
-/** Registries send blobs from elsewhere: one redirect, two with a mirror in between. */
+/** Registries redirect to where blobs are stored: once, or twice with a mirror in between. */
 const MAX_REDIRECTS = 5;
-/** What is read of an error's explanation. */
+/** How much to read of the explanation of an error. */
 const MAX_COMPLAINT_BYTES = 64 * 1024;
 
-/** The conversation with a registry about a repository (OCI distribution-spec, "Pull"). */
+/** Requests about one repository (OCI distribution-spec, "Pull"). */
 export class Session {
   readonly #options: SessionOptions;
   #base: Promise<URL> | undefined;
@@ -31,14 +31,14 @@ export class Session {
     this.#options = options;
   }
 
-  /** Whether the registry wanted to know who we are, and took what we showed. */
+  /** Whether the registry asked for a login and accepted it. */
   get authorized(): boolean {
     return this.#authorization !== undefined;
   }
 
   /**
-   * GET of `path` below `/v2/`. Resolves with a reply of status 200, 206 or 416, whose body has to be read or
-   * destroyed. Rejects with a RegistryFault.
+   * Sends a GET request for `path` below `/v2/`. Resolves with a reply of status 200, 206 or 416, whose body the caller
+   * has to read or destroy. Rejects with a RegistryFault.
    */
   async get(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<IncomingMessage> {
     const url = new URL(path, await this.#address(signal));
@@ -56,7 +56,7 @@ export class Session {
     const { endpoint, transport } = this.#options;
     const asked = this.#base ?? endpoint.base(transport, signal);
     this.#base = asked;
-    // A registry that was down at the first question may be up at the next one.
+    // A registry that was down at the first request may be up at the next one.
     asked.catch(() => {
       this.#base = undefined;
     });
@@ -67,11 +67,11 @@ export class Session {
     const { endpoint, transport } = this.#options;
     let at = url;
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-      // Our credentials are for the registry: the storage it sends us to has a signature in its address.
-      const shown = at.origin === url.origin && this.#authorization !== undefined;
+      // Credentials are for the registry only. The storage that it redirects to has a signature in its address.
+      const authorize = at.origin === url.origin && this.#authorization !== undefined;
       const response = await getOnce(
         at,
-        { ...headers, ...(shown && { authorization: this.#authorization }) },
+        { ...headers, ...(authorize && { authorization: this.#authorization }) },
         transport,
         signal,
       );
@@ -81,7 +81,7 @@ export class Session {
       response.destroy();
       at = endpoint.follow(reply.location, at);
     }
-    throw new RegistryFault("unreachable", `it redirected us more than ${MAX_REDIRECTS} times`);
+    throw new RegistryFault("unreachable", `it redirected more than ${MAX_REDIRECTS} times`);
   }
 
   async #accept(
@@ -94,7 +94,7 @@ export class Session {
     const text = await textOf(response, MAX_COMPLAINT_BYTES, patience, signal).catch(() => "");
     const reason = complaint(status, text);
     const retryAfterMs = retryAfter(response.headers["retry-after"]);
-    // The storage's refusal means that its signed address is over; the registry gives out a new one.
+    // A refusal by the storage means that its signed address has expired. The registry will issue a new one.
     if (status === 429 || status === 408 || status >= 500 || elsewhere)
       throw new RegistryFault("transient", reason, { retryAfterMs });
     if (status === 404) throw new RegistryFault("missing", reason);
@@ -104,20 +104,20 @@ export class Session {
   }
 }
 
-/** `{"errors":[{"code","message"}]}` (distribution-spec, "Error Codes") as a reason; the status where there is none. */
+/** Returns the reason in `{"errors":[{"code","message"}]}` (distribution-spec, "Error Codes"), otherwise the status. */
 function complaint(status: number, text: string): string {
   try {
     const { errors } = JSON.parse(text) as { errors?: { code?: unknown; message?: unknown }[] };
     const said = errors?.map(({ code, message }) => message ?? code).find((word) => typeof word === "string");
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are taken out of what a stranger wrote
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: removes them from what the registry sent
     if (said) return `${said.replace(/[\x00-\x1f\x7f]+/g, " ").slice(0, 200)} (status ${status})`;
   } catch {
-    // no registry's words: the status has to do
+    // not a registry's format: the status has to do
   }
   return `it answered with status ${status}`;
 }
 
-/** Seconds or a date (RFC 9110, section 10.2.3), in milliseconds from now. */
+/** Converts seconds or a date (RFC 9110, section 10.2.3) to milliseconds from now. */
 function retryAfter(value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
   const ms = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();

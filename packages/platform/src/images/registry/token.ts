@@ -1,24 +1,24 @@
-/** Answers a registry's challenge: Basic, or a token from the server it names (distribution, "Token Authentication"). */
+/** Answers a registry's challenge: with Basic, or a token from the server it names (distribution, "Token Authentication"). */
 import type { Login } from "../contract.ts";
 import type { Challenge } from "./challenge.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { RegistryFault } from "./fault.ts";
 import { getOnce, type Transport, textOf } from "./request.ts";
 
-/** Who asks, where, and for what. */
-export interface TokenContext {
+/** What to authenticate for, and with which login. */
+interface TokenContext {
   endpoint: Endpoint;
   transport: Transport;
-  /** Empty to prove the login alone. */
+  /** Empty to check only the login. */
   repository: string;
   login: Login | undefined;
-  /** The address that was refused. */
+  /** The address whose request was refused. */
   base: URL;
 }
 
 const MAX_TOKEN_BYTES = 256 * 1024;
 
-/** The `Authorization` to send from now on. Rejects with a RegistryFault when there is none. */
+/** Returns the `Authorization` header to send from now on. Rejects with a RegistryFault when there is none. */
 export async function authorizationFor(
   challenges: readonly Challenge[],
   context: TokenContext,
@@ -29,7 +29,7 @@ export async function authorizationFor(
   if (bearer) return `Bearer ${await fetchToken(bearer, context, signal)}`;
   if (!challenges.some(({ scheme }) => scheme === "basic")) {
     const schemes = challenges.map(({ scheme }) => scheme).join(", ") || "nothing";
-    throw new RegistryFault("unreachable", `it asks for ${schemes}, where Basic and Bearer are understood`);
+    throw new RegistryFault("unreachable", `it asks for ${schemes}, but only Basic and Bearer are supported`);
   }
   if (login === undefined) throw new RegistryFault("denied", "it asks for a login");
   return basic(login);
@@ -38,7 +38,7 @@ export async function authorizationFor(
 async function fetchToken({ parameters }: Challenge, context: TokenContext, signal: AbortSignal): Promise<string> {
   const { endpoint, transport, repository, login, base } = context;
   const realm = parameters.get("realm");
-  if (realm === undefined) throw new RegistryFault("unreachable", "it does not say where tokens come from");
+  if (realm === undefined) throw new RegistryFault("unreachable", "it does not say where to get a token");
   const url = endpoint.follow(realm, base);
   const service = parameters.get("service");
   const scope = repository === "" ? undefined : (parameters.get("scope") ?? `repository:${repository}:pull`);
@@ -50,7 +50,7 @@ async function fetchToken({ parameters }: Challenge, context: TokenContext, sign
   const status = response.statusCode ?? 0;
   const text = await textOf(response, MAX_TOKEN_BYTES, transport.patience, signal);
   if (status === 200) return tokenIn(text);
-  const reason = `${url.host} gives no token: status ${status}`;
+  const reason = `${url.host} did not issue a token: status ${status}`;
   if (status === 429 || status >= 500) throw new RegistryFault("transient", reason);
   if (status === 400 || status === 401 || status === 403 || status === 404)
     throw new RegistryFault(login === undefined ? "denied" : "login", reason);
@@ -61,12 +61,12 @@ function tokenIn(text: string): string {
   try {
     const { token, access_token } = JSON.parse(text) as { token?: unknown; access_token?: unknown };
     const found = token || access_token;
-    // It goes into a header: nothing but visible characters.
+    // Only visible characters, because the token goes into a header.
     if (typeof found === "string" && /^[\x21-\x7e]+$/.test(found)) return found;
   } catch {
-    // said below
+    // reported below
   }
-  throw new RegistryFault("unreachable", "what its token server answered is no token");
+  throw new RegistryFault("unreachable", "its token server's answer is not a valid token");
 }
 
 function basic({ username, password }: Login): string {

@@ -1,44 +1,44 @@
-/** The edge to the kernel: `ip`, `bridge` and `nft`, each fed with all it has to do at once. */
+/** Runs `ip`, `bridge` and `nft`, each with all of its work in one call. */
 import { execFile } from "node:child_process";
 import { access, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "../../domain/errors.ts";
-import { programEnvironment } from "../../lib/programs.ts";
+import { programEnvironment } from "../../lib/exec.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Names } from "./names.ts";
 import { parseAddress, type Subnet, size } from "../../lib/ipv4.ts";
 
-/** They take milliseconds; the kernel may hold them for longer while it takes down many interfaces. */
+/** The programs take milliseconds, and longer while the kernel removes many interfaces. */
 const TIMEOUT_MS = 20_000;
 const INTERFACES = "/sys/class/net";
 
-/** Runs lines of `ip`, in order, until one fails. */
+/** Runs lines of `ip` in order, until one fails. */
 export async function ip(lines: readonly string[]): Promise<void> {
   if (lines.length > 0) await run("ip", ["-batch", "-"], lines);
 }
 
-/** Runs lines of `bridge`, in order, until one fails. */
+/** Runs lines of `bridge` in order, until one fails. */
 export async function bridge(lines: readonly string[]): Promise<void> {
   if (lines.length > 0) await run("bridge", ["-batch", "-"], lines);
 }
 
-/** Carries out a ruleset, all of it or nothing. */
+/** Loads a ruleset, completely or not at all. */
 export async function nft(ruleset: string): Promise<void> {
   await run("nft", ["-f", "-"], [ruleset]);
 }
 
-/** Whether both of the platform's tables are there. */
+/** Whether both of the platform's tables exist. */
 export async function hasTables({ table }: Names): Promise<boolean> {
   const tables = (await run("nft", ["list", "tables"])).split("\n");
   return ["bridge", "inet"].every((family) => tables.includes(`table ${family} ${table}`));
 }
 
-/** Names of the platform's taps that are there. */
+/** Lists the names of the platform's taps. */
 export async function listTaps({ tapPrefix }: Names): Promise<Set<string>> {
   return new Set((await readdir(INTERFACES)).filter((name) => name.startsWith(tapPrefix)));
 }
 
-/** Whether there is an interface of that name. Costs a tenth of a millisecond. */
+/** Whether there is an interface of that name. Takes a tenth of a millisecond. */
 export function hasLink(name: string): Promise<boolean> {
   return access(`${INTERFACES}/${name}`).then(
     () => true,
@@ -47,7 +47,7 @@ export function hasLink(name: string): Promise<boolean> {
 }
 
 /** A subnet that the host has an address in or a route to. */
-export interface UsedSubnet extends Subnet {
+interface UsedSubnet extends Subnet {
   /** The interface; empty for a route that has none. */
   device: string;
 }
@@ -57,7 +57,10 @@ interface Addresses {
   addr_info: { local: string; prefixlen: number }[];
 }
 
-/** IPv4 subnets that the host has addresses in or routes to, but for the default route and those by way of `except`. */
+/**
+ * Lists the IPv4 subnets that the host has addresses in or routes to. Leaves out the default route and everything on the
+ * interface `except`.
+ */
 export async function usedSubnets(except: string): Promise<UsedSubnet[]> {
   const [addresses, routes] = await Promise.all([
     run("ip", ["-json", "-4", "address"]).then((text) => JSON.parse(text) as Addresses[]),
@@ -79,29 +82,30 @@ export async function usedSubnets(except: string): Promise<UsedSubnet[]> {
   });
 }
 
-/** The IPv4 addresses of an interface that is there, as `a.b.c.d/n`. */
+/** Lists the IPv4 addresses of an interface that exists, as `a.b.c.d/n`. */
 export async function addressesOf(device: string): Promise<string[]> {
   const found = JSON.parse(await run("ip", ["-json", "-4", "address", "show", "dev", device])) as Partial<Addresses>[];
   return found.flatMap(({ addr_info: info = [] }) => info.map(({ local, prefixlen }) => `${local}/${prefixlen}`));
 }
 
-/** A note that the kernel keeps with an interface (`ip link` shows it as its alias); empty when there is none. */
+/** Reads the note that the kernel keeps with an interface (`ip link` shows it as the alias). Empty when there is none. */
 export async function noteOn(device: string): Promise<string> {
   const text = await readFile(join(INTERFACES, device, "ifalias"), "utf8").catch(() => "");
   return text.replace(/\n$/, "");
 }
 
+/** Writes the note that {@link noteOn} reads. */
 export async function writeNote(device: string, text: string): Promise<void> {
   await writeFile(join(INTERFACES, device, "ifalias"), text);
 }
 
-/** Whether a process, a guest's QEMU that is, has one of these taps open. */
+/** Whether a process, which is a guest's QEMU, has one of these taps open. */
 export async function anyTapInUse(taps: Iterable<string>): Promise<boolean> {
   const states = [...taps].map((tap) => readFile(join(INTERFACES, tap, "operstate"), "utf8").catch(() => ""));
   return (await Promise.all(states)).some((state) => state.trim() === "up");
 }
 
-/** The subnet of an address with or without prefix length; undefined for other words that routes are known by. */
+/** The subnet of an address with or without a prefix length. Undefined for other words that name routes. */
 function subnetAround(text: string): Subnet | undefined {
   const [address = "", length = "32"] = text.split("/");
   const number = parseAddress(address);
@@ -109,13 +113,13 @@ function subnetAround(text: string): Subnet | undefined {
   return number === undefined ? undefined : { base: number - (number % size({ prefix })), prefix };
 }
 
-/** Lets the host pass packets on between its interfaces. It is left on: others may rely on it by now. */
+/** Lets the host forward packets between its interfaces. Never turned off again: other programs may rely on it by then. */
 export async function forwardPackets(): Promise<void> {
   const file = "/proc/sys/net/ipv4/ip_forward";
   if ((await readFile(file, "utf8")).trim() === "0") await writeFile(file, "1");
 }
 
-/** Machines have no IPv6, so the host shall not speak it to them. Fine where the kernel has none. */
+/** Turns off IPv6 on an interface, because machines have none. Does nothing where the kernel has no IPv6. */
 export async function withoutIpv6(name: string): Promise<void> {
   await writeFile(`/proc/sys/net/ipv6/conf/${name}/disable_ipv6`, "1").catch(() => {});
 }
@@ -135,7 +139,7 @@ function run(program: string, args: string[], input: readonly string[] = []): Pr
         ),
       );
     });
-    // A program that ended early has said why; what it did not read does not matter.
+    // A program that ended early has reported why; input that it did not read does not matter.
     child.stdin?.on("error", () => {});
     child.stdin?.end(input.map((line) => `${line}\n`).join(""));
   });

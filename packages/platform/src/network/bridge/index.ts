@@ -1,7 +1,7 @@
 /**
- * Network with root: a tap per machine, one bridge, and rules of our own in nftables. What should be there follows
- * from the machines alone, and `#work` makes it so: at the start, after a crash, and with every machine that comes
- * or goes. A machine that sleeps keeps everything, so a resume has nothing to do.
+ * The network with root: one tap per machine, one bridge, and our own rules in nftables. What should exist follows from
+ * the machines alone, and `#apply` makes it so at the start, after a crash, and whenever a machine is created or
+ * destroyed. A sleeping machine keeps everything, so a resume has nothing to set up.
  */
 import { randomInt } from "node:crypto";
 import { HibernautError } from "../../domain/errors.ts";
@@ -34,25 +34,26 @@ import { type Selection, selectSubnet, type Taken } from "./select.ts";
 import { formatSubnet, type Subnet, size } from "../../lib/ipv4.ts";
 import { addressOf, FIRST_MACHINE_HOST, GATEWAY_HOST, machineHost } from "./subnet.ts";
 
-/** How often the rules are looked for: `systemctl restart nftables` removes everybody's. In milliseconds. */
+/** How often to check that the rules exist, in milliseconds: `systemctl restart nftables` removes all rules of the host. */
 const WATCH_MS = 5_000;
 
 export interface BridgeOptions {
-  /** Real path of the data folder; names and the subnet follow from it. */
+  /** Real path of the data directory. Names and the preferred subnet follow from it. */
   dataDir: string;
   /** `a.b.c.d/n`, or `auto`. */
   subnet: string;
-  /** All machines there are; those with an address of another network are left out. */
+  /** All machines. Those with an address of another network are ignored. */
   machines: readonly KnownMachine[];
   /** TCP ports of the host that no machine may reach. */
   controlPorts: readonly number[];
-  /** Told when rules had vanished and were set up again, or could not be. */
+  /** Receives a message when rules had disappeared and were set up again, or could not be. */
   onTrouble?(message: string): void;
 }
 
+/** The bridge network of one data directory. */
 export class BridgeNetwork implements Network {
   readonly mode = "bridge";
-  /** The subnet that this one stands in for, when that is taken. */
+  /** The subnet that would have been preferred, when something else on the host has it. */
   readonly taken: Taken | undefined;
   readonly #dataDir: string;
   readonly #names: Names;
@@ -75,8 +76,8 @@ export class BridgeNetwork implements Network {
   }
 
   /**
-   * Sets up the bridge, and everything for the machines that exist. Rejects with a HibernautError that says what
-   * this host lacks; what was made until then is gone again.
+   * Sets up the bridge, and everything for the machines that exist. Rejects with a HibernautError that says what the
+   * host lacks, after removing what was set up until then.
    */
   static async open(options: BridgeOptions): Promise<BridgeNetwork> {
     if (process.getuid?.() !== 0)
@@ -89,7 +90,7 @@ export class BridgeNetwork implements Network {
       await network.#sync();
       await network.#tryTap();
     } catch (error) {
-      // With machines, what is there may be in use by guests that run.
+      // With machines, running guests may be using what exists.
       if (network.#machines.size === 0) await removeNetwork(names).catch(() => {});
       throw error;
     }
@@ -102,16 +103,17 @@ export class BridgeNetwork implements Network {
     return addressOf(this.#subnet, GATEWAY_HOST);
   }
 
-  /** As `a.b.c.d/n`. */
+  /** The machines' subnet, as `a.b.c.d/n`. */
   get subnet(): string {
     return formatSubnet(this.#subnet);
   }
 
+  /** Bridge and subnet, for people. */
   get description(): string {
     return `${this.#names.bridge} with ${formatSubnet(this.#subnet)}`;
   }
 
-  /** The next free one from a random place on: an address that was just given up rests before somebody else has it. */
+  /** Returns the next free address after a random one, so that a freed address is not reused at once. */
   allocate(taken: ReadonlySet<string>): string {
     const count = size(this.#subnet) - FIRST_MACHINE_HOST - 1;
     const start = randomInt(count);
@@ -145,13 +147,13 @@ export class BridgeNetwork implements Network {
     if (this.#machines.delete(machineId)) await this.#sync();
   }
 
-  /** Refuses machines these ports of the host, from now on. */
+  /** Closes these ports of the host to machines from now on. */
   async protect(controlPorts: readonly number[]): Promise<void> {
     this.#controlPorts = controlPorts;
     await this.#sync();
   }
 
-  /** Stops watching. Everything stays: guests run on. */
+  /** Stops watching. Everything stays in place, because guests keep running. */
   async close(): Promise<void> {
     clearInterval(this.#watch);
     await this.#running.catch(() => {});
@@ -167,26 +169,26 @@ export class BridgeNetwork implements Network {
     if (host === undefined) {
       throw new HibernautError(
         "failed_precondition",
-        `${address} is not in ${formatSubnet(this.#subnet)}, the machines' subnet. Stop machine ${id} and start it again: it gets a new address.`,
+        `${address} is not in ${formatSubnet(this.#subnet)}, the machines' subnet. Stop machine ${id} and start it again to give it a new address.`,
       );
     }
     return { tap: tapName(this.#names, host), mac: macOf(id), address, app };
   }
 
-  /** Makes it all so, once. One runs at a time; calls that come while one waits share it. */
+  /** Applies the wanted state. One run at a time; calls that come while a run is queued share it. */
   #sync(): Promise<void> {
     this.#queued ??= this.#running
-      .catch(() => {}) // whoever asked for that one was told
+      .catch(() => {}) // the caller of that run got the error
       .then(() => {
         this.#queued = undefined;
-        return this.#work();
+        return this.#apply();
       });
     this.#running = this.#queued;
     return this.#running;
   }
 
-  /** Rules first: a tap that no rule knows yet can send nothing. */
-  async #work(): Promise<void> {
+  /** Creates, changes and removes whatever differs. Rules come first: a tap that no rule mentions cannot send. */
+  async #apply(): Promise<void> {
     const names = this.#names;
     const ports = [...this.#machines.values()].map((machine) => this.#port(machine));
     await nft(rulesetOf({ names, subnet: this.#subnet, ports, controlPorts: this.#controlPorts }));
@@ -216,7 +218,7 @@ export class BridgeNetwork implements Network {
     for (const tap of wanted) this.#ready.add(tap);
   }
 
-  /** Whether this host can make taps at all: /dev/net/tun may be missing in a container. */
+  /** Rejects when the host cannot make taps: /dev/net/tun may be missing in a container. */
   async #tryTap(): Promise<void> {
     const trial = tapName(this.#names, 0);
     await ip([...newTap(trial), `link delete dev ${trial}`]);
@@ -226,7 +228,7 @@ export class BridgeNetwork implements Network {
     try {
       if ((await hasTables(this.#names)) && (await hasLink(this.#names.bridge))) return;
       await this.#sync();
-      onTrouble?.("somebody removed the rules or the bridge of the machines' network; they were set up again");
+      onTrouble?.("another program removed the rules or the bridge of the machines' network; they were set up again");
     } catch (error) {
       onTrouble?.(`the machines' network cannot be repaired: ${String(error)}`);
     }

@@ -6,19 +6,19 @@ import { type Subnet } from "../../lib/ipv4.ts";
 import { addressOf, GATEWAY_HOST } from "./subnet.ts";
 
 /**
- * The MAC address of the bridge. Without one of its own a bridge takes the lowest of its ports', which
- * changes; sleeping guests remember it, so it must be the same after a reboot of the host, too.
+ * Returns the MAC address of the bridge. Without a fixed one, a bridge takes the lowest address of its ports, which
+ * changes. Sleeping guests remember the address, so it must also be the same after a reboot of the host.
  */
 export function gatewayMac({ base }: Subnet): string {
   return local(new Uint8Array([0x68, base >>> 24, (base >>> 16) & 255, (base >>> 8) & 255, base & 255]));
 }
 
-/** No spanning tree, so a tap that comes up is used at once; no snooping, because machines send no multicast. */
+/** Adds the bridge, without a spanning tree, so that a new tap works at once, and without snooping for multicast. */
 export function newBridge({ bridge }: Names): string[] {
   return [`link add name ${bridge} type bridge stp_state 0 forward_delay 0 mcast_snooping 0`];
 }
 
-/** What a bridge that is there must be like. */
+/** Configures a bridge that exists. */
 export function bridgeSettings({ bridge }: Names, subnet: Subnet): string[] {
   return [
     `link set dev ${bridge} address ${gatewayMac(subnet)} addrgenmode none up`,
@@ -26,21 +26,21 @@ export function bridgeSettings({ bridge }: Names, subnet: Subnet): string[] {
   ];
 }
 
-/** Addresses that the bridge has from another subnet than the present one: others may want it back. */
+/** Removes the bridge's addresses in other subnets than the current one, so that those subnets are free for others. */
 export function staleAddresses({ bridge }: Names, subnet: Subnet, found: readonly string[]): string[] {
-  const own = `${addressOf(subnet, GATEWAY_HOST)}/${subnet.prefix}`;
-  return found.filter((address) => address !== own).map((address) => `address delete ${address} dev ${bridge}`);
+  const current = `${addressOf(subnet, GATEWAY_HOST)}/${subnet.prefix}`;
+  return found.filter((address) => address !== current).map((address) => `address delete ${address} dev ${bridge}`);
 }
 
-/** The tap outlives the QEMU process that uses it. */
+/** Adds a tap. It outlives the QEMU process that uses it. */
 export function newTap(tap: string): string[] {
   return [`tuntap add dev ${tap} mode tap`];
 }
 
 /**
- * What a tap that is there must be like. The bridge learns nothing from machines and sends them nothing that is not
- * for them. The host knows a sleeping machine's MAC for good: packets to it vanish, which a TCP connection
- * survives, where a neighbour that does not answer would end it with EHOSTUNREACH.
+ * Configures a tap that exists. The bridge learns nothing from machines and sends a machine only what is addressed to
+ * it. The host keeps a permanent neighbor entry for a sleeping machine: packets to the machine are lost, which a TCP
+ * connection survives, whereas a neighbor that does not answer would end it with EHOSTUNREACH.
  */
 export function tapSettings({ bridge }: Names, { tap, mac, address }: Port): string[] {
   return [
@@ -50,16 +50,17 @@ export function tapSettings({ bridge }: Names, { tap, mac, address }: Port): str
   ];
 }
 
-/** For `bridge -batch`: where the machine's MAC is, since nothing is learned. */
+/** For `bridge -batch`: tells the bridge which tap has the machine's MAC, because the bridge does not learn. */
 export function forwardingEntry({ tap, mac }: Port): string {
   return `fdb replace ${mac} dev ${tap} master static`;
 }
 
+/** Removes an interface. */
 export function deleteLink(name: string): string {
   return `link delete dev ${name}`;
 }
 
-/** Fine when there is none. */
+/** Removes the neighbor entry of an address. Succeeds when there is none. */
 export function forgetNeighbour({ bridge }: Names, address: string): string {
   return `neighbour flush to ${address} dev ${bridge} nud permanent`;
 }

@@ -1,10 +1,10 @@
-/** What a platform calls its things in the kernel. Another data folder has other names: platforms never meet. */
+/** The names of a platform's objects in the kernel. They depend on the data directory, so platforms never collide. */
 import { createHash } from "node:crypto";
 
-/** Every bridge and tap of every platform begins with it, and nothing else should. */
-export const PREFIX = "hib";
+/** The names of all bridges and taps of all platforms begin with this, and no other interface's should. */
+const PREFIX = "hib";
 
-/** nft takes comments of up to 128 bytes; a character that is cut through becomes one of three bytes. */
+/** nft accepts comments of up to 128 bytes. A character that is cut in half becomes one of three bytes. */
 const COMMENT_BYTES = 120;
 
 export interface Names {
@@ -14,11 +14,11 @@ export interface Names {
   tapPrefix: string;
   /** Name of the nftables tables, e.g. `hibernaut_3fa29c`. */
   table: string;
-  /** What the tables say about themselves: the beginning of the data folder's path, without what would end the text. */
+  /** The tables' comment: the beginning of the data directory's path, without characters that would end the comment. */
   owner: string;
 }
 
-/** Names for a data folder, given by its real path. The kernel allows interfaces 15 bytes: 3 + 6 + 1 + up to 5. */
+/** Returns the names for a data directory, given its real path. Interfaces may have 15 bytes: 3 + 6 + 1 + up to 5. */
 export function namesFor(dataDir: string): Names {
   const hash = createHash("sha256").update(dataDir).digest("hex").slice(0, 6);
   return {
@@ -31,17 +31,17 @@ export function namesFor(dataDir: string): Names {
   };
 }
 
-/** Whether an interface is called as the bridges of platforms are. */
+/** Whether an interface is named like the bridge of a platform. */
 export function isBridgeName(device: string): boolean {
   return new RegExp(`^${PREFIX}[0-9a-f]{6}$`).test(device);
 }
 
-/** The tap of the machine with the `host`-th address of the subnet: no two machines share an address, so none a tap. */
+/** Returns the tap of the machine with the `host`-th address of the subnet. Machines share neither addresses nor taps. */
 export function tapName({ tapPrefix }: Names, host: number): string {
   return tapPrefix + host;
 }
 
-/** The other way round: which address of the subnet a tap is for. */
+/** Does the reverse of {@link tapName}: returns which address of the subnet a tap is for. */
 export function tapHost({ tapPrefix }: Names, tap: string): number {
   return Number(tap.slice(tapPrefix.length));
 }

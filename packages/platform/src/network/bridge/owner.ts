@@ -1,20 +1,20 @@
-/** Whose a bridge on this host is. Its name is a hash, so each bridge carries its data folder as a note. */
+/** Finds out which platform a bridge belongs to. The bridge's name is a hash, so a note on it names the data directory. */
 import { access } from "node:fs/promises";
 import { anyTapInUse, listTaps, noteOn } from "./commands.ts";
 import { namesFor } from "./names.ts";
 import { removeNetwork } from "./remove.ts";
 
-/** The data folder of the platform that a bridge belongs to; undefined for any other interface. */
+/** Returns the data directory of the platform that a bridge belongs to. Undefined for any other interface. */
 export async function ownerOf(device: string): Promise<string | undefined> {
   if (device === "") return undefined;
   const folder = await noteOn(device);
-  // Anybody may write notes on interfaces; only the right folder has a hash that fits the name.
+  // Any program may write notes on interfaces, but only the right directory has the hash in the name.
   return folder !== "" && namesFor(folder).bridge === device ? folder : undefined;
 }
 
 /**
- * Removes the network behind a bridge whose platform cannot come back: its data folder is gone, and no guest runs.
- * Whether it did. A platform that is only stopped keeps its network, which its sleeping machines need.
+ * Removes the network of a bridge whose platform cannot return: its data directory no longer exists, and no guest is
+ * running. Returns whether it did. A platform that is only stopped keeps its network for its sleeping machines.
  */
 export async function removeAbandoned(device: string | undefined): Promise<boolean> {
   const folder = await ownerOf(device ?? "");
@@ -25,7 +25,7 @@ export async function removeAbandoned(device: string | undefined): Promise<boole
   return true;
 }
 
-/** Any other failure than "there is no such folder" may pass, and then its platform starts again. */
+/** Whether the directory does not exist. Any other failure may be temporary, and the platform may start again. */
 function isGone(folder: string): Promise<boolean> {
   return access(folder).then(
     () => false,

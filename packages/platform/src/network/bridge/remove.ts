@@ -1,4 +1,4 @@
-/** Taking a network away again: some taps of machines that are gone, or all there is. */
+/** Removes a network: the taps of destroyed machines, or everything. */
 import { HibernautError } from "../../domain/errors.ts";
 import { hasLink, ip, listTaps, nft } from "./commands.ts";
 import { deleteLink, forgetNeighbour } from "./links.ts";
@@ -7,12 +7,12 @@ import { noRuleset } from "./ruleset.ts";
 import { type Subnet } from "../../lib/ipv4.ts";
 import { addressOf } from "./subnet.ts";
 
-/** Removes taps, and what the host remembers of the machines behind them. The bridge must be there. */
+/** Removes taps and the neighbor entries of their machines. The bridge must exist. */
 export async function removeTaps(names: Names, subnet: Subnet, taps: readonly string[]): Promise<void> {
   await ip(taps.flatMap((tap) => [deleteLink(tap), forgetNeighbour(names, addressOf(subnet, tapHost(names, tap)))]));
 }
 
-/** Removes taps, bridge and tables, whatever of them is there. */
+/** Removes taps, bridge and tables, as far as they exist. */
 export async function removeNetwork(names: Names): Promise<void> {
   await ip([...(await listTaps(names))].map(deleteLink));
   if (await hasLink(names.bridge)) await ip([deleteLink(names.bridge)]);
@@ -20,8 +20,8 @@ export async function removeNetwork(names: Names): Promise<void> {
 }
 
 /**
- * Removes the bridge network of a data folder (its real path), on which no platform and no guest may run any more.
- * Without root there is none. Rejects with a HibernautError when something stays.
+ * Removes the bridge network of a data directory, given its real path, for which no platform or guest may be running.
+ * Does nothing without root. Rejects with a HibernautError when something cannot be removed.
  */
 export async function uninstallBridge(dataDir: string): Promise<void> {
   if (process.getuid?.() !== 0) return;
@@ -30,7 +30,7 @@ export async function uninstallBridge(dataDir: string): Promise<void> {
     await removeNetwork(names);
   } catch (error) {
     const nothingThere = !(await hasLink(names.bridge)) && (await listTaps(names)).size === 0;
-    // A host without nft never had our rules, and one without a bridge has no need of them.
+    // A host without nft never had our rules, and one without a bridge does not need them.
     if (!(nothingThere && error instanceof HibernautError && error.details.missing === "nft")) throw error;
   }
 }

@@ -1,11 +1,12 @@
 /**
- * The nftables rules of a platform as one text that replaces all of them at once. Pure. What each
- * rule is for stands beside it; sets make the cost of a packet independent of the number of machines.
+ * The nftables rules of a platform, as one text that replaces all of them at once. Pure. Comments in the text explain
+ * the rules. Sets make the cost of a packet independent of the number of machines.
  */
 import type { Names } from "./names.ts";
 import { formatSubnet, type Subnet } from "../../lib/ipv4.ts";
 import { addressOf, GATEWAY_HOST } from "./subnet.ts";
 
+/** A machine's connection to the bridge. */
 export interface Port {
   tap: string;
   mac: string;
@@ -13,24 +14,25 @@ export interface Port {
   app: string;
 }
 
-export interface RulesetInput {
+interface RulesetInput {
   names: Names;
   subnet: Subnet;
   ports: readonly Port[];
-  /** TCP ports on which the host controls its machines: no machine of any platform may reach them. */
+  /** TCP ports of the host that control machines, such as the API. No machine of any platform may reach them. */
   controlPorts: readonly number[];
 }
 
+/** Returns the rules for these machines. */
 export function rulesetOf(input: RulesetInput): string {
   return `${bridgeTable(input)}\n${hostTable(input)}`;
 }
 
-/** Text that removes the tables, whether they are there or not. */
+/** Returns a text that removes the tables, whether they exist or not. */
 export function noRuleset({ table }: Names): string {
   return ["bridge", "inet"].map((family) => empty(family, table)).join("");
 }
 
-/** "Add, then delete" also works when there is none; "delete" alone would fail. */
+/** Adds a table before deleting it, because deleting a table that does not exist would fail. */
 function empty(family: string, table: string): string {
   return `table ${family} ${table}\ndelete table ${family} ${table}\n`;
 }
@@ -58,14 +60,14 @@ function bridgeTable({ names, subnet, ports }: RulesetInput): string {
     type filter hook prerouting priority -300; policy accept;
     iifname "${tapPrefix}*" jump from_machine
   }
-  # A machine sends from its own tap, with its own MAC and its own address, or not at all: no IPv6, no VLAN, no DHCP.
+  # A machine can send only from its tap, with its MAC and its address: no IPv6, no VLAN, no DHCP.
   chain from_machine {
     ether type != { ip, arp } drop
     iifname . ether saddr . arp saddr ip @senders iifname . arp saddr ether . arp saddr ip @senders accept
     iifname . ether saddr . ip saddr @senders accept
     drop
   }
-  # Machines meet on the bridge only. Were one to send what is for another to the host, the host would route it there.
+  # Machines reach each other on the bridge only. Without this rule, the host would route packets between them.
   chain input {
     type filter hook input priority 0; policy accept;
     iifname "${tapPrefix}*" ip daddr ${formatSubnet(subnet)} ip daddr != ${gateway} drop
@@ -78,7 +80,7 @@ function bridgeTable({ names, subnet, ports }: RulesetInput): string {
 }`;
 }
 
-/** Packets that leave the bridge by way of the host, and those that come back. */
+/** Packets that leave the bridge through the host, and those that come back. */
 function hostTable({ names, subnet, controlPorts }: RulesetInput): string {
   const { table, bridge, tapPrefix, owner } = names;
   const anyBridge = `"${tapPrefix.slice(0, 3)}*"`;
@@ -89,7 +91,7 @@ function hostTable({ names, subnet, controlPorts }: RulesetInput): string {
       : `iifname ${anyBridge} tcp dport { ${controlPorts.join(", ")} } reject with tcp reset`;
   return `${empty("inet", table)}table inet ${table} {
   comment "${owner}"
-  # Before anybody translates addresses. Refused rather than dropped: programs that look for a cloud go on at once.
+  # Before any address translation. Refused rather than dropped, so that programs that look for a cloud continue at once.
   chain prerouting {
     type filter hook prerouting priority raw; policy accept;
     iifname "${bridge}" ip daddr 127.0.0.0/8 drop
@@ -102,13 +104,13 @@ function hostTable({ names, subnet, controlPorts }: RulesetInput): string {
   }
   chain forward {
     type filter hook forward priority filter - 10; policy accept;
-    # Seen here only where br_netfilter is loaded; the bridge's own table has judged it.
+    # Seen here only where br_netfilter is loaded. The bridge's own table has decided already.
     iifname "${bridge}" oifname "${bridge}" accept
     iifname "${bridge}" oifname ${anyBridge} drop
-    # The guest does not know how narrow the way out is.
+    # The guest does not know the MTU of the route to the outside.
     iifname "${bridge}" tcp flags syn / syn,rst tcp option maxseg size set rt mtu
     iifname "${bridge}" ct state established,related accept
-    # A connection that nobody remembers, after a long sleep: the app learns it now, not after minutes of silence.
+    # A connection that the kernel forgot during a long sleep: the app learns this now, not after minutes of silence.
     iifname "${bridge}" meta l4proto tcp ct state invalid reject with tcp reset
     iifname "${bridge}" ct state new tcp flags & (fin | syn | rst | ack) != syn reject with tcp reset
     iifname "${bridge}" accept
@@ -123,7 +125,7 @@ function hostTable({ names, subnet, controlPorts }: RulesetInput): string {
 `;
 }
 
-/** nft refuses an empty list. */
+/** Leaves out an empty list, which nft refuses. */
 function elements(lines: readonly string[]): string {
   return lines.length === 0 ? "" : `elements = { ${lines.join(", ")} }`;
 }

@@ -1,4 +1,4 @@
-/** Which subnet the machines of a data folder live in. */
+/** Selects the subnet for the machines of a data directory. */
 import { HibernautError } from "../../domain/errors.ts";
 import { parseSubnet, type Subnet } from "../../lib/ipv4.ts";
 import type { KnownMachine } from "../contract.ts";
@@ -6,11 +6,10 @@ import { usedSubnets } from "./commands.ts";
 import type { Names } from "./names.ts";
 import { ownerOf, removeAbandoned } from "./owner.ts";
 import { type KnownSubnets, readSubnets, writeSubnets } from "./state.ts";
-import { byLoss, chooseSubnet, machineHost, stolen, thief } from "./subnet.ts";
+import { byLoss, chooseSubnet, machineHost, occupant } from "./subnet.ts";
 
-/** Who is asking, and for whom. */
-export interface SelectOptions {
-  /** Real path of the data folder. */
+interface SelectOptions {
+  /** Real path of the data directory. */
   dataDir: string;
   names: Names;
   /** `a.b.c.d/n`, or `auto`. */
@@ -18,25 +17,26 @@ export interface SelectOptions {
   machines: readonly KnownMachine[];
 }
 
-/** A subnet that machines belong to and that the platform cannot have. */
+/** A subnet that machines belong to and that something else on the host has. */
 export interface Taken {
   subnet: Subnet;
-  /** The interface that has it; empty for a route without one. */
+  /** The interface that has the subnet. Empty for a route without one. */
   device: string;
-  /** The data folder of the platform whose bridge that is, where the bridge says so. */
+  /** The data directory of the platform that the interface belongs to, if it is a platform's bridge. */
   folder?: string;
 }
 
+/** The selected subnet. */
 export interface Selection {
   subnet: Subnet;
-  /** The one that would have been preferred. */
+  /** The subnet that would have been preferred. */
   taken?: Taken;
 }
 
 /**
- * The subnet that is set, else the known one in which most would be lost without it, else a free one; it is
- * remembered. Rejects with `failed_precondition` when the host uses the one that is set, `resource_exhausted` when
- * none is free.
+ * Returns the configured subnet, otherwise the known one whose loss would cost most machines their memory, otherwise a
+ * free one, and remembers it. Rejects with `failed_precondition` when the host uses the configured subnet, and with
+ * `resource_exhausted` when no subnet is free.
  */
 export async function selectSubnet({ dataDir, names, setting, machines }: SelectOptions): Promise<Selection> {
   const set = parseSubnet(setting);
@@ -47,26 +47,26 @@ export async function selectSubnet({ dataDir, names, setting, machines }: Select
   );
   const [wanted] = known;
   let used = await usedSubnets(names.bridge);
-  if (set === undefined && wanted !== undefined && (await removeAbandoned(thief(wanted, used)?.device)))
+  if (set === undefined && wanted !== undefined && (await removeAbandoned(occupant(wanted, used)?.device)))
     used = await usedSubnets(names.bridge);
-  if (set !== undefined && stolen(set, used)) {
+  if (set !== undefined && occupant(set, used) !== undefined) {
     throw new HibernautError(
       "failed_precondition",
-      `The host has an address or a route in ${setting} already. Set HIBERNAUT_NETWORK_SUBNET to a subnet that it does not use, or to auto.`,
+      `The host already has an address or a route in ${setting}. Set HIBERNAUT_NETWORK_SUBNET to a subnet that the host does not use, or to auto.`,
     );
   }
-  const kept = known.find((subnet) => !stolen(subnet, used));
+  const kept = known.find((subnet) => occupant(subnet, used) === undefined);
   const subnet = set ?? kept ?? chooseSubnet(used, Number.parseInt(names.bridge.slice(-6), 16));
   if (subnet === undefined) {
     throw new HibernautError(
       "resource_exhausted",
-      "Every subnet that the platform would take is used by the host. Set HIBERNAUT_NETWORK_SUBNET to a free one, e.g. 10.99.0.0/22.",
+      "The host uses every subnet that the platform would choose. Set HIBERNAUT_NETWORK_SUBNET to a free one, e.g. 10.99.0.0/22.",
     );
   }
   const earlier = known.find((other) => !same(other, subnet) && machines.some((machine) => needs(machine, other)));
   const next = { subnet, ...(earlier && { earlier }) };
   if (!sameState(state, next)) await writeSubnets(dataDir, next);
-  const holder = wanted && thief(wanted, used);
+  const holder = wanted && occupant(wanted, used);
   if (set !== undefined || wanted === undefined || holder === undefined) return { subnet };
   const folder = await ownerOf(holder.device);
   return { subnet, taken: { subnet: wanted, device: holder.device, ...(folder !== undefined && { folder }) } };

@@ -1,19 +1,20 @@
-/** What a bridge network keeps in the data folder: its subnet, so that addresses stay the same for good. */
-import { readFile, rename, writeFile } from "node:fs/promises";
+/** The subnets that a bridge network remembers in the data directory, so that addresses stay the same. */
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { replaceFile } from "../../lib/durable.ts";
 import { formatSubnet, parseSubnet, type Subnet } from "../../lib/ipv4.ts";
 
 const FILE = "network.json";
 
-/** The subnets that a data folder knows. */
+/** The subnets that a data directory has used. */
 export interface KnownSubnets {
-  /** That of the last start. */
+  /** The subnet of the last start. */
   subnet?: Subnet;
-  /** An earlier one, to which machines with something to lose still belong. */
+  /** An earlier subnet that machines with memory still belong to. */
   earlier?: Subnet;
 }
 
-/** The subnets of earlier starts. A file that cannot be read counts as none: machines then get new addresses. */
+/** Reads the subnets of earlier starts. A file that cannot be read counts as none, and machines get new addresses. */
 export async function readSubnets(dataDir: string): Promise<KnownSubnets> {
   try {
     const state = JSON.parse(await readFile(join(dataDir, FILE), "utf8")) as { subnet?: unknown; earlier?: unknown };
@@ -25,9 +26,9 @@ export async function readSubnets(dataDir: string): Promise<KnownSubnets> {
   }
 }
 
+/** Remembers the subnets, durably. */
 export async function writeSubnets(dataDir: string, { subnet, earlier }: KnownSubnets): Promise<void> {
   const file = join(dataDir, FILE);
   const state = { ...(subnet && { subnet: formatSubnet(subnet) }), ...(earlier && { earlier: formatSubnet(earlier) }) };
-  await writeFile(`${file}.new`, `${JSON.stringify(state)}\n`);
-  await rename(`${file}.new`, file);
+  await replaceFile(file, `${JSON.stringify(state)}\n`, { mode: 0o600 });
 }

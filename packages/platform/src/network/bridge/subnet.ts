@@ -1,34 +1,35 @@
-/** Where in its subnet a machine is, and the choice of a subnet that is free. Pure. */
+/** Addresses within a subnet, and the choice of a free subnet. Pure. */
 import type { KnownMachine } from "../contract.ts";
 import { formatAddress, overlap, parseAddress, parseSubnet, type Subnet, size } from "../../lib/ipv4.ts";
 
-/** 1021 machines; a bridge of Linux has room for 1023 taps. */
+/** Room for 1,021 machines. A Linux bridge can have 1,023 taps. */
 const PREFIX_LENGTH = 22;
-/** Private ranges that few others use, tried in this order: 64, 16 and 8 subnets. */
+/** Private ranges that few others use, in the order in which they are tried: 64, 16 and 8 subnets. */
 const RANGES = ["10.213.0.0/16", "172.29.64.0/18", "192.168.224.0/19"].map((text) => {
   const range = parseSubnet(text);
-  if (range === undefined) throw new Error(`${text} is no subnet`);
+  if (range === undefined) throw new Error(`${text} is not a subnet`);
   return range;
 });
 
-/** The host's own address in the subnet. */
+/** Which address of the subnet is the host's. */
 export const GATEWAY_HOST = 1;
+/** Which address of the subnet is the first that a machine can have. */
 export const FIRST_MACHINE_HOST = 2;
 
-/** The `host`-th address of the subnet. */
+/** Returns the `host`-th address of the subnet. */
 export function addressOf(subnet: Subnet, host: number): string {
   return formatAddress(subnet.base + host);
 }
 
-/** Which address of the subnet's this is, or undefined when it is not one that a machine can have. */
+/** Returns which address of the subnet this is. Undefined when it is not one that a machine can have. */
 export function machineHost(subnet: Subnet, address: string): number | undefined {
   const host = (parseAddress(address) ?? -1) - subnet.base;
   return host >= FIRST_MACHINE_HOST && host < size(subnet) - 1 ? host : undefined;
 }
 
 /**
- * A subnet that overlaps none in `used`, or undefined when all are taken. The search begins at a place
- * that depends on `seed`, so that platforms which do not run at the same time rarely choose the same.
+ * Returns a subnet that overlaps none in `used`. Undefined when all are taken. The search starts at a place that depends
+ * on `seed`, so that platforms that never run at the same time rarely choose the same subnet.
  */
 export function chooseSubnet(used: readonly Subnet[], seed: number): Subnet | undefined {
   for (const range of RANGES) {
@@ -43,8 +44,8 @@ export function chooseSubnet(used: readonly Subnet[], seed: number): Subnet | un
 }
 
 /**
- * The subnets that a data folder knows, first the one in which most would be lost without it: guests that run,
- * then machines that sleep. In a tie they stay in the order in which they came.
+ * Sorts subnets by what would be lost without them: first the one with most running guests, then with most sleeping
+ * machines. Subnets that tie keep their order.
  */
 export function byLoss(known: readonly Subnet[], machines: readonly KnownMachine[]): Subnet[] {
   const count = (subnet: Subnet, memory: KnownMachine["memory"]) =>
@@ -54,14 +55,9 @@ export function byLoss(known: readonly Subnet[], machines: readonly KnownMachine
 }
 
 /**
- * Whether a subnet chosen earlier must be given up: somebody else has all or a part of it. A wider
- * route (a VPN's 10.0.0.0/8) does no harm, because the kernel takes the narrower one, ours.
+ * Returns what occupies all or part of a subnet, so that the platform cannot have it. Undefined when nothing does. A
+ * wider route (a VPN's 10.0.0.0/8) does no harm, because the kernel prefers our narrower one.
  */
-export function stolen(subnet: Subnet, used: readonly Subnet[]): boolean {
-  return thief(subnet, used) !== undefined;
-}
-
-/** Who has all or a part of it, see {@link stolen}. */
-export function thief<T extends Subnet>(subnet: Subnet, used: readonly T[]): T | undefined {
+export function occupant<T extends Subnet>(subnet: Subnet, used: readonly T[]): T | undefined {
   return used.find((other) => other.prefix >= subnet.prefix && overlap(subnet, other));
 }

@@ -1,4 +1,4 @@
-/** Orders: totals of one, and its end. */
+/** Orders: get one with its totals, delete one. */
 import { Type } from "typebox";
 import type { Storage } from "../../storage.ts";
 import type { Api } from "../deps.ts";
@@ -14,7 +14,7 @@ export function orderRoutes(app: Api, storage: Storage): void {
     {
       schema: {
         tags,
-        summary: "An order with its totals",
+        summary: "Get an order with its totals",
         params: IdParams,
         querystring: NoQuery,
         response: replies(200, OrderReply),
@@ -23,7 +23,7 @@ export function orderRoutes(app: Api, storage: Storage): void {
     async ({ params: { id } }) => {
       const order = await storage.getOrder(id);
       if (!order) throw noSuch("order", id);
-      // The sum is exact until here: this is the nearest double.
+      // Exact up to here; this converts to the nearest double.
       return { ...order, totalPrice: Number(order.totalPrice) };
     },
   );
@@ -36,7 +36,7 @@ export function orderRoutes(app: Api, storage: Storage): void {
         summary: "Delete an order and its lines",
         params: IdParams,
         querystring: NoQuery,
-        response: replies(204, Type.Null({ description: "It is gone." })),
+        response: replies(204, Type.Null({ description: "The order was deleted." })),
       },
     },
     async ({ params: { id } }, reply) => {

@@ -1,4 +1,4 @@
-/** Products: make many, look at one, search. */
+/** Products: create several, get one, search. */
 import { canonicalPrice } from "../../decimal.ts";
 import type { Storage } from "../../storage.ts";
 import type { Api } from "../deps.ts";
@@ -61,7 +61,7 @@ export function productRoutes(app: Api, storage: Storage): void {
     {
       schema: {
         tags,
-        summary: "Products whose name contains a text, by id",
+        summary: "Find products whose name contains a text, sorted by id",
         querystring: SearchQuery,
         response: replies(200, ProductPage),
       },

@@ -1,4 +1,4 @@
-/** What the service says about itself. */
+/** Health, interface and metrics of the service. */
 import type { Registry } from "prom-client";
 import type { Storage } from "../../storage.ts";
 import type { Api } from "../deps.ts";
@@ -8,7 +8,7 @@ import { Health, replies } from "../schemas.ts";
 export function serviceRoutes(app: Api, storage: Storage, registry: Registry): void {
   app.get(
     "/health",
-    { schema: { tags: ["service"], summary: "Whether the database answers", response: replies(200, Health) } },
+    { schema: { tags: ["service"], summary: "Check whether the database answers", response: replies(200, Health) } },
     async () => {
       await storage.check();
       return { status: "ok" as const };

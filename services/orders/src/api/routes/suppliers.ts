@@ -1,4 +1,4 @@
-/** Suppliers: make many, change one. */
+/** Suppliers: create several, change one. */
 import type { Storage } from "../../storage.ts";
 import type { Api } from "../deps.ts";
 import { noSuch } from "../problems.ts";
@@ -27,7 +27,7 @@ export function supplierRoutes(app: Api, storage: Storage): void {
     {
       schema: {
         tags,
-        summary: "Change where a supplier is",
+        summary: "Change the location of a supplier",
         params: IdParams,
         querystring: NoQuery,
         body: SupplierChanges,

@@ -1,17 +1,18 @@
-/** Images on the disk: `<dataDir>/images/<64 hex digits>/{rootfs.squashfs,image.json}`, each whole or not there. */
-import { mkdtemp, readdir, readFile, rename, stat, utimes } from "node:fs/promises";
+/** Images on the disk: `<dataDir>/images/<64 hex digits>/{rootfs.squashfs,image.json}`, each whole or absent. */
+import { mkdtemp, readdir, readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { flush } from "../lib/durable.ts";
 import type { Image, ImageConfig } from "./contract.ts";
-import { flush, removeTree, writeFlushed } from "./files.ts";
+import { removeTree } from "./files.ts";
 import { ROOTFS_FILE, rootfsSize } from "./import.ts";
 
-/** What `image.json` holds; `format` goes up when the folder's content changes, older ones are built again. */
-export interface ImageRecord {
+/** The content of `image.json`. `format` increases when the directory's content changes; older images are built again. */
+interface ImageRecord {
   format: number;
   digest: string;
   config: ImageConfig;
   sizeBytes: number;
-  /** The reference that brought it, and when (RFC 3339); absent in images of version 0.1. */
+  /** The reference that it was imported by, and when (RFC 3339). Absent in images of version 0.1. */
   ref?: string;
   importedAt?: string;
 }
@@ -19,41 +20,41 @@ export interface ImageRecord {
 const FORMAT = 1;
 const RECORD_FILE = "image.json";
 const TEMPORARY = "tmp-";
-/** The name of an image's folder. */
+/** The name of an image's directory. */
 const HEX = /^[0-9a-f]{64}$/;
 
-/** Folders being filled or emptied by this process, by absolute path: never collected. */
+/** Absolute paths of directories that this process is filling or emptying. They are never collected. */
 const active = new Set<string>();
 
-/** The folder of images. One per data folder. */
-export class Shelf {
+/** The directory that all images are in. One per data directory. */
+export class ImageDirectory {
   readonly #folder: string;
-  /** Temporary folders older than this were left by a process that died. */
+  /** Temporary directories older than this were left by a process that died. */
   readonly #openedAt = Date.now();
 
   constructor(folder: string) {
     this.#folder = resolve(folder);
   }
 
-  /** Digests of what looks like an image. */
+  /** Lists the digests of everything that looks like an image. */
   async digests(): Promise<string[]> {
     return (await readdir(this.#folder)).filter((name) => HEX.test(name)).map((name) => `sha256:${name}`);
   }
 
-  /** The image, or undefined. */
+  /** Finds an image. Undefined when it does not exist or is damaged. */
   async get(digest: string): Promise<Image | undefined> {
     const record = await this.record(digest);
     return record && this.#imageOf(record);
   }
 
-  /** What is known of a whole image; undefined when it is not there, or not as it should be. */
+  /** Reads the record of an image. Undefined when the image does not exist, is damaged or has an older format. */
   async record(digest: string): Promise<ImageRecord | undefined> {
     if (!/^sha256:[0-9a-f]{64}$/.test(digest)) return undefined;
     const folder = this.#folderOf(digest);
     try {
       const record = JSON.parse(await readFile(join(folder, RECORD_FILE), "utf8")) as ImageRecord | null;
       if (record?.format !== FORMAT || record.digest !== digest) return undefined;
-      // A file that was cut short would fail in the guest, far from the cause: build it again.
+      // A truncated file would fail in the guest, far from the cause: treat it as absent, so that it is built again.
       return (await rootfsSize(folder)) === record.sizeBytes ? record : undefined;
     } catch (error) {
       if (error instanceof SyntaxError || isMissing(error)) return undefined;
@@ -61,21 +62,21 @@ export class Shelf {
     }
   }
 
-  /** Makes a finished folder the image, whole or not at all whenever the power goes. */
+  /** Publishes a finished directory as an image. After a power cut the image is whole or absent. */
   async publish(folder: string, about: Omit<ImageRecord, "format" | "sizeBytes">): Promise<Image> {
     const record: ImageRecord = { format: FORMAT, ...about, sizeBytes: await rootfsSize(folder) };
-    await writeFlushed(join(folder, RECORD_FILE), `${JSON.stringify(record, null, 2)}\n`);
+    await writeFile(join(folder, RECORD_FILE), `${JSON.stringify(record, null, 2)}\n`, { mode: 0o644, flush: true });
     await flush(folder);
     const published = await this.get(record.digest);
     if (published) return published;
-    // What is there now did not pass `get`: it is damaged or of an older format.
+    // An image that `get` does not return is damaged or has an older format.
     await this.discard(record.digest);
     await rename(folder, this.#folderOf(record.digest));
     await flush(this.#folder);
     return this.#imageOf(record);
   }
 
-  /** Deletes an image; renamed first, so that a half deleted one never looks like an image. */
+  /** Deletes an image. Renames it first, so that a half-deleted one never looks like an image. */
   async discard(digest: string): Promise<void> {
     await this.inTemporary(async (folder) => {
       await rename(this.#folderOf(digest), join(folder, "discarded")).catch((error) => {
@@ -84,7 +85,7 @@ export class Shelf {
     });
   }
 
-  /** Notes that an image is used. */
+  /** Records that an image was used now. */
   async touch(digest: string): Promise<void> {
     const now = new Date();
     await utimes(this.#folderOf(digest), now, now).catch((error) => {
@@ -92,7 +93,7 @@ export class Shelf {
     });
   }
 
-  /** When it was last noted as used, in milliseconds since 1970; 0 when it is not there. */
+  /** Returns when an image was last used, in milliseconds since 1970. 0 when it does not exist. */
   async usedAt(digest: string): Promise<number> {
     return stat(this.#folderOf(digest)).then(
       ({ mtimeMs }) => mtimeMs,
@@ -100,7 +101,7 @@ export class Shelf {
     );
   }
 
-  /** Runs `work` with a folder of its own, which is gone afterwards. */
+  /** Runs `work` with a new temporary directory, which is deleted afterwards. */
   async inTemporary<T>(work: (folder: string) => Promise<T>): Promise<T> {
     const folder = await mkdtemp(join(this.#folder, TEMPORARY));
     active.add(folder);
@@ -111,7 +112,7 @@ export class Shelf {
     }
   }
 
-  /** Deletes the temporary folders that a process left which died. */
+  /** Deletes temporary directories that a process left behind when it died. */
   async collectTemporary(): Promise<void> {
     for (const name of await readdir(this.#folder)) {
       const folder = join(this.#folder, name);

@@ -1,11 +1,12 @@
-/** One piece of work at a time on each thing that has a name, first come, first served. */
+/** Serializes work by name. */
 import { abortable } from "../lib/async.ts";
 
-export class Turns {
+/** One queue for each name: its work runs one at a time, first come, first served. */
+export class SerialQueues {
   readonly #last = new Map<string, Promise<void>>();
 
-  /** Does `work` after all that was asked for before it. */
-  async take<T>(name: string, work: () => Promise<T>): Promise<T> {
+  /** Runs `work` after all work that was queued under this name before. */
+  async run<T>(name: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(name);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#last.set(name, promise);
@@ -18,7 +19,7 @@ export class Turns {
     }
   }
 
-  /** Settles when nothing is under way. Rejects with the signal's reason when it is aborted first. */
+  /** Resolves when the name's queue is empty. Rejects with the signal's reason when it is aborted first. */
   async idle(name: string, signal: AbortSignal): Promise<void> {
     for (let last = this.#last.get(name); last !== undefined; last = this.#last.get(name))
       await abortable(last, signal);

@@ -1,0 +1,31 @@
+/** Connecting to the sockets of a QEMU that may still be starting. */
+import { connect, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+
+/** QEMU listens within 50 ms of its start; a refused attempt costs microseconds. */
+const RETRY_MS = 2;
+
+/**
+ * Connects to a Unix socket, and tries again until QEMU listens on it. Rejects with the signal's reason when it is
+ * aborted first. The socket closes itself on an error.
+ */
+export async function connectToQemu(path: string, signal: AbortSignal): Promise<Socket> {
+  for (;;) {
+    signal.throwIfAborted();
+    const socket = await attempt(path);
+    if (socket !== undefined) return socket;
+    await delay(RETRY_MS, undefined, { signal });
+  }
+}
+
+function attempt(path: string): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    // After the first call this does nothing but keep later errors from being thrown.
+    socket.on("error", () => {
+      socket.destroy();
+      resolve(undefined);
+    });
+    socket.once("connect", () => resolve(socket));
+  });
+}

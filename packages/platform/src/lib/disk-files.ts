@@ -1,0 +1,45 @@
+/** Files that hold a disk. They are sparse: only what was written takes up space. */
+import { constants, copyFile, rm, truncate, writeFile } from "node:fs/promises";
+import { run } from "./exec.ts";
+
+/** Creates a file of `bytes` bytes without any content, readable by its owner alone. Replaces a file that exists. */
+export async function createSparse(path: string, bytes: number): Promise<void> {
+  await rm(path, { force: true });
+  await writeFile(path, "", { mode: 0o600 });
+  await truncate(path, bytes);
+}
+
+/** How to make a file system. */
+interface Ext4Options {
+  /** Size of the journal; by default mkfs.ext4 derives it from the size of the file. */
+  journalMb?: number;
+  timeoutMs: number;
+}
+
+/**
+ * Makes an empty ext4 file system in a file that has its final size. No blocks are reserved for root, because nothing
+ * that keeps a system running is stored there.
+ */
+export async function formatExt4(path: string, { journalMb, timeoutMs }: Ext4Options): Promise<void> {
+  const journal = journalMb === undefined ? [] : ["-J", `size=${journalMb}`];
+  const lazy = ["-E", "lazy_itable_init=1,lazy_journal_init=1"];
+  await run("mkfs.ext4", ["-q", "-F", "-m", "0", ...journal, ...lazy, path], { timeoutMs });
+}
+
+/**
+ * Clones a file: takes a moment whatever its size, because both share their blocks until one of them is written to.
+ * Rejects where the file system cannot do that; btrfs and XFS can, ext4 cannot.
+ */
+export async function cloneFile(from: string, to: string): Promise<void> {
+  await copyFile(from, to, constants.COPYFILE_FICLONE_FORCE);
+}
+
+/** Clones a file, or copies it without filling its holes where the file system cannot clone. */
+export async function copySparse(from: string, to: string, { timeoutMs }: { timeoutMs: number }): Promise<void> {
+  await rm(to, { force: true });
+  try {
+    await cloneFile(from, to);
+  } catch {
+    await run("cp", ["--sparse=always", "--", from, to], { timeoutMs });
+  }
+}

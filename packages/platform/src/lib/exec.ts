@@ -1,0 +1,35 @@
+/** Running programs of the host. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { messageOf } from "./text.ts";
+
+const execute = promisify(execFile);
+
+/**
+ * The environment for programs of the host. Programs for administrators (`mkfs.ext4`, `ip`, `nft`) are in directories
+ * that Debian leaves out of an ordinary user's PATH.
+ */
+export function programEnvironment(): NodeJS.ProcessEnv {
+  return { ...process.env, PATH: `${process.env.PATH ?? ""}:/usr/sbin:/sbin` };
+}
+
+/**
+ * Runs a program without a shell and returns its output. After `timeoutMs` milliseconds it is killed. Rejects with
+ * Node's error: `code` is `ENOENT` when the program is not installed; {@link failureReason} explains the others.
+ *
+ * @example
+ * const { stdout } = await run("umoci", ["--version"], { timeoutMs: 10_000 });
+ */
+export function run(
+  program: string,
+  args: readonly string[],
+  { timeoutMs }: { timeoutMs: number },
+): Promise<{ stdout: string; stderr: string }> {
+  return execute(program, [...args], { timeout: timeoutMs, env: programEnvironment() });
+}
+
+/** Why a call failed: what the program wrote to stderr, otherwise the error's message. */
+export function failureReason(error: unknown): string {
+  const { stderr } = (error ?? {}) as { stderr?: unknown };
+  return (typeof stderr === "string" && stderr.trim()) || messageOf(error);
+}
