@@ -68,7 +68,7 @@ describe("an app that crashes at its start", () => {
     const run = await hib("machine", "run", SMALL_APP, "--port", "8080", "--", ...CRASH);
     expect(run.code, run.err).toBe(1);
     expect(run.err).toMatch(/crashed on start: the app exited with code 7/);
-    expect(run.err).toMatch(/started again (now|in \d+ s), attempt \d+ of 10/);
+    expect(run.err).toMatch(/It restarts (now|in \d+ s), attempt \d+ of 10/);
     expect(run.err).toMatch(/no database at db\.internal/);
     const { id } = await machine();
     await place.reach(id, "settled");
@@ -100,7 +100,7 @@ describe("an app that crashes at its start", () => {
     expect((await visit()).text).toBe("version 2");
   });
 
-  test("the advice that is given works: stop ends the attempts", async () => {
+  test("the advice that is given works: stop ends the retries", async () => {
     const run = await hib("machine", "run", SMALL_APP, "--port", "8080", "--", ...CRASH);
     const advised = /`hibernaut (machine stop [^`]+)`/.exec(run.err)?.[1]?.split(" ") ?? [];
     expect((await hib(...advised)).code).toBe(0);

@@ -94,6 +94,6 @@ test("setup --link makes them and says so, uninstall takes them back", async () 
   await run(link, ["uninstall", "--keep-link"], { env, cwd: folder });
   expect(existsSync(link), "another platform may need it").toBe(true);
   const { stdout } = await run(link, ["uninstall"], { env, cwd: folder });
-  expect(stdout).toContain(`No longer on the PATH: ${link}, ${folder}/bin/hib; `);
+  expect(stdout).toContain(`Removed from the PATH: ${link}, ${folder}/bin/hib; `);
   expect(existsSync(link)).toBe(false);
 });

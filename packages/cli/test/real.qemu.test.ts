@@ -76,7 +76,7 @@ test("an app that ends at once is told as that, without waiting for the end of t
     "process.exit(5)",
   );
   expect(code).toBe(1);
-  expect(err).toMatch(/crashed on start: the app exited with code 5\. It is not started again\./);
+  expect(err).toMatch(/crashed on start: the app exited with code 5\. It will not be restarted\./);
 });
 
 test("an image that does not exist is told before anything is made", async () => {

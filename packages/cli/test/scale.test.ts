@@ -32,7 +32,7 @@ test("up and down again: the machine with the data stays, and each step says wha
   expect(refused).toMatchObject({ code: 2, stdout: "" });
   expect(refused.stderr).toMatch(
     new RegExp(
-      `^Error: Nothing was destroyed\\. This machine will be destroyed:\\n  ${copy} \\S+, running, with volume ${second?.id} \\(data, 1 GB, [\\d.]+ MB used\\)\\nTheir volumes stay, without a machine\\. Add --yes to agree\\.\\n$`,
+      `^Error: Nothing was destroyed\\. This machine will be destroyed:\\n  ${copy} \\S+, running, with volume ${second?.id} \\(data, 1 GB, [\\d.]+ MB used\\)\\nTheir volumes are kept, without a machine\\. Add --yes to confirm\\.\\n$`,
     ),
   );
   expect((await machines()).toSorted()).toEqual([copy, original].toSorted());

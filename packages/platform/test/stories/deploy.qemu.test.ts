@@ -209,7 +209,7 @@ grace_period = "3s"
   const clients = [client(), client()];
   const failed = await hibernaut(folder, "deploy", "--image", bad);
   expect(failed.code, failed.err).toBe(1);
-  expect(failed.err).toMatch(/its check .* fails: 500 no database\. The other 1 machine stays on the old version\./);
+  expect(failed.err).toMatch(/its check .* fails: 500 no database\. The other 1 machine keeps the old version\./);
   expect(failed.err).toContain(`--image ${good}`);
   const back = await hibernaut(folder, "deploy");
   expect(back, back.err).toMatchObject({ code: 0 });
