@@ -18,6 +18,10 @@ export const CODE = [
   "packages/guest/build.mjs",
   "packages/platform/src/api/routes/*.schemas.ts",
   "packages/platform/src/guest/*.ts",
+  "packages/platform/src/{dns,domain,hypervisor,images,lib,network,secrets,snapshots,store,volumes}/**/*.ts",
+  "packages/platform/src/{doctor,listening,log,log-line,uninstall,unknown-settings}.ts",
+  "packages/platform/test/{images,lib,secrets,store,volumes}/**/*.ts",
+  "services/orders/{src,test}/**/*.ts",
 ];
 
 /** The table that names the words we use, and those we don't. */
