@@ -22,6 +22,11 @@ export const CODE = [
   "packages/platform/src/{doctor,listening,log,log-line,uninstall,unknown-settings}.ts",
   "packages/platform/test/{images,lib,secrets,store,volumes}/**/*.ts",
   "services/orders/{src,test}/**/*.ts",
+  "packages/platform/src/checks/**/*.ts",
+  "packages/platform/src/proxy/**/*.ts",
+  "packages/platform/src/{server,version}.ts",
+  "packages/platform/test/checks/**/*.ts",
+  "packages/platform/test/proxy/**/*.ts",
 ];
 
 /** The table that names the words we use, and those we don't. */

@@ -1,4 +1,4 @@
-/** Our HTTP engine alone: a machine that is always there, and nobody who reads the access log. */
+/** Our HTTP engine alone: a machine that is always there, and no access log. */
 import { createProxyServer } from "../../../packages/platform/src/proxy/http/server.ts";
 import { APP_PORT, HOST, ready } from "./lib.mjs";
 
@@ -7,5 +7,7 @@ const lease = {
   wake: /** @type {const} */ ({ kind: "running", durationMs: 0 }),
   release() {},
 };
-const proxy = createProxyServer({ director: { acquire: () => lease } });
+const proxy = createProxyServer({
+  leases: { route: () => "bench", leaseNow: () => lease, waitForLease: async () => lease },
+});
 ready((await proxy.listen({ host: HOST, port: 0 })).port);

@@ -4,11 +4,11 @@
  */
 import { once } from "node:events";
 import { createServer } from "node:net";
-import { hubSocketPath } from "../../../packages/platform/src/proxy/hub-socket.ts";
-import { exchangeLines } from "../../../packages/platform/src/proxy/lines.ts";
-import { policyOf } from "../../../packages/platform/src/proxy/policy.ts";
-import { runProxy } from "../../../packages/platform/src/proxy/process.ts";
-import { toWire } from "../../../packages/platform/src/proxy/table.ts";
+import { coordinatorSocketPath } from "../../../packages/platform/src/proxy/coordinator-socket.ts";
+import { exchangeLines } from "../../../packages/platform/src/proxy/message-lines.ts";
+import { policyOf } from "../../../packages/platform/src/proxy/service-policy.ts";
+import { runProxyProcess } from "../../../packages/platform/src/proxy/run-proxy-process.ts";
+import { toWire } from "../../../packages/platform/src/proxy/messages.ts";
 import { readSettings } from "../../../packages/platform/src/settings.ts";
 import { APP_PORT, HOST, ready } from "./lib.mjs";
 
@@ -21,13 +21,13 @@ const machine = {
   state: "running",
   lastBoot: { kind: "cold", at: new Date().toISOString() },
 };
-const hub = createServer((socket) => {
+const coordinator = createServer((socket) => {
   const send = exchangeLines(socket, () => {});
   send({ kind: "table", machines: [machine], hostnames: {}, suffixes: ["localhost"], connectionsSurvive: true });
 });
-hub.listen(hubSocketPath(settings.dataDir));
-await once(hub, "listening");
-await runProxy({
+coordinator.listen(coordinatorSocketPath(settings.dataDir));
+await once(coordinator, "listening");
+await runProxyProcess({
   settings,
   signal: new AbortController().signal,
   onReady: ({ url }) => ready(Number(new URL(url).port)),

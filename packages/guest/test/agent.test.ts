@@ -37,7 +37,7 @@ test("the agent compiles without a warning", async () => {
   );
 }, 60_000);
 
-/** Rounds of the fuzz with random frames. */
+/** How many rounds the fuzz with random frames does. */
 const FUZZ_ROUNDS = longOr("200000", "40000");
 
 /** The parts of the agent that streams need. */

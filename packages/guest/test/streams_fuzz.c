@@ -17,9 +17,9 @@
 #include "streams_bench.h"
 #include "system.h"
 
-#define ROUNDS 200000 /* unless the argument says how many */
+#define ROUNDS 200000 /* by default; an argument replaces it */
 #define MOST_MS 15000 /* a slow computer does fewer rounds, and prints how many */
-#define ROUNDS_PER_CONNECTION 100 /* at most, or the fuzz would hardly test anything */
+#define ROUNDS_PER_CONNECTION 100 /* at most: otherwise the fuzz tests next to nothing */
 #define PROGRAMS 40
 #define COMMANDS_EVERY 2000 /* rounds, because each command is a real process */
 
@@ -117,7 +117,7 @@ static void streams_take_anything(void) {
   }
   for (int i = 0; i < PROGRAMS; i++) if (programs[i] >= 0) close(programs[i]);
   printf("  seed %#llx: %u frames, %llu connections\n", (unsigned long long)SEED, round, (unsigned long long)accepted);
-  EXPECT(accepted > round / ROUNDS_PER_CONNECTION); /* otherwise the fuzz tests next to nothing */
+  EXPECT(accepted > round / ROUNDS_PER_CONNECTION);
 }
 
 /* ---- the outbox ---- */

@@ -9,8 +9,8 @@ export const proxy = command({
     "Needs a platform with the same HIBERNAUT_DATA_DIR that was started with HIBERNAUT_PROXY=outside. Several proxies can run at once and share HIBERNAUT_PROXY_LISTEN. They keep serving requests to running machines while the platform restarts.",
   examples: ["HIBERNAUT_PROXY=outside hibernaut serve", "hibernaut proxy"],
   async run(context) {
-    const [{ runProxy }, { readSettings }] = await Promise.all([
-      import("@hibernaut/platform/proxy/process.ts"),
+    const [{ runProxyProcess }, { readSettings }] = await Promise.all([
+      import("@hibernaut/platform/proxy/run-proxy-process.ts"),
       import("@hibernaut/platform/settings.ts"),
     ]);
     const stopping = new AbortController();
@@ -19,7 +19,7 @@ export const proxy = command({
       const text = `Apps answer at ${url}. Stop it with Ctrl-C.`;
       process.stdout.write(`${context.json ? JSON.stringify({ proxy_url: url }) : text}\n`);
     };
-    await runProxy({ settings: readSettings(process.env), onReady, signal: stopping.signal });
+    await runProxyProcess({ settings: readSettings(process.env), onReady, signal: stopping.signal });
     return { document: undefined, text: "" };
   },
 });

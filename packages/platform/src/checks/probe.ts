@@ -1,24 +1,24 @@
-/** One look at a machine's port. */
+/** Probes a machine's port once. */
 import { request } from "node:http";
 import { connect } from "node:net";
 import { messageOf } from "../lib/text.ts";
-import type { Check, Finding } from "./policy.ts";
+import type { HealthCheck, ProbeResult } from "./policy.ts";
 
-/** Enough of an answer to see what is wrong. */
+/** How many characters of a response to keep: enough to see what is wrong. */
 const MAX_OUTPUT = 200;
 
-/** Looks once; never rejects. Any answer of 200 to 299 passes a check over HTTP, an open port one over TCP. */
-export async function probe(address: string, check: Check, signal: AbortSignal): Promise<Finding> {
+/** Probes once, and never rejects. A status from 200 to 299 passes an HTTP check, an open port a TCP check. */
+export async function probe(address: string, check: HealthCheck, signal: AbortSignal): Promise<ProbeResult> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(check.timeoutMs)]);
   try {
     return check.type === "tcp" ? await probeTcp(address, check, limit) : await probeHttp(address, check, limit);
   } catch (error) {
-    const output = limit.aborted && !signal.aborted ? `no answer in ${check.timeoutMs} ms` : messageOf(error);
+    const output = limit.aborted && !signal.aborted ? `no response within ${check.timeoutMs} ms` : messageOf(error);
     return { passed: false, output };
   }
 }
 
-function probeTcp(host: string, { port }: Check, signal: AbortSignal): Promise<Finding> {
+function probeTcp(host: string, { port }: HealthCheck, signal: AbortSignal): Promise<ProbeResult> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, signal });
     socket.once("connect", () => {
@@ -29,7 +29,7 @@ function probeTcp(host: string, { port }: Check, signal: AbortSignal): Promise<F
   });
 }
 
-function probeHttp(host: string, check: Check, signal: AbortSignal): Promise<Finding> {
+function probeHttp(host: string, check: HealthCheck, signal: AbortSignal): Promise<ProbeResult> {
   const { port, method, path, headers } = check;
   return new Promise((resolve, reject) => {
     const sent = request({ host, port, method, path, headers, signal, agent: false }, (response) => {

@@ -4,7 +4,10 @@
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const abort = () => reject(signal.reason as Error);
-    if (signal.aborted) return abort();
+    if (signal.aborted) {
+      promise.catch(() => {}); // as after a later abort, how the promise ends is of no interest any more
+      return abort();
+    }
     signal.addEventListener("abort", abort, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });

@@ -2,7 +2,8 @@
 import { HibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import { findNamed } from "../domain/naming.ts";
-import { type ChangeListener, MachineController } from "./controller.ts";
+import { MachineChanges } from "./changes.ts";
+import { MachineController } from "./controller.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { sentenceOf } from "./logs/sentences.ts";
 import { requireApp } from "./require-app.ts";
@@ -14,7 +15,8 @@ const RECOVER_AT_ONCE = 8;
 export class ControllerSet {
   readonly #deps: MachineDependencies;
   readonly #controllers = new Map<string, MachineController>();
-  readonly #listeners = new Set<ChangeListener>();
+  /** Where every change of a machine is told. */
+  readonly changes = new MachineChanges();
 
   constructor(deps: MachineDependencies) {
     this.#deps = deps;
@@ -48,7 +50,7 @@ export class ControllerSet {
     controller.machineLog.platform(
       sentenceOf({ at: record.createdAt, type: "create", from: null, to: "created", details: {} }),
     );
-    this.#tell(record);
+    this.changes.publish(record);
     return controller;
   }
 
@@ -88,24 +90,14 @@ export class ControllerSet {
     );
   }
 
-  /** Calls `listener` for every machine that is new or has changed. Returns a function that ends that. */
-  onChange(listener: ChangeListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
   #control(record: MachineRecord): MachineController {
     const controller = new MachineController(this.#deps, record);
     this.#controllers.set(record.id, controller);
     controller.subscribe((changed) => {
       if (changed.state === "destroyed") this.#controllers.delete(changed.id);
-      this.#tell(changed);
+      this.changes.publish(changed);
     });
     return controller;
-  }
-
-  #tell(record: MachineRecord): void {
-    for (const listener of this.#listeners) listener(record);
   }
 
   #destroyed(id: string): MachineController | undefined {

@@ -10,6 +10,7 @@ import type { CommandSpec } from "../guest/protocol.ts";
 import type { VmmRef } from "../hypervisor/contract.ts";
 import { never, within } from "../lib/async.ts";
 import { messageOf } from "../lib/text.ts";
+import type { ChangeListener } from "./changes.ts";
 import {
   type Command,
   decide,
@@ -36,8 +37,6 @@ import { type Task, WorkQueue } from "./work-queue.ts";
 
 const STORE_RETRY_MS = 100;
 const STORE_RETRY_LONGEST_MS = 5_000;
-
-export type ChangeListener = (record: MachineRecord) => void;
 
 export class MachineController {
   readonly #deps: MachineDependencies;

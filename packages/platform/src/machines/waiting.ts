@@ -1,7 +1,7 @@
 /** Waits for a state. Settles when the machine has reached it, even if only for a moment. */
 import { HibernautError } from "../domain/errors.ts";
-import type { MachineController } from "./controller.ts";
-import { isResting, type MachineState, type RestingState } from "../domain/machine.ts";
+import type { MachineChanges } from "./changes.ts";
+import { isResting, type MachineRecord, type MachineState, type RestingState } from "../domain/machine.ts";
 
 /** A state to wait for. `settled` is any resting state. */
 export type WaitTarget = RestingState | "destroyed" | "settled";
@@ -20,7 +20,8 @@ export function reached(state: MachineState, targets: readonly WaitTarget[]): bo
 
 /** Returns the state that was reached. See {@link import("./resources/machines.ts").Machines.wait} for the errors. */
 export function waitFor(
-  controller: MachineController,
+  machine: { readonly record: MachineRecord },
+  changes: MachineChanges,
   targets: readonly WaitTarget[],
   { timeoutMs, signal }: WaitOptions,
 ): Promise<MachineState> {
@@ -33,14 +34,15 @@ export function waitFor(
     };
     const look = (state: MachineState) => {
       if (reached(state, targets)) end(() => resolve(state));
-      else if (state === "destroyed") end(() => reject(destroyed(controller.record.id, targets)));
+      else if (state === "destroyed") end(() => reject(destroyed(id, targets)));
     };
     const abort = () => end(() => reject(signal?.reason as Error));
-    const unsubscribe = controller.subscribe((record) => look(record.state));
-    const timer = setTimeout(() => end(() => reject(tooLate(targets, controller.record.state))), timeoutMs);
+    const { id } = machine.record;
+    const unsubscribe = changes.subscribe("waiting", (record) => record.id === id && look(record.state));
+    const timer = setTimeout(() => end(() => reject(tooLate(targets, machine.record.state))), timeoutMs);
     signal?.addEventListener("abort", abort, { once: true });
     if (signal?.aborted) abort();
-    else look(controller.record.state);
+    else look(machine.record.state);
   });
 }
 

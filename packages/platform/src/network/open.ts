@@ -7,7 +7,7 @@ import type { Network } from "./contract.ts";
 import { type Present, strandedNotes } from "./stranded.ts";
 import { UserNetwork } from "./user.ts";
 
-interface OpenedNetwork {
+export interface OpenedNetwork {
   network: Network;
   /** Why this mode was chosen, for people. */
   reason: string;

@@ -1,35 +1,35 @@
-/** The access log: a line of JSON on stderr for each request, in the shape of the other lines there. */
+/** The access log: one line of JSON on stderr for each request, in the same form as the other lines there. */
 import { pino } from "pino";
 import type { AccessEntry } from "./contract.ts";
 
 /**
- * Lines are written together: one write for each would cost as much as forwarding its request. A process that is
- * killed loses those of the last moment.
+ * Lines are written in batches: one write per line would cost as much as forwarding its request. A process that is
+ * killed loses the last batch.
  */
 const BUFFER_BYTES = 16 * 1024;
 const FLUSH_MS = 100;
-/** What needs no escape in JSON, as nearly all that is logged. */
+/** Text that needs no escapes in JSON, like nearly everything that is logged. */
 const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
-/** In UTF-8, of a UTF-16 code unit. */
+/** The most bytes of UTF-8 for one UTF-16 code unit. */
 const MOST_BYTES_A_UNIT = 3;
-/** pino's number for it. */
+/** pino's number for the level. */
 const INFO = 30;
 
 export interface AccessLog {
   write(entry: AccessEntry): void;
-  /** Writes what is left. */
+  /** Writes what has not been written yet. */
   close(): void;
 }
 
 /**
- * Logs at level `info`; with a `level` above that, nothing. Lines for people go to `writeLine` one by one: nobody reads
- * more of them than a terminal can show.
+ * Opens the access log, which is at level `info`: with a `level` above that, nothing is logged. Lines for people go to
+ * `writeLine` one by one, as nobody reads more of them than a terminal can show.
  */
 export function openAccessLog(level: string, writeLine?: (line: string) => void): AccessLog {
   if ((pino.levels.values[level] ?? Number.POSITIVE_INFINITY) > INFO) return { write() {}, close() {} };
   if (writeLine !== undefined) return { write: (entry) => writeLine(accessLine(entry)), close() {} };
   const destination = pino.destination(2);
-  // Bytes, not a string that grows: joined strings are copied late, and burden the garbage collector until then.
+  // Bytes rather than a growing string: joined strings are copied late, and burden the garbage collector until then.
   const buffer = Buffer.allocUnsafe(BUFFER_BYTES);
   let used = 0;
   const flush = () => {
@@ -53,8 +53,8 @@ export function openAccessLog(level: string, writeLine?: (line: string) => void)
 }
 
 /**
- * In the words of the access logs that people have tools for. Put together by hand, which takes a third of the time of
- * `JSON.stringify`: this runs for every request.
+ * Returns the line for a request, with the field names of access logs that people have tools for. Put together by hand,
+ * which takes a third of the time of `JSON.stringify`: this runs for every request.
  */
 export function accessLine(entry: AccessEntry): string {
   const { requestId, method, host, target, httpVersion, clientAddress, status, wake } = entry;
@@ -77,7 +77,7 @@ function quoted(text: string | undefined): string {
   return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
-/** The last time that was written out: on a busy proxy many requests share a millisecond. */
+/** The time that was formatted last: on a busy proxy, many requests share a millisecond. */
 let written = { time: Number.NaN, text: "" };
 
 function isoTime(time: number): string {

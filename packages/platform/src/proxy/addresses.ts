@@ -1,4 +1,5 @@
-/** Where an app answers, as far as the platform knows for sure: a pure rule. Better no address than a wrong one. */
+/** Where apps answer, as far as the platform knows for sure. Better no address than a wrong one. */
+import type { Hostnames } from "../machines/resources/hostnames.ts";
 
 /** A port on which a proxy listens. */
 export interface Front {
@@ -6,14 +7,43 @@ export interface Front {
   /** As it was bound: `127.0.0.1`, `0.0.0.0`, `::`. */
   address: string;
   port: number;
-  /** Whether it can answer for the name: over TLS it needs a certificate. */
+  /** Whether the proxy can answer for a hostname there: over TLS it needs a certificate. */
   covers(name: string): boolean;
 }
 
+/** The addresses of apps. There are none until a proxy in the platform's own process listens. */
+export class AppAddresses {
+  readonly #hostnames: Pick<Hostnames, "owners">;
+  readonly #suffixes: readonly string[];
+  #proxy: { url: string; fronts: readonly Front[] } | undefined;
+
+  constructor(hostnames: Pick<Hostnames, "owners">, suffixes: readonly string[]) {
+    this.#hostnames = hostnames;
+    this.#suffixes = suffixes;
+  }
+
+  /** A proxy listens. */
+  opened(proxy: { url: string; fronts: readonly Front[] }): void {
+    this.#proxy = proxy;
+  }
+
+  /** Returns the proxy's URL. Undefined if proxies run in processes of their own. */
+  url(): string | undefined {
+    return this.#proxy?.url;
+  }
+
+  /** Returns the addresses of an app that are known for sure. None if proxies run in processes of their own. */
+  urlsOf(app: string): string[] {
+    const owned = Object.entries(this.#hostnames.owners()).filter(([, owner]) => owner === app);
+    const hostnames = owned.map(([name]) => name);
+    return urlsOf(app, { hostnames, suffixes: this.#suffixes, fronts: this.#proxy?.fronts ?? [] });
+  }
+}
+
 export interface Names {
-  /** Of the app's own. */
+  /** The app's own hostnames. */
   hostnames: readonly string[];
-  /** `<app>.<suffix>` is the app. */
+  /** The app also answers at `<app>.<suffix>`. */
   suffixes: readonly string[];
   fronts: readonly Front[];
 }
@@ -23,7 +53,7 @@ const EVERYWHERE = ["0.0.0.0", "::"];
 const USUAL_PORT = { http: 80, https: 443 } as const;
 
 /**
- * One address for each of the app's names, its own names first, with TLS where there is a certificate.
+ * Returns one address for each of the app's names, its own hostnames first, with TLS where there is a certificate.
  *
  * @example
  * urlsOf("shop", { hostnames: [], suffixes: ["localhost"], fronts: [plain] }); // ["http://shop.localhost:8080/"]
@@ -32,7 +62,7 @@ export function urlsOf(app: string, { hostnames, suffixes, fronts }: Names): str
   const names = [...hostnames, ...suffixes.map((suffix) => `${app}.${suffix}`)];
   return names.flatMap((name) => {
     const fitting = fronts.filter((front) => reaches(name, front) && front.covers(name));
-    // No authority vouches for names under localhost: a certificate that covers them is one that clients refuse.
+    // No authority vouches for names under localhost: clients refuse a certificate that covers them.
     const wanted = isLocal(name) ? "http" : "https";
     const front = fitting.find(({ scheme }) => scheme === wanted) ?? fitting[0];
     return front === undefined ? [] : [urlOf(name, front)];
@@ -40,8 +70,9 @@ export function urlsOf(app: string, { hostnames, suffixes, fronts }: Names): str
 }
 
 /**
- * Names under `localhost` are this host's loopback. Any other name leads to an address of the host, or to something
- * in front of it: where the proxy listens on loopback only, what clients type is not known here.
+ * Returns whether clients that use the name arrive at the port. Names under `localhost` are this host's loopback. Any
+ * other name leads to an address of the host, or to something in front of it: if the proxy listens on loopback only,
+ * what clients type is not known here.
  */
 function reaches(name: string, { address }: Front): boolean {
   if (EVERYWHERE.includes(address)) return true;

@@ -1,60 +1,58 @@
 /** Which machine takes a request: a pure rule. */
 import type { MachineState } from "../domain/machine.ts";
 
+/** What the rule looks at in a machine. */
 export interface Candidate {
   id: string;
   state: MachineState;
-  /** In the unit of its service. */
+  /** In the unit of the machine's service. */
   load: number;
   softLimit: number;
   hardLimit: number;
+  /** Whether a request may start the machine. */
   autostart: boolean;
-  /** Its checks let it take requests. */
+  /** Whether the machine's checks let it take requests. */
   healthy: boolean;
-  /** Its app listens where requests come. */
+  /** Whether the app listens where requests arrive. */
   reachable: boolean;
-  /** Its app crashes again and again: it is neither waited for nor started by requests. */
+  /** The app keeps crashing: requests neither wait for the machine nor start it. */
   crashing: boolean;
 }
 
-export interface Choice {
-  /** Give the request to this machine. Undefined: it has to wait. */
-  send: string | undefined;
-  /** Start this machine, beside that. */
-  wake: string | undefined;
+export interface MachineChoice<T extends Candidate> {
+  /** The machine that takes the request. Undefined: the request has to wait. */
+  send: T | undefined;
+  /** A machine to wake, in addition to that. */
+  wake: T | undefined;
   /** Whether waiting makes sense: a machine is on its way, or one that is full will have room again. */
   hope: boolean;
 }
 
-/** States from which a machine comes to run by itself, or because it was asked to already. */
+/** States from which a machine becomes running without being asked again. */
 const ON_ITS_WAY: ReadonlySet<MachineState> = new Set(["starting", "restarting", "updating"]);
-/** Cheapest first. A machine that is being suspended only has to be told to go on. */
+/** Cheapest first. A machine that is being suspended only has to cancel that. */
 const WAKE_ORDER: readonly MachineState[] = ["suspending", "suspended", "stopped", "created", "stopping"];
 
 /**
- * The least loaded running machine under its soft limit; one at or over it only when all are, and none over its
- * hard limit. Another one is started when all that run are at the soft limit, or none runs: one at a time.
+ * Chooses the least loaded running machine below its soft limit; one at or over it only if all are, and none at its hard
+ * limit. Wakes one more machine, one at a time, if all that run are at their soft limit or none is running.
  */
-export function choose(machines: readonly Candidate[]): Choice {
+export function choose<T extends Candidate>(machines: readonly T[]): MachineChoice<T> {
   const underSoft = leastLoaded(machines, "softLimit");
-  if (underSoft !== undefined) return { send: underSoft.id, wake: undefined, hope: true };
+  if (underSoft !== undefined) return { send: underSoft, wake: undefined, hope: true };
   const underHard = leastLoaded(machines, "hardLimit");
   const up = machines.some((machine) => machine.state === "running" && machine.reachable);
   const coming = machines.some((machine) => ON_ITS_WAY.has(machine.state) && !machine.crashing);
   const wake = coming ? undefined : nextToWake(machines);
-  return {
-    send: underHard?.id,
-    wake: wake?.id,
-    hope: underHard !== undefined || up || coming || wake !== undefined,
-  };
+  return { send: underHard, wake, hope: underHard !== undefined || up || coming || wake !== undefined };
 }
 
 /**
- * Of those that can take a request and are under their limit; of equal ones the first, so that a few machines do the
- * work and the others can sleep. Runs for every request: one pass, and no lists.
+ * Returns the least loaded machine that can take a request and is below its limit. Of equally loaded ones the first, so
+ * that a few machines do the work and the others can sleep. Runs for every request: one pass, and no lists.
  */
-function leastLoaded(machines: readonly Candidate[], limit: "softLimit" | "hardLimit"): Candidate | undefined {
-  let best: Candidate | undefined;
+function leastLoaded<T extends Candidate>(machines: readonly T[], limit: "softLimit" | "hardLimit"): T | undefined {
+  let best: T | undefined;
   for (const machine of machines) {
     if (machine.state !== "running" || !machine.healthy || !machine.reachable || machine.load >= machine[limit])
       continue;
@@ -63,7 +61,7 @@ function leastLoaded(machines: readonly Candidate[], limit: "softLimit" | "hardL
   return best;
 }
 
-function nextToWake(machines: readonly Candidate[]): Candidate | undefined {
+function nextToWake<T extends Candidate>(machines: readonly T[]): T | undefined {
   const asleep = machines.filter(
     (machine) => machine.autostart && !machine.crashing && WAKE_ORDER.includes(machine.state),
   );

@@ -1,24 +1,34 @@
 /**
- * What the proxy's HTTP engine asks of whoever knows the machines, and what it tells them.
- * The engine knows HTTP and sockets; which machine answers, and waking it, is the Director's business.
+ * The contract between the proxy's HTTP engine and the part of the proxy that knows the machines. The engine knows HTTP
+ * and sockets. Routing a hostname, choosing a machine and waking it is the lease provider's business.
  */
 
-/** Chooses where a request goes, and wakes what sleeps. */
-export interface Director {
+/**
+ * Finds a machine for a request. `request-path.ts` calls the three methods in the order in which they are listed, and
+ * calls the last two again, with the failed machines in `request.tried`, if a machine could not be reached or died
+ * before the first byte of its response and the request is safe to repeat.
+ *
+ * A method that refuses a request throws, or rejects with, a {@link ProxyRefusal}. Any other error becomes a 500
+ * `internal`.
+ */
+export interface LeaseProvider {
+  /** Returns the app that answers for the hostname. Refuses with `unknown_host` if there is none. */
+  route(hostname: string): string;
   /**
-   * Returns a lease when a machine may take the request now, which is what most requests meet, and else a promise of
-   * one. Throws, or rejects with, a {@link ProxyRefusal} when none may, and rejects with the signal's reason after it
-   * aborted. Anything else that is thrown becomes a 500 `internal`.
-   *
-   * Asked again for the same request, with the machines that failed in `request.tried`, when a machine could not
-   * be reached or died before its first answering byte and the request is safe to repeat.
-   *
-   * @param signal to be asked for by whoever waits: aborts when the client went away or the proxy ran out of patience
+   * Returns a lease if a machine can take the request now, which is the usual case. Returns undefined if the request has
+   * to wait; if a machine needs to wake for it, the wake has been requested. Refuses if waiting would be in vain.
    */
-  acquire(request: RequestHead, signal: () => AbortSignal): Lease | Promise<Lease>;
+  leaseNow(app: string, request: RequestHead): Lease | undefined;
+  /**
+   * Waits in the app's queue for a lease. Refuses if the queue is full or the wait takes too long, and rejects with the
+   * signal's reason once it aborts.
+   *
+   * @param signal aborts when the client leaves or the proxy runs out of patience
+   */
+  waitForLease(app: string, request: RequestHead, signal: AbortSignal): Promise<Lease>;
 }
 
-/** A field line of a message: `name` as it was spelt, `key` the same in lower case, `value` without outer blanks. */
+/** A field line of a message: `name` as it was spelled, `key` in lower case, `value` without surrounding whitespace. */
 export interface Field {
   readonly name: string;
   readonly key: string;
@@ -29,21 +39,21 @@ export interface Field {
 export interface RequestHead {
   /** As sent: methods are case-sensitive. */
   readonly method: string;
-  /** Origin-form, `/path?query`, or `*` for OPTIONS. */
+  /** Origin form, `/path?query`, or `*` for OPTIONS. */
   readonly target: string;
-  /** Name of the host that the client wants, in lower case, without port. IPv6 in brackets. */
+  /** The requested hostname in lower case, without a port. IPv6 addresses are in brackets. */
   readonly host: string;
   readonly httpVersion: "1.0" | "1.1" | "2.0";
-  /** Header fields in their order. Those that only trusted proxies may send are gone if another peer sent them. */
+  /** Header fields in their original order, without those that only trusted proxies may send if the peer is not one. */
   readonly fields: readonly Field[];
-  /** The client's IP address; behind trusted proxies the one they report. */
+  /** The client's IP address; behind trusted proxies, the address they report. */
   readonly clientAddress: string;
   /** Whether the client came over TLS. */
   readonly secure: boolean;
   readonly requestId: string;
   /** Identity of the client's connection: the same object for all requests on it. */
   readonly connection: object;
-  /** Machines that this request was given to in vain, in order. */
+  /** Machines that were given this request in vain, in order. */
   readonly tried: readonly string[];
 }
 
@@ -53,42 +63,45 @@ export interface Lease {
   readonly port: number;
   readonly machineId: string;
   readonly appName: string;
-  /** How the machine came to answer; goes to the client as `Hibernaut-Wake`. */
+  /** How the machine came to answer. The client sees it as `Hibernaut-Wake`. */
   readonly wake: Wake;
   /**
-   * Until when, on the clock of `performance.now()`, connections are tried again: a machine that was just woken
-   * may need a moment until its port answers. One attempt is made even if this has passed.
+   * When to stop retrying a connection, on the clock of `performance.now()`: a machine that just woke may need a moment
+   * until its port answers. One attempt is made even if this has passed.
    */
   readonly connectDeadline: number;
-  /** The exchange became a tunnel, which may stay open for ever: it is no request that ends by itself any more. */
+  /** The exchange became a tunnel, which may stay open without limit and is not a request that ends by itself. */
   upgraded?(): void;
   /** The client sent something through the tunnel, and the machine may be asleep. Cheap; called for every piece. */
   wanted?(): void;
   /**
-   * Called exactly once: when the last byte of the response was sent, the upgraded connection has closed, or it
-   * failed. Must not throw.
+   * Called exactly once: when the last byte of the response was sent, when the upgraded connection closed, or when the
+   * request failed. Must not throw.
    */
-  release(outcome: Outcome): void;
+  release(outcome: LeaseOutcome): void;
 }
 
+/** How a machine came to answer a request. */
 export interface Wake {
   readonly kind: "running" | "resume" | "cold";
-  /** How long the request waited for the machine, in milliseconds; 0 when it was running. */
+  /** How long the request waited for the machine, in milliseconds; 0 if the machine was running. */
   readonly durationMs: number;
 }
 
-/** `status` is what the client was sent, if anything; `error` a stable code when something went wrong. */
-export interface Outcome {
+/** How a lease ended. */
+export interface LeaseOutcome {
+  /** The status that the client was sent, if any. */
   readonly status?: number | undefined;
+  /** A stable code, if something went wrong. */
   readonly error?: string | undefined;
 }
 
-/** An answer that the proxy gives itself: JSON with `code`, `message` and the request's id. */
+/** A response from the proxy itself: JSON with `error`, `message` and the request's id. */
 export class ProxyRefusal extends Error {
   override name = "ProxyRefusal";
   readonly status: number;
   readonly code: string;
-  /** Seconds after which the client may try again; becomes `Retry-After`. */
+  /** Seconds after which the client may try again; sent as `Retry-After`. */
   readonly retryAfterS: number | undefined;
 
   constructor(status: number, code: string, message: string, options: ErrorOptions & { retryAfterS?: number } = {}) {
@@ -106,19 +119,19 @@ export interface AccessEntry {
   readonly requestId: string;
   readonly method: string;
   readonly host: string;
-  /** With its query. */
+  /** Includes the query. */
   readonly target: string;
   readonly httpVersion: string;
   readonly clientAddress: string;
-  /** What the client was sent; undefined when it left, or was cut off, before there was an answer. */
+  /** The status that the client was sent; undefined if the client left, or was cut off, before there was one. */
   readonly status: number | undefined;
-  /** Body bytes, without framing; all bytes of an upgraded connection. */
+  /** Body bytes without framing; all bytes of an upgraded connection. */
   readonly bytesIn: number;
   readonly bytesOut: number;
   readonly durationMs: number;
   readonly wake: Wake | undefined;
   readonly machineId: string | undefined;
   readonly appName: string | undefined;
-  /** Stable code of what went wrong; undefined when the response was sent whole. */
+  /** A stable code for what went wrong; undefined if the whole response was sent. */
   readonly error: string | undefined;
 }

@@ -1,21 +1,21 @@
-/** Which running machines of an app may go to sleep: a pure rule. */
-import type { Policy } from "./policy.ts";
+/** Which running machines of an app may sleep: a pure rule. */
+import type { ServicePolicy } from "./service-policy.ts";
 
 export interface IdleMachine {
   id: string;
-  /** In the unit of its service. */
+  /** In the unit of the machine's service. */
   load: number;
-  /** Since when its load has been zero, in milliseconds; 0 while it is not. */
+  /** How long the load has been zero, in milliseconds; 0 while it is not. */
   idleMs: number;
-  /** The app in it asked to be kept awake. */
+  /** The app asked to be kept awake, or a command is running in the machine. */
   keptAwake: boolean;
-  policy: Policy;
+  policy: ServicePolicy;
 }
 
 /**
- * With n running machines of which k are at or over their soft limit, k + 1 are needed: those, and one with room.
- * What is more than that, and idle, goes to sleep in one pass, the longest idle first; a single machine
- * goes when it is idle. Never are fewer left than `min_machines_running`.
+ * Returns the ids of the machines to put to sleep. With n running machines, k of which are at or over their soft limit,
+ * k + 1 are needed: those, and one with room. Idle machines beyond that sleep in one pass, the longest idle first. A
+ * single machine sleeps when it is idle. At least `min_machines_running` keep running.
  */
 export function planSleep(running: readonly IdleMachine[]): string[] {
   const busy = running.filter((machine) => machine.load >= machine.policy.softLimit).length;

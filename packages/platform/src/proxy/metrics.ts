@@ -1,14 +1,14 @@
-/** What a proxy counts. */
+/** The metrics of a proxy. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { AccessEntry, Wake } from "./contract.ts";
 
-/** From a resume on fast hardware to a cold start under emulation on a busy host. */
+/** Buckets from a resume on fast hardware to a cold start under emulation on a busy host. */
 const WAKE_SECONDS = [0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30, 60];
 
 export interface ProxyCounts {
-  /** Requests that wait for a machine, by app. */
+  /** How many requests wait for a machine, by app. */
   held(): Map<string, number>;
-  /** Requests under way. */
+  /** How many requests are in progress. */
   inFlight(): number;
 }
 
@@ -22,7 +22,7 @@ export function proxyMetrics(registry: Registry, counts: ProxyCounts): ProxyMetr
   const registers = [registry];
   new Gauge({
     name: "hibernaut_proxy_held_requests",
-    help: "Requests that wait for a machine, by app.",
+    help: "Requests waiting for a machine, by app.",
     labelNames: ["app"],
     registers,
     collect() {
@@ -32,7 +32,7 @@ export function proxyMetrics(registry: Registry, counts: ProxyCounts): ProxyMetr
   });
   new Gauge({
     name: "hibernaut_proxy_requests_in_flight",
-    help: "Requests under way, upgraded connections included.",
+    help: "Requests in progress, including upgraded connections.",
     registers,
     collect() {
       this.set(counts.inFlight());
@@ -40,12 +40,12 @@ export function proxyMetrics(registry: Registry, counts: ProxyCounts): ProxyMetr
   });
   const wakes = new Histogram({
     name: "hibernaut_proxy_wake_seconds",
-    help: "How long requests waited for the machine that was woken for them, by kind of start.",
+    help: "How long requests waited for a machine that woke for them, by kind of start.",
     labelNames: ["app", "kind"],
     buckets: WAKE_SECONDS,
     registers,
   });
-  // Counted here and told when somebody asks: prom-client's own bookkeeping for labels is too slow for every request.
+  // Counted here, and given to prom-client only when it collects: its bookkeeping of labels is too slow for every request.
   const counted = new Map<string, { labels: { app: string; status: string }; count: number }>();
   const countRequest = (app: string, status: string) => {
     const key = `${status} ${app}`;
@@ -55,7 +55,7 @@ export function proxyMetrics(registry: Registry, counts: ProxyCounts): ProxyMetr
   };
   new Counter({
     name: "hibernaut_proxy_requests_total",
-    help: "Requests by app and class of status; `none` for those that were cut before they had one.",
+    help: "Requests by app and class of status; `none` for requests that were cut off before they had one.",
     labelNames: ["app", "status"],
     registers,
     collect() {
@@ -65,14 +65,14 @@ export function proxyMetrics(registry: Registry, counts: ProxyCounts): ProxyMetr
   });
   const refused = new Counter({
     name: "hibernaut_proxy_refused_total",
-    help: "Requests that the proxy answered, or ended, itself, by the reason.",
+    help: "Requests that the proxy itself answered or ended, by reason.",
     labelNames: ["app", "code"],
     registers,
   });
   return {
     onWake: (app, { kind, durationMs }) => wakes.observe({ app, kind }, durationMs / 1000),
     onAccess({ appName, status, error }) {
-      // A name that somebody made up must not become a series.
+      // A hostname that a client made up must not become a series.
       const app = appName ?? "unknown";
       countRequest(app, status === undefined ? "none" : `${Math.floor(status / 100)}xx`);
       if (error !== undefined) refused.inc({ app, code: error });

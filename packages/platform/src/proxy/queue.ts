@@ -1,15 +1,15 @@
-/** Requests of one app that wait for a machine, in their order. */
+/** The requests of one app that wait for a machine, in order of arrival. */
 import { ProxyRefusal } from "./contract.ts";
 
 export interface QueueLimits {
-  /** Requests of one app that may wait at once: each holds a connection and its buffers. */
+  /** How many requests of one app may wait at once: each holds a connection and its buffers. */
   maxHeld: number;
   /** How long each may wait, in milliseconds. */
   holdTimeoutMs: number;
 }
 
 interface Waiter {
-  /** True when the request was served or refused, and waits no more. */
+  /** Returns true if the request was served or refused, and so has left the queue. */
   attempt(): boolean;
   reject(error: Error): void;
 }
@@ -29,13 +29,13 @@ export class WaitingQueue<T> {
   }
 
   /**
-   * Waits until `attempt`, which is given the time at which the wait began, returns something or throws. Rejects with
-   * 503 when the line is full, with 504 after the time is over, and with the signal's reason.
+   * Waits until `attempt`, which is given the time at which the wait began, returns something or throws. Throws a 503 if
+   * the queue is full. Rejects with a 504 after the hold timeout, and with the signal's reason.
    */
   wait(since: number, signal: AbortSignal, attempt: (since: number) => T | undefined): Promise<T> {
     const { maxHeld, holdTimeoutMs } = this.#limits;
     if (this.#waiters.size >= maxHeld)
-      throw new ProxyRefusal(503, "too_many_held", `${maxHeld} requests wait for app ${this.#app} already.`, {
+      throw new ProxyRefusal(503, "too_many_held", `${maxHeld} requests are already waiting for app ${this.#app}.`, {
         retryAfterS: 1,
       });
     return new Promise<T>((resolve, reject) => {
@@ -63,7 +63,7 @@ export class WaitingQueue<T> {
       };
       const abort = () => waiter.reject(signal.reason as Error);
       const timer = setTimeout(() => {
-        const message = `No machine of app ${this.#app} came to run within ${holdTimeoutMs / 1000} s.`;
+        const message = `No machine of app ${this.#app} was ready within ${holdTimeoutMs / 1000} s.`;
         waiter.reject(new ProxyRefusal(504, "wake_timeout", message));
       }, holdTimeoutMs);
       signal.addEventListener("abort", abort, { once: true });
@@ -72,7 +72,7 @@ export class WaitingQueue<T> {
     });
   }
 
-  /** Serves who can be served, in order. Who comes first and cannot be served keeps those behind waiting, too. */
+  /** Serves requests in order. The first one that has to keep waiting also keeps those behind it waiting. */
   serve(): void {
     for (const waiter of this.#waiters) if (!waiter.attempt()) return;
   }

@@ -1,6 +1,6 @@
-/** Which app a host name means: a pure rule. */
+/** Which app a hostname leads to: a pure rule. */
 
-/** A custom name wins; else the name is `<app>.<suffix>`. Undefined when it is neither. */
+/** Returns the app that has the hostname, or the app in `<app>.<suffix>`. Undefined if the hostname is neither. */
 export function appOf(
   host: string,
   hostnames: Readonly<Record<string, string>>,

@@ -1,5 +1,6 @@
 /** Settings of the proxy. */
 import { join } from "node:path";
+import { CONNECT_TIMEOUT_MS, HOLD_TIMEOUT_MS } from "../domain/patience.ts";
 import { choice, duration, integer, list, listen, optionalListen, path } from "./forms.ts";
 import { configFolder } from "./places.ts";
 
@@ -43,7 +44,7 @@ export const PROXY_SETTINGS = {
   }),
   proxyHoldTimeoutMs: duration("HIBERNAUT_PROXY_HOLD_TIMEOUT", {
     formerly: "HIBERNAUT_PROXY_HOLD_TIMEOUT_MS",
-    default: 60_000,
+    default: HOLD_TIMEOUT_MS,
     min: 100,
     max: 600_000,
     description: "How long a request waits for its machine. A cold start under emulation on a busy host takes less.",
@@ -56,7 +57,7 @@ export const PROXY_SETTINGS = {
   }),
   proxyConnectTimeoutMs: duration("HIBERNAUT_PROXY_CONNECT_TIMEOUT", {
     formerly: "HIBERNAUT_PROXY_CONNECT_TIMEOUT_MS",
-    default: 10_000,
+    default: CONNECT_TIMEOUT_MS,
     min: 10,
     max: 600_000,
     description: "How long the port of a running machine may take to accept a connection.",

@@ -1,17 +1,18 @@
-/** How machines are looked at: the rules as tables, and real ports. */
+/** Health checks: the rules as tables, and probes of real ports. */
 import { createServer, type Server } from "node:http";
 import { createServer as createTcpServer, type AddressInfo } from "node:net";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
-import { type Check, checksOf, isHealthy, judge, milliseconds, nextLookMs } from "../../src/checks/policy.ts";
+import { type HealthCheck, checksOf, isHealthy, judge, milliseconds, nextCheckMs } from "../../src/checks/policy.ts";
 import { probe } from "../../src/checks/probe.ts";
+import { CheckResults } from "../../src/checks/results.ts";
 import { CheckRunner } from "../../src/checks/runner.ts";
+import { MachineChanges } from "../../src/machines/changes.ts";
 import type { CheckResult } from "../../src/domain/check.ts";
 import type { Machines } from "../../src/machines/resources/machines.ts";
 import type { MachineView } from "../../src/machines/view.ts";
 import type { MachineRecord } from "../../src/domain/machine.ts";
-import { quietFor } from "../helpers/quiet.ts";
 
-const check = (more: Partial<Check> = {}): Check => ({
+const check = (more: Partial<HealthCheck> = {}): HealthCheck => ({
   name: "web",
   type: "http",
   port: 1,
@@ -63,13 +64,13 @@ describe("rules", () => {
     expect(judge(check(), finding, before && result(before), sinceStart).status).toBe(status);
   });
 
-  test("a check that does not pass is looked at often, one that does at its interval", () => {
-    expect(nextLookMs(check(), result("passing"))).toBe(60_000);
-    expect(nextLookMs(check(), result("warning"))).toBe(250);
-    expect(nextLookMs(check({ intervalMs: 100 }), result("critical"))).toBe(100);
+  test("a check that does not pass runs often, one that does runs at its interval", () => {
+    expect(nextCheckMs(check(), result("passing"))).toBe(60_000);
+    expect(nextCheckMs(check(), result("warning"))).toBe(250);
+    expect(nextCheckMs(check({ intervalMs: 100 }), result("critical"))).toBe(100);
   });
 
-  test("healthy is who passes all; a check that was never looked at does not pass", () => {
+  test("a machine is healthy if all its checks pass; a check that has not run does not pass", () => {
     const two = [check(), check({ name: "db" })];
     expect(isHealthy(two, [result("passing")])).toBe(false);
     expect(isHealthy(two, [result("passing"), { ...result("passing"), name: "db" }])).toBe(true);
@@ -93,8 +94,8 @@ async function serving(handler: Parameters<typeof createServer>[1]): Promise<{ s
 
 const never = new AbortController().signal;
 
-describe("a look", () => {
-  test("over HTTP: method, path and headers go out, 2xx passes, anything else says what it was", async () => {
+describe("a probe", () => {
+  test("over HTTP sends method, path and headers; 2xx passes, anything else is reported", async () => {
     let ill = false;
     const { port } = await serving((request, response) => {
       const asked = `${request.method} ${request.url} ${String(request.headers["x-probe"])}`;
@@ -106,7 +107,7 @@ describe("a look", () => {
     expect(await probe("127.0.0.1", http, never)).toEqual({ passed: false, output: "503 no database" });
   });
 
-  test("a port that is closed, and one that says nothing", async () => {
+  test("fails on a closed port, and on one that does not respond", async () => {
     const closed = createTcpServer();
     await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve));
     const { port } = closed.address() as AddressInfo;
@@ -118,65 +119,76 @@ describe("a look", () => {
     const { port: silent } = await serving(() => {});
     expect(await probe("127.0.0.1", check({ port: silent, timeoutMs: 50 }), never)).toEqual({
       passed: false,
-      output: "no answer in 50 ms",
+      output: "no response within 50 ms",
     });
     expect(await probe("127.0.0.1", check({ type: "tcp", port: silent }), never)).toMatchObject({ passed: true });
   });
 });
 
 describe("the runner", () => {
-  /** Machines of which there is one, whose record the test changes. */
-  function oneMachine(record: Partial<MachineRecord>) {
-    const listeners = new Set<(record: MachineRecord) => void>();
-    const whole = { id: "m", address: "127.0.0.1", lastBoot: null, ...record } as MachineRecord;
-    const machines = {
-      onChange: (listener: (record: MachineRecord) => void) => (
-        listeners.add(listener), () => listeners.delete(listener)
-      ),
-      all: () => [{ record: whole } as MachineView],
-    } satisfies Pick<Machines, "all" | "onChange">;
-    const runner = new CheckRunner();
+  const CHECKED = "m";
+
+  /** Machines whose records the test changes, and the runner of their checks. */
+  function runnerOf(...records: Partial<MachineRecord>[]) {
+    const changes = new MachineChanges();
+    const whole = records.map(
+      (record) => ({ id: CHECKED, address: "127.0.0.1", lastBoot: null, ...record }) as MachineRecord,
+    );
+    const machines: Pick<Machines, "all" | "subscribe"> = {
+      subscribe: (phase, listener) => changes.subscribe(phase, listener),
+      all: () => whole.map((record) => ({ record }) as MachineView),
+    };
+    const results = new CheckResults();
+    const runner = new CheckRunner(machines, results);
     onTestFinished(() => runner.close());
-    runner.start(machines);
     const become = (state: MachineRecord["state"], more: Partial<MachineRecord> = {}) =>
-      listeners.forEach((listener) => listener(Object.assign(whole, { state }, more)));
-    return { runner, become };
+      changes.publish(Object.assign(whole[0] as MachineRecord, { state }, more));
+    return { runner, results, become };
   }
 
-  test("a machine is looked at while it runs, and never while it sleeps", async () => {
-    let looks = 0;
-    const { port } = await serving((_request, response) => response.end(String((looks += 1))));
-    const config = { image: "x", checks: { web: { type: "http" as const, port, interval: "10ms" } } };
-    const { runner, become } = oneMachine({ state: "running", config });
-    expect(runner.isHealthy("m")).toBe(false);
-    await expect.poll(() => runner.isHealthy("m")).toBe(true);
-    expect(runner.results("m")).toMatchObject([
+  /** A machine's configuration with an HTTP check every 10 ms, and how often that ran. */
+  async function counted() {
+    const probes = { count: 0 };
+    const { port } = await serving((_request, response) => response.end(String((probes.count += 1))));
+    return { probes, config: { image: "x", checks: { web: { type: "http" as const, port, interval: "10ms" } } } };
+  }
+
+  test("a machine is checked while it is running, and never while it sleeps", async () => {
+    const [checked, other] = [await counted(), await counted()];
+    const { runner, results, become } = runnerOf(
+      { state: "running", config: checked.config },
+      { id: "other", state: "running", config: other.config },
+    );
+    expect(runner.isHealthy(CHECKED)).toBe(false);
+    await expect.poll(() => runner.isHealthy(CHECKED)).toBe(true);
+    expect(results.of(CHECKED)).toMatchObject([
       { name: "web", status: "passing", output: expect.stringMatching(/200/) },
     ]);
     become("suspended");
-    expect(runner.results("m")).toEqual([]);
-    const before = looks;
-    await quietFor(60);
-    expect(looks).toBeLessThanOrEqual(before + 1);
+    expect(results.of(CHECKED)).toEqual([]);
+    // A machine that keeps running, with the same interval, tells the time. One probe may already have been sent.
+    const before = { checked: checked.probes.count, other: other.probes.count };
+    await expect.poll(() => other.probes.count).toBeGreaterThan(before.other + 5);
+    expect(checked.probes.count).toBeLessThanOrEqual(before.checked + 1);
   });
 
-  test("a machine that resumes is as healthy as it was, at once; one that starts from scratch has to show it", () => {
+  test("a machine that resumes is as healthy as it was, at once; one that starts cold has to show it", () => {
     const config = { image: "x", checks: { web: { type: "tcp" as const, port: 1 } } };
-    const { runner, become } = oneMachine({ state: "suspended", config });
+    const { runner, become } = runnerOf({ state: "suspended", config });
     become("running", { lastBoot: { kind: "resume", reason: "", at: "", duration_ms: 1 } });
-    expect(runner.isHealthy("m")).toBe(true);
+    expect(runner.isHealthy(CHECKED)).toBe(true);
     become("stopped");
     become("running", { lastBoot: { kind: "cold", reason: "", at: "", duration_ms: 1 } });
-    expect(runner.isHealthy("m")).toBe(false);
+    expect(runner.isHealthy(CHECKED)).toBe(false);
   });
 
-  test("a change of health is told, once", async () => {
+  test("subscribers hear of a change of health once", async () => {
     let ill = false;
     const { port } = await serving((_request, response) => response.writeHead(ill ? 500 : 200).end());
     const config = { image: "x", checks: { web: { type: "http" as const, port, interval: "5ms" } } };
-    const { runner } = oneMachine({ state: "running", config });
+    const { runner } = runnerOf({ state: "running", config });
     const told: boolean[] = [];
-    runner.onChange((id) => told.push(runner.isHealthy(id)));
+    runner.subscribe((id) => told.push(runner.isHealthy(id)));
     await expect.poll(() => told).toEqual([true]);
     ill = true;
     await expect.poll(() => told).toEqual([true, false]);

@@ -143,7 +143,7 @@ describe("a keep-awake lease", () => {
   test("is stored and announced, survives a restart of the platform, and ends when it is given back", async () => {
     const id = await runningMachine(platform);
     const told: unknown[] = [];
-    machines.onChange((changed) => told.push(changed.keepAwake));
+    machines.subscribe("waiting", (changed) => told.push(changed.keepAwake));
     const lease = platform.guestApi.keepAwake(id, 120, "encoding");
     expect(lease?.reason).toBe("encoding");
     expect(Math.abs(Date.parse(lease?.until ?? "") - Date.now() - 120_000)).toBeLessThan(5000);
@@ -176,7 +176,7 @@ describe("suspend_config", () => {
   test("an app that answers is waited for, and learns of the resume", async () => {
     const id = await runningMachine(platform, config);
     const heard: InsideEvent[] = [];
-    platform.guestApi.listen(id, (event) => {
+    platform.guestApi.subscribe(id, (event) => {
       heard.push(event);
       if (event.kind === "suspend") queueMicrotask(() => platform.guestApi.ready(id, event.id));
     });
@@ -188,7 +188,7 @@ describe("suspend_config", () => {
 
   test("an app that does not answer is suspended anyway, and its history says so", async () => {
     const id = await runningMachine(platform, config);
-    platform.guestApi.listen(id, () => {});
+    platform.guestApi.subscribe(id, () => {});
     await suspended(id);
     expect(captured(id)?.details).toMatchObject({ unready: "the app was not ready after 1000 ms" });
   });
@@ -196,7 +196,7 @@ describe("suspend_config", () => {
   test("a failed suspend is announced as a start", async () => {
     const id = await runningMachine(platform, config);
     const heard: InsideEvent[] = [];
-    platform.guestApi.listen(id, (event) => {
+    platform.guestApi.subscribe(id, (event) => {
       heard.push(event);
       if (event.kind === "suspend") queueMicrotask(() => platform.guestApi.ready(id, event.id));
     });

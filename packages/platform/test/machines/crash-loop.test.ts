@@ -35,7 +35,7 @@ async function crashing(config: Partial<MachineConfig> = {}): Promise<string> {
 /** The states that a machine enters from now on. */
 function moves(id: string): MachineState[] {
   const seen: MachineState[] = [];
-  machines.onChange((changed) => changed.id === id && seen.push(changed.state));
+  machines.subscribe("waiting", (changed) => changed.id === id && seen.push(changed.state));
   return seen;
 }
 
@@ -108,7 +108,7 @@ describe("taking over a crash loop, at any point", () => {
     await reach(id, "restarting");
     // At the very moment the machine enters the state, as a command may.
     const acted = new Promise<void>((resolve, reject) => {
-      const stop = machines.onChange((changed) => {
+      const stop = machines.subscribe("waiting", (changed) => {
         if (changed.id !== id || changed.state !== state) return;
         stop();
         world.host.crashing.delete(id);

@@ -91,7 +91,7 @@ describe("a machine whose app listens elsewhere", () => {
 
   test("is healthy again as soon as it listens where it should", async () => {
     const id = await onLoopback();
-    const told = new Promise((resolve) => machines.onChange(resolve));
+    const told = new Promise((resolve) => machines.subscribe("waiting", resolve));
     world.host.guest(id)?.listen();
     await told;
     expect(record(id)).toMatchObject({ stateReason: null, unreachable: null });
@@ -99,7 +99,7 @@ describe("a machine whose app listens elsewhere", () => {
 
   test("a new reason replaces the first one", async () => {
     const id = await onLoopback();
-    const told = new Promise((resolve) => machines.onChange(resolve));
+    const told = new Promise((resolve) => machines.subscribe("waiting", resolve));
     world.host.guest(id)?.listen([at("::1", 8080)]);
     await told;
     expect(record(id).unreachable).toMatch(/\[::1\]:8080 only/);

@@ -5,7 +5,7 @@ import { type MachineConfig, requireSupported } from "../../src/domain/config.ts
 import type { MachineState } from "../../src/domain/machine.ts";
 import { type Candidate, choose } from "../../src/proxy/balance.ts";
 import { type IdleMachine, planSleep } from "../../src/proxy/idle.ts";
-import { policyOf } from "../../src/proxy/policy.ts";
+import { policyOf } from "../../src/proxy/service-policy.ts";
 import { appOf } from "../../src/proxy/routing.ts";
 
 const machine = (id: string, state: MachineState, load = 0, more: Partial<Candidate> = {}): Candidate => ({
@@ -75,14 +75,15 @@ describe("balancing", () => {
       { hope: false },
     ],
     [
-      "nor given anything while another comes",
+      "nor given a request while another one is on its way",
       [machine("a", "running", 0, { reachable: false }), machine("b", "starting")],
       { hope: true },
     ],
-    ["a failed machine is no hope", [machine("a", "failed")], { hope: false }],
-    ["no machine is no hope", [], { hope: false }],
+    ["waiting for a failed machine is in vain", [machine("a", "failed")], { hope: false }],
+    ["without a machine, waiting is in vain", [], { hope: false }],
   ])("%s", (_name, machines, { send, wake, hope }) => {
-    expect(choose(machines)).toEqual({ send, wake, hope });
+    const choice = choose(machines);
+    expect({ send: choice.send?.id, wake: choice.wake?.id, hope: choice.hope }).toEqual({ send, wake, hope });
   });
 
   test("whatever the loads: never over hard, over soft only when all are, one wake at most", () => {
@@ -99,9 +100,8 @@ describe("balancing", () => {
     });
     fc.assert(
       fc.property(fc.uniqueArray(any, { maxLength: 8, selector: ({ id }) => id }), (machines) => {
-        const { send, wake } = choose(machines);
+        const { send: chosen, wake } = choose(machines);
         const running = machines.filter(({ state }) => state === "running");
-        const chosen = machines.find(({ id }) => id === send);
         if (chosen !== undefined) {
           expect(chosen.state).toBe("running");
           expect(chosen.load).toBeLessThan(chosen.hardLimit);
@@ -111,7 +111,7 @@ describe("balancing", () => {
           expect(running.every(({ load, hardLimit }) => load >= hardLimit)).toBe(true);
         }
         if (wake !== undefined) {
-          expect(machines.find(({ id }) => id === wake)).toMatchObject({ autostart: true, crashing: false });
+          expect(wake).toMatchObject({ autostart: true, crashing: false });
           expect(running.every(({ load, softLimit }) => load >= softLimit)).toBe(true);
           expect(machines.some(({ state, crashing }) => state === "starting" && !crashing)).toBe(false);
         }

@@ -63,7 +63,7 @@ export function insideRoutes(app: Api, { guestApi }: Pick<ApiDeps, "guestApi">):
       const id = selfOf(request);
       const stream = new PassThrough({ highWaterMark: MAX_UNREAD_BYTES });
       listeners.add(stream);
-      const stop = guestApi.listen(id, (event) => {
+      const stop = guestApi.subscribe(id, (event) => {
         if (stream.writableLength > MAX_UNREAD_BYTES) stream.destroy();
         else stream.write(`event: ${event.kind}\ndata: ${JSON.stringify(event)}\n\n`);
       });

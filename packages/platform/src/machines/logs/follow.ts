@@ -12,7 +12,7 @@ export interface LogSource {
   /** Whether no other one will be added. */
   complete(): boolean;
   /** Calls `listener` when one was added, or none will be any more. Returns how to stop that. */
-  onChange(listener: () => void): () => void;
+  subscribe(listener: () => void): () => void;
 }
 
 /** Entries as they come, in blocks. A reader that stops early calls `return`. */
@@ -80,9 +80,9 @@ class Reader {
 
   /** Hears of everything that is written, also in logs that are new. */
   join(): void {
-    this.#stop ??= this.#source.onChange(this.#wake.ring);
+    this.#stop ??= this.#source.subscribe(this.#wake.ring);
     for (const log of this.#source.list())
-      if (!this.#leaving.has(log) && !this.#done.has(log)) this.#leaving.set(log, log.follow(this.#wake.ring));
+      if (!this.#leaving.has(log) && !this.#done.has(log)) this.#leaving.set(log, log.subscribe(this.#wake.ring));
   }
 
   /** What came since the last look; of a log that is new, all of it. */

@@ -133,7 +133,7 @@ export class MachineLog {
   }
 
   /** Calls `listener` whenever there is more, or will be no more. Returns how to stop that. */
-  follow(listener: () => void): () => void {
+  subscribe(listener: () => void): () => void {
     this.#listeners.add(listener);
     this.#readers += 1;
     return () => {

@@ -59,7 +59,7 @@ export class Apps {
   }
 
   /** Calls `listener` after an app was deleted. Returns a function that ends that. */
-  onDelete(listener: () => void): () => void {
+  subscribe(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }

@@ -39,7 +39,7 @@ export class GuestApi {
    * Calls `listener` for starts, and for suspends to get ready for, beginning with the last start. Returns a function
    * that ends that.
    */
-  listen(id: string, listener: InsideListener): () => void {
+  subscribe(id: string, listener: InsideListener): () => void {
     return this.#controllers.require(id).inside.subscribe(listener);
   }
 

@@ -12,7 +12,7 @@ export class Hostnames {
 
   constructor(deps: Pick<MachineDependencies, "store" | "settings">, apps: Apps) {
     this.#deps = deps;
-    apps.onDelete(() => this.#tell());
+    apps.subscribe(() => this.#tell());
   }
 
   /** Returns the hostnames of all apps, each with its app. */
@@ -53,7 +53,7 @@ export class Hostnames {
   }
 
   /** Calls `listener` when hostnames were added or removed. Returns a function that ends that. */
-  onChange(listener: () => void): () => void {
+  subscribe(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }

@@ -42,10 +42,10 @@ export class Logs {
     return {
       list: () => this.#controllers.of(app).map(({ machineLog }) => machineLog),
       complete: () => this.#deps.store.apps.get(app) === undefined,
-      onChange: (listener) => {
+      subscribe: (listener) => {
         const stops = [
-          this.#controllers.onChange((record) => record.app === app && listener()),
-          this.#apps.onDelete(listener),
+          this.#controllers.changes.subscribe("waiting", (record) => record.app === app && listener()),
+          this.#apps.subscribe(listener),
         ];
         return () => {
           for (const stop of stops) stop();
@@ -57,5 +57,5 @@ export class Logs {
 
 function fixed(controllers: readonly MachineController[]): LogSource {
   const logs = [...new Set(controllers.map(({ machineLog }) => machineLog))];
-  return { list: () => logs, complete: () => true, onChange: () => () => {} };
+  return { list: () => logs, complete: () => true, subscribe: () => () => {} };
 }

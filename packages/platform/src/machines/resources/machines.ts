@@ -1,7 +1,8 @@
 /** Machines: their configuration, their actions and their history. */
 import { type MachineConfig, requireSupported } from "../../domain/config.ts";
 import type { CreateMachine, MachineEvent, MachineState } from "../../domain/machine.ts";
-import type { ChangeListener, MachineController } from "../controller.ts";
+import type { ChangeListener, ChangePhase } from "../changes.ts";
+import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import { createMachine, withMounts } from "../create-machine.ts";
 import type { MachineDependencies } from "../dependencies.ts";
@@ -118,7 +119,7 @@ export class Machines {
    * get there, and with the signal's reason.
    */
   async wait(app: string, id: string, targets: WaitTarget[], options: WaitOptions): Promise<MachineState> {
-    return waitFor(this.#controllers.find(app, id), targets, options);
+    return waitFor(this.#controllers.find(app, id), this.#controllers.changes, targets, options);
   }
 
   /**
@@ -129,9 +130,12 @@ export class Machines {
     return this.#controllers.require(id).holdStill(work);
   }
 
-  /** Calls `listener` for every machine that is new or has changed. Returns a function that ends that. */
-  onChange(listener: ChangeListener): () => void {
-    return this.#controllers.onChange(listener);
+  /**
+   * Calls `listener` for every machine that is new or has changed, in the order of the phases. Returns a function that
+   * ends that.
+   */
+  subscribe(phase: ChangePhase, listener: ChangeListener): () => void {
+    return this.#controllers.changes.subscribe(phase, listener);
   }
 
   #view({ record }: MachineController): MachineView {

@@ -1,4 +1,4 @@
-/** Who sent a request, and what of its fields is believed. */
+/** Who sent a request, and which of its fields to believe. */
 import { randomUUID } from "node:crypto";
 import type { Field } from "../contract.ts";
 import type { Origin } from "./heads.ts";
@@ -13,7 +13,7 @@ export interface Peer {
   readonly connection: object;
 }
 
-/** Ids that we take from others: what fits into logs and headers as it is. */
+/** Ids that are accepted from others: those that fit into logs and headers as they are. */
 const SANE_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 export function peerOf(address: string | undefined, secure: boolean, connection: object, trust: Trust): Peer {
@@ -21,27 +21,28 @@ export function peerOf(address: string | undefined, secure: boolean, connection:
   return { address: plain, secure, trusted: trust.has(plain), connection };
 }
 
-/** The fields that may stay, and what the request is to the app. */
-export function admit(
-  fields: readonly Field[],
-  peer: Peer,
-  trust: Trust,
-): { fields: readonly Field[]; origin: Origin } {
-  const forged = !peer.trusted && fields.some(({ key }) => needsTrust(key));
-  const believed = forged ? fields.filter(({ key }) => !needsTrust(key)) : fields;
-  const origin = {
-    requestId: requestId(believed),
+/** Drops the fields of a message that only trusted proxies may send, and returns where the request comes from. */
+export function admit(message: { fields: readonly Field[] }, peer: Peer, trust: Trust): Origin {
+  const { fields } = message;
+  if (!peer.trusted && fields.some(({ key }) => needsTrust(key)))
+    message.fields = fields.filter(({ key }) => !needsTrust(key));
+  return originOf(message.fields, peer, trust);
+}
+
+/** Returns where a request with these fields, all of which may be believed, comes from. */
+export function originOf(fields: readonly Field[], peer: Peer, trust: Trust): Origin {
+  return {
+    requestId: requestId(fields),
     peer: peer.address,
     clientAddress: peer.trusted ? trust.clientOf(peer.address, fields) : peer.address,
     secure: peer.secure,
   };
-  return { fields: believed, origin };
 }
 
-/** The id that the request has: from a trusted proxy, or as anyone may say in `X-Request-Id`; else a new one. */
-function requestId(believed: readonly Field[]): string {
+/** The request's id: from a trusted proxy, or from any client in `X-Request-Id`; otherwise a new one. */
+function requestId(fields: readonly Field[]): string {
   let id: string | undefined;
-  for (const { key, value } of believed) {
+  for (const { key, value } of fields) {
     if (key === "hibernaut-request-id" && SANE_ID.test(value)) return value;
     if (key === "x-request-id" && SANE_ID.test(value)) id ??= value;
   }

@@ -1,4 +1,4 @@
-/** Reads the body of a message, whichever way it is delimited (RFC 9112 6). */
+/** Reads the body of a message, however it is delimited (RFC 9112 6). */
 import type { Field } from "../contract.ts";
 import type { BodyReader, BodySink } from "./body-reader.ts";
 import { ChunkedReader } from "./chunked.ts";
@@ -37,7 +37,7 @@ class LengthReader implements BodyReader {
   }
 }
 
-/** Ends with the connection, which its owner sees. */
+/** Ends with the connection, which the connection's owner notices. */
 class CloseReader implements BodyReader {
   readonly done = false;
   readonly trailers = NO_FIELDS;
@@ -50,7 +50,7 @@ class CloseReader implements BodyReader {
 
 const NONE = new NoBody();
 
-/** A reader for one body. */
+/** Returns a reader for one body. */
 export function bodyReader(framing: Framing, limits: Pick<Limits, "headBytes" | "headFields">): BodyReader {
   switch (framing.kind) {
     case "none":

@@ -1,4 +1,4 @@
-/** Certificates from a folder, one pair of files for each host name. */
+/** Certificates from a directory, one pair of files for each hostname. */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { createSecureContext, type SecureContext } from "node:tls";
@@ -10,14 +10,15 @@ interface Pair {
 }
 
 /**
- * A folder with `<name>.crt` (or `.pem`, with the chain) and `<name>.key` for each host name. A pair named
- * `_.example.org` serves all names directly below example.org, `default` every other name and clients that name none.
+ * A directory with `<name>.crt` (or `.pem`, with the chain) and `<name>.key` for each hostname. A pair named
+ * `_.example.org` serves all names directly below example.org. A pair named `default` serves every other name, and
+ * clients that send no name.
  */
 export class Certificates {
   readonly #folder: string;
   readonly #onFault: (error: unknown) => void;
   #pairs = new Map<string, Pair>();
-  /** What the loaded pairs were read from: names, times and sizes. */
+  /** Times and sizes of the files that the pairs were read from, by name. */
   #seen = new Map<string, string>();
   #looking: Promise<void> | undefined;
 
@@ -26,7 +27,7 @@ export class Certificates {
     this.#onFault = onFault;
   }
 
-  /** Reads the folder. Rejects when it cannot be read; a pair that is broken is reported and left out. */
+  /** Reads the directory. Rejects if it cannot be read. A broken pair is reported and left out. */
   static async open(folder: string, onFault: (error: unknown) => void): Promise<Certificates> {
     const certificates = new Certificates(folder, onFault);
     await certificates.#load();
@@ -34,8 +35,8 @@ export class Certificates {
   }
 
   /**
-   * Takes over what changed. A pair that is broken, or half written, leaves the old one in its place. While a look
-   * is under way another waits for it and sees the same: two at once would take each other's pairs for their own.
+   * Adopts what has changed. A pair that is broken, or half written, leaves the old one in place. A second call while
+   * the first is in progress waits for it: two at once would mistake each other's pairs for their own.
    */
   refresh(): Promise<void> {
     this.#looking ??= this.#load()
@@ -46,7 +47,7 @@ export class Certificates {
     return this.#looking;
   }
 
-  /** What a client gets that asks for `name`: its own pair, that of the names beside it, or the default. */
+  /** Returns what a client gets that asks for `name`: the pair of that name, of its wildcard, or the default. */
   find(name: string): SecureContext | undefined {
     const host = name.toLowerCase();
     const parent = host.slice(host.indexOf(".") + 1);
@@ -54,7 +55,7 @@ export class Certificates {
     return pair?.context;
   }
 
-  /** The default pair, for clients that name no host; empty when there is none. */
+  /** The default pair, for clients that send no name; empty if there is none. */
   get fallback(): { cert?: Buffer; key?: Buffer } {
     const pair = this.#pairs.get("default");
     return pair === undefined ? {} : { cert: pair.cert, key: pair.key };
@@ -72,7 +73,7 @@ export class Certificates {
       try {
         const version = await this.#version(certificate, `${name}.key`);
         seen.set(name, version);
-        // Seen and not taken over means that it was broken; it is tried again when a file changes.
+        // Seen but not adopted means broken. The pair is tried again when a file changes.
         const pair = this.#seen.get(name) === version ? known : await this.#read(certificate, `${name}.key`);
         if (pair !== undefined) pairs.set(name, pair);
       } catch (error) {

@@ -1,4 +1,4 @@
-/** The chunked transfer coding, taken apart and put together (RFC 9112 7.1). */
+/** The chunked transfer coding: decodes and encodes it (RFC 9112 7.1). */
 import type { Field } from "../contract.ts";
 import type { BodyReader, BodySink } from "./body-reader.ts";
 import { parseFields } from "./fields.ts";
@@ -9,11 +9,11 @@ import type { Limits } from "./limits.ts";
 const CR = 0x0d;
 const LF = 0x0a;
 const SEMICOLON = 0x3b;
-/** Digits of a size: twelve are 256 TB, and are counted exactly. */
+/** The most digits of a size: twelve are 256 TB, which a number holds exactly. */
 const MOST_DIGITS = 12;
-/** Bytes of extensions to one chunk; nobody uses them but to keep a server busy. */
+/** The most bytes of extensions to one chunk. They are hardly used, except to keep a server busy. */
 const MOST_EXTENSION = 256;
-/** `;name`, `;name=token` or `;name="text"`, without the blanks between them that RFC 9112 7.1.1 calls bad. */
+/** `;name`, `;name=token` or `;name="text"`, without the whitespace that RFC 9112 7.1.1 calls bad. */
 const EXTENSION = /^(?:;[\w!#$%&'*+.^`|~-]+(?:=(?:[\w!#$%&'*+.^`|~-]+|"(?:[^"\\\x7f]|\\[^\x7f])*"))?)+$/;
 /** Pieces up to this are copied next to their size line; larger ones are written as they are. */
 const COPY_UP_TO = 4096;
@@ -21,17 +21,17 @@ const COPY_UP_TO = 4096;
 const HEX = new Int8Array(256).fill(-1);
 for (const digit of "0123456789abcdefABCDEF") HEX[digit.charCodeAt(0)] = Number.parseInt(digit, 16);
 
-/** Where in the coding the next byte stands. */
+/** What the next byte belongs to. */
 const Place = { size: 0, extension: 1, sizeLf: 2, data: 3, dataCr: 4, dataLf: 5, trailers: 6, done: 7 } as const;
 
-/** Takes the coding apart. Extensions are dropped, trailers are kept. */
+/** Decodes chunks. Extensions are dropped, trailers are kept. */
 export class ChunkedReader implements BodyReader {
   readonly #limits: Pick<Limits, "headBytes" | "headFields">;
   readonly #trailers: HeadReader;
   #place: number = Place.size;
   #digits = 0;
   #extension = "";
-  /** The size as far as it was read; then what is left of the chunk's data. */
+  /** The size as far as it was read, and then what is left of the chunk's data. */
   #left = 0;
   trailers: readonly Field[] = [];
 
@@ -67,7 +67,7 @@ export class ChunkedReader implements BodyReader {
     return at;
   }
 
-  /** One byte of what stands between the data. */
+  /** Reads one byte of what is between the data. */
   #line(byte: number): void {
     switch (this.#place) {
       case Place.size:
@@ -75,7 +75,8 @@ export class ChunkedReader implements BodyReader {
         break;
       case Place.extension:
         if (byte === CR) this.#endExtension();
-        else if (byte < 0x20 && byte !== 0x09) throw new Malformed("A chunk's extension holds no control characters.");
+        else if (byte < 0x20 && byte !== 0x09)
+          throw new Malformed("A chunk extension must not contain control characters.");
         else this.#extension += String.fromCharCode(byte);
         if (this.#extension.length > MOST_EXTENSION)
           throw new TooLarge("head", "The extensions of a chunk are too long.");
@@ -100,32 +101,32 @@ export class ChunkedReader implements BodyReader {
     const digit = HEX[byte] ?? -1;
     if (digit >= 0) {
       this.#digits += 1;
-      if (this.#digits > MOST_DIGITS) throw new Malformed(`A chunk's size has at most ${MOST_DIGITS} digits.`);
+      if (this.#digits > MOST_DIGITS) throw new Malformed(`A chunk size may have up to ${MOST_DIGITS} digits.`);
       this.#left = this.#left * 16 + digit;
     } else if (this.#digits > 0 && byte === CR) this.#place = Place.sizeLf;
     else if (this.#digits > 0 && byte === SEMICOLON) {
       this.#extension = ";";
       this.#place = Place.extension;
-    } else throw new Malformed("A chunk begins with its size in hexadecimal digits.");
+    } else throw new Malformed("A chunk must begin with its size in hexadecimal digits.");
   }
 
   #endExtension(): void {
     if (!EXTENSION.test(this.#extension))
-      throw new Malformed("A chunk's extension is a name, with a value or without.");
+      throw new Malformed("A chunk extension must be a name, with or without a value.");
     this.#place = Place.sizeLf;
   }
 }
 
 function expectByte(byte: number, wanted: number): void {
-  if (byte !== wanted) throw new Malformed("A chunk, and the line with its size, end in CR LF.");
+  if (byte !== wanted) throw new Malformed("A chunk, and the line with its size, must end in CR LF.");
 }
 
-/** Where encoded pieces go. */
+/** Where encoded pieces are sent. */
 interface Destination {
   push(part: string | Buffer): boolean;
 }
 
-/** Writes `piece` as one chunk. False when the destination would rather have a pause. */
+/** Writes `piece` as one chunk. Returns false if the writer should pause. */
 export function pushChunk(to: Destination, piece: Buffer): boolean {
   // A chunk of size 0 would be the end.
   if (piece.length === 0) return true;
@@ -142,7 +143,7 @@ export function pushChunk(to: Destination, piece: Buffer): boolean {
   return to.push(chunk);
 }
 
-/** The last chunk and the trailers. */
+/** Returns the last chunk and the trailers. */
 export function lastChunk(trailers: readonly Field[]): string {
   let text = "0\r\n";
   for (const { name, value } of trailers) text += `${name}: ${value}\r\n`;

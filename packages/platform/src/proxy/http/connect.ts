@@ -1,4 +1,4 @@
-/** Connecting to a machine that may need a moment until its port answers. */
+/** Connects to a machine that may need a moment until its port answers. */
 import { connect as open, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Limits } from "./limits.ts";
@@ -13,9 +13,9 @@ export interface ConnectOptions {
 }
 
 /**
- * Tries every few milliseconds, each time with a new socket, until the port answers or the deadline has passed.
- * A single attempt is short, so that a packet lost while the machine woke does not cost the kernel's whole second.
- * Rejects with the last attempt's error, or with the signal's reason.
+ * Tries every few milliseconds, each time with a new socket, until the port answers or the deadline has passed. A single
+ * attempt is short, so that a packet that was lost while the machine woke does not cost the kernel's whole second.
+ * Rejects with the error of the last attempt, or with the signal's reason.
  */
 export async function connect({ address, port, deadline, signal, limits }: ConnectOptions): Promise<Socket> {
   let pauseMs = limits.connectPauseMs.first;
@@ -45,14 +45,17 @@ function attempt(host: string, port: number, timeoutMs: number, signal: AbortSig
     };
     const giveUp = (error: Error) =>
       end(() => {
-        // A socket may still report that its connection failed, when nobody waits for it any more.
+        // The socket may still report that its connection failed, when nothing waits for it anymore.
         socket.on("error", () => {}).destroy();
         reject(error);
       });
     const connected = () => end(() => resolve(socket));
     const failed = (error: Error) => giveUp(error);
     const abort = () => giveUp(signal.reason as Error);
-    const timer = setTimeout(() => giveUp(new Error(`${host}:${port} did not answer in ${timeoutMs} ms.`)), timeoutMs);
+    const timer = setTimeout(
+      () => giveUp(new Error(`${host}:${port} did not answer within ${timeoutMs} ms.`)),
+      timeoutMs,
+    );
     signal.addEventListener("abort", abort, { once: true });
     socket.once("connect", connected).once("error", failed);
   });

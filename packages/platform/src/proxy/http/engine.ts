@@ -1,37 +1,61 @@
-/** What all exchanges and connections of one proxy share. */
-import type { AccessEntry, Director } from "../contract.ts";
+/** What all connections and exchanges of one proxy share. The implementation is the request path. */
+import type { AccessEntry, ProxyRefusal } from "../contract.ts";
+import type { Peer } from "./admission.ts";
+import type { ClientSide, RequestHandler } from "./client-side.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
 import type { Limits } from "./limits.ts";
-import type { Pool } from "./pool.ts";
+import type { MachineSearch } from "./machine-search.ts";
+import type { RequestMessage } from "./request.ts";
 import type { Trust } from "./trust.ts";
+import type { UpstreamConnection } from "./upstream.ts";
 
 export interface Engine {
-  readonly director: Director;
   readonly limits: Readonly<Limits>;
-  readonly pool: Pool;
+  readonly pool: ConnectionPool;
   readonly trust: Trust;
-  /**
-   * Requests that are under way. Only counted: a Set that changes with every request keeps those that have ended
-   * alive until the next full garbage collection, as each of its outgrown tables points to the next.
-   */
-  requests: number;
-  /** Client connections, those in a TLS handshake not among them. */
+  /** Client connections, without those that are still in a TLS handshake. */
   readonly connections: Set<ClientConnectionHandle>;
-  /** No further requests are wanted on the connections there are. */
+  /** No further requests are accepted on the open connections. */
   closing: boolean;
   onAccess(entry: AccessEntry): void;
-  /** A fault of ours or of the Director's, which the client was not told about. */
+  /** A fault of the proxy or its lease provider, which the client was not told about. */
   onFault(error: unknown): void;
+  /** Parses the head of an HTTP/1 request. Throws if it is malformed; the connection then answers. */
+  parse(head: string): RequestMessage;
+  /** Serves a request whose head was parsed. */
+  serve(client: ClientSide, message: RequestMessage, peer: Peer): RequestHandler;
+  /**
+   * Finds a machine for a request, again if a first one failed, and forwards the request to it.
+   *
+   * @param fresh whether to use a new connection rather than a kept one
+   */
+  findMachine(exchange: PathExchange, fresh: boolean): void;
+  /** Ends a request that was served, refused or cut off: releases its lease and logs it. */
+  finish(exchange: PathExchange, error: string | undefined): void;
 }
 
+/** What the request path needs of an exchange. */
+export interface PathExchange {
+  readonly search: MachineSearch;
+  /** The status that the client was sent, if any. */
+  readonly status: number | undefined;
+  /** Sends the request. The response returns through the exchange. */
+  forward(connection: UpstreamConnection): void;
+  /** Responds in the app's place. */
+  refuse(refusal: ProxyRefusal): void;
+  accessEntry(error: string | undefined): AccessEntry;
+}
+
+/** A client's connection, as the server sees it. */
 export interface ClientConnectionHandle {
   /**
-   * Looks at the times of the connection and of the requests on it; called every `sweepMs`.
+   * Looks at the time limits of the connection and the requests on it. Called every `sweepMs`.
    *
    * @param now on the clock of `performance.now()`
    */
   tick(now: number): void;
-  /** Ends the connection as soon as nothing is under way on it. */
+  /** Ends the connection as soon as no request is open on it. */
   finish(): void;
-  /** Ends at once what is under way on it. */
+  /** Ends the requests on the connection at once. */
   cutRequests(): void;
 }

@@ -1,4 +1,4 @@
-/** Field lines, and what they say about the message's frame (RFC 9110 5, RFC 9112 6). */
+/** Field lines, and what they say about the framing of the message (RFC 9110 5, RFC 9112 6). */
 import type { Field } from "../contract.ts";
 import { fieldKey, listed, Malformed, TooLarge, trimmed } from "./grammar.ts";
 
@@ -13,7 +13,7 @@ export const NO_BODY: Framing = { kind: "none" };
 export const CHUNKED: Framing = { kind: "chunked" };
 export const UNTIL_CLOSE: Framing = { kind: "close" };
 
-/** What the fields that concern this one connection say. */
+/** What the fields say that concern only this connection. */
 export interface Control {
   readonly length: number | undefined;
   readonly chunked: boolean;
@@ -24,15 +24,15 @@ export interface Control {
 
 const NO_OPTIONS: readonly string[] = [];
 
-/** The fields of `text` from `from` on; every line ends in CR LF, as {@link HeadReader} gives it. */
+/** Returns the fields of `text`, beginning at `from`. Every line ends in CR LF, as {@link HeadReader} ensures. */
 export function parseFields(text: string, from: number, most: number): Field[] {
   const fields: Field[] = [];
   for (let at = from; at < text.length; ) {
-    if (fields.length === most) throw new TooLarge("head", `A head takes at most ${most} fields.`);
+    if (fields.length === most) throw new TooLarge("head", `A head may have up to ${most} fields.`);
     const end = text.indexOf("\r\n", at);
     const colon = text.indexOf(":", at);
     const name = text.slice(at, colon === -1 || colon > end ? end : colon);
-    // A folded line begins with a blank, and one before the colon is the oldest of all tricks: both are no token.
+    // Folded lines begin with whitespace, and whitespace before the colon is an old trick: neither is a token.
     const key = fieldKey(name);
     if (key === undefined || colon === -1 || colon > end)
       throw new Malformed("A field needs a valid name, directly followed by a colon.");
@@ -42,7 +42,7 @@ export function parseFields(text: string, from: number, most: number): Field[] {
   return fields;
 }
 
-/** Reads what frames the message, and refuses whatever two readers could understand differently. */
+/** Reads what frames the message. Refuses anything that two readers could understand differently. */
 export function control(fields: readonly Field[], version: "1.0" | "1.1"): Control {
   let length: number | undefined;
   let chunked = false;
@@ -51,38 +51,40 @@ export function control(fields: readonly Field[], version: "1.0" | "1.1"): Contr
   for (const { key, value } of fields) {
     switch (key) {
       case "content-length":
-        if (length !== undefined) throw new Malformed("Content-Length must be given once.");
+        if (length !== undefined) throw new Malformed("Content-Length may occur only once.");
         length = contentLength(value);
         break;
       case "transfer-encoding":
-        if (chunked || !isChunked(value)) throw new Malformed("Transfer-Encoding may only be `chunked`, once.");
+        if (chunked || !isChunked(value))
+          throw new Malformed("Transfer-Encoding must be `chunked` and may occur only once.");
         chunked = true;
         break;
       case "content_length":
       case "transfer_encoding":
-        // Gateways that make variables of fields do not tell these from the real ones.
-        throw new Malformed("A field that frames the message is spelt with a hyphen.");
+        // Gateways that turn fields into variables cannot tell these from the real ones.
+        throw new Malformed("A field that frames the message must be spelled with a hyphen.");
       case "connection":
         connection = connection === NO_OPTIONS ? listed(value) : [...connection, ...listed(value)];
         break;
       case "upgrade":
-        // An empty one names no protocol.
+        // An empty field names no protocol.
         if (value !== "") upgrade = upgrade === undefined ? value : `${upgrade}, ${value}`;
         break;
     }
   }
-  if (chunked && length !== undefined) throw new Malformed("Content-Length and Transfer-Encoding exclude each other.");
-  if (chunked && version === "1.0") throw new Malformed("HTTP/1.0 knows no Transfer-Encoding.");
+  if (chunked && length !== undefined)
+    throw new Malformed("Content-Length and Transfer-Encoding must not occur together.");
+  if (chunked && version === "1.0") throw new Malformed("HTTP/1.0 does not support Transfer-Encoding.");
   return { length, chunked, connection, upgrade };
 }
 
-/** Names of codings may be spelt in any case (RFC 9112 7); ours is the usual spelling, whoever reads it. */
+/** Names of codings are case-insensitive (RFC 9112 7). Nearly all are in lower case, which is checked first. */
 function isChunked(coding: string): boolean {
   return coding === "chunked" || coding.toLowerCase() === "chunked";
 }
 
-/** Digits only, no list, no sign, and small enough to be counted exactly. */
+/** Accepts digits only: no list, no sign, and small enough for a number to hold exactly. */
 function contentLength(value: string): number {
-  if (!/^\d{1,15}$/.test(value)) throw new Malformed("Content-Length must be a number of at most 15 digits.");
+  if (!/^\d{1,15}$/.test(value)) throw new Malformed("Content-Length must be a number of up to 15 digits.");
   return Number(value);
 }

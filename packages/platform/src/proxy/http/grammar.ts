@@ -1,11 +1,11 @@
-/** The small words of HTTP: tokens, field names, hosts (RFC 9110 5.1, 5.6; RFC 9112 3.2). */
+/** The smallest parts of HTTP: tokens, field names, hosts (RFC 9110 5.1, 5.6; RFC 9112 3.2). */
 
-/** A message that is not HTTP as RFC 9112 defines it: 400 from a client, 502 from an app. */
+/** A message that is not HTTP as RFC 9112 defines it: 400 for a client's, 502 for an app's. */
 export class Malformed extends Error {
   override name = "Malformed";
 }
 
-/** Well-formed as far as one can tell, but over a limit: 431, 414 or 413 from a client, 502 from an app. */
+/** Well-formed as far as it was read, but over a limit: 431, 414 or 413 for a client's message, 502 for an app's. */
 export class TooLarge extends Malformed {
   override name = "TooLarge";
   readonly part: "head" | "target" | "body";
@@ -20,13 +20,13 @@ const TOKEN = new Uint8Array(256);
 for (const char of "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
   TOKEN[char.charCodeAt(0)] = 1;
 
-/** Whether `text` is a token: a method, a field's name. */
+/** Returns whether `text` is a token, such as a method or a field name. */
 export function isToken(text: string): boolean {
   for (let at = 0; at < text.length; at += 1) if (TOKEN[text.charCodeAt(at)] !== 1) return false;
   return text.length > 0;
 }
 
-/** Names seen all the time, in both spellings: looking one up is cheaper than checking and lowering it. */
+/** Common names, in both spellings: looking one up is cheaper than checking it and converting it to lower case. */
 const COMMON = new Map(
   `Accept Accept-Encoding Accept-Language Accept-Ranges Access-Control-Allow-Origin Age Authorization Cache-Control
   Connection Content-Disposition Content-Encoding Content-Length Content-Security-Policy Content-Type Cookie Date
@@ -38,12 +38,12 @@ const COMMON = new Map(
     .flatMap((name) => [name, name.toLowerCase()].map((spelling) => [spelling, name.toLowerCase()] as const)),
 );
 
-/** The name in lower case; undefined when it is none. */
+/** Returns the name in lower case; undefined if it is not a valid name. */
 export function fieldKey(name: string): string | undefined {
   return COMMON.get(name) ?? (isToken(name) ? name.toLowerCase() : undefined);
 }
 
-/** `text` from `from` to `to` without blanks and tabs at its ends. */
+/** Returns `text` from `from` to `to`, without spaces and tabs at its ends. */
 export function trimmed(text: string, from: number, to: number): string {
   let [begin, end] = [from, to];
   while (begin < end && isBlank(text.charCodeAt(begin))) begin += 1;
@@ -55,12 +55,12 @@ function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }
 
-/** What nearly every list of ours consists of. */
+/** The lists that occur in nearly every message. */
 const SINGLE: ReadonlyMap<string, readonly string[]> = new Map(
   ["keep-alive", "close", "Upgrade", "upgrade"].map((word) => [word, [word.toLowerCase()]]),
 );
 
-/** The parts of a list, `a, b,c`, in lower case. */
+/** Returns the parts of a list, such as `a, b,c`, in lower case. */
 export function listed(value: string): readonly string[] {
   return (
     SINGLE.get(value) ??
@@ -72,7 +72,7 @@ export function listed(value: string): readonly string[] {
   );
 }
 
-/** Names as DNS has them, with `_` which people use; IPv4; IPv6 in brackets. No user, no percent signs. */
+/** DNS names, also with `_`, which people use; IPv4; IPv6 in brackets. No user, no percent signs. */
 const AUTHORITY = /^([a-z0-9_-][a-z0-9._-]{0,252}|\[[0-9a-f:.]{2,45}\])(?::(\d{1,5}))?$/i;
 
 export interface Authority {
@@ -80,10 +80,10 @@ export interface Authority {
   readonly port: number | undefined;
 }
 
-/** The last one that was split: the next request is mostly for the same. */
+/** The authority that was split last: the next request is usually for the same one. */
 let split: { authority: string; parts: Authority | undefined } = { authority: "", parts: undefined };
 
-/** Host and port of `authority`; undefined when it is none that we serve. */
+/** Returns host and port of `authority`; undefined if it is not a valid one. */
 export function splitAuthority(authority: string): Authority | undefined {
   if (authority !== split.authority) split = { authority, parts: partsOf(authority) };
   return split.parts;

@@ -1,19 +1,19 @@
-/** Finds the end of a head, or of a trailer section, in a stream of bytes, and lets no odd byte through. */
+/** Finds the end of a head, or of a trailer section, in a stream of bytes, and refuses suspicious bytes. */
 import { Malformed, TooLarge } from "./grammar.ts";
 
 const CR = 0x0d;
 const LF = 0x0a;
-/** Bytes that no head holds but at the end of a line: control characters other than tab (RFC 9110 5.5). */
+/** Bytes that a head contains only at the end of a line: control characters except tab (RFC 9110 5.5). */
 const CONTROL = new Uint8Array(256);
 for (let byte = 0; byte < 0x20; byte += 1) CONTROL[byte] = byte === 0x09 ? 0 : 1;
 CONTROL[0x7f] = 1;
 
-/** Where in a line the next byte stands. */
+/** What the next byte belongs to. */
 const Place = { lineStart: 0, inLine: 1, endOfLine: 2, endOfHead: 3 } as const;
 
 /**
- * Reads lines up to an empty one. Each must end in CR LF: RFC 9112 2.2 lets a recipient accept a bare LF, but
- * whoever stands behind us may see other lines then than we do.
+ * Reads lines up to an empty one. Each must end in CR LF: RFC 9112 2.2 lets a recipient accept a bare LF, but the app
+ * might then see different lines than the proxy does.
  *
  * @example
  * const end = reader.read(chunk, 0);
@@ -21,28 +21,28 @@ const Place = { lineStart: 0, inLine: 1, endOfLine: 2, endOfHead: 3 } as const;
  */
 export class HeadReader {
   readonly #limit: number;
-  /** Pieces of a head that did not come at once; their length. */
+  /** Pieces of a head that did not arrive at once, and their length. */
   #parts: Buffer[] = [];
   #length = 0;
   #place: number = Place.lineStart;
   #text = "";
 
-  /** @param limit most bytes of a head */
+  /** @param limit the most bytes of a head */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Whether a head has begun and not ended. */
+  /** Whether a head has begun and is not complete. */
   get begun(): boolean {
     return this.#length > 0;
   }
 
-  /** Whether the first line is still incomplete; matters for what was too long. */
+  /** Whether the first line is still incomplete, which decides what to call too long. */
   get inFirstLine(): boolean {
     return !this.#parts.some((part) => part.includes(LF));
   }
 
-  /** Reads on from `from`. Returns the index behind the head's last byte, -1 when more is needed. */
+  /** Reads from `from`. Returns the index after the head's last byte, or -1 if more bytes are needed. */
   read(chunk: Buffer, from: number): number {
     const room = this.#limit - this.#length;
     const to = Math.min(chunk.length, from + room);
@@ -51,7 +51,7 @@ export class HeadReader {
       this.#parts.push(chunk.subarray(from, to));
       this.#length += to - from;
       if (to < chunk.length || this.#length >= this.#limit)
-        throw new TooLarge(this.inFirstLine ? "target" : "head", `A head takes at most ${this.#limit} bytes.`);
+        throw new TooLarge(this.inFirstLine ? "target" : "head", `A head may have up to ${this.#limit} bytes.`);
       return -1;
     }
     if (this.#parts.length === 0) this.#text = chunk.toString("latin1", from, end - 2);
@@ -63,7 +63,7 @@ export class HeadReader {
     return end;
   }
 
-  /** The head's lines, each with its CR LF, without the empty one. The reader is then ready for the next head. */
+  /** Returns the head's lines, each with its CR LF, without the empty one. The reader is then ready for the next head. */
   take(): string {
     const text = this.#text;
     this.#text = "";
@@ -78,14 +78,14 @@ export class HeadReader {
     for (let at = from; at < to; at += 1) {
       const byte = chunk[at] as number;
       if (place >= Place.endOfLine) {
-        if (byte !== LF) throw new Malformed("A CR in a head must be followed by a LF.");
+        if (byte !== LF) throw new Malformed("A CR in a head must be followed by an LF.");
         if (place === Place.endOfHead) return at + 1;
         place = Place.lineStart;
       } else if (byte === CR) {
         place = place === Place.lineStart ? Place.endOfHead : Place.endOfLine;
       } else if (CONTROL[byte] === 1) {
         throw new Malformed(
-          byte === LF ? "A line of a head must end in CR LF." : "A head holds no control characters.",
+          byte === LF ? "A line of a head must end in CR LF." : "A head must not contain control characters.",
         );
       } else place = Place.inLine;
     }

@@ -1,15 +1,15 @@
-/** The heads we write: what the app is told of a request, and the client of a response. */
+/** The heads that the proxy writes: of a request for the app, and of a response for the client. */
 import { STATUS_CODES } from "node:http";
 import type { Field, Wake } from "../contract.ts";
 import type { Framing } from "./fields.ts";
 import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
 
-/** Our name in `Via`. */
+/** The proxy's name in `Via`. */
 const PSEUDONYM = "hibernaut";
 /**
- * Fields that end at each hop (RFC 9110 7.6.1), and those that we write ourselves. `Proxy` is no field at all,
- * but CGI makes the variable HTTP_PROXY of it.
+ * Fields that end at each hop (RFC 9110 7.6.1), and those that the proxy writes itself. `Proxy` is not a standard field,
+ * but CGI turns it into the variable HTTP_PROXY.
  */
 const NOT_FORWARDED = new Set([
   "connection",
@@ -23,12 +23,12 @@ const NOT_FORWARDED = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-/** The request's id and its client are for us to name. */
+/** Also not forwarded to apps: the proxy itself names the request's id and its client. */
 const NOT_TO_APPS = new Set([...NOT_FORWARDED, "x-request-id", "hibernaut-request-id", "hibernaut-client-ip"]);
-/** Fields that {@link wayLines} writes anew. */
-const WAY = new Set(["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port"]);
+/** Fields that {@link forwardedLines} rewrites. */
+const FORWARDED = new Set(["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port"]);
 const TRAILERS = /(^|[\s,])trailers\b/i;
-/** What a trailer must not bring: what frames, routes, or was decided on before it came (RFC 9110 6.5.1). */
+/** Fields that are too late in a trailer: they frame, route, or were acted upon before (RFC 9110 6.5.1). */
 const NOT_IN_TRAILERS = new Set([
   ...NOT_FORWARDED,
   "authorization",
@@ -45,46 +45,50 @@ const NOT_IN_TRAILERS = new Set([
   "x-request-id",
 ]);
 
-/** What the engine knows of a request besides its message. */
+/** Where a request comes from. */
 export interface Origin {
   requestId: string;
-  /** Address of the connection's other end, and of the client that it speaks for. */
+  /** The address of the connection's other end, and of the client that it speaks for. */
   peer: string;
   clientAddress: string;
   secure: boolean;
 }
 
-/** The head of the request to the app. */
+/** Returns the head of the request to the app. */
 export function requestHead(message: RequestMessage, origin: Origin): string {
   let text = `${message.method} ${message.target} HTTP/1.1\r\nHost: ${message.authority}\r\n`;
-  let way: Field[] | undefined;
+  let forwarded: Field[] | undefined;
   for (const one of message.fields) {
     const { name, key, value } = one;
-    if (WAY.has(key)) (way ??= []).push(one);
+    if (FORWARDED.has(key)) (forwarded ??= []).push(one);
     else if (key === "te" && TRAILERS.test(value)) text += "Connection: TE\r\nTE: trailers\r\n";
     else if (!NOT_TO_APPS.has(key) && !message.connection.includes(key)) text += `${name}: ${value}\r\n`;
   }
   if (message.upgrade !== undefined) text += `Connection: Upgrade\r\nUpgrade: ${message.upgrade}\r\n`;
   const { requestId } = origin;
   text += `${framingField(message.framing)}X-Request-Id: ${requestId}\r\nHibernaut-Request-Id: ${requestId}\r\n`;
-  return text + (way === undefined ? usualWay(message, origin) : wayLines(message, origin, way));
+  return text + (forwarded === undefined ? directLines(message, origin) : forwardedLines(message, origin, forwarded));
 }
 
-/** The last lines that {@link usualWay} made: those of the next request are mostly the same. */
-let usual = { peer: "", authority: "", secure: false, httpVersion: "", text: "" };
+/** The lines that {@link directLines} made last: those of the next request are usually the same. */
+let last = { peer: "", authority: "", secure: false, httpVersion: "", text: "" };
 
-/** {@link wayLines} of a request that came from its client directly. */
-function usualWay(message: RequestMessage, origin: Origin): string {
+/** Returns the {@link forwardedLines} of a request that came directly from its client. */
+function directLines(message: RequestMessage, origin: Origin): string {
   const { authority, httpVersion } = message;
   const { peer, secure } = origin;
-  const same = usual.peer === peer && usual.authority === authority && usual.httpVersion === httpVersion;
-  if (!same || usual.secure !== secure)
-    usual = { peer, authority, secure, httpVersion, text: wayLines(message, origin, []) };
-  return usual.text;
+  const same = last.peer === peer && last.authority === authority && last.httpVersion === httpVersion;
+  if (!same || last.secure !== secure)
+    last = { peer, authority, secure, httpVersion, text: forwardedLines(message, origin, []) };
+  return last.text;
 }
 
-/** Who asks, and which way the request came; and the end of the head. `given` is what trusted proxies say of that. */
-function wayLines(message: RequestMessage, origin: Origin, given: readonly Field[]): string {
+/**
+ * Returns the lines that say who asks and how the request got here, and the end of the head.
+ *
+ * @param given what trusted proxies say about that
+ */
+function forwardedLines(message: RequestMessage, origin: Origin, given: readonly Field[]): string {
   const { authority, httpVersion } = message;
   const said = (key: string) => given.filter((one) => one.key === key).map(({ value }) => value);
   const protocol = said("x-forwarded-proto").at(-1) ?? (origin.secure ? "https" : "http");
@@ -105,19 +109,19 @@ function framingField(framing: Framing): string {
   return framing.kind === "length" ? `Content-Length: ${framing.length}\r\n` : "";
 }
 
-/** A response for the client, of the app or our own; how it is framed is decided by the client's protocol. */
+/** A response for the client, from the app or the proxy. The client's protocol decides how it is framed. */
 export interface Answer {
   status: number;
   reason: string;
   fields: readonly Field[];
   framing: Framing;
-  /** To be stated although no body follows (HEAD, 304). */
+  /** The length to state, even if no body follows (HEAD, 304). */
   length: number | undefined;
-  /** The protocol that the app asks for with 426; HTTP/1 has a field for it. */
+  /** The protocol that the app asks for with 426, for which HTTP/1 has a field. */
   upgrade?: string | undefined;
 }
 
-/** What of the app's response goes to the client, and what we have to add. */
+/** Returns what the client gets of the app's response, with what the proxy adds. */
 export function answerOf(response: ResponseMessage, requestId: string, wake: Wake): Answer {
   const { status, reason, framing, length } = response;
   const fields = endToEnd(response.fields, response.connection);
@@ -131,25 +135,25 @@ export function answerOf(response: ResponseMessage, requestId: string, wake: Wak
   return { status, reason, fields, framing, length: status === 204 ? undefined : length, ...asked };
 }
 
-/** An interim response: 100, 103 and whatever may come. */
+/** Returns an interim response, such as 100 or 103, for the client. */
 export function interimOf({ status, reason, fields, connection }: ResponseMessage): Answer {
   return { status, reason, fields: endToEnd(fields, connection), framing: { kind: "none" }, length: undefined };
 }
 
-/** The fields that may pass. The app does not speak for us: its `Hibernaut-*` are dropped. */
+/** Returns the fields that may pass. The app does not speak for the proxy: its `Hibernaut-*` fields are dropped. */
 function endToEnd(fields: readonly Field[], connection: readonly string[]): Field[] {
   return fields.filter(
     ({ key }) => !NOT_FORWARDED.has(key) && !connection.includes(key) && !key.startsWith("hibernaut-"),
   );
 }
 
-/** The trailers that may pass. */
+/** Returns the trailers that may pass. */
 export function passingTrailers(trailers: readonly Field[], forbidden: (key: string) => boolean): readonly Field[] {
   if (trailers.length === 0) return trailers;
   return trailers.filter(({ key }) => !NOT_IN_TRAILERS.has(key) && !forbidden(key));
 }
 
-/** The head as HTTP/1.1 writes it; `extra` are whole lines about framing and connection. */
+/** Returns the head as HTTP/1.1 text. `extra` are whole lines about framing and connection. */
 export function responseHead({ status, reason, fields }: Answer, extra: string): string {
   let text = `HTTP/1.1 ${status} ${reason}\r\n`;
   for (const { name, value } of fields) text += `${name}: ${value}\r\n`;
@@ -160,7 +164,7 @@ export function field(name: string, value: string): Field {
   return { name, key: name.toLowerCase(), value };
 }
 
-/** The usual words for a status. */
+/** Returns the usual words for a status. */
 export function reasonOf(status: number): string {
   return STATUS_CODES[status] ?? "";
 }

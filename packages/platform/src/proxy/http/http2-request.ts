@@ -1,17 +1,17 @@
-/** A request's head as HTTP/2 brings it (RFC 9113 8.2, 8.3). nghttp2 has checked much of it; none of that is relied on. */
+/** The head of an HTTP/2 request (RFC 9113 8.2, 8.3). nghttp2 has checked much of it, but the proxy does not rely on that. */
 import { type Field, ProxyRefusal } from "../contract.ts";
 import { CHUNKED, control, type Framing, NO_BODY } from "./fields.ts";
 import { fieldKey, isToken, Malformed, splitAuthority, TooLarge } from "./grammar.ts";
 import type { Limits } from "./limits.ts";
 import { isTarget, type RequestMessage } from "./request.ts";
 
-/** What a field's value may hold: no control characters but tab (RFC 9110 5.5). */
+/** What a field value may contain: no control characters except tab (RFC 9110 5.5). */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
- * Reads names and values, which stand in turn. Throws {@link Malformed} or a {@link ProxyRefusal}.
+ * Reads a list of alternating names and values. Throws {@link Malformed} or a {@link ProxyRefusal}.
  *
- * @param ended whether the head is all there is of the request
+ * @param ended whether the request consists of its head only
  */
 export function parseHttp2Request(
   raw: readonly string[],
@@ -23,9 +23,9 @@ export function parseHttp2Request(
   const method = pseudo.get(":method") ?? "";
   const target = pseudo.get(":path") ?? "";
   if (!isToken(method)) throw new Malformed("A request needs a valid method.");
-  if (method === "CONNECT")
-    throw new ProxyRefusal(405, "method_not_allowed", "This is no proxy for other hosts: CONNECT is not served.");
-  if (!isTarget(method, target)) throw new Malformed("A request's path begins with a slash and holds ASCII only.");
+  if (method === "CONNECT") throw new ProxyRefusal(405, "method_not_allowed", "CONNECT is not supported.");
+  if (!isTarget(method, target))
+    throw new Malformed("A request's path must begin with a slash and contain only ASCII.");
   const authority = authorityOf(pseudo.get(":authority"), fields);
   const split = splitAuthority(authority);
   if (split === undefined) throw new Malformed("A request needs a valid :authority.");
@@ -46,7 +46,7 @@ export function parseHttp2Request(
 
 function framingOf(ended: boolean, length: number | undefined): Framing {
   if (length !== undefined && (length === 0 || !ended)) return { kind: "length", length };
-  if (length !== undefined) throw new Malformed("A request without a body states a length.");
+  if (length !== undefined) throw new Malformed("A request without a body must not state a length.");
   return ended ? NO_BODY : CHUNKED;
 }
 
@@ -61,26 +61,26 @@ function readFields(
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const [name = "", value = ""] = [raw[at], raw[at + 1]];
     bytes += name.length + value.length;
-    if (!VALUE.test(value)) throw new Malformed("A field's value holds no control characters.");
+    if (!VALUE.test(value)) throw new Malformed("A field value must not contain control characters.");
     if (name.startsWith(":")) {
-      if (pseudo.has(name)) throw new Malformed(`${name} must be given once.`);
+      if (pseudo.has(name)) throw new Malformed(`${name} may occur only once.`);
       pseudo.set(name, value);
       continue;
     }
     if (fieldKey(name) !== name) throw new Malformed("A field needs a valid name in lower case.");
     if (name === "transfer-encoding" || name === "connection" || name === "upgrade")
-      throw new Malformed(`HTTP/2 has no ${name}.`);
-    // Crumbs of one field, which HTTP/1 knows whole only (RFC 9113 8.2.3).
+      throw new Malformed(`HTTP/2 does not support the field ${name}.`);
+    // Parts of one field, which HTTP/1 only knows as a whole (RFC 9113 8.2.3).
     if (name === "cookie") cookies.push(value);
     else fields.push({ name, key: name, value });
   }
   if (cookies.length > 0) fields.push({ name: "cookie", key: "cookie", value: cookies.join("; ") });
   if (fields.length > limits.headFields || bytes > limits.headBytes)
-    throw new TooLarge("head", `A head takes at most ${limits.headFields} fields and ${limits.headBytes} bytes.`);
+    throw new TooLarge("head", `A head may have up to ${limits.headFields} fields and ${limits.headBytes} bytes.`);
   return fields;
 }
 
-/** `:authority`, or Host in its place; when both are there they must agree. */
+/** Returns `:authority`, or Host in its place. If both are present, they must agree. */
 function authorityOf(authority: string | undefined, fields: readonly Field[]): string {
   const hosts = fields.filter((field) => field.key === "host").map((field) => field.value);
   const named = authority ?? hosts[0] ?? "";

@@ -1,18 +1,18 @@
 /** The client's side of an exchange that came as an HTTP/2 stream. */
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Field } from "../contract.ts";
-import type { ClientSide, Exchange } from "./exchange.ts";
+import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { Answer } from "./heads.ts";
 
 export class Http2Side implements ClientSide {
   readonly #stream: ServerHttp2Stream;
-  #exchange: Exchange | undefined;
+  #request: RequestHandler | undefined;
   #flowing = false;
   #requestDone: boolean;
   #requestTrailers: readonly Field[] = [];
   #endsWithTrailers = false;
 
-  /** @param ended whether the request's head was all of it */
+  /** @param ended whether the request consists of its head only */
   constructor(stream: ServerHttp2Stream, ended: boolean) {
     this.#stream = stream;
     this.#requestDone = ended;
@@ -20,12 +20,11 @@ export class Http2Side implements ClientSide {
     stream.on("error", () => {});
   }
 
-  /** Brings the stream's events to the exchange. */
-  serve(exchange: Exchange): void {
-    this.#exchange = exchange;
+  attach(handler: RequestHandler): void {
+    this.#request = handler;
     const stream = this.#stream;
-    stream.on("drain", () => exchange.onClientRoom());
-    stream.on("close", () => exchange.clientGone());
+    stream.on("drain", () => handler.onClientRoom());
+    stream.on("close", () => handler.clientGone());
     stream.on("trailers", (headers: Record<string, string | string[]>) => {
       this.#requestTrailers = Object.entries(headers).flatMap(([name, values]) =>
         [values].flat().map((value) => ({ name, key: name, value })),
@@ -38,14 +37,14 @@ export class Http2Side implements ClientSide {
     this.#flowing = true;
     this.#stream.on("data", (piece: Buffer) => {
       try {
-        this.#exchange?.requestData(piece);
+        this.#request?.requestData(piece);
       } catch (error) {
-        this.#exchange?.requestFailed(error);
+        this.#request?.requestFailed(error);
       }
     });
     this.#stream.on("end", () => {
       this.#requestDone = true;
-      if (!this.#stream.aborted) this.#exchange?.requestEnd(this.#requestTrailers);
+      if (!this.#stream.aborted) this.#request?.requestEnd(this.#requestTrailers);
     });
   }
 
@@ -54,7 +53,7 @@ export class Http2Side implements ClientSide {
   }
 
   dropBody(): void {
-    // The stream is closed behind the response, which tells the client to stop.
+    // The stream is closed after the response, which tells the client to stop.
   }
 
   sendInterim(answer: Answer): boolean {
@@ -71,7 +70,7 @@ export class Http2Side implements ClientSide {
     try {
       this.#stream.respond(headers, { endStream: kind === "none", waitForTrailers: this.#endsWithTrailers });
     } catch {
-      // The stream is gone, or the app repeats a field that Node takes once only.
+      // The stream is gone, or the app repeats a field that Node accepts only once.
       this.cut();
     }
     return true;
@@ -95,20 +94,20 @@ export class Http2Side implements ClientSide {
     else done();
   }
 
-  /** A response that overtook the request's body: the rest is not wanted (RFC 9113 8.1). */
+  /** Tells the client to stop sending a body that the response overtook (RFC 9113 8.1). */
   #stopRequest(): void {
     if (!this.#requestDone) this.#stream.close(constants.NGHTTP2_NO_ERROR);
   }
 
   /**
-   * A reset with an error: the client cannot take the response for whole. `close(code)` would not do, as it sends
-   * the end of the response before the reset.
+   * Resets the stream with an error, so that the client cannot mistake the response for whole. `close(code)` would not
+   * do, as it sends the end of the response before the reset.
    */
   cut(): void {
     this.#stream.destroy(new Error("The response was cut off."));
   }
 
-  /** HTTP/2 requests ask for no upgrade (RFC 9113 8.6); nobody gets here. */
+  /** HTTP/2 has no upgrades (RFC 9113 8.6), so this is never called. */
   tunnel(): void {
     this.cut();
   }
@@ -120,7 +119,7 @@ function headersOf({ status, fields }: Answer): OutgoingHttpHeaders {
   return headers;
 }
 
-/** Fields by name; those that come several times as lists. */
+/** Returns the fields by name. A field that occurs several times becomes a list. */
 function toHeaders(fields: readonly Field[]): OutgoingHttpHeaders {
   const headers: Record<string, string | string[] | number> = Object.create(null) as Record<string, string>;
   for (const { key, value } of fields) {

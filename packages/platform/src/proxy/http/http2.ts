@@ -1,34 +1,34 @@
-/** HTTP/2 to the client: Node's own sessions, each stream an exchange like any other (RFC 9113). */
+/** HTTP/2 to the client: Node's own sessions, in which each stream is an exchange like any other (RFC 9113). */
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { TLSSocket } from "node:tls";
-import { admit, type Peer, peerOf } from "./admission.ts";
+import { originOf, type Peer } from "./admission.ts";
+import type { RequestHandler } from "./client-side.ts";
 import type { ClientConnectionHandle, Engine } from "./engine.ts";
-import { Exchange } from "./exchange.ts";
 import { parseHttp2Request } from "./http2-request.ts";
 import { Http2Side } from "./http2-side.ts";
-import { logRefused } from "./log.ts";
-import { asRefusal, refusalAnswer } from "./refusals.ts";
+import { logRefused } from "./log-refused.ts";
+import { refusalAnswer, toProxyRefusal } from "./refusals.ts";
 
 /** `:method`, `:scheme`, `:authority` and `:path`. */
 const PSEUDO_FIELDS = 4;
 
 /** Takes over a connection on which the client chose HTTP/2. */
-export function serveHttp2(engine: Engine, socket: TLSSocket): void {
-  const { limits, trust } = engine;
+export function serveHttp2(engine: Engine, socket: TLSSocket, peer: Peer): void {
+  const { limits } = engine;
   // A session reports what happens to its socket; this is for the moment after it has ended.
   socket.on("error", () => {});
   const session = performServerHandshake(socket, {
     maxHeaderListPairs: limits.headFields + PSEUDO_FIELDS,
     settings: { maxConcurrentStreams: limits.streams, maxHeaderListSize: limits.headBytes, enablePush: false },
   });
-  new Http2Connection(engine, session, peerOf(socket.remoteAddress, true, session, trust));
+  new Http2Connection(engine, session, peer);
 }
 
 class Http2Connection implements ClientConnectionHandle {
   readonly #engine: Engine;
   readonly #session: ServerHttp2Session;
   readonly #peer: Peer;
-  readonly #exchanges = new Set<Exchange>();
+  readonly #requests = new Set<RequestHandler>();
   #idleSince = performance.now();
 
   constructor(engine: Engine, session: ServerHttp2Session, peer: Peer) {
@@ -47,25 +47,26 @@ class Http2Connection implements ClientConnectionHandle {
     const side = new Http2Side(stream, ended);
     try {
       const message = parseHttp2Request(raw, ended, this.#engine.limits);
-      const { fields, origin } = admit(message.fields, this.#peer, this.#engine.trust);
-      message.fields = fields;
-      const exchange = new Exchange(this.#engine, side, message, origin, this.#peer);
-      side.serve(exchange);
-      this.#exchanges.add(exchange);
+      const request = this.#engine.serve(side, message, this.#peer);
+      this.#requests.add(request);
       stream.once("close", () => {
-        this.#exchanges.delete(exchange);
+        this.#requests.delete(request);
         this.#idleSince = performance.now();
       });
-      exchange.start();
     } catch (error) {
-      const refused = asRefusal(error);
-      const { origin } = admit([], this.#peer, this.#engine.trust);
-      const { answer, body } = refusalAnswer(refused, origin.requestId);
-      side.sendHead(answer);
-      side.sendData(body);
-      side.sendEnd([], () => {});
-      logRefused(this.#engine, origin, refused, body.length);
+      this.#refuse(side, error);
     }
+  }
+
+  /** Responds to what never became a request. */
+  #refuse(side: Http2Side, error: unknown): void {
+    const refusal = toProxyRefusal(error);
+    const origin = originOf([], this.#peer, this.#engine.trust);
+    const { answer, body } = refusalAnswer(refusal, origin.requestId);
+    side.sendHead(answer);
+    side.sendData(body);
+    side.sendEnd([], () => {});
+    logRefused(this.#engine, origin, refusal, body.length);
   }
 
   finish(): void {
@@ -73,11 +74,11 @@ class Http2Connection implements ClientConnectionHandle {
   }
 
   tick(now: number): void {
-    for (const exchange of this.#exchanges) exchange.tick(now);
-    if (this.#exchanges.size === 0 && now - this.#idleSince > this.#engine.limits.idleMs) this.#session.close();
+    for (const request of this.#requests) request.tick(now);
+    if (this.#requests.size === 0 && now - this.#idleSince > this.#engine.limits.idleMs) this.#session.close();
   }
 
   cutRequests(): void {
-    for (const exchange of this.#exchanges) exchange.cut();
+    for (const request of this.#requests) request.cut();
   }
 }

@@ -1,51 +1,53 @@
-/** Every bound of the engine, with its default. Times in milliseconds, sizes in bytes. */
+import { FIND_MACHINE_MS } from "../../domain/patience.ts";
+
+/** All limits of the HTTP engine. Times are in milliseconds, sizes in bytes. */
 export interface Limits {
-  /** A head, request or response, with all its lines; a trailer section likewise. Over it: 431, or 414, or 502. */
+  /** The head of a request or response with all its lines, or a trailer section. Over it: 431, 414 or 502. */
   headBytes: number;
   /** Fields in a head or trailer section. */
   headFields: number;
-  /** A request's body. Unlimited by default: bodies are streamed, and the app knows what it wants. Over it: 413. */
+  /** The body of a request. Unlimited by default: bodies are streamed, and the app knows what it accepts. Over it: 413. */
   bodyBytes: number;
-  /** From a connection's or request's first byte to the end of its head: ends clients that trickle. */
+  /** From the first byte of a connection or request to the end of its head. Ends clients that send very slowly. */
   headMs: number;
-  /** A kept connection without a request. Above the 60 s after which most load balancers let go. */
+  /** A kept connection without a request. Longer than the 60 s after which most load balancers close theirs. */
   idleMs: number;
   /** A TLS handshake. */
   handshakeMs: number;
-  /** Between two pieces of a request's body. */
+  /** Between two pieces of the body of a request. */
   requestBodyMs: number;
-  /** For the Director, in total per try; its own limits should be shorter and say more. */
-  acquireMs: number;
-  /** From the end of the request to the head of the final response. Long: some requests do real work. */
+  /** From a request's head to a connection to a machine, including all waiting. See {@link FIND_MACHINE_MS}. */
+  findMachineMs: number;
+  /** From the end of a request to the head of its final response. Long, as some requests do real work. */
   responseHeadMs: number;
-  /** Between two pieces of a response's body. Event streams are silent for long; most send a comment every 15-30 s. */
+  /** Between two pieces of the body of a response. Event streams can be silent for long; most send a comment every 15-30 s. */
   responseBodyMs: number;
-  /** A client that does not read what is there for it. */
+  /** A client that does not read its response. */
   clientStallMs: number;
-  /** An upgraded connection on which nothing moves. */
+  /** An upgraded connection on which nothing is sent. */
   tunnelMs: number;
-  /** After the last byte of a closing connection: time, and bytes, for the client to read it while it still sends. */
+  /** After the last byte of a closing connection: how long, and how many bytes, the client may still send. */
   lingerMs: number;
   lingerBytes: number;
-  /** Bytes read ahead of a client: of a body that is not wanted yet, or of pipelined requests. */
+  /** How many bytes of a client are read ahead: of a body that is held back, or of pipelined requests. */
   aheadBytes: number;
-  /** Bytes that wait for a slow reader before its writer is paused. */
+  /** How many bytes wait for a slow reader before its writer is paused. */
   bufferBytes: number;
-  /** One attempt to connect; then a new socket. A packet lost to a waking machine would cost the kernel's 1 s. */
+  /** One attempt to connect, after which a new socket is used. Waiting for the kernel to repeat a lost packet takes 1 s. */
   connectAttemptMs: number;
-  /** Pauses between attempts grow from the first to the last. */
+  /** The pauses between attempts grow from the first to the last. */
   connectPauseMs: { first: number; last: number };
-  /** Machines, one after the other, that a request is given to. */
+  /** How many machines a request is given to, one after the other. */
   tries: number;
-  /** Connections to one machine, busy and idle. Over it: 503. */
+  /** How many connections to one machine there may be, busy and idle. Over it: 503. */
   machineConnections: number;
-  /** Connections to one machine that are kept for the next request. */
+  /** How many idle connections to one machine are kept for the next request. */
   machineIdleConnections: number;
-  /** How long they are kept: less than the 5 s after which many servers close theirs (Node's default). */
+  /** How long idle connections are kept: less than the 5 s after which many servers close theirs (Node's default). */
   machineIdleMs: number;
-  /** Requests at once on one HTTP/2 connection. */
+  /** How many requests may be open on one HTTP/2 connection. */
   streams: number;
-  /** How often all these times are looked at: they are exact to this. */
+  /** How often time limits are looked at, and so how exact they are. */
   sweepMs: number;
 }
 
@@ -57,7 +59,7 @@ export const DEFAULT_LIMITS: Readonly<Limits> = {
   idleMs: 75_000,
   handshakeMs: 10_000,
   requestBodyMs: 60_000,
-  acquireMs: 120_000,
+  findMachineMs: FIND_MACHINE_MS,
   responseHeadMs: 120_000,
   responseBodyMs: 300_000,
   clientStallMs: 60_000,

@@ -1,7 +1,8 @@
 /**
- * What waits to be written to a socket. Everything that one turn of the event loop brings about - a head, the first
- * piece of its body, the frames of several chunks - leaves in one write, and says when the other side reads too slowly.
- * The writes of all sockets follow each other, behind all reads: that forwards a tenth more than a write after each.
+ * What waits to be written to a socket. Everything that one turn of the event loop produces (a head, the first piece of
+ * its body, the frames of several chunks) leaves in one write. The writes of all sockets follow each other, after all
+ * reads: that forwards a tenth more requests than a write after each read. An outbox also tells its writer when the other
+ * side reads too slowly.
  */
 import type { Duplex } from "node:stream";
 
@@ -21,7 +22,7 @@ export class Outbox {
 
   /**
    * @param bufferBytes above this many waiting bytes, the writer is asked to pause
-   * @param onRoom called when it may go on
+   * @param onRoom called when the writer may continue
    */
   constructor(socket: Duplex, bufferBytes: number, onRoom: () => void) {
     this.#socket = socket;
@@ -35,7 +36,7 @@ export class Outbox {
     return this.#full;
   }
 
-  /** Takes bytes, or text of latin1 characters. False when the writer should pause until `onRoom`. */
+  /** Takes bytes, or text of latin1 characters. Returns false if the writer should pause until `onRoom`. */
   push(part: string | Buffer): boolean {
     if (this.#parts.length === 0) flushLater(this);
     this.#parts.push(part);
@@ -44,7 +45,7 @@ export class Outbox {
     return !this.#full;
   }
 
-  /** Calls back once when all bytes are with the kernel. Not called when the socket closes before that. */
+  /** Calls back once the kernel has all bytes. Never calls back if the socket closes first. */
   whenSent(callback: () => void): void {
     if (this.#parts.length === 0 && this.#socket.writableLength === 0) callback();
     else {
@@ -53,7 +54,7 @@ export class Outbox {
     }
   }
 
-  /** Forgets what was not written and whom it was for. */
+  /** Discards what was not written, and the callback. */
   clear(): void {
     this.#parts = [];
     this.#size = 0;
@@ -61,7 +62,7 @@ export class Outbox {
     this.#whenSent = undefined;
   }
 
-  /** Writes now what would be written when the turn is over. */
+  /** Writes now what would be written at the end of the turn. */
   flush(): void {
     const parts = this.#parts;
     if (parts.length === 0) return;
@@ -98,7 +99,7 @@ export class Outbox {
   }
 }
 
-/** Outboxes with something to write, until the event loop has read what there is to read. */
+/** Outboxes with something to write, until the event loop has done all its reads. */
 let waiting: Outbox[] = [];
 
 function flushLater(outbox: Outbox): void {

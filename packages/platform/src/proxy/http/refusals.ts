@@ -1,10 +1,10 @@
-/** The answers that the proxy gives itself. */
+/** The responses that the proxy gives itself. */
 import { messageOf } from "../../lib/text.ts";
 import { type Lease, ProxyRefusal } from "../contract.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
 import { type Answer, field, reasonOf } from "./heads.ts";
 
-/** Codes of the engine. Stable; a Director has its own besides. */
+/** Codes of the engine, with their statuses. Stable. The lease provider has more. */
 export const REFUSALS = {
   bad_request: 400,
   method_not_allowed: 405,
@@ -15,9 +15,9 @@ export const REFUSALS = {
   internal: 500,
   /** The machine could not be reached. */
   upstream_unreachable: 502,
-  /** The app closed the connection without an answer. */
+  /** The app closed the connection without a response. */
   upstream_closed: 502,
-  /** What the app answered is not HTTP, or over a limit. */
+  /** The app's response is not HTTP, or over a limit. */
   upstream_invalid: 502,
   overloaded: 503,
   shutting_down: 503,
@@ -28,40 +28,41 @@ export const REFUSALS = {
 
 export type RefusalCode = keyof typeof REFUSALS;
 
-/** How a request ended that got no whole answer; in the access log and at the lease. */
+/** How a request ended that got no whole response. In the access log, and told to the lease. */
 export const ENDINGS = {
   /** The client closed its connection first. */
   clientGone: "client_gone",
-  /** The client did not read. */
+  /** The client stopped reading. */
   clientStalled: "client_stalled",
-  /** The app died, or fell silent, in the middle of its response; the client's connection was cut. */
+  /** The app died, or fell silent, in the middle of its response, and the client's connection was cut. */
   upstreamBroke: "upstream_broke",
   upstreamStalled: "upstream_stalled",
-  /** The proxy was closed and its patience was over. */
+  /** The proxy was closed, and the request did not end in time. */
   cut: "cut",
 } as const;
 
-export function refusal(code: RefusalCode, message: string, options?: ErrorOptions & { retryAfterS?: number }) {
+/** Returns a refusal with one of the engine's codes. */
+export function proxyRefusal(code: RefusalCode, message: string, options?: ErrorOptions & { retryAfterS?: number }) {
   return new ProxyRefusal(REFUSALS[code], code, message, options);
 }
 
-/** A machine that runs, and whose port does not answer. */
-export function unreachable({ machineId, appName, port }: Lease, cause: unknown): ProxyRefusal {
-  const message = `Machine ${machineId} of app ${appName} runs, but nothing answers at its port ${port} (${messageOf(cause)}). The app may have ended its listening, or listen on another port or on 127.0.0.1 only. See: hibernaut machine status ${machineId} --app ${appName}`;
-  return refusal("upstream_unreachable", message, { cause });
+/** The refusal for a machine that is running, but whose port does not answer. */
+export function unreachableMachine({ machineId, appName, port }: Lease, cause: unknown): ProxyRefusal {
+  const message = `Machine ${machineId} of app ${appName} is running, but nothing answers on its port ${port} (${messageOf(cause)}). The app may have stopped listening, or it listens on another port or only on 127.0.0.1. See: hibernaut machine status ${machineId} --app ${appName}`;
+  return proxyRefusal("upstream_unreachable", message, { cause });
 }
 
 const LARGE = { head: "head_too_large", target: "target_too_long", body: "body_too_large" } as const;
 
-/** What a client is told when `error` came up with its request. */
-export function asRefusal(error: unknown): ProxyRefusal {
+/** Returns what to tell a client whose request ended with `error`. */
+export function toProxyRefusal(error: unknown): ProxyRefusal {
   if (error instanceof ProxyRefusal) return error;
-  if (error instanceof TooLarge) return refusal(LARGE[error.part], error.message);
-  if (error instanceof Malformed) return refusal("bad_request", error.message);
-  return refusal("internal", "Something went wrong inside the proxy. Its log has the details.", { cause: error });
+  if (error instanceof TooLarge) return proxyRefusal(LARGE[error.part], error.message);
+  if (error instanceof Malformed) return proxyRefusal("bad_request", error.message);
+  return proxyRefusal("internal", "Something went wrong inside the proxy. Its log has the details.", { cause: error });
 }
 
-/** The refusal as an answer, and its body. */
+/** Returns the refusal as a response head, and its body. */
 export function refusalAnswer({ status, code, message, retryAfterS }: ProxyRefusal, requestId: string) {
   const body = Buffer.from(`${JSON.stringify({ error: code, message, request_id: requestId })}\n`);
   const fields = [

@@ -1,4 +1,4 @@
-/** Writes responses to an HTTP/1 client: each framed anew, whatever frame the app chose (RFC 9112 6). */
+/** Writes responses to an HTTP/1 client, each with a framing of its own, whatever the app's is (RFC 9112 6). */
 import type { Field } from "../contract.ts";
 import { lastChunk, pushChunk } from "./chunked.ts";
 import { type Answer, responseHead } from "./heads.ts";
@@ -12,14 +12,14 @@ export class Reply {
     this.#outbox = outbox;
   }
 
-  /** Interim responses; HTTP/1.0 knows none (RFC 9110 15.2). */
+  /** Writes an interim response. HTTP/1.0 has none (RFC 9110 15.2). */
   interim(answer: Answer, httpVersion: string): boolean {
     return httpVersion === "1.0" || this.#outbox.push(responseHead(answer, ""));
   }
 
   /**
-   * The head. Returns whether the connection must be closed behind the response: because it was to be, or because
-   * nothing else can end a body of unknown length for an HTTP/1.0 client.
+   * Writes the head. Returns whether the connection must be closed after the response: because it was meant to be, or
+   * because nothing else can end a body of unknown length for an HTTP/1.0 client.
    */
   head(answer: Answer, httpVersion: string, closing: boolean): boolean {
     const { framing, length } = answer;
@@ -36,7 +36,7 @@ export class Reply {
     return close;
   }
 
-  /** 101, after which the connection is no longer ours. */
+  /** Writes a 101, after which the connection belongs to the tunnel. */
   switching(answer: Answer, protocol: string): void {
     this.#outbox.push(responseHead(answer, `Connection: Upgrade\r\nUpgrade: ${protocol}\r\n`));
   }

@@ -1,4 +1,4 @@
-/** A response's head, as an app sent it (RFC 9112 4, 6.3). */
+/** The head of a response, as an app sent it (RFC 9112 4, 6.3). */
 import type { Field } from "../contract.ts";
 import { CHUNKED, control, type Framing, NO_BODY, parseFields, UNTIL_CLOSE } from "./fields.ts";
 import { Malformed, trimmed } from "./grammar.ts";
@@ -14,21 +14,21 @@ export interface ResponseMessage {
   keepAlive: boolean;
   /** What the connection becomes after a 101. */
   upgrade: string | undefined;
-  /** The length it states: of its body, or of the body that a GET would have brought (HEAD, 304). */
+  /** The stated length: of the body, or of the body that a GET would have returned (HEAD, 304). */
   length: number | undefined;
 }
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: (.*))?$/;
 
 /**
- * Reads the head's lines. Throws {@link Malformed}.
+ * Parses the lines of a head. Throws {@link Malformed}.
  *
- * @param method of the request: HEAD has no body whatever the head says
+ * @param method the method of the request: a response to HEAD never has a body
  */
 export function parseResponse(text: string, method: string, limits: Pick<Limits, "headFields">): ResponseMessage {
   const lineEnd = text.indexOf("\r\n");
   const match = STATUS_LINE.exec(text.slice(0, Math.max(lineEnd, 0)));
-  if (match === null) throw new Malformed("A response begins with HTTP/1.1 and a status.");
+  if (match === null) throw new Malformed("A response must begin with HTTP/1.1 and a status.");
   const version = match[1] === "1" ? "1.1" : "1.0";
   const status = Number(match[2]);
   const reason = match[3] ?? "";

@@ -1,70 +1,65 @@
-/** The proxy's server: its ports, its clock, and its end. */
+/** The proxy's HTTP server: opens its port, looks at time limits, and closes. Requests take the way in request-path.ts. */
 import { once } from "node:events";
 import { createServer, type AddressInfo, type ListenOptions, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
-import type { AccessEntry, Director } from "../contract.ts";
-import { peerOf } from "./admission.ts";
+import type { AccessEntry, LeaseProvider } from "../contract.ts";
+import { RequestPath } from "../request-path.ts";
 import { Certificates } from "./certificates.ts";
-import { ClientConnection } from "./client.ts";
-import type { Engine } from "./engine.ts";
-import { serveHttp2 } from "./http2.ts";
 import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
-import { Pool } from "./pool.ts";
-import { Trust } from "./trust.ts";
 
 export interface ProxyOptions {
-  director: Director;
-  /** One call for each request, when it has ended. */
+  leases: LeaseProvider;
+  /** Called once for each request, when it has ended. */
   onAccess?: (entry: AccessEntry) => void;
-  /** Faults that no client is told about: a Director that throws, a certificate that cannot be read. */
+  /** Called for faults that no client is told about: a lease provider that throws, a certificate that cannot be read. */
   onFault?: (error: unknown) => void;
-  /** Addresses and networks of proxies in front of this one, whose word about the client is believed. None by default. */
+  /** Addresses and networks of proxies in front of this one, which are believed about the client. None by default. */
   trustedProxies?: readonly string[];
   limits?: Partial<Limits>;
-  /** Serves TLS, with HTTP/2 for those who ask for it, instead of plain HTTP. */
+  /** Serves TLS, with HTTP/2 for clients that choose it, instead of plain HTTP. */
   tls?: TlsOptions;
 }
 
 export interface TlsOptions {
   /** See {@link Certificates}. */
   folder: string;
-  /** How often the folder is looked at, in milliseconds; 2000 by default. */
+  /** How often to look for changes in the directory, in milliseconds; 2000 by default. */
   refreshMs?: number;
 }
 
-/** `reusePort` lets several processes share the port; the kernel spreads the connections. */
+/** With `reusePort`, several processes can share the port, and the kernel spreads the connections. */
 export type ProxyListen = Pick<ListenOptions, "host" | "port" | "reusePort" | "backlog">;
 
 export interface ProxyServer {
-  /** Accepts connections from now on. Resolves with the address, which tells the port that 0 stood for. */
+  /** Starts to accept connections. Resolves with the address, which has the real port if 0 was given. */
   listen(listen: ProxyListen): Promise<AddressInfo>;
-  /** Accepts no more, lets open requests finish for `graceMs` milliseconds, then cuts them. */
+  /** Stops accepting, gives open requests `graceMs` milliseconds to finish, and then cuts them off. */
   close(graceMs: number): Promise<void>;
-  /** Whether it can answer for a host name: over TLS it needs a certificate for it. */
+  /** Returns whether the proxy can answer for a hostname: over TLS it needs a certificate. */
   covers(hostname: string): boolean;
-  /** Closes what is kept open to the machine. To be called before it is suspended or stopped. */
+  /** Closes the connections to a machine. Call it before the machine is suspended or stopped. */
   forget(machineId: string): void;
-  /** Client connections, upgraded ones and those in a handshake included. */
+  /** Returns the number of client connections, including upgraded ones and those in a handshake. */
   openConnections(): number;
   stats(): ProxyStats;
 }
 
 export interface ProxyStats {
-  /** Requests under way, upgraded connections included. */
+  /** Requests in progress, including upgraded connections. */
   requests: number;
   clientConnections: number;
   machineConnections: number;
-  /** Those of them that wait for a request. */
+  /** Machine connections that are kept for the next request. */
   idleMachineConnections: number;
 }
 
 const REFRESH_MS = 2000;
 
 /**
- * A reverse proxy whose director decides where requests go.
+ * Creates a reverse proxy whose lease provider decides where requests are sent.
  *
  * @example
- * const proxy = createProxyServer({ director });
+ * const proxy = createProxyServer({ leases });
  * const { port } = await proxy.listen({ host: "127.0.0.1", port: 0 });
  * await proxy.close(5000);
  */
@@ -73,7 +68,7 @@ export function createProxyServer(options: ProxyOptions): ProxyServer {
 }
 
 class HttpProxy implements ProxyServer {
-  readonly #engine: Engine;
+  readonly #path: RequestPath;
   readonly #tls: TlsOptions | undefined;
   /** All client sockets, from accept to close. */
   readonly #sockets = new Set<Socket>();
@@ -81,24 +76,20 @@ class HttpProxy implements ProxyServer {
   #server: Server | undefined;
   #certificates: Certificates | undefined;
 
-  constructor({ director, onAccess, onFault, trustedProxies = [], limits: some, tls }: ProxyOptions) {
+  constructor({ leases, onAccess, onFault, trustedProxies = [], limits: some, tls }: ProxyOptions) {
     const limits = { ...DEFAULT_LIMITS, ...some };
     this.#tls = tls;
-    this.#engine = {
-      director,
+    this.#path = new RequestPath({
+      leases,
       limits,
-      pool: new Pool(limits),
-      trust: new Trust(trustedProxies),
-      requests: 0,
-      connections: new Set(),
-      closing: false,
+      trustedProxies,
       onAccess: onAccess ?? (() => {}),
       onFault: onFault ?? (() => {}),
-    };
+    });
   }
 
   async listen(listen: ProxyListen): Promise<AddressInfo> {
-    if (this.#server !== undefined) throw new Error("A proxy listens once.");
+    if (this.#server !== undefined) throw new Error("A proxy can listen only once.");
     const server = this.#tls === undefined ? this.#plainServer() : await this.#tlsServer(this.#tls);
     this.#server = server;
     server.on("connection", (socket: Socket) => {
@@ -107,15 +98,15 @@ class HttpProxy implements ProxyServer {
     });
     server.listen(listen);
     await once(server, "listening");
-    // Running out of file descriptors, for one, passes; it must not end the process.
-    server.on("error", (error) => this.#engine.onFault(error));
-    this.#every(this.#engine.limits.sweepMs, () => this.#sweep(performance.now()));
+    // Running out of file descriptors, for example, is temporary, and must not end the process.
+    server.on("error", (error) => this.#path.onFault(error));
+    this.#every(this.#path.limits.sweepMs, () => this.#sweep(performance.now()));
     return server.address() as AddressInfo;
   }
 
   async close(graceMs: number): Promise<void> {
-    const { connections, pool } = this.#engine;
-    this.#engine.closing = true;
+    const { connections, pool } = this.#path;
+    this.#path.closing = true;
     const server = this.#server;
     if (server === undefined) return;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -132,7 +123,7 @@ class HttpProxy implements ProxyServer {
   }
 
   forget(machineId: string): void {
-    this.#engine.pool.forget(machineId);
+    this.#path.pool.forget(machineId);
   }
 
   openConnections(): number {
@@ -140,9 +131,9 @@ class HttpProxy implements ProxyServer {
   }
 
   stats(): ProxyStats {
-    const { open, idle } = this.#engine.pool.count();
+    const { open, idle } = this.#path.pool.count();
     return {
-      requests: this.#engine.requests,
+      requests: this.#path.requests,
       clientConnections: this.#sockets.size,
       machineConnections: open,
       idleMachineConnections: idle,
@@ -150,29 +141,29 @@ class HttpProxy implements ProxyServer {
   }
 
   #plainServer(): Server {
-    return createServer({ noDelay: true, allowHalfOpen: true }, (socket) => this.#serve(socket, false));
+    return createServer({ noDelay: true, allowHalfOpen: true }, (socket) => this.#path.accept(socket, false));
   }
 
   async #tlsServer({ folder, refreshMs = REFRESH_MS }: TlsOptions): Promise<Server> {
-    const certificates = await Certificates.open(folder, this.#engine.onFault);
+    const certificates = await Certificates.open(folder, this.#path.onFault);
     this.#certificates = certificates;
     const server = createTlsServer({
       ALPNProtocols: ["h2", "http/1.1"],
-      // Not half-open, as plain connections are: a client that left in its handshake would never be noticed.
+      // Unlike plain connections, not half-open: a client that left during its handshake would never be noticed.
       allowHalfOpen: false,
       noDelay: true,
-      handshakeTimeout: this.#engine.limits.handshakeMs,
+      handshakeTimeout: this.#path.limits.handshakeMs,
       minVersion: "TLSv1.2",
       ...certificates.fallback,
       SNICallback: (name, done) => {
         const context = certificates.find(name);
-        if (context === undefined) done(new Error("There is no certificate for this name."));
+        if (context === undefined) done(new Error("No certificate for this name."));
         else done(null, context);
       },
     });
     server.on("secureConnection", (socket: TLSSocket) => {
-      if (socket.alpnProtocol === "h2") serveHttp2(this.#engine, socket);
-      else this.#serve(socket, true);
+      if (socket.alpnProtocol === "h2") this.#path.acceptHttp2(socket);
+      else this.#path.accept(socket, true);
     });
     server.on("tlsClientError", (_error, socket) => socket.destroy());
     const refresh = async () => {
@@ -183,22 +174,17 @@ class HttpProxy implements ProxyServer {
     return server;
   }
 
-  #serve(socket: Socket, secure: boolean): void {
-    const { trust } = this.#engine;
-    new ClientConnection(this.#engine, socket, peerOf(socket.remoteAddress, secure, socket, trust));
-  }
-
   #every(ms: number, work: () => void): void {
     this.#timers.push(setInterval(work, ms).unref());
   }
 
   #sweep(now: number): void {
-    for (const connection of this.#engine.connections) connection.tick(now);
-    this.#engine.pool.sweep(now);
+    for (const connection of this.#path.connections) connection.tick(now);
+    this.#path.pool.sweep(now);
   }
 
   #cut(): void {
-    for (const connection of this.#engine.connections) connection.cutRequests();
+    for (const connection of this.#path.connections) connection.cutRequests();
     for (const socket of this.#sockets) socket.destroy();
   }
 }

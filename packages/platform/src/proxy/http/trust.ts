@@ -1,8 +1,8 @@
-/** Which fields of a request may be believed, and who the client is. */
+/** Which fields of a request to believe, and who the client is. */
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 import type { Field } from "../contract.ts";
 
-/** Proxies in front of us, whose `X-Forwarded-*`, `Forwarded` and `Hibernaut-*` are believed. */
+/** Proxies in front of this one, whose `X-Forwarded-*`, `Forwarded` and `Hibernaut-*` fields are believed. */
 export class Trust {
   readonly #peers = new BlockList();
 
@@ -11,18 +11,18 @@ export class Trust {
     for (const peer of peers) {
       const [address = "", bits] = peer.split("/");
       const family = isIPv6(address) ? "ipv6" : "ipv4";
-      if (!isIPv4(address) && !isIPv6(address)) throw new RangeError(`${peer} is no IP address or network.`);
+      if (!isIPv4(address) && !isIPv6(address)) throw new RangeError(`${peer} is not a valid IP address or network.`);
       this.#peers.addSubnet(address, bits === undefined ? (family === "ipv6" ? 128 : 32) : Number(bits), family);
     }
   }
 
-  /** Whether the peer is one of them. */
+  /** Returns whether the address is one of a trusted proxy. */
   has(address: string): boolean {
     if (isIPv4(address)) return this.#peers.check(address, "ipv4");
     return isIPv6(address) && this.#peers.check(address, "ipv6");
   }
 
-  /** The nearest address on the way to the client that is none of ours; what stands before it anyone can write. */
+  /** Returns the nearest address on the way to the client that is not trusted. Anyone can write what comes before it. */
   clientOf(peer: string, fields: readonly Field[]): string {
     const hops = fields
       .filter((field) => field.key === "x-forwarded-for")
@@ -38,14 +38,14 @@ export class Trust {
   }
 }
 
-/** IPv4 in its usual spelling, also where a socket for both families names it `::ffff:1.2.3.4`. */
+/** Returns an address with IPv4 in its usual form. A socket for both families reports it as `::ffff:1.2.3.4`. */
 export function plainAddress(address: string): string {
   return address.startsWith("::ffff:") && isIPv4(address.slice(7)) ? address.slice(7) : address;
 }
 
 /**
- * Whether only a trusted proxy may send the field. `_` counts as `-`: apps behind gateways that make variables of
- * fields (CGI, WSGI) cannot tell `X_Forwarded_For` from the real one.
+ * Returns whether only a trusted proxy may send the field. `_` counts as `-`: apps behind gateways that turn fields into
+ * variables (CGI, WSGI) cannot tell `X_Forwarded_For` from the real one.
  */
 export function needsTrust(key: string): boolean {
   const first = key.charCodeAt(0);

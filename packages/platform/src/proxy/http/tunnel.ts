@@ -1,8 +1,8 @@
-/** Two sockets after an upgrade: bytes both ways until both sides have ended (RFC 9110 7.8). */
+/** Connects two sockets after an upgrade, until both sides have ended (RFC 9110 7.8). */
 import type { Socket } from "node:net";
 import { ENDINGS } from "./refusals.ts";
 
-/** What went through, without what had been read before the tunnel was open. */
+/** What went through a tunnel. */
 export interface Tunnelled {
   bytesIn: number;
   bytesOut: number;
@@ -21,11 +21,11 @@ export interface TunnelOptions extends TunnelWatch {
   /** Bytes that were read together with the heads. */
   fromClient: Buffer;
   fromUpstream: Buffer;
-  /** Silence on both sides that ends the tunnel, in milliseconds. */
+  /** How long both sides may be silent before the tunnel ends, in milliseconds. */
   idleMs: number;
 }
 
-/** Connects the two. One side may end its direction and still read; a side that breaks off ends the other too. */
+/** Connects the two sides. Either may end its direction and still read. A side that breaks off also ends the other. */
 export function openTunnel(options: TunnelOptions): void {
   const { client, upstream, fromClient, fromUpstream, idleMs, onClientData, onClose } = options;
   const moved: Tunnelled = { bytesIn: fromClient.length, bytesOut: fromUpstream.length, error: undefined };
@@ -40,7 +40,7 @@ export function openTunnel(options: TunnelOptions): void {
   });
   client.pipe(upstream);
   upstream.pipe(client);
-  // Everything that moves passes this socket, one way or the other.
+  // Everything passes this socket in one direction or the other.
   client.setTimeout(idleMs, () => client.destroy());
   const whole = () => client.readableEnded && upstream.readableEnded;
   client.once("close", () => {

@@ -1,4 +1,4 @@
-/** One connection to an app: takes one request after the other, and reads their responses. */
+/** A connection to an app: takes one request after the other, and reads their responses. */
 import type { Socket } from "node:net";
 import type { Field } from "../contract.ts";
 import { bodyReader } from "./body.ts";
@@ -9,34 +9,34 @@ import type { Limits } from "./limits.ts";
 import { Outbox } from "./outbox.ts";
 import { parseResponse, type ResponseMessage } from "./response.ts";
 
-/** Whoever sent the request. After `onEnd`, `onUpgrade` or `onFailed` it hears no more. */
+/** The sender of a request. Nothing is called after `onEnd`, `onUpgrade` or `onFailed`. */
 export interface ResponseHandler {
   onInterim(response: ResponseMessage): void;
   onHead(response: ResponseMessage): void;
   onData(piece: Buffer): void;
   onEnd(trailers: readonly Field[]): void;
-  /** The app answered 101: the socket is the handler's now, and these are the first bytes from it. */
+  /** The app responded with 101: the socket now belongs to the handler, and `first` are its first bytes. */
   onUpgrade(response: ResponseMessage, socket: Socket, first: Buffer): void;
-  /** The connection is gone, or what came is no response (then `error` is {@link Malformed}). */
+  /** The connection is gone, or what arrived is not a response (`error` is then {@link Malformed}). */
   onFailed(error: Error): void;
   /** More of the request may be sent. */
   onRoom(): void;
 }
 
-/** Interim responses to one request; an app that sends more is not going anywhere. */
+/** The most interim responses to one request. An app that sends more will never finish. */
 const MOST_INTERIM = 100;
 
 export class UpstreamConnection implements BodySink {
   readonly address: string;
   readonly port: number;
   readonly outbox: Outbox;
-  /** Whether it carried a request before the current one: such a connection may have died in the meantime. */
+  /** Whether the connection carried a request before the current one: it may have died in the meantime. */
   reused = false;
-  /** Whether any byte of the current response has come. */
+  /** Whether any byte of the current response has arrived. */
   answering = false;
-  /** Not to be used again: its machine goes away. */
+  /** The connection must not be used again: its machine leaves. */
   retired = false;
-  /** On the sweep's clock; undefined until the next sweep. */
+  /** When the connection became idle, on the clock of the sweep; undefined until the next sweep. */
   idleSince: number | undefined;
   readonly #socket: Socket;
   readonly #limits: Limits;
@@ -77,7 +77,7 @@ export class UpstreamConnection implements BodySink {
     return !this.retired && this.#socket.writable && this.#socket.readable;
   }
 
-  /** Makes it ready for a request, which the caller then writes to the outbox. */
+  /** Prepares the connection for a request, which the caller then writes to the outbox. */
   begin(handler: ResponseHandler, method: string, mayUpgrade: boolean): void {
     this.#handler = handler;
     this.#method = method;
@@ -90,7 +90,7 @@ export class UpstreamConnection implements BodySink {
     this.outbox.written = 0;
   }
 
-  /** Whether the response, which has ended, allows another request. */
+  /** Whether the response, which has ended, allows another request on the connection. */
   get reusable(): boolean {
     return this.#keepAlive && this.usable;
   }
@@ -103,7 +103,7 @@ export class UpstreamConnection implements BodySink {
     if (this.#socket.isPaused()) this.#socket.resume();
   }
 
-  /** Closes it at once; the handler hears no more. */
+  /** Closes the connection at once, without telling the handler. */
   destroy(): void {
     this.#handler = undefined;
     this.outbox.clear();
@@ -115,7 +115,7 @@ export class UpstreamConnection implements BodySink {
   }
 
   #onData(chunk: Buffer): void {
-    // An idle connection has nothing to say: whatever this is, it must not become someone's response.
+    // An idle connection has nothing to say: whatever this is, it must not become the response to a request.
     if (this.#handler === undefined) return this.destroy();
     this.answering = true;
     try {
@@ -135,7 +135,7 @@ export class UpstreamConnection implements BodySink {
         if (response.status === 101) return this.#upgrade(response, chunk.subarray(at));
         if (response.status < 200) {
           this.#interim += 1;
-          if (this.#interim > MOST_INTERIM) throw new Malformed("The app sends interim responses without an end.");
+          if (this.#interim > MOST_INTERIM) throw new Malformed("The app sends too many interim responses.");
           handler.onInterim(response);
           continue;
         }
@@ -147,7 +147,7 @@ export class UpstreamConnection implements BodySink {
         at = this.#body.read(chunk, at, this);
       }
       if (this.#body.done && this.#handler === handler) {
-        // Bytes behind the end belong to no request.
+        // Bytes after the end belong to no request.
         if (at < chunk.length) this.#keepAlive = false;
         return this.#finish();
       }
@@ -163,7 +163,7 @@ export class UpstreamConnection implements BodySink {
 
   #upgrade(response: ResponseMessage, first: Buffer): void {
     if (!this.#mayUpgrade || response.upgrade === undefined)
-      throw new Malformed("The app switches to a protocol that nobody asked for.");
+      throw new Malformed("The app switches to a protocol that the client did not ask for.");
     const handler = this.#handler;
     this.#handler = undefined;
     this.outbox.flush();
@@ -172,7 +172,7 @@ export class UpstreamConnection implements BodySink {
   }
 
   #onEnd(): void {
-    // A body without length ends here; every other one that is not done was cut short.
+    // A body without a length ends here. Any other body that is not complete was cut short.
     if (this.#untilClose) this.#finish();
     this.#socket.destroy();
   }

@@ -131,7 +131,7 @@ describe("a follower", () => {
     const source = {
       list: () => logs,
       complete: () => gone,
-      onChange: (listener: () => void) => ((changed = listener), () => {}),
+      subscribe: (listener: () => void) => ((changed = listener), () => {}),
     };
     const blocks = readLogs(source, { limit: 10, follow: true }, NEVER);
     for (const machine of ["a", "b"]) {

@@ -18,7 +18,7 @@ export function logIn(folder: string, options: Partial<MachineLogOptions> = {}):
 
 /** Logs that are all known from the beginning. */
 export function fixed(...logs: MachineLog[]): LogSource {
-  return { list: () => logs, complete: () => true, onChange: () => () => {} };
+  return { list: () => logs, complete: () => true, subscribe: () => () => {} };
 }
 
 export async function entriesOf(logs: MachineLog[], query: Partial<LogQuery> = {}): Promise<LogEntry[]> {

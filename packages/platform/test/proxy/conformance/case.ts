@@ -14,7 +14,7 @@ export type Step =
 export const CLIENT_ENDS = { event: "client ends" } as const;
 /** The head of a request has come to the app, or the client's connection has ended. */
 export const APP_ASKED = { event: "app asked" } as const;
-/** The app goes on, if it waits to be told. */
+/** Lets the app continue, if it waits for that. */
 export const APP_TOLD = { event: "app told" } as const;
 /** The app closes its connections, and they are gone. */
 export const APP_CLOSES = { event: "app closes" } as const;
@@ -30,7 +30,7 @@ export interface Case {
   /** Fields, in lower case, that the outcome shows in requests and answers. */
   look?: readonly string[];
   ours: Outcome;
-  /** Who does something else, and why ours is right all the same. Those who are not named do the same. */
+  /** Which proxies do something else, and why ours is right anyway. Those not named do the same. */
   differs?: Partial<Record<ReferenceName, string>>;
 }
 
@@ -90,7 +90,7 @@ export function answer(body: string, fields = "", status = "200 OK"): string {
 
 export const OK = answer("ok");
 
-/** One request, one answer, and the connection goes on. */
+/** One request and one response, and the connection stays open. */
 export function fine(seen: string, answered = "200 ok"): Outcome {
   return { answers: [answered], seen: [seen], after: "open" };
 }

@@ -50,7 +50,7 @@ async function take(step: Step, client: RawClient, app: App): Promise<void> {
 
 async function sendSlowly(text: string, client: RawClient): Promise<void> {
   for (let at = 0; at < text.length; at += 1) {
-    // Whoever has refused the request reads no more of it, and a reset would take the answer along.
+    // A proxy that has refused the request does not read the rest of it, and a reset would discard its response.
     if (client.ending !== undefined) return;
     client.send(text.charAt(at));
     await setImmediate();

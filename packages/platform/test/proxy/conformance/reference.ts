@@ -16,7 +16,7 @@ const TRIES = 3;
 
 export interface Reference {
   readonly port: number;
-  /** Ends the program and removes its folder. */
+  /** Ends the program and removes its directory. */
   stop(): Promise<void>;
 }
 
@@ -82,7 +82,7 @@ async function untilReady(child: ChildProcess, port: number): Promise<string | u
   const deadline = performance.now() + START_LIMIT_MS;
   while (performance.now() < deadline) {
     const answered = await answers(port);
-    // Somebody else may answer, when the program found its port taken.
+    // Another program may answer, if this one found its port taken.
     if (problem !== undefined || answered) return problem;
     await sleep(10);
   }

@@ -70,7 +70,7 @@ function fieldsOf(lines: string[]): [string, string][] {
 
 interface Ways {
   bodiless: boolean;
-  /** Whether a body without framing ends with the connection, or is none. */
+  /** Whether a body without framing ends with the connection; otherwise there is no body. */
   untilClose: boolean;
   ended: boolean;
 }

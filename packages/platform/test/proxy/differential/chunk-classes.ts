@@ -1,4 +1,4 @@
-/** Refusals for what stands between the data of a chunked body. */
+/** Refusals for what is between the data of a chunked body. */
 import { LIMITS } from "./reading.ts";
 import { type Class, chunkLines, exceeds, request, response } from "./taken.ts";
 

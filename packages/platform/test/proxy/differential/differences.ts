@@ -94,7 +94,7 @@ const TAB_BEHIND_FRAMING = /(?<=\r\n)(?:content-length|transfer-encoding):[^\r\n
 /**
  * The message that we accept, with what llhttp refuses in principle put in other words:
  * - methods that it does not know, although RFC 9110 9.1 leaves their number open;
- * - tabs behind a value that frames, which RFC 9110 5.5 has trimmed like blanks; we write that field anew;
+ * - tabs behind a value that frames, which RFC 9110 5.5 has trimmed like blanks; the proxy rewrites that field;
  * - trailers that frame a message, which mean nothing there and are not passed on.
  */
 export function inTheirWords(message: Buffer, { request: read, start, headEnd, trailers }: Reading): Buffer {

@@ -1,5 +1,5 @@
 /**
- * Our HTTP/1 parsers beside llhttp: what we accept it accepts too and understands alike, up to the message's last
+ * Our HTTP/1 parsers next to llhttp: what we accept it accepts too and understands alike, up to the message's last
  * byte, and what only we refuse we refuse for a reason that is listed. However a stream is cut, we read the same.
  */
 import fc from "fast-check";
@@ -121,7 +121,7 @@ describe("found before", () => {
   const chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
 
   test.each(["", "@", " a", "a ", "a = b", "a=@", 'a="', 'a="b"c', 'a="b" ', "a\x7f", "\xe9", "a;"])(
-    "a chunk's extension that is none: ;%s",
+    "an invalid chunk extension: ;%s",
     (extension) => {
       const outcomes = compare(request(""), latin1(`${chunked}3;${extension}\r\nabc\r\n0\r\n\r\n`));
       expect(outcomes).toEqual([{ kind: "both refuse", names: [] }]);

@@ -26,7 +26,8 @@ export const isHost = isAuthority;
 export const LINE_CLASSES: readonly Class[] = [
   {
     name: "bare CR or LF",
-    reason: "Lines end in CR LF. llhttp skips single ones before a message, and whoever reads on may see a line there.",
+    reason:
+      "Lines end in CR LF. llhttp skips single ones before a message, and the next recipient may see a line there.",
     examples: [request(`\nGET / HTTP/1.1\r\n${HOST}`), response("\rHTTP/1.1 200 OK\r\n\r\n")],
     applies: ({ head }) => /(?:^|[^\r])\n|\r(?!\n)/.test(head),
   },
@@ -71,7 +72,7 @@ export const LINE_CLASSES: readonly Class[] = [
   },
   {
     name: "CONNECT",
-    reason: "This is no proxy for other hosts.",
+    reason: "The proxy does not serve other hosts.",
     examples: [request("CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n")],
     applies: ({ theirs }) => theirs.head?.method === "CONNECT",
   },

@@ -15,7 +15,7 @@ export interface OracleHead {
   reason: string;
   fields: Pair[];
   keepAlive: boolean;
-  /** Whether the connection is asked to go on, or goes on, with another protocol. */
+  /** Whether the message asks to switch the connection to another protocol, or switches it. */
   upgrade: boolean;
 }
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { ProxyRefusal } from "../../../src/proxy/contract.ts";
 import { createProxyServer } from "../../../src/proxy/http/server.ts";
-import { CLOSE, httpApp, KEEP, parsed, rig, statuses, until } from "./helpers.ts";
+import { CLOSE, httpApp, KEEP, parsed, rig, statuses, until, noLeases } from "./helpers.ts";
 
 const hello = () => httpApp((request, response) => void response.end(`hello ${request.url}`));
 const silent = () => httpApp((request) => void request.on("error", () => {}).resume());
@@ -73,11 +73,11 @@ describe("a connection", () => {
     await browser.send(request.replace("/ ", "/2 ")).sees("hello /2");
   });
 
-  test("is kept after the Director's refusal", async () => {
+  test("is kept after a refusal of the lease provider", async () => {
     const refuse = async () => {
       throw new ProxyRefusal(503, "no_capacity", "All machines are busy. Try again.", { retryAfterS: 1.5 });
     };
-    const { client, log, faults } = await rig({ director: refuse });
+    const { client, log, faults } = await rig({ leaseFor: refuse });
     const browser = await client();
     browser.send(`POST / HTTP/1.1\r\nContent-Length: 3\r\n${KEEP}abc`);
     const { status, headers, body } = parsed(await browser.sees("}\n"));
@@ -97,10 +97,10 @@ describe("a connection", () => {
     expect(faults).toEqual([]);
   });
 
-  test("hears of a fault of the Director without its words", async () => {
+  test("is not told the details of a fault in the lease provider", async () => {
     const fault = new Error("secret");
     const { ask, faults } = await rig({
-      director: async () => {
+      leaseFor: async () => {
         throw fault;
       },
     });
@@ -112,7 +112,7 @@ describe("a connection", () => {
 });
 
 describe("time is up", () => {
-  test("for a head that trickles: 408", async () => {
+  test("for a head that arrives too slowly: 408", async () => {
     const { ask, log } = await rig({ app: await hello(), limits: { headMs: 50 } });
     expect(parsed(await ask("GET / HT")).status).toBe(408);
     expect(log).toMatchObject([{ status: 408, error: "request_timeout" }]);
@@ -127,13 +127,13 @@ describe("time is up", () => {
     expect(statuses(browser.text)).toEqual([200]);
   });
 
-  test("for a body that trickles: 408", async () => {
+  test("for a body that arrives too slowly: 408", async () => {
     const { ask, outcomes } = await rig({ app: await silent(), limits: { requestBodyMs: 50 } });
     expect(parsed(await ask(`POST / HTTP/1.1\r\nContent-Length: 5\r\n${KEEP}ab`)).status).toBe(408);
     expect(outcomes).toEqual([{ status: 408, error: "request_timeout" }]);
   });
 
-  test("for an app that does not answer: 504", async () => {
+  test("for an app that does not respond: 504", async () => {
     const { ask, outcomes } = await rig({ app: await silent(), limits: { responseHeadMs: 50 } });
     expect(parsed(await ask(`GET / HTTP/1.1\r\n${CLOSE}`)).status).toBe(504);
     expect(outcomes).toEqual([{ status: 504, error: "upstream_timeout" }]);
@@ -158,11 +158,11 @@ describe("time is up", () => {
     expect(outcomes).toEqual([{ status: 200, error: "client_stalled" }]);
   });
 
-  test("for a Director that never decides: 504", async () => {
+  test("for a lease provider that never decides: 504", async () => {
     let reason: unknown;
     const { ask } = await rig({
-      limits: { acquireMs: 50 },
-      director: (_request, signal) =>
+      limits: { findMachineMs: 50 },
+      leaseFor: (_request, signal) =>
         new Promise((_resolve, reject) => {
           signal.addEventListener("abort", () => reject((reason = signal.reason) as Error));
         }),
@@ -180,7 +180,7 @@ describe("time is up", () => {
 });
 
 describe("close", () => {
-  test("ends what is idle at once, lets requests finish, and says so to their clients", async () => {
+  test("ends idle connections at once, lets requests finish, and tells their clients", async () => {
     let finish: (() => void) | undefined;
     const app = await httpApp((_request, response) => {
       finish = () => void response.end("done");
@@ -199,7 +199,7 @@ describe("close", () => {
     await closed;
   });
 
-  test("cuts what takes longer", async () => {
+  test("cuts off requests that take longer", async () => {
     const { client, proxy, log } = await rig({ app: await silent() });
     const browser = (await client()).send(`GET / HTTP/1.1\r\n${KEEP}`);
     await until(() => proxy.stats().requests === 1, "the request to be under way");
@@ -208,16 +208,16 @@ describe("close", () => {
     expect(log).toMatchObject([{ status: undefined, error: "cut" }]);
   });
 
-  test("before listen is nothing, and a port that is taken is told", async () => {
-    const director = { acquire: () => Promise.reject(new Error("nobody asks")) };
-    await createProxyServer({ director }).close(0);
+  test("does nothing before listen; a port that is taken is reported", async () => {
+    await createProxyServer({ leases: noLeases }).close(0);
     const { port } = await rig({ app: await hello() });
-    await expect(createProxyServer({ director }).listen({ host: "127.0.0.1", port })).rejects.toThrow("EADDRINUSE");
+    await expect(createProxyServer({ leases: noLeases }).listen({ host: "127.0.0.1", port })).rejects.toThrow(
+      "EADDRINUSE",
+    );
   });
 
   test("several proxies share a port", async () => {
-    const director = { acquire: () => Promise.reject(new Error("nobody asks")) };
-    const [one, two] = [createProxyServer({ director }), createProxyServer({ director })];
+    const [one, two] = [createProxyServer({ leases: noLeases }), createProxyServer({ leases: noLeases })];
     const { port } = await one.listen({ host: "127.0.0.1", port: 0, reusePort: true });
     expect((await two.listen({ host: "127.0.0.1", port, reusePort: true })).port).toBe(port);
     await Promise.all([one.close(0), two.close(0)]);

@@ -9,21 +9,24 @@ const acting = (act: (socket: Socket, number: number) => void) =>
   rawApp((socket, number) => received(socket, (text) => text.includes("\r\n\r\n") && (act(socket, number), true)));
 
 describe("the client leaves", () => {
-  test("while a machine wakes: the Director's signal aborts, and a late lease is given back", async () => {
-    let wake = () => {};
+  test("while a machine wakes: the lease provider's signal aborts, and a late lease is given back", async () => {
+    const woken = Promise.withResolvers<void>();
     const aborted: unknown[] = [];
+    let asked = false;
     const { client, log, outcomes } = await rig({
-      director: async (_request, signal, lease) => {
+      leaseFor: async (_request, signal, lease) => {
+        asked = true;
         signal.addEventListener("abort", () => aborted.push(signal.reason));
-        await new Promise<void>((resolve) => (wake = resolve));
+        await woken.promise;
         return lease();
       },
     });
     const browser = (await client()).send(`GET / HTTP/1.1\r\n${KEEP}`);
-    await until(() => log.length === 0 && wake.length === 0, "the Director to be asked");
+    await until(() => asked, "the lease provider to be asked");
+    expect(log).toEqual([]);
     browser.socket.destroy();
     await until(() => aborted.length === 1, "the abort");
-    wake();
+    woken.resolve();
     await until(() => outcomes.length === 1, "the lease to be back");
     expect(outcomes).toEqual([{ status: undefined, error: "client_gone" }]);
     expect(log).toMatchObject([{ status: undefined, error: "client_gone" }]);
@@ -80,7 +83,7 @@ describe("the app dies", () => {
     expect(outcomes).toEqual([broke, broke]);
   });
 
-  test("in the middle of its head: 502, and nothing is sent again", async () => {
+  test("in the middle of its head: 502, and the request is not repeated", async () => {
     const app = await acting((socket) => void socket.end("HTTP/1.1 200 OK\r\nContent-"));
     const { ask, outcomes } = await rig({ app });
     const reply = parsed(await ask(`GET / HTTP/1.1\r\n${CLOSE}`));
@@ -110,13 +113,13 @@ describe("the app dies", () => {
     expect(outcomes).toHaveLength(times);
   });
 
-  test("without an answer: the next machine gives it", async () => {
+  test("without a response: the next machine responds", async () => {
     const [bad, good] = [
       await acting((socket) => void socket.resetAndDestroy()),
       await acting((each) => void each.write(OK)),
     ];
     const { ask, outcomes, log } = await rig({
-      director: async ({ tried }, _signal, lease) =>
+      leaseFor: async ({ tried }, _signal, lease) =>
         tried.includes("bad")
           ? lease({ machineId: "good", port: good.port })
           : lease({ machineId: "bad", port: bad.port }),
@@ -153,7 +156,7 @@ describe("a kept connection dies", () => {
     expect(outcomes).toHaveLength(2);
   });
 
-  test("while it is idle: nobody notices", async () => {
+  test("while it is idle: no client notices", async () => {
     const app = await acting((socket) => void socket.write(OK));
     const { client, proxy } = await rig({ app });
     const browser = await client();
@@ -175,11 +178,11 @@ describe("a kept connection dies", () => {
 });
 
 describe("connecting", () => {
-  test("goes on until the port answers", async () => {
+  test("retries until the port answers", async () => {
     const port = await freePort();
     let app: App | undefined;
     const { ask, log } = await rig({
-      director: async (_request, _signal, lease) => {
+      leaseFor: async (_request, _signal, lease) => {
         setTimeout(() => void httpApp((_, response) => void response.end("up"), port).then((up) => (app = up)), 50);
         const wake = { kind: "resume", durationMs: 12.4 } as const;
         return lease({ port, wake, connectDeadline: performance.now() + 8000 });
@@ -192,12 +195,12 @@ describe("connecting", () => {
     expect(log).toMatchObject([{ wake: { kind: "resume" } }]);
   });
 
-  test("ends with the deadline: the next machine, with the whole body", async () => {
+  test("ends at the deadline: the next machine gets the whole body", async () => {
     const nobody = await freePort();
     const app = await httpApp((request, response) => void request.pipe(response));
     const { ask, outcomes } = await rig({
       app,
-      director: async ({ tried }, _signal, lease) => (tried.length === 0 ? lease({ port: nobody }) : lease()),
+      leaseFor: async ({ tried }, _signal, lease) => (tried.length === 0 ? lease({ port: nobody }) : lease()),
     });
     expect(parsed(await ask(`POST / HTTP/1.1\r\nContent-Length: 5\r\n${CLOSE}hello`)).body).toContain("hello");
     expect(outcomes).toEqual([{ error: "upstream_unreachable" }, { status: 200, error: undefined }]);
@@ -206,7 +209,7 @@ describe("connecting", () => {
   test("is given up after three machines: 502", async () => {
     const port = await freePort();
     const { ask, outcomes, heads } = await rig({
-      director: async ({ tried }, _signal, lease) => lease({ port, machineId: `m${tried.length}`, connectDeadline: 0 }),
+      leaseFor: async ({ tried }, _signal, lease) => lease({ port, machineId: `m${tried.length}`, connectDeadline: 0 }),
     });
     const reply = parsed(await ask(`GET / HTTP/1.1\r\n${CLOSE}`));
     expect(reply.status).toBe(502);
@@ -221,7 +224,7 @@ describe("connecting", () => {
   ])("when all %i machines there are were tried in vain, the answer says why", async (count, answer) => {
     const port = await freePort();
     const { ask } = await rig({
-      director: async ({ tried }, _signal, lease) => {
+      leaseFor: async ({ tried }, _signal, lease) => {
         if (tried.length === count) throw new ProxyRefusal(502, "no_machine_left", "No machine is left.");
         return lease({ port, machineId: `m${tried.length}`, connectDeadline: 0 });
       },
@@ -231,12 +234,12 @@ describe("connecting", () => {
     expect(JSON.parse(reply.body)).toMatchObject(answer);
   });
 
-  test("ends when the machine has left: the request waits for it as for any other, and is not told of a failure", async () => {
+  test("ends when the machine has left: the request waits for a machine again, and does not fail", async () => {
     const port = await freePort();
     const app = await httpApp((_, response) => void response.end("back"));
     const { client, heads, outcomes, proxy } = await rig({
       app,
-      director: async (_request, _signal, lease) =>
+      leaseFor: async (_request, _signal, lease) =>
         heads.length === 1 ? lease({ port, connectDeadline: performance.now() + 60_000 }) : lease(),
     });
     const browser = (await client()).send(`GET / HTTP/1.1\r\n${CLOSE}`);
@@ -251,7 +254,7 @@ describe("connecting", () => {
   test("ends when the client leaves", async () => {
     const port = await freePort();
     const { client, outcomes, proxy } = await rig({
-      director: async (_request, _signal, lease) => lease({ port, connectDeadline: performance.now() + 60_000 }),
+      leaseFor: async (_request, _signal, lease) => lease({ port, connectDeadline: performance.now() + 60_000 }),
     });
     const browser = (await client()).send(`GET / HTTP/1.1\r\n${KEEP}`);
     await until(() => proxy.stats().machineConnections === 1, "an attempt");

@@ -16,7 +16,7 @@ const named = (fields: [string, string][], name: string) =>
   fields.filter(([each]) => each.toLowerCase() === name.toLowerCase()).map(([, value]) => value);
 
 describe("to the app", () => {
-  test("goes what the client said, and what the proxy knows", async () => {
+  test("a request carries what the client said, and what the proxy knows", async () => {
     const { ask, heads } = await rig({ app: await mirror() });
     const seen = await fieldsSeen(ask, "X-OddCase: a  b\t\r\nCookie: c=d\r\nVia: 1.0 old\r\nX-Odd: 1\r\nX-Odd: 2\r\n");
     expect(seen).toContainEqual(["X-OddCase", "a  b"]);
@@ -32,7 +32,7 @@ describe("to the app", () => {
     expect(named(seen, "hibernaut-request-id")).toEqual([heads[0]?.requestId]);
   });
 
-  test("goes nothing that ends at each hop", async () => {
+  test("a request carries nothing that ends at each hop", async () => {
     const { ask } = await rig({ app: await mirror() });
     const seen = await fieldsSeen(
       ask,
@@ -44,7 +44,7 @@ describe("to the app", () => {
     expect(named(seen, "connection")).toEqual(["TE"]);
   });
 
-  test("goes nothing that only trusted proxies may say", async () => {
+  test("a request carries nothing that only trusted proxies may say", async () => {
     const { ask, heads } = await rig({ app: await mirror() });
     const seen = await fieldsSeen(
       ask,
@@ -59,7 +59,7 @@ describe("to the app", () => {
     expect(JSON.stringify(heads[0]?.fields)).not.toContain("6.6.6.6");
   });
 
-  test("goes what a trusted proxy says", async () => {
+  test("a request carries what a trusted proxy says", async () => {
     const { ask, heads, log } = await rig({ app: await mirror(), trustedProxies: ["127.0.0.0/8", "10.0.0.1"] });
     const seen = await fieldsSeen(
       ask,
@@ -93,7 +93,7 @@ describe("to the app", () => {
 });
 
 describe("to the client", () => {
-  test("goes what the app said, and what the proxy knows", async () => {
+  test("a response carries what the app said, and what the proxy knows", async () => {
     const bytes =
       "HTTP/1.1 299 Quite Fine\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\nX-OddCase: \xe9\r\nHibernaut-Wake: forged\r\n" +
       "Connection: X-Private\r\nX-Private: 1\r\nKeep-Alive: timeout=5\r\nContent-Length: 2\r\n\r\nok";
@@ -102,7 +102,7 @@ describe("to the client", () => {
     );
     const { ask } = await rig({
       app,
-      director: async (_request, _signal, lease) => lease({ wake: { kind: "cold", durationMs: 5100.6 } }),
+      leaseFor: async (_request, _signal, lease) => lease({ wake: { kind: "cold", durationMs: 5100.6 } }),
     });
     const text = await ask(`GET / HTTP/1.1\r\n${CLOSE}`);
     expect(text).toMatch(/^HTTP\/1\.1 299 Quite Fine\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\nX-OddCase: \xe9\r\n/);
@@ -124,7 +124,7 @@ describe("Trust", () => {
     expect(() => new Trust([peer])).toThrow();
   });
 
-  test("stops at what is no address", () => {
+  test("stops at an invalid address", () => {
     const trust = new Trust(["10.0.0.0/8"]);
     const field = (value: string) => [{ name: "X-Forwarded-For", key: "x-forwarded-for", value }];
     expect(trust.clientOf("10.0.0.1", field("1.1.1.1, unknown"))).toBe("10.0.0.1");

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer as createHttpServer, type RequestListener, type Server as HttpServer } from "node:http";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { expect, onTestFinished } from "vitest";
-import type { AccessEntry, Director, Lease, Outcome, RequestHead } from "../../../src/proxy/contract.ts";
+import type { AccessEntry, LeaseProvider, Lease, LeaseOutcome, RequestHead } from "../../../src/proxy/contract.ts";
 import { createProxyServer, type ProxyOptions, type ProxyServer } from "../../../src/proxy/http/server.ts";
 
 /** Only a fault reaches it. */
@@ -131,7 +131,7 @@ export interface Rig {
   proxy: ProxyServer;
   port: number;
   log: AccessEntry[];
-  outcomes: Outcome[];
+  outcomes: LeaseOutcome[];
   heads: RequestHead[];
   faults: unknown[];
   client(): Promise<RawClient>;
@@ -139,16 +139,16 @@ export interface Rig {
   ask(request: string): Promise<string>;
 }
 
-export interface RigOptions extends Omit<ProxyOptions, "director"> {
+export interface RigOptions extends Omit<ProxyOptions, "leases"> {
   /** The app of all requests. */
   app?: App;
-  /** Or who decides. Leases are counted all the same when they come from `lease()`. */
-  director?: (request: RequestHead, signal: AbortSignal, lease: (over?: Partial<Lease>) => Lease) => Promise<Lease>;
+  /** Decides instead which lease a request gets. Leases from `lease()` are counted too. */
+  leaseFor?: (request: RequestHead, signal: AbortSignal, lease: (over?: Partial<Lease>) => Lease) => Promise<Lease>;
 }
 
 /** A running proxy; when the test has finished nothing may be left open, and every lease must be back. */
-export async function rig({ app, director, ...options }: RigOptions): Promise<Rig> {
-  const [log, outcomes, heads, faults]: [AccessEntry[], Outcome[], RequestHead[], unknown[]] = [[], [], [], []];
+export async function rig({ app, leaseFor, ...options }: RigOptions): Promise<Rig> {
+  const [log, outcomes, heads, faults]: [AccessEntry[], LeaseOutcome[], RequestHead[], unknown[]] = [[], [], [], []];
   let leased = 0;
   const lease = (over: Partial<Lease> = {}): Lease => {
     leased += 1;
@@ -168,10 +168,15 @@ export async function rig({ app, director, ...options }: RigOptions): Promise<Ri
       ...over,
     };
   };
-  const direct: Director = {
-    acquire(request, signal) {
+  const leases: LeaseProvider = {
+    route: () => "shop",
+    leaseNow(_app, request) {
       heads.push({ ...request, tried: [...request.tried] });
-      return director === undefined ? lease() : director(request, signal(), lease);
+      return leaseFor === undefined ? lease() : undefined;
+    },
+    async waitForLease(_app, request, signal) {
+      if (leaseFor === undefined) throw new Error("Every request got a lease at once.");
+      return leaseFor(request, signal, lease);
     },
   };
   const proxy = createProxyServer({
@@ -179,7 +184,7 @@ export async function rig({ app, director, ...options }: RigOptions): Promise<Ri
     onFault: (fault) => faults.push(fault),
     ...options,
     limits: { sweepMs: 10, ...options.limits },
-    director: direct,
+    leases,
   });
   const { port } = await proxy.listen({ host: "127.0.0.1", port: 0 });
   const clients: RawClient[] = [];
@@ -206,6 +211,15 @@ export async function rig({ app, director, ...options }: RigOptions): Promise<Ri
   };
   return { proxy, port, log, outcomes, heads, faults, client, ask };
 }
+
+/** For proxies that no request reaches. */
+export const noLeases: LeaseProvider = {
+  route() {
+    throw new Error("No request was expected.");
+  },
+  leaseNow: () => undefined,
+  waitForLease: () => Promise.reject(new Error("No request was expected.")),
+};
 
 /** The status of each response in the text. */
 export function statuses(text: string): number[] {

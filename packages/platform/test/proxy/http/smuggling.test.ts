@@ -70,7 +70,7 @@ const TRIES: [string, string][] = [
   ["a blank behind the version", "GET / HTTP/1.1 \r\nHost: a.test\r\n\r\n"],
   ["no version", "GET /\r\nHost: a.test\r\n\r\n"],
   ["a version in small letters", "GET / http/1.1\r\nHost: a.test\r\n\r\n"],
-  ["a method that is no token", "GE(T / HTTP/1.1\r\nHost: a.test\r\n\r\n"],
+  ["a method that is not a token", "GE(T / HTTP/1.1\r\nHost: a.test\r\n\r\n"],
   ["a blank before the method", " GET / HTTP/1.1\r\nHost: a.test\r\n\r\n"],
   ["empty lines without an end", "\r\n\r\n\r\n\r\n\r\n\r\n\r\n"],
   ["no HTTP at all", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],
@@ -182,7 +182,7 @@ describe("responses", () => {
     expect(outcomes).toEqual([{ status: 502, error: "upstream_invalid" }]);
   });
 
-  test("bytes behind a response become nobody's response", async () => {
+  test("bytes after a response never become another client's response", async () => {
     const app = await rawApp((socket, number) =>
       received(socket, (text) => {
         if (!text.endsWith("\r\n\r\n")) return;

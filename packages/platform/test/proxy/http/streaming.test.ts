@@ -9,7 +9,7 @@ import { CLOSE, httpApp, KEEP, OK, parsed, rawApp, received, rig, statuses, unti
 const echo = () => httpApp((request, response) => void request.pipe(response));
 
 describe("bodies", () => {
-  test("with a length go there and back", async () => {
+  test("with a length are forwarded both ways", async () => {
     const app = await httpApp((request, response) => {
       let text = `${request.headers["content-length"]} ${request.headers["transfer-encoding"]} `;
       request.on("data", (chunk) => (text += chunk)).on("end", () => response.end(text));
@@ -29,7 +29,7 @@ describe("bodies", () => {
     expect(app.accepted).toBe(1);
   });
 
-  test("in chunks go there and back, with trailers both ways", async () => {
+  test("in chunks are forwarded both ways, with trailers", async () => {
     const app = await httpApp((request, response) => {
       response.setHeader("Trailer", "X-Sum");
       request.on("data", (chunk) => response.write(chunk));
@@ -87,7 +87,7 @@ describe("bodies", () => {
     expect(app.accepted).toBe(1);
   });
 
-  test("of 200 MB go there and back in little memory", { timeout: 60_000 }, async () => {
+  test("of 200 MB are forwarded both ways in little memory", { timeout: 60_000 }, async () => {
     const SIZE = 200 * 1024 * 1024;
     const { port } = await rig({ app: await echo() });
     const piece = Buffer.alloc(1024 * 1024, "0123456789abcdef");
@@ -136,7 +136,7 @@ describe("bodies", () => {
     const browser = await client();
     browser.socket.pause();
     browser.send(`GET / HTTP/1.1\r\n${KEEP}`);
-    // It stands still once the buffers on the way are full; the kernel's take some megabytes.
+    // The app stalls once the buffers on the way are full; the kernel's take some megabytes.
     for (let still = 0, before = 0; still < 200; ) {
       await setImmediate();
       still = written > 0 && written === before ? still + 1 : 0;
@@ -162,11 +162,11 @@ describe("before the response", () => {
     browser.send(`POST / HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n${KEEP}`);
     expect(await browser.sees("\r\n\r\n")).toBe("HTTP/1.1 100 Continue\r\n\r\n");
     await browser.send("hello").sees("ok");
-    // The connection goes on.
+    // The connection stays open.
     await browser.send(`GET / HTTP/1.1\r\n${KEEP}`).sees("100 Continue\r\n\r\nHTTP/1.1 200");
   });
 
-  test("a final answer instead of 100 ends the connection, and the body is not asked for", async () => {
+  test("a final response instead of 100 ends the connection, and the body is not requested", async () => {
     const app = await rawApp((socket) =>
       received(socket, (text) => {
         if (text.endsWith("\r\n\r\n")) socket.write("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n");
@@ -219,7 +219,7 @@ describe("while both speak", () => {
     expect(parsed(browser.text).headers.get("connection")).toBe("close");
   });
 
-  test("an early answer reaches a client that is still sending", async () => {
+  test("an early response reaches a client that is still sending", async () => {
     const app = await rawApp((socket) =>
       received(socket, (text) => {
         if (!text.includes("\r\n\r\n")) return false;

@@ -1,4 +1,4 @@
-/** TLS with a folder of certificates, and HTTP/2 over it. */
+/** TLS with a directory of certificates, and HTTP/2 over it. */
 import { execFileSync } from "node:child_process";
 import { rename, stat, writeFile } from "node:fs/promises";
 import { connect as connectHttp2, constants, type ClientHttp2Session, type OutgoingHttpHeaders } from "node:http2";
@@ -9,7 +9,19 @@ import { Certificates } from "../../../src/proxy/http/certificates.ts";
 import { createProxyServer } from "../../../src/proxy/http/server.ts";
 import { parseHttp2Request } from "../../../src/proxy/http/http2-request.ts";
 import { tempFolder } from "../../helpers/temp.ts";
-import { type App, CLOSE, httpApp, KEEP, parsed, RawClient, rawApp, received, rig, until } from "./helpers.ts";
+import {
+  type App,
+  CLOSE,
+  httpApp,
+  KEEP,
+  parsed,
+  RawClient,
+  rawApp,
+  received,
+  rig,
+  until,
+  noLeases,
+} from "./helpers.ts";
 
 interface Pair {
   key: string;
@@ -72,8 +84,10 @@ const hello = () => httpApp((request, response) => void response.end(JSON.string
 test("a proxy says for which names it has a certificate, from when it listens", async () => {
   const folder = await tempFolder("certificates");
   await put(folder, "shop.test", "shop.test");
-  const director = { acquire: () => Promise.reject(new Error("nobody asks")) };
-  const [plain, secure] = [createProxyServer({ director }), createProxyServer({ director, tls: { folder } })];
+  const [plain, secure] = [
+    createProxyServer({ leases: noLeases }),
+    createProxyServer({ leases: noLeases, tls: { folder } }),
+  ];
   onTestFinished(async () => void (await Promise.all([plain.close(0), secure.close(0)])));
   expect(secure.covers("shop.test")).toBe(false);
   await secure.listen({ host: "127.0.0.1", port: 0 });
@@ -109,7 +123,7 @@ describe("TLS", () => {
     }
   });
 
-  test("looks at its folder as often as it is told to, also while it still reads what it saw before", async () => {
+  test("checks its directory as often as it is told to, even while it still reads what it saw before", async () => {
     const folder = await tempFolder("certificates");
     await put(folder, "default", "default");
     const certificates = await Certificates.open(folder, () => {});
@@ -137,7 +151,7 @@ describe("TLS", () => {
     expect(log.map((entry) => entry.target)).toEqual(["/1", "/2"]);
   });
 
-  test("cuts a response that broke without the goodbye of TLS", async () => {
+  test("cuts off a broken response without a TLS close notification", async () => {
     const app = await rawApp((socket) =>
       received(socket, (text) => {
         if (!text.includes("\r\n\r\n")) return false;
@@ -153,7 +167,7 @@ describe("TLS", () => {
     expect(outcomes).toEqual([{ status: 200, error: "upstream_broke" }]);
   });
 
-  test("does not wait for a handshake that does not come", async () => {
+  test("does not wait for a handshake that never arrives", async () => {
     const { client } = await secured(await hello(), { handshakeMs: 50 });
     await (await client()).ends();
   });
@@ -243,7 +257,7 @@ describe("HTTP/2", () => {
     expect((await ask(client, { ":path": "/304" })).headers).toMatchObject({ ":status": 304 });
   });
 
-  test("resets a stream whose app died, and goes on with the others", async () => {
+  test("resets a stream whose app died, and keeps the others", async () => {
     const app = await rawApp((socket) =>
       received(socket, (text) => {
         if (!text.includes("\r\n\r\n")) return false;

@@ -40,7 +40,7 @@ describe("an upgrade", () => {
     await app.stop();
     server.listen(app.port, "127.0.0.1");
     await until(() => server.listening, "the app to listen");
-    const { port, log } = await rig({ director: async (_r, _s, lease) => lease({ port: app.port }) });
+    const { port, log } = await rig({ leaseFor: async (_r, _s, lease) => lease({ port: app.port }) });
     const socket = new WebSocket(`ws://127.0.0.1:${port}/chat`);
     const said = await new Promise((resolve, reject) => {
       socket.addEventListener("message", (event) => resolve(event.data));
@@ -55,7 +55,7 @@ describe("an upgrade", () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  test("carries bytes both ways, those that came with the heads included", async () => {
+  test("carries bytes both ways, including those that came with the heads", async () => {
     const { client, outcomes, log } = await rig({ app: await echo() });
     const browser = (await client()).send(`GET / HTTP/1.1\r\n${UPGRADE}${KEEP}early `);
     const { status, headers } = parsed(await browser.sees("hello early "));
@@ -73,7 +73,7 @@ describe("an upgrade", () => {
     expect(log).toMatchObject([{ bytesIn: 17, bytesOut: 23 }]);
   });
 
-  test("lets one side end and the other go on", async () => {
+  test("lets one side end and the other continue", async () => {
     let app: Socket | undefined;
     const half = await rawApp(
       (socket) => {
@@ -106,7 +106,7 @@ describe("an upgrade", () => {
     expect(outcomes).toEqual([{ status: 101, error }]);
   });
 
-  test("ends when nothing moves", async () => {
+  test("ends when nothing is sent", async () => {
     const { client, outcomes } = await rig({ app: await echo(), limits: { tunnelMs: 50 } });
     const browser = (await client()).send(`GET / HTTP/1.1\r\n${UPGRADE}${KEEP}`);
     await browser.ends();
@@ -147,7 +147,7 @@ describe("an upgrade", () => {
     expect(seen).not.toContain('"http2-settings"');
   });
 
-  test("in HTTP/1.0 is none", async () => {
+  test("in HTTP/1.0 is not an upgrade", async () => {
     const app = await httpApp((request, response) => void response.end(`${request.headers.upgrade}`));
     const { ask } = await rig({ app });
     expect(parsed(await ask(`GET / HTTP/1.0\r\nUpgrade: echo\r\n${CLOSE}`)).body).toBe("undefined");

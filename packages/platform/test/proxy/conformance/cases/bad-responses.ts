@@ -125,7 +125,7 @@ export const BAD_RESPONSES: readonly Case[] = [
     differs: { HAProxy: "unfolds, which RFC 9112 5.2 allows as well as 502" },
   }),
   bad("a line ended by LF", answer("", "X-A: 1\nX-B: 2\r\n"), {
-    differs: both("takes LF for the end of a line, as RFC 9112 2.2 allows; whoever stands behind it may not"),
+    differs: both("takes LF for the end of a line, as RFC 9112 2.2 allows; the next recipient may not"),
   }),
   bad("a NUL in a value", answer("", "X-A: 1\x002\r\n"), {
     differs: { HAProxy: "passes it on; RFC 9110 5.5 calls it invalid and dangerous" },

@@ -89,7 +89,7 @@ export const CONNECTIONS: readonly Case[] = [
     client: [get(), APP_ASKED, CLIENT_ENDS, APP_TOLD],
     atHead: ({ socket, told }) => void told.then(() => socket.write(OK)),
     ours: { answers: [], seen: ["GET / [unread]"], after: "closed" },
-    differs: { HAProxy: "answers all the same; ours, like nginx, takes it to have left (RFC 9112 9.5)" },
+    differs: { HAProxy: "answers anyway; ours, like nginx, assumes that it has left (RFC 9112 9.5)" },
   },
   {
     name: "a client that ends without a request",

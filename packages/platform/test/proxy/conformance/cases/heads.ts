@@ -20,8 +20,8 @@ const host = (name: string, fields: string, more: Partial<Case> = {}): Case => (
 });
 
 const SAYS_400 = both("says 400; 431 says what was wrong (RFC 6585 5)");
-const LF = both("takes LF for the end of a line, as RFC 9112 2.2 allows; whoever stands behind it may not");
-const DROPS = "drops the field and goes on; names are tokens (RFC 9110 5.1), and a malformed head gets 400";
+const LF = both("takes LF for the end of a line, as RFC 9112 2.2 allows; the next recipient may not");
+const DROPS = "drops the field and continues; names are tokens (RFC 9110 5.1), and a malformed head gets 400";
 const UNFOLDS = { HAProxy: "unfolds, which RFC 9112 5.2 allows as well as 400" };
 const ANY_HOST = "passes any Host on; RFC 9112 3.2 wants 400 for one that is not a host";
 const PASSES_ANY_HOST = { HAProxy: ANY_HOST };
@@ -85,7 +85,7 @@ export const HEADS: readonly Case[] = [
   lines("a blank in a name", "X A: 1\r\n"),
   lines("an empty name", ": 1\r\n"),
   lines("a line without a colon", "X-A\r\n", { differs: { nginx: DROPS } }),
-  lines("a name that is no token", "X(A): 1\r\n", { differs: { nginx: DROPS } }),
+  lines("a name that is not a token", "X(A): 1\r\n", { differs: { nginx: DROPS } }),
   lines("a name above ASCII", "X\xe4: 1\r\n", { differs: { nginx: DROPS } }),
   host("no Host", "X-A: 1\r\n", { differs: { HAProxy: "passes it on; RFC 9112 3.2 wants 400" } }),
   host("two Hosts", "Host: a.test\r\nHost: b.test\r\n"),
@@ -99,7 +99,7 @@ export const HEADS: readonly Case[] = [
   host("a Host with a user", "Host: me@a.test\r\n", { differs: both(ANY_HOST) }),
   host("a Host with a blank", "Host: a.test b.test\r\n", { differs: PASSES_ANY_HOST }),
   host("a list of Hosts", "Host: a.test, b.test\r\n", { differs: PASSES_ANY_HOST }),
-  host("a Host with a port that is none", "Host: a.test:99999\r\n", {
+  host("a Host with an invalid port", "Host: a.test:99999\r\n", {
     differs: { nginx: "leaves the port out unread; RFC 9112 3.2 wants 400", HAProxy: ANY_HOST },
   }),
   host("a Host with a port that is a word", "Host: a.test:http\r\n", {
@@ -129,7 +129,7 @@ export const HEADS: readonly Case[] = [
     look: ["host"],
     ours: fine("POST / hello {host: shop.test}"),
   }),
-  lines("TE: trailers goes on", "TE: trailers\r\nConnection: TE\r\n", {
+  lines("TE: trailers is passed on", "TE: trailers\r\nConnection: TE\r\n", {
     look: ["te"],
     ours: fine("GET / {te: trailers}"),
     differs: { nginx: "drops TE, as it drops trailers; ours passes them on (RFC 9110 10.1.4)" },

@@ -9,7 +9,7 @@ const line = (name: string, first: string, more: Partial<Case> = {}): Case => ({
   ...more,
 });
 
-const TOKEN = { nginx: "knows no such letters in a method; it is any token (RFC 9110 9.1)" };
+const TOKEN = { nginx: "does not accept such letters in a method; any token is valid (RFC 9110 9.1)" };
 const BLANKS = "splits at any white space; RFC 9112 3 allows that, and says what comes of it";
 const REFUSES_HOST = { HAProxy: "wants Host to be the same; RFC 9112 3.2.2 has a proxy ignore Host then" };
 
@@ -20,13 +20,13 @@ export const REQUEST_LINES: readonly Case[] = [
   line("an unknown method", "FROBNICATE /a HTTP/1.1", { ours: fine("FROBNICATE /a") }),
   line("a method in small letters is another method", "get /a HTTP/1.1", { ours: fine("get /a"), differs: TOKEN }),
   line("a method with odd characters", "M-SEARCH! /a HTTP/1.1", { ours: fine("M-SEARCH! /a"), differs: TOKEN }),
-  line("a method that is no token", "GE(T /a HTTP/1.1"),
+  line("a method that is not a token", "GE(T /a HTTP/1.1"),
   line("CONNECT", "CONNECT shop.test:443 HTTP/1.1", {
     asks: ["CONNECT"],
     ours: refused(405),
     differs: {
       nginx: "says 400; the request is well-formed, and nobody serves its method here (RFC 9110 15.5.6)",
-      HAProxy: "passes it on; a gateway that is no proxy for other hosts opens no tunnels (RFC 9110 9.3.6)",
+      HAProxy: "passes it on; a gateway that does not proxy other hosts opens no tunnels (RFC 9110 9.3.6)",
     },
   }),
   line("TRACE", "TRACE /a HTTP/1.1", {
@@ -85,7 +85,7 @@ export const REQUEST_LINES: readonly Case[] = [
   line("a blank before the method", " GET / HTTP/1.1"),
   line("a blank behind the version", "GET / HTTP/1.1 ", { differs: { nginx: BLANKS } }),
   line("no version", "GET /", {
-    differs: { nginx: "reads HTTP/0.9, which RFC 9112 knows no more" },
+    differs: { nginx: "reads HTTP/0.9, which RFC 9112 no longer has" },
   }),
   line("a version in small letters", "GET / http/1.1"),
   line("HTTP/1.2", "GET / HTTP/1.2", {
@@ -100,7 +100,7 @@ export const REQUEST_LINES: readonly Case[] = [
     ours: refused(505),
     differs: {
       nginx: "says 400; the version is well-formed, and its major number not served (RFC 9110 15.6.6)",
-      HAProxy: "reads it as an older 1.1; RFC 9112 knows no such version",
+      HAProxy: "reads it as an older 1.1; RFC 9112 does not have such a version",
     },
   }),
   line("HTTP/1.10", "GET / HTTP/1.10", {

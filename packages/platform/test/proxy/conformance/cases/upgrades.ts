@@ -1,4 +1,4 @@
-/** Requests that would like to go on in another protocol (RFC 9110 7.8; RFC 6455). */
+/** Requests that want to switch to another protocol (RFC 9110 7.8; RFC 6455). */
 import { createHash } from "node:crypto";
 import type { Talk } from "../app.ts";
 import { answer, both, type Case, CLIENT_ENDS, fine, get, HOST, UPGRADE } from "../case.ts";
@@ -43,7 +43,7 @@ export const UPGRADES: readonly Case[] = [
     ours: { answers: ["101", "tunnel hello early late"], seen: ["GET /"], after: "closed" },
   },
   {
-    name: "what looks like a request is no request in a tunnel",
+    name: "what looks like a request is not a request in a tunnel",
     client: [get("/", UPGRADE), { sees: "hello" }, get("/inner"), { sees: "/inner" }],
     atEnd: switches,
     ours: {
@@ -76,17 +76,18 @@ export const UPGRADES: readonly Case[] = [
     ours: fine("GET /", "200 plain"),
   },
   {
-    name: "with a body goes on as an ordinary request",
+    name: "with a body is forwarded as an ordinary request",
     client: [`POST / HTTP/1.1\r\n${HOST}${UPGRADE}Content-Length: 5\r\n\r\nhello`],
     asks: ["POST"],
     look: ["upgrade"],
     ours: fine("POST / hello"),
     differs: {
-      nginx: "passes the wish on; ours ignores it, as RFC 9110 7.8 allows, lest the two mistake where the body ends",
+      nginx:
+        "passes the request for an upgrade on; ours ignores it, as RFC 9110 7.8 allows, so that the two agree where the body ends",
     },
   },
   {
-    name: "to h2c goes on as an ordinary request",
+    name: "to h2c is forwarded as an ordinary request",
     client: [
       get("/", "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n"),
     ],
@@ -97,14 +98,14 @@ export const UPGRADES: readonly Case[] = [
     ),
   },
   {
-    name: "without Connection is none",
+    name: "without Connection is not an upgrade",
     client: [get("/", "Upgrade: echo\r\n")],
     look: ["upgrade"],
     ours: fine("GET /"),
-    differs: both("passes Upgrade on; it is no wish without Connection (RFC 9110 7.8)"),
+    differs: both("passes Upgrade on, which means nothing without Connection (RFC 9110 7.8)"),
   },
   {
-    name: "in HTTP/1.0 is none",
+    name: "in HTTP/1.0 is not an upgrade",
     client: [`GET / HTTP/1.0\r\n${HOST}${UPGRADE}\r\n`],
     look: ["upgrade"],
     ours: { answers: ["200 ok"], seen: ["GET /"], after: "closed" },

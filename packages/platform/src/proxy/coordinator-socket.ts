@@ -1,31 +1,34 @@
-/** Where proxies in processes of their own find the control plane: a Unix socket in the data folder. */
+/** Where proxies in their own processes find the coordinator: a Unix socket in the data directory. */
 import { rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
-import type { ProxyHub } from "./hub.ts";
-import { exchangeLines } from "./lines.ts";
-import type { FromProxy } from "./table.ts";
+import type { ProxyCoordinator } from "./proxy-coordinator.ts";
+import { exchangeLines } from "./message-lines.ts";
+import type { FromProxy } from "./messages.ts";
 
-/** The socket's path. The folder is its owner's alone, and so is the socket. */
-export function hubSocketPath(dataDir: string): string {
+/** Returns the socket's path. Only the owner of the data directory can access it. */
+export function coordinatorSocketPath(dataDir: string): string {
   return join(dataDir, "proxy.sock");
 }
 
 /** Lets proxies connect until closed. */
-export async function listenForProxies(hub: ProxyHub, path: string): Promise<{ close(): Promise<void> }> {
+export async function listenForProxies(
+  coordinator: ProxyCoordinator,
+  path: string,
+): Promise<{ close(): Promise<void> }> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
-    // Messages arrive in later turns of the event loop only.
+    // No message arrives before the next turn of the event loop, when `proxy` is set.
     const send = exchangeLines(socket, (message: FromProxy) => proxy.receive(message));
-    const proxy = hub.connect(send);
+    const proxy = coordinator.connect(send);
     socket.on("error", () => {});
     socket.on("close", () => {
       sockets.delete(socket);
       proxy.close();
     });
   });
-  // Of a control plane that was killed; the data folder's lock says that there is no other.
+  // Left by a platform that was killed. The lock on the data directory ensures that there is no other.
   await rm(path, { force: true });
   await listen(server, path);
   return {

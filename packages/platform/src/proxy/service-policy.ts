@@ -1,36 +1,39 @@
-/** What a service's configuration means to the proxy: every default filled in, in the proxy's own units. */
+/** What a service's configuration means to the proxy: with all defaults filled in, in the proxy's units. */
 import type { MachineConfig, ServiceConfig } from "../domain/config.ts";
 
-/** As in Fly's: at this load a machine still serves, and another is started beside it. */
+/** As on Fly: at this load a machine still takes requests, and another one is started. */
 const SOFT_LIMIT = 20;
-/** Long enough that someone who reads a page finds the machine awake, short enough that a night costs nothing. */
+/** Long enough that a visitor who reads a page finds the machine awake, short enough that a night costs nothing. */
 const IDLE_TIMEOUT_S = 300;
 
-export interface Policy {
+export interface ServicePolicy {
   /** The port in the guest. */
   port: number;
-  /** What becomes of a machine that nobody needs. */
+  /** What happens to a machine that is idle. */
   autostop: "suspend" | "stop" | "off";
   /** Whether a request may start a machine. */
   autostart: boolean;
-  /** Of the app's machines so many are never put to sleep. */
+  /** At least this many of the app's machines keep running. */
   minRunning: number;
   idleTimeoutMs: number;
-  /** What load counts: open requests, or client connections that have one. */
+  /** What counts as load: open requests, or client connections that have one. */
   unit: "requests" | "connections";
   softLimit: number;
-  /** Infinity when none is set. */
+  /** Infinity if none is set. */
   hardLimit: number;
 }
 
-/** The policy of the service that takes HTTP requests: the first that says so, else the first. Undefined without services. */
-export function policyOf(config: MachineConfig): Policy | undefined {
+/**
+ * Returns the policy of the service that takes HTTP requests: the first with `protocol: http`, otherwise the first.
+ * Undefined without services.
+ */
+export function policyOf(config: MachineConfig): ServicePolicy | undefined {
   const services = config.services ?? [];
   const service = services.find(({ protocol }) => protocol === "http") ?? services[0];
   return service && servicePolicy(service);
 }
 
-function servicePolicy(service: ServiceConfig): Policy {
+function servicePolicy(service: ServiceConfig): ServicePolicy {
   const { concurrency = {} } = service;
   const hardLimit = concurrency.hard_limit ?? Number.POSITIVE_INFINITY;
   return {

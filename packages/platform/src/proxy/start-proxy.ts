@@ -1,17 +1,18 @@
-/** A proxy that serves: its ports, the fleet behind them, its log and its metrics. */
+/** Starts a proxy, in the platform's process or its own: its ports, the broker behind them, its log and its metrics. */
 import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
+import { findMachineMs } from "../domain/patience.ts";
 import { cannotListen } from "../listening.ts";
 import type { Listen, Settings } from "../settings.ts";
 import { lineWriter } from "../log.ts";
 import { openAccessLog } from "./access-log.ts";
 import type { Front } from "./addresses.ts";
 import type { AccessEntry } from "./contract.ts";
-import type { Fleet, FleetOptions } from "./fleet.ts";
+import type { LeaseBroker, LeaseBrokerOptions } from "./lease-broker.ts";
 import { createProxyServer, type ProxyServer, type TlsOptions } from "./http/server.ts";
 import { proxyMetrics } from "./metrics.ts";
 
-export interface ServeProxyOptions {
+export interface StartProxyOptions {
   settings: Pick<
     Settings,
     | "proxyListen"
@@ -26,39 +27,39 @@ export interface ServeProxyOptions {
   >;
   registry: Registry;
   log: { warn(fields: object, message: string): void };
-  /** Makes the fleet, connected to the control plane one way or the other. */
-  connect(options: Omit<FleetOptions, "link">): { fleet: Fleet; close(): void };
-  /** Several processes may share the ports. */
+  /** Creates the broker, connected to the coordinator in one way or the other. */
+  connect(options: Omit<LeaseBrokerOptions, "link">): { broker: LeaseBroker; close(): void };
+  /** Whether several processes may share the ports. */
   reusePort?: boolean;
 }
 
 export interface RunningProxy {
-  /** e.g. `http://127.0.0.1:8080` */
+  /** For example `http://127.0.0.1:8080`. */
   url: string;
-  /** The ports that it listens on. */
+  /** The ports that the proxy listens on. */
   fronts: readonly Front[];
   close(): Promise<void>;
 }
 
-/** Open requests have so long to end when the proxy does: what watches it usually waits 10 s or more. */
+/** How long open requests may take to end when the proxy closes: service managers usually wait at least 10 s. */
 const CLOSE_GRACE_MS = 8_000;
 
-/** Serves until closed. Rejects with `unavailable` when a port cannot be had. */
-export async function serveProxy(options: ServeProxyOptions): Promise<RunningProxy> {
+/** Serves until closed. Rejects with `unavailable` if a port cannot be opened. */
+export async function startProxy(options: StartProxyOptions): Promise<RunningProxy> {
   const { settings, registry, log, reusePort = false } = options;
+  const patience = { holdTimeoutMs: settings.proxyHoldTimeoutMs, connectTimeoutMs: settings.proxyConnectTimeoutMs };
   const servers: ProxyServer[] = [];
   const fronts: Front[] = [];
-  const { fleet, close } = options.connect({
+  const { broker, close } = options.connect({
     maxHeld: settings.proxyMaxHeld,
-    holdTimeoutMs: settings.proxyHoldTimeoutMs,
-    connectTimeoutMs: settings.proxyConnectTimeoutMs,
+    ...patience,
     onLeft: (machineId) => {
       for (const server of servers) server.forget(machineId);
     },
     onWake: (app, wake) => metrics.onWake(app, wake),
   });
   const metrics = proxyMetrics(registry, {
-    held: () => fleet.held(),
+    held: () => broker.held(),
     inFlight: () => servers.reduce((sum, server) => sum + server.stats().requests, 0),
   });
   const accessLog = openAccessLog(settings.logLevel, lineWriter(settings.logFormat));
@@ -66,10 +67,13 @@ export async function serveProxy(options: ServeProxyOptions): Promise<RunningPro
     metrics.onAccess(entry);
     accessLog.write(entry);
   };
-  const onFault = (error: unknown) => log.warn({ err: error }, "the proxy met a fault");
+  const onFault = (error: unknown) => log.warn({ err: error }, "a fault in the proxy");
   const start = async (listen: Listen, tls?: TlsOptions): Promise<AddressInfo> => {
     const trustedProxies = settings.proxyTrusted;
-    const server = createProxyServer({ director: fleet, onAccess, onFault, trustedProxies, ...(tls && { tls }) });
+    const server = createProxyServer({
+      ...{ leases: broker, onAccess, onFault, trustedProxies, limits: { findMachineMs: findMachineMs(patience) } },
+      ...(tls && { tls }),
+    });
     servers.push(server);
     const bound = await server.listen({ ...listen, reusePort }).catch(async (error: unknown) => {
       const setting = tls === undefined ? "HIBERNAUT_PROXY_LISTEN" : "HIBERNAUT_PROXY_TLS_LISTEN";

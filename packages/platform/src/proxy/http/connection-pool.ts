@@ -1,34 +1,34 @@
-/** The connections to all machines: busy ones, and idle ones that wait for the next request. */
+/** The connections to all machines: busy ones, and idle ones that are kept for the next request. */
 import type { Socket } from "node:net";
 import type { Lease } from "../contract.ts";
 import type { Limits } from "./limits.ts";
-import { refusal } from "./refusals.ts";
+import { proxyRefusal } from "./refusals.ts";
 import { UpstreamConnection } from "./upstream.ts";
 
-/** The machine sleeps or has ended while a connection to it was being made: whoever knows the machines is asked again. */
+/** The machine went to sleep or ended while a connection to it was being made: the request needs a new lease. */
 export class MachineLeft extends Error {
   override name = "MachineLeft";
 }
 
-interface Machine {
+interface MachineConnections {
   readonly all: Set<UpstreamConnection>;
-  /** The one used last stands last and is taken first, so that the others grow old. */
+  /** The connection that was used last is at the end and is taken first, so that the others grow old. */
   readonly idle: UpstreamConnection[];
-  /** Connections that are being made. */
+  /** How many connections are being made. */
   coming: number;
-  /** Aborted, and made anew, when the machine is forgotten: what was begun before is not kept. */
+  /** Aborted, and replaced, when the machine is forgotten: connections that were begun before are not kept. */
   leaving: AbortController;
 }
 
-export class Pool {
+export class ConnectionPool {
   readonly #limits: Limits;
-  readonly #machines = new Map<string, Machine>();
+  readonly #machines = new Map<string, MachineConnections>();
 
   constructor(limits: Limits) {
     this.#limits = limits;
   }
 
-  /** An idle connection to the lease's port. */
+  /** Returns an idle connection to the lease's port, if there is one. */
   take({ machineId, address, port }: Lease): UpstreamConnection | undefined {
     const idle = this.#machines.get(machineId)?.idle;
     if (idle === undefined) return undefined;
@@ -43,14 +43,14 @@ export class Pool {
   }
 
   /**
-   * Makes a new connection with `open`. Refuses with 503 when the machine has too many; rejects with
-   * {@link MachineLeft} when the machine is forgotten meanwhile, of which the signal tells `open`.
+   * Makes a new connection with `open`. Refuses with 503 if the machine has too many. If the machine is forgotten in the
+   * meantime, `open`'s signal aborts with {@link MachineLeft}.
    */
   async add(lease: Lease, open: (left: AbortSignal) => Promise<Socket>): Promise<UpstreamConnection> {
     const { machineId } = lease;
     const machine = this.#machine(machineId);
     if (machine.all.size + machine.coming >= this.#limits.machineConnections)
-      throw refusal("overloaded", "The app has too many connections. Try again later.", { retryAfterS: 1 });
+      throw proxyRefusal("overloaded", "The app has too many connections. Try again later.", { retryAfterS: 1 });
     machine.coming += 1;
     const { leaving } = machine;
     try {
@@ -65,7 +65,7 @@ export class Pool {
     }
   }
 
-  /** Takes a connection back whose response has ended; keeps it if it can be used again. */
+  /** Takes a connection back after its response. Keeps it if it can be used again. */
   give({ machineId }: Lease, connection: UpstreamConnection): void {
     const machine = this.#machines.get(machineId);
     if (machine === undefined || !connection.reusable || machine.idle.length >= this.#limits.machineIdleConnections)
@@ -76,7 +76,7 @@ export class Pool {
     machine.idle.push(connection);
   }
 
-  /** Closes the machine's idle connections, and busy ones as soon as their response has ended. */
+  /** Closes the machine's idle connections now, and busy ones when their response has ended. */
   forget(machineId: string): void {
     const machine = this.#machines.get(machineId);
     if (machine === undefined) return;
@@ -86,7 +86,7 @@ export class Pool {
     for (const connection of machine.idle.splice(0)) connection.destroy();
   }
 
-  /** Closes what was idle for too long. */
+  /** Closes connections that were idle for too long. */
   sweep(now: number): void {
     const eldest = now - this.#limits.machineIdleMs;
     for (const { idle } of this.#machines.values()) {
@@ -96,7 +96,7 @@ export class Pool {
     }
   }
 
-  /** Closes all idle connections; busy ones belong to their exchanges. */
+  /** Closes all idle connections. Busy ones belong to their exchanges. */
   close(): void {
     for (const machineId of this.#machines.keys()) this.forget(machineId);
   }
@@ -110,10 +110,10 @@ export class Pool {
     return { open, idle };
   }
 
-  #machine(machineId: string): Machine {
+  #machine(machineId: string): MachineConnections {
     const known = this.#machines.get(machineId);
     if (known !== undefined) return known;
-    const machine: Machine = { all: new Set(), idle: [], coming: 0, leaving: new AbortController() };
+    const machine: MachineConnections = { all: new Set(), idle: [], coming: 0, leaving: new AbortController() };
     this.#machines.set(machineId, machine);
     return machine;
   }
@@ -127,8 +127,8 @@ export class Pool {
     this.#tidy(machineId, machine);
   }
 
-  /** Machines come and go; those without connections leave nothing behind. */
-  #tidy(machineId: string, machine: Machine): void {
+  /** Forgets a machine without connections. Machines come and go, and must leave nothing behind. */
+  #tidy(machineId: string, machine: MachineConnections): void {
     if (machine.all.size === 0 && machine.coming === 0) this.#machines.delete(machineId);
   }
 }

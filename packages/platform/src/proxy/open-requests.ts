@@ -1,9 +1,9 @@
-/** What one proxy has open on one machine. */
+/** The requests that one proxy has open on one machine. */
 
-export class MachineLoad {
+export class OpenRequests {
   /**
-   * Open requests of each client connection that ever had one. Nothing is taken out: a Map that changes with every
-   * request is a burden to the garbage collector, and these go with their connections.
+   * Open requests of each client connection that ever had one. Nothing is removed: a Map that changes with every request
+   * burdens the garbage collector, and these entries disappear with their connections.
    */
   readonly #open = new WeakMap<object, { requests: number }>();
   #connections = 0;
@@ -22,7 +22,7 @@ export class MachineLoad {
     return this.#connections;
   }
 
-  /** Milliseconds since anything was open; 0 while something is. */
+  /** Returns the milliseconds since anything was open; 0 while something is. */
   idleMs(now: number): number {
     return this.#requests > 0 ? 0 : now - this.#idleSince;
   }
@@ -42,7 +42,7 @@ export class MachineLoad {
     if (this.#requests === 0) this.#idleSince = now;
   }
 
-  /** Counts as busy now: whoever woke a machine wants to use it. */
+  /** Counts as used now: a machine that just woke is about to be used. */
   touch(now: number): void {
     this.#idleSince = now;
   }

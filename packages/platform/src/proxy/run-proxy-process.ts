@@ -1,12 +1,13 @@
-/** `hibernaut proxy`: a proxy in a process of its own, beside a control plane on the same host. */
+/** Runs `hibernaut proxy`: a proxy in its own process, next to a platform on the same host. */
 import { createServer, type Server } from "node:http";
 import { Registry } from "prom-client";
+import { aborted } from "../lib/async.ts";
 import { openLog } from "../log.ts";
 import type { Settings } from "../settings.ts";
 import { unknownSettings } from "../unknown-settings.ts";
-import { hubSocketPath } from "./hub-socket.ts";
-import { connectRemote } from "./remote.ts";
-import { serveProxy } from "./serve.ts";
+import { coordinatorSocketPath } from "./coordinator-socket.ts";
+import { connectOverSocket } from "./connect-over-socket.ts";
+import { startProxy } from "./start-proxy.ts";
 
 export interface ProxyProcessOptions {
   settings: Settings;
@@ -14,29 +15,26 @@ export interface ProxyProcessOptions {
   onReady?(ready: { url: string }): void;
 }
 
-/** Runs until the signal is aborted. The control plane may come and go meanwhile. */
-export async function runProxy({ settings, signal, onReady }: ProxyProcessOptions): Promise<void> {
+/** Runs until the signal is aborted. The platform may stop and start in the meantime. */
+export async function runProxyProcess({ settings, signal, onReady }: ProxyProcessOptions): Promise<void> {
   const log = openLog(settings.logLevel, settings.logFormat);
   for (const note of unknownSettings(process.env)) log.warn({}, note);
   const registry = new Registry();
-  const proxy = await serveProxy({
+  const proxy = await startProxy({
     settings,
     registry,
     log,
     reusePort: true,
     connect: (options) =>
-      connectRemote(hubSocketPath(settings.dataDir), {
+      connectOverSocket(coordinatorSocketPath(settings.dataDir), {
         ...options,
         onConnection: (connected) =>
-          log.info({ connected }, connected ? "connected to the control plane" : "the control plane is away"),
+          log.info({ connected }, connected ? "connected to the platform" : "the platform is away"),
       }),
   });
   const metrics = settings.proxyMetricsListen && serveMetrics(registry, settings.proxyMetricsListen);
   onReady?.({ url: proxy.url });
-  await new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
+  await aborted(signal);
   metrics?.close();
   await proxy.close();
 }

@@ -1,15 +1,15 @@
-/** JSON messages, one a line, over a stream between two processes of ours. */
+/** JSON messages, one per line, over a stream between two processes of the platform. */
 import type { Duplex } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 
-/** A table of tens of thousands of machines has a few MB; what is longer than this is no message. */
+/** The longest line. A table of tens of thousands of machines has a few MB; anything longer is not a message. */
 const MAX_LINE = 64 * 1024 * 1024;
-/** A peer that reads nothing for so long is given up: it will connect again and be told everything anew. */
+/** A peer that lets this much pile up is disconnected. It connects again, and is told everything from the beginning. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Calls `onMessage` for every message that arrives, and returns how to send one. Both ends are ours and of one
- * version: what a message looks like is not checked. A peer that sends no JSON is disconnected.
+ * Calls `onMessage` for every message that arrives, and returns a function that sends one. Both ends are of the same
+ * version, so the form of messages is not checked. A peer that sends something other than JSON is disconnected.
  */
 export function exchangeLines(stream: Duplex, onMessage: (message: never) => void): (message: object) => void {
   const decoder = new StringDecoder("utf8");
@@ -20,7 +20,7 @@ export function exchangeLines(stream: Duplex, onMessage: (message: never) => voi
     if (rest.length > MAX_LINE) stream.destroy(new Error("a message without an end"));
     for (const line of lines) {
       const message = parse(line);
-      if (message === undefined) stream.destroy(new Error("a message that is no JSON"));
+      if (message === undefined) stream.destroy(new Error("a message that is not JSON"));
       else if (!stream.destroyed) onMessage(message as never);
     }
   });

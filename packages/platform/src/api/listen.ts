@@ -1,0 +1,16 @@
+/** Opens the API's port. */
+import type { AddressInfo } from "node:net";
+import { cannotListen } from "../listening.ts";
+import type { Listen } from "../settings.ts";
+import type { Api } from "./deps.ts";
+
+/** Returns the API's URL. Rejects with `unavailable` if the port cannot be opened. */
+export async function listenForApi(api: Api, at: Listen): Promise<string> {
+  try {
+    await api.listen(at);
+  } catch (error) {
+    throw await cannotListen("The API", at, "HIBERNAUT_API_LISTEN", error);
+  }
+  const { address, family, port } = api.server.address() as AddressInfo;
+  return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+}

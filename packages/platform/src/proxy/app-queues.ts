@@ -1,0 +1,42 @@
+/** The queues of all apps that have requests waiting. */
+import { type QueueLimits, WaitingQueue } from "./queue.ts";
+
+export class AppQueues<T> {
+  readonly #limits: QueueLimits;
+  readonly #queues = new Map<string, WaitingQueue<T>>();
+
+  constructor(limits: QueueLimits) {
+    this.#limits = limits;
+  }
+
+  /** How many requests of the app wait. */
+  size(app: string): number {
+    return this.#queues.get(app)?.size ?? 0;
+  }
+
+  /** How many requests wait, by app. */
+  sizes(): Map<string, number> {
+    return new Map([...this.#queues].map(([app, queue]) => [app, queue.size]));
+  }
+
+  /** Adds a request to the app's queue, as {@link WaitingQueue.wait} describes, and tries to serve the queue. */
+  wait(app: string, since: number, signal: AbortSignal, attempt: (since: number) => T | undefined): Promise<T> {
+    const queue = this.#queues.get(app) ?? new WaitingQueue<T>(app, this.#limits);
+    this.#queues.set(app, queue);
+    const waiting = queue.wait(since, signal, attempt);
+    // What the request waits for may already be there.
+    this.serve(app);
+    return waiting;
+  }
+
+  /** Serves the app's requests in order, as far as machines can take them. */
+  serve(app: string): void {
+    const queue = this.#queues.get(app);
+    queue?.serve();
+    if (queue?.size === 0) this.#queues.delete(app);
+  }
+
+  rejectAll(error: Error): void {
+    for (const queue of this.#queues.values()) queue.rejectAll(error);
+  }
+}

@@ -1,0 +1,95 @@
+/** The proxies that are connected to the coordinator: what each has open, and what they agree to. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { FromProxy, ToProxy } from "./messages.ts";
+
+/** A proxy, as the coordinator sees it. */
+export interface ConnectedProxy {
+  send(message: ToProxy): void;
+  /** What the proxy has open, by machine; machines with nothing open are left out. */
+  readonly loads: Map<string, { load: number; requests: number }>;
+}
+
+/** A proxy that does not answer within this time, in milliseconds, is assumed to need the machine. */
+const ANSWER_MS = 1000;
+/** A little longer than proxies take to report their loads (REPORT_MS in load-reporter.ts), in milliseconds. */
+const REPORT_MS = 30;
+
+export class ConnectedProxies {
+  readonly #proxies = new Set<ConnectedProxy>();
+  readonly #questions = new Map<number, (agreed: boolean) => void>();
+  #lastQuestion = 0;
+
+  get size(): number {
+    return this.#proxies.size;
+  }
+
+  add(send: (message: ToProxy) => void): ConnectedProxy {
+    const proxy = { send, loads: new Map() };
+    this.#proxies.add(proxy);
+    return proxy;
+  }
+
+  remove(proxy: ConnectedProxy): void {
+    this.#proxies.delete(proxy);
+  }
+
+  tellAll(message: ToProxy): void {
+    for (const { send } of this.#proxies) send(message);
+  }
+
+  /** The machine's load over all proxies, in the unit of its service. */
+  load(id: string): number {
+    let total = 0;
+    for (const { loads } of this.#proxies) total += loads.get(id)?.load ?? 0;
+    return total;
+  }
+
+  /** Resolves when no request is open on the machine, not counting upgraded connections, or after the timeout. */
+  async finished(id: string, timeoutMs: number): Promise<void> {
+    const end = performance.now() + timeoutMs;
+    const isOpen = () => [...this.#proxies].some(({ loads }) => (loads.get(id)?.requests ?? 0) > 0);
+    if (this.size === 0) return;
+    // Proxies report in a moment what they began just before the machine left the rotation.
+    do await delay(REPORT_MS);
+    while (isOpen() && performance.now() < end);
+  }
+
+  /** Notes what a proxy has open on a machine. */
+  setLoad(proxy: ConnectedProxy, id: string, load: { load: number; requests: number }): void {
+    if (load.load > 0 || load.requests > 0) proxy.loads.set(id, load);
+    else proxy.loads.delete(id);
+  }
+
+  /** Tells each proxy the load that the others put on the machine. */
+  tellOthers(id: string): void {
+    if (this.#proxies.size < 2) return;
+    const total = this.load(id);
+    for (const { send, loads } of this.#proxies)
+      send({ kind: "others", loads: { [id]: total - (loads.get(id)?.load ?? 0) } });
+  }
+
+  /** Asks every proxy to let go of a machine that may be idle. Resolves with whether all agreed. */
+  async askToDrain(id: string, idleMs: number): Promise<boolean> {
+    const answers = await Promise.all([...this.#proxies].map((proxy) => this.#ask(proxy, id, idleMs)));
+    return answers.every(Boolean);
+  }
+
+  /** A proxy answered a question. */
+  answered({ question, agreed }: Extract<FromProxy, { kind: "drained" }>): void {
+    this.#questions.get(question)?.(agreed);
+  }
+
+  #ask(proxy: ConnectedProxy, id: string, idleMs: number): Promise<boolean> {
+    const question = (this.#lastQuestion += 1);
+    return new Promise((resolve) => {
+      const answer = (agreed: boolean) => {
+        clearTimeout(timer);
+        this.#questions.delete(question);
+        resolve(agreed);
+      };
+      const timer = setTimeout(() => answer(false), ANSWER_MS);
+      this.#questions.set(question, answer);
+      proxy.send({ kind: "drain", id, question, idleMs });
+    });
+  }
+}

@@ -1,0 +1,56 @@
+/** What the coordinator keeps about one machine, and what follows from it. Pure. */
+import type { MachineRecord } from "../domain/machine.ts";
+import { isKnownToCrash } from "../machines/restart.ts";
+import { type TableMachine, toWire } from "./messages.ts";
+import { type ServicePolicy, policyOf } from "./service-policy.ts";
+
+export interface CoordinatedMachine {
+  record: MachineRecord;
+  /** Undefined for a machine without services. */
+  policy: ServicePolicy | undefined;
+  /** Since when no proxy has had anything open on the machine, in milliseconds of the coordinator's clock. */
+  idleSince: number;
+  /** The machine is about to be put to sleep; false again as soon as a request needs it. */
+  draining: boolean;
+}
+
+/** Returns the machine with a new record. A machine that has just come up counts as used now. */
+export function withRecord(
+  before: CoordinatedMachine | undefined,
+  record: MachineRecord,
+  now: number,
+): CoordinatedMachine {
+  const policy = policyOf(record.config);
+  if (before === undefined) return { record, policy, idleSince: now, draining: false };
+  if (record.state === "running" && before.record.state !== "running") before.idleSince = now;
+  return Object.assign(before, { record, policy });
+}
+
+/** Returns what proxies are told about the machine. */
+export function tableMachineOf({ record, policy }: CoordinatedMachine, healthy: boolean): TableMachine {
+  const { crash, lastBoot } = record;
+  return {
+    id: record.id,
+    app: record.app,
+    state: record.state,
+    address: record.address,
+    lastBoot: lastBoot && { kind: lastBoot.kind, at: lastBoot.at },
+    healthy,
+    reason: record.stateReason,
+    crash: crash && isKnownToCrash(crash) ? { reason: crash.reason, retryAt: crash.retry_at } : null,
+    unreachable: record.state === "running" ? (record.unreachable ?? null) : null,
+    policy: policy === undefined ? null : toWire(policy),
+  };
+}
+
+/** Milliseconds until the machine may be idle; Infinity if it cannot become idle. */
+export function untilIdleMs({ record, policy, idleSince }: CoordinatedMachine, load: number, now: number): number {
+  if (record.state !== "running" || policy === undefined || policy.autostop === "off" || load > 0)
+    return Number.POSITIVE_INFINITY;
+  return Math.max(idleSince + policy.idleTimeoutMs - now, keptAwakeMs(record));
+}
+
+/** For how many more milliseconds the app's keep-awake lease lasts. */
+export function keptAwakeMs({ keepAwake }: MachineRecord): number {
+  return keepAwake ? Math.max(0, Date.parse(keepAwake.until) - Date.now()) : 0;
+}

@@ -1,0 +1,58 @@
+/** What an exchange waits for, how long, and how it ends if that does not happen in time. Pure. */
+import type { ProxyRefusal } from "../contract.ts";
+import type { Limits } from "./limits.ts";
+import { ENDINGS, proxyRefusal } from "./refusals.ts";
+
+/** See the diagram in exchange.ts. */
+export type ExchangePhase = "seeking" | "waiting" | "answering" | "sending" | "tunnel" | "over";
+
+export type Awaited = "machine" | "requestBody" | "responseHead" | "responseBody" | "client" | "nothing";
+
+/**
+ * Returns what an exchange waits for.
+ *
+ * @param appsTurn whether the app has the whole request, or does not read more of it for now
+ * @param clientFull whether the client reads more slowly than the app writes
+ */
+export function awaited(phase: ExchangePhase, appsTurn: boolean, clientFull: boolean): Awaited {
+  switch (phase) {
+    case "seeking":
+      return "machine";
+    case "waiting":
+      return appsTurn ? "responseHead" : "requestBody";
+    case "answering":
+      return clientFull ? "client" : "responseBody";
+    case "sending":
+      return "client";
+    case "tunnel":
+    case "over":
+      return "nothing";
+  }
+}
+
+/** Returns how long it may take, in milliseconds. */
+export function patienceMs(what: Awaited, limits: Limits): number {
+  switch (what) {
+    case "machine":
+      return limits.findMachineMs;
+    case "requestBody":
+      return limits.requestBodyMs;
+    case "responseHead":
+      return limits.responseHeadMs;
+    case "responseBody":
+      return limits.responseBodyMs;
+    case "client":
+      return limits.clientStallMs;
+    case "nothing":
+      return Number.POSITIVE_INFINITY;
+  }
+}
+
+/** Returns the response to send when the time is up, or, if it is too late for one, the code of the ending. */
+export function timeoutEnding(what: Awaited, clientFull: boolean): ProxyRefusal | string {
+  if (what === "machine") return proxyRefusal("wake_timeout", "No machine of the app was ready in time.");
+  if (what === "client" || clientFull) return ENDINGS.clientStalled;
+  if (what === "responseBody") return ENDINGS.upstreamStalled;
+  if (what === "responseHead") return proxyRefusal("upstream_timeout", "The app did not respond in time.");
+  return proxyRefusal("request_timeout", "The request's body did not arrive in time.");
+}

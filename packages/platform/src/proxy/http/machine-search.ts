@@ -1,0 +1,108 @@
+/** One request's search for a machine and a connection to it: what was tried, what was leased, and why it ended. */
+import { type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
+import { connect } from "./connect.ts";
+import { type ConnectionPool, MachineLeft } from "./connection-pool.ts";
+import type { Limits } from "./limits.ts";
+import { ENDINGS, REFUSALS, toProxyRefusal, unreachableMachine } from "./refusals.ts";
+import type { UpstreamConnection } from "./upstream.ts";
+
+/** What all searches share. */
+export interface SearchPorts {
+  readonly limits: Readonly<Limits>;
+  readonly pool: ConnectionPool;
+  onFault(error: unknown): void;
+}
+
+export class MachineSearch {
+  readonly #ports: SearchPorts;
+  /** The request as the lease provider sees it, with the machines that failed. */
+  head: RequestHead;
+  lease: Lease | undefined;
+  /** Whether the request still needs a machine: neither sent nor ended. */
+  active = true;
+  /** Why the last of the machines did not answer. */
+  #failure: ProxyRefusal | undefined;
+  /** Made only for requests that wait: most find a machine and a connection to it at once. */
+  #abort: AbortController | undefined;
+  /** Why the request ended. */
+  #endedBy: Error | undefined;
+
+  constructor(ports: SearchPorts, head: RequestHead) {
+    this.#ports = ports;
+    this.head = head;
+  }
+
+  /** Aborts when the request ends. */
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#endedBy !== undefined) this.#abort.abort(this.#endedBy);
+    return this.#abort.signal;
+  }
+
+  /** Takes the lease that the request waited for. Gives it back and throws if it comes too late. */
+  async claim(found: Lease | Promise<Lease>): Promise<Lease> {
+    const lease = await found;
+    if (this.active) {
+      this.lease = lease;
+      return lease;
+    }
+    const { status, code } = this.#endedBy instanceof ProxyRefusal ? this.#endedBy : CLIENT_GONE;
+    lease.release({ status, error: code });
+    throw new Error("The request has ended.");
+  }
+
+  /** Opens a connection to the machine. Returns undefined if the request should go to another machine. */
+  async connect(lease: Lease): Promise<UpstreamConnection | undefined> {
+    const { address, port, connectDeadline: deadline } = lease;
+    const { limits, pool } = this.#ports;
+    const { signal } = this;
+    try {
+      return await pool.add(lease, (left) =>
+        connect({ address, port, deadline, signal: AbortSignal.any([signal, left]), limits }),
+      );
+    } catch (error) {
+      if (error instanceof ProxyRefusal || !this.active) throw error;
+      // The machine may be the right one again once it is back or awake.
+      if (error instanceof MachineLeft) return this.#giveBack("machine_left");
+      const failure = unreachableMachine(lease, error);
+      if (this.tryAnother(failure)) return undefined;
+      throw failure;
+    }
+  }
+
+  /**
+   * Gives a machine back that failed. Returns false if the request has used all its tries; refusing the request then
+   * releases the lease.
+   */
+  tryAnother(failure: ProxyRefusal): boolean {
+    this.#failure = failure;
+    if (this.lease !== undefined) this.head = { ...this.head, tried: [...this.head.tried, this.lease.machineId] };
+    if (this.head.tried.length >= this.#ports.limits.tries) return false;
+    this.#giveBack(failure.code);
+    return true;
+  }
+
+  /** Ends the search, and what is waiting for it, for good. */
+  end(reason: Error): void {
+    this.active = false;
+    this.#endedBy = reason;
+    this.#abort?.abort(reason);
+  }
+
+  /** Returns what to tell the client about an error. Reports faults of the proxy, whose details are not shown. */
+  refusalFor(error: unknown): ProxyRefusal {
+    const refusal = toProxyRefusal(error);
+    // Why the only machine did not answer says more than that there is no other.
+    if (refusal.code === "no_machine_left" && this.#failure !== undefined && this.head.tried.length === 1)
+      return this.#failure;
+    if (refusal.status === REFUSALS.internal) this.#ports.onFault(error);
+    return refusal;
+  }
+
+  #giveBack(why: string): undefined {
+    this.lease?.release({ error: why });
+    this.lease = undefined;
+  }
+}
+
+const CLIENT_GONE = { status: undefined, code: ENDINGS.clientGone };

@@ -1,0 +1,132 @@
+/**
+ * Gives requests to machines: routes them to an app, leases a machine that is running, and holds requests while a
+ * machine wakes. Each proxy has one. About sleeping it decides only whether it needs a machine itself.
+ */
+import { AppQueues } from "./app-queues.ts";
+import { choose } from "./balance.ts";
+import { type Lease, type LeaseProvider, ProxyRefusal, type RequestHead, type Wake } from "./contract.ts";
+import { noMachineRefusal, unknownHostRefusal } from "./lease-refusals.ts";
+import { LoadReporter } from "./load-reporter.ts";
+import { type LeaseKeeper, MachineLease } from "./machine-lease.ts";
+import { MachineTable } from "./machine-table.ts";
+import type { CoordinatorLink, ToProxy } from "./messages.ts";
+import type { QueueLimits } from "./queue.ts";
+import type { RoutedMachine } from "./routed-machine.ts";
+import { TableUpdater } from "./table-updater.ts";
+
+export interface LeaseBrokerOptions extends QueueLimits {
+  link: CoordinatorLink;
+  /** How long a machine's port may take to answer once the machine is running, in milliseconds. */
+  connectTimeoutMs: number;
+  /** A machine is about to sleep, or has left: connections to it are of no more use. */
+  onLeft?(machineId: string): void;
+  /** A request was given to a machine that woke for it. */
+  onWake?(app: string, wake: Wake): void;
+  /** For tests: milliseconds of a steady clock. */
+  now?(): number;
+}
+
+export class LeaseBroker implements LeaseProvider, LeaseKeeper {
+  readonly now: () => number;
+  readonly #options: LeaseBrokerOptions;
+  readonly #table: MachineTable;
+  readonly #queues: AppQueues<Lease>;
+  readonly #reporter: LoadReporter;
+  readonly #updater: TableUpdater;
+
+  constructor(options: LeaseBrokerOptions) {
+    this.#options = options;
+    this.now = options.now ?? (() => performance.now());
+    this.#table = new MachineTable(this.now);
+    this.#queues = new AppQueues(options);
+    this.#reporter = new LoadReporter(this.#table, options.link);
+    this.#updater = new TableUpdater({
+      table: this.#table,
+      queues: this.#queues,
+      reporter: this.#reporter,
+      link: options.link,
+      wake: (machine) => this.onWanted(machine),
+      onLeft: (machineId) => options.onLeft?.(machineId),
+      now: this.now,
+    });
+  }
+
+  route(hostname: string): string {
+    const app = this.#table.appFor(hostname);
+    if (app === undefined) throw unknownHostRefusal(hostname);
+    return app;
+  }
+
+  leaseNow(app: string, request: RequestHead): Lease | undefined {
+    // No request overtakes those that wait.
+    return this.#queues.size(app) > 0 ? undefined : this.#leaseOrWake(app, request);
+  }
+
+  waitForLease(app: string, request: RequestHead, signal: AbortSignal): Promise<Lease> {
+    return this.#queues.wait(app, this.now(), signal, (since) => this.#leaseOrWake(app, request, since));
+  }
+
+  /** Adopts a message of the coordinator. */
+  receive(message: ToProxy): void {
+    this.#updater.apply(message);
+  }
+
+  /** The platform is out of reach. */
+  disconnected(): void {
+    this.#updater.disconnected();
+  }
+
+  /** How many requests wait, by app. */
+  held(): Map<string, number> {
+    return this.#queues.sizes();
+  }
+
+  /** Reports loads that would be reported in a moment. */
+  flushReports(): void {
+    this.#reporter.flush();
+  }
+
+  /** Refuses the requests that wait. */
+  close(): void {
+    this.#reporter.close();
+    this.#queues.rejectAll(new ProxyRefusal(503, "shutting_down", "The proxy is shutting down.", { retryAfterS: 1 }));
+  }
+
+  onLoadChanged({ id }: RoutedMachine): void {
+    this.#reporter.changed(id);
+  }
+
+  onReleased({ row }: RoutedMachine): void {
+    this.#queues.serve(row.app);
+  }
+
+  onWanted(machine: RoutedMachine): void {
+    if (machine.wakeRequested || this.#table.get(machine.id) !== machine) return;
+    machine.wakeRequested = true;
+    this.#options.link.send({ kind: "wake", id: machine.id });
+  }
+
+  /**
+   * Returns a lease, or undefined if the request has to wait, after requesting the wake that it waits for. Throws if
+   * waiting would be in vain.
+   *
+   * @param since when the request began to wait, if it already waits
+   */
+  #leaseOrWake(app: string, request: RequestHead, since?: number): Lease | undefined {
+    const { tried } = request;
+    const all = this.#table.ofApp(app);
+    const machines = tried.length === 0 ? all : all.filter(({ id }) => !tried.includes(id));
+    const { send, wake, hope } = choose(machines);
+    if (wake !== undefined) this.onWanted(wake);
+    if (send !== undefined) return this.#lease(send, request, since);
+    if (hope) return undefined;
+    throw noMachineRefusal(app, machines);
+  }
+
+  #lease(machine: RoutedMachine, { connection }: RequestHead, since: number | undefined): Lease {
+    const { onWake, connectTimeoutMs } = this.#options;
+    const wake = machine.wakeSince(since);
+    if (wake.kind !== "running") onWake?.(machine.row.app, wake);
+    return new MachineLease(this, machine, connection, { wake, connectTimeoutMs });
+  }
+}

@@ -1,0 +1,46 @@
+/** Why no machine takes a request, as responses. Pure. */
+import type { MachineState } from "../domain/machine.ts";
+import { ProxyRefusal } from "./contract.ts";
+import { FAILED_REST_MS, type RoutedMachine } from "./routed-machine.ts";
+
+/** No app answers for the hostname. */
+export function unknownHostRefusal(hostname: string): ProxyRefusal {
+  const message = `No app answers for ${hostname}: either no app has this hostname, or the app has no machine with a service.`;
+  return new ProxyRefusal(404, "unknown_host", message);
+}
+
+/** None of the app's machines, except those already tried, can take a request, and none is on its way. */
+export function noMachineRefusal(app: string, machines: readonly RoutedMachine[]): ProxyRefusal {
+  const unreachable = machines.find((machine) => !machine.reachable);
+  if (unreachable !== undefined) return unreachableRefusal(app, unreachable);
+  const crashing = machines.find((machine) => machine.crashing);
+  if (crashing !== undefined) return crashRefusal(app, crashing);
+  const failed = machines.find(({ row }) => row.state === "failed");
+  if (failed !== undefined) return failedRefusal(app, failed);
+  if (machines.length === 0)
+    return new ProxyRefusal(502, "no_machine_left", `No machine of app ${app} could be reached.`);
+  const message = `No machine of app ${app} is running, and requests do not start one (auto_start_machines is off).`;
+  return new ProxyRefusal(503, "not_running", message, { retryAfterS: 5 });
+}
+
+function failedRefusal(app: string, { row: { id, reason } }: RoutedMachine): ProxyRefusal {
+  const message = `Machine ${id} of app ${app} could not be started: ${reason ?? "see its events"}.`;
+  return new ProxyRefusal(503, "machine_failed", message, { retryAfterS: FAILED_REST_MS / 1000 });
+}
+
+function crashRefusal(app: string, machine: RoutedMachine): ProxyRefusal {
+  const { id, crash, state } = machine.row;
+  const retryAfterS = machine.retryAfterS();
+  const message = `App ${app} crashes: on machine ${id}, ${crash?.reason}. ${nextStart(state, crash?.retryAt ?? null, retryAfterS)} See its logs: hibernaut logs --app ${app}`;
+  return new ProxyRefusal(503, "app_crashed", message, { retryAfterS });
+}
+
+function nextStart(state: MachineState, retryAt: string | null, inS: number): string {
+  if (retryAt === null) return "It is not restarted automatically.";
+  return state === "starting" ? "It is being restarted." : `It is restarted in ${inS} s.`;
+}
+
+function unreachableRefusal(app: string, { row: { id, unreachable } }: RoutedMachine): ProxyRefusal {
+  const message = `App ${app} cannot be reached: machine ${id} is running, but ${unreachable}. See: hibernaut machine status ${id} --app ${app}`;
+  return new ProxyRefusal(502, "upstream_unreachable", message);
+}

@@ -1,0 +1,71 @@
+/** A lease that the broker hands out: counts its request on the machine until it is released. */
+import type { Lease, Wake } from "./contract.ts";
+import type { RoutedMachine } from "./routed-machine.ts";
+
+/** What a lease tells the broker. */
+export interface LeaseKeeper {
+  /** What is open on the machine changed. */
+  onLoadChanged(machine: RoutedMachine): void;
+  /** The machine has room again. */
+  onReleased(machine: RoutedMachine): void;
+  /** A tunnel's client sent something, and the machine is not running. */
+  onWanted(machine: RoutedMachine): void;
+  /** Milliseconds of a steady clock. */
+  now(): number;
+}
+
+/** A class, not an object of closures: one is made for every request. */
+export class MachineLease implements Lease {
+  readonly address: string;
+  readonly port: number;
+  readonly machineId: string;
+  readonly appName: string;
+  readonly wake: Wake;
+  readonly connectDeadline: number;
+  readonly #keeper: LeaseKeeper;
+  readonly #machine: RoutedMachine;
+  readonly #connection: object;
+  #tunnel = false;
+
+  /**
+   * @param connection identity of the client's connection
+   * @param connectTimeoutMs how long the machine's port may take to answer
+   */
+  constructor(
+    keeper: LeaseKeeper,
+    machine: RoutedMachine,
+    connection: object,
+    { wake, connectTimeoutMs }: { wake: Wake; connectTimeoutMs: number },
+  ) {
+    const { row, policy, open } = machine;
+    this.address = row.address;
+    this.port = policy.port;
+    this.machineId = row.id;
+    this.appName = row.app;
+    this.wake = wake;
+    this.connectDeadline = performance.now() + connectTimeoutMs;
+    this.#keeper = keeper;
+    this.#machine = machine;
+    this.#connection = connection;
+    open.add(connection);
+    keeper.onLoadChanged(machine);
+  }
+
+  upgraded(): void {
+    this.#tunnel = true;
+    this.#machine.tunnels += 1;
+    this.#keeper.onLoadChanged(this.#machine);
+  }
+
+  wanted(): void {
+    const { row, policy } = this.#machine;
+    if (row.state !== "running" && policy.autostart) this.#keeper.onWanted(this.#machine);
+  }
+
+  release(): void {
+    if (this.#tunnel) this.#machine.tunnels -= 1;
+    this.#machine.open.remove(this.#connection, this.#keeper.now());
+    this.#keeper.onLoadChanged(this.#machine);
+    this.#keeper.onReleased(this.#machine);
+  }
+}

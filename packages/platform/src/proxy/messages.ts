@@ -1,0 +1,76 @@
+/** The messages between proxies and the coordinator, and the table of machines in them. All of it is JSON. */
+import type { MachineState } from "../domain/machine.ts";
+import type { ServicePolicy } from "./service-policy.ts";
+
+/** What a proxy is told about a machine. */
+export interface TableMachine {
+  id: string;
+  app: string;
+  state: MachineState;
+  address: string;
+  /** How the machine last started, for the `Hibernaut-Wake` header. */
+  lastBoot: { kind: "resume" | "cold"; at: string } | null;
+  /** Whether the machine's checks let it take requests; true for a machine without checks. */
+  healthy: boolean;
+  /** Why the machine is in its state, for the response if it cannot be woken. */
+  reason: string | null;
+  /** The app is known to crash: a request would wait for it in vain. `retryAt` is RFC 3339, or null for never. */
+  crash: { reason: string; retryAt: string | null } | null;
+  /** Why no request reaches the app although the machine is running; null if requests do. */
+  unreachable: string | null;
+  /** Null for a machine without a service. */
+  policy: WirePolicy | null;
+}
+
+/** A policy with null for a hard limit of Infinity, which JSON does not have. */
+export type WirePolicy = Omit<ServicePolicy, "hardLimit"> & { hardLimit: number | null };
+
+/** A message from the coordinator to a proxy. */
+export type ToProxy =
+  /** The whole table. Sent first. */
+  | {
+      kind: "table";
+      machines: TableMachine[];
+      hostnames: Record<string, string>;
+      suffixes: string[];
+      /** Whether connections to a machine outlive its sleep: on a bridge they do, in user mode they do not. */
+      connectionsSurvive: boolean;
+    }
+  /** A machine is new or changed. */
+  | { kind: "machine"; machine: TableMachine }
+  | { kind: "gone"; id: string }
+  | { kind: "hostnames"; hostnames: Record<string, string> }
+  /** The load that the other proxies put on machines, for machines where it changed. */
+  | { kind: "others"; loads: Record<string, number> }
+  /**
+   * Asks whether the machine may sleep. The proxy agrees, and takes the machine out of rotation, if nothing has been open
+   * on it for `idleMs`. Answered with `drained`.
+   */
+  | { kind: "drain"; id: string; question: number; idleMs: number }
+  /** The machine does not sleep after all. */
+  | { kind: "undrain"; id: string }
+  /** A wake that the proxy requested failed. */
+  | { kind: "wake_failed"; id: string; message: string };
+
+/** A message from a proxy to the coordinator. */
+export type FromProxy =
+  | { kind: "wake"; id: string }
+  /**
+   * What is open on machines, for machines where it changed: `load` in the unit of the service, and `requests` without
+   * upgraded connections, which may never end.
+   */
+  | { kind: "loads"; loads: Record<string, { load: number; requests: number }> }
+  | { kind: "drained"; question: number; agreed: boolean };
+
+/** How a proxy reaches the coordinator. */
+export interface CoordinatorLink {
+  send(message: FromProxy): void;
+}
+
+export function toWire(policy: ServicePolicy): WirePolicy {
+  return { ...policy, hardLimit: Number.isFinite(policy.hardLimit) ? policy.hardLimit : null };
+}
+
+export function fromWire(policy: WirePolicy): ServicePolicy {
+  return { ...policy, hardLimit: policy.hardLimit ?? Number.POSITIVE_INFINITY };
+}

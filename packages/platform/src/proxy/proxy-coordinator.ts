@@ -1,0 +1,178 @@
+/**
+ * The platform's side of all proxies: tells them which machines there are, wakes what they ask for, adds up what they
+ * have open, and lets machines sleep that no proxy needs.
+ */
+import type { MachineRecord } from "../domain/machine.ts";
+import { messageOf } from "../lib/text.ts";
+import type { Commands } from "../machines/resources/commands.ts";
+import type { Hostnames } from "../machines/resources/hostnames.ts";
+import type { Machines } from "../machines/resources/machines.ts";
+import type { ConnectedProxies, ConnectedProxy } from "./connected-proxies.ts";
+import { type CoordinatedMachine, tableMachineOf, withRecord } from "./coordinated-machine.ts";
+import type { FromProxy, TableMachine, ToProxy } from "./messages.ts";
+import { SHORTEST_PAUSE_MS, SleepScheduler } from "./sleep-scheduler.ts";
+
+export interface CoordinatorOptions {
+  machines: Pick<Machines, "all" | "subscribe" | "start" | "sleep">;
+  hostnames: Pick<Hostnames, "owners">;
+  commands: Pick<Commands, "count">;
+  /** Where proxies are added when they connect. */
+  proxies: ConnectedProxies;
+  /** Hostnames end with one of these: `<app>.<suffix>`. */
+  suffixes: readonly string[];
+  /** How often to look for idle machines, in milliseconds. Machines that become idle in between are looked at then. */
+  idleCheckIntervalMs: number;
+  /** Whether connections to a machine outlive its sleep. */
+  connectionsSurvive: boolean;
+  /** Whether a machine's checks let it take requests. By default, every machine may. */
+  isHealthy?(id: string): boolean;
+  log: { warn(fields: Record<string, unknown>, message: string): void };
+  /** For tests: milliseconds of a steady clock. */
+  now?(): number;
+}
+
+/** The coordinator's end of a connection to a proxy. */
+export interface ProxyConnection {
+  receive(message: FromProxy): void;
+  close(): void;
+}
+
+/** How long a proxy that lost its connection may take to return and report what it has open, in milliseconds. */
+const RECONNECT_MS = 5000;
+
+export class ProxyCoordinator {
+  readonly #options: CoordinatorOptions;
+  readonly #now: () => number;
+  readonly #proxies: ConnectedProxies;
+  readonly #machines = new Map<string, CoordinatedMachine>();
+  readonly #sleep: SleepScheduler;
+  readonly #unsubscribe: () => void;
+
+  constructor(options: CoordinatorOptions) {
+    this.#options = options;
+    this.#proxies = options.proxies;
+    this.#now = options.now ?? (() => performance.now());
+    const { machines, commands, idleCheckIntervalMs, log } = options;
+    this.#sleep = new SleepScheduler({
+      machines,
+      commands,
+      known: this.#machines,
+      proxies: this.#proxies,
+      intervalMs: idleCheckIntervalMs,
+      log,
+      now: this.#now,
+    });
+    for (const { record } of machines.all()) this.#adopt(record);
+    // Proxies may already be there, with requests open on machines that kept running.
+    for (const machine of this.#machines.values()) machine.idleSince += RECONNECT_MS;
+    this.#unsubscribe = machines.subscribe("routing", (record) => this.#changed(record));
+    this.#sleep.plan();
+  }
+
+  /** The machine's load over all proxies, in the unit of its service. */
+  load(id: string): number {
+    return this.#proxies.load(id);
+  }
+
+  /** Looks now which machines may sleep. Resolves once those have been told to. */
+  check(): Promise<void> {
+    return this.#sleep.check();
+  }
+
+  /** A machine's health changed. */
+  healthChanged(id: string): void {
+    const machine = this.#machines.get(id);
+    if (machine !== undefined) this.#tell(machine);
+  }
+
+  /** Hostnames were added or removed. */
+  hostnamesChanged(): void {
+    this.#proxies.tellAll({ kind: "hostnames", hostnames: this.#options.hostnames.owners() });
+  }
+
+  /** Connects a proxy, which is sent the whole table first. */
+  connect(send: (message: ToProxy) => void): ProxyConnection {
+    const { hostnames, suffixes, connectionsSurvive } = this.#options;
+    const proxy = this.#proxies.add(send);
+    send({
+      kind: "table",
+      machines: [...this.#machines.values()].map((machine) => this.#tableMachine(machine)),
+      hostnames: hostnames.owners(),
+      suffixes: [...suffixes],
+      connectionsSurvive,
+    });
+    return {
+      receive: (message) => this.#receive(proxy, message),
+      close: () => {
+        this.#proxies.remove(proxy);
+        for (const id of proxy.loads.keys()) this.#loadChanged(id, RECONNECT_MS);
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#unsubscribe();
+    await this.#sleep.close();
+  }
+
+  #receive(proxy: ConnectedProxy, message: FromProxy): void {
+    switch (message.kind) {
+      case "drained":
+        return this.#proxies.answered(message);
+      case "wake":
+        return this.#wake(proxy, message.id);
+      case "loads":
+        for (const [id, load] of Object.entries(message.loads)) {
+          this.#proxies.setLoad(proxy, id, load);
+          this.#loadChanged(id);
+        }
+    }
+  }
+
+  /** Wakes a machine for a request. If the machine is only being drained, that is cancelled instead. */
+  #wake(proxy: ConnectedProxy, id: string): void {
+    const machine = this.#machines.get(id);
+    if (machine === undefined) return proxy.send({ kind: "gone", id });
+    if (machine.draining && machine.record.state === "running") {
+      machine.draining = false;
+      return;
+    }
+    try {
+      this.#options.machines.start(machine.record.app, id, { by: "proxy" });
+    } catch (error) {
+      proxy.send({ kind: "wake_failed", id, message: messageOf(error) });
+    }
+  }
+
+  #loadChanged(id: string, graceMs = 0): void {
+    const machine = this.#machines.get(id);
+    if (machine === undefined) return;
+    machine.idleSince = this.#now() + graceMs;
+    this.#proxies.tellOthers(id);
+    this.#sleep.plan();
+  }
+
+  #changed(record: MachineRecord): void {
+    if (record.state === "destroyed") {
+      this.#machines.delete(record.id);
+      return this.#proxies.tellAll({ kind: "gone", id: record.id });
+    }
+    this.#tell(this.#adopt(record));
+    // One machine less, or one keep-awake lease less, may make others superfluous.
+    this.#sleep.plan(SHORTEST_PAUSE_MS);
+  }
+
+  #adopt(record: MachineRecord): CoordinatedMachine {
+    const machine = withRecord(this.#machines.get(record.id), record, this.#now());
+    this.#machines.set(record.id, machine);
+    return machine;
+  }
+
+  #tell(machine: CoordinatedMachine): void {
+    this.#proxies.tellAll({ kind: "machine", machine: this.#tableMachine(machine) });
+  }
+
+  #tableMachine(machine: CoordinatedMachine): TableMachine {
+    return tableMachineOf(machine, this.#options.isHealthy?.(machine.record.id) ?? true);
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * A request's way through the proxy, from the client's connection to the access log. Every request takes these steps in
+ * this order. Each step is a call below, and is implemented in the file named here.
+ *
+ *      1 accept    a client's connection         http/client-connection.ts, http/http2.ts
+ *      2 parse     the head of a request         http/request.ts, http/http2-request.ts
+ *      3 admit     limits, and whom to believe   http/admission.ts, http/trust.ts
+ *      4 route     the hostname to an app        routing.ts
+ *      5 choose    a machine, or wake one        balance.ts
+ *      6 wait      in the app's queue            queue.ts
+ *      7 connect   or use a kept connection      http/connection-pool.ts, http/connect.ts
+ *      8 forward   the request to the app        http/exchange.ts, http/upstream.ts
+ *      9 reply     to the client                 http/exchange.ts, http/reply.ts, http/http2-side.ts
+ *     10 release   the lease of the machine      machine-lease.ts
+ *     11 log       the request                   access-log.ts
+ *
+ * Most requests get from 2 to 8 without waiting for anything. One that cannot continue is refused, which is steps 9
+ * to 11. One whose machine fails before it responds returns to step 4 if it is safe to repeat.
+ */
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import type { AccessEntry, Lease, LeaseProvider } from "./contract.ts";
+import { admit, type Peer, peerOf } from "./http/admission.ts";
+import { ClientConnection } from "./http/client-connection.ts";
+import type { ClientSide, RequestHandler } from "./http/client-side.ts";
+import { ConnectionPool } from "./http/connection-pool.ts";
+import type { ClientConnectionHandle, Engine, PathExchange } from "./http/engine.ts";
+import { bodyTooLarge, Exchange } from "./http/exchange.ts";
+import { serveHttp2 } from "./http/http2.ts";
+import type { Limits } from "./http/limits.ts";
+import type { MachineSearch } from "./http/machine-search.ts";
+import { toProxyRefusal } from "./http/refusals.ts";
+import { parseRequest, type RequestMessage } from "./http/request.ts";
+import { Trust } from "./http/trust.ts";
+
+export interface RequestPathOptions {
+  leases: LeaseProvider;
+  limits: Limits;
+  /** Addresses and networks of proxies in front of this one. */
+  trustedProxies: readonly string[];
+  /** Called once for each request, when it has ended. */
+  onAccess(entry: AccessEntry): void;
+  /** Called for faults that no client is told about. */
+  onFault(error: unknown): void;
+}
+
+export class RequestPath implements Engine {
+  readonly limits: Limits;
+  readonly pool: ConnectionPool;
+  readonly trust: Trust;
+  readonly connections = new Set<ClientConnectionHandle>();
+  readonly onAccess: (entry: AccessEntry) => void;
+  readonly onFault: (error: unknown) => void;
+  readonly #leases: LeaseProvider;
+  closing = false;
+  /**
+   * Requests in progress. Only counted: a Set that changes with every request keeps ended ones alive until the next
+   * full garbage collection, as each of its outgrown tables points to the next.
+   */
+  requests = 0;
+
+  constructor({ leases, limits, trustedProxies, onAccess, onFault }: RequestPathOptions) {
+    this.#leases = leases;
+    this.limits = limits;
+    this.pool = new ConnectionPool(limits);
+    this.trust = new Trust(trustedProxies);
+    this.onAccess = onAccess;
+    this.onFault = onFault;
+  }
+
+  /** 1. The connection reads heads, parses them (2) and serves them (3 to 11), one after the other. */
+  accept(socket: Socket, secure: boolean): void {
+    new ClientConnection(this, socket, peerOf(socket.remoteAddress, secure, socket, this.trust));
+  }
+
+  /** 1, for a client that chose HTTP/2: each stream is a request, and they are served together. */
+  acceptHttp2(socket: TLSSocket): void {
+    serveHttp2(this, socket, peerOf(socket.remoteAddress, true, socket, this.trust));
+  }
+
+  /** 2. */
+  parse(head: string): RequestMessage {
+    return parseRequest(head, this.limits);
+  }
+
+  /** 3. Then everything else. */
+  serve(client: ClientSide, message: RequestMessage, peer: Peer): RequestHandler {
+    const origin = admit(message, peer, this.trust);
+    const exchange = new Exchange(this, client, message, origin, peer);
+    client.attach(exchange, message);
+    this.requests += 1;
+    const { framing } = message;
+    const { bodyBytes } = this.limits;
+    if (framing.kind === "length" && framing.length > bodyBytes)
+      exchange.refuse(toProxyRefusal(bodyTooLarge(bodyBytes)));
+    else this.findMachine(exchange, false);
+    return exchange;
+  }
+
+  /** 4 to 8, without waiting if a machine is running and a connection to it is kept. */
+  findMachine(exchange: PathExchange, fresh: boolean): void {
+    const { search } = exchange;
+    try {
+      const found = search.lease ?? this.#leaseOrWait(search);
+      if (!(found instanceof Promise)) {
+        search.lease = found;
+        const kept = fresh ? undefined : this.pool.take(found);
+        if (kept !== undefined) return exchange.forward(kept);
+      }
+      void this.#findLater(exchange, found, fresh);
+    } catch (error) {
+      exchange.refuse(search.refusalFor(error));
+    }
+  }
+
+  /** 4 to 6. */
+  #leaseOrWait(search: MachineSearch): Lease | Promise<Lease> {
+    const request = search.head;
+    const app = this.#leases.route(request.host);
+    return this.#leases.leaseNow(app, request) ?? this.#leases.waitForLease(app, request, search.signal);
+  }
+
+  /** 6 to 8, for a request that waits for a machine or for a connection to it. */
+  async #findLater(exchange: PathExchange, found: Lease | Promise<Lease>, fresh: boolean): Promise<void> {
+    const { search } = exchange;
+    try {
+      if (found instanceof Promise) await search.claim(found);
+      while (search.active) {
+        const lease = search.lease ?? (await search.claim(this.#leaseOrWait(search)));
+        const connection = (fresh ? undefined : this.pool.take(lease)) ?? (await search.connect(lease));
+        if (connection !== undefined) return exchange.forward(connection);
+      }
+    } catch (error) {
+      // Otherwise the request ended in the meantime, and this is only the echo of its abort.
+      if (search.active) exchange.refuse(search.refusalFor(error));
+    }
+  }
+
+  /** 10 and 11. The exchange has sent the reply (9), or could not. */
+  finish(exchange: PathExchange, error: string | undefined): void {
+    this.requests -= 1;
+    exchange.search.lease?.release({ status: exchange.status, error });
+    this.onAccess(exchange.accessEntry(error));
+  }
+}

@@ -1,0 +1,127 @@
+/** What one proxy knows about one machine. */
+import type { MachineState } from "../domain/machine.ts";
+import type { Candidate } from "./balance.ts";
+import type { Wake } from "./contract.ts";
+import type { TableMachine } from "./messages.ts";
+import { OpenRequests } from "./open-requests.ts";
+import type { ServicePolicy } from "./service-policy.ts";
+
+/** How long a machine that failed, or whose app crashed for good, rests before a request starts it again. */
+export const FAILED_REST_MS = 10_000;
+
+/** States in which an app that is known to crash is between two attempts of its restart policy, or in one. */
+const CRASH_LOOP: ReadonlySet<MachineState> = new Set(["starting", "stopping", "restarting"]);
+
+const RUNNING: Wake = { kind: "running", durationMs: 0 };
+
+/** A machine that requests can be given to. Used as a {@link Candidate} directly, as every request looks at it. */
+export class RoutedMachine implements Candidate {
+  row: TableMachine;
+  policy: ServicePolicy;
+  /** What this proxy has open on the machine. */
+  readonly open: OpenRequests;
+  /** The load that other proxies put on the machine. */
+  others = 0;
+  /** How many of the open requests are upgraded connections. */
+  tunnels = 0;
+  /** The machine may be put to sleep at any moment and takes no more requests. */
+  draining = false;
+  /** A wake was requested, and nothing has changed since. */
+  wakeRequested = false;
+  /** When the proxy last heard of a start. A suspend that was cancelled is not a start. */
+  startedAt = Number.NEGATIVE_INFINITY;
+  failedAt = Number.NEGATIVE_INFINITY;
+  readonly #now: () => number;
+
+  constructor(row: TableMachine, policy: ServicePolicy, now: () => number) {
+    this.row = row;
+    this.policy = policy;
+    this.open = new OpenRequests(now());
+    this.#now = now;
+    this.#enterState();
+  }
+
+  /** Adopts what the coordinator says about the machine. Returns whether its state changed. */
+  update(row: TableMachine, policy: ServicePolicy): boolean {
+    const before = this.row;
+    this.row = row;
+    this.policy = policy;
+    if (before.lastBoot?.at !== row.lastBoot?.at) this.startedAt = this.#now();
+    if (before.state === row.state) return false;
+    this.#enterState();
+    return true;
+  }
+
+  #enterState(): void {
+    const { state } = this.row;
+    this.draining = false;
+    this.wakeRequested = false;
+    if (state === "running") this.open.touch(this.#now());
+    if (state === "failed" || state === "stopped") this.failedAt = this.#now();
+  }
+
+  get id(): string {
+    return this.row.id;
+  }
+
+  /** A machine that is being drained is already on its way to sleep: only a wake turns it around. */
+  get state(): MachineState {
+    const { state } = this.row;
+    if (state === "running" && this.draining) return "suspending";
+    return state === "failed" && this.#restedMs >= FAILED_REST_MS ? "stopped" : state;
+  }
+
+  get reachable(): boolean {
+    return this.row.unreachable === null;
+  }
+
+  get crashing(): boolean {
+    const { crash, state } = this.row;
+    if (crash === null) return false;
+    return CRASH_LOOP.has(state) || (state === "stopped" && this.#restedMs < FAILED_REST_MS);
+  }
+
+  /** Returns after how many seconds it is worth trying a machine again that failed or crashed. */
+  retryAfterS(wallMs = Date.now()): number {
+    const retryAt = this.row.crash?.retryAt ?? null;
+    const leftMs = retryAt === null ? FAILED_REST_MS - this.#restedMs : Date.parse(retryAt) - wallMs;
+    return Math.max(1, Math.ceil(leftMs / 1000));
+  }
+
+  /** Milliseconds since the machine failed. */
+  get #restedMs(): number {
+    return this.#now() - this.failedAt;
+  }
+
+  get load(): number {
+    return this.ownLoad + this.others;
+  }
+
+  /** The load that this proxy puts on the machine. */
+  get ownLoad(): number {
+    return this.policy.unit === "connections" ? this.open.connections : this.open.requests;
+  }
+
+  get softLimit(): number {
+    return this.policy.softLimit;
+  }
+
+  get hardLimit(): number {
+    return this.policy.hardLimit;
+  }
+
+  get autostart(): boolean {
+    return this.policy.autostart;
+  }
+
+  get healthy(): boolean {
+    return this.row.healthy;
+  }
+
+  /** Returns what woke the machine for a request that has waited since then. A start in the meantime was for it. */
+  wakeSince(since: number | undefined): Wake {
+    const { lastBoot } = this.row;
+    if (since === undefined || this.startedAt < since || lastBoot === null) return RUNNING;
+    return { kind: lastBoot.kind, durationMs: Math.round(this.#now() - since) };
+  }
+}

@@ -1,0 +1,110 @@
+/** Looks regularly for machines that nobody uses, and puts them to sleep once all proxies agree. */
+import { messageOf } from "../lib/text.ts";
+import type { Commands } from "../machines/resources/commands.ts";
+import type { Machines } from "../machines/resources/machines.ts";
+import type { ConnectedProxies } from "./connected-proxies.ts";
+import { type CoordinatedMachine, keptAwakeMs, untilIdleMs } from "./coordinated-machine.ts";
+import { type IdleMachine, planSleep } from "./idle.ts";
+import type { ServicePolicy } from "./service-policy.ts";
+
+export interface SleepSchedulerOptions {
+  machines: Pick<Machines, "sleep">;
+  commands: Pick<Commands, "count">;
+  known: ReadonlyMap<string, CoordinatedMachine>;
+  proxies: ConnectedProxies;
+  /** How often to look, in milliseconds. Machines that become idle in between are looked at then. */
+  intervalMs: number;
+  log: { warn(fields: Record<string, unknown>, message: string): void };
+  /** Milliseconds of a steady clock. */
+  now(): number;
+}
+
+/** The shortest time between two looks, in milliseconds: a machine that is still needed is not asked about at once. */
+export const SHORTEST_PAUSE_MS = 200;
+
+export class SleepScheduler {
+  readonly #options: SleepSchedulerOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #checking: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(options: SleepSchedulerOptions) {
+    this.#options = options;
+  }
+
+  /** Plans the next look: at the interval, when the next machine becomes idle, or after `mostMs` at the latest. */
+  plan(mostMs = this.#options.intervalMs): void {
+    if (this.#closed || this.#checking !== undefined) return;
+    clearTimeout(this.#timer);
+    const { known, proxies, now } = this.#options;
+    const time = now();
+    const waits = [...known.values()].map((machine) => untilIdleMs(machine, proxies.load(machine.record.id), time));
+    // Machines whose time is over were already looked at, and something else kept them awake.
+    const wait = Math.min(mostMs, ...waits.filter((waitMs) => waitMs > 0));
+    this.#timer = setTimeout(() => this.#look(), Math.max(SHORTEST_PAUSE_MS, wait)).unref();
+  }
+
+  /** Looks now which machines may sleep. Resolves once those have been told to. */
+  async check(): Promise<void> {
+    const { known, proxies } = this.#options;
+    // Without a proxy, the platform does not know what is open.
+    if (proxies.size === 0) return;
+    const apps = Map.groupBy(known.values(), ({ record }) => record.app);
+    for (const machines of apps.values()) {
+      const running = machines.filter(({ record, policy }) => record.state === "running" && policy !== undefined);
+      const sleepers = planSleep(running.map((machine) => this.#idleMachine(machine)));
+      await Promise.all(sleepers.map((id) => this.#putToSleep(id)));
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#checking;
+  }
+
+  #look(): void {
+    this.#checking = this.check()
+      .catch((error: unknown) => this.#options.log.warn({ reason: messageOf(error) }, "the idle check failed"))
+      .finally(() => {
+        this.#checking = undefined;
+        this.plan();
+      });
+  }
+
+  #idleMachine(machine: CoordinatedMachine): IdleMachine {
+    const { record, policy, idleSince } = machine;
+    const { commands, proxies, now } = this.#options;
+    const load = proxies.load(record.id);
+    return {
+      id: record.id,
+      load,
+      idleMs: load > 0 ? 0 : now() - idleSince,
+      keptAwake: keptAwakeMs(record) > 0 || commands.count(record.id) > 0,
+      policy: policy as ServicePolicy,
+    };
+  }
+
+  async #putToSleep(id: string): Promise<void> {
+    const { known, proxies, machines, log, now } = this.#options;
+    const machine = known.get(id);
+    if (machine?.policy === undefined || machine.draining) return;
+    const { idleTimeoutMs, autostop } = machine.policy;
+    machine.draining = true;
+    const agreed = await proxies.askToDrain(id, idleTimeoutMs);
+    const needed = !machine.draining || machine.record.state !== "running" || this.#idleMachine(machine).keptAwake;
+    machine.draining = false;
+    if (this.#closed || needed || autostop === "off" || !agreed) {
+      machine.idleSince = Math.max(machine.idleSince, now() - idleTimeoutMs + SHORTEST_PAUSE_MS);
+      return proxies.tellAll({ kind: "undrain", id });
+    }
+    try {
+      const idleMs = Math.round(now() - machine.idleSince);
+      machines.sleep(machine.record.app, id, autostop, { by: "proxy", idle_ms: idleMs });
+    } catch (error) {
+      log.warn({ machine: id, reason: messageOf(error) }, "an idle machine could not be put to sleep");
+      machine.idleSince = now();
+      proxies.tellAll({ kind: "undrain", id });
+    }
+  }
+}

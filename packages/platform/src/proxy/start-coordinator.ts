@@ -1,0 +1,62 @@
+/** Starts the platform's side of the proxies: the coordinator, its socket, and by default a proxy in this process. */
+import type { Registry } from "prom-client";
+import type { CheckRunner } from "../checks/runner.ts";
+import type { Resources } from "../machines/open.ts";
+import type { Settings } from "../settings.ts";
+import type { AppAddresses } from "./addresses.ts";
+import { connectInProcess } from "./connect-in-process.ts";
+import type { ConnectedProxies } from "./connected-proxies.ts";
+import { coordinatorSocketPath, listenForProxies } from "./coordinator-socket.ts";
+import { ProxyCoordinator } from "./proxy-coordinator.ts";
+import { type RunningProxy, startProxy, type StartProxyOptions } from "./start-proxy.ts";
+
+export interface StartCoordinatorOptions {
+  resources: Pick<Resources, "machines" | "hostnames" | "commands">;
+  /** Decides whether machines may take requests. Already running, so that no machine is announced before its checks. */
+  checks: Pick<CheckRunner, "isHealthy" | "subscribe">;
+  proxies: ConnectedProxies;
+  /** Told where a proxy in this process listens. */
+  addresses: AppAddresses;
+  /** Whether connections to a machine outlive its sleep. */
+  connectionsSurvive: boolean;
+  settings: Settings;
+  registry: Registry;
+  log: StartProxyOptions["log"];
+}
+
+/** Call it once machines are recovered. Rejects with `unavailable` if a port cannot be opened. */
+export async function startCoordinator(options: StartCoordinatorOptions): Promise<{ close(): Promise<void> }> {
+  const { resources, checks, proxies, addresses, settings, registry, log, connectionsSurvive } = options;
+  const coordinator = new ProxyCoordinator({
+    ...resources,
+    proxies,
+    suffixes: settings.proxySuffixes,
+    idleCheckIntervalMs: settings.idleCheckIntervalS * 1000,
+    connectionsSurvive,
+    isHealthy: (id) => checks.isHealthy(id),
+    log,
+  });
+  const unsubscribes = [
+    resources.hostnames.subscribe(() => coordinator.hostnamesChanged()),
+    checks.subscribe((id) => coordinator.healthChanged(id)),
+  ];
+  const socket = await listenForProxies(coordinator, coordinatorSocketPath(settings.dataDir));
+  let proxy: RunningProxy | undefined;
+  const close = async () => {
+    await proxy?.close();
+    for (const unsubscribe of unsubscribes) unsubscribe();
+    await socket.close();
+    await coordinator.close();
+  };
+  try {
+    if (settings.proxy === "inside") {
+      const connect: StartProxyOptions["connect"] = (brokerOptions) => connectInProcess(coordinator, brokerOptions);
+      proxy = await startProxy({ settings, registry, log, connect });
+      addresses.opened(proxy);
+    }
+    return { close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,129 @@
+/** Applies the coordinator's messages to a proxy's table, and serves the waiting requests that they help. */
+import type { AppQueues } from "./app-queues.ts";
+import type { LoadReporter } from "./load-reporter.ts";
+import type { MachineTable } from "./machine-table.ts";
+import type { CoordinatorLink, TableMachine, ToProxy } from "./messages.ts";
+import type { RoutedMachine } from "./routed-machine.ts";
+
+export interface TableUpdaterPorts {
+  table: MachineTable;
+  queues: Pick<AppQueues<unknown>, "size" | "serve">;
+  reporter: LoadReporter;
+  link: CoordinatorLink;
+  /** Requests a wake, once until the machine's state changes. */
+  wake(machine: RoutedMachine): void;
+  /** The machine is about to sleep, or has left: connections to it are of no more use. */
+  onLeft(machineId: string): void;
+  /** Milliseconds of a steady clock. */
+  now(): number;
+}
+
+export class TableUpdater {
+  readonly #ports: TableUpdaterPorts;
+
+  constructor(ports: TableUpdaterPorts) {
+    this.#ports = ports;
+  }
+
+  apply(message: ToProxy): void {
+    switch (message.kind) {
+      case "table":
+        return this.#replace(message);
+      case "machine":
+        this.#update(message.machine);
+        return this.#ports.queues.serve(message.machine.app);
+      case "gone":
+        return this.#remove(message.id);
+      case "hostnames":
+        this.#ports.table.hostnames = message.hostnames;
+        return;
+      case "others":
+        for (const [id, load] of Object.entries(message.loads)) this.#change(id, { others: load });
+        return;
+      case "drain":
+        return this.#drain(message);
+      case "undrain":
+        return this.#change(message.id, { draining: false, wakeRequested: false });
+      case "wake_failed":
+        return this.#wakeFailed(message.id, message.message);
+    }
+  }
+
+  /**
+   * The platform is out of reach: it puts nothing to sleep, and wakes are requested again once it is back.
+   */
+  disconnected(): void {
+    const { table, queues } = this.#ports;
+    for (const machine of table.all()) Object.assign(machine, { draining: false, others: 0 });
+    for (const app of table.apps()) queues.serve(app);
+  }
+
+  #replace({ machines, hostnames, suffixes, connectionsSurvive }: Extract<ToProxy, { kind: "table" }>): void {
+    const { table, queues, reporter } = this.#ports;
+    Object.assign(table, { hostnames, suffixes, connectionsSurvive });
+    const present = new Set(machines.map(({ id }) => id));
+    for (const { id } of table.all()) if (!present.has(id)) this.#remove(id);
+    for (const row of machines) this.#update(row);
+    // A platform that is new, or back, does not know what was requested before.
+    for (const machine of table.all()) {
+      Object.assign(machine, { draining: false, wakeRequested: false, others: 0 });
+      reporter.changed(machine.id);
+    }
+    for (const app of table.apps()) queues.serve(app);
+  }
+
+  #update(row: TableMachine): void {
+    const { table, onLeft, wake } = this.#ports;
+    if (row.policy === null) return this.#remove(row.id);
+    const { machine, moved } = table.put(row, row.policy);
+    if (!moved) return;
+    if (row.state !== "running") onLeft(row.id);
+    if (this.#isNeeded(machine)) wake(machine);
+  }
+
+  /** The machine was suspended from outside with requests open, which would otherwise hang or be cut off. */
+  #isNeeded({ row, open, tunnels }: RoutedMachine): boolean {
+    if (row.state !== "suspending" && row.state !== "suspended") return false;
+    return open.requests > (this.#ports.table.connectionsSurvive ? tunnels : 0);
+  }
+
+  #remove(id: string): void {
+    const { table, queues, onLeft } = this.#ports;
+    const machine = table.remove(id);
+    if (machine === undefined) return;
+    onLeft(id);
+    queues.serve(machine.row.app);
+  }
+
+  #change(
+    id: string,
+    change: Partial<Pick<RoutedMachine, "others" | "draining" | "wakeRequested" | "failedAt">>,
+  ): void {
+    const machine = this.#ports.table.get(id);
+    if (machine === undefined) return;
+    Object.assign(machine, change);
+    this.#ports.queues.serve(machine.row.app);
+  }
+
+  /** Agrees that a machine sleeps if this proxy has not used it for the idle time and no request of its app waits. */
+  #drain({ id, question, idleMs }: Extract<ToProxy, { kind: "drain" }>): void {
+    const { table, queues, link, onLeft, now } = this.#ports;
+    const machine = table.get(id);
+    const agreed =
+      machine === undefined ||
+      (machine.open.requests === 0 && queues.size(machine.row.app) === 0 && machine.open.idleMs(now()) >= idleMs);
+    if (agreed && machine !== undefined) {
+      machine.draining = true;
+      onLeft(id);
+    }
+    link.send({ kind: "drained", question, agreed });
+  }
+
+  #wakeFailed(id: string, reason: string): void {
+    const { table, now } = this.#ports;
+    const machine = table.get(id);
+    if (machine === undefined) return;
+    machine.row = { ...machine.row, reason };
+    this.#change(id, { wakeRequested: false, failedAt: now() });
+  }
+}

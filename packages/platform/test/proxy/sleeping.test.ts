@@ -1,0 +1,136 @@
+/** Sleeping: machines that no proxy needs. */
+import { describe, expect, test } from "vitest";
+import {
+  IDLE_S,
+  acquire,
+  acquireAt,
+  anotherProxy,
+  later,
+  machine,
+  reach,
+  settled,
+  state,
+  useProxyWorld,
+  w,
+} from "./proxy-world.ts";
+
+useProxyWorld();
+
+describe("sleeping", () => {
+  test("a machine sleeps when nothing was open on it for its idle timeout, and not before", async () => {
+    const id = await machine();
+    const lease = await acquire();
+    await later(60);
+    expect(state(id)).toBe("running");
+    lease.release({});
+    await later(IDLE_S - 1);
+    expect(state(id)).toBe("running");
+    await later(1);
+    await reach(id, "suspended");
+    const event = w.machines.events("shop", id, 5).find(({ type }) => type === "suspend");
+    expect(event?.details).toMatchObject({ by: "proxy", idle_ms: IDLE_S * 1000 });
+    expect(w.left).toContain(id);
+  });
+
+  test("with autostop = stop a machine is stopped, with off it keeps running", async () => {
+    const stops = await machine({ autostop: "stop" });
+    await later(IDLE_S);
+    await reach(stops, "stopped");
+    w.machines.destroy("shop", stops);
+    const stays = await machine({ autostop: "off" });
+    await later(3600);
+    expect(state(stays)).toBe("running");
+  });
+
+  test("a machine that cannot be suspended is stopped instead, and its event says why", async () => {
+    const id = await machine({}, { guest: { memory_mb: 4096 } });
+    await later(IDLE_S);
+    await reach(id, "stopped");
+    const event = w.machines.events("shop", id, 5).find(({ type }) => type === "stop");
+    expect(event?.details.reason).toMatch(/cannot be suspended: memory is 4096 MB/);
+  });
+
+  test("all superfluous machines sleep in one pass, down to the minimum", async () => {
+    const ids = [];
+    for (let i = 0; i < 4; i += 1) ids.push(await machine({ min_machines_running: 1 }));
+    await later(IDLE_S);
+    await settled();
+    expect(ids.filter((id) => state(id) === "running")).toHaveLength(1);
+    await later(3600);
+    expect(ids.filter((id) => state(id) === "running")).toHaveLength(1);
+  });
+
+  test("an app that asked to be kept awake is, but no longer than it asked for", async () => {
+    const id = await machine();
+    w.platform.guestApi.keepAwake(id, 3600, "encoding");
+    await later(IDLE_S);
+    expect(state(id)).toBe("running");
+    w.platform.guestApi.keepAwake(id, 0, "");
+    await w.coordinator.check();
+    await reach(id, "suspended");
+  });
+
+  test("a command that runs in a machine keeps it awake until it ends", async () => {
+    const id = await machine();
+    const command = w.platform.commands.run("shop", id, { args: ["cat"], input: true });
+    await later(IDLE_S);
+    expect(state(id)).toBe("running");
+    command.stdin.end();
+    await command.exit;
+    await w.coordinator.check();
+    await reach(id, "suspended");
+  });
+
+  test("requests at another proxy count", async () => {
+    const id = await machine();
+    const lease = await acquireAt((await anotherProxy()).broker);
+    await later(IDLE_S);
+    expect(state(id)).toBe("running");
+    expect(w.coordinator.load(id)).toBe(1);
+    lease.release({});
+    await later(IDLE_S);
+    await reach(id, "suspended");
+  });
+
+  test("a request between the question and the sleep is not lost: the machine stays awake, or wakes for it", async () => {
+    const id = await machine();
+    await settled();
+    w.now += IDLE_S * 1000;
+    const checking = w.coordinator.check();
+    const lease = await acquire();
+    await checking;
+    expect(lease.machineId).toBe(id);
+    await reach(id, "running");
+    lease.release({});
+  });
+
+  test("a proxy that does not answer is assumed to need the machine", async () => {
+    const id = await machine();
+    const silent = w.coordinator.connect(() => {});
+    await later(IDLE_S);
+    expect(state(id)).toBe("running");
+    silent.close();
+    await later(IDLE_S);
+    await reach(id, "suspended");
+  });
+
+  test("a proxy that lost its connection may return with requests open: its machines stay awake for a moment", async () => {
+    const id = await machine();
+    const lost = await anotherProxy();
+    await acquireAt(lost.broker);
+    await settled();
+    w.proxies.pop();
+    lost.close();
+    await later(IDLE_S);
+    expect(state(id)).toBe("running");
+    await later(5);
+    await reach(id, "suspended");
+  });
+
+  test("without any proxy the platform does not know what is open, and nothing sleeps", async () => {
+    const id = await machine();
+    for (const proxy of w.proxies.splice(0)) proxy.close();
+    await later(3600);
+    expect(state(id)).toBe("running");
+  });
+});

@@ -1,0 +1,233 @@
+/** Waking: requests to machines that run, sleep, crash or are full. */
+import { describe, expect, test } from "vitest";
+import { SMALL } from "../helpers/fake-world.ts";
+import type { MachineConfig } from "../../src/domain/config.ts";
+import {
+  acquire,
+  acquireAt,
+  asleep,
+  held,
+  machine,
+  newProxy,
+  reach,
+  request,
+  settled,
+  state,
+  useProxyWorld,
+  w,
+} from "./proxy-world.ts";
+
+useProxyWorld();
+
+describe("waking", () => {
+  test("a request to a running machine is sent there at once", async () => {
+    const id = await machine();
+    const lease = await acquire();
+    expect(lease).toMatchObject({
+      machineId: id,
+      appName: "shop",
+      port: 8080,
+      wake: { kind: "running", durationMs: 0 },
+    });
+    lease.release({});
+  });
+
+  test("a request to a suspended machine resumes it, and its lease says so", async () => {
+    const id = await asleep(await machine());
+    const waiting = acquire();
+    w.now += 212;
+    const lease = await waiting;
+    expect(lease.wake).toEqual({ kind: "resume", durationMs: 212 });
+    expect(w.wakes).toEqual([lease.wake]);
+    expect(w.machines.get("shop", id).record.lastBoot?.kind).toBe("resume");
+    lease.release({ status: 200 });
+  });
+
+  test("200 requests to one sleeping machine cause one resume, and all are served", async () => {
+    const id = await asleep(await machine({ concurrency: { soft_limit: 1000 } }));
+    const leases = await Promise.all(Array.from({ length: 200 }, () => acquire()));
+    expect(new Set(leases.map((lease) => lease.machineId))).toEqual(new Set([id]));
+    expect(w.world.host.restored).toHaveLength(1);
+    const starts = w.machines
+      .events("shop", id, 100)
+      .filter(({ type, from }) => type === "start" && from === "suspended");
+    expect(starts).toHaveLength(1);
+    for (const lease of leases) lease.release({});
+  });
+
+  test("a suspended machine is started before a stopped one", async () => {
+    const stopped = await asleep(await machine(), "stop");
+    const suspended = await asleep(await machine());
+    expect((await acquire()).machineId).toBe(suspended);
+    expect(state(stopped)).toBe("stopped");
+  });
+
+  test("a stopped machine cold starts", async () => {
+    await asleep(await machine(), "stop");
+    expect((await acquire()).wake.kind).toBe("cold");
+  });
+
+  test("a failed resume becomes a cold start while the request is held", async () => {
+    await asleep(await machine());
+    w.world.host.faults.restore = new Error("the snapshot cannot be loaded");
+    expect((await acquire()).wake.kind).toBe("cold");
+  });
+
+  test("a request that arrives while its machine is being suspended cancels that", async () => {
+    const id = await machine();
+    const capture = Promise.withResolvers<void>();
+    w.world.host.hold.capture = capture.promise;
+    w.machines.suspend("shop", id);
+    await settled();
+    w.now += 100;
+    const waiting = acquire();
+    await settled();
+    capture.resolve();
+    // The same guest kept running: it was not started again.
+    expect(await waiting).toMatchObject({ machineId: id, wake: { kind: "running" } });
+    const types = w.machines.events("shop", id, 3).map(({ type }) => type);
+    expect(types[0]).toBe("capture_cancelled");
+  });
+
+  test("all at the soft limit: the request is served, and another machine is woken for the next", async () => {
+    const first = await machine({ concurrency: { soft_limit: 1, hard_limit: 2 } });
+    const second = await asleep(await machine({ concurrency: { soft_limit: 1, hard_limit: 2 } }));
+    expect((await acquire()).machineId).toBe(first);
+    expect(state(second)).toBe("suspended");
+    expect((await acquire()).machineId).toBe(first);
+    await reach(second, "running");
+    await settled();
+    expect((await acquire()).machineId).toBe(second);
+  });
+
+  test("at the hard limit, the next request waits for room", async () => {
+    const id = await machine({ concurrency: { soft_limit: 1, hard_limit: 1 } });
+    const first = await acquire();
+    const waiting = acquire();
+    await settled();
+    expect(w.coordinator.load(id)).toBe(1);
+    expect(held()).toBe(1);
+    first.release({});
+    expect((await waiting).machineId).toBe(id);
+  });
+
+  test("connections count once, however many requests they carry", async () => {
+    const id = await machine({ concurrency: { type: "connections", soft_limit: 1, hard_limit: 1 } });
+    const connection = {};
+    const leases = [await acquire({ connection })];
+    const other = acquire();
+    await settled();
+    expect(w.coordinator.load(id)).toBe(1);
+    expect(held()).toBe(1);
+    leases[0]?.release({});
+    await other;
+  });
+
+  test.each([
+    ["unknown.localhost", 404, "unknown_host"],
+    ["elsewhere.example", 404, "unknown_host"],
+  ])("no app answers for %s: %i %s", async (host, status, code) => {
+    await machine();
+    await expect(acquire({ host })).rejects.toMatchObject({ status, code });
+  });
+
+  test("without autostart a sleeping machine stays asleep: 503", async () => {
+    await asleep(await machine({ autostop: "off", autostart: false }));
+    await expect(acquire()).rejects.toMatchObject({ status: 503, code: "not_running" });
+  });
+
+  test("a machine that cannot start is reported as failed, and started again only after a rest", async () => {
+    const id = await asleep(await machine(), "stop");
+    w.world.host.faults.boot = new Error("no room for its memory");
+    await expect(acquire()).rejects.toMatchObject({ status: 503, code: "machine_failed", retryAfterS: 10 });
+    await expect(acquire()).rejects.toMatchObject({ message: expect.stringMatching(/no room for its memory/) });
+    expect(state(id)).toBe("failed");
+    w.now += 10_000;
+    expect((await acquire()).wake.kind).toBe("cold");
+  });
+
+  describe("an app that crashes when it starts", () => {
+    const crashing = async (restart: MachineConfig["restart"] = {}) => {
+      const id = await asleep(await machine({}, { restart }), "stop");
+      w.world.host.crashing.add(id);
+      return id;
+    };
+
+    test("refuses a waiting request once it has crashed, and the next ones at once, until it comes up", async () => {
+      const id = await crashing();
+      const told = { status: 503, code: "app_crashed", message: expect.stringMatching(/the app exited with code 1/) };
+      await expect(acquire()).rejects.toMatchObject(told);
+      await reach(id, "restarting");
+      await expect(acquire()).rejects.toMatchObject({ ...told, retryAfterS: 1 });
+      expect(state(id)).toBe("restarting");
+      expect(w.machines.events("shop", id, 100).filter(({ type }) => type === "start")).toHaveLength(1 + 1);
+      w.world.host.crashing.clear();
+      await reach(id, "running");
+      await settled();
+      expect((await acquire()).machineId).toBe(id);
+    });
+
+    test("is started by a request again, after a rest, once its restart policy has given up", async () => {
+      const id = await crashing({ policy: "no" });
+      await expect(acquire()).rejects.toMatchObject({ status: 503, code: "app_crashed" });
+      await reach(id, "stopped");
+      await settled();
+      await expect(acquire()).rejects.toMatchObject({ status: 503, code: "app_crashed", retryAfterS: 10 });
+      w.world.host.crashing.clear();
+      w.now += 10_000;
+      expect((await acquire()).wake.kind).toBe("cold");
+    });
+
+    test("leaves its requests to another machine of the app", async () => {
+      await crashing();
+      const id = await machine();
+      expect((await acquire()).machineId).toBe(id);
+    });
+  });
+
+  test("requests wait for an app that was running and crashed once", async () => {
+    const id = await machine();
+    w.world.host.guest(id)?.exit(1);
+    await reach(id, "restarting");
+    await settled();
+    expect((await acquire()).machineId).toBe(id);
+  });
+
+  test("an app that listens only on loopback is reported as unreachable at once, until it listens elsewhere", async () => {
+    const { record } = await w.machines.create("shop", { config: SMALL, skipLaunch: true });
+    w.world.host.listening.set(record.id, [{ address: "127.0.0.1", port: 8080 }]);
+    w.machines.start("shop", record.id);
+    const message = expect.stringMatching(/listens on 127\.0\.0\.1:8080 only/);
+    await expect(acquire()).rejects.toMatchObject({ status: 502, code: "upstream_unreachable", message });
+    await reach(record.id, "running");
+    w.world.host.guest(record.id)?.listen();
+    await expect.poll(() => w.machines.get("shop", record.id).record.unreachable).toBeNull();
+    await settled();
+    expect((await acquire()).machineId).toBe(record.id);
+  });
+
+  test("a full queue refuses with 503, a long wait ends with 504, and a client that leaves frees its place", async () => {
+    const proxy = newProxy({ maxHeld: 2, holdTimeoutMs: 300 });
+    w.proxies.push(proxy);
+    const { broker } = proxy;
+    const id = await asleep(await machine());
+    const start = w.machines.start.bind(w.machines);
+    w.machines.start = () => ({ previousState: "suspended" }); // the wake gets lost
+    const leaving = new AbortController();
+    const [first, second] = [
+      acquireAt(broker, request(), leaving.signal),
+      acquireAt(broker, request(), AbortSignal.timeout(9e6)),
+    ];
+    await expect(acquireAt(broker, request(), AbortSignal.timeout(9e6))).rejects.toMatchObject({
+      status: 503,
+      code: "too_many_held",
+      retryAfterS: 1,
+    });
+    leaving.abort(new Error("left"));
+    await expect(first).rejects.toThrow("left");
+    await expect(second).rejects.toMatchObject({ status: 504, code: "wake_timeout" });
+    expect(broker.held().get("shop") ?? 0).toBe(0);
+    w.machines.start = start;
+    expect(state(id)).toBe("suspended");
+  });
+});
