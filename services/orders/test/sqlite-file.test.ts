@@ -82,7 +82,7 @@ test("several processes can start with a new file at once", { timeout: 30_000 },
 test("a file that is not a database is neither opened nor changed", async () => {
   await using folder = await tempFolder();
   const path = join(folder.path, "orders.db");
-  await writeFile(path, "These are somebody's notes, and long enough to be a header of a file.".repeat(20));
+  await writeFile(path, "These are someone's notes, and long enough to be a header of a file.".repeat(20));
   await expect(openSqliteStorage({ path })).rejects.toThrow(/not a database/);
 });
 

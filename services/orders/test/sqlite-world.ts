@@ -6,7 +6,7 @@ import Database from "better-sqlite3";
 import { openSqliteStorage } from "../src/sqlite/index.ts";
 import type { StorageWorld, TestOrder } from "./behaviour.ts";
 
-/** A temporary folder that ends itself: `await using folder = await tempFolder()`. */
+/** A temporary directory that deletes itself: `await using folder = await tempFolder()`. */
 export async function tempFolder(): Promise<AsyncDisposable & { path: string }> {
   const path = await mkdtemp(join(tmpdir(), "hibernaut-orders-"));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };

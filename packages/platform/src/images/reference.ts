@@ -162,7 +162,7 @@ function repositoryReason(repository: string): string {
 function refuse(text: string, why: string): HibernautError {
   return new HibernautError(
     "invalid_argument",
-    `The image reference "${text}" cannot be used: ${why}. Write name:tag, host/name:tag, oci:DIRECTORY, oci-archive:FILE, docker-archive:FILE or docker-daemon:NAME:TAG.`,
+    `The image reference "${text}" cannot be used: ${why}. Write name:tag, registry/name:tag, oci:DIRECTORY, oci-archive:FILE, docker-archive:FILE or docker-daemon:NAME:TAG.`,
     { image: text },
   );
 }

@@ -25,7 +25,7 @@ interface StoreParts {
   layers: LayerCache;
 }
 
-/** What a reference stood for when it was resolved. */
+/** The image of a reference when it was resolved. */
 interface Found {
   digest: string;
   stamp: string;

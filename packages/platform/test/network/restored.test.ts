@@ -54,31 +54,35 @@ async function openOn(dataDir: string, machines: KnownMachine[]) {
   return opened;
 }
 
-test.skipIf(!isRoot)("beside a stopped original: says what would be lost, and its advice keeps it", async () => {
-  const { original, copy, subnet, sleeping } = await stoppedAndCopied();
-  const first = await openOn(copy, [sleeping]);
-  expect(first.network.owns(sleeping.address)).toBe(false);
-  const { bridge } = namesFor(original);
-  expect(first.notes).toEqual([
-    `1 sleeping machine belongs to ${subnet}, but the bridge ${bridge} of the platform on ${original} has that subnet. It loses its memory when it starts (network_changed). To keep it, stop this platform, run \`HIBERNAUT_DATA_DIR=${original} hibernaut uninstall --keep-link\` (it keeps that directory, and ends machines that are still running there), and start this platform again.`,
-  ]);
-  expect(await networkOf(original), "the original may be started again").toHaveLength(4);
+test.skipIf(!isRoot)(
+  "next to a stopped original, the log says what would be lost, and its advice keeps it",
+  async () => {
+    const { original, copy, subnet, sleeping } = await stoppedAndCopied();
+    const first = await openOn(copy, [sleeping]);
+    expect(first.network.owns(sleeping.address)).toBe(false);
+    const { bridge } = namesFor(original);
+    expect(first.notes).toEqual([
+      `1 sleeping machine belongs to ${subnet}, but the bridge ${bridge} of the platform on ${original} has that subnet. It loses its memory when it starts (network_changed). To keep it, stop this platform, run \`HIBERNAUT_DATA_DIR=${original} hibernaut uninstall --keep-link\` (it keeps that directory, and ends machines that are still running there), and start this platform again.`,
+    ]);
+    expect(await networkOf(original), "the original may be started again").toHaveLength(4);
 
-  await first.close();
-  const again = await openOn(copy, [sleeping]);
-  expect(again.notes, "not once only").toEqual(first.notes);
-  await again.close();
+    await first.close();
+    const again = await openOn(copy, [sleeping]);
+    expect(again.notes, "not once only").toEqual(first.notes);
+    await again.close();
 
-  const [, folder = ""] = /`HIBERNAUT_DATA_DIR=(\S+) hibernaut uninstall --keep-link`/.exec(first.notes[0] ?? "") ?? [];
-  const env = { ...process.env, HIBERNAUT_DATA_DIR: folder };
-  await promisify(execFile)(process.execPath, [CLI, "uninstall", "--keep-link"], { env });
-  const kept = await openOn(copy, [sleeping]);
-  expect(kept.network.owns(sleeping.address)).toBe(true);
-  expect(kept.notes).toEqual([]);
-  expect(await addressesOf(namesFor(copy).bridge), "the subnet in between is given back").toEqual([
-    `${kept.gateway}/22`,
-  ]);
-});
+    const [, folder = ""] =
+      /`HIBERNAUT_DATA_DIR=(\S+) hibernaut uninstall --keep-link`/.exec(first.notes[0] ?? "") ?? [];
+    const env = { ...process.env, HIBERNAUT_DATA_DIR: folder };
+    await promisify(execFile)(process.execPath, [CLI, "uninstall", "--keep-link"], { env });
+    const kept = await openOn(copy, [sleeping]);
+    expect(kept.network.owns(sleeping.address)).toBe(true);
+    expect(kept.notes).toEqual([]);
+    expect(await addressesOf(namesFor(copy).bridge), "the subnet in between is given back").toEqual([
+      `${kept.gateway}/22`,
+    ]);
+  },
+);
 
 test.skipIf(!isRoot)(
   "whose original was deleted: has its subnet at once, and the bridge left over is gone",

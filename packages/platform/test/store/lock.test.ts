@@ -11,7 +11,7 @@ async function holder(dataDir: string) {
   const program = `
     const { lockDataDir } = await import(${module});
     lockDataDir(${JSON.stringify(dataDir)});
-    gc(); // a lock that nobody points at must hold all the same
+    gc(); // an unreachable lock must still be held
     console.log("held");
     setInterval(() => {}, 1000);
   `;

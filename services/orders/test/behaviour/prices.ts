@@ -40,7 +40,7 @@ export function describePrices({ api, world }: Stage): void {
   });
 
   test.each(["", "-1", "+1", "01", "1.", ".5", "1.00000", "1000000", "1e3", "1,5", " 1", "1 ", "NaN", "０", "1\n"])(
-    "%j is no price",
+    "%j is not a price",
     async (unitPrice) => {
       const row = { name: "p", supplierId, unitPrice, unitsInStock: 1 };
       const { status, body } = await api().call("POST", "/products", [row]);

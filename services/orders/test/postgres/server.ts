@@ -147,7 +147,7 @@ export function findPrograms(): string {
 }
 
 /**
- * PostgreSQL refuses to run as root, and its programs may be in a folder that only root can enter. They look for each
+ * PostgreSQL refuses to run as root, and its programs may be in a directory that only root can enter. They look for each
  * other with access(2), which leaves a user's capabilities out unless `no_setuid_fixup` is set.
  */
 function unprivileged(options: string[], program: string, args: string[]): [string, string[]] {

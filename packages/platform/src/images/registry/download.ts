@@ -18,7 +18,7 @@ interface Download {
   report(progress: ImageProgress): void;
 }
 
-/** Downloads at a time, as many as Docker's: one rarely fills the line, and more are no faster and burden the registry. */
+/** Downloads at a time, as many as Docker has: one rarely fills the line, and more only burden the registry. */
 const DOWNLOADS_AT_ONCE = 3;
 /** Milliseconds between two reports of a part. A progress bar that moves ten times a second looks smooth. */
 const REPORT_MS = 100;
