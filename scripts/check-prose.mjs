@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { checkProse, glossaryTerms, term } from "./lib/prose.mjs";
-import { CODE, DOCUMENTS, GLOSSARY, PHRASES } from "./prose-rules.mjs";
+import { CODE, DOCUMENTS, EXCEPT, GLOSSARY, PHRASES } from "./prose-rules.mjs";
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 
@@ -14,7 +14,10 @@ const terms = [
   ...glossaryTerms(read(GLOSSARY)),
   ...PHRASES.map(([pattern, replacement]) => term(pattern, replacement)),
 ];
-const files = globSync([...DOCUMENTS, ...CODE], { cwd: ROOT, exclude: ["**/node_modules/**"] }).sort();
+const files = globSync([...DOCUMENTS, ...CODE], {
+  cwd: ROOT,
+  exclude: ["**/node_modules/**", "**/dist/**", ...EXCEPT],
+}).sort();
 const findings = (await Promise.all(files.map((file) => checkProse(read(file), file, terms)))).flat();
 
 for (const { file, line, column, message } of findings)

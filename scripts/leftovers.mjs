@@ -1,5 +1,5 @@
 /**
- * What a run of the tests leaves behind on the machine. Another run may be under way beside it, and so may platforms:
+ * Finds what a run of the tests leaves behind on the host. Other runs and platforms may be active at the same time:
  * only what is known to be the run's own counts.
  */
 import { spawnSync } from "node:child_process";
@@ -11,16 +11,16 @@ import { join } from "node:path";
 /** Every process started by a test run inherits this variable, unless it is started with an environment of its own. */
 export const RUN_VARIABLE = "TEST_RUN_ID";
 
-/** As open as /tmp is: tests drop root's rights and go on there. */
+/** As open as /tmp, because tests drop root's privileges and continue there. */
 const LIKE_TMP = 0o1777;
 
-/** Newer npm keeps what Node compiled of it in the folder for temporary files: it is npm's, for its next run. */
+/** Newer npm keeps its compile cache in the directory for temporary files. It belongs to npm, for its next run. */
 const NPM_CACHE = "node-compile-cache";
 
 /**
  * @typedef {object} Run
  * @property {string} id what {@link RUN_VARIABLE} is set to
- * @property {string} folder where all its temporary files are, data folders among them: bridges, firewall tables and QEMU
+ * @property {string} directory where all its temporary files are, including data directories: bridges, firewall tables and QEMU
  *   processes name theirs
  * @property {NodeJS.ProcessEnv} environment
  */
@@ -29,19 +29,19 @@ const NPM_CACHE = "node-compile-cache";
 export function openRun() {
   const id = randomBytes(3).toString("hex");
   // Short: sockets are below it, and their paths may have 107 bytes.
-  const folder = join(tmpdir(), `hib-${id}`);
-  mkdirSync(folder);
-  chmodSync(folder, LIKE_TMP);
-  return { id, folder, environment: { ...process.env, TMPDIR: folder, [RUN_VARIABLE]: id } };
+  const directory = join(tmpdir(), `hib-${id}`);
+  mkdirSync(directory);
+  chmodSync(directory, LIKE_TMP);
+  return { id, directory, environment: { ...process.env, TMPDIR: directory, [RUN_VARIABLE]: id } };
 }
 
 /**
- * Removes the run's folder, unless something is still mounted there.
+ * Removes the run's directory, unless something is still mounted there.
  *
  * @param {Run} run
  */
 export function closeRun(run) {
-  if (mounts(run).length === 0) rmSync(run.folder, { recursive: true, force: true });
+  if (mounts(run).length === 0) rmSync(run.directory, { recursive: true, force: true });
 }
 
 /**
@@ -51,9 +51,9 @@ export function closeRun(run) {
  * @returns {string[]}
  */
 export function findLeftovers(run) {
-  const files = list(run.folder)
+  const files = list(run.directory)
     .filter((name) => name !== NPM_CACHE)
-    .map((name) => join(run.folder, name));
+    .map((name) => join(run.directory, name));
   const memory = list("/dev/shm").filter((name) => name.startsWith(`hibernaut-${run.id}-`));
   const namespaces = list("/run/netns").filter((name) => name.startsWith(`hib-${run.id}-`));
   return [
@@ -68,23 +68,23 @@ export function findLeftovers(run) {
 }
 
 /** @param {Run} run */
-function processes({ id, folder }) {
+function processes({ id, directory }) {
   return list("/proc").flatMap((pid) => {
     if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return [];
     const command = read(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim();
     const child = `\0${read(`/proc/${pid}/environ`)}`.includes(`\0${RUN_VARIABLE}=${id}\0`);
-    return command !== "" && (child || command.includes(`${folder}/`))
+    return command !== "" && (child || command.includes(`${directory}/`))
       ? [`process ${pid}: ${command.slice(0, 200)}`]
       : [];
   });
 }
 
 /** @param {Run} run */
-function mounts({ folder }) {
+function mounts({ directory }) {
   const paths = read("/proc/self/mounts")
     .split("\n")
     .map((line) => line.split(" ")[1] ?? "");
-  return paths.filter((path) => path.startsWith(`${folder}/`));
+  return paths.filter((path) => path.startsWith(`${directory}/`));
 }
 
 /**
@@ -92,9 +92,9 @@ function mounts({ folder }) {
  *
  * @param {Run} run
  */
-function interfaces({ folder }) {
+function interfaces({ directory }) {
   const names = list("/sys/class/net");
-  const own = names.filter((name) => read(`/sys/class/net/${name}/ifalias`).startsWith(folder));
+  const own = names.filter((name) => read(`/sys/class/net/${name}/ifalias`).startsWith(directory));
   return names.filter((name) => own.some((bridge) => name === bridge || name.startsWith(`${bridge}t`)));
 }
 
@@ -103,9 +103,9 @@ function interfaces({ folder }) {
  *
  * @param {Run} run
  */
-function tables({ folder }) {
+function tables({ directory }) {
   const names = [...nft("list tables").matchAll(/^table (\w+ hibernaut_\w+)$/gm)].map(([, name = ""]) => name);
-  return names.filter((name) => nft(`list table ${name}`).includes(`comment "${folder}/`));
+  return names.filter((name) => nft(`list table ${name}`).includes(`comment "${directory}/`));
 }
 
 /** @param {string} words */

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Starts the command line, or the Node that can. Written for any Node that knows modules, because nothing may act
+ * Starts the CLI, or the Node that can run it. Written for any Node that knows modules, because nothing may act
  * first and fail later: no `await` at the top, no `?.`, nothing newer.
  */
 import { existsSync, realpathSync } from "node:fs";
@@ -14,7 +14,7 @@ if (!isNewEnough(process.version)) {
   if (!existsSync(BROUGHT_NODE) || realpathSync(BROUGHT_NODE) === process.execPath) fail(wayOut(process.version));
   else startAgain(BROUGHT_NODE, process.argv.slice(1), (error) => fail(`${wayOut(process.version)} ${error.message}`));
 } else if (existsSync(program)) {
-  // Kept beside the program, so that it goes with it.
+  // Kept next to the program, so that it is removed with it.
   module.enableCompileCache(fileURLToPath(new URL("cache", dist)));
   void import(program.href);
 } else {

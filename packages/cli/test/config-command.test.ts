@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** In the folder, with no platform known: the app file needs none. */
+/** In the directory, without a platform: the app file does not need one. */
 function hibernaut(...args: string[]): Promise<{ code: unknown; stdout: string; stderr: string }> {
   const env = { PATH: process.env.PATH, HOME: folder };
   return new Promise((resolve) => {
@@ -84,7 +84,7 @@ describe("config validate", () => {
 });
 
 describe("config show", () => {
-  test("prints the machines, and findings beside them", async () => {
+  test("prints the machines, and findings on standard error", async () => {
     write("fly.toml", FLY);
     const { code, stdout, stderr } = await hibernaut("config", "show", "--image", "shop:1");
     expect({ code, document: JSON.parse(stdout) as unknown }).toEqual({

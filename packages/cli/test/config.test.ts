@@ -35,7 +35,7 @@ describe("the connection", () => {
     expect(findConnection({ HOME: folder, XDG_CONFIG_HOME: folder }).token).toBe("hib_saved");
   });
 
-  test("is the data folder's when that is named", () => {
+  test("is the one in the data directory when that is set", () => {
     write("hibernaut/config.json", saved);
     write("data/config.json", { api_url: "http://127.0.0.1:9", api_token: "hib_data" });
     expect(findConnection({ ...home(), HIBERNAUT_DATA_DIR: join(folder, "data") })).toEqual({

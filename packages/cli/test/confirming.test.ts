@@ -3,11 +3,11 @@ import { expect, test } from "vitest";
 import { agree, confirm } from "../src/confirming.ts";
 import { exitCodeOf, toFailure } from "../src/failure.ts";
 
-/** A question to somebody who types these keys. */
+/** A question to a user who types these keys. */
 async function asked(keys: string, terminal = true) {
   const input = new PassThrough();
   const output = new PassThrough();
-  const answer = confirm("Go on?", { input, output, terminal });
+  const answer = confirm("Continue?", { input, output, terminal });
   input.end(keys);
   return { answer: await answer.catch((error: unknown) => error), shown: String(output.read()) };
 }
@@ -21,7 +21,7 @@ test.each([
 ])("%j is an answer", async (keys, agreed) => {
   const { answer, shown } = await asked(keys);
   expect(answer).toBe(agreed);
-  expect(shown).toContain("Go on? [y/N] ");
+  expect(shown).toContain("Continue? [y/N] ");
 });
 
 test("the end of the input is a no", async () => {

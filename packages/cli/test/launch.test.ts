@@ -34,7 +34,7 @@ function tar(...names: string[]): string {
 
 const plan = (options = {}) => planLaunch(lookAt(folder, undefined), options);
 
-describe("what a folder is taken for", () => {
+describe("what a directory is taken for", () => {
   test("nothing known", () => {
     expect(plan()).toEqual({
       kind: "unknown",

@@ -1,4 +1,4 @@
-/** What stands between what people type and the program: the right Node, and nothing that anyone notices. */
+/** The launchers between the command that people type and the program: they find the right Node, unnoticed. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, mkdir, symlink, writeFile } from "node:fs/promises";
@@ -26,7 +26,7 @@ const PROGRAM = `
   console.log(["ready", process.version, process.stdin.isTTY === true, process.pid, process.ppid, process.argv.slice(2)].join(" "));
 `;
 
-/** A repository that holds the launchers, that program, and the Node that a set-up brings if asked to. */
+/** A repository that holds the launchers, that program, and, if asked for, the Node that setup brings. */
 async function repository({ node = true } = {}): Promise<string> {
   const root = await tempFolder("launcher");
   const cli = join(root, "packages/cli");
@@ -39,7 +39,7 @@ async function repository({ node = true } = {}): Promise<string> {
   return root;
 }
 
-/** The ways to start it, each by a link from another folder, where Node 18 is the one in the PATH. */
+/** The ways to start it, each by a link from another directory, where Node 18 is the one in the PATH. */
 const WAYS = [
   ["hibernaut, a link in the PATH", "hibernaut", []],
   ["hibernaut.js, a link in the PATH", "hibernaut.js", []],
@@ -81,7 +81,7 @@ describe.each(WAYS)("%s", (_name, file, before) => {
     return { folder, link };
   }
 
-  test("runs under the Node that the set-up brought, with input, outputs, arguments and exit code", async () => {
+  test("runs under the Node that setup brought, with input, outputs, arguments and exit code", async () => {
     const { folder, link } = await place();
     const started = new Started([...before, link, "a", "--b", "c d"], folder);
     const errors = text(started.child.stderr);

@@ -10,14 +10,14 @@ const ROOT = join(import.meta.dirname, "../../..");
 const LAUNCHER = join(ROOT, "packages/cli/bin/hibernaut");
 const run = promisify(execFile);
 
-test("links belong into a folder that everybody has in the PATH, or into one's own", () => {
+test("links belong in a directory on everyone's PATH, or in one of the user's own", () => {
   expect(linkFolder({ HOME: "/root" }, 0)).toBe("/usr/local/bin");
   expect(linkFolder({ HOME: "/home/me" }, 1000)).toBe("/home/me/.local/bin");
   expect(linkFolder({ HOME: "/root", HIBERNAUT_LINK_FOLDER: "/opt/bin" }, 0)).toBe("/opt/bin");
 });
 
 describe("links", () => {
-  test("are made where no folder was, run from anywhere, and may be made again", async () => {
+  test("are created where there was no directory, run from anywhere, and may be made again", async () => {
     const folder = join(await tempFolder("links"), ".local/bin");
     const links = [join(folder, "hibernaut"), join(folder, "hib")];
     for (const _ of ["first", "again"]) {
@@ -40,7 +40,7 @@ describe("links", () => {
     expect(["hibernaut", "hib"].map((name) => readlinkSync(join(folder, name)))).toEqual([LAUNCHER, LAUNCHER]);
   });
 
-  test("never replace or remove what is somebody else's", async () => {
+  test("never replace or remove what belongs to someone else", async () => {
     const folder = await tempFolder("links");
     const [file, link] = [join(folder, "hibernaut"), join(folder, "hib")];
     writeFileSync(file, "mine");
@@ -55,7 +55,7 @@ describe("links", () => {
     ]);
   });
 
-  test("come with the line that puts their folder into the PATH, when it is not there", () => {
+  test("come with the line that puts their directory on the PATH, when it is not there", () => {
     const folder = "/home/me/.local/bin";
     const made = { links: [`${folder}/hibernaut`, `${folder}/hib`], foreign: [] };
     const where = `On the PATH: ${folder}/hibernaut and ${folder}/hib.`;
@@ -68,7 +68,7 @@ describe("links", () => {
   });
 });
 
-test("a folder that cannot be made is told with the way out", async () => {
+test("a directory that cannot be created is reported with the way out", async () => {
   const folder = await tempFolder("links");
   writeFileSync(join(folder, "file"), "");
   const env = { ...process.env, HIBERNAUT_LINK_FOLDER: join(folder, "file/bin") };

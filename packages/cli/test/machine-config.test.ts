@@ -81,7 +81,7 @@ describe("options change a configuration", () => {
     ]) {
       expect(changesConfig(options)).toBe(true);
     }
-    // What the waiting options ask for is no change.
+    // The waiting options change nothing.
     expect(changesConfig({ waitTimeout: 5, yes: true } as object)).toBe(false);
   });
 });

@@ -107,7 +107,7 @@ test("an app that there is not is not offered to be created when it should go", 
   expect(stderr).toContain("Create it with `hibernaut apps create nosuch`.");
 });
 
-test("a host name that the app has already is no error, and another app's is", async () => {
+test("adding a hostname that the app already has is fine, and another app's is refused", async () => {
   const add = (app: string) => cli.hibernaut(["hostnames", "add", "www.example.com", "--app", app]);
   await cli.hibernaut(["apps", "create", "blog"]);
   expect(await add("shop")).toMatchObject({ code: 0 });

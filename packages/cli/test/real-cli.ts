@@ -1,4 +1,4 @@
-/** The command line beside a real platform, as its user runs it. */
+/** The CLI with a real platform, as its user runs it. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import type { Place } from "../../platform/test/helpers/served.ts";

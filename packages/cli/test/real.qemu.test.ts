@@ -1,4 +1,4 @@
-/** The command line beside a real platform and real machines: the README's tour. */
+/** The CLI with a real platform and real machines: the README's tour. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { askUntilAnswered, COUNTER_IMAGE } from "../../platform/test/helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";

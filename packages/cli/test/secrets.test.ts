@@ -123,7 +123,7 @@ describe("words", () => {
     },
   );
 
-  test("bytes that are no text are refused", async () => {
+  test("bytes that are not text are refused", async () => {
     await expect(readSecrets(["A=-"], Readable.from([Buffer.from([0xff, 0xfe])]))).rejects.toMatchObject({
       code: "usage",
     });
@@ -160,7 +160,7 @@ describe("a .env file", () => {
   test.each([
     [`A=1\n${VALUE}\n`, "Line 2 is not NAME=value."],
     ["\n# nothing\n", "contains no NAME=value"],
-  ])("that is none is refused, and not repeated: %#", (content, message) => {
+  ])("that is not valid is refused, and its content is not repeated: %#", (content, message) => {
     expect(() => parseSecrets(content)).toThrow(message);
     expect(() => parseSecrets(content)).not.toThrow(VALUE);
   });

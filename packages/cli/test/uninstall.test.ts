@@ -9,7 +9,7 @@ import { tempFolder } from "../../platform/test/helpers/temp.ts";
 
 const PROGRAM = join(import.meta.dirname, "../bin/hibernaut");
 
-/** A data folder with an app, and the command that would delete it. */
+/** A data directory with an app, and the command that would delete it. */
 async function place() {
   const folder = await tempFolder("uninstall");
   const database = join(folder, "hibernaut.db");

@@ -61,7 +61,7 @@ describe("help", () => {
   });
 });
 
-test("a reader that stops early is no failure", async () => {
+test("a reader that stops early is not a failure", async () => {
   const program = join(import.meta.dirname, "../bin/hibernaut.js");
   const script = `"$0" "$1" --help | true; "$0" "$1" --help | head -n 1`;
   const { stdout, stderr } = await promisify(execFile)("sh", ["-c", script, process.execPath, program]);

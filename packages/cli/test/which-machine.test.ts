@@ -32,7 +32,7 @@ test("a machine answers to its name and to the beginning of its id, and replies 
   expect((await cli.hibernaut(["machine", "events", "web", "--limit", "1"])).stdout).toContain("EVENT");
   const lines = (await cli.hibernaut(["logs", "-m", "web", "--json"])).stdout.trim().split("\n");
   expect(new Set(lines.map((line) => JSON.parse(line).machine))).toEqual(new Set([id]));
-  // The wait for its end goes on by its id, when nobody has the name any more.
+  // The wait for its end continues by its id, when no machine has the name any more.
   expect(await cli.hibernaut(["machine", "destroy", "web", "--force"])).toMatchObject({
     code: 0,
     stdout: `Destroyed machine ${id}.\n`,
@@ -40,7 +40,7 @@ test("a machine answers to its name and to the beginning of its id, and replies 
   expect(await cli.hibernaut(["machine", "status", "web"])).toMatchObject({ code: 1 });
 });
 
-test("the only machine of an app needs no name, but for its end", async () => {
+test("the only machine of an app need not be named, except to destroy it", async () => {
   const none = await cli.hibernaut(["machine", "status"]);
   expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining("App shop has no machines. Create one:") });
   const id = await run();

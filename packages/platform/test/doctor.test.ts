@@ -55,7 +55,7 @@ describe("a host that lacks everything", () => {
   });
 });
 
-/** What a user without rights, and without the folders of administrators in the PATH, is told. */
+/** What a user without privileges, and without the directories of administrators on the PATH, is told. */
 async function diagnosesOfNobody(dataDir: string): Promise<Diagnosis[]> {
   const src = join(import.meta.dirname, "../src");
   if (process.getuid?.() === 0) chownSync(folder, NOBODY, NOBODY);

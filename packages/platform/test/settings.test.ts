@@ -128,7 +128,7 @@ describe("a name that is not a setting", () => {
     ]);
   });
 
-  test("is none that the repository itself reads or sets", async () => {
+  test("is not one that the repository itself reads or sets", async () => {
     const files = globSync("{packages/*/{src,bin,test},packages/guest/agent,scripts,bench}/**/*.{ts,js,mjs}", {
       cwd: ROOT,
       exclude: ["**/node_modules/**", "**/settings.test.ts", "**/serve-terminal.test.ts"],

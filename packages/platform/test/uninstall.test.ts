@@ -10,7 +10,7 @@ import { describeData, uninstall } from "../src/uninstall.ts";
 import { networkOf } from "./helpers/served.ts";
 import { tempFolder } from "./helpers/temp.ts";
 
-/** A data folder as a platform leaves it, as far as this matters. */
+/** A data directory as a platform leaves it, as far as it matters here. */
 async function dataFolder(): Promise<string> {
   const folder = await tempFolder("uninstall");
   await mkdir(join(folder, "run"));

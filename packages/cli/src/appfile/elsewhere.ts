@@ -2,7 +2,7 @@
 import type { Path } from "./positions.ts";
 
 const TOP = "at the top of the file, before the first [table]";
-const SERVICE = "into [http_service]";
+const SERVICE = "in [http_service]";
 const PLACES: Record<string, string> = {
   ...Object.fromEntries(
     ["app", "primary_region", "kill_signal", "kill_timeout", "swap_size_mb", "console_command"].map((key) => [
@@ -20,18 +20,18 @@ const PLACES: Record<string, string> = {
       "idle_timeout",
     ].map((key) => [key, SERVICE]),
   ),
-  release_command: "into [deploy]",
-  strategy: "into [deploy]",
-  dockerfile: "into [build]",
-  image: "into [build]",
-  memory: "into [[vm]]",
-  memory_mb: "into [[vm]]",
-  cpus: "into [[vm]]",
-  cpu_kind: "into [[vm]]",
-  soft_limit: "into [http_service.concurrency]",
-  hard_limit: "into [http_service.concurrency]",
-  destination: "into [[mounts]]",
-  initial_size: "into [[mounts]]",
+  release_command: "in [deploy]",
+  strategy: "in [deploy]",
+  dockerfile: "in [build]",
+  image: "in [build]",
+  memory: "in [[vm]]",
+  memory_mb: "in [[vm]]",
+  cpus: "in [[vm]]",
+  cpu_kind: "in [[vm]]",
+  soft_limit: "in [http_service.concurrency]",
+  hard_limit: "in [http_service.concurrency]",
+  destination: "in [[mounts]]",
+  initial_size: "in [[mounts]]",
 };
 
 /** The end of the sentence "It belongs ...", or undefined when the key belongs nowhere. */

@@ -14,7 +14,7 @@ function pathsOf(value: unknown, path: Path = []): Path[] {
   return [...(path.length > 0 ? [path] : []), ...entries.flatMap(([key, one]) => pathsOf(one, [...path, key]))];
 }
 
-/** Fails unless the text of each path's key stands where the path is said to be. */
+/** Fails unless the key of each path is at the reported position. */
 function checkAll(text: string): void {
   const positions = findPositions(text, decode);
   const lines = text.split("\n");
@@ -24,7 +24,7 @@ function checkAll(text: string): void {
     const [, quoted, bare = ""] = /^(?:("(?:\\.|[^"\\])*"|'[^']*')|([\w-]+))?/.exec(here) ?? [];
     const last = path.at(-1) ?? "";
     const label = `${JSON.stringify(path)} in ${JSON.stringify(text)}`;
-    // An element stands at its value, and a table of an array of tables at its header.
+    // An element is at its value, and a table of an array of tables at its header.
     if (typeof last === "number") expect(here, label).toMatch(/^\S/);
     else expect(quoted === undefined ? bare : decode(quoted), label).toBe(last);
   }
@@ -98,7 +98,7 @@ function valueText(value: Tree, pick: (choices: number) => number): string {
   return value.includes("'''") ? JSON.stringify(value) : `'''${value}'''`;
 }
 
-describe("every key of a document is found where its text stands", () => {
+describe("every key of a document is found at its position", () => {
   test.each(readdirSync(join(import.meta.dirname, "files")))("%s", (name) => {
     checkAll(readFileSync(join(import.meta.dirname, "files", name), "utf8").replace(/^\uFEFF/, ""));
   });
@@ -143,7 +143,7 @@ test("a missing key is near its table", () => {
   expect(positions.near(["x"])).toEqual({ line: 1, column: 1 });
 });
 
-test("a table that is opened several times stands where it was first named", () => {
+test("a table that is opened several times is where it was first named", () => {
   const positions = findPositions("[a.b]\n[a.c]\n[[t]]\n[[t]]\n", decode);
   expect(positions.exact(["a"])).toEqual({ line: 1, column: 2 });
   expect(positions.exact(["t"])).toEqual({ line: 3, column: 3 });

@@ -40,7 +40,7 @@ describe("the plan", () => {
     ["or as many as the file asks for", [], 3, ["create", "create", "create"]],
     ["what is current is kept", [machine("a")], undefined, ["keep a"]],
     [
-      "the order of keys is no difference",
+      "the order of keys does not matter",
       [machine("a", { config: config({ env: { B: "2", A: "1" } }) })],
       undefined,
       ["keep a"],

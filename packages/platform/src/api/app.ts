@@ -31,7 +31,7 @@ export type { Api, ApiDeps, PlatformInfo } from "./deps.ts";
 /** A configuration is a few KB; a MiB leaves room for an environment full of certificates. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
-/** A client that trickles its request must not hold a connection for ever. */
+/** A client that trickles its request must not hold a connection forever. */
 const REQUEST_TIMEOUT_MS = 30_000;
 
 /**

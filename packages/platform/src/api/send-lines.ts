@@ -7,13 +7,13 @@ export interface SendLinesOptions {
   signal: AbortSignal;
   /** An empty line after so long, in milliseconds. */
   heartbeatMs?: number;
-  /** Who takes nothing for so long is cut off. */
+  /** A client that reads nothing for this long is disconnected. */
   stallMs?: number;
 }
 
 /** So that neither end takes a quiet log for a dead connection: Node's `fetch`, for one, gives up after five minutes. */
 const HEARTBEAT_MS = 30_000;
-/** Longer than any hiccup of a network. Until then a reader that stands still costs one block of lines. */
+/** Longer than any hiccup of a network. Until then, a stalled reader costs one block of lines. */
 const STALL_MS = 30_000;
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Checks requests against their schemas. Bodies are taken as they are; the text of a query becomes
- * a number or a truth only where it reads exactly like one ("1.5" is no integer, "yes" no boolean).
+ * a number or a truth only where it reads exactly like one ("1.5" is not an integer, "yes" is not a boolean).
  */
 import type { FastifySchemaCompiler } from "fastify";
 import type { TSchema } from "typebox";

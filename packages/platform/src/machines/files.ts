@@ -1,4 +1,4 @@
-/** Where a machine's files are, and how they are made. */
+/** Locates and creates the files of a machine. */
 import { mkdir, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
@@ -6,9 +6,9 @@ import { copySparse, createSparse, formatExt4 } from "../lib/disk-files.ts";
 import { flush } from "../lib/durable.ts";
 import { failureReason } from "../lib/exec.ts";
 
-/** An empty file system in a sparse file takes milliseconds; on a full disk, or with a broken tool, it never ends. */
+/** Time limit for creating an empty file system, which takes milliseconds unless the disk is full or the tool broken. */
 const TOOL_TIMEOUT_MS = 30_000;
-/** A small journal makes the file system whole after a lost guest, and costs little to make and copy. */
+/** A small journal repairs the file system after a lost guest, and costs little to create and copy. */
 const JOURNAL_MB = 4;
 /** Kept free on the data disk when a machine starts: databases and logs need room to report that there is none. */
 const RESERVE_BYTES = 64 * 1024 * 1024;
@@ -20,13 +20,13 @@ export interface MachinePaths {
   /** The writable layer. */
   layer: string;
   console: string;
-  /** Folder of its log. */
+  /** The directory of its log. */
   logs: string;
-  /** Sockets of its VMM. */
+  /** The directory of its VMM's sockets. */
   run: string;
 }
 
-/** The files of all machines under one data folder. */
+/** The files of all machines in one data directory. */
 export class MachineFiles {
   readonly machineRoot: string;
   readonly runRoot: string;
@@ -56,7 +56,7 @@ export class MachineFiles {
     await mkdir(runDir, { recursive: true, mode: 0o700 });
   }
 
-  /** An empty writable layer in place of the old one, or of none. The file system is made once and copied. */
+  /** Creates an empty writable layer, replacing any old one. The file system is created once and copied. */
   async freshLayer(machineId: string): Promise<void> {
     const template = join(dirname(this.machineRoot), `layer-${this.#layerSizeMb}.ext4`);
     await this.#ensureTemplate(template);

@@ -5,7 +5,7 @@ import { infoOf, type SettingInfo } from "./forms.ts";
 const BEGIN = "<!-- Generated from packages/platform/src/settings/ by `npm run build`: edit the schemas instead. -->";
 const END = "<!-- End of the generated part. -->";
 
-/** The document with its tables made anew; everything outside of the two marks stays. Throws when they are missing. */
+/** Returns the document with current tables. Everything outside the two marks stays. Throws when they are missing. */
 export function withSettingTables(document: string): string {
   const [start, end] = [document.indexOf(BEGIN), document.indexOf(END)];
   if (start === -1 || end < start) throw new Error(`docs/settings.md has lost the lines ${BEGIN} and ${END}`);

@@ -4,7 +4,7 @@ import { CONNECT_TIMEOUT_MS, HOLD_TIMEOUT_MS } from "../domain/patience.ts";
 import { choice, duration, integer, list, listen, optionalListen, path } from "./forms.ts";
 import { configFolder } from "./places.ts";
 
-/** A host name in lower case. */
+/** A hostname in lower case. */
 const SUFFIX = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/;
 
 export const PROXY_SETTINGS = {
@@ -29,7 +29,7 @@ export const PROXY_SETTINGS = {
   proxyTlsListen: optionalListen("HIBERNAUT_PROXY_TLS_LISTEN", {
     description: "Where apps answer over [TLS](proxy.md#serve-https). Without it, they do not.",
   }),
-  /** `<host name>.crt` and `<host name>.key`; `default` for every other name. */
+  /** `<hostname>.crt` and `<hostname>.key`; `default` for every other name. */
   proxyTlsFolder: path("HIBERNAUT_PROXY_TLS_FOLDER", {
     fallback: (environment) => join(configFolder(environment), "certificates"),
     defaultText: "`certificates` in the configuration directory",

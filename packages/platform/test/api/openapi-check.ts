@@ -61,7 +61,7 @@ function replySchema(document: ApiDocument, method: string, path: string, status
   if (!operation) return { $ref: "#/components/schemas/Error" };
   const response = operation.responses[status] ?? (status >= 400 ? operation.responses.default : undefined);
   const schema = response?.content?.[lines ? NDJSON : "application/json"]?.schema;
-  if (!schema) throw new Error(`the document knows no ${status} of ${method} ${path}`);
+  if (!schema) throw new Error(`the document does not describe ${status} of ${method} ${path}`);
   return lines ? { type: "array", items: schema } : schema;
 }
 

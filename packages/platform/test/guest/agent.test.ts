@@ -62,7 +62,7 @@ describe("the platform's end of the agent channel", () => {
     await expect(hello).rejects.toThrow(/another protocol/);
   });
 
-  test("whoever waits is told when the channel ends, and so is whoever asks after that", async () => {
+  test("waiting calls are told when the channel ends, and so are later ones", async () => {
     const pending = agent.ping(soon());
     const ready = agent.ready(soon());
     guest.end();

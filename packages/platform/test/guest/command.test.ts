@@ -41,7 +41,7 @@ describe("the end of a command", () => {
     expect(streams.open).toBe(0);
   });
 
-  test("an end that is cut short is none", () => {
+  test("an end that is cut short does not count", () => {
     streams.run({ args: ["app"] });
     say(FrameType.execExit, Buffer.alloc(8));
     expect(streams.open).toBe(1);

@@ -117,7 +117,7 @@ class Peer {
   }
 }
 
-/** Every byte says where it stands, so that a loss, a double and a swap all show. */
+/** Every byte shows its position, so that lost, doubled and swapped bytes are all detected. */
 function numbered(size: number, salt: number): Buffer {
   const bytes = Buffer.alloc(size);
   for (let at = 0; at < size; at += 1) bytes[at] = (at * 31 + (at >> 8) * 7 + salt) & 255;

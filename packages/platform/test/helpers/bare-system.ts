@@ -1,5 +1,5 @@
 /**
- * A Debian as it comes, in a folder: to try what people do on a fresh machine. As root only.
+ * A fresh Debian in a directory, to try what people do on a new host. Needs root.
  *
  * Its mounts and processes are in namespaces of their own, so that they end with whatever runs there.
  */
@@ -15,14 +15,14 @@ const ROOT = join(import.meta.dirname, "../../../..");
 const MIRROR = "http://deb.debian.org/debian";
 /** What the README asks for, and nothing else. */
 const PACKAGES = "nodejs npm git";
-/** Where its user has the repository. The folder above is root's alone. */
+/** Where its user has the repository. Only root can enter the directory above. */
 export const REPOSITORY = "/root/hibernaut";
 
 const CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt";
 /** How this host reaches the network is not for us to know: the variables go along. */
 const ABOUT_THE_NETWORK = /proxy|ssl_cert|ca_certs|^npm_config_(registry|cafile)$/i;
 
-/** `$1` the folder, `$2` what to run there. */
+/** `$1` is the directory, `$2` what to run there. */
 const ENTER = `set -e
 mount -t proc proc "$1/proc"
 mount -t sysfs sysfs "$1/sys"
@@ -42,7 +42,7 @@ export class BareSystem {
     this.#folder = folder;
   }
 
-  /** Makes a system of a release (`trixie`) in an empty folder, and puts a copy of this repository into it. */
+  /** Makes a system of a release (`trixie`) in an empty directory, and puts a copy of this repository into it. */
   static async make(release: string, folder: string): Promise<BareSystem> {
     const system = new BareSystem(folder);
     const scripts = join(TEST_TOOLS, "usr/share/debootstrap");

@@ -7,7 +7,7 @@ export const NOBODY = 65534;
 
 export interface NobodyOptions {
   /**
-   * Files to import while the rights are still there: the repository may be in a folder that only root can enter. The
+   * Files to import while the rights are still there: the repository may be in a directory that only root can enter. The
    * code has them as `modules`. What they load later must be among them, too.
    */
   imports: readonly string[];

@@ -7,7 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { uninstallBridge } from "../../src/network/bridge/remove.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
-/** The demo image that the set-up packs. */
+/** The demo image that setup packs. */
 export const COUNTER_IMAGE = `oci:${join(ROOT, ".build/counter")}:latest`;
 export const BUNDLE = join(ROOT, "packages/guest/.build/bundle");
 
@@ -50,7 +50,7 @@ export async function askUntilAnswered(address: string, port = 8080, deadlineMs 
   }
 }
 
-/** A data folder, with what its platform makes in the host's network; a short path, because socket paths are bounded. */
+/** A data directory and its platform's part of the host's network. The path is short, because socket paths are. */
 export async function dataFolder(): Promise<{ path: string; dispose(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), "hibernaut-"));
   await mkdir(join(path, "cfg"));

@@ -84,7 +84,7 @@ export class Served {
   }
 }
 
-/** A platform with a data folder of its own and an app, and the means to look at what it leaves. */
+/** A platform with its own data directory and an app, and the means to see what it leaves behind. */
 export class Place {
   readonly app = "shop";
   readonly dataDir: string;
@@ -161,7 +161,7 @@ export class Place {
     return findProcesses(join(this.dataDir, "run"));
   }
 
-  /** What machines have left in the data folder. */
+  /** What machines have left in the data directory. */
   async leftovers(): Promise<string[]> {
     const folders = await Promise.all(["machines", "run"].map((name) => readdir(join(this.dataDir, name))));
     return folders.flat();
@@ -191,7 +191,7 @@ export const NOTHING_LEFT: { processes: number; files: string[]; network: string
   network: [],
 };
 
-/** Interfaces and tables of the platform on a data folder that are there now. */
+/** The interfaces and tables that the platform of a data directory has now. */
 export async function networkOf(dataDir: string): Promise<string[]> {
   if (process.getuid?.() !== 0) return [];
   const names = namesFor(dataDir);

@@ -1,4 +1,4 @@
-/** An image with a shell, curl and a few tools beside Node, packed from this machine's own programs. */
+/** An image with a shell, curl and a few tools in addition to Node, packed from this machine's own programs. */
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { packNodeApp } from "../../../../scripts/lib/node-image.mjs";

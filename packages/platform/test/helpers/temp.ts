@@ -3,19 +3,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
-/** A temporary folder that ends itself: `await using folder = await openTempFolder()`. */
+/** A temporary directory that removes itself: `await using folder = await openTempFolder()`. */
 export interface TempFolder extends AsyncDisposable {
   path: string;
-  /** Removes the folder and all in it. Fine to call twice. */
+  /** Removes the directory and everything in it. Can be called twice. */
   dispose(): Promise<void>;
 }
 
 /**
- * A folder the caller removes, for hooks:
+ * A directory that the caller removes, for hooks:
  *
  * @example
- * beforeAll(async () => { folder = await openTempFolder(); });
- * afterAll(() => folder.dispose());
+ * beforeAll(async () => { directory = await openTempFolder(); });
+ * afterAll(() => directory.dispose());
  */
 export async function openTempFolder(name = "test"): Promise<TempFolder> {
   const path = await mkdtemp(join(tmpdir(), `hibernaut-${name}-`));
@@ -23,7 +23,7 @@ export async function openTempFolder(name = "test"): Promise<TempFolder> {
   return { path, dispose, [Symbol.asyncDispose]: dispose };
 }
 
-/** A folder for the running test; it is gone when the test has finished, however that went. */
+/** A directory for the running test, which is removed when the test has finished. */
 export async function tempFolder(name?: string): Promise<string> {
   const folder = await openTempFolder(name);
   onTestFinished(folder.dispose);

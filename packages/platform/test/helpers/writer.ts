@@ -16,7 +16,7 @@ export class Writer {
   readonly #done: Promise<void>;
   #tried: number;
 
-  /** Goes on with new rows after those of another writer. */
+  /** Continues with new rows after those of another writer. */
   constructor(host: string, before?: Writer) {
     this.#host = host;
     this.acknowledged = [...(before?.acknowledged ?? [])];
@@ -24,7 +24,7 @@ export class Writer {
     this.#done = this.#write();
   }
 
-  /** Settles when so many more rows are acknowledged. */
+  /** Settles when this many more rows are acknowledged. */
   async more(count: number, deadlineMs = 180_000): Promise<void> {
     const wanted = this.acknowledged.length + count;
     const end = performance.now() + deadlineMs;
@@ -41,7 +41,7 @@ export class Writer {
 
   /** Acknowledged rows that are not there: empty, or something is lost. */
   async lost(): Promise<number[]> {
-    // Before the look: it goes on writing meanwhile.
+    // Before the look, because it keeps writing meanwhile.
     const acknowledged = [...this.acknowledged];
     const client = await this.#connect();
     try {

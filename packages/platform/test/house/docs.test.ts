@@ -24,7 +24,7 @@ function section(file: string, heading: string): string {
   return after.split("\n## ", 1)[0] ?? "";
 }
 
-/** What stands in backticks in the first cells of a table's rows. */
+/** The code in the first cells of a table's rows. */
 function firstCells(part: string): string[] {
   const cells = [...part.matchAll(/^\| ([^|]+) \|/gm)].map(([, cell = ""]) => cell);
   return cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, word = ""]) => word));

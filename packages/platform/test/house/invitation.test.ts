@@ -44,7 +44,7 @@ test("`hibernaut` where it is on the PATH and ours", async () => {
   ]);
 });
 
-test("`npx hibernaut` in the repository where it is not, or is somebody else's, or npm's own for scripts", async () => {
+test("`npx hibernaut` in the repository where it is not, or belongs to someone else, or is npm's own for scripts", async () => {
   const other = await tempFolder();
   await symlink("/bin/true", join(other, "hibernaut"));
   for (const path of ["", other, join(ROOT, "node_modules/.bin")]) {

@@ -16,7 +16,7 @@ function twoRuns() {
   onTestFinished(() => {
     for (const run of Object.values(runs)) {
       closeRun(run);
-      expect(existsSync(run.folder)).toBe(false);
+      expect(existsSync(run.directory)).toBe(false);
     }
   });
   return runs;
@@ -38,10 +38,10 @@ test("a run that left nothing finds nothing", () => {
   expect(findLeftovers(a)).toEqual([]);
 });
 
-test("processes are told apart by the run's variable, and QEMU by its data folder", async () => {
+test("processes are told apart by the run's variable, and QEMU by its data directory", async () => {
   const { a, b } = twoRuns();
   const child = await start([], a.environment);
-  const guest = await start([`path=${a.folder}/data/run/00000000000001/qmp.sock`], {});
+  const guest = await start([`path=${a.directory}/data/run/00000000000001/qmp.sock`], {});
   expect(findLeftovers(a)).toEqual([
     expect.stringMatching(`^process ${child}: `),
     expect.stringMatching(`^process ${guest}: `),
@@ -51,16 +51,16 @@ test("processes are told apart by the run's variable, and QEMU by its data folde
 
 test("temporary files, also those in memory", () => {
   const { a, b } = twoRuns();
-  mkdirSync(join(a.folder, "hibernaut-test-1"));
+  mkdirSync(join(a.directory, "hibernaut-test-1"));
   const memory = mkdtempSync(`/dev/shm/hibernaut-${a.id}-`);
   onTestFinished(() => rmSync(memory, { recursive: true }));
-  expect(findLeftovers(a)).toEqual([`file ${a.folder}/hibernaut-test-1`, `file ${memory}`]);
+  expect(findLeftovers(a)).toEqual([`file ${a.directory}/hibernaut-test-1`, `file ${memory}`]);
   expect(findLeftovers(b)).toEqual([]);
 });
 
-test.skipIf(!isRoot)("the network of a platform whose data folder is gone", async () => {
+test.skipIf(!isRoot)("the network of a platform whose data directory is gone", async () => {
   const { a, b } = twoRuns();
-  const dataDir = join(a.folder, "data");
+  const dataDir = join(a.directory, "data");
   mkdirSync(dataDir);
   onTestFinished(() => uninstallBridge(dataDir));
   const network = await BridgeNetwork.open({ dataDir, subnet: "auto", machines: [], controlPorts: [] });
@@ -79,7 +79,7 @@ test.skipIf(!isRoot)("the network of a platform whose data folder is gone", asyn
 
 test.skipIf(!isRoot)("mounts and namespaces", () => {
   const { a, b } = twoRuns();
-  const mount = join(a.folder, "mount");
+  const mount = join(a.directory, "mount");
   mkdirSync(mount);
   execFileSync("mount", ["-t", "tmpfs", "tmpfs", mount]);
   onTestFinished(() => void execFileSync("umount", [mount]));

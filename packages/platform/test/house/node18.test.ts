@@ -10,7 +10,7 @@ import { tempFolder } from "../helpers/temp.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 const NODE_18 = oldNode("18");
-/** Node 18 first: nothing has given this user the Node of the set-up. */
+/** Node 18 first: this user does not have the Node that setup brings. */
 const PATH = `${dirname(NODE_18)}:/usr/bin:/bin`;
 const DOCUMENTS = globSync(["*.md", "docs/**/*.md", "packages/*/*.md", "services/*/*.md", "bench/**/*.md"], {
   cwd: ROOT,
@@ -46,7 +46,7 @@ const TRIALS: Record<string, () => Promise<unknown>> = {
   // It finds that the bundle is there.
   "packages/guest/build.mjs": () => run(["packages/guest/build.mjs"]),
 };
-/** For contributors, who put the Node of the set-up into their PATH first. */
+/** For contributors, who put the Node that setup brings first on their PATH. */
 const NEWER = /^(scripts\/(build|check|client-types)\.mjs|bench\/.*)$/;
 
 test("every program that a document runs is tried here", () => {

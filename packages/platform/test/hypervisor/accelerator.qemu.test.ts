@@ -12,7 +12,7 @@ const QEMU = "qemu-system-x86_64";
 const prove = async (dataDir: string, qemu = QEMU, accelerator: "auto" | "kvm" | "tcg" = "auto") =>
   proveAccelerator({ accelerator, qemu, dataDir }, await readBundle(BUNDLE), AbortSignal.timeout(60_000));
 
-/** A program that answers as QEMU does, but for what `change` (a shell fragment) makes of it. */
+/** A program that answers like QEMU, except for what `change` (a shell fragment) does. */
 async function alteredQemu(folder: string, change: string): Promise<string> {
   const path = join(folder, "qemu");
   await writeFile(path, `#!/bin/sh\n[ "$1" = --version ] && exec ${QEMU} --version\n${change}\n`);

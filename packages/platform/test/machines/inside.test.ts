@@ -96,7 +96,7 @@ describe("a suspend to get ready for", () => {
     expect(await inside.askToGetReady(1, forever())).toBe("late"); // the next suspend asks again
   });
 
-  test("each suspend asks anew", async () => {
+  test("each suspend asks again", async () => {
     const one = program();
     for (let count = 0; count < 3; count += 1) {
       const asked = inside.askToGetReady(LONG_MS, forever());

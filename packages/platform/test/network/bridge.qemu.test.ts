@@ -400,7 +400,7 @@ describe.skipIf(!isRoot)("a bridge", () => {
       expect(await present()).toEqual(before);
     });
 
-    test("comes back when somebody flushes the firewall", async () => {
+    test("comes back when someone flushes the firewall", async () => {
       const { table } = namesFor(place.dataDir);
       const before = await present();
       await run("nft", ["delete", "table", "bridge", table]);

@@ -1,4 +1,4 @@
-/** A backup made and restored as operate.md says it: on the same host, in another folder, with sleeping memory in it. */
+/** A backup made and restored as operate.md says: on the same host, in another directory, with a sleeping machine. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
@@ -14,7 +14,7 @@ const run = promisify(execFile);
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
 const isRoot = process.getuid?.() === 0;
 
-/** What a platform on the folder warns of until it answers; then it is stopped. */
+/** Starts a platform on the directory, collects its warnings until it answers, and stops it. */
 async function warnings(dataDir: string): Promise<string[]> {
   const env = {
     ...process.env,

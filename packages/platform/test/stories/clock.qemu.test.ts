@@ -82,7 +82,7 @@ async function look(address: string): Promise<Look> {
 
 /**
  * How far the wall clock was off at `first`. That request took long, on a guest that just woke; of some that follow the
- * shortest says how the wall clock stands to the host's, and the monotonic clock what was done to it in between.
+ * shortest says how far the wall clock is from the host's, and the monotonic clock what was done to it in between.
  */
 async function errorOf(first: Look, address: string): Promise<{ off: number; unsure: number }> {
   let best = first;
@@ -94,7 +94,7 @@ async function errorOf(first: Look, address: string): Promise<{ off: number; uns
   return { off: best.wall - best.host - setBetween, unsure: best.unsure };
 }
 
-test("after every sleep the wall clock is right at the first request, and the other clock stood still", async () => {
+test("after every sleep the wall clock is right at the first request, and the other clock did not advance", async () => {
   const seen: string[] = [];
   const faults: string[] = [];
   const sleeper = async (sleeps: number[]) => {
@@ -111,7 +111,7 @@ test("after every sleep the wall clock is right at the first request, and the ot
       if (Math.abs(off) > MOST_OFF_MS + unsure) faults.push(what);
       const stood = after.host - before.host - (after.mono - before.mono);
       if (stood < seconds * 1000 - MOST_OFF_MS - before.unsure - after.unsure)
-        faults.push(`${seconds} s: the monotonic clock stood ${stood} ms`);
+        faults.push(`${seconds} s: the monotonic clock was stopped for ${stood} ms`);
     }
     await place.client.destroyMachine(place.app, id, { force: true });
   };

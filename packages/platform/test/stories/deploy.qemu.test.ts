@@ -1,4 +1,4 @@
-/** From an app's folder to running machines: the command line, a real registry, real machines, the real proxy. */
+/** From an app's directory to running machines: the CLI, a real registry, real machines, the real proxy. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";

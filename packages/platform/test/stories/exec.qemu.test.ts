@@ -18,7 +18,7 @@ afterAll(async () => {
 
 const exec = (command: string[], options = {}) => place.client.runExec(place.app, id, { command, ...options });
 
-test("output, exit code, input, environment and folder", async () => {
+test("output, exit code, input, environment and working directory", async () => {
   const script = "cat; echo $COLOUR $EXTRA >&2; ls -d $PWD; exit 7";
   const options = { stdin: "from outside\n", env: { EXTRA: "red" }, workdir: "/usr" };
   expect(await exec(["sh", "-c", script], options)).toEqual({

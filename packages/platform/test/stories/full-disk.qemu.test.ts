@@ -9,7 +9,7 @@ import { askUntilAnswered, COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
 const run = promisify(execFile);
-/** Room for the image (130 MB), two memories of 256 MB and what they need beside. */
+/** Room for the image (130 MB), two memories of 256 MB and what they need in addition. */
 const DISK_MB = 900;
 
 describe.runIf(process.getuid?.() === 0)("on a small disk", () => {
@@ -59,7 +59,7 @@ describe.runIf(process.getuid?.() === 0)("on a small disk", () => {
     expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 2 });
   });
 
-  test("a guest that writes more than fits stands still, says why, and goes on once there is room", async () => {
+  test("a guest that writes more than fits is paused, says why, and continues once there is room", async () => {
     const writer = `require("http").createServer((request, response) => {
       if (request.method === "POST") require("fs").writeFileSync("/tmp/big", Buffer.alloc(24 << 20, 7), { flush: true });
       response.end(String(require("fs").existsSync("/tmp/big") && require("fs").readFileSync("/tmp/big").every((byte) => byte === 7)));

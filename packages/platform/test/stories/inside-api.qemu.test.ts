@@ -25,7 +25,7 @@ const sh = (id: string, script: string, timeout = 30) =>
 
 const restingOf = async (id: string) => (await place.get(id)).state;
 
-test("a script suspends its own machine, is resumed, and goes on at the next line", async () => {
+test("a script suspends its own machine, is resumed, and continues at the next line", async () => {
   const { machine_id: id } = await machineOf(`
     remembered=$(date +%N)
     echo $remembered > /tmp/before

@@ -1,4 +1,4 @@
-/** `kill -9` of the platform beside real guests. `machines/kill.test.ts` does every step, on the fake. */
+/** `kill -9` of the platform with real guests. `machines/kill.test.ts` covers every step on the fake hypervisor. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { longOr } from "../helpers/long.ts";
 import { ask, askUntilAnswered } from "../helpers/qemu-world.ts";
@@ -101,7 +101,7 @@ describe("the platform is killed while a machine is", () => {
     const [booting] = await place.processes();
     await killAndStartAgain();
     expect((await place.get(id)).state).toBe("running");
-    expect(await place.processes(), "the boot that was under way went on").toEqual([booting]);
+    expect(await place.processes(), "the boot in progress continued").toEqual([booting]);
     await askUntilAnswered(address);
   });
 

@@ -154,7 +154,7 @@ describe.each(NETWORKS)("on the %s network", (network) => {
       expect((await place.get(id)).last_boot).toMatchObject({ kind: "cold", reason: "stopped" });
     });
 
-    test("the platform stops gracefully beside a guest that goes on", async () => {
+    test("the platform stops gracefully while a guest keeps running", async () => {
       const before = await askUntilAnswered(address);
       await place.served.stop();
       expect(await ask(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });

@@ -76,7 +76,7 @@ test("a machine that is set to stop is stopped when idle, and cold starts for th
   await destroy(id);
 });
 
-test("an idle machine sleeps within its time, an open request keeps it awake, and a host name of its own wakes it", async () => {
+test("an idle machine sleeps within its time, an open request keeps it awake, and a custom hostname wakes it", async () => {
   const { machine_id: id } = await place.machine(service({ idle_timeout: 1 }));
   expect((await ask(target(), "/wait/4000")).text).toBe("began ended");
   const suspends = async () =>

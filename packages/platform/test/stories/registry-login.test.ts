@@ -1,4 +1,4 @@
-/** A private registry, as somebody meets it who has an image there: a real registry, a served platform, no machine. */
+/** A private registry, as a user with an image there meets it: a real registry, a served platform, no machine. */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
@@ -84,7 +84,7 @@ test("a registry that is down: nothing listens there", async () => {
   });
 });
 
-test("a host name that means nothing: it cannot be resolved", async () => {
+test("a hostname that cannot be resolved", async () => {
   // RFC 6761 keeps .invalid free for good.
   await expect(client.logInToRegistry("registry.invalid", LOGIN)).rejects.toMatchObject({
     status: 503,

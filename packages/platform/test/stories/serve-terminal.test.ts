@@ -64,7 +64,7 @@ test("elsewhere, and where it is told to, it writes JSON", async () => {
   }
 });
 
-test("a misspelt variable is warned of before anything else", async () => {
+test("a misspelled variable causes a warning before anything else", async () => {
   const [line = ""] = (await serve(true, { NO_COLOR: "1", HIBERNAUT_REGOIN: "attic" })).split("\r\n");
   expect(line).toMatch(
     /warn {2}The variable HIBERNAUT_REGOIN is not a setting and has no effect\. Did you mean HIBERNAUT_REGION\?$/,

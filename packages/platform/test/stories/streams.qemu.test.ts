@@ -39,7 +39,7 @@ const APP = `
   }, 50);
 `;
 
-test(`streams go on through ${CYCLES} suspends and resumes`, async () => {
+test(`streams continue through ${CYCLES} suspends and resumes`, async () => {
   const { machine_id: id } = await place.machine({ image, init: { exec: ["node", "-e", APP] }, services: [] });
   // Without a service a machine runs as soon as its program was executed: Node itself takes seconds more.
   const reported = () => place.client.runExec(place.app, id, { command: ["cat", "/tmp/report"] });

@@ -9,7 +9,7 @@ import { tempFolder } from "../helpers/temp.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 
-/** Runs the real script on a data folder until it ends; KVM is not tried and no bridge made on the way. */
+/** Runs the real script on a data directory until it ends, without trying KVM or creating a bridge. */
 function up(dataDir: string, env: Record<string, string>): Promise<{ code: number; stdout: string; stderr: string }> {
   const environment = {
     ...process.env,

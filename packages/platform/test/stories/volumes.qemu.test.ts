@@ -155,7 +155,7 @@ test("kill -9 of QEMU in the middle of writes loses none that was acknowledged",
   expect(await faultsOf(file)).toEqual([]);
 });
 
-test("kill -9 of the platform: the guest goes on with its volume, and the next platform suspends it in order", async () => {
+test("kill -9 of the platform: the guest keeps its volume, and the next platform suspends it properly", async () => {
   const machine = await place.machine(notebook("adopted"));
   const { machine_id: id, config } = machine;
   const file = diskOf(place.dataDir, config.mounts?.[0]?.volume ?? "");

@@ -8,6 +8,6 @@ export interface Expected {
   app?: string;
   /** Every process group, in order, with what its machines must have at least. */
   means: Record<string, Part<MachineConfig>>;
-  /** Exactly the paths that are warned of, in the order of the file. */
+  /** Exactly the paths that cause a warning, in the order of the file. */
   warns: string[];
 }

@@ -1,21 +1,21 @@
-/** One line of a machine's log, as users see it and as it stands on disk. */
+/** One line of a machine's log, as users see it and as it is stored. */
 
-/** Where a line comes from: the app, the image's hooks, or the platform itself. */
+/** The source of a line: the app, the image's hooks, or the platform itself. */
 export const LOG_STREAMS = ["stdout", "stderr", "hooks", "platform"] as const;
 export type LogStream = (typeof LOG_STREAMS)[number];
 
-/** A line. Within one machine times never go back, even if the host's clock does. */
+/** A line. Within one machine, times never go back, even if the host's clock does. */
 export interface LogEntry {
-  /** RFC 3339, in milliseconds: when the platform had the whole line. */
+  /** RFC 3339 with milliseconds: when the platform had received the whole line. */
   at: string;
   /** Id of the machine. */
   machine: string;
   stream: LogStream;
-  /** Without its end. */
+  /** The line without its newline. */
   text: string;
 }
 
-/** On disk a line also says how many bytes of the app's output are told in the log up to it. */
+/** On disk, a line also records how many bytes of the app's output the log covers so far. */
 export interface StoredEntry extends LogEntry {
   printed: number;
 }
@@ -24,7 +24,7 @@ export function encodeEntry(entry: StoredEntry): string {
   return `${JSON.stringify(entry)}\n`;
 }
 
-/** Undefined for what a full disk or the end of the platform cut short. */
+/** Parses a line; undefined when a full disk or the end of the platform cut it short. */
 export function decodeEntry(line: string): StoredEntry | undefined {
   try {
     const entry = JSON.parse(line) as StoredEntry | null;
@@ -34,7 +34,7 @@ export function decodeEntry(line: string): StoredEntry | undefined {
   }
 }
 
-/** As it is shown. */
+/** The entry as users see it. */
 export function shownEntry({ at, machine, stream, text }: StoredEntry): LogEntry {
   return { at, machine, stream, text };
 }

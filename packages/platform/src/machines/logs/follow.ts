@@ -1,29 +1,29 @@
-/** Reading the logs of one machine or of an app: the last lines, and then what comes, without gap or repetition. */
+/** Reads the logs of a machine or an app: the last lines, and then new ones, without gaps or repetition. */
 import type { LogEntry } from "./entry.ts";
 import type { MachineLog } from "./machine-log.ts";
 import { merged, type Range, rangesOf } from "./merge.ts";
 import type { LogQuery } from "./query.ts";
 import type { Position } from "./segments.ts";
 
-/** Which logs there are to read. */
+/** The logs to read. */
 export interface LogSource {
-  /** As of now. */
+  /** The logs that exist now. */
   list(): readonly MachineLog[];
-  /** Whether no other one will be added. */
+  /** Whether no log will be added any more. */
   complete(): boolean;
-  /** Calls `listener` when one was added, or none will be any more. Returns how to stop that. */
+  /** Calls `listener` when a log was added, or none will be any more. Returns a function that ends that. */
   subscribe(listener: () => void): () => void;
 }
 
-/** Entries as they come, in blocks. A reader that stops early calls `return`. */
+/** Entries as they arrive, in blocks. A reader that stops early calls `return`. */
 export type LogBlocks = AsyncGenerator<LogEntry[], void>;
 
-/** The lines that were asked for, in blocks. Ends quietly when the signal is aborted. */
+/** Returns the requested lines, in blocks. Ends without an error when the signal is aborted. */
 export async function* readLogs(source: LogSource, query: LogQuery, signal: AbortSignal): LogBlocks {
   const wake = new Wake(signal);
   const reader = new Reader(source, wake);
   try {
-    // Followed from before the first look on, so that the end of a machine waits for us to have read it.
+    // Followed before the first read, so that the end of a machine waits until it has been read.
     if (query.follow === true) reader.join();
     const ranges = await rangesOf(reader.logs, query);
     for (const { log, to } of ranges) reader.positions.set(log, to);
@@ -43,7 +43,7 @@ export async function* readLogs(source: LogSource, query: LogQuery, signal: Abor
   }
 }
 
-/** Wakes who waits for something to read. */
+/** Wakes readers that wait for new lines. */
 class Wake {
   #changed = Promise.withResolvers<void>();
 
@@ -51,7 +51,7 @@ class Wake {
     signal.addEventListener("abort", () => this.ring(), { once: true });
   }
 
-  /** Settles at the next ring; taken before one looks, none is missed. */
+  /** Settles at the next nudge. Take it before looking, and no nudge is missed. */
   next(): Promise<void> {
     this.#changed = Promise.withResolvers();
     return this.#changed.promise;
@@ -60,7 +60,7 @@ class Wake {
   readonly ring = (): void => this.#changed.resolve();
 }
 
-/** Which logs one reader reads, and how far it has come in each. */
+/** The logs of one reader, and its position in each. */
 class Reader {
   readonly positions = new Map<MachineLog, Position>();
   readonly #source: LogSource;
@@ -78,14 +78,14 @@ class Reader {
     return this.#stop === undefined ? [...this.#source.list()] : [...this.#leaving.keys()];
   }
 
-  /** Hears of everything that is written, also in logs that are new. */
+  /** Subscribes to everything that is written, also in new logs. */
   join(): void {
     this.#stop ??= this.#source.subscribe(this.#wake.ring);
     for (const log of this.#source.list())
       if (!this.#leaving.has(log) && !this.#done.has(log)) this.#leaving.set(log, log.subscribe(this.#wake.ring));
   }
 
-  /** What came since the last look; of a log that is new, all of it. */
+  /** What was written since the last look; for a new log, all of it. */
   news(): Range[] {
     const ranges = this.logs.map((log): Range => {
       const { begin, end } = log.position;

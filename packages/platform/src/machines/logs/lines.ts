@@ -1,26 +1,26 @@
 /** Cuts what a program prints into lines. */
 
-/** The longest line, in bytes; what is longer goes on in the next one. A program may never end a line. */
+/** The longest line, in bytes. The rest of a longer line becomes the next one: a program may never end a line. */
 export const MAX_LINE_BYTES = 16_384;
 
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
 /**
- * The lines of one output. However its bytes come in pieces, the lines are the same. UTF-8 is kept together; bytes
- * that are none become U+FFFD.
+ * Cuts one output into lines, which do not depend on how its bytes are split into chunks. UTF-8 sequences stay whole;
+ * bytes that are not UTF-8 become U+FFFD.
  *
  * @example
  * const lines = new LineCutter();
  * for (const line of lines.push(chunk)) show(line);
- * for (const line of lines.flush()) show(line); // at the end, or when the rest has been awaited long enough
+ * for (const line of lines.flush()) show(line); // at the end, or after waiting long enough for the rest
  */
 export class LineCutter {
   #held: Buffer = Buffer.alloc(0);
-  /** What is held is the rest of a line of which the beginning was given away. */
+  /** Whether the held bytes continue a line whose beginning was already returned. */
   #continues = false;
 
-  /** Bytes that wait for the end of their line: never more than {@link MAX_LINE_BYTES}. */
+  /** Bytes that wait for the end of their line, at most {@link MAX_LINE_BYTES}. */
   get held(): number {
     return this.#held.length;
   }
@@ -45,7 +45,7 @@ export class LineCutter {
     return lines;
   }
 
-  /** What there is of a line that has not ended. What comes after is another line. */
+  /** Returns the beginning of a line that has not ended. What follows is another line. */
   flush(): string[] {
     const lines: string[] = [];
     if (this.#held.length === 0) return lines;
@@ -57,13 +57,13 @@ export class LineCutter {
 
   #end(bytes: Buffer, lines: string[]): void {
     const length = bytes.at(-1) === CARRIAGE_RETURN ? bytes.length - 1 : bytes.length;
-    // A line that was as long as a piece, or ended by a flush, has nothing left.
+    // Nothing is left of a line that was exactly one piece long, or that a flush ended.
     if (length > 0 || !this.#continues) lines.push(bytes.toString("utf8", 0, length));
     this.#continues = false;
   }
 }
 
-/** The last place up to `at` at which no UTF-8 sequence is cut; `at` itself where the bytes are no UTF-8. */
+/** The last position up to `at` that does not split a UTF-8 sequence; `at` itself if the bytes are not UTF-8. */
 function boundary(bytes: Buffer, at: number): number {
   for (let start = at; start > at - 4; start -= 1) {
     const isContinuation = ((bytes[start] ?? 0) & 0b1100_0000) === 0b1000_0000;

@@ -1,4 +1,4 @@
-/** The log of one machine: what its app prints and what becomes of it, line by line, on disk. */
+/** The log of one machine: what its app prints and what happens to the machine, line by line, on disk. */
 import { setTimeout as delay } from "node:timers/promises";
 import { encodeEntry, type LogStream, type StoredEntry } from "./entry.ts";
 import { LineCutter, MAX_LINE_BYTES } from "./lines.ts";
@@ -6,22 +6,22 @@ import type { Position } from "./segments.ts";
 import { LogWriter } from "./writer.ts";
 
 /**
- * A line that does not end is written all the same after this: a prompt, or the last words of a program that hangs.
- * Not less, so that a line of which half is still in a busy guest is not cut in two.
+ * A line without an end is written after this time: a prompt, or the last output of a program that hangs. Long enough
+ * not to cut a line in two whose second half is still in a busy guest.
  */
 const FLUSH_MS = 1000;
-/** For those who read along, when the machine is destroyed. */
+/** How long followers may take to read the end, when the machine is destroyed. */
 const LAST_READ_MS = 1000;
 
 export interface MachineLogOptions {
   /** Id of the machine. */
   machine: string;
   folder: string;
-  /** What its files together may take. */
+  /** How much its files may take together. */
   maxBytes: number;
-  /** Makes the folder. */
+  /** Creates the directory. */
   prepare(): Promise<void>;
-  /** The machine is gone already. */
+  /** Whether the machine is already destroyed. */
   ended?: boolean;
 }
 
@@ -31,7 +31,7 @@ export class MachineLog {
   readonly #writer: LogWriter;
   readonly #cutters = new Map<LogStream, LineCutter>();
   readonly #listeners = new Set<() => void>();
-  /** Bytes of the app's output that have come, or are told to be lost, since its guest booted. */
+  /** Bytes of the app's output received, or reported as lost, since its guest booted. */
   #printed = 0;
   #lastAt = 0;
   #ready = false;
@@ -55,7 +55,7 @@ export class MachineLog {
     this.#writer = new LogWriter({ folder, maxBytes, prepare, onWritten, onLost });
   }
 
-  /** Takes what was printed. Never waits, and never throws because of the disk. */
+  /** Adds output of the app. Never waits, and never throws because of the disk. */
   output(stream: Exclude<LogStream, "platform">, bytes: Buffer): void {
     this.#prepare();
     const cutter = this.#cutters.get(stream) ?? new LineCutter();
@@ -66,49 +66,49 @@ export class MachineLog {
     this.#flushing ??= setTimeout(() => this.flush(), FLUSH_MS).unref();
   }
 
-  /** Takes a sentence of the platform. */
+  /** Adds a sentence of the platform. */
   platform(text: string): void {
     this.#prepare();
     this.#add("platform", text.slice(0, MAX_LINE_BYTES));
   }
 
-  /** The app has printed so many bytes up to here, since its guest booted. Those that did not come are told as lost. */
+  /** The app has printed this many bytes since its guest booted. Bytes that did not arrive are reported as lost. */
   printed(total: number): void {
     this.#prepare();
     const lost = total - this.#printed;
-    if (lost !== 0) this.flush(); // what follows is no continuation of what is held
+    if (lost !== 0) this.flush(); // what follows does not continue the held line
     this.#printed = total;
-    // Less than we know of was printed by another guest, of which we begin to count.
+    // A smaller number comes from another guest: start counting again.
     if (lost > 0) this.platform(`${lost} bytes of output were lost while nobody read them.`);
   }
 
-  /** The guest to come begins to count what it prints. */
+  /** The next guest starts counting its output at 0. */
   newGuest(): void {
     this.#prepare();
     this.flush();
     this.#printed = 0;
   }
 
-  /** Writes the lines that have not ended; nothing more comes for a while. */
+  /** Writes lines that have not ended, because nothing more arrives for a while. */
   flush(): void {
     clearTimeout(this.#flushing);
     this.#flushing = undefined;
     for (const [stream, cutter] of this.#cutters) for (const line of cutter.flush()) this.#add(stream, line);
   }
 
-  /** The guest is gone, or sleeps: no file is held open for it. */
+  /** The guest is gone or asleep: closes the files. */
   rest(): void {
     this.flush();
     if (this.#ready) this.#writer.rest();
   }
 
-  /** Writes what waits. The platform ends; the machine may go on. */
+  /** Writes what is pending. The platform ends; the machine may keep running. */
   async close(): Promise<void> {
     this.flush();
     if (this.#ready) await this.#writer.close();
   }
 
-  /** Nothing more will come, and the folder is about to go. Those who follow are given a moment to read the end. */
+  /** Ends the log before its directory is removed. Followers get a moment to read the end. */
   async end(): Promise<void> {
     await this.close();
     this.#ended = true;
@@ -117,13 +117,13 @@ export class MachineLog {
     if (this.#readers > 0) await Promise.race([this.#unread.promise, delay(LAST_READ_MS, undefined, { ref: false })]);
   }
 
-  /** After an end that was none: the machine could not be destroyed. */
+  /** Reopens the log, because the machine could not be destroyed. */
   reopen(): void {
     this.#ended = false;
     this.#writer.reopen();
   }
 
-  /** Whether nothing more will come. */
+  /** Whether the log has ended. */
   get ended(): boolean {
     return this.#ended;
   }
@@ -132,7 +132,7 @@ export class MachineLog {
     return { begin: this.#writer.begin, end: this.#writer.end };
   }
 
-  /** Calls `listener` whenever there is more, or will be no more. Returns how to stop that. */
+  /** Calls `listener` whenever there is more to read, or the log has ended. Returns a function that ends that. */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener);
     this.#readers += 1;
@@ -143,7 +143,7 @@ export class MachineLog {
     };
   }
 
-  /** Goes on where an earlier platform stopped: with its count, and after its last moment. */
+  /** Continues where an earlier platform stopped, with its byte count and after its last time. */
   #prepare(): void {
     if (this.#ready) return;
     this.#ready = true;

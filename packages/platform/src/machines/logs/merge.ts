@@ -1,4 +1,4 @@
-/** Several logs as one, in the order of time. */
+/** Merges several logs into one, ordered by time. */
 import type { LogEntry } from "./entry.ts";
 import type { MachineLog } from "./machine-log.ts";
 import { isTooOld, isWanted, type LogQuery } from "./query.ts";
@@ -12,10 +12,10 @@ export interface Range {
   to: Position;
 }
 
-/** Given away at once, at most. */
+/** Entries per block, at most. */
 const MAX_BLOCK = 500;
 
-/** One of several sources: its next entries, of which the first is up. */
+/** One of several sources, with its next entries. */
 class Source<T> {
   readonly #blocks: AsyncGenerator<T[], void>;
   #block: T[] = [];
@@ -29,7 +29,7 @@ class Source<T> {
     return this.#block[this.#next];
   }
 
-  /** Moves on; asynchronous only where a block ends. */
+  /** Moves to the next entry; asynchronous only at the end of a block. */
   advance(): Promise<void> | undefined {
     this.#next += 1;
     return this.#next < this.#block.length ? undefined : this.load();
@@ -49,7 +49,7 @@ class Source<T> {
   }
 }
 
-/** The entries of all ranges that are wanted, oldest first, in blocks. */
+/** Returns the wanted entries of all ranges, oldest first, in blocks. */
 export async function* merged(ranges: readonly Range[], query: LogQuery): AsyncGenerator<LogEntry[], void> {
   const sources = ranges.map(({ log, from, to }) => new Source(readForwards(log.folder, from, to)));
   try {
@@ -72,7 +72,7 @@ export async function* merged(ranges: readonly Range[], query: LogQuery): AsyncG
   }
 }
 
-/** Where to begin in each log, so that what comes before `ends` are the last lines that were asked for. */
+/** Where to begin in each log so that the entries before `ends` are the requested last lines. */
 export async function rangesOf(logs: readonly MachineLog[], query: LogQuery): Promise<Range[]> {
   const ranges = logs.map((log) => ({ log, from: log.position.end, to: log.position.end }));
   const sources = ranges.map(({ log, to }) => new Source(readBackwards(log.folder, to)));
@@ -95,7 +95,7 @@ export async function rangesOf(logs: readonly MachineLog[], query: LogQuery): Pr
   }
 }
 
-/** The source whose head goes first; of equals the one that stands first. */
+/** The source whose head is the oldest; among equals, the first one. */
 function first<T>(sources: readonly Source<T>[], isBefore: (head: T, other: T) => boolean): Source<T> | undefined {
   let found: Source<T> | undefined;
   for (const source of sources) {

@@ -1,23 +1,23 @@
-/** What may be asked of logs. */
+/** A query about logs. */
 import type { LogEntry, LogStream } from "./entry.ts";
 
 export interface LogQuery {
-  /** The last so many of the lines that fit. */
+  /** At most this many of the matching lines, the last ones. */
   limit: number;
   /** Only lines from this moment on, in milliseconds since 1970. */
   sinceMs?: number;
-  /** Only lines of these; all when absent. */
+  /** Only lines of these streams; all when absent. */
   streams?: readonly LogStream[];
-  /** Goes on with what comes after, until the machine is destroyed. */
+  /** Continue with new lines until the machine is destroyed. */
   follow?: boolean;
 }
 
-/** Whether a line is of a stream that was asked for. */
+/** Whether a line belongs to a requested stream. */
 export function isWanted({ stream }: LogEntry, { streams }: LogQuery): boolean {
   return streams === undefined || streams.includes(stream);
 }
 
-/** Whether a line is from before the time that was asked for: all lines before it are then, too. */
+/** Whether a line is older than requested; all lines before it are then, too. */
 export function isTooOld({ at }: LogEntry, { sinceMs }: LogQuery): boolean {
   return sinceMs !== undefined && Date.parse(at) < sinceMs;
 }

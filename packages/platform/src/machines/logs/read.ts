@@ -1,11 +1,11 @@
-/** Reading a log's files, forwards and backwards, a block at a time: never a whole file in memory. */
+/** Reads a log's files, forward and backward, one block at a time: never a whole file in memory. */
 import { type FileHandle, open } from "node:fs/promises";
 import { decodeEntry, type LogEntry, shownEntry } from "./entry.ts";
 import { MAX_ENTRY_BYTES, type Position, segmentPath } from "./segments.ts";
 
-/** The longest entry fits. */
+/** Large enough for the longest entry. */
 const BLOCK_BYTES = MAX_ENTRY_BYTES;
-/** Of the end of a log; a block is twice as large as the one before. Most ask for a few lines, of many machines perhaps. */
+/** The first block from the end of a log; each further block is twice as large. Most readers want a few lines, of many machines perhaps. */
 const FIRST_BLOCK_BYTES = 16_384;
 const LINE_FEED = 0x0a;
 const SKIPPED =
@@ -16,7 +16,7 @@ export interface PlacedEntry {
   position: Position;
 }
 
-/** The entries between two places, in blocks. Of what was deleted meanwhile it tells, before what comes after. */
+/** Returns the entries between two positions, in blocks, and says in between what was deleted meanwhile. */
 export async function* readForwards(folder: string, from: Position, to: Position): AsyncGenerator<LogEntry[], void> {
   let { segment, offset } = from;
   let missing = false;
@@ -24,7 +24,7 @@ export async function* readForwards(folder: string, from: Position, to: Position
     const file = await openSegment(folder, segment);
     if (file === undefined) {
       missing = true;
-      // Only the last two can be there: the others have been deleted one after the other.
+      // Only the last two files can exist: the others were deleted in order.
       segment = Math.max(segment + 1, to.segment - 1);
       offset = 0;
       continue;
@@ -34,7 +34,7 @@ export async function* readForwards(folder: string, from: Position, to: Position
       while (offset < end) {
         const block = await readBlock(file, offset, Math.min(end, offset + BLOCK_BYTES));
         if (block.length === 0) break;
-        // What has no end is damaged, and the last of its file.
+        // A line without an end is damaged, and the last of its file.
         const size = block.lastIndexOf(LINE_FEED) + 1 || block.length;
         const entries = decodeAll(block.subarray(0, size), { segment, offset }).map(({ entry }) => entry);
         offset += size;
@@ -52,7 +52,7 @@ export async function* readForwards(folder: string, from: Position, to: Position
   }
 }
 
-/** The entries before a place, the newest first, in blocks. */
+/** Returns the entries before a position, newest first, in blocks. */
 export async function* readBackwards(folder: string, before: Position): AsyncGenerator<PlacedEntry[], void> {
   let size = FIRST_BLOCK_BYTES;
   for (let { segment, offset } = before; segment > 0; segment -= 1, offset = Number.POSITIVE_INFINITY) {
@@ -64,7 +64,7 @@ export async function* readBackwards(folder: string, before: Position): AsyncGen
       while (end > 0) {
         const begin = Math.max(0, end - size);
         const block = await readBlock(file, begin, end);
-        // The first line of a block began before it, unless the file begins here.
+        // The first line of a block began before the block, unless the file begins here.
         const first = begin === 0 ? 0 : block.indexOf(LINE_FEED) + 1;
         if (begin === 0 || (first > 0 && first < block.length)) {
           yield decodeAll(block.subarray(first), { segment, offset: begin + first }).toReversed();

@@ -1,16 +1,16 @@
-/** How a log lies on disk: numbered files, of which the highest is written to. */
+/** How a log is stored: numbered files, of which the highest is being written. */
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { decodeEntry, type StoredEntry } from "./entry.ts";
 import { MAX_LINE_BYTES } from "./lines.ts";
 
-/** A place in the log: a file, and a byte in it at which a line begins. */
+/** A position in the log: a file, and the byte in it where a line begins. */
 export interface Position {
   segment: number;
   offset: number;
 }
 
-/** What an earlier platform left. */
+/** The files that an earlier platform left. */
 export interface Found {
   oldest: number;
   end: Position;
@@ -18,14 +18,14 @@ export interface Found {
   last: StoredEntry | undefined;
 }
 
-/** In JSON a byte takes six characters at most (`\u0000`); the rest of an entry is less than a KB. */
+/** In JSON, a byte takes up to six characters (`\u0000`); the rest of an entry is less than 1 KB. */
 export const MAX_ENTRY_BYTES = 6 * MAX_LINE_BYTES + 1024;
 
 export function segmentPath(folder: string, segment: number): string {
   return join(folder, `${segment}.ndjson`);
 }
 
-/** Looks at what is there: two names, and the end of one file. A folder that cannot be read counts as empty. */
+/** Reads two names and the end of one file. A directory that cannot be read counts as empty. */
 export function findLog(folder: string): Found {
   const segments = segmentsOf(folder);
   const segment = Math.max(1, ...segments);

@@ -1,4 +1,4 @@
-/** What the platform writes into a machine's log about its life. */
+/** The platform's own lines in a machine's log. */
 import type { MachineEvent } from "../../domain/machine.ts";
 import type { HistoryType } from "../decide/index.ts";
 

@@ -1,29 +1,29 @@
 /**
- * The files of one machine's log: `<number>.ndjson` in a folder of their own, the highest one current. A file that
- * is half of what the log may take is followed by the next, and only the one before it is kept.
+ * The files of one machine's log: `<number>.ndjson` in a directory, the highest number being written. When a file has
+ * reached half of the log's limit, the next one begins, and only the previous one is kept.
  *
- * Whoever adds a line never waits. Lines wait here, bounded; what a slow disk leaves no room for is dropped.
+ * Adding a line never waits. Lines wait here, up to a limit; when a slow disk leaves no room, lines are dropped.
  */
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Found, findLog, type Position, segmentPath } from "./segments.ts";
 
-/** Waiting to be written, in characters. A disk that is a second behind an app that prints a MB/s loses nothing. */
+/** Limit of pending lines, in characters: with an app that prints 1 MB/s, a disk may be a second behind. */
 const MAX_PENDING = 1024 * 1024;
-/** Written at once; much less than a file, so that files are cut where they should be. */
+/** Characters per write: much less than a file, so that files end where they should. */
 const MAX_BATCH = 128 * 1024;
-/** After a write that failed: a full disk is not emptied in less. */
+/** The pause after a failed write: a full disk is not emptied faster. */
 const RETRY_MS = 1000;
 
 export interface LogWriterOptions {
   folder: string;
-  /** What all files together may take, in bytes. */
+  /** The limit of all files together, in bytes. */
   maxBytes: number;
-  /** Makes the folder. */
+  /** Creates the directory. */
   prepare(): Promise<void>;
-  /** There is more to read. */
+  /** Called when there is more to read. */
   onWritten(): void;
-  /** Lines that were in line and could not be written. */
+  /** Called with the number of pending lines that could not be written. */
   onLost(lines: number): void;
 }
 
@@ -43,19 +43,19 @@ export class LogWriter {
     this.#options = options;
   }
 
-  /** Where what is written ends. */
+  /** The end of what is written. */
   get end(): Position {
     this.find();
     return this.#position;
   }
 
-  /** Where the oldest line begins. */
+  /** The beginning of the oldest line. */
   get begin(): Position {
     this.find();
     return { segment: this.#oldest, offset: 0 };
   }
 
-  /** What an earlier platform left. Looked at once, at the first use of the log. */
+  /** The files that an earlier platform left, read once, at the first use of the log. */
   find(): Found {
     if (this.#found === undefined) {
       this.#found = findLog(this.#options.folder);
@@ -65,9 +65,9 @@ export class LogWriter {
     return this.#found;
   }
 
-  /** Puts a line, with its end, in line. False when there is no room for it. */
+  /** Adds a line, with its newline, to the pending ones. False when there is no room for it. */
   add(line: string): boolean {
-    if (this.#closed) return true; // the machine is gone, and with it whoever might have read it
+    if (this.#closed) return true; // the machine is gone, and nobody can read its log any more
     if (this.#pendingSize + line.length > MAX_PENDING) return false;
     this.#pending.push(line);
     this.#pendingSize += line.length;
@@ -75,20 +75,20 @@ export class LogWriter {
     return true;
   }
 
-  /** Holds no file open until there is something to write again. */
+  /** Closes the file until there is something to write again. */
   rest(): void {
     this.#resting = true;
     this.#work();
   }
 
-  /** Writes what waits, once, whether that works or not; what is added later is forgotten. */
+  /** Writes the pending lines once, whether that works or not. Lines added later are dropped. */
   async close(): Promise<void> {
     this.#closed = true;
     this.rest();
     while (this.#working !== undefined) await this.#working;
   }
 
-  /** After a close. */
+  /** Reopens a closed writer. */
   reopen(): void {
     this.#closed = false;
   }
@@ -140,7 +140,7 @@ export class LogWriter {
       return open(path, "a", 0o600);
     });
     try {
-      // A line that was cut short, by a full disk or the end of a platform, is not to spoil the next one.
+      // A line cut short by a full disk or the end of a platform must not spoil the next one.
       const { size } = await opened.stat();
       if (size > 0) await opened.appendFile("\n");
       this.#position = { ...this.#position, offset: size === 0 ? 0 : size + 1 };

@@ -120,7 +120,7 @@ describe("a slow disk", () => {
     const log = logIn(folder);
     const slow = logIn(folder, { machine: "slow", prepare: () => ready.promise });
     for (let count = 0; count < 30_000; count += 1) slow.output("stdout", line(`${count} ${"x".repeat(100)}`));
-    log.platform("makes no folder for the other");
+    log.platform("makes no directory for the other");
     const { mkdir } = await import("node:fs/promises");
     await mkdir(slow.folder);
     ready.resolve();
