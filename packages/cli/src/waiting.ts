@@ -2,12 +2,10 @@
 import type { Machine, MachineState, WaitState } from "@hibernaut/client";
 import type { Option, OptionValues, Result } from "./command.ts";
 import type { Context } from "./context.ts";
+import { WAIT_TIMEOUT_S } from "./defaults.ts";
 import { crashError, hasCrashed, isCrashLoop } from "./crashed.ts";
 import { style } from "./terminal.ts";
 import { CliError, failureText, toFailure } from "./failure.ts";
-
-/** A cold start under software emulation takes seconds, an import of a large image minutes. */
-const TIMEOUT_S = 120;
 
 /** An app without a port to wait for counts as running at once: one that is broken ends within this time. */
 const EARLY_CRASH_S = 2;
@@ -21,7 +19,7 @@ const REQUEST_S = 60;
 /** The option of a command that only waits. */
 export const WAIT_TIMEOUT = {
   flags: "--wait-timeout <time>",
-  description: `how long to wait: seconds, or a unit as in 5m (default: ${TIMEOUT_S})`,
+  description: `how long to wait: seconds, or a unit as in 5m (default: ${WAIT_TIMEOUT_S})`,
   minimum: 1,
   unit: "seconds",
 } as const satisfies Option;
@@ -37,7 +35,7 @@ export async function waitFor(
   context: Context,
   id: string,
   states: WaitState[],
-  { waitTimeout = TIMEOUT_S }: WaitingOptions,
+  { waitTimeout = WAIT_TIMEOUT_S }: WaitingOptions,
 ): Promise<MachineState> {
   const client = await context.client();
   const deadline = Date.now() + waitTimeout * 1000;

@@ -2,13 +2,12 @@
 import type { HibernautClient } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import type { Context } from "../context.ts";
+import { WAIT_TIMEOUT_S } from "../defaults.ts";
 import { toFailure } from "../failure.ts";
 import { pull } from "../pulling.ts";
 import { answersAt } from "../answering.ts";
 import { ago, lines, table } from "../terminal.ts";
 
-/** A cold start under software emulation takes seconds, and an app its time to answer. */
-const WAIT_TIMEOUT_S = 120;
 const DEFAULT_RELEASES = 25;
 
 const deploy = command({

@@ -1,6 +1,7 @@
 /** `hibernaut machine list`, `status` and `events`: commands that change nothing. */
 import type { Machine, ServiceConfig } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
+import { DEFAULT_CPUS, DEFAULT_IDLE_TIMEOUT_S, DEFAULT_MEMORY_MB } from "../defaults.ts";
 import { stateCell, stateText } from "../crashed.ts";
 import { listText, QUIET } from "../listing.ts";
 import { ago, fields, megabytes, table } from "../terminal.ts";
@@ -76,7 +77,7 @@ function statusText(machine: Machine): string {
     ["app", machine.app_name],
     ["state", stateText(machine)],
     ["image", `${machine.image.ref} (${machine.image.digest})`],
-    ["size", `${config.guest?.cpus ?? 1} CPU, ${config.guest?.memory_mb ?? 256} MB`],
+    ["size", `${config.guest?.cpus ?? DEFAULT_CPUS} CPU, ${config.guest?.memory_mb ?? DEFAULT_MEMORY_MB} MB`],
     ["can suspend", suspend.eligible ? "yes" : `no: ${suspend.reasons.join("; ")}`],
     ["snapshot", snapshot ? `${megabytes(snapshot.size_bytes)}, ${ago(snapshot.created_at)}` : "none"],
     [
@@ -101,7 +102,7 @@ function statusText(machine: Machine): string {
 }
 
 function serviceText({ internal_port: port, autostop = "off", autostart = true, idle_timeout: idle }: ServiceConfig) {
-  const sleep = autostop === "off" ? "never put to sleep" : `${autostop} after ${idle ?? 300} s without a request`;
+  const sleep = autostop === "off" ? "never put to sleep" : `${autostop} after ${idle ?? DEFAULT_IDLE_TIMEOUT_S} s without a request`;
   return `port ${port}, ${sleep}${autostart ? "" : ", not started by requests"}`;
 }
 

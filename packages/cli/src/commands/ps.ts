@@ -1,12 +1,11 @@
 /** `hibernaut ps` and `hibernaut status`: all apps at a glance. */
 import type { Machine } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
+import { DEFAULT_MEMORY_MB } from "../defaults.ts";
 import { isCrashLoop, stateCell } from "../crashed.ts";
 import { listText, QUIET } from "../listing.ts";
 import { ago, fields, megabytes } from "../terminal.ts";
 
-/** Of a machine whose configuration names none. */
-const DEFAULT_MEMORY_MB = 256;
 
 const ps = command({
   name: "ps",

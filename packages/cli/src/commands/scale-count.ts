@@ -3,14 +3,12 @@ import type { HibernautClient, Machine, Volume } from "@hibernaut/client";
 import { command, type Option } from "../command.ts";
 import { agree, YES } from "../confirming.ts";
 import type { Context } from "../context.ts";
+import { WAIT_TIMEOUT_S } from "../defaults.ts";
 import { CliError } from "../failure.ts";
 import { quantityArgument } from "../quantity.ts";
 import { chooseGoing, type Member, memberOf } from "../scaling.ts";
 import { megabytes } from "../terminal.ts";
 import { settle, waitFor } from "../waiting.ts";
-
-/** A cold start under software emulation takes seconds, an import of a large image minutes. */
-export const WAIT_TIMEOUT_S = 120;
 
 export const GROUP = {
   flags: "-g, --group <name>",

@@ -1,11 +1,10 @@
 /** `hibernaut scale`: how many machines an app has, and how large they are. */
 import { command, type Noun } from "../command.ts";
+import { DEFAULT_CPUS, DEFAULT_MEMORY_MB, WAIT_TIMEOUT_S } from "../defaults.ts";
 import { quantityArgument } from "../quantity.ts";
 import { megabytes, table } from "../terminal.ts";
-import { count, GROUP, machinesOf, TIMEOUT, WAIT_TIMEOUT_S } from "./scale-count.ts";
+import { count, GROUP, machinesOf, TIMEOUT } from "./scale-count.ts";
 
-/** The memory of a machine whose configuration names none. */
-const DEFAULT_MEMORY_MB = 256;
 const memory = command({
   name: "memory",
   summary: "Set the memory of the machines",
@@ -50,7 +49,7 @@ const show = command({
     const { groupOf } = await import("../deploy/plan.ts");
     const machines = await (await context.client()).listMachines(context.app);
     const groups = Map.groupBy(machines, (machine) => {
-      const { cpus = 1, memory_mb: memoryMb = DEFAULT_MEMORY_MB } = machine.config.guest ?? {};
+      const { cpus = DEFAULT_CPUS, memory_mb: memoryMb = DEFAULT_MEMORY_MB } = machine.config.guest ?? {};
       return JSON.stringify([groupOf(machine) ?? "", cpus, memoryMb]);
     });
     const document = [...groups].map(([key, members]) => {
