@@ -4,7 +4,7 @@ import { agree } from "./confirming.ts";
 import { megabytes } from "./terminal.ts";
 
 /** The machines and volumes of an app. */
-export interface Loss {
+interface Loss {
   app: string;
   machines: Machine[];
   volumes: (Volume & { snapshots: number })[];
@@ -30,7 +30,7 @@ export async function agreeToLose(loss: Loss, yes: boolean): Promise<void> {
 }
 
 /** One line for each machine and volume, and a closing sentence. */
-export function lossText({ app, machines, volumes }: Loss): string {
+function lossText({ app, machines, volumes }: Loss): string {
   return [
     `Together with app ${app}, these will be deleted permanently:`,
     ...machines.map(({ id, name, state }) => `  machine ${id} (${name}), ${state}`),

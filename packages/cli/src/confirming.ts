@@ -6,7 +6,7 @@ import { Interrupted, UsageError } from "./failure.ts";
 export const YES = { flags: "-y, --yes", description: "do not ask" } as const satisfies Option;
 
 /** What is being confirmed. */
-export interface Agreement {
+interface Agreement {
   /** Confirmed in advance: the warning is only shown. */
   yes: boolean;
   /** What does not happen without confirmation: nothing is `destroyed`, nothing is `changed`. */
@@ -16,7 +16,7 @@ export interface Agreement {
 }
 
 /** The terminal to ask on. */
-export interface Terminal {
+interface Terminal {
   input: NodeJS.ReadableStream;
   output: NodeJS.WritableStream;
   /** Whether keys arrive one at a time. Default: detected. */

@@ -6,10 +6,10 @@ import { table } from "./terminal.ts";
 export const QUIET = { flags: "-q, --quiet", description: "print only ids, one per line" } as const satisfies Option;
 
 /** The value of {@link QUIET}. */
-export type ListOptions = OptionValues<[typeof QUIET]>;
+type ListOptions = OptionValues<[typeof QUIET]>;
 
 /** How items are shown in a list. */
-export interface Listing<T> {
+interface Listing<T> {
   head: readonly string[];
   row(item: T): readonly string[];
   /** What commands accept to name the item. */

@@ -6,7 +6,7 @@ import type { GlobalOptions } from "./context.ts";
 import { acceptedForms, type Quantity, readQuantity } from "./quantity.ts";
 
 /** Called with the command that the user asked for. */
-export type Execute = (command: Command, args: string[], options: object, globals: GlobalOptions) => Promise<void>;
+type Execute = (command: Command, args: string[], options: object, globals: GlobalOptions) => Promise<void>;
 
 /** Builds the parser of the whole CLI. */
 export function buildProgram(nouns: readonly Noun[], version: string, execute: Execute): Parser {

@@ -20,7 +20,7 @@ export function pathOf(parser: Parser): string {
 }
 
 /** The names and aliases of the commands below `parser`. */
-export function namesBelow(parser: Parser): string[] {
+function namesBelow(parser: Parser): string[] {
   return parser.commands.flatMap((command) => [command.name(), ...command.aliases()]);
 }
 

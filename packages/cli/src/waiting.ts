@@ -11,7 +11,7 @@ import { CliError, failureText, toFailure } from "./failure.ts";
 const EARLY_CRASH_S = 2;
 
 /** States that end the wait for a machine to run: it is running, resting, or its app crashed and is retried later. */
-export const RUN_ENDS: readonly WaitState[] = ["running", "stopped", "failed", "restarting"];
+const RUN_ENDS: readonly WaitState[] = ["running", "stopped", "failed", "restarting"];
 
 /** Longer waits take several requests: a proxy in between may cut off a silent connection. */
 const REQUEST_S = 60;
@@ -28,7 +28,7 @@ export const WAITING = [
   WAIT_TIMEOUT,
   { flags: "--no-wait", description: "return as soon as the platform has accepted the request" },
 ] as const satisfies readonly Option[];
-export type WaitingOptions = OptionValues<typeof WAITING>;
+type WaitingOptions = OptionValues<typeof WAITING>;
 
 /** Waits until the machine is in one of the states; fails with `deadline_exceeded` (exit code 124). */
 export async function waitFor(

@@ -40,7 +40,7 @@ import { Volumes } from "./volumes/index.ts";
 /** How often expired volume snapshots are deleted. Their retention is counted in days. */
 const VOLUME_SNAPSHOTS_EXPIRE_MS = 60 * 60_000;
 
-export interface PlatformReady {
+interface PlatformReady {
   apiUrl: string;
   /** Where apps answer. Undefined if proxies run in processes of their own. */
   proxyUrl: string | undefined;
@@ -48,7 +48,7 @@ export interface PlatformReady {
   accelerator: Verdict;
 }
 
-export interface ServeOptions {
+interface ServeOptions {
   settings: Settings;
   /** Ends the platform. Running guests keep running, and the next platform adopts them. */
   signal: AbortSignal;

@@ -9,13 +9,13 @@ import { byReach } from "./services.ts";
 export const GROUP_METADATA = "hibernaut_process_group";
 
 /** Options of the command, which override the file. */
-export interface Overrides {
+interface Overrides {
   image?: string | undefined;
   env?: Record<string, string> | undefined;
 }
 
 /** The machines of one process group. */
-export interface GroupMachines {
+interface GroupMachines {
   config: MachineConfig;
   /** How many machines the group needs, if the file says so: as many as must keep running. */
   count?: number;

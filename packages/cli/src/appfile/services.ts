@@ -13,7 +13,7 @@ const MAX_IDLE_S = 86_400;
 const MAX_LIMIT = 1_000_000;
 
 /** All services and the checks within them. */
-export interface Services {
+interface Services {
   services: Service[];
   checks: Check[];
 }

@@ -4,7 +4,7 @@ import { CliError } from "../failure.ts";
 import { pairs } from "../machine-config.ts";
 import type { WantedGroup } from "./plan.ts";
 
-export interface Deployment {
+interface Deployment {
   /** As the app file names it. */
   app: string | undefined;
   groups: ReadonlyMap<string, WantedGroup>;
@@ -12,7 +12,7 @@ export interface Deployment {
   strategy: "rolling" | "immediate";
 }
 
-export interface DeploymentOptions {
+interface DeploymentOptions {
   config?: string;
   image?: string;
   env?: string[];

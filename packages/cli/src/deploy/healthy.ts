@@ -9,7 +9,7 @@ import { waitForRun } from "../waiting.ts";
 const LOOK_MS = 250;
 
 /** Whether the machine works, in words. */
-export type HealthVerdict = { ok: true; text: string } | { ok: false; text: string; lastWords?: string };
+type HealthVerdict = { ok: true; text: string } | { ok: false; text: string; lastWords?: string };
 
 /** Judges a machine. Pure; undefined while it is too early to tell. */
 export function verdictOf(machine: Machine): HealthVerdict | undefined {

@@ -16,7 +16,7 @@ export type Step =
   | { kind: "update"; group: string; machine: Machine; config: MachineConfig; running: boolean }
   | { kind: "keep"; group: string; machine: Machine };
 
-export interface DeployPlan {
+interface DeployPlan {
   /** Running machines first: they show whether the new version works. */
   steps: Step[];
   /** Machines that belong to no group of the file. They are left alone. */

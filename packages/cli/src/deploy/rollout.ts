@@ -6,7 +6,7 @@ import { waitFor } from "../waiting.ts";
 import { stoppedError, untilHealthy } from "./healthy.ts";
 import type { Step } from "./plan.ts";
 
-export interface RolloutOptions {
+interface RolloutOptions {
   strategy: "rolling" | "immediate";
   /** How long a machine may take to come up and pass its checks, in seconds. */
   waitTimeout: number;
@@ -15,7 +15,7 @@ export interface RolloutOptions {
 }
 
 /** What a step did to its machine. */
-export interface StepResult {
+interface StepResult {
   machine_id: string;
   action: "created" | "updated" | "kept";
   state: string;

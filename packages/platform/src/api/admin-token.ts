@@ -11,7 +11,7 @@ interface ClientConfig {
 }
 
 /** Whose token it is, and which files tell of it. */
-export interface AdminTokenOptions {
+interface AdminTokenOptions {
   tokens: TokenStore;
   dataDir: string;
   /** The command line's own file: `configFolder(env)/config.json`. */

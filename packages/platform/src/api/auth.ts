@@ -6,7 +6,7 @@ import type { TokenStore } from "../store/contract.ts";
 import { verifyToken } from "./tokens.ts";
 
 /** Which routes a machine may use on itself, through its local API. Routes without this need a token. */
-export type InsideAccess =
+type InsideAccess =
   /** Tokens, and the machine that the path names. */
   | "self"
   /** Only the machine itself. The path does not name one. */
@@ -25,7 +25,7 @@ declare module "fastify" {
 /** Connections from inside machines, each with the machine's id. They need no token: only that machine can have opened one. */
 export type LocalConnections = WeakMap<object, string>;
 
-export interface AuthDeps {
+interface AuthDeps {
   tokens: TokenStore;
   guestApi: Pick<GuestApi, "identify">;
   local: LocalConnections;

@@ -3,7 +3,7 @@ import { HibernautError } from "../domain/errors.ts";
 import { nearest } from "../lib/nearest.ts";
 
 /** The part of a request that was refused, as Fastify calls it. */
-export type RequestPart = "body" | "querystring" | "params" | "headers";
+type RequestPart = "body" | "querystring" | "params" | "headers";
 
 /** One refusal of the validator (TypeBox's, in the shape of Ajv's). */
 export interface Refusal {

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 
-export interface SendLinesOptions {
+interface SendLinesOptions {
   /** Ends it, at once. */
   signal: AbortSignal;
   /** An empty line after so long, in milliseconds. */

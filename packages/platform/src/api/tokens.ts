@@ -4,10 +4,10 @@ import { HibernautError } from "../domain/errors.ts";
 import type { TokenRecord, TokenStore } from "../store/contract.ts";
 
 /** Lets people and secret scanners see what a string is. */
-export const TOKEN_PREFIX = "hib_";
+const TOKEN_PREFIX = "hib_";
 
 /** A token just made: the only moment at which it is readable. */
-export interface CreatedToken {
+interface CreatedToken {
   record: TokenRecord;
   token: string;
 }

@@ -14,7 +14,7 @@ export function isValidName(text: string): boolean {
 }
 
 /** Shorter prefixes of an id would be likely to match something else as soon as another machine or volume exists. */
-export const LEAST_PREFIX = 3;
+const LEAST_PREFIX = 3;
 
 /** A message lists up to this many candidates. */
 const MOST_SHOWN = 10;

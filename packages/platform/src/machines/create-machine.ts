@@ -13,7 +13,7 @@ import { newRecord } from "./new-record.ts";
 import { requireApp } from "./require-app.ts";
 
 /** Where a machine is created. */
-export interface CreateContext {
+interface CreateContext {
   deps: MachineDependencies;
   controllers: ControllerSet;
 }

@@ -14,7 +14,7 @@ import type { CheckResult } from "../domain/check.ts";
 import type { Slots } from "./slots.ts";
 
 /** The guest bundles at hand: the one that machines are made with now, and older ones that machines still boot. */
-export interface Bundles {
+interface Bundles {
   readonly current: GuestBundle;
   get(version: string): GuestBundle | undefined;
 }
@@ -26,7 +26,7 @@ export interface Logger {
   error(fields: Record<string, unknown>, message: string): void;
 }
 
-export type MachineSettings = Pick<
+type MachineSettings = Pick<
   Settings,
   | "region"
   | "suspendMaxMemoryMb"

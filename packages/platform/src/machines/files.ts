@@ -13,7 +13,7 @@ const JOURNAL_MB = 4;
 /** Kept free on the data disk when a machine starts: databases and logs need room to report that there is none. */
 const RESERVE_BYTES = 64 * 1024 * 1024;
 
-export interface MachinePaths {
+interface MachinePaths {
   folder: string;
   /** The guest's memory while it runs. */
   memory: string;

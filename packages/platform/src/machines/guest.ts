@@ -21,7 +21,7 @@ export interface LiveGuest {
 }
 
 /** What a guest reports by itself, always about the one that is attached. */
-export interface GuestListener {
+interface GuestListener {
   /** The app ended, or the VMM is gone although nobody here ended it: see {@link MachineGuest.exit} and `lost`. */
   ended(): void;
   /** Undefined once the guest runs again. */
@@ -30,7 +30,7 @@ export interface GuestListener {
   reachability(why: string | undefined): void;
 }
 
-export interface MachineGuestOptions {
+interface MachineGuestOptions {
   machineId: string;
   /** Outlives guests. */
   streams: GuestStreams;

@@ -4,7 +4,7 @@ import type { MachineRecord } from "../domain/machine.ts";
 import { newMachineId, newUlid } from "./identity.ts";
 
 /** What is chosen for a new machine. */
-export interface NewMachine {
+interface NewMachine {
   app: string;
   name: string;
   region: string;

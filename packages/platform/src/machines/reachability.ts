@@ -7,7 +7,7 @@ const LOOPBACK_SETTLES_MS = 1_000;
 const OTHER_PORT_SETTLES_MS = 5_000;
 
 /** Why no request reaches the app, and how long that must hold before it is reported, in milliseconds. */
-export interface Unreachable {
+interface Unreachable {
   why: string;
   settlesMs: number;
 }

@@ -74,7 +74,7 @@ export function restAfterUpdate({ state, goal, crash }: Pick<MachineRecord, "sta
 }
 
 /** Returns whether the app ended with an exit code or signal that means failure. */
-export function hasFailed(exit: GuestExit): boolean {
+function hasFailed(exit: GuestExit): boolean {
   return exit.code !== 0 || exit.signal !== 0;
 }
 

@@ -15,7 +15,7 @@ export interface MachineView {
 }
 
 /** What a view is made from. */
-export type ViewDependencies = Pick<MachineDependencies, "settings" | "bundles" | "checkResults">;
+type ViewDependencies = Pick<MachineDependencies, "settings" | "bundles" | "checkResults">;
 
 /** Returns whether the machine can be suspended, and all the reasons if not. */
 function eligibilityOf(record: MachineRecord, { settings, bundles }: ViewDependencies): Eligibility {

@@ -4,7 +4,7 @@ import type { Settings } from "../settings.ts";
 import type { KnownMachine } from "./contract.ts";
 import { type OpenedNetwork, openNetwork } from "./open.ts";
 
-export interface StartedNetwork extends OpenedNetwork {
+interface StartedNetwork extends OpenedNetwork {
   /** Protects the API's port, once it is known, from the machines. */
   protectApi(port: number): Promise<void>;
 }

@@ -15,7 +15,7 @@ const MOST_BYTES_A_UNIT = 3;
 /** pino's number for the level. */
 const INFO = 30;
 
-export interface AccessLog {
+interface AccessLog {
   write(entry: AccessEntry): void;
   /** Writes what has not been written yet. */
   close(): void;

@@ -19,7 +19,7 @@ export interface Candidate {
   crashing: boolean;
 }
 
-export interface MachineChoice<T extends Candidate> {
+interface MachineChoice<T extends Candidate> {
   /** The machine that takes the request. Undefined: the request has to wait. */
   send: T | undefined;
   /** A machine to wake, in addition to that. */

@@ -23,7 +23,7 @@ export interface TableMachine {
 }
 
 /** A policy with null for a hard limit of Infinity, which JSON does not have. */
-export type WirePolicy = Omit<ServicePolicy, "hardLimit"> & { hardLimit: number | null };
+type WirePolicy = Omit<ServicePolicy, "hardLimit"> & { hardLimit: number | null };
 
 /** A message from the coordinator to a proxy. */
 export type ToProxy =

@@ -5,14 +5,14 @@ import type { AccessEntry, Wake } from "./contract.ts";
 /** Buckets from a resume on fast hardware to a cold start under emulation on a busy host. */
 const WAKE_SECONDS = [0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30, 60];
 
-export interface ProxyCounts {
+interface ProxyCounts {
   /** How many requests wait for a machine, by app. */
   held(): Map<string, number>;
   /** How many requests are in progress. */
   inFlight(): number;
 }
 
-export interface ProxyMetrics {
+interface ProxyMetrics {
   onWake(app: string, wake: Wake): void;
   onAccess(entry: AccessEntry): void;
 }

@@ -12,7 +12,7 @@ import { type CoordinatedMachine, tableMachineOf, withRecord } from "./coordinat
 import type { FromProxy, TableMachine, ToProxy } from "./messages.ts";
 import { SHORTEST_PAUSE_MS, SleepScheduler } from "./sleep-scheduler.ts";
 
-export interface CoordinatorOptions {
+interface CoordinatorOptions {
   machines: Pick<Machines, "all" | "subscribe" | "start" | "sleep">;
   hostnames: Pick<Hostnames, "owners">;
   commands: Pick<Commands, "count">;
@@ -32,7 +32,7 @@ export interface CoordinatorOptions {
 }
 
 /** The coordinator's end of a connection to a proxy. */
-export interface ProxyConnection {
+interface ProxyConnection {
   receive(message: FromProxy): void;
   close(): void;
 }

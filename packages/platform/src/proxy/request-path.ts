@@ -33,7 +33,7 @@ import { toProxyRefusal } from "./http/refusals.ts";
 import { parseRequest, type RequestMessage } from "./http/request.ts";
 import { Trust } from "./http/trust.ts";
 
-export interface RequestPathOptions {
+interface RequestPathOptions {
   leases: LeaseProvider;
   limits: Limits;
   /** Addresses and networks of proxies in front of this one. */

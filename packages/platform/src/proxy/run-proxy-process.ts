@@ -9,7 +9,7 @@ import { coordinatorSocketPath } from "./coordinator-socket.ts";
 import { connectOverSocket } from "./connect-over-socket.ts";
 import { startProxy } from "./start-proxy.ts";
 
-export interface ProxyProcessOptions {
+interface ProxyProcessOptions {
   settings: Settings;
   signal: AbortSignal;
   onReady?(ready: { url: string }): void;

@@ -7,7 +7,7 @@ import { type CoordinatedMachine, keptAwakeMs, untilIdleMs } from "./coordinated
 import { type IdleMachine, planSleep } from "./idle.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 
-export interface SleepSchedulerOptions {
+interface SleepSchedulerOptions {
   machines: Pick<Machines, "sleep">;
   commands: Pick<Commands, "count">;
   known: ReadonlyMap<string, CoordinatedMachine>;

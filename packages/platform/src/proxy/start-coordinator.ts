@@ -10,7 +10,7 @@ import { coordinatorSocketPath, listenForProxies } from "./coordinator-socket.ts
 import { ProxyCoordinator } from "./proxy-coordinator.ts";
 import { type RunningProxy, startProxy, type StartProxyOptions } from "./start-proxy.ts";
 
-export interface StartCoordinatorOptions {
+interface StartCoordinatorOptions {
   resources: Pick<Resources, "machines" | "hostnames" | "commands">;
   /** Decides whether machines may take requests. Already running, so that no machine is announced before its checks. */
   checks: Pick<CheckRunner, "isHealthy" | "subscribe">;

@@ -5,7 +5,7 @@ import type { MachineTable } from "./machine-table.ts";
 import type { CoordinatorLink, TableMachine, ToProxy } from "./messages.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
 
-export interface TableUpdaterPorts {
+interface TableUpdaterPorts {
   table: MachineTable;
   queues: Pick<AppQueues<unknown>, "size" | "serve">;
   reporter: LoadReporter;

@@ -9,7 +9,7 @@ import { ExecBody, ExecReply } from "./exec.schemas.ts";
 import { MachineParams } from "./machines.schemas.ts";
 
 /** Limit for stdout and stderr each. The rest is read and dropped, so that the command does not block. */
-export const MAX_OUTPUT_BYTES = 1024 * 1024;
+const MAX_OUTPUT_BYTES = 1024 * 1024;
 const TIMEOUT_S = 60;
 /** Added to the number of the signal that ended a command, as shells do. */
 const SIGNAL_BASE = 128;

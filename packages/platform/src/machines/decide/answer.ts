@@ -10,7 +10,7 @@ export type Answer =
   | { kind: "refuse"; code: ErrorCode; reason: string };
 
 /** What an answer may depend on in addition to state and event. */
-export interface Situation {
+interface Situation {
   goal: Goal;
   /** Where an update started. */
   from?: RestingState | undefined;

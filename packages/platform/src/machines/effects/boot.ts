@@ -11,13 +11,13 @@ import { untilReady } from "./ready.ts";
 import { resume } from "./resume.ts";
 import { imageOf } from "./spec.ts";
 
-export interface BootInput {
+interface BootInput {
   record: MachineRecord;
   effect: BootEffect;
 }
 
 /** Tells how the guest came up, as of now. */
-export type Booted = (kind: LastBoot["kind"], reason: string) => Boot;
+type Booted = (kind: LastBoot["kind"], reason: string) => Boot;
 
 /** Brings a guest up, or takes over the one that an earlier platform began to start. A guest that fails is ended. */
 export async function boot(

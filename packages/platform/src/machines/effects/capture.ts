@@ -14,7 +14,7 @@ const WAKE_TIMEOUT_MS = 10_000;
 /** A program that requested the suspend itself should get its reply before it is paused. */
 const REPLY_TIMEOUT_MS = 1_000;
 
-export interface CaptureInput {
+interface CaptureInput {
   record: MachineRecord;
   generation: string;
 }

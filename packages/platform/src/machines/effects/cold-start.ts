@@ -11,7 +11,7 @@ import type { EffectPorts } from "./ports.ts";
 import { untilReady } from "./ready.ts";
 import { specOf } from "./spec.ts";
 
-export interface ColdStartInput {
+interface ColdStartInput {
   record: MachineRecord;
   /** Why there is no resume. */
   reason: string;
@@ -48,7 +48,7 @@ export async function coldStart(
   return startApp(input, live, ports, signal);
 }
 
-export interface StartAppInput {
+interface StartAppInput {
   record: MachineRecord;
   image: Image;
   /** As environment variables. */

@@ -10,7 +10,7 @@ const WAKE_TIMEOUT_MS = 10_000;
 /** Less than the agent's patience: after that the app may have been running during the work. */
 const LONGEST_MS = 8_000;
 
-export interface HoldStillInput {
+interface HoldStillInput {
   machineId: string;
   agent: LiveGuest["agent"];
   work(): Promise<void>;

@@ -7,7 +7,7 @@ import { capture } from "./capture.ts";
 import { applyUpdate, halt, remove } from "./halt.ts";
 import type { EffectPorts } from "./ports.ts";
 
-export interface EffectInput {
+interface EffectInput {
   /** As it is when the effect begins. */
   record: MachineRecord;
   effect: EffectWithOutcome;

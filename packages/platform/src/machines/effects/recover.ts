@@ -8,7 +8,7 @@ import type { EffectPorts } from "./ports.ts";
 
 type ObservePorts = Pick<EffectPorts, "hypervisor" | "snapshots" | "secrets" | "log">;
 
-export interface Observed {
+interface Observed {
   found: Found;
   /** The VMM that `found` tells of. */
   vmm: Vmm | undefined;
@@ -43,7 +43,7 @@ export async function observe(
   return { vmm, found: { type: "found", vmm: state, published, captured } };
 }
 
-export interface TakeOverInput {
+interface TakeOverInput {
   record: MachineRecord;
   effect: TakeOver;
   /** The VMM that was found. */

@@ -15,7 +15,7 @@ const MAX_BATCH = 128 * 1024;
 /** The pause after a failed write: a full disk is not emptied faster. */
 const RETRY_MS = 1000;
 
-export interface LogWriterOptions {
+interface LogWriterOptions {
   folder: string;
   /** The limit of all files together, in bytes. */
   maxBytes: number;

@@ -8,7 +8,7 @@ import { requireApp } from "../require-app.ts";
 import type { Apps } from "./apps.ts";
 
 /** What to read, and for how long. */
-export interface ReadLogs extends LogQuery {
+interface ReadLogs extends LogQuery {
   /** Ids, names or prefixes of ids of machines; all machines of the app, also those created later, when absent. */
   machines?: readonly string[] | undefined;
   /** Ends the reading, without an error. */

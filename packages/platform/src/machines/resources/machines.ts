@@ -11,7 +11,7 @@ import { type MachineView, viewOf } from "../view.ts";
 import { waitFor, type WaitOptions, type WaitTarget } from "../waiting.ts";
 
 /** Who asked for an action, for the machine's history. */
-export interface Requester {
+interface Requester {
   /** Absent for a client of the API. */
   by?: "proxy" | "itself";
 }

@@ -3,7 +3,7 @@ import { connect as open, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Limits } from "./limits.ts";
 
-export interface ConnectOptions {
+interface ConnectOptions {
   address: string;
   port: number;
   /** On the clock of `performance.now()`. One attempt is made even if it has passed. */

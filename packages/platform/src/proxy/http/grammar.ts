@@ -75,7 +75,7 @@ export function listed(value: string): readonly string[] {
 /** DNS names, also with `_`, which people use; IPv4; IPv6 in brackets. No user, no percent signs. */
 const AUTHORITY = /^([a-z0-9_-][a-z0-9._-]{0,252}|\[[0-9a-f:.]{2,45}\])(?::(\d{1,5}))?$/i;
 
-export interface Authority {
+interface Authority {
   readonly host: string;
   readonly port: number | undefined;
 }

@@ -7,7 +7,7 @@ import { ENDINGS, REFUSALS, toProxyRefusal, unreachableMachine } from "./refusal
 import type { UpstreamConnection } from "./upstream.ts";
 
 /** What all searches share. */
-export interface SearchPorts {
+interface SearchPorts {
   readonly limits: Readonly<Limits>;
   readonly pool: ConnectionPool;
   onFault(error: unknown): void;

@@ -26,7 +26,7 @@ export const REFUSALS = {
   version_not_supported: 505,
 } as const;
 
-export type RefusalCode = keyof typeof REFUSALS;
+type RefusalCode = keyof typeof REFUSALS;
 
 /** How a request ended that got no whole response. In the access log, and told to the lease. */
 export const ENDINGS = {

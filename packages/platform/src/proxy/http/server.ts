@@ -28,7 +28,7 @@ export interface TlsOptions {
 }
 
 /** With `reusePort`, several processes can share the port, and the kernel spreads the connections. */
-export type ProxyListen = Pick<ListenOptions, "host" | "port" | "reusePort" | "backlog">;
+type ProxyListen = Pick<ListenOptions, "host" | "port" | "reusePort" | "backlog">;
 
 export interface ProxyServer {
   /** Starts to accept connections. Resolves with the address, which has the real port if 0 was given. */
@@ -44,7 +44,7 @@ export interface ProxyServer {
   stats(): ProxyStats;
 }
 
-export interface ProxyStats {
+interface ProxyStats {
   /** Requests in progress, including upgraded connections. */
   requests: number;
   clientConnections: number;

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { ENDINGS } from "./refusals.ts";
 
 /** What went through a tunnel. */
-export interface Tunnelled {
+interface Tunnelled {
   bytesIn: number;
   bytesOut: number;
   error: string | undefined;
@@ -15,7 +15,7 @@ export interface TunnelWatch {
   onClose(moved: Tunnelled): void;
 }
 
-export interface TunnelOptions extends TunnelWatch {
+interface TunnelOptions extends TunnelWatch {
   client: Socket;
   upstream: Socket;
   /** Bytes that were read together with the heads. */
