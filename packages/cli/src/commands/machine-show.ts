@@ -102,7 +102,10 @@ function statusText(machine: Machine): string {
 }
 
 function serviceText({ internal_port: port, autostop = "off", autostart = true, idle_timeout: idle }: ServiceConfig) {
-  const sleep = autostop === "off" ? "never put to sleep" : `${autostop} after ${idle ?? DEFAULT_IDLE_TIMEOUT_S} s without a request`;
+  const sleep =
+    autostop === "off"
+      ? "never put to sleep"
+      : `${autostop} after ${idle ?? DEFAULT_IDLE_TIMEOUT_S} s without a request`;
   return `port ${port}, ${sleep}${autostart ? "" : ", not started by requests"}`;
 }
 

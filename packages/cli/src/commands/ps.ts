@@ -6,7 +6,6 @@ import { isCrashLoop, stateCell } from "../crashed.ts";
 import { listText, QUIET } from "../listing.ts";
 import { ago, fields, megabytes } from "../terminal.ts";
 
-
 const ps = command({
   name: "ps",
   aliases: ["ls"],
