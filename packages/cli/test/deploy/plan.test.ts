@@ -30,9 +30,11 @@ const machine = (id: string, more: Partial<Machine> = {}): Machine =>
     ...more,
   }) as Machine;
 const plan = (machines: Machine[], count?: number) =>
-  planDeploy(new Map([["app", { config: config(), ...(count !== undefined && { count }) }]]), machines, RELEASE).steps.map(
-    (step) => (step.kind === "create" ? "create" : `${step.kind} ${step.machine.id}`),
-  );
+  planDeploy(
+    new Map([["app", { config: config(), ...(count !== undefined && { count }) }]]),
+    machines,
+    RELEASE,
+  ).steps.map((step) => (step.kind === "create" ? "create" : `${step.kind} ${step.machine.id}`));
 
 describe("the plan", () => {
   const old = { image: { ref: "shop:1", digest: "sha256:old" } };
@@ -118,7 +120,10 @@ describe("the command", () => {
     const { document } = await cli.json(["deploy", ...file()], { HIBERNAUT_APP: "" });
     expect(document).toMatchObject({ release: 2, machines: [{ action: "kept" }] });
     expect(cli.server.platform.machines.list("kiosk").map(({ record }) => record.config)).toMatchObject([
-      { image: expect.stringMatching(/^oci:\/srv\/kiosk@sha256:\w{64}$/), services: [{ internal_port: 8080, autostop: "suspend" }] },
+      {
+        image: expect.stringMatching(/^oci:\/srv\/kiosk@sha256:\w{64}$/),
+        services: [{ internal_port: 8080, autostop: "suspend" }],
+      },
     ]);
   });
 

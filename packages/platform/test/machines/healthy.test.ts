@@ -5,7 +5,12 @@ import { healthOf } from "../../src/domain/health.ts";
 import type { FakePlatform } from "../helpers/fake-world.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
-const result = (status: CheckResult["status"], name = "web"): CheckResult => ({ name, status, output: "", updated_at: "" });
+const result = (status: CheckResult["status"], name = "web"): CheckResult => ({
+  name,
+  status,
+  output: "",
+  updated_at: "",
+});
 const CHECKED = { ...SMALL, checks: { web: { type: "http" as const, port: 8080 } } };
 
 describe("the health of a machine", () => {
@@ -50,18 +55,21 @@ describe("a wait for health", () => {
     await world.dispose();
   });
 
-  test.each(["healthy", "unhealthy"] as const)("ends with the check result that makes the machine %s", async (target) => {
-    const { record } = await platform.machines.create("shop", { config: CHECKED });
-    const options = { timeoutMs: 5000 };
-    await platform.machines.wait("shop", record.id, ["running"], options);
-    const waiting = platform.machines.wait("shop", record.id, [target], options);
-    results = [result("warning")];
-    for (const listener of listeners) listener(record.id);
-    results = [result(target === "healthy" ? "passing" : "critical")];
-    for (const listener of listeners) listener(record.id);
-    expect(await waiting).toBe("running");
-    expect(listeners.size).toBe(0);
-  });
+  test.each(["healthy", "unhealthy"] as const)(
+    "ends with the check result that makes the machine %s",
+    async (target) => {
+      const { record } = await platform.machines.create("shop", { config: CHECKED });
+      const options = { timeoutMs: 5000 };
+      await platform.machines.wait("shop", record.id, ["running"], options);
+      const waiting = platform.machines.wait("shop", record.id, [target], options);
+      results = [result("warning")];
+      for (const listener of listeners) listener(record.id);
+      results = [result(target === "healthy" ? "passing" : "critical")];
+      for (const listener of listeners) listener(record.id);
+      expect(await waiting).toBe("running");
+      expect(listeners.size).toBe(0);
+    },
+  );
 
   test("a machine without checks is healthy as soon as it is running", async () => {
     const { record } = await platform.machines.create("shop", { config: SMALL });

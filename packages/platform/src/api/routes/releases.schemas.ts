@@ -10,7 +10,8 @@ export const ReleaseReply = Type.Object(
     status: oneOf(["pending", "complete", "failed", "abandoned"]),
     image: imageReference,
     pinned_image: Type.String({
-      description: "The reference with its digest. Machines of this release use it, so that a tag cannot move under them.",
+      description:
+        "The reference with its digest. Machines of this release use it, so that a tag cannot move under them.",
     }),
     description: Type.String(),
     created_at: time,

@@ -74,5 +74,12 @@ export function releaseRoutes(app: Api, { releases }: Pick<ApiDeps, "releases">)
 
 function releaseWire({ version, status, image, digest, description, createdAt }: ReleaseRecord): ReleaseWire {
   const pinnedImage = pinned(image, digest);
-  return { version, status, image: { ref: image, digest }, pinned_image: pinnedImage, description, created_at: createdAt };
+  return {
+    version,
+    status,
+    image: { ref: image, digest },
+    pinned_image: pinnedImage,
+    description,
+    created_at: createdAt,
+  };
 }
