@@ -98,6 +98,13 @@ export function ago(time: string, now = Date.now()): string {
   return seconds < 172_800 ? `${Math.round(seconds / 3600)} h ago` : `${Math.round(seconds / 86_400)} d ago`;
 }
 
+/** An image for people: without the digest, unless only the digest names it. */
+export function shortImage(ref: string): string {
+  const [, name = ref] =
+    /^((?:oci|oci-archive|docker-archive|docker-daemon):.*|.*:[^@/]+)@sha256:[0-9a-f]{64}$/.exec(ref) ?? [];
+  return name;
+}
+
 /** `256 MB` */
 export function megabytes(bytes: number): string {
   return `${(bytes / 1024 / 1024).toFixed(bytes < 10_485_760 ? 1 : 0)} MB`;

@@ -79,8 +79,11 @@ test("a deploy sees that a machine has what its file asks for by name", () => {
   };
   const has = { ...asked, mounts: [{ volume: "vol_0123456789abcdef", name: "data", path: "/data", size_gb: 2 }] };
   const machine = { id: "m", state: "running", crash: null, image: { ref: "x", digest: "d" }, config: has } as never;
+  const RELEASE = { image: { ref: "x", digest: "d" }, pinned_image: "x@d" };
   const kinds = (wanted: object) =>
-    planDeploy(new Map([["app", { config: wanted as typeof asked }]]), [machine], "d").steps.map(({ kind }) => kind);
+    planDeploy(new Map([["app", { config: wanted as typeof asked }]]), [machine], RELEASE).steps.map(
+      ({ kind }) => kind,
+    );
   expect(kinds(asked)).toEqual(["keep"]);
   expect(kinds({ ...asked, mounts: [{ volume: "data", path: "/other", size_gb: 2 }] })).toEqual(["update"]);
 });

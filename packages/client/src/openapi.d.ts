@@ -754,7 +754,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
-          /** @description `running` (or `started`), `stopped`, `suspended`, `destroyed`, `failed`, `created`, `restarting`, or `settled` for any resting state. Default: `running`. Repeat it, or separate values by commas. */
+          /** @description `running` (or `started`), `stopped`, `suspended`, `destroyed`, `failed`, `created`, `restarting`, or `settled` for any resting state. `healthy`: running, listening on the ports of its services, and all checks pass; `unhealthy`: running, but requests cannot reach it or a check failed. Default: `running`. Repeat it, or separate values by commas. */
           state?: string | string[];
           /** @description Seconds. Default: 60. */
           timeout?: number;
@@ -1546,7 +1546,7 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Record how a release ended */
+    /** Record how a release ended, or, with `pending`, that it is still being deployed */
     post: {
       parameters: {
         query?: never;
@@ -2835,13 +2835,15 @@ export interface components {
       /** @description Counted from 1 in each app. */
       version: number;
       /** @enum {string} */
-      status: "pending" | "complete" | "failed";
+      status: "pending" | "complete" | "failed" | "abandoned";
       image: {
         /** @description The reference as it was given. */
         ref: string;
         /** @description The digest that the reference resolved to. */
         digest: string;
       };
+      /** @description The reference with its digest. Machines of this release use it, so that a tag cannot move under them. */
+      pinned_image: string;
       description: string;
       /** Format: date-time */
       created_at: string;
@@ -2895,7 +2897,8 @@ export interface components {
       config?: components["schemas"]["MachineConfig"];
     };
     UpdateReleaseRequest: {
-      status: "complete" | "failed";
+      /** @enum {string} */
+      status: "pending" | "complete" | "failed";
       description?: string;
     };
     /** @description A disk that outlives machines. */

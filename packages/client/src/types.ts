@@ -15,10 +15,13 @@ export type Machine = Schemas["Machine"];
 /** What a machine is doing. */
 export type MachineState = Schemas["MachineState"];
 
-/** What `waitForMachine` waits for. `settled` is any state in which a machine rests. */
+/** What `waitForMachine` waits for. `settled` is any state in which a machine rests; `healthy` and `unhealthy`
+ * are running machines of which the platform can tell that they work, or that they do not. */
 export type WaitState =
   | Exclude<MachineState, "starting" | "suspending" | "stopping" | "updating" | "destroying">
-  | "settled";
+  | "settled"
+  | "healthy"
+  | "unhealthy";
 
 /** What a machine runs, and how. */
 export type MachineConfig = Schemas["MachineConfig"];

@@ -125,6 +125,7 @@ async function runLocked(
     settings,
     log,
     checkResults: (id) => checkResults.of(id),
+    subscribeToChecks: (listener) => checkResults.subscribe(listener),
     finishRequests: (id) => proxies.finished(id, settings.drainTimeoutMs),
     // Served like any other connection, except that it says which machine is asking.
     onLocalConnection: (machineId, connection) => {

@@ -1,5 +1,4 @@
 /** `hibernaut deploy` and `hibernaut releases`: turn an app file into running machines. */
-import type { HibernautClient } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { WAIT_TIMEOUT_S } from "../defaults.ts";
@@ -39,9 +38,10 @@ const deploy = command({
     "hibernaut deploy --config fly.toml --image oci:/srv/shop:latest --strategy immediate",
   ],
   async run(given, _args, options) {
-    const [{ readDeployment }, { planDeploy }, { rollOut }] = await Promise.all([
+    const [{ readDeployment }, { planDeploy }, { reporting }, { rollOut }] = await Promise.all([
       import("../deploy/deployment.ts"),
       import("../deploy/plan.ts"),
+      import("../deploy/reporting.ts"),
       import("../deploy/rollout.ts"),
     ]);
     const { app, groups, image, strategy } = await readDeployment(given, options);
@@ -50,19 +50,16 @@ const deploy = command({
     await ensureApp(context);
     await pull(context, image);
     const release = await client.createRelease(context.app, { image });
-    const { steps, others } = planDeploy(groups, await client.listMachines(context.app), release.image.digest);
+    const { steps, others } = planDeploy(groups, await client.listMachines(context.app), release);
     for (const { id } of others)
       context.say(`Machine ${id} is not in a process group of the app file and is left alone.`);
-    const done = await orFail(client, context.app, release.version, async () => {
-      const waitTimeout = options.waitTimeout ?? WAIT_TIMEOUT_S;
-      const machines = await rollOut(context, steps, {
+    const done = await reporting(client, { app: context.app, version: release.version }, () =>
+      rollOut(context, steps, {
         strategy: options.strategy ?? strategy,
-        waitTimeout,
+        waitTimeout: options.waitTimeout ?? WAIT_TIMEOUT_S,
         onStep: (step) => context.say(step),
-      });
-      await client.updateRelease(context.app, release.version, { status: "complete" });
-      return machines;
-    });
+      }),
+    );
     const served = [...groups.values()].some(({ config }) => (config.services ?? []).length > 0);
     return {
       document: { release: release.version, image: release.image, machines: done },
@@ -73,19 +70,6 @@ const deploy = command({
     };
   },
 });
-
-/** Records why a release failed, if it does. */
-async function orFail<T>(client: HibernautClient, app: string, version: number, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    // The original error counts, even when the platform cannot be told.
-    const [firstLine = ""] = toFailure(error).message.split("\n");
-    const description = firstLine.replace(/ Last output:$/, "").slice(0, 500);
-    await client.updateRelease(app, version, { status: "failed", description }).catch(() => {});
-    throw error;
-  }
-}
 
 const releases = command({
   name: "releases",

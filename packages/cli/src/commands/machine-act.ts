@@ -5,7 +5,18 @@ import { UsageError } from "../failure.ts";
 import { settle, WAIT_TIMEOUT, WAITING, waitFor } from "../waiting.ts";
 import { forEachMachine, MACHINES, NAMED_MACHINES } from "../which-machine.ts";
 
-const STATES = ["running", "stopped", "suspended", "destroyed", "failed", "created", "restarting", "settled"] as const;
+const STATES = [
+  "running",
+  "stopped",
+  "suspended",
+  "destroyed",
+  "failed",
+  "created",
+  "restarting",
+  "settled",
+  "healthy",
+  "unhealthy",
+] as const;
 
 interface Verb {
   name: string;

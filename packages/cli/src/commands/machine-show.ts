@@ -4,7 +4,7 @@ import { type Command, command } from "../command.ts";
 import { DEFAULT_CPUS, DEFAULT_IDLE_TIMEOUT_S, DEFAULT_MEMORY_MB } from "../defaults.ts";
 import { stateCell, stateText } from "../crashed.ts";
 import { listText, QUIET } from "../listing.ts";
-import { ago, fields, megabytes, table } from "../terminal.ts";
+import { ago, fields, megabytes, shortImage, table } from "../terminal.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
 
 const list = command({
@@ -23,7 +23,7 @@ const list = command({
         machine.name,
         stateCell(machine),
         machine.region,
-        machine.image.ref,
+        shortImage(machine.image.ref),
         ago(machine.updated_at),
       ],
       id: (machine: Machine) => machine.id,
@@ -76,7 +76,7 @@ function statusText(machine: Machine): string {
     ["name", machine.name],
     ["app", machine.app_name],
     ["state", stateText(machine)],
-    ["image", `${machine.image.ref} (${machine.image.digest})`],
+    ["image", `${shortImage(machine.image.ref)} (${machine.image.digest})`],
     ["size", `${config.guest?.cpus ?? DEFAULT_CPUS} CPU, ${config.guest?.memory_mb ?? DEFAULT_MEMORY_MB} MB`],
     ["can suspend", suspend.eligible ? "yes" : `no: ${suspend.reasons.join("; ")}`],
     ["snapshot", snapshot ? `${megabytes(snapshot.size_bytes)}, ${ago(snapshot.created_at)}` : "none"],

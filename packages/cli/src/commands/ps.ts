@@ -4,7 +4,7 @@ import { type Command, command } from "../command.ts";
 import { DEFAULT_MEMORY_MB } from "../defaults.ts";
 import { isCrashLoop, stateCell } from "../crashed.ts";
 import { listText, QUIET } from "../listing.ts";
-import { ago, fields, megabytes } from "../terminal.ts";
+import { ago, fields, megabytes, shortImage } from "../terminal.ts";
 
 const ps = command({
   name: "ps",
@@ -28,7 +28,7 @@ const ps = command({
         machine.name,
         stateCell(machine),
         `${memoryMb(machine)} MB`,
-        machine.image.ref,
+        shortImage(machine.image.ref),
         ago(machine.updated_at),
       ],
       id: (machine: Machine) => machine.id,

@@ -1,12 +1,12 @@
 /** Waits until a machine has shown that its new version works. */
-import { setTimeout as delay } from "node:timers/promises";
-import type { Machine } from "@hibernaut/client";
+import type { Machine, WaitState } from "@hibernaut/client";
 import type { Context } from "../context.ts";
 import { hasCrashed, lastWords } from "../crashed.ts";
 import { CliError, toFailure } from "../failure.ts";
-import { waitForRun } from "../waiting.ts";
+import { waitFor, waitForRun } from "../waiting.ts";
 
-const LOOK_MS = 250;
+/** States in which a machine has shown whether it works. */
+const VERDICTS: readonly WaitState[] = ["healthy", "unhealthy", "stopped", "failed", "restarting", "suspended"];
 
 /** Whether the machine works, in words. */
 type HealthVerdict = { ok: true; text: string } | { ok: false; text: string; lastWords?: string };
@@ -32,24 +32,24 @@ export function verdictOf(machine: Machine): HealthVerdict | undefined {
 export async function untilHealthy(context: Context, id: string, waitTimeout: number): Promise<HealthVerdict> {
   const client = await context.client();
   const deadline = Date.now() + waitTimeout * 1000;
+  const left = () => Math.max(1, Math.ceil((deadline - Date.now()) / 1000));
+  let late = `it did not come up within ${waitTimeout} s`;
   try {
-    await waitForRun(context, id, { waitTimeout });
+    const { state } = await waitForRun(context, id, { waitTimeout });
+    late = `it did not pass within ${waitTimeout} s`;
+    if (state === "running") await waitFor(context, id, [...VERDICTS], { waitTimeout: left() });
   } catch (error) {
     if (toFailure(error).error !== "deadline_exceeded") throw error;
-    return { ok: false, text: `it did not come up within ${waitTimeout} s` };
   }
-  for (;;) {
-    const machine = await client.getMachine(context.app, id);
-    const verdict = verdictOf(machine);
-    if (verdict !== undefined && !verdict.ok && hasCrashed(machine))
-      return { ...verdict, lastWords: await lastWords(context, id) };
-    if (verdict !== undefined) return verdict;
-    if (Date.now() > deadline) {
-      const why = machine.state_reason ?? machine.checks.map(({ name, output }) => `${name}: ${output}`).join("; ");
-      return { ok: false, text: `it did not pass within ${waitTimeout} s${why === "" ? "" : `: ${why}`}` };
-    }
-    await delay(LOOK_MS);
-  }
+  const machine = await client.getMachine(context.app, id);
+  const verdict = verdictOf(machine);
+  if (verdict === undefined || Date.now() > deadline) return verdict?.ok === true ? verdict : tooLate(machine, late);
+  return !verdict.ok && hasCrashed(machine) ? { ...verdict, lastWords: await lastWords(context, id) } : verdict;
+}
+
+function tooLate({ state_reason: reason, checks }: Machine, late: string): HealthVerdict {
+  const why = reason ?? checks.map(({ name, output }) => `${name}: ${output}`).join("; ");
+  return { ok: false, text: `${late}${why === "" ? "" : `: ${why}`}` };
 }
 
 /** The error for a machine that does not work, with what to do next. */

@@ -1,5 +1,5 @@
 /** Plans a deploy. Pure, so that running a deploy again continues where it was interrupted. */
-import type { Machine, MachineConfig, MachineState } from "@hibernaut/client";
+import type { Machine, MachineConfig, MachineState, Release } from "@hibernaut/client";
 import { GROUP_METADATA } from "../appfile/machine-configs.ts";
 import { withVolumeNames } from "./mounts.ts";
 
@@ -25,17 +25,18 @@ interface DeployPlan {
 
 const UP: ReadonlySet<MachineState> = new Set(["running", "starting", "restarting", "updating", "failed"]);
 
-/** Compares the wanted groups, whose image has this digest, with the existing machines. */
+/** Compares the wanted groups with the existing machines. All get the image of the release, by its digest. */
 export function planDeploy(
   wanted: ReadonlyMap<string, WantedGroup>,
   machines: readonly Machine[],
-  digest: string,
+  release: Pick<Release, "image" | "pinned_image">,
 ): DeployPlan {
   const steps: Step[] = [];
-  for (const [group, { config, count = 1 }] of wanted) {
+  for (const [group, { config: named, count = 1 }] of wanted) {
+    const config = { ...named, image: release.pinned_image };
     const own = machines.filter((machine) => groupOf(machine) === group);
     for (const machine of own) {
-      if (isCurrent(machine, config, digest)) steps.push({ kind: "keep", group, machine });
+      if (isCurrent(machine, config, release.image.digest)) steps.push({ kind: "keep", group, machine });
       else steps.push({ kind: "update", group, machine, config, running: isUp(machine) });
     }
     for (let missing = count - own.length; missing > 0; missing -= 1) steps.push({ kind: "create", group, config });
@@ -64,7 +65,8 @@ function isCurrent({ config, image, state, crash }: Machine, wanted: MachineConf
     state !== "failed" &&
     crash === null &&
     image.digest === digest &&
-    canonical(withVolumeNames(config)) === canonical(withVolumeNames(wanted))
+    // The digest says which image it is, however it is named.
+    canonical(withVolumeNames({ ...config, image: "" })) === canonical(withVolumeNames({ ...wanted, image: "" }))
   );
 }
 

@@ -10,6 +10,7 @@ import { planDeploy } from "../../src/deploy/plan.ts";
 import { startCli, type TestCli } from "../helpers.ts";
 
 const NEW = "sha256:new";
+const RELEASE = { image: { ref: "shop:1", digest: NEW }, pinned_image: `shop:1@${NEW}` };
 const config = (more: Partial<MachineConfig> = {}): MachineConfig => ({
   image: "shop:1",
   env: { A: "1", B: "2" },
@@ -29,9 +30,11 @@ const machine = (id: string, more: Partial<Machine> = {}): Machine =>
     ...more,
   }) as Machine;
 const plan = (machines: Machine[], count?: number) =>
-  planDeploy(new Map([["app", { config: config(), ...(count !== undefined && { count }) }]]), machines, NEW).steps.map(
-    (step) => (step.kind === "create" ? "create" : `${step.kind} ${step.machine.id}`),
-  );
+  planDeploy(
+    new Map([["app", { config: config(), ...(count !== undefined && { count }) }]]),
+    machines,
+    RELEASE,
+  ).steps.map((step) => (step.kind === "create" ? "create" : `${step.kind} ${step.machine.id}`));
 
 describe("the plan", () => {
   const old = { image: { ref: "shop:1", digest: "sha256:old" } };
@@ -61,7 +64,7 @@ describe("the plan", () => {
 
   test("machines of no group in the file are left alone", () => {
     const strange = machine("x", { config: { image: "other" } });
-    const { steps, others } = planDeploy(new Map([["app", { config: config() }]]), [strange], NEW);
+    const { steps, others } = planDeploy(new Map([["app", { config: config() }]]), [strange], RELEASE);
     expect([steps.map(({ kind }) => kind), others]).toEqual([["create"], [strange]]);
   });
 });
@@ -117,7 +120,10 @@ describe("the command", () => {
     const { document } = await cli.json(["deploy", ...file()], { HIBERNAUT_APP: "" });
     expect(document).toMatchObject({ release: 2, machines: [{ action: "kept" }] });
     expect(cli.server.platform.machines.list("kiosk").map(({ record }) => record.config)).toMatchObject([
-      { image: "oci:/srv/kiosk", services: [{ internal_port: 8080, autostop: "suspend" }] },
+      {
+        image: expect.stringMatching(/^oci:\/srv\/kiosk@sha256:\w{64}$/),
+        services: [{ internal_port: 8080, autostop: "suspend" }],
+      },
     ]);
   });
 

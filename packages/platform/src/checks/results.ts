@@ -12,6 +12,14 @@ interface CheckedMachine {
 export class CheckResults {
   readonly #machines = new Map<string, CheckedMachine>();
 
+  readonly #listeners = new Set<(id: string) => void>();
+
+  /** Calls `listener` after every result. Returns a function that ends that. */
+  subscribe(listener: (id: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
   /** Returns the latest results of a machine's checks. */
   of(id: string): CheckResult[] {
     return [...(this.#machines.get(id)?.results.values() ?? [])];
@@ -37,6 +45,7 @@ export class CheckResults {
   set(id: string, result: CheckResult): boolean {
     const before = this.isHealthy(id);
     this.#machines.get(id)?.results.set(result.name, result);
+    for (const listener of this.#listeners) listener(id);
     return this.isHealthy(id) !== before;
   }
 

@@ -130,8 +130,9 @@ export interface AppRecord {
 export interface ReleaseRecord {
   /** Counts up from 1. */
   version: number;
-  /** `pending` while the deploy runs, and also when it was interrupted. */
-  status: "pending" | "complete" | "failed";
+  /** `abandoned` when the client that deployed it stopped reporting. */
+  status: "pending" | "complete" | "failed" | "abandoned";
+  /** As the client named it. */
   image: string;
   digest: string;
   description: string;

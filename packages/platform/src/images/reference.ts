@@ -1,5 +1,6 @@
 /** Parses and formats image references. Pure. */
 import { HibernautError } from "../domain/errors.ts";
+import { splitPin } from "../domain/pinned.ts";
 
 /** An image in a file or directory on the host. */
 export interface LocalReference {
@@ -10,6 +11,8 @@ export interface LocalReference {
   path: string;
   /** Which image in the file. Empty when no name was given; the file must then contain exactly one image. */
   name: string;
+  /** The manifest that the image must have: `sha256:` and 64 hex digits. */
+  digest?: string;
 }
 
 /** An image in a registry. Has either a `tag` or a `digest`. */
@@ -30,6 +33,8 @@ export interface DaemonReference {
   host: string;
   repository: string;
   tag: string;
+  /** As in a local reference. */
+  digest?: string;
 }
 
 export type Reference = LocalReference | RegistryReference | DaemonReference;
@@ -67,15 +72,21 @@ export function parseReference(text: string): Reference {
   const prefix = colon < 0 ? "" : text.slice(0, colon);
   const rest = text.slice(colon + 1);
   const transport = LOCAL.find((known) => known === prefix);
-  if (transport) return parseLocal(text, transport, rest);
+  if (transport) {
+    const { name, digest } = splitPin(rest);
+    return { ...parseLocal(text, transport, name), ...(digest !== undefined && { digest }) };
+  }
   if (prefix === "docker") {
     if (!rest.startsWith("//")) throw refuse(text, "docker: must be followed by //");
     return parseRegistry(text, rest.slice(2));
   }
   if (prefix === "docker-daemon") {
-    const { host, repository, tag } = parseRegistry(text, rest);
-    if (tag === undefined) throw refuse(text, "an image in Docker must be named by its tag, not by a digest");
-    return { kind: "daemon", host, repository, tag };
+    const { name, digest } = splitPin(rest);
+    const { host, repository, tag } = parseRegistry(text, name);
+    const tagged = name.slice(name.lastIndexOf("/") + 1).includes(":");
+    if (tag === undefined || (digest !== undefined && !tagged))
+      throw refuse(text, "an image in Docker must be named by its tag, not by a digest");
+    return { kind: "daemon", host, repository, tag, ...(digest !== undefined && { digest }) };
   }
   if (UNSUPPORTED.includes(prefix)) {
     throw refuse(text, `${prefix}: is not a supported kind of image`);

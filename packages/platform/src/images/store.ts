@@ -9,6 +9,7 @@ import type {
   ImageStore,
   StoredImage,
 } from "./contract.ts";
+import { HibernautError } from "../domain/errors.ts";
 import { explain } from "./failures.ts";
 import { UseCounter } from "./use-counter.ts";
 import { buildImage, type ImageTools, type Import, type Registries, resolveImage } from "./import.ts";
@@ -54,12 +55,13 @@ class DiskImageStore implements ImageStore {
   async hold(ref: string, options: EnsureOptions = {}): Promise<HeldImage> {
     const parsed = parseReference(ref);
     try {
-      const reference = await checkSource(parsed);
-      // A digest identifies the image, so there is no need to ask the registry, which may be unreachable.
-      const pinned = reference.kind === "registry" && reference.digest ? await this.#held(reference.digest) : undefined;
+      // A digest identifies the image, so there is no need for its source, which may be unreachable or changed.
+      const pinned = parsed.digest ? await this.#held(parsed.digest) : undefined;
       if (pinned) return { ...pinned, ref };
+      const reference = await checkSource(parsed);
       const key = formatReference(reference);
       const found = await this.#resolving.join(key, (job) => this.#resolve(ref, reference, job), options);
+      requirePinned(reference, found.digest);
       const held = await this.#held(found.digest, () =>
         this.#building.join(found.digest, (job) => this.#build(ref, reference, found, job), options),
       );
@@ -151,6 +153,17 @@ class DiskImageStore implements ImageStore {
       return image;
     });
   }
+}
+
+/** A file, or an image in Docker, may have changed since its digest was taken. A registry finds images by digest. */
+function requirePinned(reference: Reference, digest: string): void {
+  if (reference.kind === "registry" || reference.digest === undefined || reference.digest === digest) return;
+  const image = formatReference(reference);
+  throw new HibernautError(
+    "failed_precondition",
+    `The image ${image} has changed: it is ${digest} now, not ${reference.digest}. Put the old image back, or name the new one without a digest.`,
+    { image, digest },
+  );
 }
 
 /** Opens the store in `folder`, and makes that directory when it does not exist. */

@@ -56,6 +56,8 @@ export interface MachineDependencies {
   log: Logger;
   /** What the checks of a machine say. */
   checkResults?(machineId: string): CheckResult[];
+  /** Calls `listener` with a machine's id after every result of its checks. Returns a function that ends that. */
+  subscribeToChecks?(listener: (machineId: string) => void): () => void;
   /** Settles when the requests that the proxies have open on a machine have ended, or had their time. */
   finishRequests?(machineId: string): Promise<void>;
   /** Takes a connection that a program in a machine made to its local API; they are refused when absent. */

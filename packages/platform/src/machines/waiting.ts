@@ -1,10 +1,12 @@
 /** Waits for a state. Settles when the machine has reached it, even if only for a moment. */
+import type { CheckResult } from "../domain/check.ts";
 import { HibernautError } from "../domain/errors.ts";
+import { healthOf } from "../domain/health.ts";
 import type { MachineChanges } from "./changes.ts";
 import { isResting, type MachineRecord, type MachineState, type RestingState } from "../domain/machine.ts";
 
-/** A state to wait for. `settled` is any resting state. */
-export type WaitTarget = RestingState | "destroyed" | "settled";
+/** A state to wait for. `settled` is any resting state; {@link healthOf} defines `healthy` and `unhealthy`. */
+export type WaitTarget = RestingState | "destroyed" | "settled" | "healthy" | "unhealthy";
 
 /** How long to wait. */
 export interface WaitOptions {
@@ -13,36 +15,55 @@ export interface WaitOptions {
   signal?: AbortSignal;
 }
 
-/** Returns whether `state` is one of the targets. */
-export function reached(state: MachineState, targets: readonly WaitTarget[]): boolean {
-  return targets.some((target) => (target === "settled" ? isResting(state) : target === state));
+/** Returns whether the machine is in one of the states. */
+export function reached(
+  record: MachineRecord,
+  checks: readonly CheckResult[],
+  targets: readonly WaitTarget[],
+): boolean {
+  const { state } = record;
+  return targets.some((target) => {
+    if (target === "settled") return isResting(state);
+    if (target === "healthy" || target === "unhealthy") return healthOf(record, checks) === target;
+    return target === state;
+  });
+}
+
+/** The changes that a wait follows. */
+export interface WaitSources {
+  changes: MachineChanges;
+  checkResults?(machineId: string): CheckResult[];
+  subscribeToChecks?(listener: (machineId: string) => void): () => void;
 }
 
 /** Returns the state that was reached. See {@link import("./resources/machines.ts").Machines.wait} for the errors. */
 export function waitFor(
   machine: { readonly record: MachineRecord },
-  changes: MachineChanges,
+  { changes, checkResults, subscribeToChecks }: WaitSources,
   targets: readonly WaitTarget[],
   { timeoutMs, signal }: WaitOptions,
 ): Promise<MachineState> {
   return new Promise((resolve, reject) => {
     const end = (settle: () => void) => {
       unsubscribe();
+      unsubscribeFromChecks?.();
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
       settle();
     };
-    const look = (state: MachineState) => {
-      if (reached(state, targets)) end(() => resolve(state));
+    const look = (record: MachineRecord) => {
+      const { state } = record;
+      if (reached(record, checkResults?.(id) ?? [], targets)) end(() => resolve(state));
       else if (state === "destroyed") end(() => reject(destroyed(id, targets)));
     };
     const abort = () => end(() => reject(signal?.reason as Error));
     const { id } = machine.record;
-    const unsubscribe = changes.subscribe("waiting", (record) => record.id === id && look(record.state));
+    const unsubscribe = changes.subscribe("waiting", (record) => record.id === id && look(record));
+    const unsubscribeFromChecks = subscribeToChecks?.((checked) => checked === id && look(machine.record));
     const timer = setTimeout(() => end(() => reject(tooLate(targets, machine.record.state))), timeoutMs);
     signal?.addEventListener("abort", abort, { once: true });
     if (signal?.aborted) abort();
-    else look(machine.record.state);
+    else look(machine.record);
   });
 }
 

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { setImmediate, setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../src/domain/errors.ts";
+import { splitPin } from "../../src/domain/pinned.ts";
 import type {
   EnsureOptions,
   HeldImage,
@@ -30,7 +31,8 @@ export class FakeImages implements ImageStore {
 
   async ensure(ref: string, { signal, onProgress = () => {} }: EnsureOptions = {}): Promise<Image> {
     if (ref.includes("missing")) throw new HibernautError("not_found", `There is no image ${ref.slice(0, 80)}.`);
-    const image = imageOf(ref, digestOf(ref));
+    const { name, digest = digestOf(name) } = splitPin(ref);
+    const image = imageOf(ref, digest);
     if (this.#images.has(image.digest)) return image;
     if (ref.includes("silent")) {
       this.waiting += 1;

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isHibernautError } from "../../src/domain/errors.ts";
+import { pinned, splitPin } from "../../src/domain/pinned.ts";
 import { formatReference, parseReference } from "../../src/images/reference.ts";
 
 const HEX = "0123456789abcdef".repeat(4);
@@ -28,6 +29,22 @@ describe("valid references", () => {
     ["docker-archive:/x.tar:@0", "docker-archive:/x.tar:@0"],
   ])("%s is %s", (text, full) => {
     expect(formatReference(parseReference(text))).toBe(full);
+  });
+});
+
+describe("a digest pins every kind of reference", () => {
+  test.each([
+    ["oci:/srv/app", "oci:/srv/app"],
+    ["docker-archive:/x.tar:me/app:1", "docker-archive:/x.tar:me/app:1"],
+    ["docker-daemon:me/shop:1", "docker-daemon:docker.io/me/shop:1"],
+    ["h.io/app:1", `docker://h.io/app@sha256:${HEX}`],
+  ])("%s", (text, full) => {
+    const ref = pinned(text, `sha256:${HEX}`);
+    const reference = parseReference(ref);
+    expect(reference.digest).toBe(`sha256:${HEX}`);
+    expect(formatReference(reference)).toBe(full);
+    expect(splitPin(ref)).toEqual({ name: text, digest: `sha256:${HEX}` });
+    expect(pinned(ref, `sha256:${HEX.replaceAll("0", "f")}`)).toBe(`${text}@sha256:${HEX.replaceAll("0", "f")}`);
   });
 });
 

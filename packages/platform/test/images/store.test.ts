@@ -4,6 +4,7 @@ import { cp, mkdir, readdir, readFile, rm, truncate, utimes, writeFile } from "n
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { isHibernautError } from "../../src/domain/errors.ts";
+import { pinned } from "../../src/domain/pinned.ts";
 import type { ImageProgress, ImageStore } from "../../src/images/contract.ts";
 import { openImageStore } from "../../src/images/index.ts";
 import { NOBODY, runAsNobody } from "../helpers/nobody.ts";
@@ -154,6 +155,21 @@ describe("the cache", () => {
     expect(await again.get(image.digest)).toEqual({ ...image, ref: image.digest });
     expect(await again.get(`sha256:${"0".repeat(64)}`)).toBeUndefined();
     expect(await again.get("../../etc/passwd")).toBeUndefined();
+  });
+
+  test("a pinned reference needs no source while the image is there, and refuses a source that changed", async () => {
+    const layout = await makeLayout(folder, "app");
+    const file = await archive(layout, "app.tar");
+    const { digest } = await store.ensure(`oci-archive:${file}`);
+    const ref = pinned(`oci-archive:${file}`, digest);
+    await rm(file);
+    expect(await store.ensure(ref)).toMatchObject({ ref, digest });
+    await cp(await archive(await makeLayout(folder, "other"), "other.tar"), file);
+    expect(await store.ensure(ref)).toMatchObject({ digest });
+    await store.collect(() => new Set());
+    const error = await errorOf(store.ensure(ref));
+    expect(error).toMatchObject({ code: "failed_precondition" });
+    expect(error.message).toMatch(/has changed: it is sha256:\w{64} now, not sha256:\w{64}\. Put the old image back/);
   });
 
   test("builds once for many callers at the same time", async () => {

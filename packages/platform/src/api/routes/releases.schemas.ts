@@ -7,8 +7,12 @@ import { AppParams } from "./apps.schemas.ts";
 export const ReleaseReply = Type.Object(
   {
     version: Type.Integer({ description: "Counted from 1 in each app." }),
-    status: oneOf(["pending", "complete", "failed"]),
+    status: oneOf(["pending", "complete", "failed", "abandoned"]),
     image: imageReference,
+    pinned_image: Type.String({
+      description:
+        "The reference with its digest. Machines of this release use it, so that a tag cannot move under them.",
+    }),
     description: Type.String(),
     created_at: time,
   },
@@ -33,10 +37,10 @@ export const CreateReleaseBody = Type.Object(
   { ...closed, title: "CreateReleaseRequest" },
 );
 
-/** Ends a release. */
+/** Ends a release, or reports that it is still being deployed. */
 export const UpdateReleaseBody = Type.Object(
   {
-    status: Type.Union([Type.Literal("complete"), Type.Literal("failed")]),
+    status: oneOf(["pending", "complete", "failed"]),
     description: Type.Optional(Type.String({ maxLength: 500 })),
   },
   { ...closed, title: "UpdateReleaseRequest" },

@@ -1,5 +1,6 @@
 /** `/v1/apps/{app_name}/releases`: what was deployed and how it ended, as `hibernaut deploy` records it. */
 import type { ReleaseRecord } from "../../domain/machine.ts";
+import { pinned } from "../../domain/pinned.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { EventsQuery, NoQuery, replies } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
@@ -56,18 +57,29 @@ export function releaseRoutes(app: Api, { releases }: Pick<ApiDeps, "releases">)
     {
       schema: {
         tags,
-        summary: "Record how a release ended",
+        summary: "Record how a release ended, or, with `pending`, that it is still being deployed",
         params: ReleaseParams,
         querystring: NoQuery,
         body: UpdateReleaseBody,
         response: replies(200, ReleaseReply),
       },
     },
-    async ({ params, body }) =>
-      releaseWire(releases.end(params.app_name, Number(params.version), body.status, body.description ?? "")),
+    async ({ params, body }) => {
+      const version = Number(params.version);
+      if (body.status === "pending") return releaseWire(releases.renew(params.app_name, version));
+      return releaseWire(releases.end(params.app_name, version, body.status, body.description ?? ""));
+    },
   );
 }
 
 function releaseWire({ version, status, image, digest, description, createdAt }: ReleaseRecord): ReleaseWire {
-  return { version, status, image: { ref: image, digest }, description, created_at: createdAt };
+  const pinnedImage = pinned(image, digest);
+  return {
+    version,
+    status,
+    image: { ref: image, digest },
+    pinned_image: pinnedImage,
+    description,
+    created_at: createdAt,
+  };
 }

@@ -20,6 +20,8 @@ const TARGETS: ReadonlyMap<string, WaitTarget> = new Map([
   ["created", "created"],
   ["restarting", "restarting"],
   ["settled", "settled"],
+  ["healthy", "healthy"],
+  ["unhealthy", "unhealthy"],
 ]);
 
 const TIMEOUT_S = 60;

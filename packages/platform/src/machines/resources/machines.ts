@@ -119,7 +119,12 @@ export class Machines {
    * get there, and with the signal's reason.
    */
   async wait(app: string, id: string, targets: WaitTarget[], options: WaitOptions): Promise<MachineState> {
-    return waitFor(this.#controllers.find(app, id), this.#controllers.changes, targets, options);
+    return waitFor(
+      this.#controllers.find(app, id),
+      { ...this.#deps, changes: this.#controllers.changes },
+      targets,
+      options,
+    );
   }
 
   /**

@@ -4,21 +4,42 @@ import type { ReleaseRecord } from "../../domain/machine.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { requireApp } from "../require-app.ts";
 
+const ABANDONED = "The client that deployed it stopped reporting.";
 /** How far back a release can be updated. Only the newest one ever is. */
 const MOST_RELEASES = 1000;
+
+/**
+ * A client that deploys reports at least every 15 s ({@link Releases.renew}). One that missed several reports is gone.
+ */
+const ABANDONED_AFTER_MS = 60_000;
 
 /** Records releases of apps. */
 export class Releases {
   readonly #deps: Pick<MachineDependencies, "store" | "images">;
+  readonly #now: () => number;
+  /** When the client of a pending release last reported. Kept in memory: after a restart, every client gets its time. */
+  readonly #reports = new Map<string, number>();
 
-  constructor(deps: Pick<MachineDependencies, "store" | "images">) {
+  /** `now` is the monotonic clock, in milliseconds. */
+  constructor(deps: Pick<MachineDependencies, "store" | "images">, now: () => number = () => performance.now()) {
     this.#deps = deps;
+    this.#now = now;
   }
 
   /** Returns up to `limit` releases of the app, newest first. */
   list(app: string, limit: number): ReleaseRecord[] {
-    requireApp(this.#deps.store.apps, app);
-    return this.#deps.store.releases.list(app, limit);
+    const { store } = this.#deps;
+    requireApp(store.apps, app);
+    for (const { version, status } of store.releases.list(app, MOST_RELEASES))
+      if (status === "pending" && this.#isAbandoned(app, version)) this.#finish(app, version, "abandoned", ABANDONED);
+    return store.releases.list(app, limit);
+  }
+
+  /** Records that the client of a pending release is still deploying. Throws `not_found` when there is no such release. */
+  renew(app: string, version: number): ReleaseRecord {
+    const release = this.#find(app, version);
+    if (release.status === "pending") this.#reports.set(keyOf(app, version), this.#now());
+    return release;
   }
 
   /** Imports the image if necessary, and records that its deployment has begun. Changes no machine. */
@@ -29,16 +50,39 @@ export class Releases {
     const createdAt = new Date().toISOString();
     // The import may have taken minutes, in which the app may have been deleted.
     requireApp(store.apps, app);
-    return store.releases.add(app, { status: "pending", image, digest, description, createdAt });
+    const release = store.releases.add(app, { status: "pending", image, digest, description, createdAt });
+    this.#reports.set(keyOf(app, release.version), this.#now());
+    return release;
   }
 
   /** Records how a release ended. Throws `not_found` when there is no such release. */
   end(app: string, version: number, status: ReleaseRecord["status"], description: string): ReleaseRecord {
+    this.#find(app, version);
+    this.#finish(app, version, status, description);
+    return this.#find(app, version);
+  }
+
+  #find(app: string, version: number): ReleaseRecord {
     const { store } = this.#deps;
     requireApp(store.apps, app);
-    store.releases.update(app, version, status, description);
     const found = store.releases.list(app, MOST_RELEASES).find((release) => release.version === version);
     if (found !== undefined) return found;
     throw new HibernautError("not_found", `App ${app} has no release ${version}. See \`hibernaut releases\`.`);
   }
+
+  #finish(app: string, version: number, status: ReleaseRecord["status"], description: string): void {
+    this.#deps.store.releases.update(app, version, status, description);
+    this.#reports.delete(keyOf(app, version));
+  }
+
+  #isAbandoned(app: string, version: number): boolean {
+    const key = keyOf(app, version);
+    const last = this.#reports.get(key);
+    if (last === undefined) this.#reports.set(key, this.#now());
+    return last !== undefined && this.#now() - last > ABANDONED_AFTER_MS;
+  }
+}
+
+function keyOf(app: string, version: number): string {
+  return `${app} ${version}`;
 }

@@ -1,0 +1,86 @@
+/** Waiting until a machine has shown that it works, or that it does not. */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { CheckResult } from "../../src/domain/check.ts";
+import { healthOf } from "../../src/domain/health.ts";
+import type { FakePlatform } from "../helpers/fake-world.ts";
+import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
+
+const result = (status: CheckResult["status"], name = "web"): CheckResult => ({
+  name,
+  status,
+  output: "",
+  updated_at: "",
+});
+const CHECKED = { ...SMALL, checks: { web: { type: "http" as const, port: 8080 } } };
+
+describe("the health of a machine", () => {
+  const running = { state: "running" as const, stateReason: null, unreachable: null, config: SMALL };
+  test.each([
+    ["running and listening", running, [], "healthy"],
+    ["not listening yet", { ...running, stateReason: "the app does not listen yet" }, [], "unknown"],
+    ["unreachable", { ...running, unreachable: "it listens on loopback" }, [], "unhealthy"],
+    ["not checked yet", { ...running, config: CHECKED }, [], "unknown"],
+    ["within its grace period", { ...running, config: CHECKED }, [result("warning")], "unknown"],
+    ["passing", { ...running, config: CHECKED }, [result("passing")], "healthy"],
+    ["failing", { ...running, config: CHECKED }, [result("critical")], "unhealthy"],
+    ["asleep, with results from before", { ...running, state: "suspended" as const }, [result("passing")], "unknown"],
+  ])("%s", (_what, record, checks, expected) => {
+    expect(healthOf(record, checks)).toBe(expected);
+  });
+});
+
+describe("a wait for health", () => {
+  let world: World;
+  let platform: FakePlatform;
+  let results: CheckResult[];
+  const listeners = new Set<(id: string) => void>();
+
+  beforeEach(async () => {
+    world = await newWorld();
+    results = [];
+    platform = await startPlatform(world, {
+      wrap: (deps) => ({
+        ...deps,
+        checkResults: () => results,
+        subscribeToChecks: (listener) => {
+          listeners.add(listener);
+          return () => listeners.delete(listener);
+        },
+      }),
+    });
+    platform.apps.create("shop");
+  });
+  afterEach(async () => {
+    await platform.close();
+    await world.dispose();
+  });
+
+  test.each(["healthy", "unhealthy"] as const)(
+    "ends with the check result that makes the machine %s",
+    async (target) => {
+      const { record } = await platform.machines.create("shop", { config: CHECKED });
+      const options = { timeoutMs: 5000 };
+      await platform.machines.wait("shop", record.id, ["running"], options);
+      const waiting = platform.machines.wait("shop", record.id, [target], options);
+      results = [result("warning")];
+      for (const listener of listeners) listener(record.id);
+      results = [result(target === "healthy" ? "passing" : "critical")];
+      for (const listener of listeners) listener(record.id);
+      expect(await waiting).toBe("running");
+      expect(listeners.size).toBe(0);
+    },
+  );
+
+  test("a machine without checks is healthy as soon as it is running", async () => {
+    const { record } = await platform.machines.create("shop", { config: SMALL });
+    expect(await platform.machines.wait("shop", record.id, ["healthy"], { timeoutMs: 5000 })).toBe("running");
+  });
+
+  test("a timeout says what was waited for", async () => {
+    const { record } = await platform.machines.create("shop", { config: CHECKED, skipLaunch: true });
+    await expect(platform.machines.wait("shop", record.id, ["healthy"], { timeoutMs: 1 })).rejects.toMatchObject({
+      code: "deadline_exceeded",
+    });
+    expect(listeners.size).toBe(0);
+  });
+});
