@@ -32,12 +32,12 @@ export function verdictOf(machine: Machine): HealthVerdict | undefined {
 export async function untilHealthy(context: Context, id: string, waitTimeout: number): Promise<HealthVerdict> {
   const client = await context.client();
   const deadline = Date.now() + waitTimeout * 1000;
-  const left = () => Math.max(1, Math.ceil((deadline - Date.now()) / 1000));
   let late = `it did not come up within ${waitTimeout} s`;
   try {
     const { state } = await waitForRun(context, id, { waitTimeout });
     late = `it did not pass within ${waitTimeout} s`;
-    if (state === "running") await waitFor(context, id, [...VERDICTS], { waitTimeout: left() });
+    const leftS = Math.max(1, Math.ceil((deadline - Date.now()) / 1000));
+    if (state === "running") await waitFor(context, id, [...VERDICTS], { waitTimeout: leftS });
   } catch (error) {
     if (toFailure(error).error !== "deadline_exceeded") throw error;
   }

@@ -5,8 +5,8 @@ import type { MachineDependencies } from "../dependencies.ts";
 import { requireApp } from "../require-app.ts";
 
 const ABANDONED = "The client that deployed it stopped reporting.";
-/** How far back a release can be updated. Only the newest one ever is. */
-const MOST_RELEASES = 1000;
+/** More than the store keeps of an app: all of them. */
+const ALL_RELEASES = 1000;
 
 /**
  * A client that deploys reports at least every 15 s ({@link Releases.renew}). One that missed several reports is gone.
@@ -30,7 +30,7 @@ export class Releases {
   list(app: string, limit: number): ReleaseRecord[] {
     const { store } = this.#deps;
     requireApp(store.apps, app);
-    for (const { version, status } of store.releases.list(app, MOST_RELEASES))
+    for (const { version, status } of store.releases.list(app, ALL_RELEASES))
       if (status === "pending" && this.#isAbandoned(app, version)) this.#finish(app, version, "abandoned", ABANDONED);
     return store.releases.list(app, limit);
   }
@@ -57,15 +57,15 @@ export class Releases {
 
   /** Records how a release ended. Throws `not_found` when there is no such release. */
   end(app: string, version: number, status: ReleaseRecord["status"], description: string): ReleaseRecord {
-    this.#find(app, version);
+    const release = this.#find(app, version);
     this.#finish(app, version, status, description);
-    return this.#find(app, version);
+    return { ...release, status, description };
   }
 
   #find(app: string, version: number): ReleaseRecord {
     const { store } = this.#deps;
     requireApp(store.apps, app);
-    const found = store.releases.list(app, MOST_RELEASES).find((release) => release.version === version);
+    const found = store.releases.list(app, ALL_RELEASES).find((release) => release.version === version);
     if (found !== undefined) return found;
     throw new HibernautError("not_found", `App ${app} has no release ${version}. See \`hibernaut releases\`.`);
   }
