@@ -3,7 +3,7 @@
  * Builds the guest bundle: the kernel, the initramfs with the agent, and a description.
  * See README.md in this directory. This is plain JavaScript, because it runs before anything is set up.
  *
- *   node packages/guest/build.mjs [--out DIR] [--kernel VMLINUZ [--modules DIR]] [--kernel-deb FILE]
+ *   node packages/guest/build.mjs [--out DIR] [--kernel FILE [--modules DIR]] [--kernel-deb FILE]
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -11,9 +11,11 @@ import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "n
 import { chmod, copyFile, cp, lutimes, mkdir, mkdtemp, open, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { hasPvhEntry, isElf, kernelVersion, payloadOf } from "./kernel-image.mjs";
 
 const HERE = import.meta.dirname ?? dirname(fileURLToPath(import.meta.url));
 const AGENT = join(HERE, "agent");
+const PROGRAMS = [fileURLToPath(import.meta.url), join(HERE, "kernel-image.mjs")];
 const BUILD = join(HERE, ".build");
 const CACHE = join(BUILD, "cache");
 const CFLAGS = "-std=c11 -O2 -static -Wall -Wextra -Wpedantic -Wconversion -Werror".split(" ");
@@ -28,13 +30,14 @@ const FOLDERS = ["dev", "image", "layer", "proc", "root", "run", "sys"];
  * @typedef {object} Bundle
  * @property {string} version first 16 hex digits of the SHA-256 of the kernel and the initramfs
  * @property {string} kernel the kernel's version
+ * @property {"vmlinux" | "vmlinuz"} image the file with the kernel: unpacked, or as the distribution packed it
  * @property {string} agent SHA-256 of the agent's binary
  * @property {{kernel: string[], agent_version: string, inputs: string}} built_from
  *
  * @typedef {object} Options
  * @property {string} [out] where to write the bundle (default: packages/guest/.build/bundle)
  * @property {string} [kernelDeb] a kernel package file to use instead of the distribution's
- * @property {string} [kernel] a kernel image (bzImage) to use instead of a package
+ * @property {string} [kernel] a kernel image (bzImage or ELF) to use instead of a package
  * @property {string} [modules] the modules of that kernel, for example /lib/modules/6.1.0; absent if they are all built in
  * @property {(step: string) => void} [onStep] called for every step that is not skipped
  */
@@ -63,13 +66,13 @@ export async function buildBundle(options = {}) {
     onStep(`packing the initramfs for kernel ${kernel.version}`);
     const next = join(work, "bundle");
     await mkdir(next);
-    await copyFile(kernel.image, join(next, "vmlinuz"));
-    await chmod(join(next, "vmlinuz"), 0o644);
+    const image = await placeKernel(work, kernel.image, next);
     await packInitramfs(work, agent, kernel, join(next, "initrd"));
     /** @type {Bundle} */
     const bundle = {
-      version: sha256(readFileSync(join(next, "vmlinuz")), readFileSync(join(next, "initrd"))).slice(0, 16),
+      version: sha256(readFileSync(join(next, image)), readFileSync(join(next, "initrd"))).slice(0, 16),
       kernel: kernel.version,
+      image,
       agent: sha256(readFileSync(agent)),
       // Look at the inputs again: the kernel's package may have just been downloaded to the cache.
       built_from: { kernel: kernel.from, agent_version: sources.version, inputs: inputsOf(options, sources.hash) },
@@ -125,7 +128,7 @@ function inputsOf(options, agent) {
   return sha256(
     agent,
     readFileSync(join(HERE, "package.json")),
-    readFileSync(fileURLToPath(import.meta.url)),
+    ...PROGRAMS.map((file) => readFileSync(file)),
     seen.join("\n"),
   );
 }
@@ -133,8 +136,8 @@ function inputsOf(options, agent) {
 /** @param {string} out @returns {Bundle | undefined} */
 function readBundle(out) {
   try {
-    if (!existsSync(join(out, "vmlinuz")) || !existsSync(join(out, "initrd"))) return undefined;
     const bundle = /** @type {Partial<Bundle>} */ (JSON.parse(readFileSync(join(out, "bundle.json"), "utf8")));
+    if (!existsSync(join(out, bundle.image ?? "vmlinuz")) || !existsSync(join(out, "initrd"))) return undefined;
     return typeof bundle.built_from?.inputs === "string" ? /** @type {Bundle} */ (bundle) : undefined;
   } catch {
     return undefined; // It is absent, or incomplete because the disk was full. Either way, it is built again.
@@ -224,7 +227,8 @@ async function findKernel(work, options, onStep) {
 
 /** @param {string} work @param {string} image @param {string} [modules] @returns {Promise<Kernel>} */
 async function givenKernel(work, image, modules) {
-  const version = kernelVersion(image);
+  const version = kernelVersion(readFileSync(image));
+  if (version === undefined) throw new Error(`${image} is not a kernel image (bzImage or ELF)`);
   const from = [basename(image)];
   if (modules === undefined) return { image, version, root: undefined, from };
   const nested = join(resolve(modules), "lib/modules", version);
@@ -243,14 +247,30 @@ async function givenKernel(work, image, modules) {
   return { image, version, root, from };
 }
 
-/** Returns the version of a bzImage, which is at the offset stored at 0x20e (see the boot protocol). @param {string} image */
-function kernelVersion(image) {
-  const bytes = readFileSync(image);
-  if (bytes.length < 0x210 || bytes.toString("latin1", 0x202, 0x206) !== "HdrS") {
-    throw new Error(`${image} is not a kernel image (bzImage)`);
+/**
+ * Puts the kernel into the bundle, unpacked if QEMU can enter it directly. Returns the name of the file.
+ *
+ * @param {string} work @param {string} image @param {string} next @returns {Promise<"vmlinux" | "vmlinuz">}
+ */
+async function placeKernel(work, image, next) {
+  const name = (await unpackKernel(work, readFileSync(image), join(next, "vmlinux"))) ? "vmlinux" : "vmlinuz";
+  if (name === "vmlinuz") await copyFile(image, join(next, name));
+  await chmod(join(next, name), 0o644);
+  return name;
+}
+
+/** Returns whether the kernel can be entered directly; if so, it is at `to`. @param {string} work @param {Buffer} image @param {string} to */
+async function unpackKernel(work, image, to) {
+  const packed = isElf(image) ? undefined : payloadOf(image);
+  if (packed === undefined) await writeFile(to, image);
+  else {
+    await writeFile(join(work, "payload"), packed.payload);
+    await run(packed.tool, ["-dc"], { input: join(work, "payload"), output: to });
   }
-  const at = bytes.readUInt16LE(0x20e) + 0x200;
-  return bytes.toString("latin1", at, at + 128).split(/[ \0]/, 1)[0] ?? "";
+  if (hasPvhEntry(readFileSync(to))) return true;
+  if (isElf(image)) throw new Error("This ELF kernel has no PVH entry point. Build it with CONFIG_PVH=y");
+  await rm(to);
+  return false;
 }
 
 /** Returns the kernel packages that were downloaded earlier. The directory is complete or absent. */

@@ -22,6 +22,7 @@ export const PACKAGES = {
   gcc: "compiles the agent that runs in the machines",
   "libc6-dev": "has the C library that the agent is linked with",
   cpio: "packs the machines' initramfs",
+  lz4: "unpacks the machines' kernel",
   "xz-utils": "unpacks the kernel modules of Debian 13 and later",
   zstd: "unpacks the kernel modules of Ubuntu",
   kmod: "orders the kernel modules for the initramfs",

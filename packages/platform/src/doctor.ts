@@ -1,11 +1,12 @@
 /** Checks what the platform needs from its host, and names a command to repair each fault. */
 
 import { constants } from "node:fs";
-import { access, mkdtemp, readFile, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { access, mkdtemp, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 import type { GuestBundle } from "./domain/guest-bundle.ts";
+import { readBundle } from "./guest/bundles.ts";
 import { run } from "./lib/exec.ts";
 import { LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./settings.ts";
 import { messageOf } from "./lib/text.ts";
@@ -56,7 +57,7 @@ export async function* diagnose(settings: Settings): AsyncIterable<Diagnosis> {
   yield checkSocketPath(settings.dataDir);
   yield await checkDataDir(settings.dataDir);
   yield await checkDisk(settings.dataDir);
-  const bundle = await readBundle(settings.guestBundle);
+  const bundle = await builtBundle(settings.guestBundle);
   yield typeof bundle === "string"
     ? { name: "guest bundle", status: "fail", found: bundle, fix: "npm run setup" }
     : { name: "guest bundle", status: "ok", found: `version ${bundle.version} in ${settings.guestBundle}` };
@@ -219,12 +220,11 @@ async function checkAccelerator(settings: Settings, bundle: GuestBundle): Promis
 }
 
 /** Returns the bundle that the setup built, or what is wrong with it. */
-async function readBundle(folder: string): Promise<GuestBundle | string> {
-  const bundle = { kernel: join(folder, "vmlinuz"), initrd: join(folder, "initrd") };
+async function builtBundle(folder: string): Promise<GuestBundle | string> {
   try {
-    const { version } = JSON.parse(await readFile(join(folder, "bundle.json"), "utf8")) as { version?: string };
-    await Promise.all(Object.values(bundle).map((file) => access(file, constants.R_OK)));
-    return version ? { version, ...bundle } : `${folder}/bundle.json has no version`;
+    const bundle = await readBundle(folder);
+    await Promise.all([bundle.kernel, bundle.initrd].map((file) => access(file, constants.R_OK)));
+    return bundle.version ? bundle : `${folder}/bundle.json has no version`;
   } catch (error) {
     return messageOf(error);
   }

@@ -56,7 +56,10 @@ export class BundleStore {
   }
 }
 
-/** Returns the bundle in a directory: `vmlinuz`, `initrd`, and `bundle.json` with its version. */
+/**
+ * Returns the bundle in a directory: the kernel, `initrd`, and `bundle.json` with the version and the kernel's file name,
+ * which bundles of 0.1 do not have.
+ */
 export async function readBundle(folder: string): Promise<GuestBundle> {
   const text = await readFile(join(folder, "bundle.json"), "utf8").catch(() => {
     throw new HibernautError(
@@ -64,6 +67,6 @@ export async function readBundle(folder: string): Promise<GuestBundle> {
       `There is no guest bundle in ${folder}. Build it with \`npm run setup\`.`,
     );
   });
-  const { version } = JSON.parse(text) as { version: string };
-  return { version, kernel: join(folder, "vmlinuz"), initrd: join(folder, "initrd") };
+  const { version, image = "vmlinuz" } = JSON.parse(text) as { version: string; image?: string };
+  return { version, kernel: join(folder, image), initrd: join(folder, "initrd") };
 }
