@@ -106,7 +106,8 @@ test("followed through sleep, kill -9 and restart, no line is missing, twice or 
 });
 
 test("an app that prints 50 MB as fast as it can is not held up, and fills no disk", async () => {
-  const script = `yes ${"x".repeat(90)} | head -c 52428800; echo; echo done; exec sleep 3600`;
+  // On a busy host the end of the flood is among what is lost, so the app says more than once that it is through.
+  const script = `yes ${"x".repeat(90)} | head -c 52428800; echo; while :; do echo done; sleep 0.2; done`;
   const { machine_id: id } = await place.machine({ image, init: { exec: ["sh", "-c", script] }, services: [] });
   let slowest = 0;
   let last: LogEntry | undefined;
@@ -130,7 +131,8 @@ test("an app that prints 50 MB as fast as it can is not held up, and fills no di
   expect(entries.filter(({ text }) => !/^x{90}$|^x*$|^done$| lost|^(create|start|started): /.test(text))).toEqual([]);
   await place.suspend(id);
   await place.start(id);
-  expect((await everything(id)).at(-1)?.text).toMatch(/^started: .*Resumed/);
+  const told = (await everything(id)).filter(({ stream }) => stream === "platform");
+  expect(told.at(-1)?.text).toMatch(/^started: .*Resumed/);
 });
 
 /** Prints a MB when it is asked to, more than the guest keeps for later, and answers when all of it is printed. */
