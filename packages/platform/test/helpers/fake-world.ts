@@ -51,13 +51,18 @@ export interface World {
   dispose(): Promise<void>;
 }
 
+interface WorldParts {
+  /** The clock that usage is measured with, in milliseconds since 1970. By default, the host's. */
+  now?(): number;
+}
+
 /** Memory-backed where possible: these tests prove order, not that the kernel can fsync. */
-export async function newWorld(): Promise<World> {
+export async function newWorld({ now = Date.now }: WorldParts = {}): Promise<World> {
   const folder = await mkdtemp(
     join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), `hibernaut-${process.env[RUN_VARIABLE] ?? "fake"}-`),
   );
   await Promise.all([mkdir(join(folder, "machines")), mkdir(join(folder, "run"))]);
-  const store = openStore(join(folder, "hibernaut.db"));
+  const store = openStore(join(folder, "hibernaut.db"), now);
   const host = new FakeHost();
   const held = new Set<() => void>();
   return {
