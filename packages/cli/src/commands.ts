@@ -18,13 +18,25 @@ import { secrets } from "./commands/secrets.ts";
 import { serve } from "./commands/serve.ts";
 import { tokens } from "./commands/tokens.ts";
 import { uninstall } from "./commands/uninstall.ts";
+import { usage } from "./commands/usage.ts";
 import { volumes } from "./commands/volumes.ts";
 
 /** The commands at the top level. */
 const platform: Noun = {
   name: "",
   summary: "",
-  commands: [serve, proxy, doctor, launch, ...overviewCommands, ...deployCommands, logs, uninstall, ...shortcuts()],
+  commands: [
+    serve,
+    proxy,
+    doctor,
+    launch,
+    ...overviewCommands,
+    ...deployCommands,
+    logs,
+    usage,
+    uninstall,
+    ...shortcuts(),
+  ],
 };
 
 /** Short forms, without the noun, of the commands about machines that people type most. */
