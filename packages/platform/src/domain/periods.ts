@@ -36,18 +36,44 @@ export function* daysOf(since: number, until: number): Generator<{ day: number; 
     yield { day: dayOf(from), since: from, until: Math.min(until, midnightOf(from) + DAY_MS) };
 }
 
+/** Periods from the first to the last, both included, as they are numbered. */
+export interface PeriodRange {
+  first: number;
+  last: number;
+  /** -1 for days that are taken away from a month that another range contains. */
+  weight: 1 | -1;
+}
+
+/** All time, as a range. */
+export const ALL_TIME_RANGE: PeriodRange = { first: ALL_TIME, last: ALL_TIME, weight: 1 };
+
+/** Returns the days from one midnight to another. */
+export function dayRange(since: number, end: number, weight: 1 | -1 = 1): PeriodRange {
+  return { first: dayOf(since), last: dayOf(end - DAY_MS), weight };
+}
+
 /**
- * Returns the fewest periods that make up the days from one midnight to another: whole months, and the days around them.
- * A year has up to 72 of them, however many days.
+ * Returns the same days as up to three ranges with few periods in them: months, and at either end the days that these
+ * lack or have too many, whichever are fewer. A year has up to 44 periods.
  */
-export function periodsOf(since: number, until: number): number[] {
-  const periods: number[] = [];
-  for (let at = since; at < until; ) {
-    const date = new Date(at);
-    const next = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
-    const whole = date.getUTCDate() === 1 && next <= until;
-    periods.push(whole ? monthOf(at) : dayOf(at));
-    at = whole ? next : at + DAY_MS;
-  }
-  return periods;
+export function periodRanges(since: number, end: number): PeriodRange[] {
+  const firstMonth = nearestMonth(since);
+  const lastMonth = nearestMonth(end);
+  if (firstMonth >= lastMonth) return [dayRange(since, end)];
+  const months: PeriodRange = { first: monthOf(firstMonth), last: monthOf(lastMonth - 1), weight: 1 };
+  return [months, ...between(since, firstMonth), ...between(lastMonth, end)];
+}
+
+/** The days from one midnight to another, or, if the other comes first, those between them, to be taken away. */
+function between(from: number, to: number): PeriodRange[] {
+  if (from === to) return [];
+  return [from < to ? dayRange(from, to) : dayRange(to, from, -1)];
+}
+
+/** The beginning of a month that is nearest to a moment. */
+function nearestMonth(at: number): number {
+  const date = new Date(at);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  const [before, after] = [Date.UTC(year, month, 1), Date.UTC(year, month + 1, 1)];
+  return at - before <= after - at ? before : after;
 }

@@ -1,6 +1,6 @@
 /** Usage as it is asked for: by range and group, with its cost, and as counters since the beginning. */
 import { HibernautError } from "../domain/errors.ts";
-import { ALL_TIME } from "../domain/periods.ts";
+import { ALL_TIME_RANGE } from "../domain/periods.ts";
 import { accrued, addAmounts, type Amounts, noAmounts } from "../domain/usage.ts";
 import type { UsageStore } from "../store/contract.ts";
 import { type Cost, costOf, type Prices } from "./prices.ts";
@@ -80,7 +80,7 @@ export class Usage {
   /** Returns what each app has used since the beginning. */
   totals(): Map<string, Amounts> {
     const totals = new Map<string, Amounts>();
-    for (const { name, period: _, ...sum } of this.#store.sums({ grain: "app", periods: [ALL_TIME] }))
+    for (const { name, period: _, ...sum } of this.#store.sums({ grain: "app", ranges: [ALL_TIME_RANGE] }))
       totals.set(name, sum);
     const now = this.#now();
     for (const open of this.#store.open()) {

@@ -4,6 +4,7 @@
  * a transition and storing it.
  */
 import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "../domain/machine.ts";
+import type { PeriodRange } from "../domain/periods.ts";
 import type { Amounts, Rates } from "../domain/usage.ts";
 import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 
@@ -137,8 +138,8 @@ export type UsageGrain = "machine" | "app" | "all";
 /** Which sums to read. */
 export interface UsageQuery {
   grain: UsageGrain;
-  /** Days and months, see domain/periods.ts. */
-  periods: readonly number[];
+  /** Up to three ranges of days and months, which don't overlap. See domain/periods.ts. */
+  ranges: readonly PeriodRange[];
   /** Only one machine (`machine`), one app (`app`), or the machines of one app (`app` with the grain `machine`). */
   app?: string | undefined;
   machine?: string | undefined;

@@ -168,7 +168,7 @@ export const MIGRATIONS: readonly string[] = [
     cold_starts        REAL NOT NULL,
     bytes_in           REAL NOT NULL,
     bytes_out          REAL NOT NULL,
-    PRIMARY KEY (grain, period, name)
+    PRIMARY KEY (grain, name, period)
   ) STRICT, WITHOUT ROWID;
 
   -- Whose usage it is: machines, and for each app the volumes that no machine has.

@@ -185,7 +185,7 @@ function adder(db: Database) {
   const sums = AMOUNTS.map((column) => `${column} = ${column} + excluded.${column}`).join(", ");
   const statement: Statement<[Amounts & { grain: string; period: number; name: string }]> = db.prepare(`
     INSERT INTO usage_sums (grain, period, name, ${columns}) VALUES (@grain, @period, @name, ${values})
-    ON CONFLICT (grain, period, name) DO UPDATE SET ${sums}
+    ON CONFLICT (grain, name, period) DO UPDATE SET ${sums}
   `);
   const none = noAmounts();
   return (period: number, { app, machine }: { app: string; machine: string }, amounts: Readonly<Partial<Amounts>>) => {

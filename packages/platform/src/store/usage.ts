@@ -1,5 +1,6 @@
 /** Usage in the database, for those who read it. `usage-meter.ts` writes it. */
 import type { Database } from "better-sqlite3";
+import type { PeriodRange } from "../domain/periods.ts";
 import { AMOUNTS } from "../domain/usage.ts";
 import type { OpenUsage, Traffic, UsageQuery, UsageStore, UsageSum } from "./contract.ts";
 import { OPEN_COLUMNS, type UsageMeter } from "./usage-meter.ts";
@@ -38,34 +39,54 @@ export function usageStore(db: Database, meter: UsageMeter): UsageStore {
   };
 }
 
+/** SQL has a place for each: a statement with a variable number of ranges would be another one for each number. */
+const MOST_RANGES = 3;
+/** No period is in it. */
+const EMPTY: PeriodRange = { first: -1, last: -1, weight: 1 };
+
 interface SumParameters {
   grain: string;
-  periods: string;
   app: string;
   name: string;
+  [ofRange: `first${number}` | `last${number}` | `weight${number}`]: number;
 }
 
-export function parametersOf({ grain, periods, app = "", machine }: UsageQuery): SumParameters {
-  return { grain, periods: JSON.stringify(periods), app, name: machine ?? (grain === "app" ? app : "") };
+/** The parameters of {@link sumsSql}. */
+export function parametersOf({ grain, ranges, app = "", machine }: UsageQuery): SumParameters {
+  const parameters: SumParameters = { grain, app, name: machine ?? (grain === "app" ? app : "") };
+  for (let index = 0; index < MOST_RANGES; index += 1) {
+    const { first, last, weight } = ranges[index] ?? EMPTY;
+    parameters[`first${index}`] = first;
+    parameters[`last${index}`] = last;
+    parameters[`weight${index}`] = weight;
+  }
+  return parameters;
 }
 
 /**
- * The statement that adds up sums. Periods come first and names second, so that every row that is read is found by the
- * primary key and is part of the answer: a year of 10,000 machines is 720,000 rows at most, whatever they did in it.
+ * The statement that adds up sums. It goes from name to name and, below each, from range to range: rows are found by the
+ * primary key, are all part of the answer, and come in the order in which they are added up, so that nothing is sorted.
+ * A year of 10,000 machines is up to 440,000 rows, whatever they did in it.
  */
 export function sumsSql({ grain, app, machine, byPeriod = false }: UsageQuery): string {
-  const one = machine !== undefined || grain === "all" || (grain === "app" && app !== undefined);
-  const ofApp = grain === "machine" && machine === undefined && app !== undefined;
-  const columns = AMOUNTS.map((column) => `sum(s.${column}) AS ${column}`).join(", ");
-  const from = ofApp ? "usage_names n CROSS JOIN json_each(@periods) p" : "json_each(@periods) p";
-  const where = [
-    "s.grain = @grain AND s.period = p.value",
-    ...(one ? ["s.name = @name"] : []),
-    ...(ofApp ? ["n.app = @app AND s.name = n.name"] : []),
-  ];
+  const columns = AMOUNTS.map((column) => `sum(s.${column} * r.weight) AS ${column}`).join(", ");
+  const ranges = Array.from(
+    { length: MOST_RANGES },
+    (_, index) => `(@first${index}, @last${index}, @weight${index})`,
+  ).join(", ");
   return `
-    SELECT ${byPeriod ? "'' AS name, s.period AS period" : "s.name AS name, 0 AS period"}, ${columns}
-    FROM ${from} CROSS JOIN usage_sums s WHERE ${where.join(" AND ")}
-    GROUP BY ${byPeriod ? "s.period" : "s.name"}
+    WITH ranges (first, last, weight) AS (VALUES ${ranges})
+    SELECT ${byPeriod ? "'' AS name, s.period AS period" : "n.name AS name, 0 AS period"}, ${columns}
+    FROM ${namesSql({ grain, app, machine })} n CROSS JOIN ranges r CROSS JOIN usage_sums s
+    WHERE s.grain = @grain AND s.name = n.name AND s.period BETWEEN r.first AND r.last
+    GROUP BY ${byPeriod ? "s.period" : "n.name"}
   `;
+}
+
+/** Whose sums are read. */
+function namesSql({ grain, app, machine }: Pick<UsageQuery, "grain" | "app" | "machine">): string {
+  if (grain === "all" || machine !== undefined || (grain === "app" && app !== undefined))
+    return "(SELECT @name AS name)";
+  if (grain === "app") return "(SELECT DISTINCT app AS name FROM usage_names ORDER BY app)";
+  return app === undefined ? "usage_names" : "(SELECT name FROM usage_names WHERE app = @app)";
 }
