@@ -3,7 +3,7 @@ import type { Usage, UsageReport } from "@hibernaut/client";
 import { command } from "../command.ts";
 import { csv } from "../csv.ts";
 import { UsageError } from "../failure.ts";
-import { lines, table } from "../terminal.ts";
+import { table } from "../terminal.ts";
 
 const GROUPS = ["app", "machine", "day"] as const;
 /** A GB kept for 30 days, as in the price file. */
@@ -55,7 +55,7 @@ function reportText(report: UsageReport): string {
   ];
   const all = rows.length > 1 ? [[...totalCells(report), ...amountCells(total, currency)]] : [];
   const body = rows.map((row) => [...groupCells(row, report), ...amountCells(row, currency)]);
-  return lines(table([head, ...body, ...all]), "", `From ${range}. ${savingText(total, currency)}`);
+  return `${table([head, ...body, ...all])}\n\nFrom ${range}. ${savingText(total, currency)}`;
 }
 
 function groupHead({ group_by: by }: UsageReport): string[] {
@@ -135,6 +135,6 @@ function size(bytes: number): string {
 }
 
 function money(amount: number, currency: string): string {
-  const digits = Math.abs(amount) < SMALL_AMOUNT ? { maximumFractionDigits: 6 } : {};
+  const digits = Math.abs(amount) < SMALL_AMOUNT ? { maximumSignificantDigits: 2 } : {};
   return new Intl.NumberFormat("en-US", { style: "currency", currency, ...digits }).format(amount);
 }
