@@ -12,8 +12,7 @@ const ALONE = [
   "bridge", // expects failures within 1 s of a wake, and the addresses of its far side exist once per host
   "busy", // takes every CPU
   "clock", // compares clocks to 50 ms
-  "qemu", // compares clocks to 100 ms, and cancels captures at fractions of the time that one takes
-  "up", // compares two durations
+  "time-of-day", // compares clocks to 100 ms
 ].map((name) => `{packages,services}/*/test/**/${name}.qemu.test.ts`);
 
 /**
