@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
+import { CURRENT_PROTOCOL } from "../../src/domain/agent-protocol.ts";
 import type { HypervisorIdentity, Hypervisor } from "../../src/hypervisor/contract.ts";
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import type { MachineConfig } from "../../src/domain/config.ts";
@@ -42,6 +43,8 @@ export interface World {
   /** What the next platform finds: change it to see snapshots refused. */
   identity: Partial<HypervisorIdentity>;
   bundleVersion: string;
+  /** What the agents of guest bundles speak, by version; the present protocol when absent. */
+  protocols: Map<string, number>;
   store: Store;
   logged: { message: string; fields: Record<string, unknown> }[];
   /** Holds every boot from now on, until the returned function is called or the boots are released. */
@@ -66,6 +69,7 @@ export async function newWorld(): Promise<World> {
     images: new FakeImages(),
     identity: {},
     bundleVersion: "bundle-1",
+    protocols: new Map(),
     store,
     logged: [],
     holdBoots() {
@@ -105,7 +109,12 @@ export interface PlatformParts {
 export async function startPlatform(world: World, parts: PlatformParts = {}): Promise<FakePlatform> {
   const files = new FastFiles(world.folder, 64);
   const note = (fields: Record<string, unknown>, message: string) => void world.logged.push({ fields, message });
-  const bundle = { version: world.bundleVersion, kernel: "", initrd: "" };
+  const bundle = (version: string) => ({
+    version,
+    protocol: world.protocols.get(version) ?? CURRENT_PROTOCOL,
+    kernel: "",
+    initrd: "",
+  });
   const volumes = new Volumes({
     store: world.store,
     files: new FastVolumeFiles(world.folder),
@@ -119,7 +128,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     network: new UserNetwork(),
     snapshots: new SnapshotStore((id) => files.paths(id).folder),
     secrets: openSecrets({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),
-    bundles: { current: bundle, get: (version) => ({ ...bundle, version }) },
+    bundles: { current: bundle(world.bundleVersion), get: bundle },
     volumes,
     files,
     bootSlots: new Slots(parts.bootSlots ?? 8),
