@@ -116,17 +116,19 @@ describe("machines", () => {
     });
   });
 
-  test("are updated: what is named, or nothing but the guest bundle", async () => {
+  test("are updated: what is named, or nothing if the guest bundle is current", async () => {
     const id = await runMachine("--env", "A=1");
     const { document: changed } = await json(["machine", "update", id, "--env", "B=2", "--cpus", "2"]);
     expect(changed).toMatchObject({
       state: "running",
       config: { image: "oci:/srv/app", env: { A: "1", B: "2" }, guest: { cpus: 2 } },
     });
-    const { code, document: moved } = await json(["machine", "update", id, "--yes"]);
-    expect(code).toBe(0);
-    expect(moved.config).toEqual(changed.config);
-    expect(moved.version).not.toBe(changed.version);
+    const { code, stdout } = await hibernaut(["machine", "update", id, "--yes"]);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: `Machine ${id} is already current: it has the newest guest bundle.\n`,
+    });
+    expect((await json(["machine", "status", id])).document).toEqual(changed);
   });
 
   test("several at once: one that fails does not keep the others from it", async () => {

@@ -10,6 +10,7 @@ import type { CommandSpec } from "../guest/protocol.ts";
 import type { VmmRef } from "../hypervisor/contract.ts";
 import { never, within } from "../lib/async.ts";
 import { messageOf } from "../lib/text.ts";
+import { protocolOf } from "./agent-protocol.ts";
 import type { ChangeListener } from "./changes.ts";
 import {
   type Command,
@@ -255,7 +256,11 @@ export class MachineController {
 
   #limits() {
     const { settings, bundles } = this.#deps;
-    return { suspendMaxMemoryMb: settings.suspendMaxMemoryMb, currentBundle: bundles.current.version };
+    return {
+      suspendMaxMemoryMb: settings.suspendMaxMemoryMb,
+      currentBundle: bundles.current.version,
+      agentProtocol: protocolOf(this.#record, bundles),
+    };
   }
 
   #ports(): EffectPorts {

@@ -1,6 +1,7 @@
 /** Describes what a snapshot was taken from, and decides whether it can be resumed now. */
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
+import { UNRECORDED_PROTOCOL, unspoken } from "../domain/agent-protocol.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 
 const FileEntry = Type.Object({
@@ -26,6 +27,8 @@ export const SnapshotManifest = Type.Object({
     machine_type: Type.String(),
   }),
   bundle_version: Type.String(),
+  /** What the agent in the memory speaks. Version 0.1 did not record it. */
+  agent_protocol: Type.Optional(Type.Integer()),
   image_digest: Type.String(),
   cpus: Type.Integer(),
   memory_mb: Type.Integer(),
@@ -39,7 +42,10 @@ export interface SnapshotOrigin {
   machineId: string;
   machineVersion: string;
   hypervisor: HypervisorIdentity;
+  /** The machine's own bundle, whichever is the current one. */
   bundleVersion: string;
+  /** The protocol that the agent of that bundle speaks. */
+  agentProtocol: number;
   imageDigest: string;
   cpus: number;
   memoryMb: number;
@@ -75,5 +81,7 @@ export function mismatch(manifest: SnapshotManifest, now: SnapshotOrigin): strin
     ["guest_size_changed", "memory in MB", manifest.memory_mb, now.memoryMb],
   ];
   const found = differences.find(([, , was, is]) => was !== is);
-  return found && `${found[0]}: ${found[1]} was ${found[2]}, is ${found[3]}`;
+  if (found !== undefined) return `${found[0]}: ${found[1]} was ${found[2]}, is ${found[3]}`;
+  const unknown = unspoken(manifest.agent_protocol ?? UNRECORDED_PROTOCOL);
+  return unknown && `guest_bundle_changed: ${unknown}`;
 }

@@ -82,6 +82,7 @@ export class SnapshotStore {
       guest_clock_ms: clockMs,
       hypervisor: origin.hypervisor,
       bundle_version: origin.bundleVersion,
+      agent_protocol: origin.agentProtocol,
       image_digest: origin.imageDigest,
       cpus: origin.cpus,
       memory_mb: origin.memoryMb,

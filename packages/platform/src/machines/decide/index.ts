@@ -23,6 +23,7 @@ export {
   type HistoryType,
   type LifecycleEvent,
   type Milestone,
+  type Moved,
   type Note,
   type Boot,
   OUTCOMES,
@@ -38,6 +39,7 @@ export function decide(record: MachineRecord, event: LifecycleEvent, context: De
     case "stop":
     case "restart":
     case "update":
+    case "move_bundle":
     case "destroy":
     case "discard_snapshot":
       return decideCommand(record, event, context);

@@ -16,8 +16,9 @@ export function decideMilestone(record: MachineRecord, milestone: Milestone): De
     case "snapshot_refused":
       return changed({ snapshot: null, coldReason: milestone.reason });
     case "cold_start": {
-      const { reason, address = record.address } = milestone;
-      return changed({ resetLayer: false, coldReason: reason, address });
+      const { reason, address = record.address, moved } = milestone;
+      const move = moved === undefined ? {} : { ...moved, bundleMove: null };
+      return changed({ resetLayer: false, coldReason: reason, address, ...move });
     }
   }
 }

@@ -2,7 +2,9 @@
 import { guestSize } from "../../domain/config.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import type { HypervisorIdentity } from "../../hypervisor/contract.ts";
+import { protocolOf } from "../agent-protocol.ts";
 import type { SnapshotOrigin } from "../../snapshots/manifest.ts";
+import type { Moved } from "../decide/index.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import type { MachineGuest } from "../guest.ts";
 import type { Inside } from "../inside.ts";
@@ -25,7 +27,7 @@ export interface Milestones {
   /** The snapshot does not fit; `reason` explains the cold start that follows. */
   refuseSnapshot(reason: string): void;
   /** The writable layer is ready. `address` if the machine has a new one. */
-  beginColdStart(start: { reason: string; address?: string }): void;
+  beginColdStart(start: { reason: string; address?: string; moved?: Moved }): void;
   /** Takes back a state reason that no longer holds; another one stays. */
   endReason(reason: string): void;
 }
@@ -44,8 +46,9 @@ export function originOf(
     machineId: record.id,
     machineVersion: record.version,
     hypervisor,
-    // The current one, not the machine's: a guest is only resumed with the agent it was suspended with.
-    bundleVersion: bundles.current.version,
+    // The machine's, not the current one: the agent is in the memory, and a resume needs nothing else of the bundle.
+    bundleVersion: record.bundleVersion,
+    agentProtocol: protocolOf(record, bundles),
     imageDigest: record.imageDigest,
     cpus,
     memoryMb,
