@@ -266,7 +266,8 @@ export class MachineController {
   #ports(): EffectPorts {
     const milestones: Milestones = {
       consumeSnapshot: () => void this.#happened({ type: "snapshot_consumed" }),
-      refuseSnapshot: (reason) => void this.#happened({ type: "snapshot_refused", reason }),
+      refuseSnapshot: (reason, carryOver) =>
+        void this.#happened({ type: "snapshot_refused", reason, ...(carryOver !== undefined && { carryOver }) }),
       beginColdStart: (start) => void this.#happened({ type: "cold_start", ...start }),
       endReason: (reason) => void this.#happened({ type: "reason_over", reason }),
     };

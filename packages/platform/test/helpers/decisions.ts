@@ -116,6 +116,7 @@ export const OUTCOMES: EffectOutcome[] = [
 const MILESTONES: LifecycleEvent[] = [
   { type: "snapshot_consumed" },
   { type: "snapshot_refused", reason: "cpu_model_changed" },
+  { type: "snapshot_refused", reason: "resume_failed: state", carryOver: { from: "7.2.18", to: "7.2.22" } },
   { type: "cold_start", reason: "stopped" },
   { type: "cold_start", reason: "stopped", address: "127.16.0.2" },
   { type: "cold_start", reason: "cpu_model_changed", moved: { version: "V2", bundleVersion: "bundle-1" } },

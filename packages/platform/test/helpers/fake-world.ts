@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
 import { CURRENT_PROTOCOL } from "../../src/domain/agent-protocol.ts";
 import type { HypervisorIdentity, Hypervisor } from "../../src/hypervisor/contract.ts";
+import { refusedCarryOver } from "../../src/hypervisor/qemu/carry-over.ts";
+import { FailedCarryOvers } from "../../src/hypervisor/qemu/failed-carry-overs.ts";
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import type { MachineConfig } from "../../src/domain/config.ts";
 import type { MachineDependencies } from "../../src/machines/dependencies.ts";
@@ -101,6 +103,7 @@ export interface FakePlatform extends Resources {
 export interface PlatformParts {
   hypervisor?: Hypervisor;
   bootSlots?: number;
+  snapshotQemu?: "series" | "exact";
   settings?: Partial<MachineDependencies["settings"]>;
   wrap?(deps: MachineDependencies): MachineDependencies;
 }
@@ -121,12 +124,17 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     holdStill: (id, work) => resources.machines.holdStill(id, work),
     onTrouble: (message) => note({}, message),
   });
+  const carryOvers = await FailedCarryOvers.open(world.folder);
   const deps: MachineDependencies = {
     hypervisor: parts.hypervisor ?? new FakeHypervisor(world.host, world.identity),
     store: world.store,
     images: world.images,
     network: new UserNetwork(),
-    snapshots: new SnapshotStore((id) => files.paths(id).folder),
+    carryOvers,
+    snapshots: new SnapshotStore(
+      (id) => files.paths(id).folder,
+      (was, now) => refusedCarryOver(was, now, { accept: parts.snapshotQemu ?? "series", failed: carryOvers.all }),
+    ),
     secrets: openSecrets({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),
     bundles: { current: bundle(world.bundleVersion), get: bundle },
     volumes,

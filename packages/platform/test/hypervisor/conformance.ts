@@ -58,10 +58,10 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
 
     async function suspended() {
       const guest = await running();
-      const devices = join(dirname(guest.spec.memory), "devices");
+      const devices = { file: join(dirname(guest.spec.memory), "devices"), takenBy: guest.vmm.identity };
       const clockMs = Date.now() + (await guest.agent.quiesce(limit()));
       await guest.vmm.pause();
-      await guest.vmm.capture(devices, limit());
+      await guest.vmm.capture(devices.file, limit());
       return { ...guest, devices, clockMs };
     }
 
@@ -80,6 +80,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       await vmm.kill();
       const before = await digest(spec.memory);
       const resumed = keep(await harness.hypervisor().restore(spec, devices, limit()));
+      expect(resumed.identity, "it runs on what it was suspended on").toEqual(vmm.identity);
       expect(await resumed.state()).toBe("paused");
       expect(await digest(spec.memory), "nothing is written before the guest runs").toBe(before);
       const agent = new GuestAgent(await resumed.openChannel(limit()));
@@ -127,7 +128,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
         expect(await harness.request(spec)).toMatchObject({ nonce, count: round });
         await agent.quiesce(limit());
         await vmm.pause();
-        await vmm.capture(`${devices}-${round}`, limit());
+        await vmm.capture(`${devices.file}-${round}`, limit());
       }
     });
 
@@ -225,7 +226,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
     test("an invalid device state is refused, and nothing is left behind", async () => {
       const { vmm, spec, devices } = await suspended();
       await vmm.kill();
-      await writeFile(devices, "this is not the state of a machine");
+      await writeFile(devices.file, "this is not the state of a machine");
       await expect(harness.hypervisor().restore(spec, devices, limit())).rejects.toThrow();
       expect(await harness.hypervisor().find()).toEqual([]);
       expect((await stat(spec.memory)).size).toBe(spec.memoryMb * 1024 * 1024);

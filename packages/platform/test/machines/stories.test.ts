@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { HibernautError } from "../../src/domain/errors.ts";
 import type { Hypervisor } from "../../src/hypervisor/contract.ts";
+import { identityOf, PRESENT_HARDWARE } from "../../src/hypervisor/qemu/hardware.ts";
 import { FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import type { Resources } from "../../src/machines/open.ts";
 import type { Machines } from "../../src/machines/resources/machines.ts";
@@ -354,6 +355,65 @@ describe("a newer guest bundle", () => {
     expect(moved).toMatchObject({ bundleVersion: "bundle-2", lastBoot: { kind: "cold", reason: "updated" } });
     await machines.update("shop", id);
     expect(record(id)).toEqual(moved);
+  });
+});
+
+describe("a security update of QEMU", () => {
+  const qemu = (version: string) => identityOf({ version, accelerator: "tcg" }, PRESENT_HARDWARE);
+  const withQemu = async (version: string) => {
+    await platform.close();
+    world.identity = qemu(version);
+    platform = await startPlatform(world);
+    ({ machines } = platform);
+  };
+
+  test("does not end a sleep", async () => {
+    await withQemu("7.2.18");
+    const id = await runningMachine(platform);
+    const before = request(id);
+    await suspended(id);
+    await withQemu("7.2.22");
+    await started(id);
+    expect(request(id)).toEqual({ nonce: before?.nonce, count: 2 });
+    expect(record(id).lastBoot).toMatchObject({ kind: "resume" });
+  });
+
+  test("after which a resume fails costs one machine its memory, and the others are not tried", async () => {
+    await withQemu("7.2.18");
+    const first = await runningMachine(platform);
+    const { record: made } = await machines.create("shop", { config: SMALL });
+    const others = [made.id];
+    await reach(made.id, "running");
+    for (const id of [first, ...others]) await suspended(id);
+    await withQemu("7.2.22");
+    world.host.faults.restore = new Error("Unknown savevm section");
+    await started(first);
+    expect(record(first).lastBoot).toMatchObject({ kind: "cold", reason: "resume_failed: Unknown savevm section" });
+    const event = machines.events("shop", first, 9).find(({ type }) => type === "carry_over_failed");
+    expect(event).toMatchObject({
+      from: "starting",
+      to: "starting",
+      details: { reason: "resume_failed: Unknown savevm section", from: "7.2.18", to: "7.2.22" },
+    });
+    await withQemu("7.2.22");
+    const [other = ""] = others;
+    await started(other);
+    expect(record(other).lastBoot?.reason).toBe(
+      "hypervisor_version_changed: hypervisor version was 7.2.18, is 7.2.22 (this version could not resume a snapshot of 7.2.18)",
+    );
+    await suspended(other);
+    await withQemu("7.2.23");
+    await started(other);
+    expect(record(other).lastBoot).toMatchObject({ kind: "resume" });
+  });
+
+  test("that is of another series makes starts cold, with the reason", async () => {
+    await withQemu("7.2.22");
+    const id = await runningMachine(platform);
+    await suspended(id);
+    await withQemu("10.0.2");
+    await started(id);
+    expect(record(id).lastBoot?.reason).toMatch(/^hypervisor_version_changed: .* \(another series of QEMU\)$/);
   });
 });
 

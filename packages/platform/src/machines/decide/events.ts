@@ -2,6 +2,7 @@
 import type { MachineConfig } from "../../domain/config.ts";
 import type { KeepAwake, LastBoot, MachineRecord, SnapshotRecord } from "../../domain/machine.ts";
 import type { GuestExit } from "../../guest/protocol.ts";
+import type { FailedCarryOver } from "../../hypervisor/contract.ts";
 import type { BootEffect, Effect, EffectWithOutcome } from "./effect.ts";
 
 /** What a machine's history records in addition to type and states, for example who requested it. */
@@ -66,7 +67,8 @@ export type EffectOutcome = { details?: Details } & (
 export type Milestone =
   /** Stored before the guest's CPUs run: a snapshot never runs twice. */
   | { type: "snapshot_consumed" }
-  | { type: "snapshot_refused"; reason: string }
+  /** `carryOver`: it failed in another version of the hypervisor than its own, which will not be tried again. */
+  | { type: "snapshot_refused"; reason: string; carryOver?: FailedCarryOver }
   /**
    * The writable layer is ready. `address` is a new one if the old one does not belong to this network; `moved` says what
    * becomes of a machine that was to get the newest guest bundle.
@@ -167,4 +169,4 @@ export const OUTCOMES = [
 export type CommandName = (typeof COMMANDS)[number];
 export type OutcomeName = (typeof OUTCOMES)[number];
 /** The types of entries in a machine's history. */
-export type HistoryType = "create" | CommandName | OutcomeName;
+export type HistoryType = "create" | CommandName | OutcomeName | "carry_over_failed";

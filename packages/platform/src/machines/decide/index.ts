@@ -46,7 +46,7 @@ export function decide(record: MachineRecord, event: LifecycleEvent, context: De
     case "snapshot_consumed":
     case "snapshot_refused":
     case "cold_start":
-      return decideMilestone(record, event);
+      return decideMilestone(record, event, context.now);
     case "keep_awake":
     case "reachability":
     case "stalled":

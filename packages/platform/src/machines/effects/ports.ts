@@ -1,7 +1,7 @@
 /** What effects work with. Each one names the part of it that it uses. */
 import { guestSize } from "../../domain/config.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
-import type { HypervisorIdentity } from "../../hypervisor/contract.ts";
+import type { FailedCarryOver, HypervisorIdentity } from "../../hypervisor/contract.ts";
 import { protocolOf } from "../agent-protocol.ts";
 import type { SnapshotOrigin } from "../../snapshots/manifest.ts";
 import type { Moved } from "../decide/index.ts";
@@ -24,8 +24,11 @@ export interface EffectPorts extends MachineDependencies {
 export interface Milestones {
   /** Call before the guest's CPUs run: no snapshot may ever run twice. */
   consumeSnapshot(): void;
-  /** The snapshot does not fit; `reason` explains the cold start that follows. */
-  refuseSnapshot(reason: string): void;
+  /**
+   * The snapshot does not fit; `reason` explains the cold start that follows. `carryOver` if it was tried in another
+   * version of the hypervisor than its own.
+   */
+  refuseSnapshot(reason: string, carryOver?: FailedCarryOver): void;
   /** The writable layer is ready. `address` if the machine has a new one. */
   beginColdStart(start: { reason: string; address?: string; moved?: Moved }): void;
   /** Takes back a state reason that no longer holds; another one stays. */
