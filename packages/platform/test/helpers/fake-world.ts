@@ -56,12 +56,18 @@ export interface World {
   dispose(): Promise<void>;
 }
 
+interface WorldOptions {
+  /** Puts an earlier platform's data into the directory before it is opened. */
+  fill?(folder: string): Promise<void>;
+}
+
 /** Memory-backed where possible: these tests prove order, not that the kernel can fsync. */
-export async function newWorld(): Promise<World> {
+export async function newWorld({ fill = async () => {} }: WorldOptions = {}): Promise<World> {
   const folder = await mkdtemp(
     join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), `hibernaut-${process.env[RUN_VARIABLE] ?? "fake"}-`),
   );
-  await Promise.all([mkdir(join(folder, "machines")), mkdir(join(folder, "run"))]);
+  await fill(folder);
+  await Promise.all(["machines", "run"].map((name) => mkdir(join(folder, name), { recursive: true })));
   const store = openStore(join(folder, "hibernaut.db"));
   const host = new FakeHost();
   const held = new Set<() => void>();
