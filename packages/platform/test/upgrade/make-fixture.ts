@@ -5,52 +5,13 @@
  *   node packages/platform/test/upgrade/make-fixture.ts
  */
 import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { FirstRelease } from "../helpers/first-release.ts";
 import { openTempFolder } from "../helpers/temp.ts";
 
-/** Runs inside of version 0.1. Its argument is the directory to copy the data directory to. */
-const MAKE = `
-import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { newWorld, SMALL, startPlatform } from "./helpers/fake-world.ts";
-import { BundleStore } from "../src/guest/bundles.ts";
-
-const to = process.argv[2];
-const world = await newWorld();
-const machines = await startPlatform(world);
-machines.createApp("shop");
-machines.setSecrets("shop", { TOKEN: "hunter2" });
-const reach = (id, state) => machines.wait("shop", id, [state], { timeoutMs: 10_000 });
-const make = async (name, config) => {
-  const { record } = await machines.create("shop", { name, config: { ...SMALL, ...config } });
-  await reach(record.id, "running");
-  return record.id;
-};
-const sleeper = await make("sleeper", { env: { COLOR: "blue" } });
-const keeper = await make("keeper", { mounts: [{ volume: "data", path: "/data" }] });
-const answer = world.host.guest(sleeper).request();
-machines.suspend("shop", sleeper);
-await reach(sleeper, "suspended");
-machines.stop("shop", keeper);
-await reach(keeper, "stopped");
-const { version, bundleVersion, snapshot, config } = machines.get("shop", sleeper).record;
-await machines.close();
-world.store.close();
-const built = join(to, "../built");
-mkdirSync(built);
-for (const [name, text] of [["vmlinuz", "kernel"], ["initrd", "initramfs"]]) writeFileSync(join(built, name), text);
-const bundle = { version: bundleVersion, kernel: "6.1.0", agent: "", built_from: { kernel: [], agent_version: "0.1.0+0", inputs: "" } };
-writeFileSync(join(built, "bundle.json"), JSON.stringify(bundle, null, 2) + "\\n");
-await BundleStore.open(world.folder, built);
-const expected = { sleeper, keeper, answer, version, bundleVersion, generation: snapshot.generation, config };
-writeFileSync(join(world.folder, "expected.json"), JSON.stringify(expected, null, 2) + "\\n");
-// Hard links stay links, and holes stay holes.
-execFileSync("cp", ["-a", "--sparse=always", world.folder, to]);
-await world.dispose();
-process.exit(0);
-`;
+/** Runs inside of version 0.1, whose words and files it uses: no module of the present version. */
+const MAKE = readFileSync(join(import.meta.dirname, "inside-first-release.txt"), "utf8");
 
 const release = await FirstRelease.open();
 const work = await openTempFolder("fixture");

@@ -166,7 +166,10 @@ export const OUTCOMES = [
   "retry",
 ] as const;
 
+/** What else a machine's history has, without any effect on its state. */
+export const REMARKS = ["carry_over_failed"] as const;
+
 export type CommandName = (typeof COMMANDS)[number];
 export type OutcomeName = (typeof OUTCOMES)[number];
 /** The types of entries in a machine's history. */
-export type HistoryType = "create" | CommandName | OutcomeName | "carry_over_failed";
+export type HistoryType = "create" | CommandName | OutcomeName | (typeof REMARKS)[number];

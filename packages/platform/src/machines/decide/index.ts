@@ -27,6 +27,7 @@ export {
   type Note,
   type Boot,
   OUTCOMES,
+  REMARKS,
   type TakenOver,
 } from "./events.ts";
 
