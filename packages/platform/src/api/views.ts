@@ -7,7 +7,7 @@ import type { MachineEventWire, MachineWire } from "./routes/machines.schemas.ts
 import type { TokenWire } from "./routes/tokens.schemas.ts";
 
 /** A machine on the wire. */
-export function machineWire({ record, suspend, image, checks, guestBundle }: MachineView): MachineWire {
+export function machineWire({ record, suspend, image, health, checks, guestBundle }: MachineView): MachineWire {
   const { snapshot } = record;
   return {
     machine_id: record.id,
@@ -23,6 +23,7 @@ export function machineWire({ record, suspend, image, checks, guestBundle }: Mac
     image,
     guest_bundle: { ...guestBundle, update_pending: (record.bundleMove ?? null) !== null },
     suspend,
+    health,
     checks,
     snapshot: snapshot && { created_at: snapshot.created_at, size_bytes: snapshot.size_bytes },
     last_boot: record.lastBoot,

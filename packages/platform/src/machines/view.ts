@@ -1,5 +1,6 @@
 /** A machine as the API and the proxy see it: its record, and what follows from it. */
 import type { CheckResult } from "../domain/check.ts";
+import { type Health, healthOf } from "../domain/health.ts";
 import type { Eligibility, MachineRecord } from "../domain/machine.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { protocolOf } from "./agent-protocol.ts";
@@ -9,6 +10,7 @@ import { suspendEligibility } from "./eligibility.ts";
 export interface MachineView {
   record: MachineRecord;
   suspend: Eligibility;
+  health: Health;
   /** The latest results of the machine's checks; empty unless it is running. */
   checks: CheckResult[];
   /** The bundle that the machine boots from, and whether there is a newer one. */
@@ -31,10 +33,12 @@ function eligibilityOf(record: MachineRecord, { settings, bundles }: ViewDepende
 
 /** Returns the machine as others see it now. */
 export function viewOf(record: MachineRecord, deps: ViewDependencies): MachineView {
+  const checks = deps.checkResults?.(record.id) ?? [];
   return {
     record,
     suspend: eligibilityOf(record, deps),
-    checks: deps.checkResults?.(record.id) ?? [],
+    health: healthOf(record, checks),
+    checks,
     guestBundle: { version: record.bundleVersion, current: record.bundleVersion === deps.bundles.current.version },
     image: { ref: record.config.image, digest: record.imageDigest },
   };

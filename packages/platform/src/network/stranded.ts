@@ -1,5 +1,6 @@
 /** Explains which sleeping machines belong to another network than the current one, and how to keep their memory. Pure. */
 import { formatSubnet } from "../lib/ipv4.ts";
+import { withoutPeriod } from "../lib/text.ts";
 import { isBridgeName } from "./bridge/names.ts";
 import type { Taken } from "./bridge/select.ts";
 import type { KnownMachine, NetworkMode } from "./contract.ts";
@@ -61,7 +62,7 @@ function ofBridge(
   if (mode === "user") {
     if (modeSetting === "user")
       return { where: "a bridge", why: "HIBERNAUT_NETWORK is user now", way: "set HIBERNAUT_NETWORK=auto" };
-    const why = `there is none now: ${reason.replace(/\.$/, "")}`;
+    const why = `there is none now: ${withoutPeriod(reason)}`;
     return { where: "a bridge", why, way: "provide what a bridge needs (`hibernaut doctor` checks it)" };
   }
   if (taken === undefined) {
