@@ -131,6 +131,27 @@ describe("machines", () => {
     expect((await json(["machine", "status", id])).document).toEqual(changed);
   });
 
+  test("move to a newer guest bundle: a running one now, a suspended one at its next cold start", async () => {
+    const { world } = cli.server;
+    const id = await runMachine();
+    const status = async () => (await hibernaut(["machine", "status", id])).stdout;
+    expect(await status()).toMatch(/guest bundle +bundle-1, current/);
+    world.bundleVersion = "bundle-2";
+    expect(await status()).toMatch(/guest bundle +bundle-1, older than the current one/);
+    const { document: moved } = await json(["machine", "update", id, "--yes"]);
+    expect(moved).toMatchObject({ state: "running", guest_bundle: { version: "bundle-2", current: true } });
+    await hibernaut(["machine", "suspend", id]);
+    world.bundleVersion = "bundle-3";
+    const { stdout } = await hibernaut(["machine", "update", id, "--yes"]);
+    expect(stdout).toBe(
+      `Machine ${id} keeps its snapshot, and moves to the newest guest bundle at its next cold start.\n`,
+    );
+    expect(await status()).toMatch(/guest bundle +bundle-2, updated at the next cold start/);
+    expect((await hibernaut(["machine", "start", id])).stdout).toMatch(/\(resumed in/);
+    await hibernaut(["machine", "restart", id]);
+    expect(await status()).toMatch(/guest bundle +bundle-3, current/);
+  });
+
   test("several at once: one that fails does not keep the others from it", async () => {
     const ids = [await runMachine(), await runMachine()];
     const { code, document } = await json(["machine", "suspend", ...ids, "00000000000000"]);

@@ -142,7 +142,12 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       (was, now) => refusedCarryOver(was, now, { accept: parts.snapshotQemu ?? "series", failed: carryOvers.all }),
     ),
     secrets: openSecrets({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),
-    bundles: { current: bundle(world.bundleVersion), get: bundle },
+    bundles: {
+      get current() {
+        return bundle(world.bundleVersion);
+      },
+      get: bundle,
+    },
     volumes,
     files,
     bootSlots: new Slots(parts.bootSlots ?? 8),
