@@ -209,8 +209,8 @@ export class HibernautClient {
   }
 
   /**
-   * Gives a machine a complete new configuration. Without one, the machine moves to the current guest bundle and
-   * nothing else changes.
+   * Gives a machine a complete new configuration. Without one, the machine moves to the current guest bundle, at
+   * its next cold start if it has a snapshot, and nothing else changes.
    */
   updateMachine(app: string, id: string, config?: MachineConfig, options?: CallOptions): Promise<Machine> {
     const body = config === undefined ? {} : { config };

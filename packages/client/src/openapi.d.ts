@@ -394,7 +394,7 @@ export interface paths {
         };
         cookie?: never;
       };
-      /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration. */
+      /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration: at its next cold start, if it has a snapshot. Nothing changes if it has that bundle. */
       requestBody: {
         content: {
           "application/json": components["schemas"]["UpdateMachineRequest"];
@@ -2663,6 +2663,14 @@ export interface components {
       };
       /** @description What the machine's checks last found. Empty unless the machine is running. */
       checks: components["schemas"]["CheckResult"][];
+      /** @description The kernel and agent that the machine boots from. */
+      guest_bundle: {
+        version: string;
+        /** @description Whether it is the bundle that new machines boot from. */
+        current: boolean;
+        /** @description The machine has a snapshot, and moves to the current bundle at its next cold start. */
+        update_pending: boolean;
+      };
       /** @description Whether the machine can be suspended. */
       suspend: {
         eligible: boolean;
@@ -2899,7 +2907,7 @@ export interface components {
       created_at: string;
       revoked_at: string | null;
     };
-    /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration. */
+    /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration: at its next cold start, if it has a snapshot. Nothing changes if it has that bundle. */
     UpdateMachineRequest: {
       config?: components["schemas"]["MachineConfig"];
     };

@@ -14,6 +14,9 @@ import { CheckRunner } from "./checks/runner.ts";
 import { startDns } from "./dns/start.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, qemuVersion, type Verdict } from "./hypervisor/qemu/accelerator.ts";
+import { refusedCarryOver } from "./hypervisor/qemu/carry-over.ts";
+import { FailedCarryOvers } from "./hypervisor/qemu/failed-carry-overs.ts";
+import { readHostCpu } from "./hypervisor/qemu/host-cpu.ts";
 import { QemuHypervisor } from "./hypervisor/qemu/index.ts";
 import { Library, openImages } from "./images/index.ts";
 import { aborted } from "./lib/async.ts";
@@ -29,6 +32,7 @@ import { ConnectedProxies } from "./proxy/connected-proxies.ts";
 import { startCoordinator } from "./proxy/start-coordinator.ts";
 import { openSecrets } from "./secrets/index.ts";
 import { configFolder, type Settings } from "./settings.ts";
+import type { HypervisorRule } from "./snapshots/manifest.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
 import { openDataDir } from "./store/data-dir.ts";
 import { openStore } from "./store/store.ts";
@@ -87,7 +91,11 @@ async function runLocked(
   const version = await qemuVersion(settings.qemu);
   const verdict = await proveAccelerator(settings, bundles.current, signal);
   const { accelerator } = verdict;
-  const hypervisor = new QemuHypervisor({ program: settings.qemu, version, accelerator, runRoot, machineRoot });
+  const host = accelerator === "kvm" ? await readHostCpu(settings.qemu) : undefined;
+  const hypervisor = new QemuHypervisor({ program: settings.qemu, version, accelerator, host, runRoot, machineRoot });
+  const carryOvers = await FailedCarryOvers.open(settings.dataDir);
+  const refusedHypervisor: HypervisorRule = (was, now) =>
+    refusedCarryOver(was, now, { accept: settings.snapshotQemu, failed: carryOvers.all });
   const store = openStore(join(settings.dataDir, "hibernaut.db"));
   open.defer(() => store.close());
   const { images, logins } = await openImages(settings);
@@ -112,10 +120,11 @@ async function runLocked(
   });
   const resources = openMachines({
     hypervisor,
+    carryOvers,
     store,
     images,
     network: network.network,
-    snapshots: new SnapshotStore((id) => files.paths(id).folder),
+    snapshots: new SnapshotStore((id) => files.paths(id).folder, refusedHypervisor),
     bundles,
     secrets: openSecrets({ store: store.secrets, keyFile: join(settings.dataDir, "secrets.key") }),
     volumes,

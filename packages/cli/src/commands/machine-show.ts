@@ -79,6 +79,7 @@ function statusText(machine: Machine): string {
     ["image", `${shortImage(machine.image.ref)} (${machine.image.digest})`],
     ["size", `${config.guest?.cpus ?? DEFAULT_CPUS} CPU, ${config.guest?.memory_mb ?? DEFAULT_MEMORY_MB} MB`],
     ["can suspend", suspend.eligible ? "yes" : `no: ${suspend.reasons.join("; ")}`],
+    ["guest bundle", bundleText(machine)],
     ["snapshot", snapshot ? `${megabytes(snapshot.size_bytes)}, ${ago(snapshot.created_at)}` : "none"],
     [
       "last start",
@@ -99,6 +100,11 @@ function statusText(machine: Machine): string {
     ["updated", machine.updated_at],
   ];
   return fields(lines);
+}
+
+function bundleText({ guest_bundle: bundle }: Machine): string {
+  if (bundle.current) return `${bundle.version}, current`;
+  return `${bundle.version}, ${bundle.update_pending ? "updated at the next cold start" : "older than the current one"}`;
 }
 
 function serviceText({ internal_port: port, autostop = "off", autostart = true, idle_timeout: idle }: ServiceConfig) {

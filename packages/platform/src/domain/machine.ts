@@ -87,6 +87,11 @@ export interface MachineRecord {
   config: MachineConfig;
   imageDigest: string;
   bundleVersion: string;
+  /**
+   * The machine gets the newest guest bundle at its next cold start, and this version. Absent or null when it keeps the
+   * bundle that it has.
+   */
+  bundleMove?: { version: string } | null;
   address: string;
   snapshot: SnapshotRecord | null;
   /** The generation that the current suspend will publish. */

@@ -10,6 +10,7 @@ import type { CommandSpec } from "../guest/protocol.ts";
 import type { VmmRef } from "../hypervisor/contract.ts";
 import { never, within } from "../lib/async.ts";
 import { messageOf } from "../lib/text.ts";
+import { protocolOf } from "./agent-protocol.ts";
 import type { ChangeListener } from "./changes.ts";
 import {
   type Command,
@@ -255,13 +256,18 @@ export class MachineController {
 
   #limits() {
     const { settings, bundles } = this.#deps;
-    return { suspendMaxMemoryMb: settings.suspendMaxMemoryMb, currentBundle: bundles.current.version };
+    return {
+      suspendMaxMemoryMb: settings.suspendMaxMemoryMb,
+      currentBundle: bundles.current.version,
+      agentProtocol: protocolOf(this.#record, bundles),
+    };
   }
 
   #ports(): EffectPorts {
     const milestones: Milestones = {
       consumeSnapshot: () => void this.#happened({ type: "snapshot_consumed" }),
-      refuseSnapshot: (reason) => void this.#happened({ type: "snapshot_refused", reason }),
+      refuseSnapshot: (reason, carryOver) =>
+        void this.#happened({ type: "snapshot_refused", reason, ...(carryOver !== undefined && { carryOver }) }),
       beginColdStart: (start) => void this.#happened({ type: "cold_start", ...start }),
       endReason: (reason) => void this.#happened({ type: "reason_over", reason }),
     };

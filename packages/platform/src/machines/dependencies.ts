@@ -1,6 +1,6 @@
 /** What machines are built on: contracts only, wired by the composition root. */
 import type { Duplex } from "node:stream";
-import type { Hypervisor } from "../hypervisor/contract.ts";
+import type { CarryOvers, Hypervisor } from "../hypervisor/contract.ts";
 import type { GuestBundle } from "../domain/guest-bundle.ts";
 import type { ImageStore } from "../images/contract.ts";
 import type { Network } from "../network/contract.ts";
@@ -42,6 +42,7 @@ type MachineSettings = Pick<
 
 export interface MachineDependencies {
   hypervisor: Hypervisor;
+  carryOvers: CarryOvers;
   store: Store;
   images: ImageStore;
   network: Network;

@@ -26,6 +26,11 @@ export const MACHINE_SETTINGS = {
     accepts: "",
     description: "The QEMU program, 7.2 or later.",
   }),
+  snapshotQemu: choice("HIBERNAUT_SNAPSHOT_QEMU", ["series", "exact"], {
+    default: "series",
+    description:
+      "Which QEMU may resume a snapshot. `series`: any build of the same major and minor version, such as 7.2, so that security updates don't cost sleeping machines their memory. `exact`: only the build that took it. See [upgrade QEMU](upgrade.md#upgrade-qemu).",
+  }),
   guestBundle: path("HIBERNAUT_GUEST_BUNDLE", {
     fallback: () => BUNDLED_GUEST,
     defaultText: "`packages/guest/.build/bundle` in the repository",

@@ -1,5 +1,6 @@
 /** Records and events for tests of `decide`: examples of every kind, and arbitrary ones. */
 import fc from "fast-check";
+import { CURRENT_PROTOCOL } from "../../src/domain/agent-protocol.ts";
 import {
   type Command,
   type DecideContext,
@@ -23,7 +24,7 @@ export const NOW = new Date("2026-01-01T00:00:10Z");
 export const CONTEXT: DecideContext = {
   now: NOW,
   id: "NEW-ID",
-  limits: { suspendMaxMemoryMb: 2048, currentBundle: "bundle-1" },
+  limits: { suspendMaxMemoryMb: 2048, currentBundle: "bundle-1", agentProtocol: CURRENT_PROTOCOL },
 };
 
 export const SNAPSHOT: SnapshotRecord = { generation: "G1", created_at: "2026-01-01T00:00:00Z", size_bytes: 1 };
@@ -83,6 +84,7 @@ export const COMMANDS: Command[] = [
   { type: "stop" },
   { type: "restart" },
   { type: "update", config: { image: "app:2" }, imageDigest: "sha256:2" },
+  { type: "move_bundle" },
   { type: "destroy" },
   { type: "destroy", force: true },
   { type: "discard_snapshot", reason: "secrets_changed" },
@@ -114,8 +116,10 @@ export const OUTCOMES: EffectOutcome[] = [
 const MILESTONES: LifecycleEvent[] = [
   { type: "snapshot_consumed" },
   { type: "snapshot_refused", reason: "cpu_model_changed" },
+  { type: "snapshot_refused", reason: "resume_failed: state", carryOver: { from: "7.2.18", to: "7.2.22" } },
   { type: "cold_start", reason: "stopped" },
   { type: "cold_start", reason: "stopped", address: "127.16.0.2" },
+  { type: "cold_start", reason: "cpu_model_changed", moved: { version: "V2", bundleVersion: "bundle-1" } },
 ];
 
 const NOTES: LifecycleEvent[] = [
@@ -172,31 +176,50 @@ export const anyMachine: fc.Arbitrary<MachineRecord> = fc
     restarts: fc.nat(11),
     crashed: fc.boolean(),
     memoryMb: fc.constantFrom(128, 4096),
+    bundleVersion: fc.constantFrom("bundle-0", "bundle-1"),
+    moves: fc.boolean(),
     unreachable: fc.constantFrom(null, "nothing listens"),
     stateReason: fc.constantFrom(null, "nothing listens", "not ready"),
   })
-  .map(({ state, goal, held, from, policy, restarts, crashed, memoryMb, unreachable, stateReason }) => {
-    const retryAt = "2026-01-01T00:00:20Z";
-    const crash = {
-      at: "",
-      reason: "",
-      exit_code: 1,
-      at_start: false,
-      attempt: 1,
-      max_attempts: 10,
-      retry_at: retryAt,
-    };
-    return machine(state, {
-      goal: isResting(state) || state === "destroyed" ? null : goal,
-      snapshot: held && SNAPSHOT_STATES.includes(state) ? SNAPSHOT : null,
-      pending: state === "updating" ? { ...PENDING, from } : null,
-      config: { image: "app:1", guest: { memory_mb: memoryMb }, restart: { policy } },
+  .map(
+    ({
+      state,
+      goal,
+      held,
+      from,
+      policy,
       restarts,
-      crash: crashed ? crash : null,
+      crashed,
+      memoryMb,
       unreachable,
       stateReason,
-    });
-  });
+      bundleVersion,
+      moves,
+    }) => {
+      const retryAt = "2026-01-01T00:00:20Z";
+      const crash = {
+        at: "",
+        reason: "",
+        exit_code: 1,
+        at_start: false,
+        attempt: 1,
+        max_attempts: 10,
+        retry_at: retryAt,
+      };
+      return machine(state, {
+        goal: isResting(state) || state === "destroyed" ? null : goal,
+        snapshot: held && SNAPSHOT_STATES.includes(state) ? SNAPSHOT : null,
+        bundleVersion,
+        bundleMove: moves ? { version: "V3" } : null,
+        pending: state === "updating" ? { ...PENDING, from } : null,
+        config: { image: "app:1", guest: { memory_mb: memoryMb }, restart: { policy } },
+        restarts,
+        crash: crashed ? crash : null,
+        unreachable,
+        stateReason,
+      });
+    },
+  );
 
 /** Every pair of states between which a machine may move, as `from>to`. */
 export function listedMoves(): Set<string> {

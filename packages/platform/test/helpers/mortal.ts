@@ -45,6 +45,7 @@ export class Mortality {
         "discard",
         "discardOthers",
       ]),
+      carryOvers: this.#async(deps.carryOvers, "carryOvers", ["failed"]),
       files: this.#async(deps.files, "files", ["freshLayer", "remove", "forgetMemory"]),
       volumes: this.#async(deps.volumes, "volumes", ["hold", "disks"]),
     };

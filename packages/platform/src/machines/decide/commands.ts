@@ -4,12 +4,14 @@ import type { MachineRecord } from "../../domain/machine.ts";
 import { restAfterUpdate } from "../restart.ts";
 import { COMMAND_TABLE } from "./command-table.ts";
 import type { DecideContext, Decision } from "./decision.ts";
-import type { Command } from "./events.ts";
+import type { Command, Details } from "./events.ts";
+import { whenToMove } from "./move-bundle.ts";
 import { refusedSuspend, sleepCommand } from "./sleep.ts";
-import { refused, step } from "./step.ts";
+import { refused, step, unchanged } from "./step.ts";
 
 /** Decides a command. What the lifecycle does not allow is refused with a HibernautError. */
 export function decideCommand(record: MachineRecord, command: Command, context: DecideContext): Decision {
+  if (command.type === "move_bundle") return moveBundle(record, command.details, context);
   if (command.type === "sleep") return decideCommand(record, sleepCommand(record, command, context), context);
   const { goal, state, id } = record;
   const answer = COMMAND_TABLE[state][command.type]({
@@ -25,6 +27,20 @@ export function decideCommand(record: MachineRecord, command: Command, context: 
   const reason = command.type === "discard_snapshot" ? { reason: command.reason } : {};
   const details = { ...reason, ...command.details };
   return step(record, { type: command.type, answer, changes: changesBy(record, command, context), details }, context);
+}
+
+/** Moves a machine to the newest guest bundle: by an update, or at its next cold start, or not at all. */
+function moveBundle(record: MachineRecord, details: Details = {}, context: DecideContext): Decision {
+  const { config, imageDigest, state } = record;
+  const update = decideCommand(record, { type: "update", config, imageDigest, details }, context);
+  const when = whenToMove(record, context.limits.currentBundle);
+  if (update.tell.refusal !== undefined || when === "now") return update;
+  if (when === "never" || (record.bundleMove ?? null) !== null) return unchanged(record);
+  const at = context.now.toISOString();
+  const next = { ...record, bundleMove: { version: context.id }, updatedAt: at };
+  const reason = "the machine keeps its snapshot, and gets the newest guest bundle at its next cold start";
+  const history = { at, type: "update", from: state, to: state, details: { ...details, reason } };
+  return { record: next, effect: null, tell: { history, followers: true } };
 }
 
 /** What a command changes apart from state and goal. */

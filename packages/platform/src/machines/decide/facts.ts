@@ -67,6 +67,6 @@ function updatedFacts({ pending }: MachineRecord): Facts {
   // Stored by an earlier release, which discarded a snapshot by an update that changes nothing else.
   if (coldReason !== undefined)
     return { changes: { snapshot: null, pending: null, coldReason }, details: { reason: coldReason } };
-  const applied = { config, version, imageDigest, bundleVersion, pending: null };
+  const applied = { config, version, imageDigest, bundleVersion, bundleMove: null, pending: null };
   return { changes: { ...FORGOTTEN, ...applied, coldReason: "updated", stateReason: null }, details: { version } };
 }

@@ -8,18 +8,32 @@ import { unchanged } from "./step.ts";
 export const CONSUMED = "snapshot_consumed";
 
 /** Milestones count in any state: they are facts, even if the effect was superseded meanwhile. */
-export function decideMilestone(record: MachineRecord, milestone: Milestone): Decision {
+export function decideMilestone(record: MachineRecord, milestone: Milestone, now: Date): Decision {
   const changed = (changes: Partial<MachineRecord>) => ({ record: { ...record, ...changes }, effect: null, tell: {} });
   switch (milestone.type) {
     case "snapshot_consumed":
       return changed({ snapshot: null, coldReason: CONSUMED });
     case "snapshot_refused":
-      return changed({ snapshot: null, coldReason: milestone.reason });
+      return refusedSnapshot(record, milestone, now);
     case "cold_start": {
-      const { reason, address = record.address } = milestone;
-      return changed({ resetLayer: false, coldReason: reason, address });
+      const { reason, address = record.address, moved } = milestone;
+      const move = moved === undefined ? {} : { ...moved, bundleMove: null };
+      return changed({ resetLayer: false, coldReason: reason, address, ...move });
     }
   }
+}
+
+function refusedSnapshot(
+  record: MachineRecord,
+  { reason, carryOver }: Extract<Milestone, { type: "snapshot_refused" }>,
+  now: Date,
+): Decision {
+  const next = { ...record, snapshot: null, coldReason: reason };
+  if (carryOver === undefined) return { record: next, effect: null, tell: {} };
+  const at = now.toISOString();
+  const { state } = record;
+  const history = { at, type: "carry_over_failed", from: state, to: state, details: { reason, ...carryOver } };
+  return { record: { ...next, updatedAt: at }, effect: null, tell: { history } };
 }
 
 export function decideNote(record: MachineRecord, note: Note): Decision {

@@ -3,6 +3,7 @@ import type { MachineEvent } from "../../domain/machine.ts";
 import type { HistoryType } from "../decide/index.ts";
 
 const SENTENCES: Record<HistoryType, string> = {
+  carry_over_failed: "The snapshot could not be resumed in this version of QEMU.",
   create: "Machine created.",
   start: "Start requested.",
   suspend: "Suspend requested.",

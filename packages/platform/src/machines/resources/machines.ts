@@ -60,19 +60,20 @@ export class Machines {
 
   /**
    * Replaces the whole configuration and moves the machine to the current guest bundle. Without a configuration, only
-   * the guest bundle changes.
+   * the guest bundle changes: nothing, if it is the current one, and not before the next cold start if the machine has
+   * a snapshot.
    */
   async update(app: string, id: string, config?: MachineConfig): Promise<MachineView> {
     const controller = this.#controllers.find(app, id);
     const { record } = controller;
-    if (config !== undefined) requireSupported(config);
-    using image = config === undefined ? undefined : await this.#deps.images.hold(config.image);
-    using held = await this.#deps.volumes.hold(app, config?.mounts, record.id);
-    controller.command({
-      type: "update",
-      config: config === undefined ? record.config : withMounts(config, held),
-      imageDigest: image?.digest ?? record.imageDigest,
-    });
+    if (config === undefined) {
+      controller.command({ type: "move_bundle" });
+      return this.#view(controller);
+    }
+    requireSupported(config);
+    using image = await this.#deps.images.hold(config.image);
+    using held = await this.#deps.volumes.hold(app, config.mounts, record.id);
+    controller.command({ type: "update", config: withMounts(config, held), imageDigest: image.digest });
     return this.#view(controller);
   }
 
