@@ -17,6 +17,7 @@ import { proveAccelerator, qemuVersion, type Verdict } from "./hypervisor/qemu/a
 import { QemuHypervisor } from "./hypervisor/qemu/index.ts";
 import { Library, openImages } from "./images/index.ts";
 import { aborted } from "./lib/async.ts";
+import { hostBootId } from "./lib/boot-id.ts";
 import { Port } from "./lib/port.ts";
 import { openLog } from "./log.ts";
 import { MachineFiles } from "./machines/files.ts";
@@ -122,6 +123,7 @@ async function runLocked(
     files,
     // A boot under emulation keeps one CPU busy.
     bootSlots: new Slots(Math.max(2, availableParallelism())),
+    bootId: await hostBootId(),
     settings,
     log,
     checkResults: (id) => checkResults.of(id),

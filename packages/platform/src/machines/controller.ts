@@ -124,6 +124,16 @@ export class MachineController {
     this.#happened({ type: "keep_awake", lease });
   }
 
+  /** A drain leaves the machine running, for this reason. */
+  leaveRunning(reason: string): void {
+    this.#happened({ type: "not_suspended", reason });
+  }
+
+  /** The drain is over, and the machine does not start because of it. */
+  drainOver(): void {
+    this.#happened({ type: "drain_over" });
+  }
+
   /** Brings record and host together after a restart of the platform. `refs` are this machine's VMMs that are alive. */
   async recover(refs: readonly VmmRef[]): Promise<void> {
     const record = this.#record;

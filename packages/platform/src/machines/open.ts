@@ -3,6 +3,7 @@ import { ControllerSet } from "./controller-set.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { AppSecrets } from "./resources/app-secrets.ts";
 import { Apps } from "./resources/apps.ts";
+import { Drain } from "./resources/drain.ts";
 import { Commands } from "./resources/commands.ts";
 import { GuestApi } from "./resources/guest-api.ts";
 import { Hostnames } from "./resources/hostnames.ts";
@@ -20,6 +21,7 @@ export interface Resources {
   readonly logs: Logs;
   readonly commands: Commands;
   readonly guestApi: GuestApi;
+  readonly drain: Drain;
   /** Reconciles every stored machine with what is found on the host. Call it once, before anything else. */
   recover(): Promise<void>;
   /** Finishes the work in progress and disconnects from the guests, which keep running. */
@@ -34,7 +36,8 @@ export interface Resources {
  */
 export function openMachines(deps: MachineDependencies): Resources {
   const controllers = new ControllerSet(deps);
-  const machines = new Machines(deps, controllers);
+  const drain = new Drain(deps, controllers);
+  const machines = new Machines(deps, controllers, drain);
   const apps = new Apps(deps, machines);
   return {
     apps,
@@ -45,7 +48,14 @@ export function openMachines(deps: MachineDependencies): Resources {
     logs: new Logs(deps, controllers, apps),
     commands: new Commands(controllers),
     guestApi: new GuestApi(deps, controllers),
-    recover: () => controllers.recover(),
-    close: () => controllers.close(),
+    drain,
+    async recover() {
+      await controllers.recover();
+      drain.recover();
+    },
+    async close() {
+      await drain.close();
+      await controllers.close();
+    },
   };
 }

@@ -1,5 +1,5 @@
 /** Settings of machines: the virtual hardware, their network, and how long each step may take. */
-import { choice, duration, size, path, text } from "./forms.ts";
+import { choice, duration, integer, size, path, text } from "./forms.ts";
 import { BUNDLED_GUEST } from "./places.ts";
 
 export const MACHINE_SETTINGS = {
@@ -37,7 +37,7 @@ export const MACHINE_SETTINGS = {
     min: 128,
     max: 1_048_576,
     description:
-      "Machines with more memory than this cannot be suspended; when they are idle they are stopped. Their snapshots would cost too much disk and time.",
+      "Machines with more memory than this cannot be suspended; when they are idle they are [stopped](machines.md#if-an-idle-machine-cannot-be-suspended). Their snapshots would cost too much disk and time.",
   }),
   layerSizeMb: size("HIBERNAUT_LAYER_SIZE", {
     formerly: "HIBERNAUT_LAYER_SIZE_MB",
@@ -76,6 +76,18 @@ export const MACHINE_SETTINGS = {
     max: 600_000,
     description:
       "For a suspend; flushing a large memory to a slow disk takes longest. A suspend that takes longer is cancelled, and the machine keeps running.",
+  }),
+  drainSuspends: integer("HIBERNAUT_DRAIN_SUSPENDS", {
+    default: 4,
+    min: 1,
+    max: 64,
+    description:
+      "How many machines [`hibernaut drain --suspend`](operate.md#drain-the-platform) suspends at a time, and how many are resumed at a time afterwards. A few keep the disk busy; more would only slow each other down.",
+  }),
+  resumeOnBoot: choice("HIBERNAUT_RESUME_ON_BOOT", ["on", "off"], {
+    default: "on",
+    description:
+      "`on` resumes the machines that a [drain](operate.md#drain-the-platform) suspended when the platform starts again, because they were running before. With `off` they sleep until a request or a command wakes them.",
   }),
   hookTimeoutMs: duration("HIBERNAUT_HOOK_TIMEOUT", {
     formerly: "HIBERNAUT_HOOK_TIMEOUT_MS",

@@ -80,7 +80,10 @@ export const COMMANDS: Command[] = [
   { type: "suspend" },
   { type: "sleep", how: "suspend" },
   { type: "sleep", how: "stop" },
+  { type: "sleep", how: "suspend", otherwise: "off" },
+  { type: "suspend", drain: true, details: { by: "drain" } },
   { type: "stop" },
+  { type: "stop", keepLayer: "it cannot be suspended" },
   { type: "restart" },
   { type: "update", config: { image: "app:2" }, imageDigest: "sha256:2" },
   { type: "destroy" },
@@ -126,6 +129,8 @@ const NOTES: LifecycleEvent[] = [
   { type: "stalled", why: "the disk is full" },
   { type: "stalled", why: null },
   { type: "reason_over", reason: "not ready" },
+  { type: "not_suspended", reason: "the drain ran out of time" },
+  { type: "drain_over" },
 ];
 
 const RECOVERY: LifecycleEvent[] = (["running", "paused", "none"] as const).flatMap((vmm) => [
@@ -161,6 +166,11 @@ export const EVENTS: LifecycleEvent[] = [
 const GOALS: Goal[] = [null, "running", "restarting"];
 const SNAPSHOT_STATES: MachineState[] = ["suspended", "starting", "stopping", "updating", "destroying", "failed"];
 
+/** Where a stop that keeps the writable layer may have come to. */
+const KEEPING_STATES: MachineState[] = ["stopping", "failed", "starting", "updating", "destroying"];
+export const DRAINED_STATES: MachineState[] = ["suspending", "suspended", "updating"];
+export const AWAKE_STATES: MachineState[] = ["starting", "running", "suspending", "stopping", "updating", "destroying"];
+
 /** Any machine as it may be stored: what belongs to one state alone is there and nowhere else. */
 export const anyMachine: fc.Arbitrary<MachineRecord> = fc
   .record({
@@ -174,8 +184,15 @@ export const anyMachine: fc.Arbitrary<MachineRecord> = fc
     memoryMb: fc.constantFrom(128, 4096),
     unreachable: fc.constantFrom(null, "nothing listens"),
     stateReason: fc.constantFrom(null, "nothing listens", "not ready"),
+    sleep: fc.record({
+      keepLayer: fc.constantFrom(null, "it cannot be suspended"),
+      keep: fc.boolean(),
+      resetLayer: fc.boolean(),
+      drained: fc.boolean(),
+      notSuspended: fc.constantFrom(null, "drain" as const, "proxy" as const),
+    }),
   })
-  .map(({ state, goal, held, from, policy, restarts, crashed, memoryMb, unreachable, stateReason }) => {
+  .map(({ state, goal, held, from, policy, restarts, crashed, memoryMb, unreachable, stateReason, sleep }) => {
     const retryAt = "2026-01-01T00:00:20Z";
     const crash = {
       at: "",
@@ -190,7 +207,14 @@ export const anyMachine: fc.Arbitrary<MachineRecord> = fc
       goal: isResting(state) || state === "destroyed" ? null : goal,
       snapshot: held && SNAPSHOT_STATES.includes(state) ? SNAPSHOT : null,
       pending: state === "updating" ? { ...PENDING, from } : null,
-      config: { image: "app:1", guest: { memory_mb: memoryMb }, restart: { policy } },
+      config: { image: "app:1", guest: { memory_mb: memoryMb }, restart: { policy }, keep_layer: sleep.keep },
+      resetLayer: sleep.resetLayer && state !== "running",
+      keepLayer: KEEPING_STATES.includes(state) ? sleep.keepLayer : null,
+      drained: sleep.drained && goal === null && DRAINED_STATES.includes(state),
+      notSuspended:
+        sleep.notSuspended !== null && AWAKE_STATES.includes(state)
+          ? { by: sleep.notSuspended, reason: "it has swap" }
+          : null,
       restarts,
       crash: crashed ? crash : null,
       unreachable,

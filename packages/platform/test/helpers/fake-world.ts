@@ -42,6 +42,8 @@ export interface World {
   /** What the next platform finds: change it to see snapshots refused. */
   identity: Partial<HypervisorIdentity>;
   bundleVersion: string;
+  /** Which boot of the host the next platform finds itself in. */
+  bootId: string;
   store: Store;
   logged: { message: string; fields: Record<string, unknown> }[];
   /** Holds every boot from now on, until the returned function is called or the boots are released. */
@@ -66,6 +68,7 @@ export async function newWorld(): Promise<World> {
     images: new FakeImages(),
     identity: {},
     bundleVersion: "bundle-1",
+    bootId: "boot-1",
     store,
     logged: [],
     holdBoots() {
@@ -123,6 +126,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     volumes,
     files,
     bootSlots: new Slots(parts.bootSlots ?? 8),
+    bootId: world.bootId,
     settings: {
       region: "local",
       suspendMaxMemoryMb: 2048,
@@ -134,6 +138,8 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       keepAwakeMaxS: 3600,
       logMaxMb: 16,
       proxySuffixes: ["localhost"],
+      drainSuspends: 2,
+      resumeOnBoot: "on",
       ...parts.settings,
     },
     log: { info: note, warn: note, error: note },

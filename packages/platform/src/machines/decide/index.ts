@@ -26,6 +26,7 @@ export {
   type Note,
   type Boot,
   OUTCOMES,
+  REMARKS,
   type TakenOver,
 } from "./events.ts";
 
@@ -49,7 +50,9 @@ export function decide(record: MachineRecord, event: LifecycleEvent, context: De
     case "reachability":
     case "stalled":
     case "reason_over":
-      return decideNote(record, event);
+    case "not_suspended":
+    case "drain_over":
+      return decideNote(record, event, context);
     case "found":
       return decideFound(record, event);
     case "taken_over":
