@@ -8,17 +8,6 @@ export interface EligibilityLimits {
   currentBundle: string;
 }
 
-/** What this platform allows. */
-export function eligibilityLimits({
-  settings,
-  bundles,
-}: {
-  settings: { suspendMaxMemoryMb: number };
-  bundles: { current: { version: string } };
-}): EligibilityLimits {
-  return { suspendMaxMemoryMb: settings.suspendMaxMemoryMb, currentBundle: bundles.current.version };
-}
-
 /** Checks every requirement, so that users learn all of them at once. */
 export function suspendEligibility(
   machine: Pick<MachineRecord, "config" | "bundleVersion">,

@@ -10,6 +10,7 @@ import { Hostnames } from "./resources/hostnames.ts";
 import { Logs } from "./resources/logs.ts";
 import { Machines } from "./resources/machines.ts";
 import { Releases } from "./resources/releases.ts";
+import { type Unfit, unfitSnapshots } from "./unfit-snapshots.ts";
 
 /** Everything the platform does with apps and machines, by resource. */
 export interface Resources {
@@ -22,6 +23,10 @@ export interface Resources {
   readonly commands: Commands;
   readonly guestApi: GuestApi;
   readonly drain: Drain;
+  /** The sleeping machines whose snapshots do not fit this platform. Changes nothing. */
+  unfitSnapshots(): Promise<Unfit[]>;
+  /** Drops the snapshots of these machines. Call it after `recover`. */
+  dropSnapshots(unfit: readonly Unfit[]): void;
   /** Reconciles every stored machine with what is found on the host. Call it once, before anything else. */
   recover(): Promise<void>;
   /** Finishes the work in progress and disconnects from the guests, which keep running. */
@@ -49,6 +54,10 @@ export function openMachines(deps: MachineDependencies): Resources {
     commands: new Commands(controllers),
     guestApi: new GuestApi(deps, controllers),
     drain,
+    unfitSnapshots: () => unfitSnapshots(deps.store.machines.list(), deps),
+    dropSnapshots(unfit) {
+      for (const { machine, reason } of unfit) controllers.require(machine.id).dropSnapshot(reason);
+    },
     async recover() {
       await controllers.recover();
       drain.recover();

@@ -11,14 +11,14 @@ export const MACHINE_SETTINGS = {
   network: choice("HIBERNAUT_NETWORK", ["auto", "bridge", "user"], {
     default: "auto",
     description:
-      "How machines are connected, see [network](network.md#network-modes). `auto` uses a bridge if this host can have one, which needs root, and QEMU's own network otherwise. `bridge` insists; `user` uses QEMU's own without trying. A change discards the snapshots of sleeping machines.",
+      "How machines are connected, see [network](network.md#network-modes). `auto` uses a bridge if this host can have one, which needs root, and QEMU's own network otherwise. `bridge` insists; `user` uses QEMU's own without trying. Once there are machines, `auto` keeps their mode. A change costs sleeping machines their memory, so it needs [`serve --drop-snapshots`](operate.md#when-a-start-would-cost-memory).",
   }),
   networkSubnet: text("HIBERNAUT_NETWORK_SUBNET", {
     default: "auto",
     pattern: "^(auto|\\d{1,3}(\\.\\d{1,3}){3}/\\d{1,2})$",
     accepts: "auto, or a private IPv4 subnet from /22 to /28, such as 10.99.0.0/22",
     description:
-      "The private IPv4 subnet of the bridge, from /22 (1021 machines) to /28. `auto` finds one that the host does not use and keeps it. A change gives every machine a new address and discards the snapshots of sleeping machines.",
+      "The private IPv4 subnet of the bridge, from /22 (1021 machines) to /28. `auto` finds one that the host does not use and keeps it. A change gives every machine a new address and costs sleeping machines their memory, so it needs [`serve --drop-snapshots`](operate.md#when-a-start-would-cost-memory).",
   }),
   qemu: text("HIBERNAUT_QEMU", {
     default: "qemu-system-x86_64",

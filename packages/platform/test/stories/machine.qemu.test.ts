@@ -106,7 +106,10 @@ describe.each(NETWORKS)("on the %s network", (network) => {
       );
       await chmod(other, 0o755);
       await place.served.stop();
-      await place.served.start({ HIBERNAUT_QEMU: other });
+      await expect(place.served.start({ HIBERNAUT_QEMU: other })).rejects.toThrow(
+        /^This start would cost 1 sleeping machine its memory\. .*`hibernaut serve --drop-snapshots`\.$/,
+      );
+      await place.served.start({ HIBERNAUT_QEMU: other }, ["--drop-snapshots"]);
       expect(await coldStart()).toMatchObject({
         kind: "cold",
         reason: expect.stringMatching(/^hypervisor_version_changed: .* is 99\.0\.0$/),
@@ -123,7 +126,7 @@ describe.each(NETWORKS)("on the %s network", (network) => {
       const manifest = JSON.parse(await readFile(join(newer, "bundle.json"), "utf8")) as object;
       await writeFile(join(newer, "bundle.json"), JSON.stringify({ ...manifest, version: "newer" }));
       await place.served.stop();
-      await place.served.start({ HIBERNAUT_GUEST_BUNDLE: newer });
+      await place.served.start({ HIBERNAUT_GUEST_BUNDLE: newer }, ["--drop-snapshots"]);
       expect(await coldStart()).toMatchObject({
         kind: "cold",
         reason: expect.stringMatching(/^guest_bundle_changed: .* is newer$/),

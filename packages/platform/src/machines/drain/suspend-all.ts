@@ -1,9 +1,9 @@
 /** Suspending every machine that may be suspended, a few at a time, until a deadline. */
 import { HibernautError } from "../../domain/errors.ts";
+import type { Eligibility, MachineRecord } from "../../domain/machine.ts";
 import { abortable } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { MachineController } from "../controller.ts";
-import { suspendEligibility, type EligibilityLimits } from "../eligibility.ts";
 import { isAwake } from "./rules.ts";
 import { settled } from "./settled.ts";
 
@@ -14,7 +14,8 @@ const TRIES = 2;
 export interface SuspendAllPorts {
   /** The machines that exist now. */
   machines(): MachineController[];
-  limits: EligibilityLimits;
+  /** Whether a machine may be suspended. */
+  eligibilityOf(record: MachineRecord): Eligibility;
   /** How many are suspended at a time. */
   atOnce: number;
   /** Settles when the requests that the proxies have open on a machine have ended, or had their time. */
@@ -51,14 +52,14 @@ export async function suspendAll(ports: SuspendAllPorts, limit: AbortSignal, sig
 /** Suspends a machine. Returns why it keeps running; undefined if it does not. */
 async function suspendOne(
   machine: MachineController,
-  { limits }: SuspendAllPorts,
+  { eligibilityOf }: SuspendAllPorts,
   { limit, requests = Promise.resolve() }: { limit: AbortSignal; requests: Promise<void> | undefined },
 ): Promise<string | undefined> {
   for (let tries = 0; ; tries += 1) {
     await settled(machine, limit);
-    const { state, stateReason, config, bundleVersion } = machine.record;
+    const { state, stateReason } = machine.record;
     if (state !== "running") return undefined;
-    const { eligible, reasons } = suspendEligibility({ config, bundleVersion }, limits);
+    const { eligible, reasons } = eligibilityOf(machine.record);
     if (!eligible) return `it cannot be suspended: ${reasons.join("; ")}`;
     if (tries >= TRIES) return stateReason ?? "something woke it";
     await abortable(requests, limit);

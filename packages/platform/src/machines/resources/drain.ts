@@ -1,12 +1,13 @@
 /** The drain of the platform: refuses new work, and suspends machines before their host goes down. */
 import { type DrainedMachine, type DrainRecord, type DrainRequest } from "../../domain/drain.ts";
+import type { MachineRecord } from "../../domain/machine.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { continues, drainFor, drainingRefusal, progressOf } from "../drain/rules.ts";
 import { startAgain } from "../drain/start-again.ts";
 import { suspendAll } from "../drain/suspend-all.ts";
-import { eligibilityLimits } from "../eligibility.ts";
+import { eligibilityOf } from "../view.ts";
 
 /** A drain and how far it has come. */
 export interface DrainView {
@@ -109,7 +110,7 @@ export class Drain {
     const timer = setTimeout(() => timeout.abort(new Error("the drain ran out of time")), leftMs);
     const ports = {
       machines: () => this.#controllers.all(),
-      limits: eligibilityLimits(this.#deps),
+      eligibilityOf: (record: MachineRecord) => eligibilityOf(record, this.#deps),
       atOnce: settings.drainSuspends,
       finishRequests,
     };
