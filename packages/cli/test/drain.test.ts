@@ -40,9 +40,7 @@ test("drain --suspend tells of each machine in a pipe, and reports those that it
   expect(code, "a machine that cannot be suspended was known before").toBe(0);
   expect(stderr).toContain(`shop/web (${web}): suspended\n`);
   expect(stderr).toContain(`shop/big (${big}): left: it cannot be suspended`);
-  expect((await cli.hibernaut(["undrain"])).stdout).toBe(
-    "The drain is over. 1 machine that it suspended start again.\n",
-  );
+  expect((await cli.hibernaut(["undrain"])).stdout).toBe("The drain is over. Resuming 1 machine that it suspended.\n");
   await cli.hibernaut(["machine", "wait", web, "--state", "running"]);
   expect((await cli.json(["machine", "status", web])).document.last_boot.kind).toBe("resume");
 });

@@ -44,7 +44,7 @@ const undrain = command({
     const document = await client.endDrain();
     if (before.state === "none") return { document, text: "The platform is not draining." };
     const count = before.machines.filter(({ result }) => result === "suspended" || result === "suspending").length;
-    const resumed = count === 0 ? "" : ` ${machines(count)} that it suspended start again.`;
+    const resumed = count === 0 ? "" : ` Resuming ${machines(count)} that it suspended.`;
     return { document, text: `The drain is over.${resumed}` };
   },
 });
