@@ -64,14 +64,15 @@ async function tooLate(context: Context, id: string, states: readonly WaitState[
 }
 
 /**
- * Waits until the machine is running, or has shown that it will not. A machine without services gets a moment more:
- * nothing tells when it is up, and most broken apps exit at once.
+ * Waits until the machine is running, or has shown that it will not. A machine without services that has booted gets a
+ * moment more: nothing tells when it is up, and most broken apps exit at once. One that was resumed had been up before.
  */
 export async function waitForRun(context: Context, id: string, options: WaitingOptions): Promise<Machine> {
   const client = await context.client();
   const reached = await waitFor(context, id, [...RUN_ENDS], options);
   const machine = await client.getMachine(context.app, id);
-  if (reached !== "running" || (machine.config.services ?? []).length > 0) return machine;
+  const toldWhenUp = (machine.config.services ?? []).length > 0 || machine.last_boot?.kind === "resume";
+  if (reached !== "running" || toldWhenUp) return machine;
   const early = client.waitForMachine(context.app, id, {
     state: ["stopped", "failed", "restarting"],
     timeout: EARLY_CRASH_S,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startCli, type TestCli } from "./helpers.ts";
+import { SERVICE, startCli, type TestCli } from "./helpers.ts";
 
 let cli: TestCli;
 let hibernaut: TestCli["hibernaut"];
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => cli.close());
 
 async function runMachine(...options: string[]): Promise<string> {
-  const { code, document } = await json(["machine", "run", "oci:/srv/app", ...options]);
+  const { code, document } = await json(["machine", "run", "oci:/srv/app", ...SERVICE, ...options]);
   expect(code).toBe(0);
   return document.id as string;
 }

@@ -18,6 +18,9 @@ const PROXY = {
 /** Once per process: looking whether the bundle is current takes longer than most commands. */
 let built: Promise<unknown> | undefined;
 
+/** For machines whose services do not matter: one without any gets 2 s more to show whether its app is broken. */
+export const SERVICE = ["--port", "8080"];
+
 interface Ended {
   code: number;
   stdout: string;

@@ -1,7 +1,7 @@
 /** What there is in all apps, where they answer, and what goes with an app. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { urlsFrom } from "../src/answering.ts";
-import { startCli, type TestCli } from "./helpers.ts";
+import { SERVICE, startCli, type TestCli } from "./helpers.ts";
 
 // Each test starts several processes, and the host may be busy.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => cli.close());
 
 const run = async (...options: string[]): Promise<string> =>
-  (await cli.json(["machine", "run", "app:1", ...options])).document.id;
+  (await cli.json(["machine", "run", "app:1", ...SERVICE, ...options])).document.id;
 
 test("ps lists the machines of all apps, or of one", async () => {
   expect((await cli.hibernaut(["ps"])).stdout).toMatch(/^There are no machines yet\./);

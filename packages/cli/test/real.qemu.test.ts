@@ -1,7 +1,8 @@
 /** The CLI with a real platform and real machines: the README's tour. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { askUntilAnswered, COUNTER_IMAGE } from "../../platform/test/helpers/qemu-world.ts";
+import { askUntilAnswered } from "../../platform/test/helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
+import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
 import { runCli } from "./real-cli.ts";
 
 let place: Place;
@@ -21,7 +22,7 @@ const json = async (...args: string[]) => {
 };
 
 test("run, suspend, start, update, stop, destroy", async () => {
-  const made = (await json("machine", "run", COUNTER_IMAGE, "--name", "counter", "--port", "8080")) as {
+  const made = (await json("machine", "run", SMALL_APP, "--name", "counter", "--port", "8080")) as {
     id: string;
     private_address: string;
     state: string;
@@ -47,7 +48,7 @@ test("run, suspend, start, update, stop, destroy", async () => {
   const updated = (await json("machine", "status", id)) as { version: string };
   expect(updated).toMatchObject({
     state: "running",
-    image: { ref: COUNTER_IMAGE },
+    image: { ref: SMALL_APP },
     last_boot: { kind: "cold", reason: "updated" },
   });
   expect(updated.version).not.toBe(version);
@@ -66,14 +67,14 @@ test("an app that ends at once is told as that, without waiting for the end of t
   const { code, err } = await hib(
     "machine",
     "run",
-    COUNTER_IMAGE,
+    SMALL_APP,
     "--restart",
     "no",
     "--port",
     "8080",
     "--",
-    "-e",
-    "process.exit(5)",
+    "--fail",
+    "5",
   );
   expect(code).toBe(1);
   expect(err).toMatch(/crashed on start: the app exited with code 5\. It will not be restarted\./);

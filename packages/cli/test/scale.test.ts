@@ -1,6 +1,6 @@
 /** Scaling an app whose machines have data, as its owner does it. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { startCli, type TestCli } from "./helpers.ts";
+import { SERVICE, startCli, type TestCli } from "./helpers.ts";
 
 // Each test starts several processes, and the host may be busy.
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => cli.close());
 
 const run = async (...options: string[]): Promise<string> =>
-  (await cli.json(["machine", "run", "app:1", ...options])).document.id;
+  (await cli.json(["machine", "run", "app:1", ...SERVICE, ...options])).document.id;
 const machines = async (): Promise<string[]> =>
   (await cli.hibernaut(["machine", "list", "-q"])).stdout.split("\n").filter(Boolean);
 

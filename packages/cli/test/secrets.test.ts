@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { parseSecrets, readSecrets } from "../src/secret-arguments.ts";
-import { startCli, type TestCli } from "./helpers.ts";
+import { SERVICE, startCli, type TestCli } from "./helpers.ts";
 
 // Each test starts several processes, and the host may be busy.
 vi.setConfig({ testTimeout: 30_000 });
@@ -29,7 +29,7 @@ const VALUE = "s3cret-value";
 const names = async () => (await json(["secrets", "list"])).document.map(({ name }: { name: string }) => name);
 
 async function suspendedMachine(): Promise<string> {
-  const { document } = await json(["machine", "run", "oci:/srv/app"]);
+  const { document } = await json(["machine", "run", "oci:/srv/app", ...SERVICE]);
   await hibernaut(["machine", "suspend", document.id]);
   return document.id as string;
 }
@@ -74,7 +74,7 @@ describe("a snapshot that would go", () => {
 });
 
 test("machines that run are told of", async () => {
-  const { document } = await json(["machine", "run", "oci:/srv/app"]);
+  const { document } = await json(["machine", "run", "oci:/srv/app", ...SERVICE]);
   const { stdout } = await hibernaut(["secrets", "set", "A=1"]);
   expect(stdout).toBe(`Set: A.\nRunning machines see the change after: hibernaut machine restart ${document.id}\n`);
   await hibernaut(["machine", "destroy", document.id, "--force"]);

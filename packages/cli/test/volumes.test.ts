@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { GROUP_METADATA } from "../src/appfile/machine-configs.ts";
 import { planDeploy } from "../src/deploy/plan.ts";
 import { withOptions } from "../src/machine-config.ts";
-import { startCli, type TestCli } from "./helpers.ts";
+import { SERVICE, startCli, type TestCli } from "./helpers.ts";
 
 // Each test starts several processes, and the host may be busy.
 vi.setConfig({ testTimeout: 30_000 });
@@ -51,7 +51,14 @@ test("snapshots are made, listed, restored and destroyed", async () => {
 
 test("a machine that has a volume keeps it, and the refusal says what to do", async () => {
   const { document: volume } = await json(["volumes", "create", "kept"]);
-  const { document: machine } = await json(["machine", "run", "oci:/srv/app", "--volume", `${volume.id}:/data`]);
+  const { document: machine } = await json([
+    "machine",
+    "run",
+    "oci:/srv/app",
+    ...SERVICE,
+    "--volume",
+    `${volume.id}:/data`,
+  ]);
   expect(machine.config.mounts).toEqual([{ volume: volume.id, name: "kept", path: "/data" }]);
   const refused = await hibernaut(["volumes", "destroy", volume.id, "--yes"]);
   expect(refused.code).toBe(1);
@@ -59,7 +66,9 @@ test("a machine that has a volume keeps it, and the refusal says what to do", as
   expect((await hibernaut(["volumes", "extend", volume.id, "--size", "2"])).stdout).toContain(
     `hibernaut machine restart ${machine.id}`,
   );
-  expect(await hibernaut(["machine", "run", "oci:/srv/app", "--volume", "data"])).toMatchObject({ code: 2 });
+  expect(await hibernaut(["machine", "run", "oci:/srv/app", ...SERVICE, "--volume", "data"])).toMatchObject({
+    code: 2,
+  });
 });
 
 test("--volume replaces the mounts there were, and without it they stay", () => {

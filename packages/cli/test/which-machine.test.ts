@@ -1,6 +1,6 @@
 /** Machines and volumes by what people call them: real machines behind the API, on a fake host. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { startCli, type TestCli } from "./helpers.ts";
+import { SERVICE, startCli, type TestCli } from "./helpers.ts";
 
 // Each test starts several processes, and the host may be busy.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => cli.close());
 
 const run = async (...options: string[]): Promise<string> =>
-  (await cli.json(["machine", "run", "app:1", ...options])).document.id;
+  (await cli.json(["machine", "run", "app:1", ...SERVICE, ...options])).document.id;
 
 test("a machine answers to its name and to the beginning of its id, and replies have the whole id", async () => {
   const id = await run("--name", "web");

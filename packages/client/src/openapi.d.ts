@@ -2792,6 +2792,13 @@ export interface components {
         /** @description The digest that the reference resolved to. */
         digest: string;
       };
+      /** @description Whether the running machine works. `healthy`: its app listens on the ports of its services, and all its checks pass. `unhealthy`: requests cannot reach it, or a check has failed. `unknown`: it is too early to tell, or the machine isn't running. */
+      health: {
+        /** @enum {string} */
+        status: "healthy" | "unhealthy" | "unknown";
+        /** @description What it is judged by, for people. */
+        reason: string;
+      };
       /** @description What the machine's checks last found. Empty unless the machine is running. */
       checks: components["schemas"]["CheckResult"][];
       /** @description Whether the machine can be suspended. */

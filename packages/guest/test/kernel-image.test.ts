@@ -75,12 +75,11 @@ test("an ELF kernel is taken as it is, and refused if QEMU cannot enter it", asy
   await expect(build(elf(17))).rejects.toThrow("This ELF kernel has no PVH entry point. Build it with CONFIG_PVH=y");
 });
 
-test("the version is read from both kinds; any other file is not a kernel", async () => {
+test("the version is read from both kinds; any other file is not a kernel", () => {
   expect(kernelVersion(elf(18))).toBe(VERSION);
   expect(kernelVersion(bzImage(Buffer.from("anything")))).toBe(VERSION);
   expect(kernelVersion(Buffer.alloc(4096))).toBeUndefined();
   expect(kernelVersion(Buffer.alloc(3))).toBeUndefined();
-  await expect(build(Buffer.alloc(4096))).rejects.toThrow("is not a kernel image (bzImage or ELF)");
 });
 
 test("an unknown compression and damaged headers are no reason to fail", () => {

@@ -17,9 +17,10 @@ async function deleteWith(error: Error) {
   return { ...(await api.call("DELETE", "/orders/1")), logged: api.logged };
 }
 
-test("a row that others refer to is a 409", async () => {
-  const { status, body, logged } = await deleteWith(new StillReferencedError("no"));
-  expect({ status, code: body.code, logged }).toEqual({ status: 409, code: "still_referenced", logged: [] });
+test("a row that others refer to is a 409, and the log says what refers to it", async () => {
+  const { status, body, logged } = await deleteWith(new StillReferencedError("invoices refer to it"));
+  expect({ status, code: body.code }).toEqual({ status: 409, code: "still_referenced" });
+  expect(logged).toMatchObject([{ level: 30, method: "DELETE", url: "/orders/1", reason: "invoices refer to it" }]);
 });
 
 test("an unknown supplier is a 422", async () => {

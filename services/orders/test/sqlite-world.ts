@@ -24,6 +24,14 @@ export async function openSqliteWorld(): Promise<StorageWorld & { path: string }
     storage,
     insertOrder: async (order) => insertOrder(beside, order),
     execute: async (statement) => void beside.exec(statement),
+    executeUnchecked: async (statement) => {
+      beside.pragma("foreign_keys = OFF");
+      try {
+        beside.exec(statement);
+      } finally {
+        beside.pragma("foreign_keys = ON");
+      }
+    },
     dispose: async () => {
       await storage.close();
       beside.close();

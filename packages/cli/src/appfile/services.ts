@@ -54,7 +54,7 @@ function readService(section: Section, groups: Groups, reach: Service["reach"]):
     idleTimeout: readIdleTimeout(section),
     concurrency: readConcurrency(section),
   };
-  refuseSleepWithoutWaking(section, service);
+  checkWaking(section, service);
   const checks = [...readTcpChecks(section, service), ...readHttpChecks(section, service)];
   section.ignored("force_https", FORCE_HTTPS);
   section.ignored(
@@ -80,7 +80,7 @@ function readIdleTimeout(section: Section): number | undefined {
   return seconds === undefined ? undefined : Math.ceil(seconds);
 }
 
-function refuseSleepWithoutWaking(section: Section, service: Service): void {
+function checkWaking(section: Section, service: Service): void {
   const { autostop = "off", autostopFallback, autostart = true, reach } = service;
   if (autostopFallback !== undefined && autostop !== "suspend")
     section.warning(
@@ -95,9 +95,9 @@ function refuseSleepWithoutWaking(section: Section, service: Service): void {
     );
     service.autostop = "off";
   } else if (!autostart) {
-    section.error(
+    section.warning(
       "auto_start_machines",
-      `With \`auto_stop_machines\` on and this off, nothing would wake a sleeping machine. Set it to true, or auto_stop_machines to "off".`,
+      "Requests do not wake a machine that sleeps: only `hibernaut machine start` and the API do.",
     );
   }
 }

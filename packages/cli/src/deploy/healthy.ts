@@ -1,5 +1,5 @@
 /** Waits until a machine has shown that its new version works. */
-import type { Machine, WaitState } from "@hibernaut/client";
+import type { WaitState } from "@hibernaut/client";
 import type { Context } from "../context.ts";
 import { hasCrashed, lastWords } from "../crashed.ts";
 import { CliError, toFailure } from "../failure.ts";
@@ -10,23 +10,6 @@ const VERDICTS: readonly WaitState[] = ["healthy", "unhealthy", "stopped", "fail
 
 /** Whether the machine works, in words. */
 type HealthVerdict = { ok: true; text: string } | { ok: false; text: string; lastWords?: string };
-
-/** Judges a machine. Pure; undefined while it is too early to tell. */
-export function verdictOf(machine: Machine): HealthVerdict | undefined {
-  const { state, state_reason: reason, checks, config, crash, unreachable } = machine;
-  if (crash !== null && hasCrashed(machine))
-    return { ok: false, text: `it crashed${crash.at_start ? " on start" : ""}: ${crash.reason}` };
-  if (unreachable !== null) return { ok: false, text: unreachable };
-  if (state !== "running") return { ok: false, text: `it is ${state}${reason === null ? "" : `: ${reason}`}` };
-  const failed = checks.find(({ status }) => status === "critical");
-  if (failed !== undefined) return { ok: false, text: `its check ${failed.name} fails: ${failed.output}` };
-  const wanted = Object.keys(config.checks ?? {}).length;
-  // Without checks the ports of its services have to be open, and the platform says while they are not.
-  const works = (config.services ?? []).length === 0 ? "it is up" : "it answers on its ports";
-  if (wanted === 0) return reason === null ? { ok: true, text: works } : undefined;
-  const passing = checks.filter(({ status }) => status === "passing").length;
-  return passing >= wanted ? { ok: true, text: "its checks pass" } : undefined;
-}
 
 /** Waits for a verdict, up to `waitTimeout` seconds. */
 export async function untilHealthy(context: Context, id: string, waitTimeout: number): Promise<HealthVerdict> {
@@ -42,14 +25,11 @@ export async function untilHealthy(context: Context, id: string, waitTimeout: nu
     if (toFailure(error).error !== "deadline_exceeded") throw error;
   }
   const machine = await client.getMachine(context.app, id);
-  const verdict = verdictOf(machine);
-  if (verdict === undefined || Date.now() > deadline) return verdict?.ok === true ? verdict : tooLate(machine, late);
-  return !verdict.ok && hasCrashed(machine) ? { ...verdict, lastWords: await lastWords(context, id) } : verdict;
-}
-
-function tooLate({ state_reason: reason, checks }: Machine, late: string): HealthVerdict {
-  const why = reason ?? checks.map(({ name, output }) => `${name}: ${output}`).join("; ");
-  return { ok: false, text: `${late}${why === "" ? "" : `: ${why}`}` };
+  const { status, reason: text } = machine.health;
+  if (status === "healthy") return { ok: true, text };
+  if (Date.now() > deadline || (status === "unknown" && machine.state === "running"))
+    return { ok: false, text: `${late}: ${text}` };
+  return { ok: false, text, ...(hasCrashed(machine) && { lastWords: await lastWords(context, id) }) };
 }
 
 /** The error for a machine that does not work, with what to do next. */

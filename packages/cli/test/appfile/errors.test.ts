@@ -48,10 +48,6 @@ describe("errors say where, what and what to write instead", () => {
       http("  [http_service.concurrency]\n  soft_limit = 30\n  hard_limit = 20"),
       /^f:4:3: error: http_service\.concurrency\.soft_limit: Exceeds `hard_limit` \(20\)/,
     ],
-    [
-      http("auto_stop_machines = true\nauto_start_machines = false"),
-      /^f:4:1: error: http_service\.auto_start_machines: .* nothing would wake a sleeping machine\. Set it to true/,
-    ],
     ['[[vm]]\nsize = "huge"', /^f:2:1: error: vm\[0\]\.size: Unknown size "huge"/],
     ['[[vm]]\nsize = "performance-16x"', /^f:2:1: error: vm\[0\]\.size: This is 16 CPUs; a machine has up to 8/],
     ['[[vm]]\nmemory = "64mb"', "f:2:1: error: vm[0].memory: This is 64 MB; a machine has 128 to 32768 MB of memory."],
@@ -102,6 +98,14 @@ describe("unknown keys", () => {
     expect(findings).toMatchObject([{ severity: "warning" }]);
     expect(findings[0]?.message.endsWith(end), findings[0]?.message).toBe(true);
   });
+});
+
+test("machines that sleep and are not woken by requests are allowed, with a warning", () => {
+  const { file, findings } = readAppFile(http("auto_stop_machines = true", "auto_start_machines = false"));
+  expect(file?.services).toMatchObject([{ autostop: "stop", autostart: false }]);
+  expect(findings.map((finding) => findingText(finding, "f"))).toEqual([
+    "f:4:1: warning: http_service.auto_start_machines: Requests do not wake a machine that sleeps: only `hibernaut machine start` and the API do.",
+  ]);
 });
 
 test("names that mean something to JavaScript are keys like others", () => {

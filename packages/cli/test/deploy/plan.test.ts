@@ -5,7 +5,6 @@ import { join } from "node:path";
 import type { Machine, MachineConfig } from "@hibernaut/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GROUP_METADATA } from "../../src/appfile/machine-configs.ts";
-import { verdictOf } from "../../src/deploy/healthy.ts";
 import { planDeploy } from "../../src/deploy/plan.ts";
 import { startCli, type TestCli } from "../helpers.ts";
 
@@ -26,6 +25,7 @@ const machine = (id: string, more: Partial<Machine> = {}): Machine =>
     checks: [],
     state_reason: null,
     unreachable: null,
+    health: { status: "healthy", reason: "it answers on its ports" },
     crash: null,
     ...more,
   }) as Machine;
@@ -66,31 +66,6 @@ describe("the plan", () => {
     const strange = machine("x", { config: { image: "other" } });
     const { steps, others } = planDeploy(new Map([["app", { config: config() }]]), [strange], RELEASE);
     expect([steps.map(({ kind }) => kind), others]).toEqual([["create"], [strange]]);
-  });
-});
-
-describe("whether a machine has shown that it works", () => {
-  const check = (status: "passing" | "warning" | "critical") => ({
-    name: "web",
-    status,
-    output: "500 no",
-    updated_at: "",
-  });
-  const checked = config({ checks: { web: { type: "http" } } });
-  test.each<[string, Partial<Machine>, boolean | undefined]>([
-    ["it runs and its ports are open", {}, true],
-    [
-      "its ports are not open yet",
-      { state_reason: "the app does not listen on all ports of its services yet" },
-      undefined,
-    ],
-    ["its check was not looked at yet", { config: checked }, undefined],
-    ["its check fails within its grace", { config: checked, checks: [check("warning")] }, undefined],
-    ["its check passes", { config: checked, checks: [check("passing")] }, true],
-    ["its check fails", { config: checked, checks: [check("critical")] }, false],
-    ["it ended", { state: "stopped", state_reason: "the app exited with code 1" }, false],
-  ])("%s", (_name, more, ok) => {
-    expect(verdictOf(machine("a", more))?.ok).toBe(ok);
   });
 });
 

@@ -7,7 +7,7 @@ import type { MachineEventWire, MachineWire } from "./routes/machines.schemas.ts
 import type { TokenWire } from "./routes/tokens.schemas.ts";
 
 /** A machine on the wire. */
-export function machineWire({ record, suspend, image, checks }: MachineView): MachineWire {
+export function machineWire({ record, suspend, image, health, checks }: MachineView): MachineWire {
   const { snapshot } = record;
   return {
     machine_id: record.id,
@@ -22,6 +22,7 @@ export function machineWire({ record, suspend, image, checks }: MachineView): Ma
     config: record.config,
     image,
     suspend,
+    health,
     checks,
     snapshot: snapshot && { created_at: snapshot.created_at, size_bytes: snapshot.size_bytes },
     last_boot: record.lastBoot,

@@ -269,7 +269,7 @@ function refuseMount(
 
 /** Refuses values that are each valid but cannot work together. */
 function refuseImpossible(
-  { autostop = "off", autostart = true, concurrency = {} }: ServiceConfig,
+  { concurrency = {} }: ServiceConfig,
   field: string,
   refuse: (field: string, message: string) => void,
 ): void {
@@ -278,11 +278,6 @@ function refuseImpossible(
     refuse(
       `${field}.concurrency`,
       `\`soft_limit\` (${soft}) is higher than \`hard_limit\` (${hard}), so no machine would ever reach it. Set it to ${hard} or less.`,
-    );
-  if (autostop !== "off" && !autostart)
-    refuse(
-      `${field}.autostart`,
-      `With \`autostop\` = "${autostop}" and \`autostart\` = false, a machine that went to sleep would never be started again. Set autostart to true, or autostop to "off".`,
     );
 }
 

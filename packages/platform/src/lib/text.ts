@@ -9,3 +9,8 @@ export function messageOf(error: unknown): string {
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
+
+/** Removes the period at the end, for a sentence that becomes part of another one. */
+export function withoutPeriod(text: string): string {
+  return text.replace(/\.$/, "");
+}

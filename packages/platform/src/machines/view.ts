@@ -1,5 +1,6 @@
 /** A machine as the API and the proxy see it: its record, and what follows from it. */
 import type { CheckResult } from "../domain/check.ts";
+import { type Health, healthOf } from "../domain/health.ts";
 import type { Eligibility, MachineRecord } from "../domain/machine.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { suspendEligibility } from "./eligibility.ts";
@@ -8,6 +9,7 @@ import { suspendEligibility } from "./eligibility.ts";
 export interface MachineView {
   record: MachineRecord;
   suspend: Eligibility;
+  health: Health;
   /** The latest results of the machine's checks; empty unless it is running. */
   checks: CheckResult[];
   /** The image reference as configured, and the digest it resolved to. */
@@ -30,10 +32,12 @@ export function eligibilityOf(
 
 /** Returns the machine as others see it now. */
 export function viewOf(record: MachineRecord, deps: ViewDependencies): MachineView {
+  const checks = deps.checkResults?.(record.id) ?? [];
   return {
     record,
     suspend: eligibilityOf(record, deps),
-    checks: deps.checkResults?.(record.id) ?? [],
+    health: healthOf(record, checks),
+    checks,
     image: { ref: record.config.image, digest: record.imageDigest },
   };
 }

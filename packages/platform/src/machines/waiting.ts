@@ -24,7 +24,7 @@ export function reached(
   const { state } = record;
   return targets.some((target) => {
     if (target === "settled") return isResting(state);
-    if (target === "healthy" || target === "unhealthy") return healthOf(record, checks) === target;
+    if (target === "healthy" || target === "unhealthy") return healthOf(record, checks).status === target;
     return target === state;
   });
 }

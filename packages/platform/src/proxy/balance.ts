@@ -15,6 +15,8 @@ export interface Candidate {
   healthy: boolean;
   /** Whether the app listens where requests arrive. */
   reachable: boolean;
+  /** In excess of what the app needs: the others are given requests first. */
+  resting: boolean;
   /** The app keeps crashing: requests neither wait for the machine nor start it. */
   crashing: boolean;
 }
@@ -34,11 +36,11 @@ const ON_ITS_WAY: ReadonlySet<MachineState> = new Set(["starting", "restarting",
 const WAKE_ORDER: readonly MachineState[] = ["suspending", "suspended", "stopped", "created", "stopping"];
 
 /**
- * Chooses the least loaded running machine below its soft limit; one at or over it only if all are, and none at its hard
- * limit. Wakes one more machine, one at a time, if all that run are at their soft limit or none is running.
+ * Chooses the least loaded running machine below its soft limit, a resting one only if all others are at theirs; one at
+ * or over it only if all are, and none at its hard limit. Wakes one more machine, one at a time, if all that run are at their soft limit or none is running.
  */
 export function choose<T extends Candidate>(machines: readonly T[]): MachineChoice<T> {
-  const underSoft = leastLoaded(machines, "softLimit");
+  const underSoft = leastLoaded(machines, "softLimit", false) ?? leastLoaded(machines, "softLimit");
   if (underSoft !== undefined) return { send: underSoft, wake: undefined, hope: true };
   const underHard = leastLoaded(machines, "hardLimit");
   const up = machines.some((machine) => machine.state === "running" && machine.reachable);
@@ -51,11 +53,16 @@ export function choose<T extends Candidate>(machines: readonly T[]): MachineChoi
  * Returns the least loaded machine that can take a request and is below its limit. Of equally loaded ones the first, so
  * that a few machines do the work and the others can sleep. Runs for every request: one pass, and no lists.
  */
-function leastLoaded<T extends Candidate>(machines: readonly T[], limit: "softLimit" | "hardLimit"): T | undefined {
+function leastLoaded<T extends Candidate>(
+  machines: readonly T[],
+  limit: "softLimit" | "hardLimit",
+  resting = true,
+): T | undefined {
   let best: T | undefined;
   for (const machine of machines) {
     if (machine.state !== "running" || !machine.healthy || !machine.reachable || machine.load >= machine[limit])
       continue;
+    if (machine.resting && !resting) continue;
     if (best === undefined || machine.load < best.load) best = machine;
   }
   return best;

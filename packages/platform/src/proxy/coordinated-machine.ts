@@ -12,6 +12,8 @@ export interface CoordinatedMachine {
   idleSince: number;
   /** The machine is about to be put to sleep; false again as soon as a request needs it. */
   draining: boolean;
+  /** In excess of what the app needs: no new requests, and sleep once those that are open have ended. */
+  resting: boolean;
 }
 
 /** Returns the machine with a new record. A machine that has just come up counts as used now. */
@@ -21,13 +23,14 @@ export function withRecord(
   now: number,
 ): CoordinatedMachine {
   const policy = policyOf(record.config);
-  if (before === undefined) return { record, policy, idleSince: now, draining: false };
+  if (before === undefined) return { record, policy, idleSince: now, draining: false, resting: false };
   if (record.state === "running" && before.record.state !== "running") before.idleSince = now;
+  if (record.state !== "running") before.resting = false;
   return Object.assign(before, { record, policy });
 }
 
 /** Returns what proxies are told about the machine. */
-export function tableMachineOf({ record, policy }: CoordinatedMachine, healthy: boolean): TableMachine {
+export function tableMachineOf({ record, policy, resting }: CoordinatedMachine, healthy: boolean): TableMachine {
   const { crash, lastBoot } = record;
   return {
     id: record.id,
@@ -39,6 +42,7 @@ export function tableMachineOf({ record, policy }: CoordinatedMachine, healthy: 
     reason: record.stateReason,
     crash: crash && isKnownToCrash(crash) ? { reason: crash.reason, retryAt: crash.retry_at } : null,
     unreachable: record.state === "running" ? (record.unreachable ?? null) : null,
+    resting,
     policy: policy === undefined ? null : toWire(policy),
   };
 }

@@ -1,4 +1,4 @@
-/** Which running machines of an app may sleep: a pure rule. */
+/** Which running machines of an app are in excess, and which may sleep: pure rules. */
 import type { ServicePolicy } from "./service-policy.ts";
 
 export interface IdleMachine {
@@ -9,17 +9,39 @@ export interface IdleMachine {
   idleMs: number;
   /** The app asked to be kept awake, or a command is running in the machine. */
   keptAwake: boolean;
+  /** Out of the rotation for new requests: it sleeps as soon as those that are open have ended. */
+  resting: boolean;
   policy: ServicePolicy;
+}
+
+/** Returns how many of these machines their app needs: those at or over their soft limit, and one with room. */
+export function neededOf(running: readonly Pick<IdleMachine, "load" | "policy">[]): number {
+  const busy = running.filter((machine) => machine.load >= machine.policy.softLimit).length;
+  return Math.min(running.length, busy + 1);
+}
+
+/**
+ * Returns the ids of the machines in excess, which get no new requests: otherwise a steady light load, spread over all of
+ * them, would keep each awake. Those that rest already come first, then those with the least load; of equals the last,
+ * because the first are given requests first.
+ *
+ * @param lately how many machines the app has needed at once within the idle timeout
+ */
+export function planRest(running: readonly IdleMachine[], lately: number): Set<string> {
+  const least = Math.max(1, ...running.map((machine) => machine.policy.minRunning));
+  const excess = running.length - Math.max(lately, least);
+  const sleepy = running.filter(({ policy, keptAwake }) => policy.autostop !== "off" && !keptAwake);
+  const order = sleepy.toReversed().toSorted((a, b) => Number(b.resting) - Number(a.resting) || a.load - b.load);
+  return new Set(order.slice(0, Math.max(0, excess)).map(({ id }) => id));
 }
 
 /**
  * Returns the ids of the machines to put to sleep. With n running machines, k of which are at or over their soft limit,
- * k + 1 are needed: those, and one with room. Idle machines beyond that sleep in one pass, the longest idle first. A
+ * k + 1 are needed. Idle and resting machines beyond that sleep in one pass, the longest idle first. A
  * single machine sleeps when it is idle. At least `min_machines_running` keep running.
  */
 export function planSleep(running: readonly IdleMachine[]): string[] {
-  const busy = running.filter((machine) => machine.load >= machine.policy.softLimit).length;
-  const excess = running.length === 1 ? 1 : running.length - (busy + 1);
+  const excess = running.length === 1 ? 1 : running.length - neededOf(running);
   const least = Math.max(0, ...running.map((machine) => machine.policy.minRunning));
   const most = Math.min(excess, running.length - least);
   if (most <= 0) return [];
@@ -30,6 +52,6 @@ export function planSleep(running: readonly IdleMachine[]): string[] {
     .map((machine) => machine.id);
 }
 
-function isIdle({ load, idleMs, keptAwake, policy }: IdleMachine): boolean {
-  return policy.autostop !== "off" && load === 0 && !keptAwake && idleMs >= policy.idleTimeoutMs;
+function isIdle({ load, idleMs, keptAwake, resting, policy }: IdleMachine): boolean {
+  return policy.autostop !== "off" && load === 0 && !keptAwake && (resting || idleMs >= policy.idleTimeoutMs);
 }

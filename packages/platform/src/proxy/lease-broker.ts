@@ -118,12 +118,19 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     const machines = tried.length === 0 ? all : all.filter(({ id }) => !tried.includes(id));
     const { send, wake, hope } = choose(machines);
     if (wake !== undefined) this.onWanted(wake);
+    if (send?.resting) this.#recall(send);
     if (send !== undefined) return this.#lease(send, request, since);
     // Nothing runs, and what would have to be woken is not started.
     const runs = machines.some(({ row }) => row.state === "running");
     if (this.#table.draining && wake !== undefined && !runs) throw drainingRefusal(app);
     if (hope) return undefined;
     throw noMachineRefusal(app, machines);
+  }
+
+  /** A burst needs a machine that rests. */
+  #recall(machine: RoutedMachine): void {
+    machine.row = { ...machine.row, resting: false };
+    this.#options.link.send({ kind: "wake", id: machine.id });
   }
 
   #lease(machine: RoutedMachine, { connection }: RequestHead, since: number | undefined): Lease {

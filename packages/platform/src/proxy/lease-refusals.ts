@@ -2,6 +2,7 @@
 import { DRAIN_RETRY_S } from "../domain/drain.ts";
 import type { MachineState } from "../domain/machine.ts";
 import { ProxyRefusal } from "./contract.ts";
+import { withoutPeriod } from "../lib/text.ts";
 import { FAILED_REST_MS, type RoutedMachine } from "./routed-machine.ts";
 
 /** No app answers for the hostname. */
@@ -31,7 +32,7 @@ export function noMachineRefusal(app: string, machines: readonly RoutedMachine[]
 }
 
 function failedRefusal(app: string, { row: { id, reason } }: RoutedMachine): ProxyRefusal {
-  const message = `Machine ${id} of app ${app} could not be started: ${reason ?? "see its events"}.`;
+  const message = `Machine ${id} of app ${app} could not be started: ${withoutPeriod(reason ?? "see its events")}.`;
   return new ProxyRefusal(503, "machine_failed", message, { retryAfterS: FAILED_REST_MS / 1000 });
 }
 

@@ -18,6 +18,8 @@ export interface TableMachine {
   crash: { reason: string; retryAt: string | null } | null;
   /** Why no request reaches the app although the machine is running; null if requests do. */
   unreachable: string | null;
+  /** The machine is in excess of what the app needs: it gets requests only once all others are at their soft limit. */
+  resting: boolean;
   /** Null for a machine without a service. */
   policy: WirePolicy | null;
 }
@@ -58,6 +60,7 @@ export type ToProxy =
 
 /** A message from a proxy to the coordinator. */
 export type FromProxy =
+  /** A request needs the machine, which sleeps, is about to, or rests. */
   | { kind: "wake"; id: string }
   /**
    * What is open on machines, for machines where it changed: `load` in the unit of the service, and `requests` without

@@ -61,6 +61,8 @@ export class ProxyCoordinator {
       known: this.#machines,
       proxies: this.#proxies,
       intervalMs: idleCheckIntervalMs,
+      isUsable: ({ record }) => (record.unreachable ?? null) === null && this.#isHealthy(record.id),
+      tell: (machine) => this.#tell(machine),
       log,
       now: this.#now,
     });
@@ -141,9 +143,9 @@ export class ProxyCoordinator {
   #wake(proxy: ConnectedProxy, id: string): void {
     const machine = this.#machines.get(id);
     if (machine === undefined) return proxy.send({ kind: "gone", id });
-    if (machine.draining && machine.record.state === "running") {
+    if (machine.record.state === "running" && (machine.draining || machine.resting)) {
       machine.draining = false;
-      return;
+      return this.#sleep.rotation.recall(machine);
     }
     try {
       this.#options.machines.start(machine.record.app, id, { by: "proxy" });
@@ -157,7 +159,7 @@ export class ProxyCoordinator {
     if (machine === undefined) return;
     machine.idleSince = this.#now() + graceMs;
     this.#proxies.tellOthers(id);
-    this.#sleep.plan();
+    this.#sleep.loadChanged(machine);
   }
 
   #changed(record: MachineRecord): void {
@@ -165,7 +167,10 @@ export class ProxyCoordinator {
       this.#machines.delete(record.id);
       return this.#proxies.tellAll({ kind: "gone", id: record.id });
     }
-    this.#tell(this.#adopt(record));
+    const before = this.#machines.get(record.id)?.record.state;
+    const machine = this.#adopt(record);
+    if (record.state === "running" && before !== "running") this.#sleep.rotation.cameUp(machine);
+    this.#tell(machine);
     // One machine less, or one keep-awake lease less, may make others superfluous.
     this.#sleep.plan(SHORTEST_PAUSE_MS);
   }
@@ -181,6 +186,10 @@ export class ProxyCoordinator {
   }
 
   #tableMachine(machine: CoordinatedMachine): TableMachine {
-    return tableMachineOf(machine, this.#options.isHealthy?.(machine.record.id) ?? true);
+    return tableMachineOf(machine, this.#isHealthy(machine.record.id));
+  }
+
+  #isHealthy(id: string): boolean {
+    return this.#options.isHealthy?.(id) ?? true;
   }
 }

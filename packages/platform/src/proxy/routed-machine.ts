@@ -75,6 +75,10 @@ export class RoutedMachine implements Candidate {
     return this.row.unreachable === null;
   }
 
+  get resting(): boolean {
+    return this.row.resting;
+  }
+
   get crashing(): boolean {
     const { crash, state } = this.row;
     if (crash === null) return false;

@@ -5,6 +5,7 @@ import type { Machines } from "../machines/resources/machines.ts";
 import type { ConnectedProxies } from "./connected-proxies.ts";
 import { type CoordinatedMachine, keptAwakeMs, untilIdleMs } from "./coordinated-machine.ts";
 import { type IdleMachine, planSleep } from "./idle.ts";
+import { Rotation, takesPart } from "./rotation.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 
 interface SleepSchedulerOptions {
@@ -14,6 +15,10 @@ interface SleepSchedulerOptions {
   proxies: ConnectedProxies;
   /** How often to look, in milliseconds. Machines that become idle in between are looked at then. */
   intervalMs: number;
+  /** Whether requests can be given to the machine: its checks pass, and its app listens where requests arrive. */
+  isUsable(machine: CoordinatedMachine): boolean;
+  /** Tells the proxies what changed about a machine. */
+  tell(machine: CoordinatedMachine): void;
   log: { warn(fields: Record<string, unknown>, message: string): void };
   /** Milliseconds of a steady clock. */
   now(): number;
@@ -23,6 +28,7 @@ interface SleepSchedulerOptions {
 export const SHORTEST_PAUSE_MS = 200;
 
 export class SleepScheduler {
+  readonly rotation: Rotation;
   readonly #options: SleepSchedulerOptions;
   #timer: NodeJS.Timeout | undefined;
   #checking: Promise<void> | undefined;
@@ -30,6 +36,7 @@ export class SleepScheduler {
 
   constructor(options: SleepSchedulerOptions) {
     this.#options = options;
+    this.rotation = new Rotation({ ...options, look: (machine) => this.#idleMachine(machine) });
   }
 
   /** Plans the next look: at the interval, when the next machine becomes idle, or after `mostMs` at the latest. */
@@ -39,6 +46,7 @@ export class SleepScheduler {
     const { known, proxies, now } = this.#options;
     const time = now();
     const waits = [...known.values()].map((machine) => untilIdleMs(machine, proxies.load(machine.record.id), time));
+    waits.push(this.rotation.untilLessMs());
     // Machines whose time is over were already looked at, and something else kept them awake.
     const wait = Math.min(mostMs, ...waits.filter((waitMs) => waitMs > 0));
     this.#timer = setTimeout(() => this.#look(), Math.max(SHORTEST_PAUSE_MS, wait)).unref();
@@ -50,11 +58,20 @@ export class SleepScheduler {
     // Without a proxy, the platform does not know what is open.
     if (proxies.size === 0) return;
     const apps = Map.groupBy(known.values(), ({ record }) => record.app);
-    for (const machines of apps.values()) {
-      const running = machines.filter(({ record, policy }) => record.state === "running" && policy !== undefined);
+    this.rotation.keepOnly(apps);
+    for (const [app, machines] of apps) {
+      const running = machines.filter(takesPart);
+      this.rotation.arrange(app, running);
       const sleepers = planSleep(running.map((machine) => this.#idleMachine(machine)));
       await Promise.all(sleepers.map((id) => this.#putToSleep(id)));
     }
+  }
+
+  /** What proxies have open on the machine changed. */
+  loadChanged(machine: CoordinatedMachine): void {
+    const load = this.#options.proxies.load(machine.record.id);
+    if (load >= (machine.policy?.softLimit ?? Number.POSITIVE_INFINITY)) this.rotation.becameBusy(machine);
+    this.plan(machine.resting && load === 0 ? SHORTEST_PAUSE_MS : undefined);
   }
 
   async close(): Promise<void> {
@@ -73,7 +90,7 @@ export class SleepScheduler {
   }
 
   #idleMachine(machine: CoordinatedMachine): IdleMachine {
-    const { record, policy, idleSince } = machine;
+    const { record, policy, idleSince, resting } = machine;
     const { commands, proxies, now } = this.#options;
     const load = proxies.load(record.id);
     return {
@@ -81,6 +98,7 @@ export class SleepScheduler {
       load,
       idleMs: load > 0 ? 0 : now() - idleSince,
       keptAwake: keptAwakeMs(record) > 0 || commands.count(record.id) > 0,
+      resting,
       policy: policy as ServicePolicy,
     };
   }
@@ -91,7 +109,7 @@ export class SleepScheduler {
     if (machine?.policy === undefined || machine.draining) return;
     const { idleTimeoutMs, autostop, autostopFallback: otherwise } = machine.policy;
     machine.draining = true;
-    const agreed = await proxies.askToDrain(id, idleTimeoutMs);
+    const agreed = await proxies.askToDrain(id, machine.resting ? 0 : idleTimeoutMs);
     const needed = !machine.draining || machine.record.state !== "running" || this.#idleMachine(machine).keptAwake;
     machine.draining = false;
     if (this.#closed || needed || autostop === "off" || !agreed) {

@@ -25,6 +25,35 @@ const LIMIT_MS = 60_000;
 const MOMENTS = 60;
 const limit = () => AbortSignal.timeout(LIMIT_MS);
 
+interface Guest {
+  vmm: Vmm;
+  agent: GuestAgent;
+  spec: VmmSpec;
+  nonce: string;
+}
+
+async function boot(harness: Harness): Promise<Guest> {
+  const spec = await harness.newSpec();
+  const vmm = await harness.hypervisor().boot(spec, limit());
+  const agent = new GuestAgent(await vmm.openChannel(limit()));
+  await agent.hello(limit());
+  await agent.run(harness.guestConfig(spec), limit());
+  await agent.ready(limit());
+  const { nonce } = await harness.request(spec);
+  return { vmm, agent, spec, nonce };
+}
+
+async function suspend(
+  { vmm, agent, spec }: Omit<Guest, "nonce">,
+  file = "devices",
+): Promise<{ devices: string; clockMs: number }> {
+  const devices = join(dirname(spec.memory), file);
+  const clockMs = Date.now() + (await agent.quiesce(limit()));
+  await vmm.pause();
+  await vmm.capture(devices, limit());
+  return { devices, clockMs };
+}
+
 export function describeHypervisor(name: string, open: () => Promise<Harness>, { moments = MOMENTS } = {}): void {
   describe(`${name} as a hypervisor`, () => {
     let harness: Harness;
@@ -36,34 +65,94 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
     afterEach(async () => {
       for (const vmm of alive) await vmm.kill();
       alive.clear();
-      expect(await harness.hypervisor().find()).toEqual([]);
     });
-    afterAll(() => harness?.dispose());
+    afterAll(async () => {
+      expect(await harness.hypervisor().find()).toEqual([]);
+      await harness.dispose();
+    });
 
-    const keep = (vmm: Vmm): Vmm => {
+    const keep = <T extends Vmm>(vmm: T): T => {
       alive.add(vmm);
       return vmm;
     };
 
-    async function running(): Promise<{ vmm: Vmm; agent: GuestAgent; spec: VmmSpec; nonce: string }> {
-      const spec = await harness.newSpec();
-      const vmm = keep(await harness.hypervisor().boot(spec, limit()));
-      const agent = new GuestAgent(await vmm.openChannel(limit()));
-      await agent.hello(limit());
-      await agent.run(harness.guestConfig(spec), limit());
-      await agent.ready(limit());
-      const { nonce } = await harness.request(spec);
-      return { vmm, agent, spec, nonce };
+    async function running(): Promise<Guest> {
+      const guest = await boot(harness);
+      keep(guest.vmm);
+      return guest;
     }
 
     async function suspended() {
       const guest = await running();
-      const devices = join(dirname(guest.spec.memory), "devices");
-      const clockMs = Date.now() + (await guest.agent.quiesce(limit()));
-      await guest.vmm.pause();
-      await guest.vmm.capture(devices, limit());
-      return { ...guest, devices, clockMs };
+      return { ...guest, ...(await suspend(guest)) };
     }
+
+    // These leave the guest running, so that all of them use the same one.
+    describe("a guest whose capture does not end it", () => {
+      let guest: Guest;
+      let count: number;
+      beforeAll(async () => {
+        guest = await boot(harness);
+        count = 1;
+      });
+      afterAll(() => guest.vmm.kill());
+
+      async function pause(): Promise<string> {
+        await guest.agent.quiesce(limit());
+        await guest.vmm.pause();
+        return join(dirname(guest.spec.memory), "devices");
+      }
+      async function continues(): Promise<void> {
+        await guest.vmm.run();
+        await guest.agent.awake(limit());
+        expect(await harness.request(guest.spec)).toMatchObject({ nonce: guest.nonce, count: (count += 1) });
+      }
+
+      test("is captured again and again", async () => {
+        for (let round = 0; round < 4; round += 1) {
+          await guest.vmm.capture(`${await pause()}-${round}`, limit());
+          expect(await guest.vmm.state()).toBe("paused");
+          await continues();
+        }
+      });
+
+      test("continues after an aborted capture, which rejects", async () => {
+        const gaveUp = AbortSignal.abort(new Error("never mind"));
+        await expect(guest.vmm.capture(await pause(), gaveUp)).rejects.toThrow();
+        await continues();
+      });
+
+      test("continues at once when a capture is cancelled, at any moment", async () => {
+        const devices = await pause();
+        const began = performance.now();
+        await guest.vmm.capture(devices, limit());
+        const wholeMs = performance.now() - began;
+        await continues();
+        for (let moment = 0; moment <= moments; moment += 1) {
+          await guest.vmm.pause();
+          const giveUp = new AbortController();
+          const timer = setTimeout(() => giveUp.abort(new Error("never mind")), (moment / moments) * wholeMs);
+          await guest.vmm.capture(devices, giveUp.signal).catch(() => {});
+          clearTimeout(timer);
+          await guest.vmm.run();
+          expect(await guest.vmm.state()).toBe("running");
+        }
+        expect(await harness.request(guest.spec)).toMatchObject({ nonce: guest.nonce, count: (count += 1) });
+      });
+
+      test("continues after a capture that cannot be written, which rejects with the reason", async () => {
+        const nowhere = join(dirname(await pause()), "nowhere", "devices");
+        await expect(guest.vmm.capture(nowhere, limit())).rejects.toThrow(/ENOENT/);
+        await continues();
+      });
+
+      test("is neither adopted nor killed by the pid of another process", async () => {
+        const stranger = { ...guest.vmm.ref, startTicks: "0" };
+        await expect(harness.hypervisor().adopt(stranger, limit())).rejects.toThrow();
+        await harness.hypervisor().end(stranger);
+        expect(await harness.request(guest.spec)).toMatchObject({ nonce: guest.nonce, count: (count += 1) });
+      });
+    });
 
     test("a guest boots, says hello, runs its app and answers", async () => {
       const { vmm, spec } = await running();
@@ -90,89 +179,6 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       expect(Math.abs(answer.now - Date.now())).toBeLessThan(500);
     });
 
-    for (const [what, wrongByMs] of [
-      ["how long it slept", 0],
-      ["nothing", undefined],
-      ["a little too much", 300],
-      ["nonsense", 3_600_000],
-    ] as const)
-      test(`a resumed guest that is told ${what} has the right time of day`, async () => {
-        const { vmm, spec, devices, clockMs } = await suspended();
-        await vmm.kill();
-        const resumed = keep(await harness.hypervisor().restore(spec, devices, limit()));
-        const agent = new GuestAgent(await resumed.openChannel(limit()));
-        const stoodMs = wrongByMs === undefined ? undefined : Date.now() - clockMs + wrongByMs;
-        await resumed.run();
-        const { clockOffMs } = await agent.awake(limit(), stoodMs);
-        expect(Math.abs(clockOffMs)).toBeLessThan(100);
-        const asked = Date.now();
-        const { now } = await harness.request(spec);
-        expect(now).toBeGreaterThan(asked - 100);
-        expect(now).toBeLessThan(Date.now() + 100);
-      });
-
-    test("a cancelled capture leaves the same guest running", async () => {
-      const { vmm, agent, spec, nonce } = await suspended();
-      expect(await vmm.state()).toBe("paused");
-      await vmm.run();
-      await agent.awake(limit());
-      expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
-    });
-
-    test("a guest can be captured again and again", async () => {
-      const { vmm, agent, spec, nonce, devices } = await suspended();
-      for (let round = 2; round < 5; round += 1) {
-        await vmm.run();
-        await agent.awake(limit());
-        expect(await harness.request(spec)).toMatchObject({ nonce, count: round });
-        await agent.quiesce(limit());
-        await vmm.pause();
-        await vmm.capture(`${devices}-${round}`, limit());
-      }
-    });
-
-    test("an aborted capture rejects, and the guest continues", async () => {
-      const { vmm, agent, spec, nonce } = await running();
-      await agent.quiesce(limit());
-      await vmm.pause();
-      const gaveUp = new Error("never mind");
-      await expect(vmm.capture(join(dirname(spec.memory), "devices"), AbortSignal.abort(gaveUp))).rejects.toThrow();
-      await vmm.run();
-      await agent.awake(limit());
-      expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
-    });
-
-    test("a capture can be cancelled at any moment, and the guest continues at once", async () => {
-      const { vmm, agent, spec, nonce } = await running();
-      await agent.quiesce(limit());
-      await vmm.pause();
-      const began = performance.now();
-      await vmm.capture(join(dirname(spec.memory), "devices"), limit());
-      const wholeMs = performance.now() - began;
-      await vmm.run();
-      await agent.awake(limit());
-      for (let moment = 0; moment <= moments; moment += 1) {
-        await vmm.pause();
-        const giveUp = new AbortController();
-        const timer = setTimeout(() => giveUp.abort(new Error("never mind")), (moment / moments) * wholeMs);
-        await vmm.capture(join(dirname(spec.memory), "devices"), giveUp.signal).catch(() => {});
-        clearTimeout(timer);
-        await vmm.run();
-        expect(await vmm.state()).toBe("running");
-      }
-      expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
-    });
-
-    test("a capture that cannot be written rejects with the reason, and the guest continues", async () => {
-      const { vmm, agent, spec, nonce } = await running();
-      await agent.quiesce(limit());
-      await vmm.pause();
-      await expect(vmm.capture(join(dirname(spec.memory), "nowhere", "devices"), limit())).rejects.toThrow(/ENOENT/);
-      await vmm.run();
-      await agent.awake(limit());
-      expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
-    });
-
     test("a new platform finds and adopts a guest of the old one", async () => {
       const { vmm, spec, nonce } = await running();
       vmm.release();
@@ -187,14 +193,6 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
       await adopted.kill();
       alive.delete(vmm);
-    });
-
-    test("a process with a recycled pid is neither adopted nor killed", async () => {
-      const { vmm, spec, nonce } = await running();
-      const stranger = { ...vmm.ref, startTicks: "1" };
-      await expect(harness.hypervisor().adopt(stranger, limit())).rejects.toThrow();
-      await harness.hypervisor().end(stranger);
-      expect(await harness.request(spec)).toMatchObject({ nonce, count: 2 });
     });
 
     test("the end of the process is noticed, no matter what caused it, and killing it again is harmless", async () => {
@@ -230,6 +228,50 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       expect(await harness.hypervisor().find()).toEqual([]);
       expect((await stat(spec.memory)).size).toBe(spec.memoryMb * 1024 * 1024);
     });
+  });
+}
+
+/** The clock of a resumed guest. Its own suite, because a busy host makes it late. */
+export function describeTimeOfDay(name: string, open: () => Promise<Harness>): void {
+  describe(`after a resume by ${name} the time of day is right`, () => {
+    let harness: Harness;
+    let spec: VmmSpec;
+    let asleep: { devices: string; clockMs: number };
+    beforeAll(async () => {
+      harness = await open();
+      const guest = await boot(harness);
+      ({ spec } = guest);
+      asleep = await suspend(guest);
+      await guest.vmm.kill();
+    });
+    afterAll(async () => {
+      expect(await harness.hypervisor().find()).toEqual([]);
+      await harness.dispose();
+    });
+
+    for (const [what, wrongByMs] of [
+      ["how long it slept", 0],
+      ["nothing", undefined],
+      ["a little too much", 300],
+      ["nonsense", 3_600_000],
+    ] as const)
+      test(`when the guest is told ${what}`, async () => {
+        const vmm = await harness.hypervisor().restore(spec, asleep.devices, limit());
+        try {
+          const agent = new GuestAgent(await vmm.openChannel(limit()));
+          const stoodMs = wrongByMs === undefined ? undefined : Date.now() - asleep.clockMs + wrongByMs;
+          await vmm.run();
+          const { clockOffMs } = await agent.awake(limit(), stoodMs);
+          expect(Math.abs(clockOffMs)).toBeLessThan(100);
+          const asked = Date.now();
+          const { now } = await harness.request(spec);
+          expect(now).toBeGreaterThan(asked - 100);
+          expect(now).toBeLessThan(Date.now() + 100);
+          asleep = await suspend({ vmm, agent, spec }, `devices after ${what}`);
+        } finally {
+          await vmm.kill();
+        }
+      });
   });
 }
 

@@ -5,9 +5,9 @@ import type { GuestConfig } from "../../src/guest/protocol.ts";
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import { newMachineId } from "../../src/machines/identity.ts";
 import { UserNetwork } from "../../src/network/user.ts";
-import { describeHypervisor } from "./conformance.ts";
+import { describeHypervisor, describeTimeOfDay, type Harness } from "./conformance.ts";
 
-describeHypervisor("the fake", async () => {
+async function openFake(): Promise<Harness> {
   const folder = await mkdtemp(join(tmpdir(), "hibernaut-fake-"));
   const host = new FakeHost();
   const network = new UserNetwork();
@@ -50,4 +50,7 @@ describeHypervisor("the fake", async () => {
     murder: (ref) => host.end(ref),
     dispose: () => rm(folder, { recursive: true, force: true }),
   };
-});
+}
+
+describeHypervisor("the fake", openFake);
+describeTimeOfDay("the fake", openFake);

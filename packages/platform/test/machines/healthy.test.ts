@@ -8,24 +8,54 @@ import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-worl
 const result = (status: CheckResult["status"], name = "web"): CheckResult => ({
   name,
   status,
-  output: "",
+  output: "500 no",
   updated_at: "",
 });
 const CHECKED = { ...SMALL, checks: { web: { type: "http" as const, port: 8080 } } };
 
 describe("the health of a machine", () => {
   const running = { state: "running" as const, stateReason: null, unreachable: null, config: SMALL };
+  const exit = { at: "", reason: "the app exited with code 1", exit_code: 1, attempt: 1, max_attempts: 3 };
+  const crash = { ...exit, at_start: true, retry_at: null };
   test.each([
-    ["running and listening", running, [], "healthy"],
-    ["not listening yet", { ...running, stateReason: "the app does not listen yet" }, [], "unknown"],
-    ["unreachable", { ...running, unreachable: "it listens on loopback" }, [], "unhealthy"],
-    ["not checked yet", { ...running, config: CHECKED }, [], "unknown"],
-    ["within its grace period", { ...running, config: CHECKED }, [result("warning")], "unknown"],
-    ["passing", { ...running, config: CHECKED }, [result("passing")], "healthy"],
-    ["failing", { ...running, config: CHECKED }, [result("critical")], "unhealthy"],
-    ["asleep, with results from before", { ...running, state: "suspended" as const }, [result("passing")], "unknown"],
-  ])("%s", (_what, record, checks, expected) => {
-    expect(healthOf(record, checks)).toBe(expected);
+    ["running and listening", running, [], "healthy", "it answers on its ports"],
+    ["running without services", { ...running, config: { ...SMALL, services: [] } }, [], "healthy", "it is up"],
+    [
+      "not listening yet",
+      { ...running, stateReason: "the app does not listen yet" },
+      [],
+      "unknown",
+      "the app does not listen yet",
+    ],
+    ["unreachable", { ...running, unreachable: "it listens on loopback" }, [], "unhealthy", "it listens on loopback"],
+    ["not checked yet", { ...running, config: CHECKED }, [], "unknown", "its checks have not run yet"],
+    ["within its grace period", { ...running, config: CHECKED }, [result("warning")], "unknown", "web: 500 no"],
+    ["passing", { ...running, config: CHECKED }, [result("passing")], "healthy", "its checks pass"],
+    ["failing", { ...running, config: CHECKED }, [result("critical")], "unhealthy", "its check web fails: 500 no"],
+    [
+      "asleep, with results from before",
+      { ...running, state: "suspended" as const },
+      [result("passing")],
+      "unknown",
+      "it is suspended",
+    ],
+    [
+      "ended",
+      { ...running, state: "stopped" as const, stateReason: "the app exited with code 1" },
+      [],
+      "unknown",
+      "it is stopped: the app exited with code 1",
+    ],
+    [
+      "crashed",
+      { ...running, state: "failed" as const, crash },
+      [],
+      "unknown",
+      "it crashed on start: the app exited with code 1",
+    ],
+    ["running again after a crash", { ...running, crash }, [], "healthy", "it answers on its ports"],
+  ])("%s", (_what, record, checks, status, reason) => {
+    expect(healthOf(record, checks)).toEqual({ status, reason });
   });
 });
 

@@ -4,7 +4,8 @@ import { describe, expect, test } from "vitest";
 import { type MachineConfig, requireSupported } from "../../src/domain/config.ts";
 import type { MachineState } from "../../src/domain/machine.ts";
 import { type Candidate, choose } from "../../src/proxy/balance.ts";
-import { type IdleMachine, planSleep } from "../../src/proxy/idle.ts";
+import { Demand } from "../../src/proxy/demand.ts";
+import { type IdleMachine, planRest, planSleep } from "../../src/proxy/idle.ts";
 import { policyOf } from "../../src/proxy/service-policy.ts";
 import { appOf } from "../../src/proxy/routing.ts";
 
@@ -17,6 +18,7 @@ const machine = (id: string, state: MachineState, load = 0, more: Partial<Candid
   autostart: true,
   healthy: true,
   reachable: true,
+  resting: false,
   crashing: false,
   ...more,
 });
@@ -38,6 +40,16 @@ describe("balancing", () => {
       "all at the soft limit: the least loaded, and another is woken",
       [machine("a", "running", 12), machine("b", "running", 11), machine("c", "suspended")],
       { send: "b", wake: "c", hope: true },
+    ],
+    [
+      "one that rests is left out while another has room, whatever its load",
+      [machine("a", "running", 0, { resting: true }), machine("b", "running", 9)],
+      { send: "b", hope: true },
+    ],
+    [
+      "one that rests before any over its soft limit, and before a wake",
+      [machine("a", "running", 2, { resting: true }), machine("b", "running", 10), machine("c", "suspended")],
+      { send: "a", hope: true },
     ],
     [
       "a suspended one is woken before a stopped one",
@@ -96,6 +108,7 @@ describe("balancing", () => {
       autostart: fc.boolean(),
       healthy: fc.constant(true),
       reachable: fc.constant(true),
+      resting: fc.boolean(),
       crashing: fc.boolean(),
     });
     fc.assert(
@@ -138,6 +151,7 @@ describe("sleeping", () => {
     load: 0,
     idleMs,
     keptAwake: false,
+    resting: false,
     policy: policy(least),
   });
   const busy = (id: string, load: number, least = 0): IdleMachine => ({
@@ -145,6 +159,7 @@ describe("sleeping", () => {
     load,
     idleMs: 0,
     keptAwake: false,
+    resting: false,
     policy: policy(least),
   });
 
@@ -170,6 +185,40 @@ describe("sleeping", () => {
     ["nothing runs", [], []],
   ])("%s", (_name, running, sleepers) => {
     expect(planSleep(running)).toEqual(sleepers);
+  });
+});
+
+describe("resting", () => {
+  const policy = (minRunning: number, autostop: "suspend" | "off") =>
+    ({ autostop, minRunning, softLimit: 10, idleTimeoutMs: 5000 }) as IdleMachine["policy"];
+  const running = (id: string, load: number, more: Partial<IdleMachine> = {}, least = 0): IdleMachine => ({
+    ...{ id, load, idleMs: 0, keptAwake: false, resting: false, policy: policy(least, "suspend") },
+    ...more,
+  });
+
+  test.each<[string, IdleMachine[], number, string[]]>([
+    ["one alone never rests", [running("a", 0)], 1, []],
+    ["one is needed: the last of equals rests", [running("a", 1), running("b", 1)], 1, ["b"]],
+    ["the least loaded rests", [running("a", 1), running("b", 4), running("c", 2)], 1, ["a", "c"]],
+    ["who rests already, rests on", [running("a", 0), running("b", 3, { resting: true })], 1, ["b"]],
+    ["two were needed lately", [running("a", 1), running("b", 1), running("c", 0)], 2, ["c"]],
+    ["as many were needed as there are", [running("a", 1), running("b", 1)], 2, []],
+    ["the minimum does not rest", [running("a", 0, {}, 2), running("b", 0, {}, 2), running("c", 0, {}, 2)], 1, ["c"]],
+    ["who is kept awake does not rest", [running("a", 3), running("b", 0, { keptAwake: true })], 1, ["a"]],
+    ["nor who never sleeps", [running("a", 3), running("b", 0, { policy: policy(0, "off") })], 1, ["a"]],
+    ["nothing runs", [], 1, []],
+  ])("%s", (_what, machines, lately, expected) => {
+    expect([...planRest(machines, lately)].toSorted()).toEqual(expected);
+  });
+
+  test("what an app needed is remembered for the idle timeout, each number of machines by itself", () => {
+    const demand = new Demand();
+    expect([demand.lately(1000, 0), demand.untilLessMs(1000, 0)]).toEqual([0, Number.POSITIVE_INFINITY]);
+    demand.note(3, 0);
+    demand.note(1, 600);
+    expect([demand.lately(1000, 999), demand.untilLessMs(1000, 999)]).toEqual([3, 1]);
+    expect([demand.lately(1000, 1000), demand.untilLessMs(1000, 1000)]).toEqual([1, 600]);
+    expect(demand.lately(1000, 1600)).toBe(0);
   });
 });
 
@@ -209,16 +258,16 @@ describe("a service's configuration", () => {
     expect(policyOf({ image: "x" })).toBeUndefined();
   });
 
-  test.each([
-    [{ concurrency: { soft_limit: 30, hard_limit: 20 } }, /soft_limit.*30.*hard_limit.*20/],
-    [{ autostop: "suspend", autostart: false }, /never.*start/],
-    [{ autostop: "stop", autostart: false }, /never.*start/],
-  ])("%j cannot work and is refused with the reason", (service, reason) => {
-    expect(() => requireSupported(config(service))).toThrow(reason);
-  });
+  test.each([[{ concurrency: { soft_limit: 30, hard_limit: 20 } }, /soft_limit.*30.*hard_limit.*20/]])(
+    "%j cannot work and is refused with the reason",
+    (service, reason) => {
+      expect(() => requireSupported(config(service))).toThrow(reason);
+    },
+  );
 
   test.each([
     [{ autostop: "off", autostart: false }],
+    [{ autostop: "suspend", autostart: false }],
     [{ autostop: "suspend" }],
     [{ concurrency: { soft_limit: 20, hard_limit: 20 } }],
   ])("%j works", (service) => {

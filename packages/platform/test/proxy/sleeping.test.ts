@@ -88,6 +88,53 @@ describe("sleeping", () => {
     expect(ids.filter((id) => state(id) === "running")).toHaveLength(1);
   });
 
+  test("a steady light load, spread by chance, leaves one machine awake; a burst brings the others back at once", async () => {
+    const limits = { concurrency: { soft_limit: 3 } };
+    const [first, second, third] = [await machine(limits), await machine(limits), await machine(limits)];
+    // Two requests at a time keep one machine below its soft limit, and used to be spread over two.
+    const open = [await acquire()];
+    const seen = new Set<string>();
+    for (let passed = 0; passed < 2 * IDLE_S; passed += 1) {
+      open.push(await acquire());
+      seen.add(open.at(-1)?.machineId ?? "");
+      await later(1);
+      open.shift()?.release({});
+      await settled();
+    }
+    await reach(second, "suspended");
+    await reach(third, "suspended");
+    expect(seen).toContain(second);
+    expect(open.map(({ machineId }) => machineId)).toEqual([first]);
+
+    for (let full = open.length; full < 4; full += 1) open.push(await acquire());
+    await reach(second, "running");
+    await settled();
+    expect((await acquire()).machineId).toBe(second);
+  });
+
+  test("a machine in excess finishes what is open on it, and takes new requests only when the others are full", async () => {
+    const limits = { concurrency: { soft_limit: 2 } };
+    const [first, second] = [await machine(limits), await machine(limits)];
+    const [one, two] = [await acquire(), await acquire()];
+    expect([one.machineId, two.machineId]).toEqual([first, second]);
+    await later(IDLE_S);
+    // One is enough for two requests. The second keeps the one it has, and gets no other.
+    one.release({});
+    const three = await acquire();
+    expect([three.machineId, state(second)]).toEqual([first, "running"]);
+    const four = await acquire();
+    const five = await acquire();
+    expect([four.machineId, five.machineId], "the first is full now").toEqual([first, second]);
+    await settled();
+    for (const lease of [two, three, four, five]) lease.release({});
+    // The burst counts for as long as idleness does.
+    await later(IDLE_S - 1);
+    expect([state(first), state(second)]).toEqual(["running", "running"]);
+    await later(1);
+    await settled();
+    expect([state(first), state(second)].filter((now) => now === "running")).toHaveLength(1);
+  });
+
   test("an app that asked to be kept awake is, but no longer than it asked for", async () => {
     const id = await machine();
     w.platform.guestApi.keepAwake(id, 3600, "encoding");

@@ -21,6 +21,8 @@ export function errorReplies(log: FastifyBaseLogger) {
   /** Answers a request with an error. */
   function sendError(thrown: FastifyError, { method, url }: FastifyRequest, reply: FastifyReply): void {
     const problem = toProblem(thrown);
+    // Not a fault, but someone will ask why the row is still there.
+    if (problem.code === "still_referenced") log.info({ method, url, reason: thrown.message }, "a delete was rejected");
     if (problem.status === 500) log.error({ err: thrown, method, url }, "a request failed");
     if (problem.status === 503) {
       log.warn({ err: thrown, method, url }, "the database is unavailable");

@@ -60,7 +60,7 @@ export async function openPostgresStorage(settings: PostgresSettings): Promise<S
         return await write(connections, (client) => removeOrder(client, id));
       } catch (error) {
         if (!isForeignKeyViolation(error) || error instanceof DatabaseUnavailableError) throw error;
-        throw new StillReferencedError(`Order ${id} is still referred to.`, { cause: error });
+        throw new StillReferencedError(error.detail ?? error.message, { cause: error });
       }
     },
 

@@ -1,5 +1,5 @@
 /** The transactions that write. Each returns its transaction's id. */
-import type { PoolClient } from "pg";
+import type { DatabaseError, PoolClient } from "pg";
 import { fold } from "../fold.ts";
 import type { NewProduct, NewSupplier, Product, Supplier } from "../storage.ts";
 import { sqlState } from "./faults.ts";
@@ -82,7 +82,8 @@ export async function removeOrder(client: PoolClient, id: number): Promise<Writt
   return { result: rows.length > 0, xid: rows[0]?.xid };
 }
 
-export function isForeignKeyViolation(error: unknown): boolean {
+/** `detail` says which row refers to which. */
+export function isForeignKeyViolation(error: unknown): error is DatabaseError {
   return sqlState(error) === FOREIGN_KEY_VIOLATION;
 }
 

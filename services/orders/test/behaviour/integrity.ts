@@ -25,6 +25,16 @@ export function describeIntegrity({ api, world, variant }: Stage): void {
     expect((await api().call("GET", `/orders/${order}`)).body.totalProducts).toBe(1);
   });
 
+  test("a product whose supplier is missing, as in a database that does not check, has null as its supplier", async () => {
+    const row = { name: "orphan", supplierId: supplier, unitPrice: "1", unitsInStock: 2 };
+    const { id } = (await api().call("POST", "/products", [row])).body[0];
+    await world().executeUnchecked(`update products set "supplierId" = 999999 where id = ${id}`);
+    expect(await api().call("GET", `/products/${id}`)).toMatchObject({
+      status: 200,
+      body: { product: { id, name: "orphan", supplierId: 999_999 }, supplier: null },
+    });
+  });
+
   test("references must exist, and a product is in an order only once", async () => {
     const line = (orderId: number, productId: number) =>
       `insert into order_details values (${orderId}, ${productId}, 1)`;

@@ -38,6 +38,12 @@ export function describeOrders({ api, world }: Stage): void {
     expect(body).toMatchObject({ id, totalPrice: 0, totalQuantity: 0, totalProducts: 0 });
   });
 
+  test("without lines are deleted like others", async () => {
+    const id = await world().insertOrder({});
+    expect((await api().call("DELETE", `/orders/${id}`)).status).toBe(204);
+    expect((await api().call("GET", `/orders/${id}`)).status).toBe(404);
+  });
+
   test("0.1 and 0.2 add up to 0.3", async () => {
     const id = await world().insertOrder({ lines: lines(0, 1, 1) });
     expect((await api().call("GET", `/orders/${id}`)).body.totalPrice).toBe(0.3);
@@ -80,6 +86,11 @@ export function describeOrders({ api, world }: Stage): void {
       await world().execute(`insert into invoices values (${id})`);
       const reply = await api().call("DELETE", `/orders/${id}`);
       expect(reply).toMatchObject({ status: 409, body: { code: "still_referenced" } });
+      expect(api().logged.at(-1)).toMatchObject({
+        level: 30,
+        method: "DELETE",
+        reason: expect.stringContaining("refer"),
+      });
       expect((await api().call("GET", `/orders/${id}`)).body).toMatchObject({ totalQuantity: 3, totalProducts: 2 });
     } finally {
       await world().execute("drop table invoices");

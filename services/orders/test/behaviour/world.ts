@@ -19,6 +19,8 @@ export interface StorageWorld {
   insertOrder(order: TestOrder): Promise<number>;
   /** Runs one statement without the API. Rejects with the database's error. Both variants understand `"quoted"` names. */
   execute(statement: string): Promise<void>;
+  /** Runs one statement like a database that does not check references. */
+  executeUnchecked(statement: string): Promise<void>;
   /** Closes the storage and removes the database. */
   dispose(): Promise<void>;
 }
@@ -56,7 +58,7 @@ export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 export interface TestApp {
   app: Api;
   document: ApiDocument;
-  /** What was logged at level warn and above. */
+  /** What was logged at level info and above. */
   logged: Record<string, unknown>[];
   /** Sends a request, with a string body as it is. Fails the test when the reply does not match the document. */
   call(method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
@@ -67,7 +69,7 @@ export interface TestApp {
 export async function openTestApp(storage: Storage): Promise<TestApp> {
   const logged: Record<string, unknown>[] = [];
   const write = (line: string) => void logged.push(JSON.parse(line) as Record<string, unknown>);
-  const app = await buildApp({ storage, logger: pino({ level: "warn" }, { write }) });
+  const app = await buildApp({ storage, logger: pino({ level: "info" }, { write }) });
   const document = (await app.inject("/openapi.json")).json<ApiDocument>();
   return {
     app,

@@ -30,6 +30,8 @@ async function open(): Promise<StorageWorld> {
       return id;
     },
     execute: async (statement) => void (await ask(access, statement)),
+    executeUnchecked: async (statement) =>
+      void (await ask(access, `set session_replication_role = replica; ${statement}`)),
     dispose: async () => {
       await storage.close();
       await ask({ ...access, database: "postgres" }, `DROP DATABASE ${access.database} WITH (FORCE)`);

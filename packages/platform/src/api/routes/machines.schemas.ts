@@ -59,6 +59,17 @@ export const MachineReply = Type.Object(
     version: Type.String({ description: "A ULID that changes with every update." }),
     config: MachineConfig,
     image: imageReference,
+    health: Type.Object(
+      {
+        status: oneOf(["healthy", "unhealthy", "unknown"]),
+        reason: Type.String({ description: "What it is judged by, for people." }),
+      },
+      {
+        ...closed,
+        description:
+          "Whether the running machine works. `healthy`: its app listens on the ports of its services, and all its checks pass. `unhealthy`: requests cannot reach it, or a check has failed. `unknown`: it is too early to tell, or the machine isn't running.",
+      },
+    ),
     checks: Type.Array(CheckResult, {
       description: "What the machine's checks last found. Empty unless the machine is running.",
     }),

@@ -24,7 +24,7 @@ const SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecont
  */
 const KERNEL_OPTIONS = [
   "console=ttyS0 quiet loglevel=3 panic=-1",
-  "random.trust_cpu=on mitigations=off no_timer_check cryptomgr.notests",
+  "random.trust_cpu=on mitigations=off no_timer_check cryptomgr.notests noreplace-smp",
 ].join(" ");
 
 interface QemuOptions {

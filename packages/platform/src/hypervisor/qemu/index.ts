@@ -2,7 +2,7 @@
 import { open, rm } from "node:fs/promises";
 import { cpus } from "node:os";
 import { join } from "node:path";
-
+import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
 import { createSparse } from "../../lib/disk-files.ts";
 import { failureReason, run } from "../../lib/exec.ts";
@@ -24,6 +24,8 @@ import { QemuVmm } from "./vmm.ts";
 /** QEMU listens within 50 ms, and much later on a loaded host. This is the bound for a QEMU that hangs. */
 const START_DEADLINE_MS = 30_000;
 const ADOPT_DEADLINE_MS = 10_000;
+/** A killed QEMU closes its sockets first, and is gone once the kernel has freed its memory. */
+const DYING_MS = 2_000;
 /** Reserving space takes milliseconds, and longer on file systems that write zeros instead. */
 const FALLOCATE_TIMEOUT_MS = 30_000;
 
@@ -130,7 +132,7 @@ export class QemuHypervisor implements Hypervisor {
       const identity = identityOf(connection.version, accelerator);
       return { vmm: new QemuVmm(ref, identity, connection, spec.runDir, spec.memory), started };
     } catch (error) {
-      const killed = await wasKilled(started);
+      const killed = signal.aborted ? undefined : await wasKilled(started);
       await killProcess(ref);
       signal.throwIfAborted();
       if (killed !== undefined) throw killed;
@@ -148,8 +150,9 @@ export class QemuHypervisor implements Hypervisor {
  * Finds out whether someone else killed the process; call this before killing it. SIGKILL comes from people and from the
  * kernel's out-of-memory killer, never from QEMU itself.
  */
-async function wasKilled({ ref, ended }: Started): Promise<VmmKilled | undefined> {
-  if ((await isAlive(ref)) || (await ended) !== "SIGKILL") return undefined;
+async function wasKilled({ ended }: Started): Promise<VmmKilled | undefined> {
+  const by = await Promise.race([ended, delay(DYING_MS, undefined, { ref: false })]);
+  if (by !== "SIGKILL") return undefined;
   return new VmmKilled("QEMU was killed while the machine started; the host may be short of memory");
 }
 

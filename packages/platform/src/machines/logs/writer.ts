@@ -113,8 +113,10 @@ export class LogWriter {
         if (!this.#closed) await delay(RETRY_MS, undefined, { ref: false });
       }
     }
-    if (this.#resting) await this.#closeFile();
+    if (!this.#resting) return;
+    // First, because a rest that is asked for while the file is closing is for what is written after that.
     this.#resting = false;
+    await this.#closeFile();
   }
 
   #take(): string[] {

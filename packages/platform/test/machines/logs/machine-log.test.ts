@@ -1,4 +1,4 @@
-import { appendFile, readdir, rm, stat, truncate } from "node:fs/promises";
+import { appendFile, readdir, readlink, rm, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { tempFolder } from "../../helpers/temp.ts";
@@ -52,7 +52,27 @@ test("times never go back, whatever the host's clock does, even after a restart"
   expect((await entriesOf([next])).map(({ at }) => at)).toEqual(Array(3).fill("2026-01-01T12:00:00.000Z"));
 });
 
+/** The files below the directory that this process has open. */
+async function openIn(folder: string): Promise<string[]> {
+  const links = (await readdir("/proc/self/fd")).map((fd) => readlink(join("/proc/self/fd", fd)).catch(() => ""));
+  return (await Promise.all(links)).filter((path) => path.startsWith(folder));
+}
+
 describe("on disk", () => {
+  test("no file stays open when the log is closed, whenever its last line comes", async () => {
+    const folder = await tempFolder("log");
+    for (let moment = 0; moment < 40; moment += 1) {
+      const log = logIn(folder);
+      log.platform("the machine sleeps");
+      await expect.poll(() => openIn(folder), { interval: 1 }).toHaveLength(1);
+      log.rest();
+      for (let turn = 0; turn < moment; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      log.platform("something happens to it");
+      await log.close();
+      expect(await openIn(folder), `after ${moment} turns`).toEqual([]);
+    }
+  });
+
   test("an app that never stops printing fills two files of limited size, and the newest lines are kept", async () => {
     const folder = await tempFolder("log");
     const log = logIn(folder, { maxBytes: MB });

@@ -1,0 +1,96 @@
+/** Keeps as many machines of an app in the rotation for new requests as it has needed lately; the others rest. */
+import type { CoordinatedMachine } from "./coordinated-machine.ts";
+import { Demand } from "./demand.ts";
+import { type IdleMachine, neededOf, planRest } from "./idle.ts";
+
+interface RotationOptions {
+  known: ReadonlyMap<string, CoordinatedMachine>;
+  /** What the rules look at in a machine. */
+  look(machine: CoordinatedMachine): IdleMachine;
+  /** Whether requests can be given to the machine: its checks pass, and its app listens where requests arrive. */
+  isUsable(machine: CoordinatedMachine): boolean;
+  /** Tells the proxies what changed about a machine. */
+  tell(machine: CoordinatedMachine): void;
+  /** Milliseconds of a steady clock. */
+  now(): number;
+}
+
+export class Rotation {
+  readonly #options: RotationOptions;
+  /** By app. */
+  readonly #demand = new Map<string, Demand>();
+
+  constructor(options: RotationOptions) {
+    this.#options = options;
+  }
+
+  /** Takes an app's machines in excess out of the rotation, and others back into it. */
+  arrange(app: string, running: readonly CoordinatedMachine[]): void {
+    const { look, isUsable, tell, now } = this.#options;
+    // Machines that take no requests anyway do no work that others could be spared for.
+    const usable = running.filter(isUsable).map(look);
+    const demand = this.#demandOf(app);
+    demand.note(neededOf(usable), now());
+    const excess = planRest(usable, demand.lately(idleTimeoutMs(running), now()));
+    for (const machine of running) {
+      const resting = excess.has(machine.record.id);
+      if (machine.resting === resting) continue;
+      machine.resting = resting;
+      tell(machine);
+    }
+  }
+
+  /** A machine is running now: someone wanted as many machines as there are. */
+  cameUp({ record: { app } }: CoordinatedMachine): void {
+    this.#demandOf(app).note(this.#running(app).length, this.#options.now());
+  }
+
+  /** A machine reached its soft limit. */
+  becameBusy({ record: { app } }: CoordinatedMachine): void {
+    this.#demandOf(app).note(neededOf(this.#running(app).map(this.#options.look)), this.#options.now());
+  }
+
+  /** A request needs a machine that rests: it takes part again. */
+  recall(machine: CoordinatedMachine): void {
+    const { app } = machine.record;
+    machine.resting = false;
+    this.#demandOf(app).note(this.#running(app).filter(({ resting }) => !resting).length, this.#options.now());
+    this.#options.tell(machine);
+  }
+
+  /** Milliseconds until an app needs fewer machines than it did lately; Infinity if none will. */
+  untilLessMs(): number {
+    const now = this.#options.now();
+    const waits = [...this.#demand].map(([app, demand]) => {
+      const running = this.#running(app);
+      return running.length < 2 ? Number.POSITIVE_INFINITY : demand.untilLessMs(idleTimeoutMs(running), now);
+    });
+    return Math.min(Number.POSITIVE_INFINITY, ...waits);
+  }
+
+  /** Forgets the apps that have no machines any more. */
+  keepOnly(apps: { has(app: string): boolean }): void {
+    for (const app of this.#demand.keys()) if (!apps.has(app)) this.#demand.delete(app);
+  }
+
+  #running(app: string): CoordinatedMachine[] {
+    return [...this.#options.known.values()].filter((machine) => machine.record.app === app && takesPart(machine));
+  }
+
+  #demandOf(app: string): Demand {
+    const known = this.#demand.get(app);
+    if (known !== undefined) return known;
+    const demand = new Demand();
+    this.#demand.set(app, demand);
+    return demand;
+  }
+}
+
+/** Whether the proxy may give the machine requests, and put it to sleep. */
+export function takesPart({ record, policy }: CoordinatedMachine): boolean {
+  return record.state === "running" && policy !== undefined;
+}
+
+function idleTimeoutMs(running: readonly CoordinatedMachine[]): number {
+  return Math.max(0, ...running.map(({ policy }) => policy?.idleTimeoutMs ?? 0));
+}

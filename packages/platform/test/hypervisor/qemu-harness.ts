@@ -1,0 +1,71 @@
+/** QEMU with the small app, for the suites that every hypervisor must pass. */
+import { mkdir } from "node:fs/promises";
+import type { GuestConfig } from "../../src/guest/protocol.ts";
+import { readBundle } from "../../src/guest/bundles.ts";
+import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
+import { QemuHypervisor } from "../../src/hypervisor/qemu/index.ts";
+import { openImageStore } from "../../src/images/index.ts";
+import { MachineFiles } from "../../src/machines/files.ts";
+import { newMachineId } from "../../src/machines/identity.ts";
+import { UserNetwork } from "../../src/network/user.ts";
+import { askUntilAnswered, BUNDLE, dataFolder } from "../helpers/qemu-world.ts";
+import { SMALL_APP } from "../helpers/small-app/image.ts";
+import type { Harness } from "./conformance.ts";
+
+/** Makes a data directory with what a guest needs; {@link Harness.dispose} deletes it. */
+export async function openQemu(): Promise<Harness> {
+  const folder = await dataFolder();
+  const files = new MachineFiles(folder.path, 256);
+  await mkdir(files.machineRoot);
+  const image = await (await openImageStore({ dataDir: folder.path })).ensure(SMALL_APP);
+  const bundle = await readBundle(BUNDLE);
+  const version = await qemuVersion("qemu-system-x86_64");
+  const network = new UserNetwork();
+  return {
+    hypervisor: () =>
+      new QemuHypervisor({
+        program: "qemu-system-x86_64",
+        version,
+        accelerator: "tcg",
+        runRoot: files.runRoot,
+        machineRoot: files.machineRoot,
+      }),
+    newSpec: async () => {
+      const machineId = newMachineId();
+      await files.prepare(machineId);
+      await files.freshLayer(machineId);
+      const { layer, memory, run, console } = files.paths(machineId);
+      const plug = await network.attach({ id: machineId, app: "app", address: network.allocate(new Set()) }, [8080]);
+      return {
+        machineId,
+        cpus: 1,
+        memoryMb: 256,
+        bundle,
+        image: image.rootfs,
+        layer,
+        volumes: [],
+        memory,
+        runDir: run,
+        consoleLog: console,
+        network: plug,
+      };
+    },
+    guestConfig: (spec): GuestConfig => ({
+      hostname: spec.machineId,
+      args: [...image.config.entrypoint, ...image.config.cmd],
+      env: Object.fromEntries(image.config.env.map((line) => line.split("=", 2) as [string, string])),
+      user: image.config.user,
+      workdir: image.config.workingDir,
+      network: spec.network.guest,
+      ports: [8080],
+      volumes: [],
+    }),
+    request: async (spec) => {
+      if (spec.network.mode !== "user") throw new Error("not a user network");
+      const { nonce, count, now } = await askUntilAnswered(spec.network.address);
+      return { nonce, count, now: Date.parse(now) };
+    },
+    murder: (ref) => process.kill(ref.pid, "SIGKILL"),
+    dispose: () => folder.dispose(),
+  };
+}

@@ -1,0 +1,4 @@
+import { describeTimeOfDay } from "./conformance.ts";
+import { openQemu } from "./qemu-harness.ts";
+
+describeTimeOfDay("QEMU", openQemu);
