@@ -2,6 +2,7 @@
 import { join, resolve } from "node:path";
 import type { GuestBundle } from "./domain/guest-bundle.ts";
 import type { MachineRecord } from "./domain/machine.ts";
+import { readBundle } from "./guest/bundles.ts";
 import { QemuHypervisor } from "./hypervisor/qemu/index.ts";
 import { qemuVersion, type Verdict } from "./hypervisor/qemu/accelerator.ts";
 import { findProcesses } from "./hypervisor/qemu/process.ts";
@@ -47,10 +48,21 @@ export async function unfitSleepers(
     hypervisor: new QemuHypervisor({ program: settings.qemu, version, accelerator, runRoot, machineRoot }),
     network: await plannedNetwork(settings, known),
     snapshots: new SnapshotStore((id) => files.paths(id).folder),
-    bundles: { current: bundle, get: (wanted) => (wanted === bundle.version ? bundle : undefined) },
+    bundles: await bundlesOf(settings.dataDir, bundle, machines),
     // A change of secrets discards snapshots at once: no start does.
     secrets: { version: (app) => secretsOf(machines, app) },
   });
+}
+
+/** The bundles that the next start would find: the one that the setup built, and those that machines keep. */
+async function bundlesOf(dataDir: string, current: GuestBundle, machines: readonly MachineRecord[]) {
+  const found = new Map([[current.version, current]]);
+  for (const version of new Set(machines.map(({ bundleVersion }) => bundleVersion))) {
+    const kept = found.has(version) ? undefined : await readBundle(join(dataDir, "bundles", version)).catch(() => {});
+    // One that is missing is missing for the platform as well, which says so when the machine starts.
+    if (kept !== undefined) found.set(version, kept);
+  }
+  return { current, get: (version: string) => found.get(version) };
 }
 
 function secretsOf(machines: readonly MachineRecord[], app: string): string {

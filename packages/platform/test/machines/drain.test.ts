@@ -1,5 +1,6 @@
 /** The platform is drained before its host goes down, and what ran is there again afterwards. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import type { WaitTarget } from "../../src/machines/waiting.ts";
 import {
   type FakePlatform,
@@ -186,13 +187,47 @@ describe("while the platform drains", () => {
     expect(ids.map((id) => record(id).state)).toEqual(ids.map(() => "suspended"));
   });
 
-  test("a suspend that fails once is tried again; one that keeps failing leaves the machine running", async () => {
+  test("open requests get their time before a machine is suspended, all machines' at the same time", async () => {
+    const asked: string[] = [];
+    const requests = Promise.withResolvers<void>();
+    const finishRequests = (id: string) => {
+      asked.push(id);
+      return requests.promise;
+    };
+    await restart({ wrap: (deps) => ({ ...deps, finishRequests }) });
+    const ids = await Promise.all([machine(), machine(), machine()]);
+    platform.drain.begin({ suspend: true });
+    await vi.waitFor(() => expect(asked.toSorted()).toEqual(ids.toSorted()), PATIENT_MS);
+    expect(Object.values(results())).toEqual(["waiting", "waiting", "waiting"]);
+    requests.resolve();
+    await drained();
+    expect(Object.values(results())).toEqual(["suspended", "suspended", "suspended"]);
+  });
+
+  test("a suspend that fails once is tried again", async () => {
     const id = await machine();
     world.host.faults.capture = new Error("a hiccup");
     platform.drain.begin({ suspend: true });
     await drained();
     expect(record(id).state).toBe("suspended");
     expect(events(id, "capture_failed")).toHaveLength(1);
+  });
+
+  test("a machine whose suspends keep failing is left running, with the reason", async () => {
+    const id = await machine();
+    const broken = new FakeHypervisor(world.host);
+    const adopt = broken.adopt.bind(broken);
+    broken.adopt = async (ref) => {
+      const vmm = await adopt(ref);
+      vmm.capture = () => Promise.reject(new Error("the disk is full"));
+      return vmm;
+    };
+    await restart({ hypervisor: broken });
+    platform.drain.begin({ suspend: true });
+    await drained();
+    expect(results()).toEqual({ [id]: "left" });
+    expect(events(id, "not_suspended")[0]?.details.reason).toBe("the last suspend failed: the disk is full");
+    expect(nonceOf(id)).toBeDefined();
   });
 });
 
