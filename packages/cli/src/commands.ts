@@ -4,6 +4,7 @@ import type { Command, Noun } from "./command.ts";
 import { apps } from "./commands/apps.ts";
 import { config } from "./commands/config.ts";
 import { deployCommands } from "./commands/deploy.ts";
+import { drainCommands } from "./commands/drain.ts";
 import { doctor } from "./commands/doctor.ts";
 import { images } from "./commands/images.ts";
 import { launch } from "./commands/launch.ts";
@@ -24,7 +25,18 @@ import { volumes } from "./commands/volumes.ts";
 const platform: Noun = {
   name: "",
   summary: "",
-  commands: [serve, proxy, doctor, launch, ...overviewCommands, ...deployCommands, logs, uninstall, ...shortcuts()],
+  commands: [
+    serve,
+    proxy,
+    doctor,
+    ...drainCommands,
+    launch,
+    ...overviewCommands,
+    ...deployCommands,
+    logs,
+    uninstall,
+    ...shortcuts(),
+  ],
 };
 
 /** Short forms, without the noun, of the commands about machines that people type most. */

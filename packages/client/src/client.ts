@@ -9,6 +9,8 @@ import type {
   CreateMachineRequest,
   CreateReleaseRequest,
   CreateVolumeRequest,
+  Drain,
+  DrainRequest,
   ExecRequest,
   ExecResult,
   ExtendedVolume,
@@ -62,6 +64,21 @@ export class HibernautClient {
   /** Returns the platform's regions. */
   async listRegions(options?: CallOptions): Promise<Region[]> {
     return (await this.#call("get", "/v1/platform/regions", { ...options })).regions;
+  }
+
+  /** Returns the platform's drain and how far it has come. */
+  getDrain(options?: CallOptions): Promise<Drain> {
+    return this.#call("get", "/v1/platform/drain", { ...options });
+  }
+
+  /** Stops the platform from starting machines, and with `suspend` suspends those that run. Resolves when that is stored. */
+  startDrain(body: DrainRequest = {}, options?: CallOptions): Promise<Drain> {
+    return this.#call("post", "/v1/platform/drain", { body, ...options });
+  }
+
+  /** Ends the platform's drain. The machines that it suspended start again. */
+  endDrain(options?: CallOptions): Promise<Drain> {
+    return this.#call("delete", "/v1/platform/drain", { ...options });
   }
 
   /** Returns all apps. */

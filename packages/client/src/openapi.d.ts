@@ -20,7 +20,7 @@ export interface paths {
       };
       requestBody?: never;
       responses: {
-        /** @description What the platform is. Only a platform that works answers with it. */
+        /** @description What the platform is. Only a platform that works answers with it. One that is `draining` neither starts nor creates machines. */
         200: {
           headers: {
             [name: string]: unknown;
@@ -2430,6 +2430,113 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/platform/drain": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show the drain and how far it has come */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description While there is a drain, the platform neither starts nor creates machines. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Drain"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /** Stop starting machines, and suspend those that run */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["DrainRequest"];
+        };
+      };
+      responses: {
+        /** @description While there is a drain, the platform neither starts nor creates machines. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Drain"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    /** End the drain, and start the machines that it suspended */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description While there is a drain, the platform neither starts nor creates machines. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Drain"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2521,6 +2628,36 @@ export interface components {
       /** @description Days that the volume's snapshots are kept. Default: 5. */
       snapshot_retention?: number;
     };
+    /** @description While there is a drain, the platform neither starts nor creates machines. */
+    Drain: {
+      /** @enum {string} */
+      state: "none" | "draining" | "drained";
+      /** @description Whether machines are suspended. */
+      suspend: boolean;
+      started_at: string | null;
+      /** @description When machines that are not asleep are left as they are. */
+      deadline: string | null;
+      /** @description Since when nothing is left to do. Null until then, and always without `suspend`. */
+      completed_at: string | null;
+      /** @description The machines that are suspended, or left. */
+      machines: components["schemas"]["DrainedMachine"][];
+    };
+    DrainRequest: {
+      /** @description Suspend all machines that can be suspended. Default: false. */
+      suspend?: boolean;
+      /** @description Seconds that this may take, with `suspend`. Default: 90. */
+      timeout?: number;
+    };
+    /** @description How far a drain has come with a machine. */
+    DrainedMachine: {
+      machine_id: string;
+      app_name: string;
+      name: string;
+      /** @enum {string} */
+      result: "waiting" | "suspending" | "suspended" | "left";
+      /** @description Why it is `left`: it keeps running, and loses its memory when the host goes down. */
+      reason: string | null;
+    };
     Error: {
       /** @enum {string} */
       error:
@@ -2536,6 +2673,7 @@ export interface components {
         | "unsupported_media_type"
         | "resource_exhausted"
         | "internal"
+        | "draining"
         | "unavailable";
       /** @description For people: what happened, why, and what to do next. */
       message: string;
@@ -2582,10 +2720,10 @@ export interface components {
       /** @description Whether the volume's machine has to be restarted before it sees the new size. */
       needs_restart: boolean;
     };
-    /** @description What the platform is. Only a platform that works answers with it. */
+    /** @description What the platform is. Only a platform that works answers with it. One that is `draining` neither starts nor creates machines. */
     Health: {
       /** @enum {string} */
-      status: "ok";
+      status: "ok" | "draining";
       /** @description Version of Hibernaut. */
       version: string;
       region: string;
@@ -2741,6 +2879,8 @@ export interface components {
         /** @description Seconds until SIGKILL. Default: 5. */
         timeout?: number;
       };
+      /** @description Whether a stop or a restart keeps what the machine wrote to its file system. An update never does. Default: false. */
+      keep_layer?: boolean;
       suspend_config?: {
         /** @description Seconds that the app and the programs in /etc/hibernaut/hooks/pre-suspend.d have to prepare for a suspend. Default: 0, they are not asked. */
         timeout?: number;
@@ -2885,6 +3025,8 @@ export interface components {
       internal_port: number;
       /** @description What happens to the machine when it is idle. Default: off. */
       autostop?: "suspend" | "stop" | "off";
+      /** @description What happens with `autostop: suspend` to an idle machine that cannot be suspended. `stop`: it is stopped, and what it wrote to its file system is kept. `off`: it keeps running. Default: stop. */
+      autostop_fallback?: "stop" | "off";
       /** @description Whether a request starts the machine. Default: true. */
       autostart?: boolean;
       /** @description Keep at least this many of the app's running machines awake. Starts none. Default: 0. */

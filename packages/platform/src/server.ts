@@ -20,11 +20,13 @@ import { readHostCpu } from "./hypervisor/qemu/host-cpu.ts";
 import { QemuHypervisor } from "./hypervisor/qemu/index.ts";
 import { Library, openImages } from "./images/index.ts";
 import { aborted } from "./lib/async.ts";
+import { hostBootId } from "./lib/boot-id.ts";
 import { Port } from "./lib/port.ts";
 import { openLog } from "./log.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { bundlesInUse, imagesInUse } from "./machines/in-use.ts";
 import { openMachines, type Resources } from "./machines/open.ts";
+import { droppingRefusal, unfitText } from "./machines/unfit-snapshots.ts";
 import { Slots } from "./machines/slots.ts";
 import { startNetwork } from "./network/start.ts";
 import { AppAddresses } from "./proxy/addresses.ts";
@@ -54,6 +56,8 @@ interface PlatformReady {
 
 interface ServeOptions {
   settings: Settings;
+  /** Start even if sleeping machines lose their memory because of it. Default: false. */
+  dropSnapshots?: boolean;
   /** Ends the platform. Running guests keep running, and the next platform adopts them. */
   signal: AbortSignal;
   /** The environment that says where the CLI's configuration is. By default, that of this process. */
@@ -76,7 +80,7 @@ export async function serve(options: ServeOptions): Promise<void> {
 }
 
 async function runLocked(
-  { settings, signal, environment = process.env, onReady }: ServeOptions,
+  { settings, signal, environment = process.env, dropSnapshots = false, onReady }: ServeOptions,
   log: Logger,
 ): Promise<void> {
   // Closes what was opened, in the reverse order, however the platform ends.
@@ -99,7 +103,8 @@ async function runLocked(
   const store = openStore(join(settings.dataDir, "hibernaut.db"));
   open.defer(() => store.close());
   const { images, logins } = await openImages(settings);
-  const network = await startNetwork(settings, store.machines.list(), log);
+  const alive = new Set((await hypervisor.find()).map(({ machineId }) => machineId));
+  const network = await startNetwork(settings, { machines: store.machines.list(), alive, dropSnapshots, log });
   open.defer(() => network.close());
   const dns = await startDns(network.gateway, store, log);
   open.defer(() => dns.close());
@@ -131,6 +136,7 @@ async function runLocked(
     files,
     // A boot under emulation keeps one CPU busy.
     bootSlots: new Slots(Math.max(2, availableParallelism())),
+    bootId: await hostBootId(),
     settings,
     log,
     checkResults: (id) => checkResults.of(id),
@@ -178,9 +184,15 @@ async function runLocked(
   localApi.fill(api);
   open.defer(() => api.close());
 
+  // Nothing ends a sleep behind its owner's back: not an upgrade, and not a setting.
+  const unfit = await resources.unfitSnapshots();
+  if (unfit.length > 0 && !dropSnapshots) throw droppingRefusal(unfit);
+  if (unfit.length > 0) log.warn({ machines: unfit.length }, `dropping snapshots: ${unfitText(unfit)}`);
+
   // Everything starts: machines are recovered before the API listens, and checked before proxies hear of them.
   await volumes.recover();
   await resources.recover();
+  resources.dropSnapshots(unfit);
   open.defer(volumes.startExpiry(VOLUME_SNAPSHOTS_EXPIRE_MS));
   open.defer(() => library.close());
   await library.open();

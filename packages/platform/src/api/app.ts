@@ -10,6 +10,7 @@ import { apiMetrics } from "./metrics.ts";
 import { describeApi } from "./openapi.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { appRoutes } from "./routes/apps.ts";
+import { drainRoutes } from "./routes/drain.ts";
 import { execRoute } from "./routes/exec.ts";
 import { execStreamRoute } from "./routes/exec-stream.ts";
 import { imageRoutes } from "./routes/images.ts";
@@ -92,6 +93,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     registryRoutes(secured, deps);
     tokenRoutes(secured, deps);
     regionRoute(secured, deps);
+    drainRoutes(secured, deps);
     metricsRoute(secured, metrics.registry);
   });
   await app.ready();

@@ -3,6 +3,7 @@
  * `unavailable` when the disk cannot be written. Calls are synchronous on purpose: nothing may come between deciding on
  * a transition and storing it.
  */
+import type { DrainRecord } from "../domain/drain.ts";
 import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "../domain/machine.ts";
 import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 
@@ -119,6 +120,13 @@ export interface VolumeStore {
   listSnapshots(volumeId: string): VolumeSnapshotRecord[];
 }
 
+/** The drain, of which there is one at most. */
+export interface DrainStore {
+  get(): DrainRecord | undefined;
+  set(drain: DrainRecord): void;
+  clear(): void;
+}
+
 /** Everything the platform stores, one repository for each kind of record. */
 export interface Store {
   apps: AppStore;
@@ -128,6 +136,7 @@ export interface Store {
   secrets: SecretStore;
   releases: ReleaseStore;
   volumes: VolumeStore;
+  drain: DrainStore;
   /** Throws when the database cannot be read or written. */
   check(): void;
   close(): void;

@@ -109,6 +109,13 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX volume_snapshots_volume ON volume_snapshots (volume_id);
   `,
+  `
+  -- One row while the platform drains.
+  CREATE TABLE drain (
+    id       INTEGER PRIMARY KEY CHECK (id = 1),
+    document TEXT NOT NULL
+  ) STRICT;
+  `,
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

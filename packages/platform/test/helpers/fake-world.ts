@@ -47,6 +47,8 @@ export interface World {
   bundleVersion: string;
   /** What the agents of guest bundles speak, by version; the present protocol when absent. */
   protocols: Map<string, number>;
+  /** Which boot of the host the next platform finds itself in. */
+  bootId: string;
   store: Store;
   logged: { message: string; fields: Record<string, unknown> }[];
   /** Holds every boot from now on, until the returned function is called or the boots are released. */
@@ -78,6 +80,7 @@ export async function newWorld({ fill = async () => {} }: WorldOptions = {}): Pr
     identity: {},
     bundleVersion: "bundle-1",
     protocols: new Map(),
+    bootId: "boot-1",
     store,
     logged: [],
     holdBoots() {
@@ -151,6 +154,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     volumes,
     files,
     bootSlots: new Slots(parts.bootSlots ?? 8),
+    bootId: world.bootId,
     settings: {
       region: "local",
       suspendMaxMemoryMb: 2048,
@@ -162,6 +166,8 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       keepAwakeMaxS: 3600,
       logMaxMb: 16,
       proxySuffixes: ["localhost"],
+      drainSuspends: 2,
+      resumeOnBoot: "on",
       ...parts.settings,
     },
     log: { info: note, warn: note, error: note },

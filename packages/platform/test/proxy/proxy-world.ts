@@ -74,9 +74,11 @@ function coordination(world: World, platform: Resources, connectionsSurvive: boo
     idleCheckIntervalMs: 3_600_000,
     connectionsSurvive,
     isHealthy: (id) => !w.unhealthy.has(id),
+    isDraining: () => platform.drain.active,
     log: { warn: (fields, message) => void world.logged.push({ fields, message }) },
     now: () => w?.now ?? 0,
   });
+  platform.drain.subscribe((draining) => coordinator.drainChanged(draining));
   return { connected, coordinator };
 }
 
