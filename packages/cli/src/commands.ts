@@ -4,6 +4,7 @@ import type { Command, Noun } from "./command.ts";
 import { apps } from "./commands/apps.ts";
 import { config } from "./commands/config.ts";
 import { deployCommands } from "./commands/deploy.ts";
+import { drainCommands } from "./commands/drain.ts";
 import { doctor } from "./commands/doctor.ts";
 import { images } from "./commands/images.ts";
 import { launch } from "./commands/launch.ts";
@@ -29,6 +30,7 @@ const platform: Noun = {
     serve,
     proxy,
     doctor,
+    ...drainCommands,
     launch,
     ...overviewCommands,
     ...deployCommands,

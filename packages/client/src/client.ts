@@ -18,6 +18,8 @@ import type {
   CreateMachineRequest,
   CreateReleaseRequest,
   CreateVolumeRequest,
+  Drain,
+  DrainRequest,
   ExecRequest,
   ExecResult,
   ExtendedVolume,
@@ -72,6 +74,21 @@ export class HibernautClient {
   /** Returns the platform's regions. */
   async listRegions(options?: CallOptions): Promise<Region[]> {
     return (await this.#call("get", "/v1/platform/regions", { ...options })).regions;
+  }
+
+  /** Returns the platform's drain and how far it has come. */
+  getDrain(options?: CallOptions): Promise<Drain> {
+    return this.#call("get", "/v1/platform/drain", { ...options });
+  }
+
+  /** Stops the platform from starting machines, and with `suspend` suspends those that run. Resolves when that is stored. */
+  startDrain(body: DrainRequest = {}, options?: CallOptions): Promise<Drain> {
+    return this.#call("post", "/v1/platform/drain", { body, ...options });
+  }
+
+  /** Ends the platform's drain. The machines that it suspended start again. */
+  endDrain(options?: CallOptions): Promise<Drain> {
+    return this.#call("delete", "/v1/platform/drain", { ...options });
   }
 
   /** Returns all apps. */
@@ -219,8 +236,8 @@ export class HibernautClient {
   }
 
   /**
-   * Gives a machine a complete new configuration. Without one, the machine moves to the current guest bundle and
-   * nothing else changes.
+   * Gives a machine a complete new configuration. Without one, the machine moves to the current guest bundle, at
+   * its next cold start if it has a snapshot, and nothing else changes.
    */
   updateMachine(app: string, id: string, config?: MachineConfig, options?: CallOptions): Promise<Machine> {
     const body = config === undefined ? {} : { config };

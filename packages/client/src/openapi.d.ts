@@ -20,7 +20,7 @@ export interface paths {
       };
       requestBody?: never;
       responses: {
-        /** @description What the platform is. Only a platform that works answers with it. */
+        /** @description What the platform is. Only a platform that works answers with it. One that is `draining` neither starts nor creates machines. */
         200: {
           headers: {
             [name: string]: unknown;
@@ -394,7 +394,7 @@ export interface paths {
         };
         cookie?: never;
       };
-      /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration. */
+      /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration: at its next cold start, if it has a snapshot. Nothing changes if it has that bundle. */
       requestBody: {
         content: {
           "application/json": components["schemas"]["UpdateMachineRequest"];
@@ -2537,6 +2537,113 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/platform/drain": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show the drain and how far it has come */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description While there is a drain, the platform neither starts nor creates machines. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Drain"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /** Stop starting machines, and suspend those that run */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["DrainRequest"];
+        };
+      };
+      responses: {
+        /** @description While there is a drain, the platform neither starts nor creates machines. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Drain"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    /** End the drain, and start the machines that it suspended */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description While there is a drain, the platform neither starts nor creates machines. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Drain"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2643,6 +2750,36 @@ export interface components {
       /** @description Days that the volume's snapshots are kept. Default: 5. */
       snapshot_retention?: number;
     };
+    /** @description While there is a drain, the platform neither starts nor creates machines. */
+    Drain: {
+      /** @enum {string} */
+      state: "none" | "draining" | "drained";
+      /** @description Whether machines are suspended. */
+      suspend: boolean;
+      started_at: string | null;
+      /** @description When machines that are not asleep are left as they are. */
+      deadline: string | null;
+      /** @description Since when nothing is left to do. Null until then, and always without `suspend`. */
+      completed_at: string | null;
+      /** @description The machines that are suspended, or left. */
+      machines: components["schemas"]["DrainedMachine"][];
+    };
+    DrainRequest: {
+      /** @description Suspend all machines that can be suspended. Default: false. */
+      suspend?: boolean;
+      /** @description Seconds that this may take, with `suspend`. Default: 90. */
+      timeout?: number;
+    };
+    /** @description How far a drain has come with a machine. */
+    DrainedMachine: {
+      machine_id: string;
+      app_name: string;
+      name: string;
+      /** @enum {string} */
+      result: "waiting" | "suspending" | "suspended" | "left";
+      /** @description Why it is `left`: it keeps running, and loses its memory when the host goes down. */
+      reason: string | null;
+    };
     Error: {
       /** @enum {string} */
       error:
@@ -2658,6 +2795,7 @@ export interface components {
         | "unsupported_media_type"
         | "resource_exhausted"
         | "internal"
+        | "draining"
         | "unavailable";
       /** @description For people: what happened, why, and what to do next. */
       message: string;
@@ -2704,10 +2842,10 @@ export interface components {
       /** @description Whether the volume's machine has to be restarted before it sees the new size. */
       needs_restart: boolean;
     };
-    /** @description What the platform is. Only a platform that works answers with it. */
+    /** @description What the platform is. Only a platform that works answers with it. One that is `draining` neither starts nor creates machines. */
     Health: {
       /** @enum {string} */
-      status: "ok";
+      status: "ok" | "draining";
       /** @description Version of Hibernaut. */
       version: string;
       region: string;
@@ -2785,6 +2923,14 @@ export interface components {
       };
       /** @description What the machine's checks last found. Empty unless the machine is running. */
       checks: components["schemas"]["CheckResult"][];
+      /** @description The kernel and agent that the machine boots from. */
+      guest_bundle: {
+        version: string;
+        /** @description Whether it is the bundle that new machines boot from. */
+        current: boolean;
+        /** @description The machine has a snapshot, and moves to the current bundle at its next cold start. */
+        update_pending: boolean;
+      };
       /** @description Whether the machine can be suspended. */
       suspend: {
         eligible: boolean;
@@ -2855,6 +3001,8 @@ export interface components {
         /** @description Seconds until SIGKILL. Default: 5. */
         timeout?: number;
       };
+      /** @description Whether a stop or a restart keeps what the machine wrote to its file system. An update never does. Default: false. */
+      keep_layer?: boolean;
       suspend_config?: {
         /** @description Seconds that the app and the programs in /etc/hibernaut/hooks/pre-suspend.d have to prepare for a suspend. Default: 0, they are not asked. */
         timeout?: number;
@@ -2999,6 +3147,8 @@ export interface components {
       internal_port: number;
       /** @description What happens to the machine when it is idle. Default: off. */
       autostop?: "suspend" | "stop" | "off";
+      /** @description What happens with `autostop: suspend` to an idle machine that cannot be suspended. `stop`: it is stopped, and what it wrote to its file system is kept. `off`: it keeps running. Default: stop. */
+      autostop_fallback?: "stop" | "off";
       /** @description Whether a request starts the machine. Default: true. */
       autostart?: boolean;
       /** @description Keep at least this many of the app's running machines awake. Starts none. Default: 0. */
@@ -3021,7 +3171,7 @@ export interface components {
       created_at: string;
       revoked_at: string | null;
     };
-    /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration. */
+    /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration: at its next cold start, if it has a snapshot. Nothing changes if it has that bundle. */
     UpdateMachineRequest: {
       config?: components["schemas"]["MachineConfig"];
     };

@@ -53,6 +53,15 @@ export type LogStream = Schemas["LogStream"];
 /** One line of a machine's log. */
 export type LogEntry = Schemas["LogEntry"];
 
+/** A drain of the platform, or that there is none. */
+export type Drain = Schemas["Drain"];
+
+/** How far a drain has come with a machine. */
+export type DrainedMachine = Schemas["DrainedMachine"];
+
+/** What a drain is to do. */
+export type DrainRequest = Schemas["DrainRequest"];
+
 /** A command that runs to its end before the reply is sent. */
 export type ExecRequest = Schemas["ExecRequest"];
 

@@ -11,6 +11,7 @@ import { apiMetrics } from "./metrics.ts";
 import { describeApi } from "./openapi.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { appRoutes } from "./routes/apps.ts";
+import { drainRoutes } from "./routes/drain.ts";
 import { execRoute } from "./routes/exec.ts";
 import { execStreamRoute } from "./routes/exec-stream.ts";
 import { imageRoutes } from "./routes/images.ts";
@@ -96,6 +97,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     tokenRoutes(secured, deps);
     usageRoutes(secured, deps);
     regionRoute(secured, deps);
+    drainRoutes(secured, deps);
     metricsRoute(secured, metrics.registry);
   });
   await app.ready();

@@ -5,7 +5,7 @@
 import { AppQueues } from "./app-queues.ts";
 import { choose } from "./balance.ts";
 import { type Lease, type LeaseProvider, ProxyRefusal, type RequestHead, type Wake } from "./contract.ts";
-import { noMachineRefusal, unknownHostRefusal } from "./lease-refusals.ts";
+import { drainingRefusal, noMachineRefusal, unknownHostRefusal } from "./lease-refusals.ts";
 import { LoadReporter } from "./load-reporter.ts";
 import { type LeaseKeeper, MachineLease } from "./machine-lease.ts";
 import { MachineTable } from "./machine-table.ts";
@@ -112,7 +112,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
   }
 
   onWanted(machine: RoutedMachine): void {
-    if (machine.wakeRequested || this.#table.get(machine.id) !== machine) return;
+    if (machine.wakeRequested || this.#table.draining || this.#table.get(machine.id) !== machine) return;
     machine.wakeRequested = true;
     this.#options.link.send({ kind: "wake", id: machine.id });
   }
@@ -131,6 +131,9 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     if (wake !== undefined) this.onWanted(wake);
     if (send?.resting) this.#recall(send);
     if (send !== undefined) return this.#lease(send, request, since);
+    // Nothing runs, and what would have to be woken is not started.
+    const runs = machines.some(({ row }) => row.state === "running");
+    if (this.#table.draining && wake !== undefined && !runs) throw drainingRefusal(app);
     if (hope) return undefined;
     throw noMachineRefusal(app, machines);
   }

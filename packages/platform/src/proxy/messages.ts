@@ -38,7 +38,11 @@ export type ToProxy =
       suffixes: string[];
       /** Whether connections to a machine outlive its sleep: on a bridge they do, in user mode they do not. */
       connectionsSurvive: boolean;
+      /** Whether the platform starts no machines at the moment. */
+      draining: boolean;
     }
+  /** The platform begins, or ceases, to refuse starts. */
+  | { kind: "draining"; draining: boolean }
   /** A machine is new or changed. */
   | { kind: "machine"; machine: TableMachine }
   | { kind: "gone"; id: string }

@@ -27,6 +27,8 @@ interface CoordinatorOptions {
   connectionsSurvive: boolean;
   /** Told what proxies have forwarded. */
   onTraffic?(machineId: string, traffic: Traffic): void;
+  /** Whether the platform starts no machines at the moment. By default, it does. */
+  isDraining?(): boolean;
   /** Whether a machine's checks let it take requests. By default, every machine may. */
   isHealthy?(id: string): boolean;
   log: { warn(fields: Record<string, unknown>, message: string): void };
@@ -95,6 +97,11 @@ export class ProxyCoordinator {
     this.#proxies.tellAll({ kind: "hostnames", hostnames: this.#options.hostnames.owners() });
   }
 
+  /** A drain began or ended. */
+  drainChanged(draining: boolean): void {
+    this.#proxies.tellAll({ kind: "draining", draining });
+  }
+
   /** Connects a proxy, which is sent the whole table first. */
   connect(send: (message: ToProxy) => void): ProxyConnection {
     const { hostnames, suffixes, connectionsSurvive } = this.#options;
@@ -105,6 +112,7 @@ export class ProxyCoordinator {
       hostnames: hostnames.owners(),
       suffixes: [...suffixes],
       connectionsSurvive,
+      draining: this.#options.isDraining?.() ?? false,
     });
     return {
       receive: (message) => this.#receive(proxy, message),

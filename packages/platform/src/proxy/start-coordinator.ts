@@ -12,7 +12,7 @@ import { ProxyCoordinator } from "./proxy-coordinator.ts";
 import { type RunningProxy, startProxy, type StartProxyOptions } from "./start-proxy.ts";
 
 interface StartCoordinatorOptions {
-  resources: Pick<Resources, "machines" | "hostnames" | "commands">;
+  resources: Pick<Resources, "machines" | "hostnames" | "commands" | "drain">;
   /** Decides whether machines may take requests. Already running, so that no machine is announced before its checks. */
   checks: Pick<CheckRunner, "isHealthy" | "subscribe">;
   proxies: ConnectedProxies;
@@ -38,11 +38,13 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
     connectionsSurvive,
     onTraffic,
     isHealthy: (id) => checks.isHealthy(id),
+    isDraining: () => resources.drain.active,
     log,
   });
   const unsubscribes = [
     resources.hostnames.subscribe(() => coordinator.hostnamesChanged()),
     checks.subscribe((id) => coordinator.healthChanged(id)),
+    resources.drain.subscribe((draining) => coordinator.drainChanged(draining)),
   ];
   const socket = await listenForProxies(coordinator, coordinatorSocketPath(settings.dataDir));
   let proxy: RunningProxy | undefined;

@@ -3,6 +3,7 @@
  * `unavailable` when the disk cannot be written. Calls are synchronous on purpose: nothing may come between deciding on
  * a transition and storing it.
  */
+import type { DrainRecord } from "../domain/drain.ts";
 import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "../domain/machine.ts";
 import type { PeriodRange } from "../domain/periods.ts";
 import type { Amounts, Rates } from "../domain/usage.ts";
@@ -179,6 +180,13 @@ export interface UsageStore {
   addTraffic(traffic: ReadonlyMap<string, Traffic>): void;
 }
 
+/** The drain, of which there is one at most. */
+export interface DrainStore {
+  get(): DrainRecord | undefined;
+  set(drain: DrainRecord): void;
+  clear(): void;
+}
+
 /** Everything the platform stores, one repository for each kind of record. */
 export interface Store {
   apps: AppStore;
@@ -189,6 +197,7 @@ export interface Store {
   releases: ReleaseStore;
   volumes: VolumeStore;
   usage: UsageStore;
+  drain: DrainStore;
   /** Throws when the database cannot be read or written. */
   check(): void;
   close(): void;

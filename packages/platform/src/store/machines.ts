@@ -12,7 +12,7 @@ export const KEPT_EVENTS = 1000;
 const TRIM_EVERY = 100;
 
 /** A machine's row: columns for what queries need, JSON for the rest. */
-interface MachineRow {
+export interface MachineRow {
   id: string;
   app: string;
   name: string;
@@ -28,19 +28,23 @@ interface EventRow {
   details: string;
 }
 
+/** Columns of {@link MachineRow}. */
+const COLUMNS = "id, app, name, state, document";
+/** The machines that are not destroyed, oldest first. */
+export const LIST_MACHINES = `SELECT ${COLUMNS} FROM machines WHERE state <> 'destroyed' ORDER BY seq`;
+
 /** Returns the repository of machines in an open, migrated database. `usage` follows each change in its transaction. */
 export function machineStore(db: Database, usage: Pick<UsageMeter, "machine">): MachineStore {
-  const columns = "id, app, name, state, document";
   const insert = db.prepare<MachineRow>(
-    `INSERT INTO machines (${columns}) VALUES (@id, @app, @name, @state, @document) ON CONFLICT DO NOTHING`,
+    `INSERT INTO machines (${COLUMNS}) VALUES (@id, @app, @name, @state, @document) ON CONFLICT DO NOTHING`,
   );
   const update = db.prepare<MachineRow>(
     "UPDATE machines SET app = @app, name = @name, state = @state, document = @document WHERE id = @id",
   );
-  const get = db.prepare<[string], MachineRow>(`SELECT ${columns} FROM machines WHERE id = ?`);
-  const listAll = db.prepare<[], MachineRow>(`SELECT ${columns} FROM machines WHERE state <> 'destroyed' ORDER BY seq`);
+  const get = db.prepare<[string], MachineRow>(`SELECT ${COLUMNS} FROM machines WHERE id = ?`);
+  const listAll = db.prepare<[], MachineRow>(LIST_MACHINES);
   const listApp = db.prepare<[string], MachineRow>(
-    `SELECT ${columns} FROM machines WHERE app = ? AND state <> 'destroyed' ORDER BY seq`,
+    `SELECT ${COLUMNS} FROM machines WHERE app = ? AND state <> 'destroyed' ORDER BY seq`,
   );
   const events = eventStore(db);
 
@@ -117,7 +121,8 @@ function toRow(machine: MachineRecord): MachineRow {
   return { id, app, name, state, document: JSON.stringify(rest) };
 }
 
-function fromRow({ document, ...columns }: MachineRow): MachineRecord {
+/** The record of a row. */
+export function fromRow({ document, ...columns }: MachineRow): MachineRecord {
   return { ...columns, ...JSON.parse(document) } as MachineRecord;
 }
 

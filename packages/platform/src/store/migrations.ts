@@ -110,6 +110,13 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX volume_snapshots_volume ON volume_snapshots (volume_id);
   `,
   `
+  -- One row while the platform drains.
+  CREATE TABLE drain (
+    id       INTEGER PRIMARY KEY CHECK (id = 1),
+    document TEXT NOT NULL
+  ) STRICT;
+  `,
+  `
   -- Usage. No row refers to apps or machines: what they used is kept when they are gone.
   -- What is metered now, with what accrues per unit of time since then. Times are milliseconds since 1970.
   CREATE TABLE usage_open (

@@ -3,6 +3,7 @@ import type { Database } from "better-sqlite3";
 import { appStore } from "./apps.ts";
 import type { Store } from "./contract.ts";
 import { openDatabase } from "./database.ts";
+import { drainStore } from "./drain.ts";
 import { explainFaults } from "./faults.ts";
 import { hostnameStore } from "./hostnames.ts";
 import { machineStore } from "./machines.ts";
@@ -32,6 +33,7 @@ export function openStore(file: string, now: () => number = Date.now): Store {
     releases: explainFaults(releaseStore(db)),
     volumes: explainFaults(volumeStore(db, meter)),
     usage: explainFaults(usageStore(db, meter)),
+    drain: explainFaults(drainStore(db)),
     check: writeCheck(db),
     close: () => void db.close(),
   };

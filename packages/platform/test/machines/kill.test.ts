@@ -1,6 +1,6 @@
 /** The platform is killed at every step of a machine's life, and nothing is ever lost. */
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Resources } from "../../src/machines/open.ts";
 import { isResting } from "../../src/domain/machine.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
@@ -38,6 +38,10 @@ async function life(
   machines.suspend("shop", record.id);
   await reach("suspended");
   machines.start("shop", record.id);
+  await reach("running");
+  platform.drain.begin({ suspend: true });
+  await reach("suspended");
+  platform.drain.end();
   await reach("running");
   delete seen.nonce;
   seen.updated = true;
@@ -78,7 +82,14 @@ const steps = rehearsal.steps.map((name, step) => ({ name, step }));
 test("the rehearsal covers the whole life", () => {
   expect(steps.length).toBeGreaterThan(50);
   expect(steps.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(["hypervisor.restore", "vmm.capture", "snapshots.publish", "files.remove"]),
+    expect.arrayContaining([
+      "drain.set",
+      "drain.clear",
+      "hypervisor.restore",
+      "vmm.capture",
+      "snapshots.publish",
+      "files.remove",
+    ]),
   );
 });
 
@@ -90,6 +101,12 @@ describe.each(["before", "after"] as const)("killed %s", (when) => {
     const platform = await startPlatform(world);
     const { machines } = platform;
     try {
+      // A drain that was in progress continues. Once it is over, what it suspended starts again.
+      platform.drain.end();
+      await vi.waitFor(
+        () => expect(store.machines.list().filter(({ drained }) => drained)).toEqual([]),
+        TIMEOUT.timeoutMs,
+      );
       for (const { id, name, state } of store.machines.list()) {
         const state2 = await machines.wait("shop", id, ["settled", "destroyed"], TIMEOUT);
         if (state2 === "destroyed") continue;

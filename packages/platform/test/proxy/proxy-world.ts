@@ -78,9 +78,11 @@ function coordination(world: World, platform: Resources, connectionsSurvive: boo
     connectionsSurvive,
     onTraffic: (id, traffic) => void w.traffic.push([id, traffic]),
     isHealthy: (id) => !w.unhealthy.has(id),
+    isDraining: () => platform.drain.active,
     log: { warn: (fields, message) => void world.logged.push({ fields, message }) },
     now: () => w?.now ?? 0,
   });
+  platform.drain.subscribe((draining) => coordinator.drainChanged(draining));
   return { connected, coordinator };
 }
 

@@ -23,9 +23,11 @@ export {
   type HistoryType,
   type LifecycleEvent,
   type Milestone,
+  type Moved,
   type Note,
   type Boot,
   OUTCOMES,
+  REMARKS,
   type TakenOver,
 } from "./events.ts";
 
@@ -38,18 +40,21 @@ export function decide(record: MachineRecord, event: LifecycleEvent, context: De
     case "stop":
     case "restart":
     case "update":
+    case "move_bundle":
     case "destroy":
     case "discard_snapshot":
       return decideCommand(record, event, context);
     case "snapshot_consumed":
     case "snapshot_refused":
     case "cold_start":
-      return decideMilestone(record, event);
+      return decideMilestone(record, event, context.now);
     case "keep_awake":
     case "reachability":
     case "stalled":
     case "reason_over":
-      return decideNote(record, event);
+    case "not_suspended":
+    case "drain_over":
+      return decideNote(record, event, context);
     case "found":
       return decideFound(record, event);
     case "taken_over":
