@@ -85,7 +85,7 @@ const rules = [
     name: "nothing-below-machines-looks-up",
     comment: "imports run one way: api and proxy, then machines, then the contracts",
     from: { path: `${SRC}/(${BELOW.join("|")})/` },
-    to: { path: `${SRC}/(machines|api|proxy|checks)/` },
+    to: { path: `${SRC}/(machines|api|proxy|checks|metering)/` },
   },
   ...contracts,
   ...doors,

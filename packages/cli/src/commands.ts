@@ -19,6 +19,7 @@ import { secrets } from "./commands/secrets.ts";
 import { serve } from "./commands/serve.ts";
 import { tokens } from "./commands/tokens.ts";
 import { uninstall } from "./commands/uninstall.ts";
+import { usage } from "./commands/usage.ts";
 import { volumes } from "./commands/volumes.ts";
 
 /** The commands at the top level. */
@@ -34,6 +35,7 @@ const platform: Noun = {
     ...overviewCommands,
     ...deployCommands,
     logs,
+    usage,
     uninstall,
     ...shortcuts(),
   ],

@@ -2382,6 +2382,113 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/usage": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show what apps used, by app, machine or day */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Usage from the day (UTC) of this moment on, up to 366 days. Default: 30 days before `to`. A time (RFC 3339), a date, or an age such as 12h or 30d. */
+          from?: string;
+          /** @description Usage up to the end of the day (UTC) before this moment, or that it is in. Default: now. A time (RFC 3339), a date, or an age such as 12h or 30d. */
+          to?: string;
+          group_by?: "app" | "machine" | "day";
+          /** @description Only this app, which may have been destroyed. Default: all. */
+          app?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Usage of whole days, of which today is counted up to now. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["UsageReport"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/machines/{machine_id}/usage": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show what a machine used, by day; a destroyed one too, by its whole id */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Usage from the day (UTC) of this moment on, up to 366 days. Default: 30 days before `to`. A time (RFC 3339), a date, or an age such as 12h or 30d. */
+          from?: string;
+          /** @description Usage up to the end of the day (UTC) before this moment, or that it is in. Default: now. A time (RFC 3339), a date, or an age such as 12h or 30d. */
+          to?: string;
+        };
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Usage of whole days, of which today is counted up to now. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["UsageReport"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/platform/regions": {
     parameters: {
       query?: never;
@@ -2578,6 +2685,21 @@ export interface components {
       output: string;
       /** Format: date-time */
       updated_at: string;
+    };
+    /** @description Cost in the currency of the report, not rounded. */
+    Cost: {
+      /** @description CPU of running machines. */
+      cpu: number;
+      /** @description Memory of running machines. */
+      memory: number;
+      /** @description Writable layers and volumes. */
+      storage: number;
+      /** @description All of these. */
+      total: number;
+      /** @description What the total would be if the machines had run as long as they existed. */
+      if_always_running: number;
+      /** @description The difference between the two. */
+      saved_by_sleeping: number;
     };
     /** @description How an app ended by itself, and what follows. */
     Crash: {
@@ -3057,6 +3179,60 @@ export interface components {
       /** @enum {string} */
       status: "pending" | "complete" | "failed";
       description?: string;
+    };
+    /** @description What was used, by one app, machine or day, or in all. */
+    Usage: {
+      /** @description Null for a row about all apps. */
+      app_name: string | null;
+      /** @description Only with `group_by=machine`. Null for the volumes of an app that no machine has. */
+      machine_id: string | null;
+      /** @description Like `machine_id`. */
+      machine_name: string | null;
+      /** @description Only with `group_by=day`. In UTC. */
+      day: string | null;
+      /** @description How long machines ran. */
+      running_seconds: number;
+      /** @description How long machines were suspended. */
+      suspended_seconds: number;
+      /** @description How long machines were stopped, or in another state without a guest. */
+      stopped_seconds: number;
+      /** @description The time of running machines, multiplied by their CPUs. */
+      cpu_seconds: number;
+      /** @description The time of running machines, multiplied by their memory in GB of 1024 MB. */
+      memory_gb_seconds: number;
+      /** @description Disk space of writable layers in GB, multiplied by time. */
+      layer_gb_seconds: number;
+      /** @description Size of volumes in GB, multiplied by time. */
+      volume_gb_seconds: number;
+      /** @description Disk space of machines' snapshots in GB, multiplied by time. Not billed. */
+      snapshot_gb_seconds: number;
+      /** @description Starts that a request at the proxy asked for, by kind. */
+      wakes: {
+        resume: number;
+        cold: number;
+      };
+      /** @description As seen by the app. */
+      proxied_bytes: {
+        /** @description Bytes. */
+        in: number;
+        /** @description Bytes. */
+        out: number;
+      };
+      /** @description Null without a price file. */
+      cost: components["schemas"]["Cost"] | null;
+    };
+    /** @description Usage of whole days, of which today is counted up to now. */
+    UsageReport: {
+      /** Format: date-time */
+      from: string;
+      /** Format: date-time */
+      to: string;
+      /** @enum {string} */
+      group_by: "app" | "machine" | "day";
+      /** @description ISO 4217; null without a price file. */
+      currency: string | null;
+      usage: components["schemas"]["Usage"][];
+      total: components["schemas"]["Usage"];
     };
     /** @description A disk that outlives machines. */
     Volume: {

@@ -119,5 +119,14 @@ export type NewToken = Schemas["NewToken"];
 /** A place where machines run. */
 export type Region = Schemas["Region"];
 
+/** What was used, by one app, machine or day, or in all. */
+export type Usage = Schemas["Usage"];
+
+/** Usage of whole days, with the sum of all rows. */
+export type UsageReport = Schemas["UsageReport"];
+
+/** What something cost. */
+export type Cost = Schemas["Cost"];
+
 /** What the platform is, and that it works. */
 export type Health = Schemas["Health"];

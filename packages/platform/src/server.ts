@@ -28,6 +28,9 @@ import { bundlesInUse, imagesInUse } from "./machines/in-use.ts";
 import { openMachines, type Resources } from "./machines/open.ts";
 import { droppingRefusal, unfitText } from "./machines/unfit-snapshots.ts";
 import { Slots } from "./machines/slots.ts";
+import { readPrices } from "./metering/prices.ts";
+import { UsageRecorder } from "./metering/recorder.ts";
+import { Usage } from "./metering/usage.ts";
 import { startNetwork } from "./network/start.ts";
 import { AppAddresses } from "./proxy/addresses.ts";
 import { ConnectedProxies } from "./proxy/connected-proxies.ts";
@@ -37,6 +40,7 @@ import { configFolder, type Settings } from "./settings.ts";
 import type { HypervisorRule } from "./snapshots/manifest.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
 import { openDataDir } from "./store/data-dir.ts";
+import type { Traffic } from "./store/contract.ts";
 import { openStore } from "./store/store.ts";
 import { unknownSettings } from "./unknown-settings.ts";
 import { productVersion } from "./version.ts";
@@ -86,6 +90,8 @@ async function runLocked(
   // Closes what was opened, in the reverse order, however the platform ends.
   await using open = new AsyncDisposableStack();
   for (const note of unknownSettings(environment)) log.warn({}, note);
+
+  const prices = settings.priceFile === undefined ? undefined : readPrices(settings.priceFile);
 
   // The host: what machines are made of and run on.
   const files = new MachineFiles(settings.dataDir, settings.layerSizeMb);
@@ -174,6 +180,7 @@ async function runLocked(
     images: library,
     volumes,
     registries: logins,
+    usage: new Usage({ store: store.usage, prices }),
     tokens: store.tokens,
     platform: info,
     proxy: addresses,
@@ -207,7 +214,16 @@ async function runLocked(
   const checks = new CheckRunner(resources.machines, checkResults);
   open.defer(() => checks.close());
   const connectionsSurvive = network.network.mode === "bridge";
-  const parts = { resources, checks, proxies, addresses, connectionsSurvive };
+  const recorder = new UsageRecorder({
+    store: store.usage,
+    intervalMs: settings.usageIntervalS * 1000,
+    machines: () => resources.machines.all().map(({ record }) => record.id),
+    layerBytes: (id) => files.layerBytes(id),
+    log,
+  });
+  open.defer(() => recorder.close());
+  const onTraffic = (id: string, traffic: Traffic) => recorder.moved(id, traffic);
+  const parts = { resources, checks, proxies, addresses, connectionsSurvive, onTraffic };
   const coordination = await startCoordinator({ ...parts, settings, registry, log });
   open.defer(() => coordination.close());
   const proxyUrl = addresses.url();

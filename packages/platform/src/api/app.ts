@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import fastify, { LogController } from "fastify";
 import websocket from "@fastify/websocket";
+import { usageMetrics } from "../metering/metrics.ts";
 import { authorize } from "./auth.ts";
 import type { Api, ApiDeps } from "./deps.ts";
 import { refuseConnection, sendError, sendNotFound } from "./errors.ts";
@@ -23,6 +24,7 @@ import { releaseRoutes } from "./routes/releases.ts";
 import { secretRoutes } from "./routes/secrets.ts";
 import { registryRoutes } from "./routes/registries.ts";
 import { tokenRoutes } from "./routes/tokens.ts";
+import { usageRoutes } from "./routes/usage.ts";
 import { volumeRoutes } from "./routes/volumes.ts";
 import { waitRoute } from "./routes/wait.ts";
 import { compileValidator } from "./validation.ts";
@@ -63,6 +65,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
   acceptOnlyJson(app);
 
   const metrics = apiMetrics(deps.machines, deps.registry);
+  usageMetrics(metrics.registry, deps.usage);
   app.addHook("onRequest", async (request, reply) => void reply.header("x-request-id", request.id));
   app.addHook("onResponse", async (request, reply) => {
     metrics.observe(request, reply);
@@ -92,6 +95,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     imageRoutes(secured, deps);
     registryRoutes(secured, deps);
     tokenRoutes(secured, deps);
+    usageRoutes(secured, deps);
     regionRoute(secured, deps);
     drainRoutes(secured, deps);
     metricsRoute(secured, metrics.registry);

@@ -12,6 +12,7 @@ import type { Registry } from "prom-client";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, RegistryLogins } from "../images/contract.ts";
 import type { Resources } from "../machines/open.ts";
+import type { Usage } from "../metering/usage.ts";
 import type { TokenStore } from "../store/contract.ts";
 import type { VolumeService } from "../volumes/contract.ts";
 import type { LocalConnections } from "./auth.ts";
@@ -35,6 +36,7 @@ export interface ApiDeps extends Omit<Resources, "recover" | "close" | "unfitSna
   images: ImageLibrary;
   volumes: VolumeService;
   registries: RegistryLogins;
+  usage: Usage;
   tokens: TokenStore;
   platform: PlatformInfo;
   /** The addresses at which apps answer. Absent, or empty, when they are not known. */

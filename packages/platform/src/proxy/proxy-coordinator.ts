@@ -7,6 +7,7 @@ import { messageOf } from "../lib/text.ts";
 import type { Commands } from "../machines/resources/commands.ts";
 import type { Hostnames } from "../machines/resources/hostnames.ts";
 import type { Machines } from "../machines/resources/machines.ts";
+import type { Traffic } from "../store/contract.ts";
 import type { ConnectedProxies, ConnectedProxy } from "./connected-proxies.ts";
 import { type CoordinatedMachine, tableMachineOf, withRecord } from "./coordinated-machine.ts";
 import type { FromProxy, TableMachine, ToProxy } from "./messages.ts";
@@ -26,6 +27,8 @@ interface CoordinatorOptions {
   connectionsSurvive: boolean;
   /** Whether the platform starts no machines at the moment. By default, it does. */
   isDraining?(): boolean;
+  /** Told what proxies have forwarded. */
+  onTraffic?(machineId: string, traffic: Traffic): void;
   /** Whether a machine's checks let it take requests. By default, every machine may. */
   isHealthy?(id: string): boolean;
   log: { warn(fields: Record<string, unknown>, message: string): void };
@@ -131,6 +134,9 @@ export class ProxyCoordinator {
         return this.#proxies.answered(message);
       case "wake":
         return this.#wake(proxy, message.id);
+      case "traffic":
+        for (const [id, moved] of Object.entries(message.moved)) this.#options.onTraffic?.(id, moved);
+        return;
       case "loads":
         for (const [id, load] of Object.entries(message.loads)) {
           this.#proxies.setLoad(proxy, id, load);

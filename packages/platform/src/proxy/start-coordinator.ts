@@ -3,6 +3,7 @@ import type { Registry } from "prom-client";
 import type { CheckRunner } from "../checks/runner.ts";
 import type { Resources } from "../machines/open.ts";
 import type { Settings } from "../settings.ts";
+import type { Traffic } from "../store/contract.ts";
 import type { AppAddresses } from "./addresses.ts";
 import { connectInProcess } from "./connect-in-process.ts";
 import type { ConnectedProxies } from "./connected-proxies.ts";
@@ -19,6 +20,8 @@ interface StartCoordinatorOptions {
   addresses: AppAddresses;
   /** Whether connections to a machine outlive its sleep. */
   connectionsSurvive: boolean;
+  /** Told what proxies have forwarded. */
+  onTraffic(machineId: string, traffic: Traffic): void;
   settings: Settings;
   registry: Registry;
   log: StartProxyOptions["log"];
@@ -26,13 +29,14 @@ interface StartCoordinatorOptions {
 
 /** Call it once machines are recovered. Rejects with `unavailable` if a port cannot be opened. */
 export async function startCoordinator(options: StartCoordinatorOptions): Promise<{ close(): Promise<void> }> {
-  const { resources, checks, proxies, addresses, settings, registry, log, connectionsSurvive } = options;
+  const { resources, checks, proxies, addresses, settings, registry, log, connectionsSurvive, onTraffic } = options;
   const coordinator = new ProxyCoordinator({
     ...resources,
     proxies,
     suffixes: settings.proxySuffixes,
     idleCheckIntervalMs: settings.idleCheckIntervalS * 1000,
     connectionsSurvive,
+    onTraffic,
     isHealthy: (id) => checks.isHealthy(id),
     isDraining: () => resources.drain.active,
     log,

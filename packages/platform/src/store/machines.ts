@@ -3,6 +3,7 @@ import type { Database } from "better-sqlite3";
 import { HibernautError } from "../domain/errors.ts";
 import type { MachineEvent, MachineRecord, MachineState } from "../domain/machine.ts";
 import type { MachineStore } from "./contract.ts";
+import type { UsageMeter } from "./usage-meter.ts";
 
 /** Events kept per machine: enough to explain any state, and bounded even if a machine sleeps and wakes every minute. */
 export const KEPT_EVENTS = 1000;
@@ -32,8 +33,8 @@ const COLUMNS = "id, app, name, state, document";
 /** The machines that are not destroyed, oldest first. */
 export const LIST_MACHINES = `SELECT ${COLUMNS} FROM machines WHERE state <> 'destroyed' ORDER BY seq`;
 
-/** Returns the repository of machines in an open, migrated database. */
-export function machineStore(db: Database): MachineStore {
+/** Returns the repository of machines in an open, migrated database. `usage` follows each change in its transaction. */
+export function machineStore(db: Database, usage: Pick<UsageMeter, "machine">): MachineStore {
   const insert = db.prepare<MachineRow>(
     `INSERT INTO machines (${COLUMNS}) VALUES (@id, @app, @name, @state, @document) ON CONFLICT DO NOTHING`,
   );
@@ -50,11 +51,13 @@ export function machineStore(db: Database): MachineStore {
   const insertBoth = db.transaction((machine: MachineRecord, event: MachineEvent): boolean => {
     if (insert.run(toRow(machine)).changes === 0) return false;
     events.add(machine.id, event);
+    usage.machine(machine, event);
     return true;
   });
   const updateBoth = db.transaction((machine: MachineRecord, event: MachineEvent | undefined): void => {
     if (update.run(toRow(machine)).changes === 0) throw new Error(`machine ${machine.id} is not in the database`);
     if (event) events.add(machine.id, event);
+    usage.machine(machine, event);
   });
 
   return {

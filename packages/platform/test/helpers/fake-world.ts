@@ -59,18 +59,20 @@ export interface World {
 }
 
 interface WorldOptions {
+  /** The clock that usage is measured with, in milliseconds since 1970. By default, the host's. */
+  now?(): number;
   /** Puts an earlier platform's data into the directory before it is opened. */
   fill?(folder: string): Promise<void>;
 }
 
 /** Memory-backed where possible: these tests prove order, not that the kernel can fsync. */
-export async function newWorld({ fill = async () => {} }: WorldOptions = {}): Promise<World> {
+export async function newWorld({ fill = async () => {}, now = Date.now }: WorldOptions = {}): Promise<World> {
   const folder = await mkdtemp(
     join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), `hibernaut-${process.env[RUN_VARIABLE] ?? "fake"}-`),
   );
   await fill(folder);
   await Promise.all(["machines", "run"].map((name) => mkdir(join(folder, name), { recursive: true })));
-  const store = openStore(join(folder, "hibernaut.db"));
+  const store = openStore(join(folder, "hibernaut.db"), now);
   const host = new FakeHost();
   const held = new Set<() => void>();
   return {
