@@ -25,10 +25,10 @@ interface CoordinatorOptions {
   idleCheckIntervalMs: number;
   /** Whether connections to a machine outlive its sleep. */
   connectionsSurvive: boolean;
-  /** Told what proxies have forwarded. */
-  onTraffic?(machineId: string, traffic: Traffic): void;
   /** Whether the platform starts no machines at the moment. By default, it does. */
   isDraining?(): boolean;
+  /** Told what proxies have forwarded. */
+  onTraffic?(machineId: string, traffic: Traffic): void;
   /** Whether a machine's checks let it take requests. By default, every machine may. */
   isHealthy?(id: string): boolean;
   log: { warn(fields: Record<string, unknown>, message: string): void };

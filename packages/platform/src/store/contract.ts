@@ -122,6 +122,13 @@ export interface VolumeStore {
   listSnapshots(volumeId: string): VolumeSnapshotRecord[];
 }
 
+/** The drain, of which there is one at most. */
+export interface DrainStore {
+  get(): DrainRecord | undefined;
+  set(drain: DrainRecord): void;
+  clear(): void;
+}
+
 /** What a machine or volume uses at this moment, since its last change. */
 export interface OpenUsage extends Rates {
   /** The id of the machine or volume. */
@@ -180,13 +187,6 @@ export interface UsageStore {
   addTraffic(traffic: ReadonlyMap<string, Traffic>): void;
 }
 
-/** The drain, of which there is one at most. */
-export interface DrainStore {
-  get(): DrainRecord | undefined;
-  set(drain: DrainRecord): void;
-  clear(): void;
-}
-
 /** Everything the platform stores, one repository for each kind of record. */
 export interface Store {
   apps: AppStore;
@@ -196,8 +196,8 @@ export interface Store {
   secrets: SecretStore;
   releases: ReleaseStore;
   volumes: VolumeStore;
-  usage: UsageStore;
   drain: DrainStore;
+  usage: UsageStore;
   /** Throws when the database cannot be read or written. */
   check(): void;
   close(): void;

@@ -32,8 +32,8 @@ export function openStore(file: string, now: () => number = Date.now): Store {
     secrets: explainFaults(secretStore(db)),
     releases: explainFaults(releaseStore(db)),
     volumes: explainFaults(volumeStore(db, meter)),
-    usage: explainFaults(usageStore(db, meter)),
     drain: explainFaults(drainStore(db)),
+    usage: explainFaults(usageStore(db, meter)),
     check: writeCheck(db),
     close: () => void db.close(),
   };

@@ -66,7 +66,7 @@ interface WorldOptions {
 }
 
 /** Memory-backed where possible: these tests prove order, not that the kernel can fsync. */
-export async function newWorld({ now = Date.now, fill = async () => {} }: WorldOptions = {}): Promise<World> {
+export async function newWorld({ fill = async () => {}, now = Date.now }: WorldOptions = {}): Promise<World> {
   const folder = await mkdtemp(
     join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), `hibernaut-${process.env[RUN_VARIABLE] ?? "fake"}-`),
   );
