@@ -1,11 +1,15 @@
 import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { checkNode, checkSocketPath, type Diagnosis, diagnose } from "../src/doctor.ts";
+import { readBundle } from "../src/guest/bundles.ts";
+import { qemuVersion } from "../src/hypervisor/qemu/accelerator.ts";
+import { QemuHypervisor } from "../src/hypervisor/qemu/index.ts";
 import { readSettings } from "../src/settings.ts";
 import { newWorld, runningMachine, startPlatform, type World } from "./helpers/fake-world.ts";
 import { NOBODY, runAsNobody } from "./helpers/nobody.ts";
+import { BUNDLE } from "./helpers/qemu-world.ts";
 
 let folder: string;
 
@@ -136,6 +140,24 @@ describe("a data directory with a sleeping machine", () => {
       found: "all sleeping machines can resume (0)",
     });
   });
+});
+
+test("a snapshot of another build of the installed QEMU's series is as good to the doctor as to the platform", async () => {
+  const world = await newWorld();
+  onTestFinished(() => world.dispose());
+  const series = /^\d+\.\d+/.exec(await qemuVersion("qemu-system-x86_64"))?.[0];
+  const program = { program: "qemu-system-x86_64", accelerator: "tcg", runRoot: "", machineRoot: "" } as const;
+  world.identity = new QemuHypervisor({ ...program, version: `${series}.0 (another build)` }).identity();
+  world.bundleVersion = (await readBundle(BUNDLE)).version;
+  const platform = await startPlatform(world);
+  const id = await runningMachine(platform);
+  platform.machines.suspend("shop", id);
+  await platform.machines.wait("shop", id, ["suspended"], { timeoutMs: 10_000 });
+  await platform.close();
+  const found = await diagnoses({ HIBERNAUT_DATA_DIR: world.folder });
+  expect(found.get("snapshots")).toMatchObject({ status: "ok", found: "all sleeping machines can resume (1)" });
+  const exact = await diagnoses({ HIBERNAUT_DATA_DIR: world.folder, HIBERNAUT_SNAPSHOT_QEMU: "exact" });
+  expect(exact.get("snapshots")).toMatchObject({ status: "warn", found: expect.stringContaining("version_changed") });
 });
 
 test("Node 24 is required", () => {
