@@ -18,7 +18,7 @@ import { round, summary } from "./lib/stats.mjs";
 const ROOT = join(import.meta.dirname, "..");
 const APP = "bench";
 const PORT = 8080;
-/** Medians. A ratio of cold starts to resumes is not a goal: a faster cold start would miss it. */
+/** Medians. A ratio of cold starts to resumes is not among them: a faster cold start would miss it. */
 const GOALS = { suspend_ms: 250, resume_ms: 500 };
 
 const { values } = parseArgs({

@@ -5,6 +5,7 @@ import { DEFAULT_CPUS, DEFAULT_IDLE_TIMEOUT_S, DEFAULT_MEMORY_MB } from "../defa
 import { stateCell, stateText } from "../crashed.ts";
 import { listText, QUIET } from "../listing.ts";
 import { ago, fields, megabytes, shortImage, table } from "../terminal.ts";
+import { insteadOfSuspend } from "../unsuspendable.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
 
 const list = command({
@@ -71,6 +72,7 @@ const events = command({
 
 function statusText(machine: Machine): string {
   const { suspend, snapshot, last_boot: boot, config } = machine;
+  const instead = insteadOfSuspend(machine);
   const lines: [string, string][] = [
     ["id", machine.id],
     ["name", machine.name],
@@ -89,6 +91,7 @@ function statusText(machine: Machine): string {
     ],
     ...(machine.keep_awake === null ? [] : [keepAwakeLine(machine.keep_awake)]),
     ...(config.services ?? []).map((service): [string, string] => ["service", serviceText(service)]),
+    ...(instead === undefined ? [] : [["when idle", instead] as [string, string]]),
     ...machine.checks.map((check): [string, string] => [
       "check",
       `${check.name} ${check.status}: ${check.output.replace(/\s+/g, " ").slice(0, 100)}`,

@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../domain/errors.ts";
-import type { KeepAwake, MachineRecord } from "../domain/machine.ts";
+import { isResting, type KeepAwake, type MachineRecord } from "../domain/machine.ts";
 import type { GuestCommand } from "../guest/command.ts";
 import type { CommandSpec } from "../guest/protocol.ts";
 import type { VmmRef } from "../hypervisor/contract.ts";
@@ -123,6 +123,22 @@ export class MachineController {
   /** Stores, or with null ends, the app's wish not to be put to sleep. */
   keepAwake(lease: KeepAwake | null): void {
     this.#happened({ type: "keep_awake", lease });
+  }
+
+  /** Gives up the snapshot of a machine that rests. One that is being started finds out by itself. */
+  dropSnapshot(reason: string): void {
+    if (isResting(this.#record.state) && this.#record.snapshot !== null)
+      this.command({ type: "discard_snapshot", reason });
+  }
+
+  /** A drain leaves the machine running, for this reason. */
+  leaveRunning(reason: string): void {
+    this.#happened({ type: "not_suspended", reason });
+  }
+
+  /** The drain is over, and the machine does not start because of it. */
+  drainOver(): void {
+    this.#happened({ type: "drain_over" });
   }
 
   /** Brings record and host together after a restart of the platform. `refs` are this machine's VMMs that are alive. */

@@ -38,6 +38,8 @@ type MachineSettings = Pick<
   | "keepAwakeMaxS"
   | "logMaxMb"
   | "proxySuffixes"
+  | "drainSuspends"
+  | "resumeOnBoot"
 >;
 
 export interface MachineDependencies {
@@ -53,6 +55,8 @@ export interface MachineDependencies {
   files: MachineFiles;
   /** Boots at once: all machines of a host that was restarted would otherwise boot together, each too slow to succeed. */
   bootSlots: Slots;
+  /** Identifies the boot of the host: another one means that the host was restarted. */
+  bootId: string;
   settings: MachineSettings;
   log: Logger;
   /** What the checks of a machine say. */

@@ -23,7 +23,10 @@ export interface MachineView {
 type ViewDependencies = Pick<MachineDependencies, "settings" | "bundles" | "checkResults">;
 
 /** Returns whether the machine can be suspended, and all the reasons if not. */
-function eligibilityOf(record: MachineRecord, { settings, bundles }: ViewDependencies): Eligibility {
+export function eligibilityOf(
+  record: MachineRecord,
+  { settings, bundles }: Pick<ViewDependencies, "settings" | "bundles">,
+): Eligibility {
   return suspendEligibility(record, {
     suspendMaxMemoryMb: settings.suspendMaxMemoryMb,
     currentBundle: bundles.current.version,

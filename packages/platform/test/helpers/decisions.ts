@@ -81,7 +81,10 @@ export const COMMANDS: Command[] = [
   { type: "suspend" },
   { type: "sleep", how: "suspend" },
   { type: "sleep", how: "stop" },
+  { type: "sleep", how: "suspend", otherwise: "off" },
+  { type: "suspend", drain: true, details: { by: "drain" } },
   { type: "stop" },
+  { type: "stop", keepLayer: "it cannot be suspended" },
   { type: "restart" },
   { type: "update", config: { image: "app:2" }, imageDigest: "sha256:2" },
   { type: "move_bundle" },
@@ -130,6 +133,8 @@ const NOTES: LifecycleEvent[] = [
   { type: "stalled", why: "the disk is full" },
   { type: "stalled", why: null },
   { type: "reason_over", reason: "not ready" },
+  { type: "not_suspended", reason: "the drain ran out of time" },
+  { type: "drain_over" },
 ];
 
 const RECOVERY: LifecycleEvent[] = (["running", "paused", "none"] as const).flatMap((vmm) => [
@@ -165,6 +170,11 @@ export const EVENTS: LifecycleEvent[] = [
 const GOALS: Goal[] = [null, "running", "restarting"];
 const SNAPSHOT_STATES: MachineState[] = ["suspended", "starting", "stopping", "updating", "destroying", "failed"];
 
+/** Where a stop that keeps the writable layer may have come to. */
+const KEEPING_STATES: MachineState[] = ["stopping", "failed", "starting", "updating", "destroying"];
+export const DRAINED_STATES: MachineState[] = ["suspending", "suspended", "updating"];
+export const AWAKE_STATES: MachineState[] = ["starting", "running", "suspending", "stopping", "updating", "destroying"];
+
 /** Any machine as it may be stored: what belongs to one state alone is there and nowhere else. */
 export const anyMachine: fc.Arbitrary<MachineRecord> = fc
   .record({
@@ -180,46 +190,36 @@ export const anyMachine: fc.Arbitrary<MachineRecord> = fc
     moves: fc.boolean(),
     unreachable: fc.constantFrom(null, "nothing listens"),
     stateReason: fc.constantFrom(null, "nothing listens", "not ready"),
+    sleep: fc.record({
+      keepLayer: fc.constantFrom(null, "it cannot be suspended"),
+      keep: fc.boolean(),
+      resetLayer: fc.boolean(),
+      drained: fc.boolean(),
+      notSuspended: fc.constantFrom(null, "drain" as const, "proxy" as const),
+    }),
   })
-  .map(
-    ({
-      state,
-      goal,
-      held,
-      from,
-      policy,
-      restarts,
-      crashed,
-      memoryMb,
-      unreachable,
-      stateReason,
+  .map(({ state, goal, held, from, policy, memoryMb, crashed, bundleVersion, moves, sleep, ...rest }) => {
+    const retryAt = "2026-01-01T00:00:20Z";
+    const exit = { at: "", reason: "", exit_code: 1, at_start: false };
+    const crash = { ...exit, attempt: 1, max_attempts: 10, retry_at: retryAt };
+    return machine(state, {
+      ...rest,
+      goal: isResting(state) || state === "destroyed" ? null : goal,
+      snapshot: held && SNAPSHOT_STATES.includes(state) ? SNAPSHOT : null,
       bundleVersion,
-      moves,
-    }) => {
-      const retryAt = "2026-01-01T00:00:20Z";
-      const crash = {
-        at: "",
-        reason: "",
-        exit_code: 1,
-        at_start: false,
-        attempt: 1,
-        max_attempts: 10,
-        retry_at: retryAt,
-      };
-      return machine(state, {
-        goal: isResting(state) || state === "destroyed" ? null : goal,
-        snapshot: held && SNAPSHOT_STATES.includes(state) ? SNAPSHOT : null,
-        bundleVersion,
-        bundleMove: moves ? { version: "V3" } : null,
-        pending: state === "updating" ? { ...PENDING, from } : null,
-        config: { image: "app:1", guest: { memory_mb: memoryMb }, restart: { policy } },
-        restarts,
-        crash: crashed ? crash : null,
-        unreachable,
-        stateReason,
-      });
-    },
-  );
+      bundleMove: moves ? { version: "V3" } : null,
+      pending: state === "updating" ? { ...PENDING, from } : null,
+      config: { image: "app:1", guest: { memory_mb: memoryMb }, restart: { policy }, keep_layer: sleep.keep },
+      resetLayer: sleep.resetLayer && state !== "running",
+      keepLayer: KEEPING_STATES.includes(state) ? sleep.keepLayer : null,
+      drained: sleep.drained && goal === null && DRAINED_STATES.includes(state),
+      notSuspended:
+        sleep.notSuspended !== null && AWAKE_STATES.includes(state)
+          ? { by: sleep.notSuspended, reason: "it has swap" }
+          : null,
+      crash: crashed ? crash : null,
+    });
+  });
 
 /** Every pair of states between which a machine may move, as `from>to`. */
 export function listedMoves(): Set<string> {

@@ -47,6 +47,8 @@ export interface World {
   bundleVersion: string;
   /** What the agents of guest bundles speak, by version; the present protocol when absent. */
   protocols: Map<string, number>;
+  /** Which boot of the host the next platform finds itself in. */
+  bootId: string;
   store: Store;
   logged: { message: string; fields: Record<string, unknown> }[];
   /** Holds every boot from now on, until the returned function is called or the boots are released. */
@@ -57,18 +59,20 @@ export interface World {
 }
 
 interface WorldOptions {
+  /** The clock that usage is measured with, in milliseconds since 1970. By default, the host's. */
+  now?(): number;
   /** Puts an earlier platform's data into the directory before it is opened. */
   fill?(folder: string): Promise<void>;
 }
 
 /** Memory-backed where possible: these tests prove order, not that the kernel can fsync. */
-export async function newWorld({ fill = async () => {} }: WorldOptions = {}): Promise<World> {
+export async function newWorld({ fill = async () => {}, now = Date.now }: WorldOptions = {}): Promise<World> {
   const folder = await mkdtemp(
     join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), `hibernaut-${process.env[RUN_VARIABLE] ?? "fake"}-`),
   );
   await fill(folder);
   await Promise.all(["machines", "run"].map((name) => mkdir(join(folder, name), { recursive: true })));
-  const store = openStore(join(folder, "hibernaut.db"));
+  const store = openStore(join(folder, "hibernaut.db"), now);
   const host = new FakeHost();
   const held = new Set<() => void>();
   return {
@@ -78,6 +82,7 @@ export async function newWorld({ fill = async () => {} }: WorldOptions = {}): Pr
     identity: {},
     bundleVersion: "bundle-1",
     protocols: new Map(),
+    bootId: "boot-1",
     store,
     logged: [],
     holdBoots() {
@@ -151,6 +156,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     volumes,
     files,
     bootSlots: new Slots(parts.bootSlots ?? 8),
+    bootId: world.bootId,
     settings: {
       region: "local",
       suspendMaxMemoryMb: 2048,
@@ -162,6 +168,8 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       keepAwakeMaxS: 3600,
       logMaxMb: 16,
       proxySuffixes: ["localhost"],
+      drainSuspends: 2,
+      resumeOnBoot: "on",
       ...parts.settings,
     },
     log: { info: note, warn: note, error: note },

@@ -106,7 +106,10 @@ describe.each(NETWORKS)("on the %s network", (network) => {
       );
       await chmod(other, 0o755);
       await place.served.stop();
-      await place.served.start({ HIBERNAUT_QEMU: other });
+      await expect(place.served.start({ HIBERNAUT_QEMU: other })).rejects.toThrow(
+        /^This start would cost 1 sleeping machine its memory\. .*`hibernaut serve --drop-snapshots`\.$/,
+      );
+      await place.served.start({ HIBERNAUT_QEMU: other }, ["--drop-snapshots"]);
       expect(await coldStart()).toMatchObject({
         kind: "cold",
         reason: expect.stringMatching(/^hypervisor_version_changed: .* is 99\.0\.0 \(another series of QEMU\)$/),

@@ -6,13 +6,14 @@ import { COMMAND_TABLE } from "./command-table.ts";
 import type { DecideContext, Decision } from "./decision.ts";
 import type { Command, Details } from "./events.ts";
 import { whenToMove } from "./move-bundle.ts";
+import { noteNotSuspended } from "./notes.ts";
 import { refusedSuspend, sleepCommand } from "./sleep.ts";
 import { refused, step, unchanged } from "./step.ts";
 
 /** Decides a command. What the lifecycle does not allow is refused with a HibernautError. */
 export function decideCommand(record: MachineRecord, command: Command, context: DecideContext): Decision {
   if (command.type === "move_bundle") return moveBundle(record, command.details, context);
-  if (command.type === "sleep") return decideCommand(record, sleepCommand(record, command, context), context);
+  if (command.type === "sleep") return decideSleep(record, command, context);
   const { goal, state, id } = record;
   const answer = COMMAND_TABLE[state][command.type]({
     goal,
@@ -26,7 +27,20 @@ export function decideCommand(record: MachineRecord, command: Command, context: 
   if (ineligible) return refused(record, ineligible);
   const reason = command.type === "discard_snapshot" ? { reason: command.reason } : {};
   const details = { ...reason, ...command.details };
-  return step(record, { type: command.type, answer, changes: changesBy(record, command, context), details }, context);
+  const changes = changesBy(record, { command, moves: answer.kind === "move" }, context);
+  return step(record, { type: command.type, answer, changes, details }, context);
+}
+
+/** An idle machine is suspended or stopped, or keeps running because its owner wants that of one that cannot be suspended. */
+function decideSleep(
+  record: MachineRecord,
+  sleep: Extract<Command, { type: "sleep" }>,
+  context: DecideContext,
+): Decision {
+  const command = sleepCommand(record, sleep, context);
+  if (command.type !== "stay_awake") return decideCommand(record, command, context);
+  if (record.state !== "running") return unchanged(record);
+  return noteNotSuspended(record, { by: "proxy", reason: command.reason }, context, sleep.details);
 }
 
 /** Moves a machine to the newest guest bundle: by an update, or at its next cold start, or not at all. */
@@ -44,14 +58,19 @@ function moveBundle(record: MachineRecord, details: Details = {}, context: Decid
 }
 
 /** What a command changes apart from state and goal. */
-function changesBy(record: MachineRecord, command: Command, { id, limits }: DecideContext): Partial<MachineRecord> {
-  if (command.type === "suspend") return {};
+function changesBy(
+  record: MachineRecord,
+  { command, moves }: { command: Exclude<Command, { type: "sleep" | "move_bundle" }>; moves: boolean },
+  { id, limits }: DecideContext,
+): Partial<MachineRecord> {
+  // A machine that was asleep, or on its way, before a drain does not start after it.
+  if (command.type === "suspend") return moves && command.drain === true ? { drained: true } : {};
   if (command.type === "discard_snapshot")
     return record.snapshot === null ? {} : { snapshot: null, coldReason: command.reason };
   const crash = (record.crash ?? null) === null ? {} : { crash: null };
   // Someone looks after the machine: earlier failures no longer count.
   const restarts = command.type === "start" && command.unattended === true ? {} : { restarts: 0 };
-  if (command.type !== "update") return { ...crash, ...restarts };
+  if (command.type !== "update") return { ...crash, ...restarts, ...layerAfter(record, command, moves) };
   const { config, imageDigest } = command;
   const pending = {
     config,
@@ -61,4 +80,15 @@ function changesBy(record: MachineRecord, command: Command, { id, limits }: Deci
     from: restAfterUpdate(record),
   };
   return { ...crash, ...restarts, pending };
+}
+
+/** Whether the stop that begins keeps the writable layer. A stop in progress stays what it is. */
+function layerAfter(
+  record: MachineRecord,
+  command: Exclude<Command, { type: "sleep" | "update" | "move_bundle" }>,
+  moves: boolean,
+): Partial<MachineRecord> {
+  const keepLayer = command.type === "stop" ? (command.keepLayer ?? null) : null;
+  const begins = moves && (command.type === "stop" || command.type === "restart");
+  return begins && keepLayer !== (record.keepLayer ?? null) ? { keepLayer } : {};
 }

@@ -15,10 +15,21 @@ export type Command = { details?: Details } & (
       /** A request at the proxy asks, not a person: the restarts of a crashing app keep counting. Default: false. */
       unattended?: boolean;
     }
-  | { type: "suspend" }
-  /** The machine is idle: suspend or stop it. One that cannot be suspended is stopped, and its history says why. */
-  | { type: "sleep"; how: "suspend" | "stop" }
-  | { type: "stop" }
+  | {
+      type: "suspend";
+      /** A drain asks: the machine starts again when the drain is over. Default: false. */
+      drain?: boolean;
+    }
+  /**
+   * The machine is idle: suspend or stop it. One that cannot be suspended does what `otherwise` says, and its history
+   * says why: it is stopped with its writable layer kept (the default), or keeps running.
+   */
+  | { type: "sleep"; how: "suspend" | "stop"; otherwise?: "stop" | "off" }
+  | {
+      type: "stop";
+      /** Why the writable layer is kept. Without it, the configuration decides. */
+      keepLayer?: string;
+    }
   | { type: "restart" }
   /** A full new configuration. The machine also moves to the current guest bundle. */
   | { type: "update"; config: MachineConfig; imageDigest: string }
@@ -86,7 +97,11 @@ export type Note =
   /** Why the guest is paused by the host; null once it runs again. */
   | { type: "stalled"; why: string | null }
   /** This state reason no longer holds. */
-  | { type: "reason_over"; reason: string };
+  | { type: "reason_over"; reason: string }
+  /** A drain leaves the machine running: what happens to it when the host goes down is a power cut. */
+  | { type: "not_suspended"; reason: string }
+  /** The drain is over, and this machine does not start because of it. */
+  | { type: "drain_over" };
 
 /** What the platform found on the host after it restarted. */
 export interface Found {
@@ -167,7 +182,12 @@ export const OUTCOMES = [
 ] as const;
 
 /** What else a machine's history has, without any effect on its state. */
-export const REMARKS = ["carry_over_failed"] as const;
+export const REMARKS = [
+  /** A resume in another build of QEMU failed. */
+  "carry_over_failed",
+  /** It should sleep, and keeps running. */
+  "not_suspended",
+] as const;
 
 export type CommandName = (typeof COMMANDS)[number];
 export type OutcomeName = (typeof OUTCOMES)[number];

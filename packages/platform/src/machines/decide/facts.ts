@@ -5,7 +5,13 @@ import type { Boot, Details, EffectOutcome } from "./events.ts";
 
 export type Facts = { changes: Partial<MachineRecord>; details: Details };
 
-const FORGOTTEN = { snapshot: null, resetLayer: true, keepAwake: null } satisfies Partial<MachineRecord>;
+/** A new version begins with its image as it is: a layer over another image would mix the two. */
+const FORGOTTEN = {
+  snapshot: null,
+  resetLayer: true,
+  keepLayer: null,
+  keepAwake: null,
+} satisfies Partial<MachineRecord>;
 
 /** What the record says about how a guest came up. */
 export function bootFacts({ lastBoot, unreachable, stateReason }: Boot): Partial<MachineRecord> {
@@ -31,13 +37,8 @@ export function factsOf(
         changes: { stateReason: `the last suspend failed: ${outcome.reason}` },
         details: { reason: outcome.reason },
       };
-    case "halted": {
-      const reason = outcome.exit === undefined ? null : describeExit(outcome.exit);
-      return {
-        changes: { ...FORGOTTEN, coldReason: "stopped", stateReason: reason },
-        details: reason === null ? {} : { reason },
-      };
-    }
+    case "halted":
+      return haltedFacts(record, outcome);
     case "updated":
       return updatedFacts(record);
     case "update_failed":
@@ -51,6 +52,16 @@ export function factsOf(
     case "retry":
       return { changes: {}, details: {} };
   }
+}
+
+function haltedFacts(record: MachineRecord, { exit }: Extract<EffectOutcome, { type: "halted" }>): Facts {
+  const { keepLayer = null, config, resetLayer } = record;
+  const kept = keepLayer !== null || config.keep_layer === true;
+  const ended = exit === undefined ? null : describeExit(exit);
+  const reason = keepLayer === null ? ended : `stopped while idle, because ${keepLayer}; its files are kept`;
+  // A layer that is to be reset for another reason, such as an update, is not kept after all.
+  const changes = { ...FORGOTTEN, resetLayer: resetLayer || !kept, coldReason: "stopped", stateReason: reason };
+  return { changes, details: { ...(ended !== null && { reason: ended }), ...(kept && { keep_layer: true }) } };
 }
 
 function capturedFacts({ snapshot }: Extract<EffectOutcome, { type: "captured" }>): Facts {

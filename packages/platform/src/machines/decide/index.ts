@@ -52,7 +52,9 @@ export function decide(record: MachineRecord, event: LifecycleEvent, context: De
     case "reachability":
     case "stalled":
     case "reason_over":
-      return decideNote(record, event);
+    case "not_suspended":
+    case "drain_over":
+      return decideNote(record, event, context);
     case "found":
       return decideFound(record, event);
     case "taken_over":

@@ -1,6 +1,6 @@
 /** Resuming a machine from its snapshot. */
 import { isHibernautError } from "../../domain/errors.ts";
-import type { MachineRecord, SnapshotRecord } from "../../domain/machine.ts";
+import type { MachineRecord } from "../../domain/machine.ts";
 import { servicePorts } from "../../domain/config.ts";
 import { type FailedCarryOver, type Vmm, VmmKilled } from "../../hypervisor/contract.ts";
 import { within } from "../../lib/async.ts";
@@ -8,8 +8,9 @@ import { messageOf } from "../../lib/text.ts";
 import type { FittingSnapshot } from "../../snapshots/store.ts";
 import { CONSUMED } from "../decide/notes.ts";
 import type { Details } from "../decide/index.ts";
+import { fittingSnapshot } from "./fitting.ts";
 import { runHooks } from "./hooks.ts";
-import { type EffectPorts, originOf } from "./ports.ts";
+import type { EffectPorts } from "./ports.ts";
 import { specOf } from "./spec.ts";
 
 /** The reason of a cold start after a resume that neither platform nor guest lived to see the end of. */
@@ -135,18 +136,4 @@ async function restore(
   await ports.snapshots.stage(record.id, generation);
   const { spec } = await specOf(record, { cold: false }, ports, limit);
   return ports.hypervisor.restore(spec, devices, limit);
-}
-
-/** The snapshot, or why it does not fit. */
-async function fittingSnapshot(
-  record: MachineRecord,
-  { generation, secrets = "" }: SnapshotRecord,
-  ports: EffectPorts,
-): Promise<FittingSnapshot | string> {
-  if (!ports.network.owns(record.address))
-    return `network_changed: ${record.address} is not an address of the present network`;
-  // It was discarded when they changed, unless the platform died in that moment.
-  if (secrets !== ports.secrets.version(record.app))
-    return "secrets_changed: the app's secrets differ from those at the time of the suspend";
-  return ports.snapshots.fitting(generation, originOf(record, ports, ports.hypervisor.identity()));
 }

@@ -28,6 +28,7 @@ const SENTENCES: Record<HistoryType, string> = {
   lost: "The virtual machine disappeared.",
   lost_restarts: "The virtual machine disappeared and will be restarted.",
   retry: "Restarting.",
+  not_suspended: "Not suspended; still running.",
 };
 
 /**
@@ -42,7 +43,11 @@ export function sentenceOf({ type, from, to, details }: MachineEvent): string {
 }
 
 /** Who requested it, as `by` in an event's details says. */
-const REQUESTERS: Record<string, string> = { proxy: "by the proxy", itself: "by the machine itself" };
+const REQUESTERS: Record<string, string> = {
+  proxy: "by the proxy",
+  itself: "by the machine itself",
+  drain: "by a drain",
+};
 
 /** `Suspend requested by the proxy, after 300.0 s without a request.` */
 function withRequester(sentence: string, { by, idle_ms: idleMs }: Record<string, unknown>): string {
