@@ -31,7 +31,7 @@ export interface PlatformInfo {
 }
 
 /** The parts of the platform behind the API. Each route takes only those it needs. */
-export interface ApiDeps extends Omit<Resources, "recover" | "close"> {
+export interface ApiDeps extends Omit<Resources, "recover" | "startTimer" | "close"> {
   images: ImageLibrary;
   volumes: VolumeService;
   registries: RegistryLogins;

@@ -54,6 +54,11 @@ export class ControllerSet {
     return controller;
   }
 
+  /** Returns all machines that are not destroyed, oldest first. */
+  all(): MachineController[] {
+    return [...this.#controllers.values()];
+  }
+
   /** Returns the machines of an app, oldest first. */
   of(app: string): MachineController[] {
     return [...this.#controllers.values()].filter(({ record }) => record.app === app);

@@ -9,6 +9,7 @@ import { Hostnames } from "./resources/hostnames.ts";
 import { Logs } from "./resources/logs.ts";
 import { Machines } from "./resources/machines.ts";
 import { Releases } from "./resources/releases.ts";
+import { DueTimer } from "./schedule/timer.ts";
 
 /** Everything the platform does with apps and machines, by resource. */
 export interface Resources {
@@ -22,6 +23,11 @@ export interface Resources {
   readonly guestApi: GuestApi;
   /** Reconciles every stored machine with what is found on the host. Call it once, before anything else. */
   recover(): Promise<void>;
+  /**
+   * Starts machines when their schedules and planned wakes are due, beginning with what is due already. Returns a function
+   * that ends that.
+   */
+  startTimer(): () => void;
   /** Finishes the work in progress and disconnects from the guests, which keep running. */
   close(): Promise<void>;
 }
@@ -36,6 +42,7 @@ export function openMachines(deps: MachineDependencies): Resources {
   const controllers = new ControllerSet(deps);
   const machines = new Machines(deps, controllers);
   const apps = new Apps(deps, machines);
+  const timer = new DueTimer({ controllers, clock: () => deps.clock?.() ?? new Date(), log: deps.log });
   return {
     apps,
     machines,
@@ -45,6 +52,7 @@ export function openMachines(deps: MachineDependencies): Resources {
     logs: new Logs(deps, controllers, apps),
     commands: new Commands(controllers),
     guestApi: new GuestApi(deps, controllers),
+    startTimer: () => timer.start(),
     recover: () => controllers.recover(),
     close: () => controllers.close(),
   };

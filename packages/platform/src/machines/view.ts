@@ -4,6 +4,7 @@ import { type Health, healthOf } from "../domain/health.ts";
 import type { Eligibility, MachineRecord } from "../domain/machine.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { suspendEligibility } from "./eligibility.ts";
+import { nextScheduled } from "./schedule/due.ts";
 
 /** A machine with what follows from its record. */
 export interface MachineView {
@@ -14,10 +15,12 @@ export interface MachineView {
   checks: CheckResult[];
   /** The image reference as configured, and the digest it resolved to. */
   image: { ref: string; digest: string };
+  /** When the schedule starts the machine next, RFC 3339. Null without a schedule. */
+  nextRun: string | null;
 }
 
 /** What a view is made from. */
-type ViewDependencies = Pick<MachineDependencies, "settings" | "bundles" | "checkResults">;
+type ViewDependencies = Pick<MachineDependencies, "settings" | "bundles" | "checkResults" | "clock">;
 
 /** Returns whether the machine can be suspended, and all the reasons if not. */
 function eligibilityOf(record: MachineRecord, { settings, bundles }: ViewDependencies): Eligibility {
@@ -36,5 +39,6 @@ export function viewOf(record: MachineRecord, deps: ViewDependencies): MachineVi
     health: healthOf(record, checks),
     checks,
     image: { ref: record.config.image, digest: record.imageDigest },
+    nextRun: nextScheduled(record, deps.clock?.() ?? new Date())?.toISOString() ?? null,
   };
 }

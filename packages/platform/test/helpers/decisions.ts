@@ -121,12 +121,16 @@ const MILESTONES: LifecycleEvent[] = [
 const NOTES: LifecycleEvent[] = [
   { type: "keep_awake", lease: { until: "2026-01-01T01:00:00Z", reason: "encoding" } },
   { type: "keep_awake", lease: null },
+  { type: "plan_wake", at: "2026-01-01T01:00:00Z" },
+  { type: "plan_wake", at: null },
   { type: "reachability", why: "the app listens on 127.0.0.1:8080 only" },
   { type: "reachability", why: null },
   { type: "stalled", why: "the disk is full" },
   { type: "stalled", why: null },
   { type: "reason_over", reason: "not ready" },
 ];
+
+const TIME: LifecycleEvent[] = [{ type: "schedule_due" }, { type: "wake_due" }];
 
 const RECOVERY: LifecycleEvent[] = (["running", "paused", "none"] as const).flatMap((vmm) => [
   { type: "found", vmm, published: [], captured: null },
@@ -152,6 +156,7 @@ export const EVENTS: LifecycleEvent[] = [
   ...OUTCOMES,
   ...MILESTONES,
   ...NOTES,
+  ...TIME,
   ...RECOVERY,
   ...TAKEN_OVER,
   ...FAILURES,
@@ -174,29 +179,36 @@ export const anyMachine: fc.Arbitrary<MachineRecord> = fc
     memoryMb: fc.constantFrom(128, 4096),
     unreachable: fc.constantFrom(null, "nothing listens"),
     stateReason: fc.constantFrom(null, "nothing listens", "not ready"),
+    // With these, a run that was handled before is due or not, or the clock was set back.
+    handled: fc.constantFrom(null, "2025-12-31T23:00:00Z", "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"),
+    wakeAt: fc.constantFrom(null, "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"),
   })
-  .map(({ state, goal, held, from, policy, restarts, crashed, memoryMb, unreachable, stateReason }) => {
-    const retryAt = "2026-01-01T00:00:20Z";
-    const crash = {
-      at: "",
-      reason: "",
-      exit_code: 1,
-      at_start: false,
-      attempt: 1,
-      max_attempts: 10,
-      retry_at: retryAt,
-    };
-    return machine(state, {
-      goal: isResting(state) || state === "destroyed" ? null : goal,
-      snapshot: held && SNAPSHOT_STATES.includes(state) ? SNAPSHOT : null,
-      pending: state === "updating" ? { ...PENDING, from } : null,
-      config: { image: "app:1", guest: { memory_mb: memoryMb }, restart: { policy } },
-      restarts,
-      crash: crashed ? crash : null,
-      unreachable,
-      stateReason,
-    });
-  });
+  .map(
+    ({ state, goal, held, from, policy, restarts, crashed, memoryMb, unreachable, stateReason, handled, wakeAt }) => {
+      const retryAt = "2026-01-01T00:00:20Z";
+      const crash = {
+        at: "",
+        reason: "",
+        exit_code: 1,
+        at_start: false,
+        attempt: 1,
+        max_attempts: 10,
+        retry_at: retryAt,
+      };
+      return machine(state, {
+        goal: isResting(state) || state === "destroyed" ? null : goal,
+        snapshot: held && SNAPSHOT_STATES.includes(state) ? SNAPSHOT : null,
+        pending: state === "updating" ? { ...PENDING, from } : null,
+        config: { image: "app:1", guest: { memory_mb: memoryMb }, restart: { policy }, schedule: "0 * * * *" },
+        scheduleHandled: handled,
+        wakeAt,
+        restarts,
+        crash: crashed ? crash : null,
+        unreachable,
+        stateReason,
+      });
+    },
+  );
 
 /** Every pair of states between which a machine may move, as `from>to`. */
 export function listedMoves(): Set<string> {

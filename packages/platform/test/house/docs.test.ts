@@ -4,7 +4,7 @@ import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { NOUNS } from "../../../cli/src/commands.ts";
-import { COMMANDS, OUTCOMES } from "../../src/machines/decide/index.ts";
+import { COMMANDS, NOTICES, OUTCOMES } from "../../src/machines/decide/index.ts";
 import { STATES } from "../../src/domain/machine.ts";
 import { REFUSALS } from "../../src/proxy/http/refusals.ts";
 import { withSettingTables } from "../../src/settings/document.ts";
@@ -79,7 +79,7 @@ describe("machines", () => {
   });
 
   test("every event is explained", () => {
-    const events = ["create", ...COMMANDS, ...OUTCOMES];
+    const events = ["create", ...COMMANDS, ...OUTCOMES, ...NOTICES];
     expect(firstCells(section("docs/machines.md", "Events")).sort()).toEqual(events.sort());
   });
 });

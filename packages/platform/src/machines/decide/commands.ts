@@ -28,7 +28,11 @@ export function decideCommand(record: MachineRecord, command: Command, context: 
 }
 
 /** What a command changes apart from state and goal. */
-function changesBy(record: MachineRecord, command: Command, { id, limits }: DecideContext): Partial<MachineRecord> {
+function changesBy(
+  record: MachineRecord,
+  command: Command,
+  { now, id, limits }: DecideContext,
+): Partial<MachineRecord> {
   if (command.type === "suspend") return {};
   if (command.type === "discard_snapshot")
     return record.snapshot === null ? {} : { snapshot: null, coldReason: command.reason };
@@ -43,6 +47,7 @@ function changesBy(record: MachineRecord, command: Command, { id, limits }: Deci
     imageDigest,
     bundleVersion: limits.currentBundle,
     from: restAfterUpdate(record),
+    requestedAt: now.toISOString(),
   };
   return { ...crash, ...restarts, pending };
 }

@@ -71,12 +71,17 @@ export type Milestone =
 /** What is worth knowing about a machine without any effect on its state. */
 export type Note =
   | { type: "keep_awake"; lease: KeepAwake | null }
+  /** When the machine wants to be awake, RFC 3339; null when it no longer does. */
+  | { type: "plan_wake"; at: string | null }
   /** Why no request reaches the app; null when one does. */
   | { type: "reachability"; why: string | null }
   /** Why the guest is paused by the host; null once it runs again. */
   | { type: "stalled"; why: string | null }
   /** This state reason no longer holds. */
   | { type: "reason_over"; reason: string };
+
+/** Time has passed: a run of the schedule, or the planned wake, may be due. */
+export type TimePassed = { type: "schedule_due" } | { type: "wake_due" };
 
 /** What the platform found on the host after it restarted. */
 export interface Found {
@@ -117,6 +122,7 @@ export type LifecycleEvent =
   | EffectOutcome
   | Milestone
   | Note
+  | TimePassed
   | Found
   | TakenOver
   /** An effect ended after another one took its place. */
@@ -156,7 +162,10 @@ export const OUTCOMES = [
   "retry",
 ] as const;
 
+/** Other entries of a machine's history. */
+export const NOTICES = ["schedule_skipped"] as const;
+
 export type CommandName = (typeof COMMANDS)[number];
 export type OutcomeName = (typeof OUTCOMES)[number];
 /** The types of entries in a machine's history. */
-export type HistoryType = "create" | CommandName | OutcomeName;
+export type HistoryType = "create" | CommandName | OutcomeName | (typeof NOTICES)[number];

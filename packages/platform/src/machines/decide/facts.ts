@@ -1,11 +1,12 @@
 /** What outcomes say about a machine apart from its state. */
+import type { MachineConfig } from "../../domain/config.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import { describeExit } from "../restart.ts";
 import type { Boot, Details, EffectOutcome } from "./events.ts";
 
 export type Facts = { changes: Partial<MachineRecord>; details: Details };
 
-const FORGOTTEN = { snapshot: null, resetLayer: true, keepAwake: null } satisfies Partial<MachineRecord>;
+const FORGOTTEN = { snapshot: null, resetLayer: true, keepAwake: null, wakeAt: null } satisfies Partial<MachineRecord>;
 
 /** What the record says about how a guest came up. */
 export function bootFacts({ lastBoot, unreachable, stateReason }: Boot): Partial<MachineRecord> {
@@ -61,12 +62,22 @@ function capturedFacts({ snapshot }: Extract<EffectOutcome, { type: "captured" }
 }
 
 /** Puts the stored update in force. */
-function updatedFacts({ pending }: MachineRecord): Facts {
+function updatedFacts(before: MachineRecord): Facts {
+  const { pending } = before;
   if (pending === null) return { changes: {}, details: {} };
-  const { config, version, imageDigest, bundleVersion, coldReason } = pending;
+  const { config, version, imageDigest, bundleVersion, coldReason, requestedAt } = pending;
   // Stored by an earlier release, which discarded a snapshot by an update that changes nothing else.
   if (coldReason !== undefined)
     return { changes: { snapshot: null, pending: null, coldReason }, details: { reason: coldReason } };
   const applied = { config, version, imageDigest, bundleVersion, pending: null };
-  return { changes: { ...FORGOTTEN, ...applied, coldReason: "updated", stateReason: null }, details: { version } };
+  // A new schedule counts from when it was set: what it would have started before was never missed.
+  const rescheduled = sameSchedule(before.config, config) ? {} : { scheduleHandled: requestedAt ?? null };
+  return {
+    changes: { ...FORGOTTEN, ...applied, ...rescheduled, coldReason: "updated", stateReason: null },
+    details: { version },
+  };
+}
+
+function sameSchedule(one: MachineConfig, other: MachineConfig): boolean {
+  return one.schedule === other.schedule && one.schedule_timezone === other.schedule_timezone;
 }

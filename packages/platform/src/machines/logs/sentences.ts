@@ -27,6 +27,7 @@ const SENTENCES: Record<HistoryType, string> = {
   lost: "The virtual machine disappeared.",
   lost_restarts: "The virtual machine disappeared and will be restarted.",
   retry: "Restarting.",
+  schedule_skipped: "A scheduled run was skipped.",
 };
 
 /**
@@ -41,7 +42,12 @@ export function sentenceOf({ type, from, to, details }: MachineEvent): string {
 }
 
 /** Who requested it, as `by` in an event's details says. */
-const REQUESTERS: Record<string, string> = { proxy: "by the proxy", itself: "by the machine itself" };
+const REQUESTERS: Record<string, string> = {
+  proxy: "by the proxy",
+  itself: "by the machine itself",
+  schedule: "by its schedule",
+  wake: "by the wake it planned",
+};
 
 /** `Suspend requested by the proxy, after 300.0 s without a request.` */
 function withRequester(sentence: string, { by, idle_ms: idleMs }: Record<string, unknown>): string {
