@@ -87,6 +87,8 @@ function statusText(machine: Machine): string {
         : "never",
     ],
     ...(machine.keep_awake === null ? [] : [keepAwakeLine(machine.keep_awake)]),
+    ...(machine.wake_at === null ? [] : [["wakes", `at ${machine.wake_at}, if it sleeps by then`] as [string, string]]),
+    ...(config.schedule === undefined ? [] : [["schedule", scheduleText(machine)] as [string, string]]),
     ...(config.services ?? []).map((service): [string, string] => ["service", serviceText(service)]),
     ...machine.checks.map((check): [string, string] => [
       "check",
@@ -99,6 +101,11 @@ function statusText(machine: Machine): string {
     ["updated", machine.updated_at],
   ];
   return fields(lines);
+}
+
+function scheduleText({ config, next_run: next }: Machine): string {
+  const zone = config.schedule_timezone ?? "UTC";
+  return `${config.schedule} (${zone}), ${next === null ? "no next run" : `next run ${next}`}`;
 }
 
 function serviceText({ internal_port: port, autostop = "off", autostart = true, idle_timeout: idle }: ServiceConfig) {
