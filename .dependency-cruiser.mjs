@@ -5,7 +5,7 @@
  */
 const SRC = "^packages/platform/src";
 /** The composition root, the doctor, which looks at every part directly, and the uninstaller, which removes each. */
-const ROOTS = `${SRC}/(server|doctor|uninstall)\\.ts$`;
+const ROOTS = `${SRC}/(server|doctor|doctor-sleepers|uninstall)\\.ts$`;
 /**
  * How durations, sizes and schedules are written, and which names are valid: the platform's files that the CLI shares, because they
  * load next to nothing and a copy in the CLI would differ before long.
@@ -85,7 +85,7 @@ const rules = [
     name: "nothing-below-machines-looks-up",
     comment: "imports run one way: api and proxy, then machines, then the contracts",
     from: { path: `${SRC}/(${BELOW.join("|")})/` },
-    to: { path: `${SRC}/(machines|api|proxy|checks)/` },
+    to: { path: `${SRC}/(machines|api|proxy|checks|metering)/` },
   },
   ...contracts,
   ...doors,

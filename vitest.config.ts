@@ -15,6 +15,8 @@ const ALONE = [
   "time-of-day", // compares clocks to 100 ms
 ].map((name) => `{packages,services}/*/test/**/${name}.qemu.test.ts`);
 
+/** A file waits now and then, for a program or a time limit: one file more than cores fills the gaps. */
+const UNIT_FILES = availableParallelism() + 1;
 /**
  * An emulated guest takes a core while it boots, and a file waits in between: for an idle time, for a command. One file
  * more than cores fills the gaps; with more than four, all of them wait for the disk.
@@ -23,14 +25,13 @@ const QEMU_FILES = Math.min(availableParallelism() + 1, 4);
 
 export default defineConfig({
   test: {
-    // Vitest leaves one processor free, which on two of them is half of all.
-    maxWorkers: "100%",
     projects: [
       {
         test: {
           name: "unit",
           include: ["{packages,services}/*/test/**/*.test.ts"],
           exclude: [QEMU, LONG, "**/node_modules/**"],
+          maxWorkers: UNIT_FILES,
           // Only a bound for what hangs: on a busy host a test that starts a program takes seconds.
           testTimeout: 60_000,
           hookTimeout: 60_000,

@@ -18,7 +18,8 @@ import { round, summary } from "./lib/stats.mjs";
 const ROOT = join(import.meta.dirname, "..");
 const APP = "bench";
 const PORT = 8080;
-const GOALS = { suspend_ms: 250, cold_per_resume: 8 };
+/** Medians. A ratio of cold starts to resumes is not among them: a faster cold start would miss it. */
+const GOALS = { suspend_ms: 250, resume_ms: 500 };
 
 const { values } = parseArgs({
   options: { cold: { type: "string", default: "5" }, cycles: { type: "string", default: "30" } },
@@ -76,12 +77,15 @@ try {
 
   const results = Object.fromEntries(Object.entries(samples).map(([name, all]) => [name, summary(all, 1)]));
   console.table(results);
-  const ratio = (results.cold_start_ms?.median ?? 0) / (results.resume_ms?.median ?? 1);
+  const resume = results.resume_ms?.median ?? Number.POSITIVE_INFINITY;
+  const ratio = (results.cold_start_ms?.median ?? 0) / resume;
   const slowest = Math.max(results.first_suspend_ms?.median ?? 0, results.suspend_ms?.median ?? 0);
-  console.log(`a resume is ${ratio.toFixed(1)} times faster than a cold start (goal: ${GOALS.cold_per_resume})`);
+  console.log(
+    `a resume takes ${resume} ms (goal: under ${GOALS.resume_ms}), a cold start ${ratio.toFixed(1)} times as long`,
+  );
   console.log(`slower median of the two kinds of suspend: ${slowest} ms (goal: under ${GOALS.suspend_ms})`);
   writeResult("wake", { command: commandLine("bench:wake"), ...about, accelerator, qemu, results, samples });
-  process.exitCode = ratio >= GOALS.cold_per_resume && slowest < GOALS.suspend_ms ? 0 : 1;
+  process.exitCode = resume < GOALS.resume_ms && slowest < GOALS.suspend_ms ? 0 : 1;
 } finally {
   await platform.stop();
   const uninstall = [join(ROOT, "packages/cli/bin/hibernaut.js"), "uninstall"];

@@ -16,6 +16,7 @@ import { nodeBinary, ROOT } from "./lib/node.mjs";
 import { installDependencies } from "./lib/npm.mjs";
 import { createProgress } from "./lib/progress.mjs";
 import { interrupted, run, SetupError } from "./lib/run.mjs";
+import { unpackOtherQemu } from "./lib/other-qemu.mjs";
 import { installOldNodes } from "./lib/test-nodes.mjs";
 import { packCounter } from "./pack-counter.mjs";
 import { packOrders } from "./pack-orders.mjs";
@@ -49,7 +50,7 @@ Prepare this host (Debian or Ubuntu on x86-64): install what is missing, build w
 export async function setup({ link = false, quiet = false, tests = false } = {}) {
   checkMachine();
   const start = performance.now();
-  const progress = createProgress(tests ? 7 : 5);
+  const progress = createProgress(tests ? 8 : 5);
   const onSignal = (/** @type {NodeJS.Signals} */ signal) => {
     progress.pause();
     void interrupted(signal);
@@ -58,6 +59,7 @@ export async function setup({ link = false, quiet = false, tests = false } = {})
   try {
     await progress.step("Debian packages", (step) => installPackages(progress, step));
     if (tests) await progress.step("tools for the tests", unpackTestPackages);
+    if (tests) await progress.step("another build of QEMU for the tests", unpackOtherQemu);
     await progress.step("npm dependencies", installDependencies);
     if (tests) await progress.step("older Node versions for the tests", installOldNodes);
     const node = nodeBinary();

@@ -32,6 +32,7 @@ const FOLDERS = ["dev", "image", "layer", "proc", "root", "run", "sys"];
  * @property {string} kernel the kernel's version
  * @property {"vmlinux" | "vmlinuz"} image the file with the kernel: unpacked, or as the distribution packed it
  * @property {string} agent SHA-256 of the agent's binary
+ * @property {number} protocol the version of the protocol that the agent speaks
  * @property {{kernel: string[], agent_version: string, inputs: string}} built_from
  *
  * @typedef {object} Options
@@ -74,6 +75,7 @@ export async function buildBundle(options = {}) {
       kernel: kernel.version,
       image,
       agent: sha256(readFileSync(agent)),
+      protocol: agentProtocol(),
       // Look at the inputs again: the kernel's package may have just been downloaded to the cache.
       built_from: { kernel: kernel.from, agent_version: sources.version, inputs: inputsOf(options, sources.hash) },
     };
@@ -110,6 +112,13 @@ function agentSources() {
   const hash = sha256(...names.flatMap((name) => [`${name}\n`, readFileSync(join(AGENT, name))]));
   const { version } = /** @type {{version: string}} */ (JSON.parse(readFileSync(join(HERE, "package.json"), "utf8")));
   return { c: names.filter((name) => name.endsWith(".c")), hash, version: `${version}+${hash.slice(0, 8)}` };
+}
+
+/** Returns the version of the protocol that the agent speaks. */
+function agentProtocol() {
+  const found = /^#define PROTOCOL (\d+)u$/m.exec(readFileSync(join(AGENT, "frame.h"), "utf8"))?.[1];
+  if (found === undefined) throw new Error("agent/frame.h does not define PROTOCOL as a number");
+  return Number(found);
 }
 
 /**

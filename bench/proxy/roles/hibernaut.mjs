@@ -23,7 +23,14 @@ const machine = {
 };
 const coordinator = createServer((socket) => {
   const send = exchangeLines(socket, () => {});
-  send({ kind: "table", machines: [machine], hostnames: {}, suffixes: ["localhost"], connectionsSurvive: true });
+  send({
+    kind: "table",
+    machines: [machine],
+    hostnames: {},
+    suffixes: ["localhost"],
+    connectionsSurvive: true,
+    draining: false,
+  });
 });
 coordinator.listen(coordinatorSocketPath(settings.dataDir));
 await once(coordinator, "listening");

@@ -4,6 +4,7 @@ import type { Command, Noun } from "./command.ts";
 import { apps } from "./commands/apps.ts";
 import { config } from "./commands/config.ts";
 import { deployCommands } from "./commands/deploy.ts";
+import { drainCommands } from "./commands/drain.ts";
 import { doctor } from "./commands/doctor.ts";
 import { images } from "./commands/images.ts";
 import { launch } from "./commands/launch.ts";
@@ -18,13 +19,26 @@ import { secrets } from "./commands/secrets.ts";
 import { serve } from "./commands/serve.ts";
 import { tokens } from "./commands/tokens.ts";
 import { uninstall } from "./commands/uninstall.ts";
+import { usage } from "./commands/usage.ts";
 import { volumes } from "./commands/volumes.ts";
 
 /** The commands at the top level. */
 const platform: Noun = {
   name: "",
   summary: "",
-  commands: [serve, proxy, doctor, launch, ...overviewCommands, ...deployCommands, logs, uninstall, ...shortcuts()],
+  commands: [
+    serve,
+    proxy,
+    doctor,
+    ...drainCommands,
+    launch,
+    ...overviewCommands,
+    ...deployCommands,
+    logs,
+    usage,
+    uninstall,
+    ...shortcuts(),
+  ],
 };
 
 /** Short forms, without the noun, of the commands about machines that people type most. */

@@ -19,6 +19,11 @@ export const CONFIG_OPTIONS = [
     description: "what to do with the machine when it is idle",
     choices: ["suspend", "stop", "off"],
   },
+  {
+    flags: "--autostop-fallback <what>",
+    description: "what an idle machine does that cannot be suspended; stop keeps its files",
+    choices: ["stop", "off"],
+  },
   { flags: "--autostart <on|off>", description: "whether a request starts the machine", choices: ["on", "off"] },
   {
     flags: "--idle-timeout <time>",
@@ -55,6 +60,11 @@ export const CONFIG_OPTIONS = [
     unit: "seconds",
   },
   {
+    flags: "--keep-layer <on|off>",
+    description: "keep what the app wrote to its file system when the machine is stopped",
+    choices: ["on", "off"],
+  },
+  {
     flags: "-v, --volume <name:path>",
     description: "volume by name or id, and where to mount it; may repeat, replaces all existing mounts",
     repeats: true,
@@ -82,7 +92,7 @@ export type ConfigOptions = OptionValues<typeof CONFIG_OPTIONS>;
 /** The configuration with the changes that the options ask for. */
 export function withOptions(config: MachineConfig, options: ConfigOptions): MachineConfig {
   const { image, env, memory, cpus, restart, maxRetries, stopSignal, stopTimeout, metadata, volume } = options;
-  const { check, suspendTimeout } = options;
+  const { check, suspendTimeout, keepLayer } = options;
   const services = withServiceOptions(config.services, options);
   return {
     ...withSchedule(config, options),
@@ -96,6 +106,7 @@ export function withOptions(config: MachineConfig, options: ConfigOptions): Mach
       http: check === undefined ? undefined : { type: "http", path: checkPath(check) },
     }),
     ...merged("metadata", config.metadata, pairs("--metadata", metadata)),
+    ...(keepLayer !== undefined && { keep_layer: keepLayer === "on" }),
     ...(volume !== undefined && { mounts: volume.map(mountOf) }),
     ...(services !== undefined && { services }),
   };
@@ -142,13 +153,14 @@ function merged(key: keyof MachineConfig, before: object | undefined, changes: o
 }
 
 function withServiceOptions(before: ServiceConfig[] | undefined, options: ConfigOptions): ServiceConfig[] | undefined {
-  const { port, autostop, autostart, idleTimeout, minRunning, softLimit, hardLimit } = options;
+  const { port, autostop, autostopFallback, autostart, idleTimeout, minRunning, softLimit, hardLimit } = options;
   const limits = {
     ...(softLimit !== undefined && { soft_limit: softLimit }),
     ...(hardLimit !== undefined && { hard_limit: hardLimit }),
   };
   const changes = {
     ...(autostop !== undefined && { autostop }),
+    ...(autostopFallback !== undefined && { autostop_fallback: autostopFallback }),
     ...(autostart !== undefined && { autostart: autostart === "on" }),
     ...(idleTimeout !== undefined && { idle_timeout: idleTimeout }),
     ...(minRunning !== undefined && { min_machines_running: minRunning }),
@@ -165,7 +177,7 @@ function withServiceOptions(before: ServiceConfig[] | undefined, options: Config
   if (Object.keys({ ...changes, ...limits }).length === 0) return before;
   if (!before?.length)
     throw new UsageError(
-      "--autostop, --autostart, --idle-timeout, --min-running, --soft-limit and --hard-limit need a port. Add --port.",
+      "--autostop, --autostop-fallback, --autostart, --idle-timeout, --min-running, --soft-limit and --hard-limit need a port. Add --port.",
     );
   return before.map(changed);
 }

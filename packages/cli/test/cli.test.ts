@@ -116,17 +116,40 @@ describe("machines", () => {
     });
   });
 
-  test("are updated: what is named, or nothing but the guest bundle", async () => {
+  test("are updated: what is named, or nothing if the guest bundle is current", async () => {
     const id = await runMachine("--env", "A=1");
     const { document: changed } = await json(["machine", "update", id, "--env", "B=2", "--cpus", "2"]);
     expect(changed).toMatchObject({
       state: "running",
       config: { image: "oci:/srv/app", env: { A: "1", B: "2" }, guest: { cpus: 2 } },
     });
-    const { code, document: moved } = await json(["machine", "update", id, "--yes"]);
-    expect(code).toBe(0);
-    expect(moved.config).toEqual(changed.config);
-    expect(moved.version).not.toBe(changed.version);
+    const { code, stdout } = await hibernaut(["machine", "update", id, "--yes"]);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: `Machine ${id} is already current: it has the newest guest bundle.\n`,
+    });
+    expect((await json(["machine", "status", id])).document).toEqual(changed);
+  });
+
+  test("move to a newer guest bundle: a running one now, a suspended one at its next cold start", async () => {
+    const { world } = cli.server;
+    const id = await runMachine();
+    const status = async () => (await hibernaut(["machine", "status", id])).stdout;
+    expect(await status()).toMatch(/guest bundle +bundle-1, current/);
+    world.bundleVersion = "bundle-2";
+    expect(await status()).toMatch(/guest bundle +bundle-1, older than the current one/);
+    const { document: moved } = await json(["machine", "update", id, "--yes"]);
+    expect(moved).toMatchObject({ state: "running", guest_bundle: { version: "bundle-2", current: true } });
+    await hibernaut(["machine", "suspend", id]);
+    world.bundleVersion = "bundle-3";
+    const { stdout } = await hibernaut(["machine", "update", id, "--yes"]);
+    expect(stdout).toBe(
+      `Machine ${id} keeps its snapshot, and moves to the newest guest bundle at its next cold start.\n`,
+    );
+    expect(await status()).toMatch(/guest bundle +bundle-2, updated at the next cold start/);
+    expect((await hibernaut(["machine", "start", id])).stdout).toMatch(/\(resumed in/);
+    await hibernaut(["machine", "restart", id]);
+    expect(await status()).toMatch(/guest bundle +bundle-3, current/);
   });
 
   test("several at once: one that fails does not keep the others from it", async () => {

@@ -36,10 +36,10 @@ export interface TestCli {
   close(): Promise<void>;
 }
 
-/** Builds the CLI if it is out of date, and starts a platform that has an app `shop`. */
-export async function startCli(): Promise<TestCli> {
+/** Builds the CLI if it is out of date, and starts a platform that has an app `shop`. `changes` replace parts of it. */
+export async function startCli(changes: Parameters<typeof startApi>[0] = {}): Promise<TestCli> {
   await (built ??= promisify(execFile)(process.execPath, [join(ROOT, "scripts/build.mjs")]));
-  const server = await startApi({ proxy: PROXY });
+  const server = await startApi({ proxy: PROXY, ...changes });
   server.platform.apps.create("shop");
   // Empty, so that no file of the user's is in the way.
   const folder = mkdtempSync(join(tmpdir(), "hibernaut-cli-"));

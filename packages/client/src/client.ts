@@ -1,6 +1,15 @@
 /** The HTTP API as methods. */
 import type { ExecOptions, ExecSession } from "./exec.ts";
-import type { DestroyOptions, DryRunOptions, LimitOptions, LogsOptions, PullOptions, WaitOptions } from "./options.ts";
+import type {
+  DestroyOptions,
+  DryRunOptions,
+  LimitOptions,
+  LogsOptions,
+  MachineUsageOptions,
+  PullOptions,
+  UsageOptions,
+  WaitOptions,
+} from "./options.ts";
 import { readPull } from "./pull.ts";
 import type { Method, Path, RouteReply, RouteRequest } from "./routes.ts";
 import { type CallOptions, type ClientOptions, send, sendForLines } from "./transport.ts";
@@ -9,6 +18,8 @@ import type {
   CreateMachineRequest,
   CreateReleaseRequest,
   CreateVolumeRequest,
+  Drain,
+  DrainRequest,
   ExecRequest,
   ExecResult,
   ExtendedVolume,
@@ -29,6 +40,7 @@ import type {
   SecretsEffect,
   Token,
   UpdateReleaseRequest,
+  UsageReport,
   Volume,
   VolumeSnapshot,
 } from "./types.ts";
@@ -62,6 +74,21 @@ export class HibernautClient {
   /** Returns the platform's regions. */
   async listRegions(options?: CallOptions): Promise<Region[]> {
     return (await this.#call("get", "/v1/platform/regions", { ...options })).regions;
+  }
+
+  /** Returns the platform's drain and how far it has come. */
+  getDrain(options?: CallOptions): Promise<Drain> {
+    return this.#call("get", "/v1/platform/drain", { ...options });
+  }
+
+  /** Stops the platform from starting machines, and with `suspend` suspends those that run. Resolves when that is stored. */
+  startDrain(body: DrainRequest = {}, options?: CallOptions): Promise<Drain> {
+    return this.#call("post", "/v1/platform/drain", { body, ...options });
+  }
+
+  /** Ends the platform's drain. The machines that it suspended start again. */
+  endDrain(options?: CallOptions): Promise<Drain> {
+    return this.#call("delete", "/v1/platform/drain", { ...options });
   }
 
   /** Returns all apps. */
@@ -209,8 +236,8 @@ export class HibernautClient {
   }
 
   /**
-   * Gives a machine a complete new configuration. Without one, the machine moves to the current guest bundle and
-   * nothing else changes.
+   * Gives a machine a complete new configuration. Without one, the machine moves to the current guest bundle, at
+   * its next cold start if it has a snapshot, and nothing else changes.
    */
   updateMachine(app: string, id: string, config?: MachineConfig, options?: CallOptions): Promise<Machine> {
     const body = config === undefined ? {} : { config };
@@ -324,6 +351,16 @@ export class HibernautClient {
   /** Deletes the login for a registry. */
   async logOutOfRegistry(host: string, options?: CallOptions): Promise<void> {
     await this.#call("delete", "/v1/registries/{host}", { params: { host }, ...options });
+  }
+
+  /** Returns what apps used, by app, machine or day. */
+  getUsage({ from, to, group_by, app, ...options }: UsageOptions = {}): Promise<UsageReport> {
+    return this.#call("get", "/v1/usage", { query: { from, to, group_by, app }, ...options });
+  }
+
+  /** Returns what a machine used, by day. A destroyed machine is found by its whole id. */
+  getMachineUsage(app: string, id: string, { from, to, ...options }: MachineUsageOptions = {}): Promise<UsageReport> {
+    return this.#call("get", `${MACHINE}/usage`, { params: machineParams(app, id), query: { from, to }, ...options });
   }
 
   /** Returns the API's tokens, without their secrets. */

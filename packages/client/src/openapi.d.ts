@@ -20,7 +20,7 @@ export interface paths {
       };
       requestBody?: never;
       responses: {
-        /** @description What the platform is. Only a platform that works answers with it. */
+        /** @description What the platform is. Only a platform that works answers with it. One that is `draining` neither starts nor creates machines. */
         200: {
           headers: {
             [name: string]: unknown;
@@ -394,7 +394,7 @@ export interface paths {
         };
         cookie?: never;
       };
-      /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration. */
+      /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration: at its next cold start, if it has a snapshot. Nothing changes if it has that bundle. */
       requestBody: {
         content: {
           "application/json": components["schemas"]["UpdateMachineRequest"];
@@ -2473,6 +2473,113 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/usage": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show what apps used, by app, machine or day */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Usage from the day (UTC) of this moment on, up to 366 days. Default: 30 days before `to`. A time (RFC 3339), a date, or an age such as 12h or 30d. */
+          from?: string;
+          /** @description Usage up to the end of the day (UTC) before this moment, or that it is in. Default: now. A time (RFC 3339), a date, or an age such as 12h or 30d. */
+          to?: string;
+          group_by?: "app" | "machine" | "day";
+          /** @description Only this app, which may have been destroyed. Default: all. */
+          app?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Usage of whole days, of which today is counted up to now. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["UsageReport"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/machines/{machine_id}/usage": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show what a machine used, by day; a destroyed one too, by its whole id */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Usage from the day (UTC) of this moment on, up to 366 days. Default: 30 days before `to`. A time (RFC 3339), a date, or an age such as 12h or 30d. */
+          from?: string;
+          /** @description Usage up to the end of the day (UTC) before this moment, or that it is in. Default: now. A time (RFC 3339), a date, or an age such as 12h or 30d. */
+          to?: string;
+        };
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Usage of whole days, of which today is counted up to now. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["UsageReport"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/platform/regions": {
     parameters: {
       query?: never;
@@ -2521,6 +2628,113 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/platform/drain": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show the drain and how far it has come */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description While there is a drain, the platform neither starts nor creates machines. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Drain"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /** Stop starting machines, and suspend those that run */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["DrainRequest"];
+        };
+      };
+      responses: {
+        /** @description While there is a drain, the platform neither starts nor creates machines. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Drain"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    /** End the drain, and start the machines that it suspended */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description While there is a drain, the platform neither starts nor creates machines. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Drain"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2562,6 +2776,21 @@ export interface components {
       output: string;
       /** Format: date-time */
       updated_at: string;
+    };
+    /** @description Cost in the currency of the report, not rounded. */
+    Cost: {
+      /** @description CPU of running machines. */
+      cpu: number;
+      /** @description Memory of running machines. */
+      memory: number;
+      /** @description Writable layers and volumes. */
+      storage: number;
+      /** @description All of these. */
+      total: number;
+      /** @description What the total would be if the machines had run as long as they existed. */
+      if_always_running: number;
+      /** @description The difference between the two. */
+      saved_by_sleeping: number;
     };
     /** @description How an app ended by itself, and what follows. */
     Crash: {
@@ -2612,6 +2841,36 @@ export interface components {
       /** @description Days that the volume's snapshots are kept. Default: 5. */
       snapshot_retention?: number;
     };
+    /** @description While there is a drain, the platform neither starts nor creates machines. */
+    Drain: {
+      /** @enum {string} */
+      state: "none" | "draining" | "drained";
+      /** @description Whether machines are suspended. */
+      suspend: boolean;
+      started_at: string | null;
+      /** @description When machines that are not asleep are left as they are. */
+      deadline: string | null;
+      /** @description Since when nothing is left to do. Null until then, and always without `suspend`. */
+      completed_at: string | null;
+      /** @description The machines that are suspended, or left. */
+      machines: components["schemas"]["DrainedMachine"][];
+    };
+    DrainRequest: {
+      /** @description Suspend all machines that can be suspended. Default: false. */
+      suspend?: boolean;
+      /** @description Seconds that this may take, with `suspend`. Default: 90. */
+      timeout?: number;
+    };
+    /** @description How far a drain has come with a machine. */
+    DrainedMachine: {
+      machine_id: string;
+      app_name: string;
+      name: string;
+      /** @enum {string} */
+      result: "waiting" | "suspending" | "suspended" | "left";
+      /** @description Why it is `left`: it keeps running, and loses its memory when the host goes down. */
+      reason: string | null;
+    };
     Error: {
       /** @enum {string} */
       error:
@@ -2627,6 +2886,7 @@ export interface components {
         | "unsupported_media_type"
         | "resource_exhausted"
         | "internal"
+        | "draining"
         | "unavailable";
       /** @description For people: what happened, why, and what to do next. */
       message: string;
@@ -2673,10 +2933,10 @@ export interface components {
       /** @description Whether the volume's machine has to be restarted before it sees the new size. */
       needs_restart: boolean;
     };
-    /** @description What the platform is. Only a platform that works answers with it. */
+    /** @description What the platform is. Only a platform that works answers with it. One that is `draining` neither starts nor creates machines. */
     Health: {
       /** @enum {string} */
-      status: "ok";
+      status: "ok" | "draining";
       /** @description Version of Hibernaut. */
       version: string;
       region: string;
@@ -2754,6 +3014,14 @@ export interface components {
       };
       /** @description What the machine's checks last found. Empty unless the machine is running. */
       checks: components["schemas"]["CheckResult"][];
+      /** @description The kernel and agent that the machine boots from. */
+      guest_bundle: {
+        version: string;
+        /** @description Whether it is the bundle that new machines boot from. */
+        current: boolean;
+        /** @description The machine has a snapshot, and moves to the current bundle at its next cold start. */
+        update_pending: boolean;
+      };
       /** @description Whether the machine can be suspended. */
       suspend: {
         eligible: boolean;
@@ -2828,6 +3096,8 @@ export interface components {
         /** @description Seconds until SIGKILL. Default: 5. */
         timeout?: number;
       };
+      /** @description Whether a stop or a restart keeps what the machine wrote to its file system. An update never does. Default: false. */
+      keep_layer?: boolean;
       suspend_config?: {
         /** @description Seconds that the app and the programs in /etc/hibernaut/hooks/pre-suspend.d have to prepare for a suspend. Default: 0, they are not asked. */
         timeout?: number;
@@ -2975,6 +3245,8 @@ export interface components {
       internal_port: number;
       /** @description What happens to the machine when it is idle. Default: off. */
       autostop?: "suspend" | "stop" | "off";
+      /** @description What happens with `autostop: suspend` to an idle machine that cannot be suspended. `stop`: it is stopped, and what it wrote to its file system is kept. `off`: it keeps running. Default: stop. */
+      autostop_fallback?: "stop" | "off";
       /** @description Whether a request starts the machine. Default: true. */
       autostart?: boolean;
       /** @description Keep at least this many of the app's running machines awake. Starts none. Default: 0. */
@@ -2997,7 +3269,7 @@ export interface components {
       created_at: string;
       revoked_at: string | null;
     };
-    /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration. */
+    /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration: at its next cold start, if it has a snapshot. Nothing changes if it has that bundle. */
     UpdateMachineRequest: {
       config?: components["schemas"]["MachineConfig"];
     };
@@ -3005,6 +3277,60 @@ export interface components {
       /** @enum {string} */
       status: "pending" | "complete" | "failed";
       description?: string;
+    };
+    /** @description What was used, by one app, machine or day, or in all. */
+    Usage: {
+      /** @description Null for a row about all apps. */
+      app_name: string | null;
+      /** @description Only with `group_by=machine`. Null for the volumes of an app that no machine has. */
+      machine_id: string | null;
+      /** @description Like `machine_id`. */
+      machine_name: string | null;
+      /** @description Only with `group_by=day`. In UTC. */
+      day: string | null;
+      /** @description How long machines ran. */
+      running_seconds: number;
+      /** @description How long machines were suspended. */
+      suspended_seconds: number;
+      /** @description How long machines were stopped, or in another state without a guest. */
+      stopped_seconds: number;
+      /** @description The time of running machines, multiplied by their CPUs. */
+      cpu_seconds: number;
+      /** @description The time of running machines, multiplied by their memory in GB of 1024 MB. */
+      memory_gb_seconds: number;
+      /** @description Disk space of writable layers in GB, multiplied by time. */
+      layer_gb_seconds: number;
+      /** @description Size of volumes in GB, multiplied by time. */
+      volume_gb_seconds: number;
+      /** @description Disk space of machines' snapshots in GB, multiplied by time. Not billed. */
+      snapshot_gb_seconds: number;
+      /** @description Starts that a request at the proxy asked for, by kind. */
+      wakes: {
+        resume: number;
+        cold: number;
+      };
+      /** @description As seen by the app. */
+      proxied_bytes: {
+        /** @description Bytes. */
+        in: number;
+        /** @description Bytes. */
+        out: number;
+      };
+      /** @description Null without a price file. */
+      cost: components["schemas"]["Cost"] | null;
+    };
+    /** @description Usage of whole days, of which today is counted up to now. */
+    UsageReport: {
+      /** Format: date-time */
+      from: string;
+      /** Format: date-time */
+      to: string;
+      /** @enum {string} */
+      group_by: "app" | "machine" | "day";
+      /** @description ISO 4217; null without a price file. */
+      currency: string | null;
+      usage: components["schemas"]["Usage"][];
+      total: components["schemas"]["Usage"];
     };
     /** @description A disk that outlives machines. */
     Volume: {

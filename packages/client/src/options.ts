@@ -1,6 +1,6 @@
 /** What the client's methods take besides names and bodies. Names are those of the API's queries. */
 import type { CallOptions } from "./transport.ts";
-import type { LogStream, PullProgress, WaitState } from "./types.ts";
+import type { LogStream, PullProgress, UsageReport, WaitState } from "./types.ts";
 
 /** Whether to destroy what is still in use. */
 export interface DestroyOptions extends CallOptions {
@@ -32,6 +32,22 @@ export interface WaitOptions extends CallOptions {
   state?: WaitState | readonly WaitState[];
   /** Seconds, 1 to 300. Default: 60. */
   timeout?: number;
+}
+
+/** Which days to report. */
+export interface MachineUsageOptions extends CallOptions {
+  /** A time (RFC 3339), a date, or an age such as `12h` or `30d`. Default: 30 days before `to`. */
+  from?: string;
+  /** The same. Default: now. */
+  to?: string;
+}
+
+/** Which usage to report, and what each row is about. */
+export interface UsageOptions extends MachineUsageOptions {
+  /** Default: `app`. */
+  group_by?: UsageReport["group_by"];
+  /** Only this app, which may have been destroyed. Default: all. */
+  app?: string;
 }
 
 /** Which lines of an app's logs to read. */

@@ -53,6 +53,15 @@ export type LogStream = Schemas["LogStream"];
 /** One line of a machine's log. */
 export type LogEntry = Schemas["LogEntry"];
 
+/** A drain of the platform, or that there is none. */
+export type Drain = Schemas["Drain"];
+
+/** How far a drain has come with a machine. */
+export type DrainedMachine = Schemas["DrainedMachine"];
+
+/** What a drain is to do. */
+export type DrainRequest = Schemas["DrainRequest"];
+
 /** A command that runs to its end before the reply is sent. */
 export type ExecRequest = Schemas["ExecRequest"];
 
@@ -109,6 +118,15 @@ export type NewToken = Schemas["NewToken"];
 
 /** A place where machines run. */
 export type Region = Schemas["Region"];
+
+/** What was used, by one app, machine or day, or in all. */
+export type Usage = Schemas["Usage"];
+
+/** Usage of whole days, with the sum of all rows. */
+export type UsageReport = Schemas["UsageReport"];
+
+/** What something cost. */
+export type Cost = Schemas["Cost"];
 
 /** What the platform is, and that it works. */
 export type Health = Schemas["Health"];

@@ -57,8 +57,8 @@ test("every route has a method", async () => {
   const image = await client.pullImage("me/app:1", { onProgress: ({ step }) => steps.push(step) });
   expect(image).toMatchObject({ ref: "me/app:1", digest: expect.stringMatching(/^sha256:/) });
   expect(steps).toEqual(["resolve", "download", "download"]);
-  const used = (await client.listImages()).map((one) => [one.ref, one.in_use]);
-  expect(Object.fromEntries(used)).toEqual({ x: false, y: true, "me/app:1": false });
+  const kept = (await client.listImages()).map((one) => [one.ref, one.in_use]);
+  expect(Object.fromEntries(kept)).toEqual({ x: false, y: true, "me/app:1": false });
   await expect(client.pullImage("missing")).rejects.toMatchObject({ code: "not_found", status: 404 });
   await expect(client.pullImage("damaged")).rejects.toMatchObject({ code: "invalid_argument", status: 200 });
   expect((await client.pruneImages()).deleted).toContain(image.digest);
@@ -71,6 +71,9 @@ test("every route has a method", async () => {
   await client.logOutOfRegistry("ghcr.io");
   await client.destroyMachine("shop", id, { force: true });
   await client.destroyApp("shop", { force: true });
+  const used = await client.getUsage({ group_by: "machine", from: "7d", app: "shop" });
+  expect(used.usage).toMatchObject([{ app_name: "shop", machine_id: id, machine_name: "web" }, { machine_id: null }]);
+  expect(await client.getMachineUsage("shop", id, { from: "7d" })).toMatchObject({ group_by: "day", currency: null });
 
   const { token, id: tokenId } = await client.createToken("ci");
   expect(await new HibernautClient({ apiUrl: server.url, token }).listTokens()).toHaveLength(2);

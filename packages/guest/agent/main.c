@@ -24,7 +24,6 @@
 #include "system.h"
 #include "volumes.h"
 
-#define PROTOCOL 2u
 #ifndef AGENT_VERSION
 #define AGENT_VERSION "dev"
 #endif

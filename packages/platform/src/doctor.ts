@@ -5,6 +5,7 @@ import { access, mkdtemp, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
+import type { Sleepers } from "./doctor-sleepers.ts";
 import type { GuestBundle } from "./domain/guest-bundle.ts";
 import { readBundle } from "./guest/bundles.ts";
 import { run } from "./lib/exec.ts";
@@ -53,7 +54,8 @@ export async function* diagnose(settings: Settings): AsyncIterable<Diagnosis> {
   yield checkNode(process.versions.node);
   yield await checkQemu(settings.qemu);
   for (const tool of TOOLS) yield await checkTool(tool);
-  yield* checkNetwork(settings.network);
+  const sleepers = await sleepersOf(settings.dataDir);
+  yield* checkNetwork(settings.network, typeof sleepers === "string" ? undefined : sleepers.bound);
   yield checkSocketPath(settings.dataDir);
   yield await checkDataDir(settings.dataDir);
   yield await checkDisk(settings.dataDir);
@@ -62,7 +64,10 @@ export async function* diagnose(settings: Settings): AsyncIterable<Diagnosis> {
     ? { name: "guest bundle", status: "fail", found: bundle, fix: "npm run setup" }
     : { name: "guest bundle", status: "ok", found: `version ${bundle.version} in ${settings.guestBundle}` };
   yield await checkKvmDevice();
-  if (typeof bundle !== "string") yield await checkAccelerator(settings, bundle);
+  if (typeof bundle === "string") return;
+  const { accelerator, ...diagnosis } = await checkAccelerator(settings, bundle);
+  yield diagnosis;
+  if (accelerator !== undefined) yield await checkSnapshots(sleepers, settings, { bundle, accelerator });
 }
 
 /** Checks that this version of Node runs TypeScript and has what the platform uses. */
@@ -97,19 +102,33 @@ async function checkQemu(program: string): Promise<Diagnosis> {
   }
 }
 
-async function* checkNetwork(mode: Settings["network"]): AsyncIterable<Diagnosis> {
+/** `bound` is the mode that the machines of the data directory belong to. */
+async function* checkNetwork(
+  mode: Settings["network"],
+  bound: "user" | "bridge" | undefined,
+): AsyncIterable<Diagnosis> {
   const name = "network";
   const root = process.getuid?.() === 0;
-  if (mode === "user" || (mode === "auto" && !root)) {
-    const why = mode === "user" ? "as configured" : "because a bridge needs root";
-    yield { name, status: mode === "user" ? "ok" : "warn", found: `user mode, ${why}; see docs/network.md` };
+  const free = mode === "auto" && bound === undefined;
+  if (mode === "user" || (mode === "auto" && bound === "user") || (free && !root)) {
+    const why =
+      mode === "user"
+        ? "as configured"
+        : bound === "user"
+          ? "to which the machines of the data directory belong"
+          : "because a bridge needs root";
+    yield { name, status: free ? "warn" : "ok", found: `user mode, ${why}; see docs/network.md` };
     return;
   }
-  if (!root) yield { name, status: "fail", found: "a bridge needs root", fix: "export HIBERNAUT_NETWORK=user" };
-  // Without them, `auto` falls back to user mode.
+  if (!root) {
+    const found = mode === "auto" ? "the machines belong to a bridge, which needs root" : "a bridge needs root";
+    const fix = mode === "auto" ? "run the platform as root" : "export HIBERNAUT_NETWORK=user";
+    yield { name, status: "fail", found, fix };
+  }
+  // Without them, `auto` falls back to user mode, as long as there are no machines.
   const soften = ({ status, ...rest }: Diagnosis): Diagnosis => ({
     ...rest,
-    status: status === "fail" && mode === "auto" ? "warn" : status,
+    status: status === "fail" && free ? "warn" : status,
   });
   for (const tool of NETWORK_TOOLS) yield soften(await checkTool(tool));
   yield soften(await checkTun());
@@ -201,7 +220,10 @@ async function checkKvmDevice(): Promise<Diagnosis> {
   }
 }
 
-async function checkAccelerator(settings: Settings, bundle: GuestBundle): Promise<Diagnosis> {
+async function checkAccelerator(
+  settings: Settings,
+  bundle: GuestBundle,
+): Promise<Diagnosis & { accelerator?: "kvm" | "tcg" }> {
   const name = "accelerator";
   const folder = await mkdtemp(join(tmpdir(), "hibernaut-doctor-"));
   try {
@@ -211,11 +233,52 @@ async function checkAccelerator(settings: Settings, bundle: GuestBundle): Promis
     const signal = AbortSignal.timeout(PROOF_TIMEOUT_MS);
     const { accelerator, reason } = await proveAccelerator({ ...settings, dataDir }, bundle, signal);
     const chosen = settings.accelerator === accelerator;
-    return { name, status: accelerator === "kvm" || chosen ? "ok" : "warn", found: `${accelerator}: ${reason}` };
+    const status = accelerator === "kvm" || chosen ? "ok" : "warn";
+    return { name, status, found: `${accelerator}: ${reason}`, accelerator };
   } catch (error) {
     return { name, status: "fail", found: messageOf(error), fix: "export HIBERNAUT_ACCELERATOR=tcg" };
   } finally {
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The machines of the data directory and their network mode, or why they cannot be read. */
+type FoundSleepers = (Sleepers & { bound: "user" | "bridge" | undefined }) | string;
+
+async function sleepersOf(dataDir: string): Promise<FoundSleepers> {
+  try {
+    const { findSleepers, modeOfSleepers } = await import("./doctor-sleepers.ts");
+    const sleepers = await findSleepers(dataDir);
+    return { ...sleepers, bound: modeOfSleepers(sleepers) };
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/** Whether the next start would cost sleeping machines their memory. */
+async function checkSnapshots(
+  sleepers: FoundSleepers,
+  settings: Settings,
+  installed: { bundle: GuestBundle; accelerator: "kvm" | "tcg" },
+): Promise<Diagnosis> {
+  const name = "snapshots";
+  if (typeof sleepers === "string") return { name, status: "warn", found: `the machines cannot be read: ${sleepers}` };
+  try {
+    const [{ unfitSleepers }, { unfitText }] = await Promise.all([
+      import("./doctor-sleepers.ts"),
+      import("./machines/unfit-snapshots.ts"),
+    ]);
+    const asleep = sleepers.machines.filter(({ snapshot }) => snapshot !== null).length;
+    const unfit = await unfitSleepers(sleepers, settings, installed);
+    if (unfit.length === 0) return { name, status: "ok", found: `all sleeping machines can resume (${asleep})` };
+    return {
+      name,
+      status: "warn",
+      found: `the next start is refused, because it would cost sleeping machines their memory (${unfit.length} of ${asleep}): ${unfitText(unfit)}`,
+      fix: "undo what has changed, or give the memory up: hibernaut serve --drop-snapshots",
+    };
+  } catch (error) {
+    return { name, status: "warn", found: messageOf(error) };
   }
 }
 

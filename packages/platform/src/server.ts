@@ -14,23 +14,33 @@ import { CheckRunner } from "./checks/runner.ts";
 import { startDns } from "./dns/start.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, qemuVersion, type Verdict } from "./hypervisor/qemu/accelerator.ts";
+import { refusedCarryOver } from "./hypervisor/qemu/carry-over.ts";
+import { FailedCarryOvers } from "./hypervisor/qemu/failed-carry-overs.ts";
+import { readHostCpu } from "./hypervisor/qemu/host-cpu.ts";
 import { QemuHypervisor } from "./hypervisor/qemu/index.ts";
 import { Library, openImages } from "./images/index.ts";
 import { aborted } from "./lib/async.ts";
+import { hostBootId } from "./lib/boot-id.ts";
 import { Port } from "./lib/port.ts";
 import { openLog } from "./log.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { bundlesInUse, imagesInUse } from "./machines/in-use.ts";
 import { openMachines, type Resources } from "./machines/open.ts";
+import { droppingRefusal, unfitText } from "./machines/unfit-snapshots.ts";
 import { Slots } from "./machines/slots.ts";
+import { readPrices } from "./metering/prices.ts";
+import { UsageRecorder } from "./metering/recorder.ts";
+import { Usage } from "./metering/usage.ts";
 import { startNetwork } from "./network/start.ts";
 import { AppAddresses } from "./proxy/addresses.ts";
 import { ConnectedProxies } from "./proxy/connected-proxies.ts";
 import { startCoordinator } from "./proxy/start-coordinator.ts";
 import { openSecrets } from "./secrets/index.ts";
 import { configFolder, type Settings } from "./settings.ts";
+import type { HypervisorRule } from "./snapshots/manifest.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
 import { openDataDir } from "./store/data-dir.ts";
+import type { Traffic } from "./store/contract.ts";
 import { openStore } from "./store/store.ts";
 import { unknownSettings } from "./unknown-settings.ts";
 import { productVersion } from "./version.ts";
@@ -50,6 +60,8 @@ interface PlatformReady {
 
 interface ServeOptions {
   settings: Settings;
+  /** Start even if sleeping machines lose their memory because of it. Default: false. */
+  dropSnapshots?: boolean;
   /** Ends the platform. Running guests keep running, and the next platform adopts them. */
   signal: AbortSignal;
   /** The environment that says where the CLI's configuration is. By default, that of this process. */
@@ -72,12 +84,14 @@ export async function serve(options: ServeOptions): Promise<void> {
 }
 
 async function runLocked(
-  { settings, signal, environment = process.env, onReady }: ServeOptions,
+  { settings, signal, environment = process.env, dropSnapshots = false, onReady }: ServeOptions,
   log: Logger,
 ): Promise<void> {
   // Closes what was opened, in the reverse order, however the platform ends.
   await using open = new AsyncDisposableStack();
   for (const note of unknownSettings(environment)) log.warn({}, note);
+
+  const prices = settings.priceFile === undefined ? undefined : readPrices(settings.priceFile);
 
   // The host: what machines are made of and run on.
   const files = new MachineFiles(settings.dataDir, settings.layerSizeMb);
@@ -87,11 +101,16 @@ async function runLocked(
   const version = await qemuVersion(settings.qemu);
   const verdict = await proveAccelerator(settings, bundles.current, signal);
   const { accelerator } = verdict;
-  const hypervisor = new QemuHypervisor({ program: settings.qemu, version, accelerator, runRoot, machineRoot });
+  const host = accelerator === "kvm" ? await readHostCpu(settings.qemu) : undefined;
+  const hypervisor = new QemuHypervisor({ program: settings.qemu, version, accelerator, host, runRoot, machineRoot });
+  const carryOvers = await FailedCarryOvers.open(settings.dataDir);
+  const refusedHypervisor: HypervisorRule = (was, now) =>
+    refusedCarryOver(was, now, { accept: settings.snapshotQemu, failed: carryOvers.all });
   const store = openStore(join(settings.dataDir, "hibernaut.db"));
   open.defer(() => store.close());
   const { images, logins } = await openImages(settings);
-  const network = await startNetwork(settings, store.machines.list(), log);
+  const alive = new Set((await hypervisor.find()).map(({ machineId }) => machineId));
+  const network = await startNetwork(settings, { machines: store.machines.list(), alive, dropSnapshots, log });
   open.defer(() => network.close());
   const dns = await startDns(network.gateway, store, log);
   open.defer(() => dns.close());
@@ -112,16 +131,18 @@ async function runLocked(
   });
   const resources = openMachines({
     hypervisor,
+    carryOvers,
     store,
     images,
     network: network.network,
-    snapshots: new SnapshotStore((id) => files.paths(id).folder),
+    snapshots: new SnapshotStore((id) => files.paths(id).folder, refusedHypervisor),
     bundles,
     secrets: openSecrets({ store: store.secrets, keyFile: join(settings.dataDir, "secrets.key") }),
     volumes,
     files,
     // A boot under emulation keeps one CPU busy.
     bootSlots: new Slots(Math.max(2, availableParallelism())),
+    bootId: await hostBootId(),
     settings,
     log,
     checkResults: (id) => checkResults.of(id),
@@ -159,6 +180,7 @@ async function runLocked(
     images: library,
     volumes,
     registries: logins,
+    usage: new Usage({ store: store.usage, prices }),
     tokens: store.tokens,
     platform: info,
     proxy: addresses,
@@ -169,9 +191,15 @@ async function runLocked(
   localApi.fill(api);
   open.defer(() => api.close());
 
+  // Nothing ends a sleep behind its owner's back: not an upgrade, and not a setting.
+  const unfit = await resources.unfitSnapshots();
+  if (unfit.length > 0 && !dropSnapshots) throw droppingRefusal(unfit);
+  if (unfit.length > 0) log.warn({ machines: unfit.length }, `dropping snapshots: ${unfitText(unfit)}`);
+
   // Everything starts: machines are recovered before the API listens, and checked before proxies hear of them.
   await volumes.recover();
   await resources.recover();
+  resources.dropSnapshots(unfit);
   open.defer(volumes.startExpiry(VOLUME_SNAPSHOTS_EXPIRE_MS));
   open.defer(() => library.close());
   await library.open();
@@ -186,7 +214,16 @@ async function runLocked(
   const checks = new CheckRunner(resources.machines, checkResults);
   open.defer(() => checks.close());
   const connectionsSurvive = network.network.mode === "bridge";
-  const parts = { resources, checks, proxies, addresses, connectionsSurvive };
+  const recorder = new UsageRecorder({
+    store: store.usage,
+    intervalMs: settings.usageIntervalS * 1000,
+    machines: () => resources.machines.all().map(({ record }) => record.id),
+    layerBytes: (id) => files.layerBytes(id),
+    log,
+  });
+  open.defer(() => recorder.close());
+  const onTraffic = (id: string, traffic: Traffic) => recorder.moved(id, traffic);
+  const parts = { resources, checks, proxies, addresses, connectionsSurvive, onTraffic };
   const coordination = await startCoordinator({ ...parts, settings, registry, log });
   open.defer(() => coordination.close());
   open.defer(resources.startTimer());

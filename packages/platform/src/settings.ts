@@ -13,6 +13,7 @@ import { parseSetting, unacceptable } from "./settings/parse.ts";
 import { configFolder } from "./settings/places.ts";
 import { PLATFORM_SETTINGS } from "./settings/platform.ts";
 import { PROXY_SETTINGS } from "./settings/proxy.ts";
+import { USAGE_SETTINGS } from "./settings/usage.ts";
 
 export type { Listen } from "./settings/forms.ts";
 export { configFolder } from "./settings/places.ts";
@@ -23,6 +24,7 @@ export const SETTING_GROUPS = {
   Proxy: PROXY_SETTINGS,
   Machines: MACHINE_SETTINGS,
   Images: IMAGE_SETTINGS,
+  Usage: USAGE_SETTINGS,
 };
 
 const SettingsSchema = Type.Object({
@@ -30,6 +32,7 @@ const SettingsSchema = Type.Object({
   ...PROXY_SETTINGS,
   ...MACHINE_SETTINGS,
   ...IMAGE_SETTINGS,
+  ...USAGE_SETTINGS,
 });
 
 export type Settings = Static<typeof SettingsSchema>;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { checkNode, checkSocketPath, type Diagnosis, diagnose } from "../src/doctor.ts";
 import { readSettings } from "../src/settings.ts";
+import { newWorld, runningMachine, startPlatform, type World } from "./helpers/fake-world.ts";
 import { NOBODY, runAsNobody } from "./helpers/nobody.ts";
 
 let folder: string;
@@ -86,6 +87,54 @@ test.skipIf(process.getuid?.() !== 0)("a data directory of another user is not t
   expect(found.find(({ name }) => name === "data directory")).toMatchObject({
     status: "fail",
     fix: expect.stringMatching(/belongs to another user; use your own: export HIBERNAUT_DATA_DIR=/),
+  });
+});
+
+describe("a data directory with a sleeping machine", () => {
+  let world: World;
+  let id: string;
+
+  beforeEach(async () => {
+    world = await newWorld();
+    const platform = await startPlatform(world);
+    id = await runningMachine(platform);
+    platform.machines.suspend("shop", id);
+    await platform.machines.wait("shop", id, ["suspended"], { timeoutMs: 10_000 });
+    await platform.close();
+  });
+  afterEach(() => world.dispose());
+
+  test("is told what the next start would cost, and how to say that it may", async () => {
+    const found = await diagnoses({ HIBERNAUT_DATA_DIR: world.folder });
+    expect(found.get("snapshots")).toMatchObject({
+      status: "warn",
+      found: expect.stringMatching(
+        new RegExp(
+          `^the next start is refused, because it would cost sleeping machines their memory \\(1 of 1\\): shop/.* \\(${id}\\): `,
+        ),
+      ),
+      fix: expect.stringContaining("hibernaut serve --drop-snapshots"),
+    });
+    expect(found.get("network")).toMatchObject({ status: "ok", found: expect.stringContaining("belong") });
+  });
+
+  test("is told of another network before the start", async () => {
+    const subnet = { HIBERNAUT_NETWORK: "bridge", HIBERNAUT_NETWORK_SUBNET: "10.99.4.0/22" };
+    const found = await diagnoses({ HIBERNAUT_DATA_DIR: world.folder, ...subnet });
+    expect(found.get("snapshots")?.found).toContain("network_changed: ");
+  });
+
+  test("is told that all is well once nothing sleeps, and left as it is", async () => {
+    const platform = await startPlatform(world);
+    platform.machines.stop("shop", id);
+    await platform.machines.wait("shop", id, ["stopped"], { timeoutMs: 10_000 });
+    await platform.close();
+    const found = await diagnoses({ HIBERNAUT_DATA_DIR: world.folder });
+    expect(found.get("snapshots")).toEqual({
+      name: "snapshots",
+      status: "ok",
+      found: "all sleeping machines can resume (0)",
+    });
   });
 });
 

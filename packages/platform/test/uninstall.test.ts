@@ -82,7 +82,7 @@ describe("uninstall", () => {
 
 describe("the configured network", () => {
   test("is what the host can have with `auto`, with the reason, and an error with `bridge`", async () => {
-    const options = bridge(await tempFolder());
+    const options = { ...bridge(await tempFolder()), dropSnapshots: false };
     const getuid = vi.spyOn(process, "getuid").mockReturnValue(1000);
     onTestFinished(() => getuid.mockRestore());
     const opened = await openNetwork("auto", options);

@@ -63,6 +63,7 @@ function configOf(
     ...part("checks", Object.fromEntries(checks.map((check) => [check.name, checkConfig(check)]))),
     ...part("restart", { policy: restart?.policy, max_retries: restart?.maxRetries }),
     ...part("stop_config", { signal: file.killSignal, timeout: file.killTimeout }),
+    ...present({ keep_layer: file.keepLayer }),
     ...(mounts.length > 0 && {
       mounts: mounts.map(({ source, destination, sizeGb }) => ({
         volume: source,
@@ -76,11 +77,13 @@ function configOf(
 }
 
 function serviceConfig(service: Service): ServiceConfig {
-  const { internalPort, reach, autostop, autostart, minMachinesRunning, idleTimeout, concurrency } = service;
+  const { internalPort, reach, autostop, autostopFallback, autostart, concurrency } = service;
+  const { minMachinesRunning, idleTimeout } = service;
   return {
     protocol: reach === "private" ? "tcp" : "http",
     internal_port: internalPort,
-    ...present({ autostop, autostart, min_machines_running: minMachinesRunning, idle_timeout: idleTimeout }),
+    ...present({ autostop, autostop_fallback: autostopFallback, autostart }),
+    ...present({ min_machines_running: minMachinesRunning, idle_timeout: idleTimeout }),
     ...(concurrency && {
       concurrency: {
         type: concurrency.type,

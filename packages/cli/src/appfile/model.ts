@@ -20,6 +20,8 @@ export interface AppFile {
   /** Seconds. */
   killTimeout: number | undefined;
   swapMb: number | undefined;
+  /** Whether a stop keeps what machines wrote to their file systems. */
+  keepLayer: boolean | undefined;
   deployStrategy: "rolling" | "immediate" | undefined;
 }
 
@@ -37,6 +39,7 @@ export interface Service {
   /** `web`: HTTP on port 80 or 443; `other`: HTTP on another port; `private`: not HTTP, or no port at all. */
   reach: "web" | "other" | "private";
   autostop: "suspend" | "stop" | "off" | undefined;
+  autostopFallback: "stop" | "off" | undefined;
   autostart: boolean | undefined;
   minMachinesRunning: number | undefined;
   /** Seconds. */

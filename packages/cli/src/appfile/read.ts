@@ -55,6 +55,7 @@ function readDocument(top: Section): AppFile {
     killSignal: readKillSignal(top),
     killTimeout: readKillTimeout(top) ?? oldKillTimeout,
     swapMb: readSwap(top, services),
+    keepLayer: top.boolean("keep_layer"),
     deployStrategy: readDeploy(top),
   };
   top.ignored(["metrics", "metric"], METRICS);

@@ -31,7 +31,10 @@ function readSize(section: Section, groups: Groups): Size {
   section.ignored(["gpus", "gpu_kind"], NO_GPU);
   section.ignored("kernel_args", "Not supported: the guest bundle defines the kernel arguments.");
   section.ignored(["host_dedication_id", "host_dedication_key"], "No effect: there is one host.");
-  section.ignored("persist_rootfs", "Not supported: files outside volumes are lost when the machine stops.");
+  section.ignored(
+    "persist_rootfs",
+    "Not supported. To keep files outside volumes when the machine stops, set keep_layer = true at the top.",
+  );
   section.finish();
   return size;
 }

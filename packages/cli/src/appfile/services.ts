@@ -48,6 +48,7 @@ function readService(section: Section, groups: Groups, reach: Service["reach"]):
     internalPort: section.integer("internal_port", PORTS) ?? DEFAULT_PORT,
     reach,
     autostop: readAutostop(section),
+    autostopFallback: section.choice("auto_stop_fallback", ["stop", "off"]),
     autostart: section.boolean("auto_start_machines"),
     minMachinesRunning: section.integer("min_machines_running", { minimum: 0, maximum: 1000 }),
     idleTimeout: readIdleTimeout(section),
@@ -80,7 +81,12 @@ function readIdleTimeout(section: Section): number | undefined {
 }
 
 function checkWaking(section: Section, service: Service): void {
-  const { autostop = "off", autostart = true, reach } = service;
+  const { autostop = "off", autostopFallback, autostart = true, reach } = service;
+  if (autostopFallback !== undefined && autostop !== "suspend")
+    section.warning(
+      "auto_stop_fallback",
+      'No effect: it says what a machine does that cannot be suspended, and needs auto_stop_machines = "suspend".',
+    );
   if (autostop === "off") return;
   if (reach === "private") {
     section.warning(

@@ -5,7 +5,8 @@ import { WAIT_TIMEOUT_S } from "../defaults.ts";
 import { toFailure } from "../failure.ts";
 import { pull } from "../pulling.ts";
 import { answersAt } from "../answering.ts";
-import { ago, lines, table } from "../terminal.ts";
+import { ago, lines, style, table } from "../terminal.ts";
+import { insteadOfSuspend } from "../unsuspendable.ts";
 
 const DEFAULT_RELEASES = 25;
 
@@ -60,6 +61,10 @@ const deploy = command({
         onStep: (step) => context.say(step),
       }),
     );
+    await warnOfUnsuspendable(
+      context,
+      done.map(({ machine_id: id }) => id),
+    );
     const served = [...groups.values()].some(({ config }) => (config.services ?? []).length > 0);
     return {
       document: { release: release.version, image: release.image, machines: done },
@@ -102,6 +107,18 @@ async function ensureApp(context: Context): Promise<void> {
     context.say(`Created app ${app}.`);
   } catch (error) {
     if (toFailure(error).error !== "already_exists") throw error;
+  }
+}
+
+/** Warns of machines that should be suspended when they are idle, and cannot be; once for each reason. */
+async function warnOfUnsuspendable(context: Context, ids: readonly string[]): Promise<void> {
+  const machines = await (await context.client()).listMachines(context.app);
+  const deployed = machines.filter(({ id }) => ids.includes(id));
+  for (const [instead, group] of Map.groupBy(deployed, insteadOfSuspend)) {
+    if (instead === undefined) continue;
+    const which = `Machine${group.length === 1 ? "" : "s"} ${group.map(({ id }) => id).join(", ")}`;
+    const warning = style("yellow", "Warning:", process.stderr);
+    context.say(`${warning} ${which}: auto_stop_machines is "suspend", but an idle machine ${instead}.`);
   }
 }
 

@@ -1,7 +1,7 @@
 /** `hibernaut machine create`, `run` and `update`: commands that set a configuration. */
 import type { CreateMachineRequest, Machine } from "@hibernaut/client";
 import { answersAt } from "../answering.ts";
-import { type Argument, type Command, command, type Option, type OptionValues } from "../command.ts";
+import { type Argument, type Command, command, type Option, type OptionValues, type Result } from "../command.ts";
 import type { Context } from "../context.ts";
 import { isUp } from "../deploy/plan.ts";
 import { UsageError } from "../failure.ts";
@@ -66,7 +66,7 @@ const update = command({
   name: "update",
   summary: "Change a machine, or move it to the current guest bundle",
   description:
-    "A running machine is replaced by a cold start; a suspended machine loses its snapshot and stays asleep. Options change only what they name. Without options, the machine moves to the current guest bundle and keeps its image and configuration.",
+    "A running machine is replaced by a cold start; a suspended machine loses its snapshot and stays asleep. Options change only what they name. Without options, the machine moves to the current guest bundle and keeps its image and configuration; a suspended machine keeps its snapshot, too, and moves at its next cold start.",
   arguments: [MACHINE],
   options: [...CONFIG_OPTIONS, ...WAITING, YES],
   ofApp: true,
@@ -82,16 +82,39 @@ const update = command({
       throw new UsageError("Nothing to change. Add an option, or --yes to move to the current guest bundle.");
     const before = await machineOf(context, word);
     const { id } = before;
-    if (move && !(await confirm(`Move machine ${id} to the current guest bundle? It will lose its snapshot.`)))
-      throw new UsageError("Nothing was changed.");
-    const config = changes ? withOptions(before.config, options) : undefined;
-    if (config !== undefined) await pull(context, config.image);
+    if (!changes) return moveBundle(context, before, options);
+    const config = withOptions(before.config, options);
+    await pull(context, config.image);
     await client.updateMachine(context.app, id, config);
     const wanted = isUp(before) ? "running" : "settled";
     const machine = await context.progress(`Updating machine ${id}`, settle(context, id, wanted, options));
     return { document: machine, text: `Machine ${id} is ${machine.state}, version ${machine.version}.` };
   },
 });
+
+/** Moves a machine to the current guest bundle, and says what became of that. */
+async function moveBundle(
+  context: Context,
+  before: Machine,
+  options: OptionValues<typeof WAITING> & OptionValues<readonly [typeof YES]>,
+): Promise<Result> {
+  const { id } = before;
+  if (before.guest_bundle.current)
+    return { document: before, text: `Machine ${id} is already current: it has the newest guest bundle.` };
+  const cost = before.snapshot === null ? "Its memory and files will be lost." : "It keeps its snapshot until then.";
+  const when = before.snapshot === null ? "now" : "at its next cold start";
+  if (!options.yes && !(await confirm(`Move machine ${id} to the newest guest bundle ${when}? ${cost}`)))
+    throw new UsageError("Nothing was changed.");
+  const moved = await (await context.client()).updateMachine(context.app, id);
+  if (moved.guest_bundle.update_pending)
+    return {
+      document: moved,
+      text: `Machine ${id} keeps its snapshot, and moves to the newest guest bundle at its next cold start.`,
+    };
+  const wanted = isUp(before) ? "running" : "settled";
+  const machine = await context.progress(`Updating machine ${id}`, settle(context, id, wanted, options));
+  return { document: machine, text: `Machine ${id} is ${machine.state}, version ${machine.version}.` };
+}
 
 /** The request that the options and arguments of `create` and `run` describe. */
 function request(args: readonly string[], options: MakeOptions): CreateMachineRequest {

@@ -5,6 +5,7 @@ import { DEFAULT_CPUS, DEFAULT_IDLE_TIMEOUT_S, DEFAULT_MEMORY_MB } from "../defa
 import { stateCell, stateText } from "../crashed.ts";
 import { listText, QUIET } from "../listing.ts";
 import { ago, fields, megabytes, shortImage, table } from "../terminal.ts";
+import { insteadOfSuspend } from "../unsuspendable.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
 
 const list = command({
@@ -71,6 +72,7 @@ const events = command({
 
 function statusText(machine: Machine): string {
   const { suspend, snapshot, last_boot: boot, config } = machine;
+  const instead = insteadOfSuspend(machine);
   const lines: [string, string][] = [
     ["id", machine.id],
     ["name", machine.name],
@@ -79,6 +81,7 @@ function statusText(machine: Machine): string {
     ["image", `${shortImage(machine.image.ref)} (${machine.image.digest})`],
     ["size", `${config.guest?.cpus ?? DEFAULT_CPUS} CPU, ${config.guest?.memory_mb ?? DEFAULT_MEMORY_MB} MB`],
     ["can suspend", suspend.eligible ? "yes" : `no: ${suspend.reasons.join("; ")}`],
+    ["guest bundle", bundleText(machine)],
     ["snapshot", snapshot ? `${megabytes(snapshot.size_bytes)}, ${ago(snapshot.created_at)}` : "none"],
     [
       "last start",
@@ -90,6 +93,7 @@ function statusText(machine: Machine): string {
     ...(machine.wake_at === null ? [] : [["wakes", `at ${machine.wake_at}, if it sleeps by then`] as [string, string]]),
     ...(config.schedule === undefined ? [] : [["schedule", scheduleText(machine)] as [string, string]]),
     ...(config.services ?? []).map((service): [string, string] => ["service", serviceText(service)]),
+    ...(instead === undefined ? [] : [["when idle", instead] as [string, string]]),
     ...machine.checks.map((check): [string, string] => [
       "check",
       `${check.name} ${check.status}: ${check.output.replace(/\s+/g, " ").slice(0, 100)}`,
@@ -106,6 +110,11 @@ function statusText(machine: Machine): string {
 function scheduleText({ config, next_run: next }: Machine): string {
   const zone = config.schedule_timezone ?? "UTC";
   return `${config.schedule} (${zone}), ${next === null ? "no next run" : `next run ${next}`}`;
+}
+
+function bundleText({ guest_bundle: bundle }: Machine): string {
+  if (bundle.current) return `${bundle.version}, current`;
+  return `${bundle.version}, ${bundle.update_pending ? "updated at the next cold start" : "older than the current one"}`;
 }
 
 function serviceText({ internal_port: port, autostop = "off", autostart = true, idle_timeout: idle }: ServiceConfig) {

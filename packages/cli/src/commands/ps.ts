@@ -61,6 +61,7 @@ const status = command({
       region: health.region,
       accelerator: health.accelerator,
       network: health.network.mode,
+      draining: health.status === "draining",
       apps: apps.length,
       machines: countByState(machines),
       crash_loops: machines.filter(isCrashLoop).length,
@@ -75,6 +76,9 @@ const status = command({
       ["proxy", document.proxy_url ?? "in separate processes"],
       ["version", document.version],
       ["accelerator", `${document.accelerator}: ${health.accelerator_reason}`],
+      ...(document.draining
+        ? [["drain", "no machine is started or created; `hibernaut undrain` ends it"] as const]
+        : []),
       ["network", `${document.network}: ${health.network.reason}`],
       ["apps", String(document.apps)],
       ["machines", `${states.join(", ") || "none"}${loops}`],

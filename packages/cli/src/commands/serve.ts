@@ -7,11 +7,17 @@ export const serve = command({
   summary: "Run the platform on this host",
   description:
     "Runs until it is interrupted. The first start creates an admin token and stores it where the CLI finds it. Settings are environment variables: HIBERNAUT_DATA_DIR, HIBERNAUT_API_LISTEN, HIBERNAUT_PROXY_LISTEN and more.",
+  options: [
+    {
+      flags: "--drop-snapshots",
+      description: "start even if sleeping machines lose their memory, because QEMU, network or others have changed",
+    },
+  ],
   examples: [
     "hibernaut serve",
     "HIBERNAUT_DATA_DIR=/srv/hibernaut HIBERNAUT_API_LISTEN=127.0.0.1:4281 hibernaut serve",
   ],
-  async run(context) {
+  async run(context, _args, { dropSnapshots = false }) {
     const [server, { readSettings }] = await Promise.all([
       import("@hibernaut/platform"),
       import("@hibernaut/platform/settings.ts"),
@@ -24,7 +30,7 @@ export const serve = command({
       const text = `Hibernaut answers at ${apiUrl}${proxyUrl ? `, apps at ${proxyUrl}` : ""}. Stop it with Ctrl-C.`;
       process.stdout.write(`${context.json ? JSON.stringify(document) : text}\n`);
     };
-    await server.serve({ settings, onReady, signal: stopping.signal });
+    await server.serve({ settings, dropSnapshots, onReady, signal: stopping.signal });
     return { document: undefined, text: "" };
   },
 });

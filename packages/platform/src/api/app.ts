@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import fastify, { LogController } from "fastify";
 import websocket from "@fastify/websocket";
+import { usageMetrics } from "../metering/metrics.ts";
 import { authorize } from "./auth.ts";
 import type { Api, ApiDeps } from "./deps.ts";
 import { refuseConnection, sendError, sendNotFound } from "./errors.ts";
@@ -10,6 +11,7 @@ import { apiMetrics } from "./metrics.ts";
 import { describeApi } from "./openapi.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { appRoutes } from "./routes/apps.ts";
+import { drainRoutes } from "./routes/drain.ts";
 import { execRoute } from "./routes/exec.ts";
 import { execStreamRoute } from "./routes/exec-stream.ts";
 import { imageRoutes } from "./routes/images.ts";
@@ -22,6 +24,7 @@ import { releaseRoutes } from "./routes/releases.ts";
 import { secretRoutes } from "./routes/secrets.ts";
 import { registryRoutes } from "./routes/registries.ts";
 import { tokenRoutes } from "./routes/tokens.ts";
+import { usageRoutes } from "./routes/usage.ts";
 import { volumeRoutes } from "./routes/volumes.ts";
 import { waitRoute } from "./routes/wait.ts";
 import { compileValidator } from "./validation.ts";
@@ -62,6 +65,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
   acceptOnlyJson(app);
 
   const metrics = apiMetrics(deps.machines, deps.registry);
+  usageMetrics(metrics.registry, deps.usage);
   app.addHook("onRequest", async (request, reply) => void reply.header("x-request-id", request.id));
   app.addHook("onResponse", async (request, reply) => {
     metrics.observe(request, reply);
@@ -91,7 +95,9 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     imageRoutes(secured, deps);
     registryRoutes(secured, deps);
     tokenRoutes(secured, deps);
+    usageRoutes(secured, deps);
     regionRoute(secured, deps);
+    drainRoutes(secured, deps);
     metricsRoute(secured, metrics.registry);
   });
   await app.ready();

@@ -12,6 +12,7 @@ import type { Registry } from "prom-client";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, RegistryLogins } from "../images/contract.ts";
 import type { Resources } from "../machines/open.ts";
+import type { Usage } from "../metering/usage.ts";
 import type { TokenStore } from "../store/contract.ts";
 import type { VolumeService } from "../volumes/contract.ts";
 import type { LocalConnections } from "./auth.ts";
@@ -31,10 +32,12 @@ export interface PlatformInfo {
 }
 
 /** The parts of the platform behind the API. Each route takes only those it needs. */
-export interface ApiDeps extends Omit<Resources, "recover" | "startTimer" | "close"> {
+export interface ApiDeps
+  extends Omit<Resources, "recover" | "startTimer" | "close" | "unfitSnapshots" | "dropSnapshots"> {
   images: ImageLibrary;
   volumes: VolumeService;
   registries: RegistryLogins;
+  usage: Usage;
   tokens: TokenStore;
   platform: PlatformInfo;
   /** The addresses at which apps answer. Absent, or empty, when they are not known. */

@@ -7,7 +7,15 @@ import type { MachineEventWire, MachineWire } from "./routes/machines.schemas.ts
 import type { TokenWire } from "./routes/tokens.schemas.ts";
 
 /** A machine on the wire. */
-export function machineWire({ record, suspend, image, health, checks, nextRun }: MachineView): MachineWire {
+export function machineWire({
+  record,
+  suspend,
+  image,
+  health,
+  checks,
+  guestBundle,
+  nextRun,
+}: MachineView): MachineWire {
   const { snapshot } = record;
   return {
     machine_id: record.id,
@@ -21,6 +29,7 @@ export function machineWire({ record, suspend, image, health, checks, nextRun }:
     version: record.version,
     config: record.config,
     image,
+    guest_bundle: { ...guestBundle, update_pending: (record.bundleMove ?? null) !== null },
     suspend,
     health,
     checks,

@@ -29,6 +29,12 @@ export const ServiceConfig = Type.Object(
         description: "What happens to the machine when it is idle. Default: off.",
       }),
     ),
+    autostop_fallback: Type.Optional(
+      Type.Union([Type.Literal("stop"), Type.Literal("off")], {
+        description:
+          "What happens with `autostop: suspend` to an idle machine that cannot be suspended. `stop`: it is stopped, and what it wrote to its file system is kept. `off`: it keeps running. Default: stop.",
+      }),
+    ),
     autostart: Type.Optional(Type.Boolean({ description: "Whether a request starts the machine. Default: true." })),
     min_machines_running: Type.Optional(
       Type.Integer({
@@ -184,6 +190,12 @@ export const MachineConfig = Type.Object(
         },
         closed,
       ),
+    ),
+    keep_layer: Type.Optional(
+      Type.Boolean({
+        description:
+          "Whether a stop or a restart keeps what the machine wrote to its file system. An update never does. Default: false.",
+      }),
     ),
     suspend_config: Type.Optional(
       Type.Object(

@@ -15,6 +15,7 @@ export const ERROR_STATUS = {
   unsupported_media_type: 415,
   resource_exhausted: 429,
   internal: 500,
+  draining: 503,
   unavailable: 503,
 } as const;
 

@@ -74,6 +74,13 @@ export interface KeepAwake {
   reason: string;
 }
 
+/** Why a machine keeps running that should sleep. */
+export interface NotSuspended {
+  /** `drain`: the host may go down with the machine running. `proxy`: the machine is idle. */
+  by: "drain" | "proxy";
+  reason: string;
+}
+
 /** Everything that is stored about a machine. Times are RFC 3339 in UTC. */
 export interface MachineRecord {
   /** 14 hex digits. */
@@ -89,6 +96,11 @@ export interface MachineRecord {
   config: MachineConfig;
   imageDigest: string;
   bundleVersion: string;
+  /**
+   * The machine gets the newest guest bundle at its next cold start, and this version. Absent or null when it keeps the
+   * bundle that it has.
+   */
+  bundleMove?: { version: string } | null;
   address: string;
   snapshot: SnapshotRecord | null;
   /** The generation that the current suspend will publish. */
@@ -97,6 +109,12 @@ export interface MachineRecord {
   coldReason: string;
   /** Whether the next cold start resets the writable layer. */
   resetLayer: boolean;
+  /** Why the stop in progress keeps the writable layer. Absent or null for a stop that resets it. */
+  keepLayer?: string | null;
+  /** Whether a drain suspended the machine, or is doing so: it starts again when the drain is over. */
+  drained?: boolean;
+  /** Why the running machine was not suspended when it should have been. Absent or null when it was, or should not be. */
+  notSuspended?: NotSuspended | null;
   pending: PendingUpdate | null;
   lastBoot: LastBoot | null;
   /** Why the machine is in its state: the error of `failed`, how the app ended for `stopped`. */

@@ -4,6 +4,7 @@
  */
 import { cp, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { UNRECORDED_PROTOCOL } from "../domain/agent-protocol.ts";
 import { HibernautError } from "../domain/errors.ts";
 import type { GuestBundle } from "../domain/guest-bundle.ts";
 
@@ -57,8 +58,8 @@ export class BundleStore {
 }
 
 /**
- * Returns the bundle in a directory: the kernel, `initrd`, and `bundle.json` with the version and the kernel's file name,
- * which bundles of 0.1 do not have.
+ * Returns the bundle in a directory: the kernel, `initrd`, and `bundle.json` with the version, and with the kernel's file
+ * name and the agent's protocol, which bundles of 0.1 do not have.
  */
 export async function readBundle(folder: string): Promise<GuestBundle> {
   const text = await readFile(join(folder, "bundle.json"), "utf8").catch(() => {
@@ -67,6 +68,7 @@ export async function readBundle(folder: string): Promise<GuestBundle> {
       `There is no guest bundle in ${folder}. Build it with \`npm run setup\`.`,
     );
   });
-  const { version, image = "vmlinuz" } = JSON.parse(text) as { version: string; image?: string };
-  return { version, kernel: join(folder, image), initrd: join(folder, "initrd") };
+  const described = JSON.parse(text) as { version: string; image?: string; protocol?: number };
+  const { version, image = "vmlinuz", protocol = UNRECORDED_PROTOCOL } = described;
+  return { version, protocol, kernel: join(folder, image), initrd: join(folder, "initrd") };
 }

@@ -1,11 +1,9 @@
 /** What F_HELLO and F_EXIT contain. `packages/guest/agent/frame.h` has the same offsets. */
+import { unspoken } from "../domain/agent-protocol.ts";
 import { GuestError } from "./error.ts";
 import type { GuestExit, Hello } from "./protocol.ts";
 
-/** Versions of the protocol that the platform speaks. Guest bundles from before streams speak 1. */
-const PROTOCOLS: readonly number[] = [1, 2];
-
-/** The version with streams, that is, commands and the local API. */
+/** The first version with streams, that is, commands and the local API. */
 export const STREAMS_PROTOCOL = 2;
 
 /** Phases by their numbers on the wire. */
@@ -31,7 +29,8 @@ export const EXIT_BYTES = 9;
 /** Returns the content of an F_HELLO. Throws a {@link GuestError} for a protocol that the platform doesn't speak. */
 export function decodeHello(payload: Buffer): { protocol: number; hello: Hello } {
   const protocol = payload.length < HelloOffset.version ? 0 : payload.readUInt32LE(HelloOffset.protocol);
-  if (!PROTOCOLS.includes(protocol)) throw new GuestError("the agent speaks another protocol");
+  const unknown = unspoken(protocol);
+  if (unknown !== undefined) throw new GuestError(unknown);
   const hello: Hello = {
     phase: PHASES[payload.readUInt8(HelloOffset.phase)] ?? "ended",
     ready: payload[HelloOffset.ready] === 1,

@@ -6,14 +6,59 @@ import type { Duplex } from "node:stream";
 import type { GuestBundle } from "../domain/guest-bundle.ts";
 import type { NetworkAttachment } from "../network/contract.ts";
 
-/** Everything about the hypervisor that a snapshot depends on. Hypervisors that differ in any field share no snapshots. */
+/** Everything about the hypervisor that a snapshot depends on. */
 export interface HypervisorIdentity {
   hypervisor: string;
   version: string;
   /** `kvm`, or `tcg` for software emulation; `fake` in tests. */
   accelerator: "kvm" | "tcg" | "fake";
   cpu_model: string;
+  /** Under KVM: what guests see of the host's CPU, sorted. Version 0.1 did not record it. */
+  cpu_features?: string[];
   machine_type: string;
+}
+
+/** The fields of an identity that are compared as they are, with their stable words and names. */
+const COMPARED = {
+  hypervisor: ["hypervisor_changed", "hypervisor"],
+  version: ["hypervisor_version_changed", "hypervisor version"],
+  accelerator: ["accelerator_changed", "accelerator"],
+  cpu_model: ["cpu_model_changed", "CPU model"],
+  machine_type: ["machine_type_changed", "machine type"],
+} as const;
+
+/** Names the first of the `fields` that differ: a stable word, a colon and the difference. Undefined when none does. */
+export function differenceIn(
+  was: HypervisorIdentity,
+  now: HypervisorIdentity,
+  fields: readonly (keyof typeof COMPARED)[],
+): string | undefined {
+  const field = fields.find((name) => was[name] !== now[name]);
+  if (field === undefined) return undefined;
+  const [word, name] = COMPARED[field];
+  return `${word}: ${name} was ${was[field]}, is ${now[field]}`;
+}
+
+/** The state of a paused guest's devices, and what is needed to load it. */
+export interface DeviceState {
+  /** Path of the file. */
+  file: string;
+  /** The hypervisor that wrote it. */
+  takenBy: HypervisorIdentity;
+}
+
+/** Two versions of a hypervisor between which a resume has failed. */
+export interface FailedCarryOver {
+  /** The version that took the snapshot. */
+  from: string;
+  /** The version that could not resume it. */
+  to: string;
+}
+
+/** Is told when a resume failed in another version than the one that took the snapshot. */
+export interface CarryOvers {
+  /** From now on, snapshots of other versions are refused. Rejects when that cannot be stored; it counts anyway. */
+  failed(pair: FailedCarryOver): Promise<void>;
 }
 
 /** One virtual machine as the hypervisor sees it. Paths are absolute, and directories exist. */
@@ -94,10 +139,10 @@ export interface Hypervisor {
    */
   boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm>;
   /**
-   * Loads `deviceState` together with the memory file. The guest is paused, and its memory file does not change until
+   * Loads the device state together with the memory file. The guest is paused, and its memory file does not change until
    * `run`. Rejects like `boot`.
    */
-  restore(spec: VmmSpec, deviceState: string, signal: AbortSignal): Promise<Vmm>;
+  restore(spec: VmmSpec, devices: DeviceState, signal: AbortSignal): Promise<Vmm>;
   /** Lists the VMMs of this data directory that are alive now, no matter which platform started them. */
   find(): Promise<VmmRef[]>;
   /** Takes over a VMM that `find` returned. Rejects when it is no longer the same process or does not answer. */

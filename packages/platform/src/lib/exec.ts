@@ -28,8 +28,14 @@ export function run(
   return execute(program, [...args], { timeout: timeoutMs, env: programEnvironment() });
 }
 
-/** Why a call failed: what the program wrote to stderr, otherwise the error's message. */
+/**
+ * Why a call failed: the signal that ended the program, otherwise what it wrote to stderr, otherwise the error's message.
+ * A program that was killed may have written something before, which does not explain its end.
+ */
 export function failureReason(error: unknown): string {
-  const { stderr } = (error ?? {}) as { stderr?: unknown };
-  return (typeof stderr === "string" && stderr.trim()) || messageOf(error);
+  const { stderr, signal, killed } = (error ?? {}) as { stderr?: unknown; signal?: unknown; killed?: unknown };
+  const said = typeof stderr === "string" ? stderr.trim() : "";
+  if (killed === true) return `it took too long and was ended${said === "" ? "" : ` (${said})`}`;
+  if (typeof signal === "string") return `it was ended by the signal ${signal}${said === "" ? "" : ` (${said})`}`;
+  return said || messageOf(error);
 }

@@ -54,7 +54,7 @@ export class ControllerSet {
     return controller;
   }
 
-  /** Returns all machines that are not destroyed, oldest first. */
+  /** Returns the machines of all apps, oldest first. */
   all(): MachineController[] {
     return [...this.#controllers.values()];
   }

@@ -4,12 +4,13 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../domain/errors.ts";
-import type { KeepAwake, MachineRecord } from "../domain/machine.ts";
+import { isResting, type KeepAwake, type MachineRecord } from "../domain/machine.ts";
 import type { GuestCommand } from "../guest/command.ts";
 import type { CommandSpec } from "../guest/protocol.ts";
 import type { VmmRef } from "../hypervisor/contract.ts";
 import { never, within } from "../lib/async.ts";
 import { messageOf } from "../lib/text.ts";
+import { protocolOf } from "./agent-protocol.ts";
 import type { ChangeListener } from "./changes.ts";
 import {
   type Command,
@@ -133,6 +134,22 @@ export class MachineController {
   timePassed(): void {
     this.#happened({ type: "schedule_due" });
     this.#happened({ type: "wake_due" });
+  }
+
+  /** Gives up the snapshot of a machine that rests. One that is being started finds out by itself. */
+  dropSnapshot(reason: string): void {
+    if (isResting(this.#record.state) && this.#record.snapshot !== null)
+      this.command({ type: "discard_snapshot", reason });
+  }
+
+  /** A drain leaves the machine running, for this reason. */
+  leaveRunning(reason: string): void {
+    this.#happened({ type: "not_suspended", reason });
+  }
+
+  /** The drain is over, and the machine does not start because of it. */
+  drainOver(): void {
+    this.#happened({ type: "drain_over" });
   }
 
   /** Brings record and host together after a restart of the platform. `refs` are this machine's VMMs that are alive. */
@@ -266,13 +283,18 @@ export class MachineController {
 
   #limits() {
     const { settings, bundles } = this.#deps;
-    return { suspendMaxMemoryMb: settings.suspendMaxMemoryMb, currentBundle: bundles.current.version };
+    return {
+      suspendMaxMemoryMb: settings.suspendMaxMemoryMb,
+      currentBundle: bundles.current.version,
+      agentProtocol: protocolOf(this.#record, bundles),
+    };
   }
 
   #ports(): EffectPorts {
     const milestones: Milestones = {
       consumeSnapshot: () => void this.#happened({ type: "snapshot_consumed" }),
-      refuseSnapshot: (reason) => void this.#happened({ type: "snapshot_refused", reason }),
+      refuseSnapshot: (reason, carryOver) =>
+        void this.#happened({ type: "snapshot_refused", reason, ...(carryOver !== undefined && { carryOver }) }),
       beginColdStart: (start) => void this.#happened({ type: "cold_start", ...start }),
       endReason: (reason) => void this.#happened({ type: "reason_over", reason }),
     };

@@ -16,6 +16,8 @@ import { requireApp } from "./require-app.ts";
 interface CreateContext {
   deps: MachineDependencies;
   controllers: ControllerSet;
+  /** Throws `draining` while no machine may be created. */
+  refuseWork(): void;
 }
 
 /**
@@ -23,7 +25,7 @@ interface CreateContext {
  * Rejects with `not_found`, `invalid_argument` or `already_exists`, and with what the image store and the volumes refuse.
  */
 export async function createMachine(
-  { deps, controllers }: CreateContext,
+  { deps, controllers, refuseWork }: CreateContext,
   app: string,
   { name = newMachineName(), region, config, skipLaunch = false }: CreateMachine,
 ): Promise<MachineController> {
@@ -39,6 +41,8 @@ export async function createMachine(
   // Likewise, so that no other machine gets the volumes.
   using held = await volumes.hold(app, config.mounts);
   requireApp(store.apps, app);
+  // The import may have taken minutes, in which a drain may have begun.
+  refuseWork();
   const record = newRecord({
     app,
     name,

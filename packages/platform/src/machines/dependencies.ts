@@ -1,6 +1,6 @@
 /** What machines are built on: contracts only, wired by the composition root. */
 import type { Duplex } from "node:stream";
-import type { Hypervisor } from "../hypervisor/contract.ts";
+import type { CarryOvers, Hypervisor } from "../hypervisor/contract.ts";
 import type { GuestBundle } from "../domain/guest-bundle.ts";
 import type { ImageStore } from "../images/contract.ts";
 import type { Network } from "../network/contract.ts";
@@ -38,10 +38,13 @@ type MachineSettings = Pick<
   | "keepAwakeMaxS"
   | "logMaxMb"
   | "proxySuffixes"
+  | "drainSuspends"
+  | "resumeOnBoot"
 >;
 
 export interface MachineDependencies {
   hypervisor: Hypervisor;
+  carryOvers: CarryOvers;
   store: Store;
   images: ImageStore;
   network: Network;
@@ -52,6 +55,8 @@ export interface MachineDependencies {
   files: MachineFiles;
   /** Boots at once: all machines of a host that was restarted would otherwise boot together, each too slow to succeed. */
   bootSlots: Slots;
+  /** Identifies the boot of the host: another one means that the host was restarted. */
+  bootId: string;
   settings: MachineSettings;
   log: Logger;
   /** The wall clock, which tests move. By default, the host's. */

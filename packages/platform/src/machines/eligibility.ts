@@ -1,26 +1,27 @@
 /** Whether a machine may be suspended: a pure rule that names every requirement that is not met. */
+import { unspoken } from "../domain/agent-protocol.ts";
 import { guestSize } from "../domain/config.ts";
 import type { Eligibility, MachineRecord } from "../domain/machine.ts";
 
 /** What the platform allows. */
 export interface EligibilityLimits {
   suspendMaxMemoryMb: number;
+  /** The version of the bundle that an update moves the machine to. */
   currentBundle: string;
+  /** The protocol that the machine's own agent speaks. */
+  agentProtocol: number;
 }
 
 /** Checks every requirement, so that users learn all of them at once. */
-export function suspendEligibility(
-  machine: Pick<MachineRecord, "config" | "bundleVersion">,
-  limits: EligibilityLimits,
-): Eligibility {
+export function suspendEligibility(machine: Pick<MachineRecord, "config">, limits: EligibilityLimits): Eligibility {
   const { memoryMb } = guestSize(machine.config);
   const swapMb = machine.config.init?.swap_size_mb ?? 0;
+  const tooOld = unspoken(limits.agentProtocol);
   const reasons = [
     memoryMb > limits.suspendMaxMemoryMb &&
       `memory is ${memoryMb} MB and must be at most ${limits.suspendMaxMemoryMb} MB (setting HIBERNAUT_SUSPEND_MAX_MEMORY_MB)`,
     swapMb > 0 && `swap is ${swapMb} MB and must be 0: what is swapped out is not in the snapshot`,
-    machine.bundleVersion !== limits.currentBundle &&
-      "the guest bundle is not the current one: run `hibernaut machine update <id> --yes`",
+    tooOld !== undefined && `${tooOld}: run \`hibernaut machine update <id> --yes\``,
   ].filter((reason) => typeof reason === "string");
   return { eligible: reasons.length === 0, reasons };
 }

@@ -117,10 +117,12 @@ export class MachineGuest {
     this.#lost = false;
   }
 
-  /** Lets go of the guest, which keeps running. */
+  /** Lets go of the guest, which keeps running. What becomes of it is for the next platform to find out. */
   release(): void {
-    this.#live?.agent.close();
-    this.#live?.vmm.release();
+    const live = this.#live;
+    this.#live = undefined;
+    live?.agent.close();
+    live?.vmm.release();
   }
 
   /** Remembers how the app ended: reported by the agent, or found out after a restart of the platform. */

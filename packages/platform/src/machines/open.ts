@@ -3,6 +3,7 @@ import { ControllerSet } from "./controller-set.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { AppSecrets } from "./resources/app-secrets.ts";
 import { Apps } from "./resources/apps.ts";
+import { Drain } from "./resources/drain.ts";
 import { Commands } from "./resources/commands.ts";
 import { GuestApi } from "./resources/guest-api.ts";
 import { Hostnames } from "./resources/hostnames.ts";
@@ -10,6 +11,7 @@ import { Logs } from "./resources/logs.ts";
 import { Machines } from "./resources/machines.ts";
 import { Releases } from "./resources/releases.ts";
 import { DueTimer } from "./schedule/timer.ts";
+import { type Unfit, unfitSnapshots } from "./unfit-snapshots.ts";
 
 /** Everything the platform does with apps and machines, by resource. */
 export interface Resources {
@@ -21,6 +23,11 @@ export interface Resources {
   readonly logs: Logs;
   readonly commands: Commands;
   readonly guestApi: GuestApi;
+  readonly drain: Drain;
+  /** The sleeping machines whose snapshots do not fit this platform. Changes nothing. */
+  unfitSnapshots(): Promise<Unfit[]>;
+  /** Drops the snapshots of these machines. Call it after `recover`. */
+  dropSnapshots(unfit: readonly Unfit[]): void;
   /** Reconciles every stored machine with what is found on the host. Call it once, before anything else. */
   recover(): Promise<void>;
   /**
@@ -40,9 +47,10 @@ export interface Resources {
  */
 export function openMachines(deps: MachineDependencies): Resources {
   const controllers = new ControllerSet(deps);
-  const machines = new Machines(deps, controllers);
+  const drain = new Drain(deps, controllers);
+  const machines = new Machines(deps, controllers, drain);
   const apps = new Apps(deps, machines);
-  const timer = new DueTimer({ controllers, clock: () => deps.clock?.() ?? new Date(), log: deps.log });
+  const timer = new DueTimer({ controllers, drain, clock: () => deps.clock?.() ?? new Date(), log: deps.log });
   return {
     apps,
     machines,
@@ -52,8 +60,19 @@ export function openMachines(deps: MachineDependencies): Resources {
     logs: new Logs(deps, controllers, apps),
     commands: new Commands(controllers),
     guestApi: new GuestApi(deps, controllers),
+    drain,
+    unfitSnapshots: () => unfitSnapshots(deps.store.machines.list(), deps),
+    dropSnapshots(unfit) {
+      for (const { machine, reason } of unfit) controllers.require(machine.id).dropSnapshot(reason);
+    },
+    async recover() {
+      await controllers.recover();
+      drain.recover();
+    },
     startTimer: () => timer.start(),
-    recover: () => controllers.recover(),
-    close: () => controllers.close(),
+    async close() {
+      await drain.close();
+      await controllers.close();
+    },
   };
 }

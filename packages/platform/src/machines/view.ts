@@ -3,6 +3,7 @@ import type { CheckResult } from "../domain/check.ts";
 import { type Health, healthOf } from "../domain/health.ts";
 import type { Eligibility, MachineRecord } from "../domain/machine.ts";
 import type { MachineDependencies } from "./dependencies.ts";
+import { protocolOf } from "./agent-protocol.ts";
 import { suspendEligibility } from "./eligibility.ts";
 import { nextScheduled } from "./schedule/due.ts";
 
@@ -13,6 +14,8 @@ export interface MachineView {
   health: Health;
   /** The latest results of the machine's checks; empty unless it is running. */
   checks: CheckResult[];
+  /** The bundle that the machine boots from, and whether there is a newer one. */
+  guestBundle: { version: string; current: boolean };
   /** The image reference as configured, and the digest it resolved to. */
   image: { ref: string; digest: string };
   /** When the schedule starts the machine next, RFC 3339. Null without a schedule. */
@@ -23,10 +26,14 @@ export interface MachineView {
 type ViewDependencies = Pick<MachineDependencies, "settings" | "bundles" | "checkResults" | "clock">;
 
 /** Returns whether the machine can be suspended, and all the reasons if not. */
-function eligibilityOf(record: MachineRecord, { settings, bundles }: ViewDependencies): Eligibility {
+export function eligibilityOf(
+  record: MachineRecord,
+  { settings, bundles }: Pick<ViewDependencies, "settings" | "bundles">,
+): Eligibility {
   return suspendEligibility(record, {
     suspendMaxMemoryMb: settings.suspendMaxMemoryMb,
     currentBundle: bundles.current.version,
+    agentProtocol: protocolOf(record, bundles),
   });
 }
 
@@ -38,6 +45,7 @@ export function viewOf(record: MachineRecord, deps: ViewDependencies): MachineVi
     suspend: eligibilityOf(record, deps),
     health: healthOf(record, checks),
     checks,
+    guestBundle: { version: record.bundleVersion, current: record.bundleVersion === deps.bundles.current.version },
     image: { ref: record.config.image, digest: record.imageDigest },
     nextRun: nextScheduled(record, deps.clock?.() ?? new Date())?.toISOString() ?? null,
   };

@@ -1,64 +1,115 @@
-/** Chooses the network mode: a bridge where the host can have one, otherwise QEMU's user-mode network. */
+/**
+ * Opens the network of a data directory: a bridge where the host can have one, otherwise QEMU's user-mode network. Once
+ * there are machines, mode and subnet belong to them, and only a setting changes either.
+ */
 import { HibernautError } from "../domain/errors.ts";
+import { formatSubnet } from "../lib/ipv4.ts";
 import type { Settings } from "../settings.ts";
 import { messageOf } from "../lib/text.ts";
+import { boundMode, idsOf } from "./bound.ts";
 import { BridgeNetwork, type BridgeOptions } from "./bridge/index.ts";
-import type { Network } from "./contract.ts";
-import { type Present, strandedNotes } from "./stranded.ts";
+import { machineHost } from "./bridge/subnet.ts";
+import type { KnownMachine, Network } from "./contract.ts";
+import { refuseLoss } from "./stranded.ts";
 import { UserNetwork } from "./user.ts";
 
 export interface OpenedNetwork {
   network: Network;
   /** Why this mode was chosen, for people. */
   reason: string;
+  /** Whether `auto` settled for less than a bridge because something failed. */
+  fallback: boolean;
   /** The host's address in the machines' network, on which the name server listens. Absent in user mode. */
   gateway?: string;
-  /** Sentences for the log about sleeping machines that would lose their memory in this network. */
-  notes: readonly string[];
   /** Closes these TCP ports of the host to machines. Has no effect in user mode. */
   protect(ports: readonly number[]): Promise<void>;
   /** Stops managing the network. It stays in place for guests that keep running. */
   close(): Promise<void>;
 }
 
+interface NetworkOptions extends Omit<BridgeOptions, "judge"> {
+  /** Machines may lose their memory if the settings ask for another network than theirs. */
+  dropSnapshots: boolean;
+}
+
 const NOTHING_TO_MANAGE = { protect: async () => {}, close: async () => {} };
 
 /**
- * Opens the network of the configured mode. `auto` tries to set up a bridge, and says in `reason` why there is none;
- * `bridge` rejects with a HibernautError instead.
+ * Opens the network of the configured mode. `auto` keeps the mode that the machines belong to; without machines it tries
+ * to set up a bridge, and says in `reason` why there is none. Rejects with a HibernautError when the mode cannot be had,
+ * or when machines would lose their memory or their addresses in it without anyone having asked for that.
  */
-export async function openNetwork(mode: Settings["network"], options: BridgeOptions): Promise<OpenedNetwork> {
-  if (mode === "user") return userNetwork(mode, options, "set by HIBERNAUT_NETWORK");
+export async function openNetwork(mode: Settings["network"], options: NetworkOptions): Promise<OpenedNetwork> {
+  const bound = boundMode(options.machines);
+  if (mode === "user") return userNetwork(mode, options, { reason: "set by HIBERNAUT_NETWORK", fallback: false });
+  if (mode === "auto" && bound === "user")
+    return userNetwork(mode, options, {
+      reason: "the machines of this data directory belong to it; HIBERNAUT_NETWORK=bridge moves them",
+      fallback: false,
+    });
   try {
-    const network = await BridgeNetwork.open(options);
-    const { subnet, taken, description: reason } = network;
-    const owns = (address: string) => network.owns(address);
-    const present: Present = {
-      mode: "bridge",
-      subnet,
-      modeSetting: mode,
-      subnetSetting: options.subnet,
-      reason,
-      taken,
-      owns,
-    };
-    return {
-      network,
-      reason,
-      notes: strandedNotes(options.machines, present),
-      gateway: network.gateway,
-      protect: (ports) => network.protect(ports),
-      close: () => network.close(),
-    };
+    return await bridgeNetwork(mode, options);
   } catch (error) {
-    if (mode === "bridge" || !(error instanceof HibernautError)) throw error;
-    return userNetwork(mode, options, messageOf(error));
+    if (mode === "bridge" || !(error instanceof HibernautError) || error instanceof Refused) throw error;
+    if (bound === undefined) return userNetwork(mode, options, { reason: messageOf(error), fallback: true });
+    throw noBridge(options.machines, error);
   }
 }
 
-function userNetwork(modeSetting: Settings["network"], options: BridgeOptions, reason: string): OpenedNetwork {
+/** The bridge could be set up, and must not be. */
+class Refused extends HibernautError {}
+
+async function bridgeNetwork(modeSetting: Settings["network"], options: NetworkOptions): Promise<OpenedNetwork> {
+  const { machines, dropSnapshots, subnet: subnetSetting } = options;
+  const network = await BridgeNetwork.open({
+    ...options,
+    judge({ subnet, taken }) {
+      const owns = (address: string) => machineHost(subnet, address) !== undefined;
+      const text = formatSubnet(subnet);
+      try {
+        refuseLoss(
+          machines,
+          { mode: "bridge", subnet: text, modeSetting, subnetSetting, taken, owns },
+          { dropSnapshots },
+        );
+      } catch (error) {
+        throw new Refused("failed_precondition", messageOf(error));
+      }
+    },
+  });
+  return {
+    network,
+    reason: network.description,
+    fallback: false,
+    gateway: network.gateway,
+    protect: (ports) => network.protect(ports),
+    close: () => network.close(),
+  };
+}
+
+function userNetwork(
+  modeSetting: Settings["network"],
+  { machines, subnet: subnetSetting, dropSnapshots }: NetworkOptions,
+  { reason, fallback }: { reason: string; fallback: boolean },
+): OpenedNetwork {
   const network = new UserNetwork();
   const owns = (address: string) => network.owns(address);
-  const present: Present = { mode: "user", modeSetting, subnetSetting: options.subnet, reason, owns };
-  return { ...NOTHING_TO_MANAGE, network, reason, notes: strandedNotes(options.machines, present) };
+  refuseLoss(machines, { mode: "user", modeSetting, subnetSetting, owns }, { dropSnapshots });
+  return { ...NOTHING_TO_MANAGE, network, reason, fallback };
+}
+
+/** The machines belong to a bridge that cannot be had now: they are not moved behind their owner's back. */
+function noBridge(machines: readonly KnownMachine[], cause: HibernautError): HibernautError {
+  const lose = machines.filter(({ memory }) => memory !== undefined);
+  const cost =
+    lose.length === 0
+      ? "They would get new addresses in another network."
+      : `In another network, ${lose.length} of them would lose ${lose.length === 1 ? "its" : "their"} memory: ${idsOf(lose)}.`;
+  const command = `HIBERNAUT_NETWORK=user hibernaut serve${lose.length === 0 ? "" : " --drop-snapshots"}`;
+  return new HibernautError(
+    cause.code,
+    `The machines of this data directory (${machines.length}) belong to a bridge, which cannot be set up now. ${cause.message} ${cost} Repair the bridge and start the platform again, or move them: \`${command}\`.`,
+    cause.details,
+    { cause },
+  );
 }

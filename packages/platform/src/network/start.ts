@@ -9,11 +9,19 @@ interface StartedNetwork extends OpenedNetwork {
   protectApi(port: number): Promise<void>;
 }
 
+interface StartOptions {
+  machines: readonly MachineRecord[];
+  /** Ids of machines whose guests are running. */
+  alive: ReadonlySet<string>;
+  /** Machines may lose their memory if the settings ask for another network than theirs. */
+  dropSnapshots: boolean;
+  log: { warn(fields: object, message: string): void };
+}
+
 /** Opens the network that the settings ask for, with the machines that were in it before. */
 export async function startNetwork(
   settings: Settings,
-  machines: readonly MachineRecord[],
-  log: { warn(fields: object, message: string): void },
+  { machines, alive, dropSnapshots, log }: StartOptions,
 ): Promise<StartedNetwork> {
   // These ports control or show the platform itself: nothing for the apps in its machines.
   const controlPorts = (apiPort: number) =>
@@ -21,17 +29,21 @@ export async function startNetwork(
   const network = await openNetwork(settings.network, {
     dataDir: settings.dataDir,
     subnet: settings.networkSubnet,
-    machines: machines.map(knownMachine),
+    machines: machines.map((record) => knownMachine(record, alive)),
+    dropSnapshots,
     controlPorts: controlPorts(settings.apiListen.port),
     onTrouble: (message) => log.warn({}, message),
   });
-  for (const note of network.notes) log.warn({}, note);
+  if (network.fallback && process.getuid?.() === 0)
+    log.warn({}, `the machines' network is user mode, and stays it once there are machines: ${network.reason}`);
   return { ...network, protectApi: (port) => network.protect(controlPorts(port)) };
 }
 
 /** Returns what a network needs to know about a machine, and whether the machine has memory to lose. */
-function knownMachine({ id, app, address, state, snapshot }: MachineRecord): KnownMachine {
-  const empty = state === "created" || state === "stopped" || state === "failed" || state === "destroying";
-  const memory = snapshot !== null ? "asleep" : empty ? undefined : "awake";
+export function knownMachine(record: MachineRecord, alive: ReadonlySet<string>): KnownMachine {
+  const { id, app, address, snapshot, capturing } = record;
+  // A suspend that the end of a platform interrupted may have published its snapshot.
+  const asleep = snapshot !== null || (capturing !== null && !alive.has(id));
+  const memory = asleep ? "asleep" : alive.has(id) ? "awake" : undefined;
   return { id, app, address, ...(memory && { memory }) };
 }

@@ -1,8 +1,10 @@
-/** Explains which sleeping machines belong to another network than the current one, and how to keep their memory. Pure. */
+/** Explains which machines belong to another network than the current one, and how to keep their memory. Pure. */
+import { HibernautError } from "../domain/errors.ts";
 import { formatSubnet } from "../lib/ipv4.ts";
-import { withoutPeriod } from "../lib/text.ts";
+import { idsOf, modeOf } from "./bound.ts";
 import { isBridgeName } from "./bridge/names.ts";
 import type { Taken } from "./bridge/select.ts";
+import { machineHost } from "./bridge/subnet.ts";
 import type { KnownMachine, NetworkMode } from "./contract.ts";
 
 /** The current network, and why it is the current one. */
@@ -14,29 +16,57 @@ export interface Present {
   modeSetting: "auto" | "bridge" | "user";
   /** HIBERNAUT_NETWORK_SUBNET. */
   subnetSetting: string;
-  /** Why the network is not a bridge. */
-  reason: string;
   /** The machines' earlier subnet, when something else on the host has it now. */
   taken?: Taken | undefined;
   owns(address: string): boolean;
 }
 
-/** Returns a message for each group of machines that would lose their memory: how many, why, and how to keep it. */
+/** Returns a message for each group of machines that would lose their memory: how many, which, why, and how to keep it. */
 export function strandedNotes(machines: readonly KnownMachine[], present: Present): string[] {
-  const stranded = machines.filter(({ memory, address }) => memory === "asleep" && !present.owns(address));
+  const stranded = machines.filter(({ memory, address }) => memory !== undefined && !present.owns(address));
   const awake = machines.some(({ memory, address }) => memory === "awake" && present.owns(address));
   const groups = [stranded.filter(isUser), stranded.filter((machine) => !isUser(machine))];
-  return groups.flatMap(([first, ...others]) => {
+  return groups.flatMap((group) => {
+    const [first] = group;
     if (first === undefined) return [];
-    const count = others.length + 1;
-    const many = count === 1 ? "1 sleeping machine belongs" : `${count} sleeping machines belong`;
-    const lose = count === 1 ? "It loses its memory when it starts" : "Each loses its memory when it starts";
+    const one = group.length === 1;
+    const kind = group.every(({ memory }) => memory === "asleep") ? "sleeping" : "sleeping or running";
+    const many = `${group.length} ${kind} machine${one ? " belongs" : "s belong"}`;
     const { where, why, way } = isUser(first) ? ofUser(present) : ofBridge(first, present, awake);
-    const stop = awake ? "stop the running machines, then this platform" : "stop this platform";
-    const steps = [stop, ...(way === undefined ? [] : [way])].join(", ");
-    return `${many} to ${where}, but ${why}. ${lose} (network_changed). To keep it, ${steps}, and start this platform again.`;
+    const steps = [...(awake ? [END_RUNNING] : []), ...(way === undefined ? [] : [way])].join(", ");
+    return `${many} to ${where}, but ${why}: ${idsOf(group)}. ${one ? "It" : "Each"} would lose its memory (network_changed). To keep it, ${steps}, and start the platform again.`;
   });
 }
+
+/**
+ * Throws `failed_precondition` when machines would lose their memory in the present network, unless `dropSnapshots`
+ * says that they may; or when they would get other addresses although nobody asked for that.
+ */
+export function refuseLoss(
+  machines: readonly KnownMachine[],
+  present: Present,
+  { dropSnapshots }: { dropSnapshots: boolean },
+): void {
+  const { taken, subnet } = present;
+  const others = taken && machines.filter(({ address }) => machineHost(taken.subnet, address) !== undefined);
+  const moves = taken !== undefined && others !== undefined && others.length > 0;
+  const move = moves ? `HIBERNAUT_NETWORK_SUBNET=${subnet} ` : "";
+  const notes = strandedNotes(machines, present);
+  if (notes.length > 0 && (!dropSnapshots || moves)) {
+    const giveUp = `To give it up instead: \`${move}hibernaut serve --drop-snapshots\`.`;
+    throw new HibernautError("failed_precondition", [...notes, giveUp].join(" "));
+  }
+  if (!moves) return;
+  const { where, why, way } = ofTaken(taken);
+  const many = others.length === 1 ? "1 machine belongs" : `${others.length} machines belong`;
+  throw new HibernautError(
+    "failed_precondition",
+    `${many} to ${where}, but ${why}: ${idsOf(others)}. To keep their addresses, ${way}, and start the platform again. To give them others: \`${move}hibernaut serve\`.`,
+  );
+}
+
+/** There is no platform yet that could stop them. */
+const END_RUNNING = "end the running machines with `hibernaut uninstall --keep-link`";
 
 interface Cause {
   where: string;
@@ -45,8 +75,8 @@ interface Cause {
   way?: string;
 }
 
-function isUser({ address }: KnownMachine): boolean {
-  return address.startsWith("127.");
+function isUser(machine: KnownMachine): boolean {
+  return modeOf(machine) === "user";
 }
 
 function ofUser({ modeSetting }: Present): Cause {
@@ -56,14 +86,14 @@ function ofUser({ modeSetting }: Present): Cause {
 
 function ofBridge(
   { address }: KnownMachine,
-  { mode, modeSetting, subnet, subnetSetting, reason, taken }: Present,
+  { mode, modeSetting, subnet, subnetSetting, taken }: Present,
   awake: boolean,
 ): Cause {
   if (mode === "user") {
     if (modeSetting === "user")
       return { where: "a bridge", why: "HIBERNAUT_NETWORK is user now", way: "set HIBERNAUT_NETWORK=auto" };
-    const why = `there is none now: ${withoutPeriod(reason)}`;
-    return { where: "a bridge", why, way: "provide what a bridge needs (`hibernaut doctor` checks it)" };
+    const why = "the other machines belong to the user-mode network";
+    return { where: "a bridge", why, way: "set HIBERNAUT_NETWORK=bridge, which costs the others theirs" };
   }
   if (taken === undefined) {
     const where = `another subnet, for instance at the address ${address}`;
@@ -77,6 +107,11 @@ function ofBridge(
     if (awake) return { where, why: `machines are running in ${subnet}, the current one` };
     return { where, why: `the current one is ${subnet}`, way: "set HIBERNAUT_NETWORK_SUBNET to theirs" };
   }
+  return ofTaken(taken);
+}
+
+/** Something else on the host has the machines' subnet. */
+function ofTaken(taken: Taken): Required<Cause> {
   const where = formatSubnet(taken.subnet);
   const { device, folder } = taken;
   if (folder !== undefined) {

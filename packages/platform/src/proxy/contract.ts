@@ -72,6 +72,8 @@ export interface Lease {
   readonly connectDeadline: number;
   /** The exchange became a tunnel, which may stay open without limit and is not a request that ends by itself. */
   upgraded?(): void;
+  /** Bytes of bodies, or of a tunnel, were forwarded to the machine (`bytesIn`) or the client. Cheap; called for every piece. */
+  moved?(bytesIn: number, bytesOut: number): void;
   /** The client sent something through the tunnel, and the machine may be asleep. Cheap; called for every piece. */
   wanted?(): void;
   /**

@@ -5,7 +5,7 @@
 import { AppQueues } from "./app-queues.ts";
 import { choose } from "./balance.ts";
 import { type Lease, type LeaseProvider, ProxyRefusal, type RequestHead, type Wake } from "./contract.ts";
-import { noMachineRefusal, unknownHostRefusal } from "./lease-refusals.ts";
+import { drainingRefusal, noMachineRefusal, unknownHostRefusal } from "./lease-refusals.ts";
 import { LoadReporter } from "./load-reporter.ts";
 import { type LeaseKeeper, MachineLease } from "./machine-lease.ts";
 import { MachineTable } from "./machine-table.ts";
@@ -13,6 +13,7 @@ import type { CoordinatorLink, ToProxy } from "./messages.ts";
 import type { QueueLimits } from "./queue.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
 import { TableUpdater } from "./table-updater.ts";
+import { TrafficReporter } from "./traffic-reporter.ts";
 
 export interface LeaseBrokerOptions extends QueueLimits {
   link: CoordinatorLink;
@@ -32,6 +33,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
   readonly #table: MachineTable;
   readonly #queues: AppQueues<Lease>;
   readonly #reporter: LoadReporter;
+  readonly #traffic: TrafficReporter;
   readonly #updater: TableUpdater;
 
   constructor(options: LeaseBrokerOptions) {
@@ -40,6 +42,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     this.#table = new MachineTable(this.now);
     this.#queues = new AppQueues(options);
     this.#reporter = new LoadReporter(this.#table, options.link);
+    this.#traffic = new TrafficReporter(options.link);
     this.#updater = new TableUpdater({
       table: this.#table,
       queues: this.#queues,
@@ -69,11 +72,13 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
   /** Adopts a message of the coordinator. */
   receive(message: ToProxy): void {
     this.#updater.apply(message);
+    if (message.kind === "table") this.#traffic.connected();
   }
 
   /** The platform is out of reach. */
   disconnected(): void {
     this.#updater.disconnected();
+    this.#traffic.disconnected();
   }
 
   /** How many requests wait, by app. */
@@ -81,14 +86,16 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     return this.#queues.sizes();
   }
 
-  /** Reports loads that would be reported in a moment. */
+  /** Reports loads and traffic that would be reported in a moment. */
   flushReports(): void {
+    this.#traffic.flush();
     this.#reporter.flush();
   }
 
   /** Refuses the requests that wait. */
   close(): void {
     this.#reporter.close();
+    this.#traffic.close();
     this.#queues.rejectAll(new ProxyRefusal(503, "shutting_down", "The proxy is shutting down.", { retryAfterS: 1 }));
   }
 
@@ -100,8 +107,12 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     this.#queues.serve(row.app);
   }
 
+  onMoved({ id }: RoutedMachine, bytesIn: number, bytesOut: number): void {
+    this.#traffic.moved(id, bytesIn, bytesOut);
+  }
+
   onWanted(machine: RoutedMachine): void {
-    if (machine.wakeRequested || this.#table.get(machine.id) !== machine) return;
+    if (machine.wakeRequested || this.#table.draining || this.#table.get(machine.id) !== machine) return;
     machine.wakeRequested = true;
     this.#options.link.send({ kind: "wake", id: machine.id });
   }
@@ -120,6 +131,9 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     if (wake !== undefined) this.onWanted(wake);
     if (send?.resting) this.#recall(send);
     if (send !== undefined) return this.#lease(send, request, since);
+    // Nothing runs, and what would have to be woken is not started.
+    const runs = machines.some(({ row }) => row.state === "running");
+    if (this.#table.draining && wake !== undefined && !runs) throw drainingRefusal(app);
     if (hope) return undefined;
     throw noMachineRefusal(app, machines);
   }

@@ -1,4 +1,5 @@
 /** Why no machine takes a request, as responses. Pure. */
+import { DRAIN_RETRY_S } from "../domain/drain.ts";
 import type { MachineState } from "../domain/machine.ts";
 import { ProxyRefusal } from "./contract.ts";
 import { withoutPeriod } from "../lib/text.ts";
@@ -8,6 +9,12 @@ import { FAILED_REST_MS, type RoutedMachine } from "./routed-machine.ts";
 export function unknownHostRefusal(hostname: string): ProxyRefusal {
   const message = `No app answers for ${hostname}: either no app has this hostname, or the app has no machine with a service.`;
   return new ProxyRefusal(404, "unknown_host", message);
+}
+
+/** A machine would have to be started, and the platform drains. */
+export function drainingRefusal(app: string): ProxyRefusal {
+  const message = `No machine of app ${app} is running, and none is started at the moment: the server is being shut down or serviced. Try again in a while.`;
+  return new ProxyRefusal(503, "draining", message, { retryAfterS: DRAIN_RETRY_S });
 }
 
 /** None of the app's machines, except those already tried, can take a request, and none is on its way. */

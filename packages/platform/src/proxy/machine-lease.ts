@@ -10,6 +10,8 @@ export interface LeaseKeeper {
   onReleased(machine: RoutedMachine): void;
   /** A tunnel's client sent something, and the machine is not running. */
   onWanted(machine: RoutedMachine): void;
+  /** Bytes were forwarded between a client and the machine. */
+  onMoved(machine: RoutedMachine, bytesIn: number, bytesOut: number): void;
   /** Milliseconds of a steady clock. */
   now(): number;
 }
@@ -55,6 +57,10 @@ export class MachineLease implements Lease {
     this.#tunnel = true;
     this.#machine.tunnels += 1;
     this.#keeper.onLoadChanged(this.#machine);
+  }
+
+  moved(bytesIn: number, bytesOut: number): void {
+    this.#keeper.onMoved(this.#machine, bytesIn, bytesOut);
   }
 
   wanted(): void {

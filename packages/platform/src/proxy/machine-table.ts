@@ -15,6 +15,8 @@ export class MachineTable {
   suffixes: readonly string[] = [];
   /** Whether connections to a machine outlive its sleep. */
   connectionsSurvive = false;
+  /** Whether the platform starts no machines at the moment. */
+  draining = false;
 
   /** @param now milliseconds of a steady clock */
   constructor(now: () => number) {

@@ -1,5 +1,6 @@
 /** The messages between proxies and the coordinator, and the table of machines in them. All of it is JSON. */
 import type { MachineState } from "../domain/machine.ts";
+import type { Traffic } from "../store/contract.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 
 /** What a proxy is told about a machine. */
@@ -37,7 +38,11 @@ export type ToProxy =
       suffixes: string[];
       /** Whether connections to a machine outlive its sleep: on a bridge they do, in user mode they do not. */
       connectionsSurvive: boolean;
+      /** Whether the platform starts no machines at the moment. */
+      draining: boolean;
     }
+  /** The platform begins, or ceases, to refuse starts. */
+  | { kind: "draining"; draining: boolean }
   /** A machine is new or changed. */
   | { kind: "machine"; machine: TableMachine }
   | { kind: "gone"; id: string }
@@ -63,6 +68,8 @@ export type FromProxy =
    * upgraded connections, which may never end.
    */
   | { kind: "loads"; loads: Record<string, { load: number; requests: number }> }
+  /** What was forwarded since the last such message, in bytes, by machine. Never sent twice. */
+  | { kind: "traffic"; moved: Record<string, Traffic> }
   | { kind: "drained"; question: number; agreed: boolean };
 
 /** How a proxy reaches the coordinator. */

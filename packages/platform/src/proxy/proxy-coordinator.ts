@@ -7,6 +7,7 @@ import { messageOf } from "../lib/text.ts";
 import type { Commands } from "../machines/resources/commands.ts";
 import type { Hostnames } from "../machines/resources/hostnames.ts";
 import type { Machines } from "../machines/resources/machines.ts";
+import type { Traffic } from "../store/contract.ts";
 import type { ConnectedProxies, ConnectedProxy } from "./connected-proxies.ts";
 import { type CoordinatedMachine, tableMachineOf, withRecord } from "./coordinated-machine.ts";
 import type { FromProxy, TableMachine, ToProxy } from "./messages.ts";
@@ -24,6 +25,10 @@ interface CoordinatorOptions {
   idleCheckIntervalMs: number;
   /** Whether connections to a machine outlive its sleep. */
   connectionsSurvive: boolean;
+  /** Whether the platform starts no machines at the moment. By default, it does. */
+  isDraining?(): boolean;
+  /** Told what proxies have forwarded. */
+  onTraffic?(machineId: string, traffic: Traffic): void;
   /** Whether a machine's checks let it take requests. By default, every machine may. */
   isHealthy?(id: string): boolean;
   log: { warn(fields: Record<string, unknown>, message: string): void };
@@ -92,6 +97,11 @@ export class ProxyCoordinator {
     this.#proxies.tellAll({ kind: "hostnames", hostnames: this.#options.hostnames.owners() });
   }
 
+  /** A drain began or ended. */
+  drainChanged(draining: boolean): void {
+    this.#proxies.tellAll({ kind: "draining", draining });
+  }
+
   /** Connects a proxy, which is sent the whole table first. */
   connect(send: (message: ToProxy) => void): ProxyConnection {
     const { hostnames, suffixes, connectionsSurvive } = this.#options;
@@ -102,6 +112,7 @@ export class ProxyCoordinator {
       hostnames: hostnames.owners(),
       suffixes: [...suffixes],
       connectionsSurvive,
+      draining: this.#options.isDraining?.() ?? false,
     });
     return {
       receive: (message) => this.#receive(proxy, message),
@@ -123,6 +134,9 @@ export class ProxyCoordinator {
         return this.#proxies.answered(message);
       case "wake":
         return this.#wake(proxy, message.id);
+      case "traffic":
+        for (const [id, moved] of Object.entries(message.moved)) this.#options.onTraffic?.(id, moved);
+        return;
       case "loads":
         for (const [id, load] of Object.entries(message.loads)) {
           this.#proxies.setLoad(proxy, id, load);

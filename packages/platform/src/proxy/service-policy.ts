@@ -11,6 +11,8 @@ export interface ServicePolicy {
   port: number;
   /** What happens to a machine that is idle. */
   autostop: "suspend" | "stop" | "off";
+  /** What happens to it if it should be suspended and cannot be. */
+  autostopFallback: "stop" | "off";
   /** Whether a request may start a machine. */
   autostart: boolean;
   /** At least this many of the app's machines keep running. */
@@ -39,6 +41,7 @@ function servicePolicy(service: ServiceConfig): ServicePolicy {
   return {
     port: service.internal_port,
     autostop: service.autostop ?? "off",
+    autostopFallback: service.autostop_fallback ?? "stop",
     autostart: service.autostart ?? true,
     minRunning: service.min_machines_running ?? 0,
     idleTimeoutMs: (service.idle_timeout ?? IDLE_TIMEOUT_S) * 1000,

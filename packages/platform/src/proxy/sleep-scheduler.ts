@@ -107,7 +107,7 @@ export class SleepScheduler {
     const { known, proxies, machines, log, now } = this.#options;
     const machine = known.get(id);
     if (machine?.policy === undefined || machine.draining) return;
-    const { idleTimeoutMs, autostop } = machine.policy;
+    const { idleTimeoutMs, autostop, autostopFallback: otherwise } = machine.policy;
     machine.draining = true;
     const agreed = await proxies.askToDrain(id, machine.resting ? 0 : idleTimeoutMs);
     const needed = !machine.draining || machine.record.state !== "running" || this.#idleMachine(machine).keptAwake;
@@ -118,11 +118,12 @@ export class SleepScheduler {
     }
     try {
       const idleMs = Math.round(now() - machine.idleSince);
-      machines.sleep(machine.record.app, id, autostop, { by: "proxy", idle_ms: idleMs });
+      machines.sleep(machine.record.app, id, { how: autostop, otherwise }, { by: "proxy", idle_ms: idleMs });
     } catch (error) {
       log.warn({ machine: id, reason: messageOf(error) }, "an idle machine could not be put to sleep");
-      machine.idleSince = now();
-      proxies.tellAll({ kind: "undrain", id });
     }
+    if (machine.record.state !== "running") return;
+    machine.idleSince = now();
+    proxies.tellAll({ kind: "undrain", id });
   }
 }

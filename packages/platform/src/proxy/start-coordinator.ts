@@ -3,6 +3,7 @@ import type { Registry } from "prom-client";
 import type { CheckRunner } from "../checks/runner.ts";
 import type { Resources } from "../machines/open.ts";
 import type { Settings } from "../settings.ts";
+import type { Traffic } from "../store/contract.ts";
 import type { AppAddresses } from "./addresses.ts";
 import { connectInProcess } from "./connect-in-process.ts";
 import type { ConnectedProxies } from "./connected-proxies.ts";
@@ -11,7 +12,7 @@ import { ProxyCoordinator } from "./proxy-coordinator.ts";
 import { type RunningProxy, startProxy, type StartProxyOptions } from "./start-proxy.ts";
 
 interface StartCoordinatorOptions {
-  resources: Pick<Resources, "machines" | "hostnames" | "commands">;
+  resources: Pick<Resources, "machines" | "hostnames" | "commands" | "drain">;
   /** Decides whether machines may take requests. Already running, so that no machine is announced before its checks. */
   checks: Pick<CheckRunner, "isHealthy" | "subscribe">;
   proxies: ConnectedProxies;
@@ -19,6 +20,8 @@ interface StartCoordinatorOptions {
   addresses: AppAddresses;
   /** Whether connections to a machine outlive its sleep. */
   connectionsSurvive: boolean;
+  /** Told what proxies have forwarded. */
+  onTraffic(machineId: string, traffic: Traffic): void;
   settings: Settings;
   registry: Registry;
   log: StartProxyOptions["log"];
@@ -26,19 +29,22 @@ interface StartCoordinatorOptions {
 
 /** Call it once machines are recovered. Rejects with `unavailable` if a port cannot be opened. */
 export async function startCoordinator(options: StartCoordinatorOptions): Promise<{ close(): Promise<void> }> {
-  const { resources, checks, proxies, addresses, settings, registry, log, connectionsSurvive } = options;
+  const { resources, checks, proxies, addresses, settings, registry, log, connectionsSurvive, onTraffic } = options;
   const coordinator = new ProxyCoordinator({
     ...resources,
     proxies,
     suffixes: settings.proxySuffixes,
     idleCheckIntervalMs: settings.idleCheckIntervalS * 1000,
     connectionsSurvive,
+    onTraffic,
     isHealthy: (id) => checks.isHealthy(id),
+    isDraining: () => resources.drain.active,
     log,
   });
   const unsubscribes = [
     resources.hostnames.subscribe(() => coordinator.hostnamesChanged()),
     checks.subscribe((id) => coordinator.healthChanged(id)),
+    resources.drain.subscribe((draining) => coordinator.drainChanged(draining)),
   ];
   const socket = await listenForProxies(coordinator, coordinatorSocketPath(settings.dataDir));
   let proxy: RunningProxy | undefined;

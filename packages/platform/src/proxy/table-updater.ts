@@ -40,6 +40,8 @@ export class TableUpdater {
       case "others":
         for (const [id, load] of Object.entries(message.loads)) this.#change(id, { others: load });
         return;
+      case "draining":
+        return this.#setDraining(message.draining);
       case "drain":
         return this.#drain(message);
       case "undrain":
@@ -58,9 +60,17 @@ export class TableUpdater {
     for (const app of table.apps()) queues.serve(app);
   }
 
-  #replace({ machines, hostnames, suffixes, connectionsSurvive }: Extract<ToProxy, { kind: "table" }>): void {
+  /** Requests that wait for a wake are refused at once, or wait for one again. */
+  #setDraining(draining: boolean): void {
+    const { table, queues } = this.#ports;
+    table.draining = draining;
+    for (const machine of table.all()) machine.wakeRequested = false;
+    for (const app of table.apps()) queues.serve(app);
+  }
+
+  #replace({ machines, hostnames, suffixes, connectionsSurvive, draining }: Extract<ToProxy, { kind: "table" }>): void {
     const { table, queues, reporter } = this.#ports;
-    Object.assign(table, { hostnames, suffixes, connectionsSurvive });
+    Object.assign(table, { hostnames, suffixes, connectionsSurvive, draining });
     const present = new Set(machines.map(({ id }) => id));
     for (const { id } of table.all()) if (!present.has(id)) this.#remove(id);
     for (const row of machines) this.#update(row);

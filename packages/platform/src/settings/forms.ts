@@ -128,6 +128,17 @@ export function path(
   return Type.String({ pattern: "^/", ...given, ...info(env, "path", "an absolute path") });
 }
 
+/** An absolute path, if any. */
+export function optionalPath(env: string, given: Omit<Given<never>, "default">) {
+  return Type.Unsafe<string | undefined>({
+    type: "string",
+    pattern: "^/",
+    ...given,
+    ...info(env, "path", "an absolute path"),
+    defaultText: "none",
+  });
+}
+
 /** Text that fits a pattern. */
 export function text(
   env: string,

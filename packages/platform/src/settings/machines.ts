@@ -1,5 +1,5 @@
 /** Settings of machines: the virtual hardware, their network, and how long each step may take. */
-import { choice, duration, size, path, text } from "./forms.ts";
+import { choice, duration, integer, size, path, text } from "./forms.ts";
 import { BUNDLED_GUEST } from "./places.ts";
 
 export const MACHINE_SETTINGS = {
@@ -11,20 +11,25 @@ export const MACHINE_SETTINGS = {
   network: choice("HIBERNAUT_NETWORK", ["auto", "bridge", "user"], {
     default: "auto",
     description:
-      "How machines are connected, see [network](network.md#network-modes). `auto` uses a bridge if this host can have one, which needs root, and QEMU's own network otherwise. `bridge` insists; `user` uses QEMU's own without trying. A change discards the snapshots of sleeping machines.",
+      "How machines are connected, see [network](network.md#network-modes). `auto` uses a bridge if this host can have one, which needs root, and QEMU's own network otherwise. `bridge` insists; `user` uses QEMU's own without trying. Once there are machines, `auto` keeps their mode. A change costs sleeping machines their memory, so it needs [`serve --drop-snapshots`](operate.md#when-a-start-would-cost-memory).",
   }),
   networkSubnet: text("HIBERNAUT_NETWORK_SUBNET", {
     default: "auto",
     pattern: "^(auto|\\d{1,3}(\\.\\d{1,3}){3}/\\d{1,2})$",
     accepts: "auto, or a private IPv4 subnet from /22 to /28, such as 10.99.0.0/22",
     description:
-      "The private IPv4 subnet of the bridge, from /22 (1021 machines) to /28. `auto` finds one that the host does not use and keeps it. A change gives every machine a new address and discards the snapshots of sleeping machines.",
+      "The private IPv4 subnet of the bridge, from /22 (1021 machines) to /28. `auto` finds one that the host does not use and keeps it. A change gives every machine a new address and costs sleeping machines their memory, so it needs [`serve --drop-snapshots`](operate.md#when-a-start-would-cost-memory).",
   }),
   qemu: text("HIBERNAUT_QEMU", {
     default: "qemu-system-x86_64",
     pattern: "",
     accepts: "",
     description: "The QEMU program, 7.2 or later.",
+  }),
+  snapshotQemu: choice("HIBERNAUT_SNAPSHOT_QEMU", ["series", "exact"], {
+    default: "series",
+    description:
+      "Which QEMU may resume a snapshot. `series`: any build of the same major and minor version, such as 7.2, so that security updates don't cost sleeping machines their memory. `exact`: only the build that took it. See [upgrade QEMU](upgrade.md#upgrade-qemu).",
   }),
   guestBundle: path("HIBERNAUT_GUEST_BUNDLE", {
     fallback: () => BUNDLED_GUEST,
@@ -37,7 +42,7 @@ export const MACHINE_SETTINGS = {
     min: 128,
     max: 1_048_576,
     description:
-      "Machines with more memory than this cannot be suspended; when they are idle they are stopped. Their snapshots would cost too much disk and time.",
+      "Machines with more memory than this cannot be suspended; when they are idle they are [stopped](machines.md#if-an-idle-machine-cannot-be-suspended). Their snapshots would cost too much disk and time.",
   }),
   layerSizeMb: size("HIBERNAUT_LAYER_SIZE", {
     formerly: "HIBERNAUT_LAYER_SIZE_MB",
@@ -76,6 +81,18 @@ export const MACHINE_SETTINGS = {
     max: 600_000,
     description:
       "For a suspend; flushing a large memory to a slow disk takes longest. A suspend that takes longer is cancelled, and the machine keeps running.",
+  }),
+  drainSuspends: integer("HIBERNAUT_DRAIN_SUSPENDS", {
+    default: 4,
+    min: 1,
+    max: 64,
+    description:
+      "How many machines [`hibernaut drain --suspend`](operate.md#drain-the-platform) suspends at a time, and how many are resumed at a time afterwards. A few keep the disk busy; more would only slow each other down.",
+  }),
+  resumeOnBoot: choice("HIBERNAUT_RESUME_ON_BOOT", ["on", "off"], {
+    default: "on",
+    description:
+      "`on` resumes the machines that a [drain](operate.md#drain-the-platform) suspended when the platform starts again, because they were running before. With `off` they sleep until a request or a command wakes them.",
   }),
   hookTimeoutMs: duration("HIBERNAUT_HOOK_TIMEOUT", {
     formerly: "HIBERNAUT_HOOK_TIMEOUT_MS",

@@ -1,7 +1,8 @@
 /** Describes what a snapshot was taken from, and decides whether it can be resumed now. */
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
-import type { HypervisorIdentity } from "../hypervisor/contract.ts";
+import { UNRECORDED_PROTOCOL, unspoken } from "../domain/agent-protocol.ts";
+import { differenceIn, type HypervisorIdentity } from "../hypervisor/contract.ts";
 
 const FileEntry = Type.Object({
   size: Type.Integer({ minimum: 0 }),
@@ -21,11 +22,14 @@ export const SnapshotManifest = Type.Object({
   hypervisor: Type.Object({
     hypervisor: Type.String(),
     version: Type.String(),
-    accelerator: Type.String(),
+    accelerator: Type.Unsafe<HypervisorIdentity["accelerator"]>({ type: "string", enum: ["kvm", "tcg", "fake"] }),
     cpu_model: Type.String(),
+    cpu_features: Type.Optional(Type.Array(Type.String())),
     machine_type: Type.String(),
   }),
   bundle_version: Type.String(),
+  /** What the agent in the memory speaks. Version 0.1 did not record it. */
+  agent_protocol: Type.Optional(Type.Integer()),
   image_digest: Type.String(),
   cpus: Type.Integer(),
   memory_mb: Type.Integer(),
@@ -39,11 +43,24 @@ export interface SnapshotOrigin {
   machineId: string;
   machineVersion: string;
   hypervisor: HypervisorIdentity;
+  /** The machine's own bundle, whichever is the current one. */
   bundleVersion: string;
+  /** The protocol that the agent of that bundle speaks. */
+  agentProtocol: number;
   imageDigest: string;
   cpus: number;
   memoryMb: number;
 }
+
+/**
+ * Says why the hypervisor that is there now cannot resume what `was` suspended: a stable word, a colon and the
+ * difference. Undefined when it can.
+ */
+export type HypervisorRule = (was: HypervisorIdentity, now: HypervisorIdentity) => string | undefined;
+
+/** The rule of hypervisors that resume nothing but their own snapshots. */
+export const sameHypervisor: HypervisorRule = (was, now) =>
+  differenceIn(was, now, ["hypervisor", "version", "accelerator", "cpu_model", "machine_type"]);
 
 /** Parses a manifest. Returns a reason, `snapshot_corrupt: ...`, when the text is not a valid one. */
 export function parseManifest(text: string): SnapshotManifest | string {
@@ -56,24 +73,24 @@ export function parseManifest(text: string): SnapshotManifest | string {
   return Value.Check(SnapshotManifest, value) ? value : "snapshot_corrupt: the manifest is missing expected fields";
 }
 
-/**
- * Returns why the snapshot cannot be resumed here: a stable word, a colon and what differs. Undefined when it can. A
- * snapshot is resumed by exactly the code that took it, or not at all.
- */
-export function mismatch(manifest: SnapshotManifest, now: SnapshotOrigin): string | undefined {
+/** Returns why the snapshot cannot be resumed here: a stable word, a colon and what differs. Undefined when it can. */
+export function mismatch(
+  manifest: SnapshotManifest,
+  now: SnapshotOrigin,
+  refusedHypervisor: HypervisorRule = sameHypervisor,
+): string | undefined {
   const differences: [string, string, string | number, string | number][] = [
     ["machine_changed", "machine", manifest.machine_id, now.machineId],
     ["machine_version_changed", "machine version", manifest.machine_version, now.machineVersion],
     ["guest_bundle_changed", "guest bundle", manifest.bundle_version, now.bundleVersion],
-    ["hypervisor_changed", "hypervisor", manifest.hypervisor.hypervisor, now.hypervisor.hypervisor],
-    ["hypervisor_version_changed", "hypervisor version", manifest.hypervisor.version, now.hypervisor.version],
-    ["accelerator_changed", "accelerator", manifest.hypervisor.accelerator, now.hypervisor.accelerator],
-    ["cpu_model_changed", "CPU model", manifest.hypervisor.cpu_model, now.hypervisor.cpu_model],
-    ["machine_type_changed", "machine type", manifest.hypervisor.machine_type, now.hypervisor.machine_type],
     ["image_changed", "image", manifest.image_digest, now.imageDigest],
     ["guest_size_changed", "CPUs", manifest.cpus, now.cpus],
     ["guest_size_changed", "memory in MB", manifest.memory_mb, now.memoryMb],
   ];
   const found = differences.find(([, , was, is]) => was !== is);
-  return found && `${found[0]}: ${found[1]} was ${found[2]}, is ${found[3]}`;
+  if (found !== undefined) return `${found[0]}: ${found[1]} was ${found[2]}, is ${found[3]}`;
+  const refused = refusedHypervisor(manifest.hypervisor, now.hypervisor);
+  if (refused !== undefined) return refused;
+  const unknown = unspoken(manifest.agent_protocol ?? UNRECORDED_PROTOCOL);
+  return unknown && `guest_bundle_changed: ${unknown}`;
 }

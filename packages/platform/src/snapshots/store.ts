@@ -8,9 +8,17 @@
 import { constants } from "node:fs";
 import { access, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { DeviceState } from "../hypervisor/contract.ts";
 import { flush } from "../lib/durable.ts";
 import { fingerprint } from "./fingerprint.ts";
-import { mismatch, parseManifest, type SnapshotManifest, type SnapshotOrigin } from "./manifest.ts";
+import {
+  type HypervisorRule,
+  mismatch,
+  parseManifest,
+  sameHypervisor,
+  type SnapshotManifest,
+  type SnapshotOrigin,
+} from "./manifest.ts";
 
 const TEMPORARY = "tmp-";
 
@@ -33,8 +41,7 @@ interface TakenAt {
 /** A published generation whose manifest matches what is installed now. */
 export interface FittingSnapshot {
   generation: string;
-  /** Path of the device state. */
-  devices: string;
+  devices: DeviceState;
   /** The guest's clock when it was paused, in milliseconds since 1970. Undefined in snapshots of earlier versions. */
   clockMs: number | undefined;
   /**
@@ -48,10 +55,12 @@ export interface FittingSnapshot {
 /** The snapshots of all machines. */
 export class SnapshotStore {
   readonly #machineFolder: (machineId: string) => string;
+  readonly #refusedHypervisor: HypervisorRule;
 
   /** `machineFolder` returns the directory of a machine's files. */
-  constructor(machineFolder: (machineId: string) => string) {
+  constructor(machineFolder: (machineId: string) => string, refusedHypervisor: HypervisorRule = sameHypervisor) {
     this.#machineFolder = machineFolder;
+    this.#refusedHypervisor = refusedHypervisor;
   }
 
   /** Makes an empty directory for a generation that is about to be taken. */
@@ -82,6 +91,7 @@ export class SnapshotStore {
       guest_clock_ms: clockMs,
       hypervisor: origin.hypervisor,
       bundle_version: origin.bundleVersion,
+      agent_protocol: origin.agentProtocol,
       image_digest: origin.imageDigest,
       cpus: origin.cpus,
       memory_mb: origin.memoryMb,
@@ -105,10 +115,11 @@ export class SnapshotStore {
     if (text === undefined) return "snapshot_missing: there is no manifest";
     const manifest = parseManifest(text);
     if (typeof manifest === "string") return manifest;
-    const difference = mismatch(manifest, now);
+    const difference = mismatch(manifest, now, this.#refusedHypervisor);
     if (difference !== undefined) return difference;
     const flaw = () => flawIn(folder, manifest);
-    return { generation, devices: join(folder, "devices"), clockMs: manifest.guest_clock_ms, flaw };
+    const devices = { file: join(folder, "devices"), takenBy: manifest.hypervisor };
+    return { generation, devices, clockMs: manifest.guest_clock_ms, flaw };
   }
 
   /** Returns what a machine's record says about a published generation. Undefined when its manifest cannot be read. */

@@ -3,7 +3,10 @@
  * `unavailable` when the disk cannot be written. Calls are synchronous on purpose: nothing may come between deciding on
  * a transition and storing it.
  */
+import type { DrainRecord } from "../domain/drain.ts";
 import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "../domain/machine.ts";
+import type { PeriodRange } from "../domain/periods.ts";
+import type { Amounts, Rates } from "../domain/usage.ts";
 import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 
 /** A token for the API. Times are RFC 3339. */
@@ -119,6 +122,71 @@ export interface VolumeStore {
   listSnapshots(volumeId: string): VolumeSnapshotRecord[];
 }
 
+/** The drain, of which there is one at most. */
+export interface DrainStore {
+  get(): DrainRecord | undefined;
+  set(drain: DrainRecord): void;
+  clear(): void;
+}
+
+/** What a machine or volume uses at this moment, since its last change. */
+export interface OpenUsage extends Rates {
+  /** The id of the machine or volume. */
+  subject: string;
+  app: string;
+  /** The machine that it counts for, or `volumes:<app>` for a volume that no machine has. */
+  machine: string;
+  /** Milliseconds since 1970. */
+  since: number;
+}
+
+/** What usage is added up for: each machine, each app, or everything together. */
+export type UsageGrain = "machine" | "app" | "all";
+
+/** Which sums to read. */
+export interface UsageQuery {
+  grain: UsageGrain;
+  /** Up to three ranges of days and months, which don't overlap. See domain/periods.ts. */
+  ranges: readonly PeriodRange[];
+  /** Only one machine (`machine`), one app (`app`), or the machines of one app (`app` with the grain `machine`). */
+  app?: string | undefined;
+  machine?: string | undefined;
+  /** One row per period instead of one per name. */
+  byPeriod?: boolean;
+}
+
+/** Amounts that were added up, for a name or a period. */
+export interface UsageSum extends Amounts {
+  /** The machine or app; empty for everything, and for sums by period. */
+  name: string;
+  /** The day or month of sums by period, otherwise 0. */
+  period: number;
+}
+
+/** What one machine moved through the proxy, in bytes. */
+export interface Traffic {
+  bytesIn: number;
+  bytesOut: number;
+}
+
+/** Usage: written together with the changes of machines and volumes, and never deleted. */
+export interface UsageStore {
+  /** Returns what machines and volumes use now, of one app or of all. */
+  open(app?: string): OpenUsage[];
+  /** Returns sums of the intervals that have ended. */
+  sums(query: UsageQuery): UsageSum[];
+  /** Returns the app and the name of a machine that was ever metered, destroyed or not. */
+  machine(id: string): { app: string; name: string } | undefined;
+  /** Returns the app and name (null for volumes that no machine has) of everything metered, by the name in sums. */
+  names(app?: string): Map<string, { app: string; title: string | null }>;
+  /** Whether anything of an app of this name was ever metered. */
+  knowsApp(app: string): boolean;
+  /** Notes what the writable layer of a machine takes up on the disk, in MB. */
+  measureLayer(machineId: string, layerMb: number): void;
+  /** Adds what machines moved through the proxy to today. All of it or nothing. */
+  addTraffic(traffic: ReadonlyMap<string, Traffic>): void;
+}
+
 /** Everything the platform stores, one repository for each kind of record. */
 export interface Store {
   apps: AppStore;
@@ -128,6 +196,8 @@ export interface Store {
   secrets: SecretStore;
   releases: ReleaseStore;
   volumes: VolumeStore;
+  drain: DrainStore;
+  usage: UsageStore;
   /** Throws when the database cannot be read or written. */
   check(): void;
   close(): void;

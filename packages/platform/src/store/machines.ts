@@ -3,6 +3,7 @@ import type { Database } from "better-sqlite3";
 import { HibernautError } from "../domain/errors.ts";
 import type { MachineEvent, MachineRecord, MachineState } from "../domain/machine.ts";
 import type { MachineStore } from "./contract.ts";
+import type { UsageMeter } from "./usage-meter.ts";
 
 /** Events kept per machine: enough to explain any state, and bounded even if a machine sleeps and wakes every minute. */
 export const KEPT_EVENTS = 1000;
@@ -11,7 +12,7 @@ export const KEPT_EVENTS = 1000;
 const TRIM_EVERY = 100;
 
 /** A machine's row: columns for what queries need, JSON for the rest. */
-interface MachineRow {
+export interface MachineRow {
   id: string;
   app: string;
   name: string;
@@ -27,30 +28,36 @@ interface EventRow {
   details: string;
 }
 
-/** Returns the repository of machines in an open, migrated database. */
-export function machineStore(db: Database): MachineStore {
-  const columns = "id, app, name, state, document";
+/** Columns of {@link MachineRow}. */
+const COLUMNS = "id, app, name, state, document";
+/** The machines that are not destroyed, oldest first. */
+export const LIST_MACHINES = `SELECT ${COLUMNS} FROM machines WHERE state <> 'destroyed' ORDER BY seq`;
+
+/** Returns the repository of machines in an open, migrated database. `usage` follows each change in its transaction. */
+export function machineStore(db: Database, usage: Pick<UsageMeter, "machine">): MachineStore {
   const insert = db.prepare<MachineRow>(
-    `INSERT INTO machines (${columns}) VALUES (@id, @app, @name, @state, @document) ON CONFLICT DO NOTHING`,
+    `INSERT INTO machines (${COLUMNS}) VALUES (@id, @app, @name, @state, @document) ON CONFLICT DO NOTHING`,
   );
   const update = db.prepare<MachineRow>(
     "UPDATE machines SET app = @app, name = @name, state = @state, document = @document WHERE id = @id",
   );
-  const get = db.prepare<[string], MachineRow>(`SELECT ${columns} FROM machines WHERE id = ?`);
-  const listAll = db.prepare<[], MachineRow>(`SELECT ${columns} FROM machines WHERE state <> 'destroyed' ORDER BY seq`);
+  const get = db.prepare<[string], MachineRow>(`SELECT ${COLUMNS} FROM machines WHERE id = ?`);
+  const listAll = db.prepare<[], MachineRow>(LIST_MACHINES);
   const listApp = db.prepare<[string], MachineRow>(
-    `SELECT ${columns} FROM machines WHERE app = ? AND state <> 'destroyed' ORDER BY seq`,
+    `SELECT ${COLUMNS} FROM machines WHERE app = ? AND state <> 'destroyed' ORDER BY seq`,
   );
   const events = eventStore(db);
 
   const insertBoth = db.transaction((machine: MachineRecord, event: MachineEvent): boolean => {
     if (insert.run(toRow(machine)).changes === 0) return false;
     events.add(machine.id, event);
+    usage.machine(machine, event);
     return true;
   });
   const updateBoth = db.transaction((machine: MachineRecord, event: MachineEvent | undefined): void => {
     if (update.run(toRow(machine)).changes === 0) throw new Error(`machine ${machine.id} is not in the database`);
     if (event) events.add(machine.id, event);
+    usage.machine(machine, event);
   });
 
   return {
@@ -114,7 +121,8 @@ function toRow(machine: MachineRecord): MachineRow {
   return { id, app, name, state, document: JSON.stringify(rest) };
 }
 
-function fromRow({ document, ...columns }: MachineRow): MachineRecord {
+/** The record of a row. */
+export function fromRow({ document, ...columns }: MachineRow): MachineRecord {
   return { ...columns, ...JSON.parse(document) } as MachineRecord;
 }
 

@@ -109,6 +109,106 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX volume_snapshots_volume ON volume_snapshots (volume_id);
   `,
+  `
+  -- One row while the platform drains.
+  CREATE TABLE drain (
+    id       INTEGER PRIMARY KEY CHECK (id = 1),
+    document TEXT NOT NULL
+  ) STRICT;
+  `,
+  `
+  -- Usage. No row refers to apps or machines: what they used is kept when they are gone.
+  -- What is metered now, with what accrues per unit of time since then. Times are milliseconds since 1970.
+  CREATE TABLE usage_open (
+    subject     TEXT PRIMARY KEY,
+    app         TEXT NOT NULL,
+    machine     TEXT NOT NULL,
+    meter       TEXT NOT NULL,
+    since       INTEGER NOT NULL,
+    cpus        INTEGER NOT NULL,
+    memory_mb   INTEGER NOT NULL,
+    layer_mb    INTEGER NOT NULL,
+    volume_mb   INTEGER NOT NULL,
+    snapshot_mb INTEGER NOT NULL,
+    state       TEXT NOT NULL,
+    woken       INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX usage_open_machine ON usage_open (machine);
+
+  -- Every interval that ended, as it was metered. Rows are added, and never changed or deleted.
+  CREATE TABLE usage_intervals (
+    seq         INTEGER PRIMARY KEY,
+    subject     TEXT NOT NULL,
+    app         TEXT NOT NULL,
+    machine     TEXT NOT NULL,
+    meter       TEXT NOT NULL,
+    since       INTEGER NOT NULL,
+    until       INTEGER NOT NULL CHECK (until >= since),
+    cpus        INTEGER NOT NULL,
+    memory_mb   INTEGER NOT NULL,
+    layer_mb    INTEGER NOT NULL,
+    volume_mb   INTEGER NOT NULL,
+    snapshot_mb INTEGER NOT NULL,
+    wake        TEXT
+  ) STRICT;
+  CREATE TRIGGER usage_intervals_keep BEFORE DELETE ON usage_intervals
+  BEGIN SELECT raise(ABORT, 'usage is append-only'); END;
+  CREATE TRIGGER usage_intervals_fixed BEFORE UPDATE ON usage_intervals
+  BEGIN SELECT raise(ABORT, 'usage is append-only'); END;
+
+  -- The same added up by day and month, per machine, per app and in all. REAL: large sums must not overflow.
+  CREATE TABLE usage_sums (
+    grain              TEXT NOT NULL,
+    period             INTEGER NOT NULL,
+    name               TEXT NOT NULL,
+    running_ms         REAL NOT NULL,
+    suspended_ms       REAL NOT NULL,
+    stopped_ms         REAL NOT NULL,
+    cpu_ms             REAL NOT NULL,
+    memory_mb_ms       REAL NOT NULL,
+    whole_cpu_ms       REAL NOT NULL,
+    whole_memory_mb_ms REAL NOT NULL,
+    layer_mb_ms        REAL NOT NULL,
+    volume_mb_ms       REAL NOT NULL,
+    snapshot_mb_ms     REAL NOT NULL,
+    resumes            REAL NOT NULL,
+    cold_starts        REAL NOT NULL,
+    bytes_in           REAL NOT NULL,
+    bytes_out          REAL NOT NULL,
+    PRIMARY KEY (grain, name, period)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Whose usage it is: machines, and for each app the volumes that no machine has.
+  CREATE TABLE usage_names (
+    name  TEXT PRIMARY KEY,
+    app   TEXT NOT NULL,
+    title TEXT
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX usage_names_app ON usage_names (app);
+
+  -- Machines and volumes of earlier releases are metered from now on.
+  INSERT INTO usage_open
+  SELECT id, app, id,
+    CASE
+      WHEN state IN ('suspended', 'running') THEN state
+      WHEN state IN ('created', 'stopped', 'failed', 'restarting') THEN 'stopped'
+      ELSE 'running'
+    END,
+    CAST(unixepoch('subsec') * 1000 AS INTEGER),
+    coalesce(document ->> '$.config.guest.cpus', 1), coalesce(document ->> '$.config.guest.memory_mb', 256), 0, 0,
+    CAST((coalesce(document ->> '$.snapshot.size_bytes', 0) + 1048575) / 1048576 AS INTEGER), state, 0
+  FROM machines WHERE state <> 'destroyed';
+  INSERT INTO usage_open
+  SELECT volumes.id, volumes.app, coalesce(mounts.machine, 'volumes:' || volumes.app), 'volume',
+    CAST(unixepoch('subsec') * 1000 AS INTEGER), 0, 0, 0, size_gb * 1024, 0, '', 0
+  FROM volumes LEFT JOIN (
+    SELECT machines.id AS machine, mount.value ->> '$.volume' AS volume
+    FROM machines, json_each(document, '$.config.mounts') AS mount WHERE machines.state <> 'destroyed'
+  ) AS mounts ON mounts.volume = volumes.id
+  GROUP BY volumes.id;
+  INSERT INTO usage_names SELECT id, app, name FROM machines WHERE state <> 'destroyed';
+  INSERT OR IGNORE INTO usage_names SELECT 'volumes:' || app, app, NULL FROM volumes;
+  `,
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

@@ -3,31 +3,37 @@ import type { Database } from "better-sqlite3";
 import { appStore } from "./apps.ts";
 import type { Store } from "./contract.ts";
 import { openDatabase } from "./database.ts";
+import { drainStore } from "./drain.ts";
 import { explainFaults } from "./faults.ts";
 import { hostnameStore } from "./hostnames.ts";
 import { machineStore } from "./machines.ts";
 import { secretStore } from "./secrets.ts";
 import { releaseStore } from "./releases.ts";
 import { tokenStore } from "./tokens.ts";
+import { usageMeter } from "./usage-meter.ts";
+import { usageStore } from "./usage.ts";
 import { volumeStore } from "./volumes.ts";
 
 /**
  * Opens the store, and makes its file and directory when they don't exist. Throws `failed_precondition` when a newer
- * Hibernaut wrote the file.
+ * Hibernaut wrote the file. `now` is the clock that usage is measured with, in milliseconds since 1970.
  *
  * @example
  * const store = openStore(join(settings.dataDir, "hibernaut.db"));
  */
-export function openStore(file: string): Store {
+export function openStore(file: string, now: () => number = Date.now): Store {
   const db = openDatabase(file);
+  const meter = usageMeter(db, now);
   return {
     apps: explainFaults(appStore(db)),
-    machines: explainFaults(machineStore(db)),
+    machines: explainFaults(machineStore(db, meter)),
     tokens: explainFaults(tokenStore(db)),
     hostnames: explainFaults(hostnameStore(db)),
     secrets: explainFaults(secretStore(db)),
     releases: explainFaults(releaseStore(db)),
-    volumes: explainFaults(volumeStore(db)),
+    volumes: explainFaults(volumeStore(db, meter)),
+    drain: explainFaults(drainStore(db)),
+    usage: explainFaults(usageStore(db, meter)),
     check: writeCheck(db),
     close: () => void db.close(),
   };

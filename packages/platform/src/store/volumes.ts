@@ -2,9 +2,10 @@
 import type { Database } from "better-sqlite3";
 import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import type { VolumeStore } from "./contract.ts";
+import type { UsageMeter } from "./usage-meter.ts";
 
-/** Returns the repository of volumes in an open, migrated database. */
-export function volumeStore(db: Database): VolumeStore {
+/** Returns the repository of volumes in an open, migrated database. `usage` follows each change in its transaction. */
+export function volumeStore(db: Database, usage: Pick<UsageMeter, "volume" | "volumeRemoved">): VolumeStore {
   const columns =
     "id, app, name, size_gb AS sizeGb, state, snapshot_retention AS snapshotRetention, created_at AS createdAt";
   const snapshotColumns =
@@ -33,10 +34,22 @@ export function volumeStore(db: Database): VolumeStore {
     `SELECT ${snapshotColumns} FROM volume_snapshots WHERE volume_id = ? ORDER BY seq DESC`,
   );
 
+  const insertMetered = db.transaction((volume: VolumeRecord): boolean => {
+    const inserted = insert.run(volume).changes === 1;
+    if (inserted) usage.volume(volume);
+    return inserted;
+  });
+  const updateMetered = db.transaction((volume: VolumeRecord): void => {
+    if (update.run(volume).changes === 1) usage.volume(volume);
+  });
+  const removeMetered = db.transaction((id: string): void => {
+    if (remove.run(id).changes === 1) usage.volumeRemoved(id);
+  });
+
   return {
-    insert: (volume) => insert.run(volume).changes === 1,
-    update: (volume) => void update.run(volume),
-    remove: (id) => void remove.run(id),
+    insert: (volume) => insertMetered.immediate(volume),
+    update: (volume) => updateMetered.immediate(volume),
+    remove: (id) => removeMetered.immediate(id),
     get: (id) => get.get(id),
     list: (app) => (app === undefined ? listAll.all() : listApp.all(app)),
     insertSnapshot: (snapshot) => void insertSnapshot.run(snapshot),

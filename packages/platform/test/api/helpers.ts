@@ -8,6 +8,7 @@ import { Library } from "../../src/images/library.ts";
 import { imagesInUse } from "../../src/machines/in-use.ts";
 import type { LogBlocks } from "../../src/machines/logs/follow.ts";
 import type { Resources } from "../../src/machines/open.ts";
+import { Usage } from "../../src/metering/usage.ts";
 import type { TokenStore } from "../../src/store/contract.ts";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
 import { FakeRegistries } from "../helpers/fake-images.ts";
@@ -56,6 +57,7 @@ export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi>
     ...platform,
     images: library,
     registries: new FakeRegistries(),
+    usage: new Usage({ store: world.store.usage }),
     tokens,
     platform: {
       version: "0.1.0",

@@ -2,12 +2,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { CURRENT_PROTOCOL } from "../../src/domain/agent-protocol.ts";
 import { MachineConfig } from "../../src/domain/config.ts";
 import { ENTROPY_BYTES } from "../../src/guest/agent.ts";
 import { CommandEnd } from "../../src/guest/command.ts";
 import { STREAM_WINDOW } from "../../src/guest/credit.ts";
 import { encodeFrame, FrameType, HEADER, MAGIC, MAX_PAYLOAD } from "../../src/guest/frame.ts";
-import { ExitOffset, EXIT_BYTES, HelloOffset, PHASES, STREAMS_PROTOCOL } from "../../src/guest/hello.ts";
+import { ExitOffset, EXIT_BYTES, HelloOffset, PHASES } from "../../src/guest/hello.ts";
 import { LISTENER_BYTES } from "../../src/guest/listening.ts";
 import { Key } from "../../src/guest/records.ts";
 import { FIRST_COMMAND, MOST_CONNECTIONS } from "../../src/guest/streams.ts";
@@ -92,7 +93,7 @@ describe("payloads", () => {
     expect(phases.map(([name, number]) => [name.toLowerCase(), number])).toEqual(
       PHASES.map((phase, number) => [phase, number]),
     );
-    expect(STREAMS_PROTOCOL).toBe(defined("main.c", "PROTOCOL"));
+    expect(CURRENT_PROTOCOL).toBe(defined("frame.h", "PROTOCOL"));
   });
 
   test("of F_AWAKE have room for the clock, the session and the randomness", () => {

@@ -1,5 +1,6 @@
 /** Records and events for tests of `decide`: examples of every kind, and arbitrary ones. */
 import fc from "fast-check";
+import { CURRENT_PROTOCOL } from "../../src/domain/agent-protocol.ts";
 import {
   type Command,
   type DecideContext,
@@ -23,7 +24,7 @@ export const NOW = new Date("2026-01-01T00:00:10Z");
 export const CONTEXT: DecideContext = {
   now: NOW,
   id: "NEW-ID",
-  limits: { suspendMaxMemoryMb: 2048, currentBundle: "bundle-1" },
+  limits: { suspendMaxMemoryMb: 2048, currentBundle: "bundle-1", agentProtocol: CURRENT_PROTOCOL },
 };
 
 export const SNAPSHOT: SnapshotRecord = { generation: "G1", created_at: "2026-01-01T00:00:00Z", size_bytes: 1 };
@@ -80,9 +81,13 @@ export const COMMANDS: Command[] = [
   { type: "suspend" },
   { type: "sleep", how: "suspend" },
   { type: "sleep", how: "stop" },
+  { type: "sleep", how: "suspend", otherwise: "off" },
+  { type: "suspend", drain: true, details: { by: "drain" } },
   { type: "stop" },
+  { type: "stop", keepLayer: "it cannot be suspended" },
   { type: "restart" },
   { type: "update", config: { image: "app:2" }, imageDigest: "sha256:2" },
+  { type: "move_bundle" },
   { type: "destroy" },
   { type: "destroy", force: true },
   { type: "discard_snapshot", reason: "secrets_changed" },
@@ -114,8 +119,10 @@ export const OUTCOMES: EffectOutcome[] = [
 const MILESTONES: LifecycleEvent[] = [
   { type: "snapshot_consumed" },
   { type: "snapshot_refused", reason: "cpu_model_changed" },
+  { type: "snapshot_refused", reason: "resume_failed: state", carryOver: { from: "7.2.18", to: "7.2.22" } },
   { type: "cold_start", reason: "stopped" },
   { type: "cold_start", reason: "stopped", address: "127.16.0.2" },
+  { type: "cold_start", reason: "cpu_model_changed", moved: { version: "V2", bundleVersion: "bundle-1" } },
 ];
 
 const NOTES: LifecycleEvent[] = [
@@ -128,6 +135,8 @@ const NOTES: LifecycleEvent[] = [
   { type: "stalled", why: "the disk is full" },
   { type: "stalled", why: null },
   { type: "reason_over", reason: "not ready" },
+  { type: "not_suspended", reason: "the drain ran out of time" },
+  { type: "drain_over" },
 ];
 
 const TIME: LifecycleEvent[] = [{ type: "schedule_due" }, { type: "wake_due" }];
@@ -166,6 +175,11 @@ export const EVENTS: LifecycleEvent[] = [
 const GOALS: Goal[] = [null, "running", "restarting"];
 const SNAPSHOT_STATES: MachineState[] = ["suspended", "starting", "stopping", "updating", "destroying", "failed"];
 
+/** Where a stop that keeps the writable layer may have come to. */
+const KEEPING_STATES: MachineState[] = ["stopping", "failed", "starting", "updating", "destroying"];
+export const DRAINED_STATES: MachineState[] = ["suspending", "suspended", "updating"];
+export const AWAKE_STATES: MachineState[] = ["starting", "running", "suspending", "stopping", "updating", "destroying"];
+
 /** Any machine as it may be stored: what belongs to one state alone is there and nowhere else. */
 export const anyMachine: fc.Arbitrary<MachineRecord> = fc
   .record({
@@ -177,38 +191,49 @@ export const anyMachine: fc.Arbitrary<MachineRecord> = fc
     restarts: fc.nat(11),
     crashed: fc.boolean(),
     memoryMb: fc.constantFrom(128, 4096),
+    bundleVersion: fc.constantFrom("bundle-0", "bundle-1"),
+    moves: fc.boolean(),
     unreachable: fc.constantFrom(null, "nothing listens"),
     stateReason: fc.constantFrom(null, "nothing listens", "not ready"),
-    // With these, a run that was handled before is due or not, or the clock was set back.
-    handled: fc.constantFrom(null, "2025-12-31T23:00:00Z", "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"),
+    // With these, a run of the schedule is due or not, or the clock was set back since the last one.
+    scheduleHandled: fc.constantFrom(null, "2025-12-31T23:00:00Z", "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"),
     wakeAt: fc.constantFrom(null, "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"),
+    sleep: fc.record({
+      keepLayer: fc.constantFrom(null, "it cannot be suspended"),
+      keep: fc.boolean(),
+      resetLayer: fc.boolean(),
+      drained: fc.boolean(),
+      notSuspended: fc.constantFrom(null, "drain" as const, "proxy" as const),
+    }),
   })
-  .map(
-    ({ state, goal, held, from, policy, restarts, crashed, memoryMb, unreachable, stateReason, handled, wakeAt }) => {
-      const retryAt = "2026-01-01T00:00:20Z";
-      const crash = {
-        at: "",
-        reason: "",
-        exit_code: 1,
-        at_start: false,
-        attempt: 1,
-        max_attempts: 10,
-        retry_at: retryAt,
-      };
-      return machine(state, {
-        goal: isResting(state) || state === "destroyed" ? null : goal,
-        snapshot: held && SNAPSHOT_STATES.includes(state) ? SNAPSHOT : null,
-        pending: state === "updating" ? { ...PENDING, from } : null,
-        config: { image: "app:1", guest: { memory_mb: memoryMb }, restart: { policy }, schedule: "0 * * * *" },
-        scheduleHandled: handled,
-        wakeAt,
-        restarts,
-        crash: crashed ? crash : null,
-        unreachable,
-        stateReason,
-      });
-    },
-  );
+  .map(({ state, goal, held, from, policy, memoryMb, crashed, bundleVersion, moves, sleep, ...rest }) => {
+    const retryAt = "2026-01-01T00:00:20Z";
+    const exit = { at: "", reason: "", exit_code: 1, at_start: false };
+    const crash = { ...exit, attempt: 1, max_attempts: 10, retry_at: retryAt };
+    return machine(state, {
+      ...rest,
+      goal: isResting(state) || state === "destroyed" ? null : goal,
+      snapshot: held && SNAPSHOT_STATES.includes(state) ? SNAPSHOT : null,
+      bundleVersion,
+      bundleMove: moves ? { version: "V3" } : null,
+      pending: state === "updating" ? { ...PENDING, from } : null,
+      config: {
+        image: "app:1",
+        guest: { memory_mb: memoryMb },
+        restart: { policy },
+        keep_layer: sleep.keep,
+        schedule: "0 * * * *",
+      },
+      resetLayer: sleep.resetLayer && state !== "running",
+      keepLayer: KEEPING_STATES.includes(state) ? sleep.keepLayer : null,
+      drained: sleep.drained && goal === null && DRAINED_STATES.includes(state),
+      notSuspended:
+        sleep.notSuspended !== null && AWAKE_STATES.includes(state)
+          ? { by: sleep.notSuspended, reason: "it has swap" }
+          : null,
+      crash: crashed ? crash : null,
+    });
+  });
 
 /** Every pair of states between which a machine may move, as `from>to`. */
 export function listedMoves(): Set<string> {

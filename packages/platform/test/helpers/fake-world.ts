@@ -4,7 +4,10 @@ import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
+import { CURRENT_PROTOCOL } from "../../src/domain/agent-protocol.ts";
 import type { HypervisorIdentity, Hypervisor } from "../../src/hypervisor/contract.ts";
+import { refusedCarryOver } from "../../src/hypervisor/qemu/carry-over.ts";
+import { FailedCarryOvers } from "../../src/hypervisor/qemu/failed-carry-overs.ts";
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import type { MachineConfig } from "../../src/domain/config.ts";
 import type { MachineDependencies } from "../../src/machines/dependencies.ts";
@@ -42,6 +45,10 @@ export interface World {
   /** What the next platform finds: change it to see snapshots refused. */
   identity: Partial<HypervisorIdentity>;
   bundleVersion: string;
+  /** What the agents of guest bundles speak, by version; the present protocol when absent. */
+  protocols: Map<string, number>;
+  /** Which boot of the host the next platform finds itself in. */
+  bootId: string;
   store: Store;
   logged: { message: string; fields: Record<string, unknown> }[];
   /** Holds every boot from now on, until the returned function is called or the boots are released. */
@@ -51,13 +58,21 @@ export interface World {
   dispose(): Promise<void>;
 }
 
+interface WorldOptions {
+  /** The clock that usage is measured with, in milliseconds since 1970. By default, the host's. */
+  now?(): number;
+  /** Puts an earlier platform's data into the directory before it is opened. */
+  fill?(folder: string): Promise<void>;
+}
+
 /** Memory-backed where possible: these tests prove order, not that the kernel can fsync. */
-export async function newWorld(): Promise<World> {
+export async function newWorld({ fill = async () => {}, now = Date.now }: WorldOptions = {}): Promise<World> {
   const folder = await mkdtemp(
     join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), `hibernaut-${process.env[RUN_VARIABLE] ?? "fake"}-`),
   );
-  await Promise.all([mkdir(join(folder, "machines")), mkdir(join(folder, "run"))]);
-  const store = openStore(join(folder, "hibernaut.db"));
+  await fill(folder);
+  await Promise.all(["machines", "run"].map((name) => mkdir(join(folder, name), { recursive: true })));
+  const store = openStore(join(folder, "hibernaut.db"), now);
   const host = new FakeHost();
   const held = new Set<() => void>();
   return {
@@ -66,6 +81,8 @@ export async function newWorld(): Promise<World> {
     images: new FakeImages(),
     identity: {},
     bundleVersion: "bundle-1",
+    protocols: new Map(),
+    bootId: "boot-1",
     store,
     logged: [],
     holdBoots() {
@@ -97,6 +114,7 @@ export interface FakePlatform extends Resources {
 export interface PlatformParts {
   hypervisor?: Hypervisor;
   bootSlots?: number;
+  snapshotQemu?: "series" | "exact";
   settings?: Partial<MachineDependencies["settings"]>;
   wrap?(deps: MachineDependencies): MachineDependencies;
 }
@@ -105,24 +123,40 @@ export interface PlatformParts {
 export async function startPlatform(world: World, parts: PlatformParts = {}): Promise<FakePlatform> {
   const files = new FastFiles(world.folder, 64);
   const note = (fields: Record<string, unknown>, message: string) => void world.logged.push({ fields, message });
-  const bundle = { version: world.bundleVersion, kernel: "", initrd: "" };
+  const bundle = (version: string) => ({
+    version,
+    protocol: world.protocols.get(version) ?? CURRENT_PROTOCOL,
+    kernel: "",
+    initrd: "",
+  });
   const volumes = new Volumes({
     store: world.store,
     files: new FastVolumeFiles(world.folder),
     holdStill: (id, work) => resources.machines.holdStill(id, work),
     onTrouble: (message) => note({}, message),
   });
+  const carryOvers = await FailedCarryOvers.open(world.folder);
   const deps: MachineDependencies = {
     hypervisor: parts.hypervisor ?? new FakeHypervisor(world.host, world.identity),
     store: world.store,
     images: world.images,
     network: new UserNetwork(),
-    snapshots: new SnapshotStore((id) => files.paths(id).folder),
+    carryOvers,
+    snapshots: new SnapshotStore(
+      (id) => files.paths(id).folder,
+      (was, now) => refusedCarryOver(was, now, { accept: parts.snapshotQemu ?? "series", failed: carryOvers.all }),
+    ),
     secrets: openSecrets({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),
-    bundles: { current: bundle, get: (version) => ({ ...bundle, version }) },
+    bundles: {
+      get current() {
+        return bundle(world.bundleVersion);
+      },
+      get: bundle,
+    },
     volumes,
     files,
     bootSlots: new Slots(parts.bootSlots ?? 8),
+    bootId: world.bootId,
     settings: {
       region: "local",
       suspendMaxMemoryMb: 2048,
@@ -134,6 +168,8 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       keepAwakeMaxS: 3600,
       logMaxMb: 16,
       proxySuffixes: ["localhost"],
+      drainSuspends: 2,
+      resumeOnBoot: "on",
       ...parts.settings,
     },
     log: { info: note, warn: note, error: note },

@@ -34,6 +34,7 @@ export class Mortality {
         apps: deps.store.apps,
         tokens: deps.store.tokens,
         machines: this.#sync(machines, "store", ["insert", "update"]),
+        drain: this.#sync(deps.store.drain, "drain", ["set", "clear"]),
       },
       secrets: this.#sync(deps.secrets, "secrets", ["set", "unset"]),
       hypervisor: this.#async(deps.hypervisor, "hypervisor", ["boot", "restore", "end", "adopt"]),
@@ -45,6 +46,7 @@ export class Mortality {
         "discard",
         "discardOthers",
       ]),
+      carryOvers: this.#async(deps.carryOvers, "carryOvers", ["failed"]),
       files: this.#async(deps.files, "files", ["freshLayer", "remove", "forgetMemory"]),
       volumes: this.#async(deps.volumes, "volumes", ["hold", "disks"]),
     };

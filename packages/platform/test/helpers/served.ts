@@ -35,9 +35,9 @@ export class Served {
     return this.#client;
   }
 
-  /** Starts the platform; settles when it answers, so recovery is done. */
-  async start(env: Record<string, string> = {}): Promise<void> {
-    const child = spawn(process.execPath, [CLI, "serve", "--json"], {
+  /** Starts the platform; settles when it answers, so recovery is done. `options` are those of `serve`. */
+  async start(env: Record<string, string> = {}, options: string[] = []): Promise<void> {
+    const child = spawn(process.execPath, [CLI, "serve", "--json", ...options], {
       stdio: ["ignore", "pipe", "inherit"],
       env: {
         ...process.env,
@@ -56,7 +56,13 @@ export class Served {
     const ended = once(child, "exit").then(([code]) => Promise.reject(new Error(`the platform ended with ${code}`)));
     const [line] = await Promise.race([once(child.stdout as NodeJS.ReadableStream, "data"), ended]);
     ended.catch(() => {});
-    const { api_url: apiUrl, proxy_url: proxyUrl } = JSON.parse(String(line)) as { api_url: string; proxy_url: string };
+    const document = JSON.parse(String(line)) as { api_url?: string; proxy_url: string; message?: string };
+    const { api_url: apiUrl, proxy_url: proxyUrl } = document;
+    // A start that is refused prints its error in the place of the addresses.
+    if (apiUrl === undefined) {
+      await this.stop();
+      throw new Error(document.message);
+    }
     this.proxyUrl = proxyUrl;
     this.apiUrl = apiUrl;
     const { api_token: token } = JSON.parse(await readFile(join(this.#dataDir, "config.json"), "utf8")) as {

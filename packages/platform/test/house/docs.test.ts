@@ -4,7 +4,7 @@ import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { NOUNS } from "../../../cli/src/commands.ts";
-import { COMMANDS, NOTICES, OUTCOMES } from "../../src/machines/decide/index.ts";
+import { COMMANDS, OUTCOMES, REMARKS } from "../../src/machines/decide/index.ts";
 import { STATES } from "../../src/domain/machine.ts";
 import { REFUSALS } from "../../src/proxy/http/refusals.ts";
 import { withSettingTables } from "../../src/settings/document.ts";
@@ -58,7 +58,7 @@ describe("settings", () => {
 describe("machines", () => {
   test("every reason of a start is explained, and no other", () => {
     const found = new Set(["snapshot"]);
-    for (const file of globSync("{machines,snapshots}/**/*.ts", { cwd: SRC })) {
+    for (const file of globSync("{hypervisor,machines,snapshots}/**/*.ts", { cwd: SRC })) {
       const code = readFileSync(join(SRC, file), "utf8");
       const words = [
         ...code.matchAll(/\bcoldReason: "(\w+)"/g),
@@ -79,7 +79,7 @@ describe("machines", () => {
   });
 
   test("every event is explained", () => {
-    const events = ["create", ...COMMANDS, ...OUTCOMES, ...NOTICES];
+    const events = ["create", ...COMMANDS, ...OUTCOMES, ...REMARKS];
     expect(firstCells(section("docs/machines.md", "Events")).sort()).toEqual(events.sort());
   });
 });

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { GuestAgent } from "../../src/guest/agent.ts";
 import type { GuestConfig } from "../../src/guest/protocol.ts";
-import type { Hypervisor, Vmm, VmmRef, VmmSpec } from "../../src/hypervisor/contract.ts";
+import type { DeviceState, Hypervisor, Vmm, VmmRef, VmmSpec } from "../../src/hypervisor/contract.ts";
 
 export interface Harness {
   /** Makes a hypervisor as a newly started platform does. All of them share one host. */
@@ -46,11 +46,11 @@ async function boot(harness: Harness): Promise<Guest> {
 async function suspend(
   { vmm, agent, spec }: Omit<Guest, "nonce">,
   file = "devices",
-): Promise<{ devices: string; clockMs: number }> {
-  const devices = join(dirname(spec.memory), file);
+): Promise<{ devices: DeviceState; clockMs: number }> {
+  const devices = { file: join(dirname(spec.memory), file), takenBy: vmm.identity };
   const clockMs = Date.now() + (await agent.quiesce(limit()));
   await vmm.pause();
-  await vmm.capture(devices, limit());
+  await vmm.capture(devices.file, limit());
   return { devices, clockMs };
 }
 
@@ -169,6 +169,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       await vmm.kill();
       const before = await digest(spec.memory);
       const resumed = keep(await harness.hypervisor().restore(spec, devices, limit()));
+      expect(resumed.identity, "it runs on what it was suspended on").toEqual(vmm.identity);
       expect(await resumed.state()).toBe("paused");
       expect(await digest(spec.memory), "nothing is written before the guest runs").toBe(before);
       const agent = new GuestAgent(await resumed.openChannel(limit()));
@@ -223,7 +224,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
     test("an invalid device state is refused, and nothing is left behind", async () => {
       const { vmm, spec, devices } = await suspended();
       await vmm.kill();
-      await writeFile(devices, "this is not the state of a machine");
+      await writeFile(devices.file, "this is not the state of a machine");
       await expect(harness.hypervisor().restore(spec, devices, limit())).rejects.toThrow();
       expect(await harness.hypervisor().find()).toEqual([]);
       expect((await stat(spec.memory)).size).toBe(spec.memoryMb * 1024 * 1024);
@@ -236,7 +237,7 @@ export function describeTimeOfDay(name: string, open: () => Promise<Harness>): v
   describe(`after a resume by ${name} the time of day is right`, () => {
     let harness: Harness;
     let spec: VmmSpec;
-    let asleep: { devices: string; clockMs: number };
+    let asleep: { devices: DeviceState; clockMs: number };
     beforeAll(async () => {
       harness = await open();
       const guest = await boot(harness);

@@ -21,7 +21,7 @@ async function openFake(): Promise<Harness> {
         machineId,
         cpus: 1,
         memoryMb: 16,
-        bundle: { version: "1", kernel: "", initrd: "" },
+        bundle: { version: "1", protocol: 1, kernel: "", initrd: "" },
         image: "",
         layer: "",
         volumes: [],

@@ -1,9 +1,11 @@
 /** The platform is killed at every step of a machine's life, and nothing is ever lost. */
-import { afterEach, describe, expect, test } from "vitest";
+import { join } from "node:path";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Resources } from "../../src/machines/open.ts";
 import { isResting } from "../../src/domain/machine.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 import { Mortality } from "../helpers/mortal.ts";
+import { expectWhole } from "../metering/ledger.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
 /** With a volume, which stays the same for the whole life. */
@@ -37,6 +39,10 @@ async function life(
   await reach("suspended");
   machines.start("shop", record.id);
   await reach("running");
+  platform.drain.begin({ suspend: true });
+  await reach("suspended");
+  platform.drain.end();
+  await reach("running");
   delete seen.nonce;
   seen.updated = true;
   await machines.update("shop", record.id, { ...KEEPING, image: "app:2" });
@@ -56,7 +62,9 @@ async function life(
 }
 
 async function liveUntilDeath(mortality: Mortality): Promise<{ id?: string; nonce?: string; updated?: boolean }> {
-  world = await newWorld();
+  // Whenever usage looks at the clock, a second has passed: a lost or doubled interval cannot go unnoticed.
+  let clock = Date.parse("2026-01-31T23:59:00Z");
+  world = await newWorld({ now: () => (clock += 1000) });
   const seen: { id?: string; nonce?: string; updated?: boolean } = {};
   const platform = await startPlatform(world, { wrap: (deps) => mortality.wrap(deps) });
   const end = life(platform, world.host, seen).catch((error: unknown) => {
@@ -74,7 +82,14 @@ const steps = rehearsal.steps.map((name, step) => ({ name, step }));
 test("the rehearsal covers the whole life", () => {
   expect(steps.length).toBeGreaterThan(50);
   expect(steps.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(["hypervisor.restore", "vmm.capture", "snapshots.publish", "files.remove"]),
+    expect.arrayContaining([
+      "drain.set",
+      "drain.clear",
+      "hypervisor.restore",
+      "vmm.capture",
+      "snapshots.publish",
+      "files.remove",
+    ]),
   );
 });
 
@@ -86,6 +101,12 @@ describe.each(["before", "after"] as const)("killed %s", (when) => {
     const platform = await startPlatform(world);
     const { machines } = platform;
     try {
+      // A drain that was in progress continues. Once it is over, what it suspended starts again.
+      platform.drain.end();
+      await vi.waitFor(
+        () => expect(store.machines.list().filter(({ drained }) => drained)).toEqual([]),
+        TIMEOUT.timeoutMs,
+      );
       for (const { id, name, state } of store.machines.list()) {
         const state2 = await machines.wait("shop", id, ["settled", "destroyed"], TIMEOUT);
         if (state2 === "destroyed") continue;
@@ -110,6 +131,9 @@ describe.each(["before", "after"] as const)("killed %s", (when) => {
         machines.destroy("shop", id);
         await machines.wait("shop", id, ["destroyed"], TIMEOUT);
       }
+      expectWhole(join(world.folder, "hibernaut.db"), store.usage.open());
+      // What is left is the volume.
+      expect(store.usage.open().filter(({ meter }) => meter !== "volume")).toEqual([]);
       expect(host.mostPerMachine).toBeLessThanOrEqual(1);
       expect(new Set(host.restored).size).toBe(host.restored.length);
       expect(host.processes.size).toBe(0);

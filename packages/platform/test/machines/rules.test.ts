@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { CURRENT_PROTOCOL } from "../../src/domain/agent-protocol.ts";
 import { suspendEligibility } from "../../src/machines/eligibility.ts";
 import { commandOf, environmentOf, stopOf } from "../../src/machines/environment.ts";
 import { newMachineId, newMachineName, newUlid } from "../../src/machines/identity.ts";
@@ -68,10 +69,10 @@ test("the stop signal: the machine's, otherwise the image's by name or number, o
 });
 
 describe("suspending requires", () => {
-  const limits = { suspendMaxMemoryMb: 2048, currentBundle: "b2" };
-  const machine = (config: object, bundleVersion = "b2") => ({ config: { image: "i", ...config }, bundleVersion });
+  const limits = { suspendMaxMemoryMb: 2048, currentBundle: "b2", agentProtocol: CURRENT_PROTOCOL };
+  const machine = (config: object) => ({ config: { image: "i", ...config } });
 
-  test("nothing more than a small machine with the current bundle", () => {
+  test("nothing more than a small machine whose agent the platform can talk to", () => {
     expect(suspendEligibility(machine({}), limits)).toEqual({ eligible: true, reasons: [] });
     expect(
       suspendEligibility(machine({ guest: { memory_mb: 2048 }, init: { swap_size_mb: 0 } }), limits).eligible,
@@ -80,7 +81,7 @@ describe("suspending requires", () => {
 
   test("every requirement that is not met has its own sentence", () => {
     const config = { guest: { memory_mb: 2049 }, init: { swap_size_mb: 1 } };
-    expect(suspendEligibility(machine(config, "b1"), limits).reasons).toHaveLength(3);
+    expect(suspendEligibility(machine(config), { ...limits, agentProtocol: 0 }).reasons).toHaveLength(3);
   });
 });
 

@@ -1,8 +1,9 @@
-import { readdir, rm, truncate, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { HibernautError } from "../../src/domain/errors.ts";
 import type { Hypervisor } from "../../src/hypervisor/contract.ts";
+import { identityOf, PRESENT_HARDWARE } from "../../src/hypervisor/qemu/hardware.ts";
 import { FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import type { Resources } from "../../src/machines/open.ts";
 import type { Machines } from "../../src/machines/resources/machines.ts";
@@ -35,6 +36,20 @@ const started = async (id: string) => {
   machines.start("shop", id);
   await reach(id, "running");
 };
+
+/** The platform is upgraded: it ends, and the next one has another guest bundle. */
+async function upgradeBundle(version: string): Promise<void> {
+  await platform.close();
+  world.bundleVersion = version;
+  platform = await startPlatform(world);
+  ({ machines } = platform);
+}
+
+/** Changes a snapshot's manifest, as if another version had written it. */
+async function editManifest(file: string, changes: object): Promise<void> {
+  const manifest = JSON.parse(await readFile(file, "utf8")) as object;
+  await writeFile(file, JSON.stringify({ ...manifest, ...changes }));
+}
 
 /** A network that no machine has been on yet. */
 class OtherNetwork extends UserNetwork {
@@ -172,14 +187,11 @@ describe("a snapshot that does not fit is refused with its reason, and the start
     expect(found).toBe(reason);
   });
 
-  test("another guest bundle", async () => {
-    const found = await coldReason(async () => {
-      await platform.close();
-      world.bundleVersion = "bundle-2";
-      platform = await startPlatform(world);
-      ({ machines } = platform);
-    });
-    expect(found).toBe("guest_bundle_changed: guest bundle was bundle-1, is bundle-2");
+  test("an agent whose protocol is no longer spoken", async () => {
+    const found = await coldReason((id) => editManifest(generation(id, "manifest.json"), { agent_protocol: 0 }));
+    expect(found).toBe(
+      "guest_bundle_changed: its agent speaks protocol 0, and this version of Hibernaut speaks 1 to 2",
+    );
   });
 
   test("another network: the machine gets a new address", async () => {
@@ -275,18 +287,133 @@ describe("a machine that cannot be suspended gives every reason at once", () => 
     expect(record(id).state).toBe("running");
   });
 
-  test("an old guest bundle, until the machine is updated to the current one", async () => {
+  test("an agent whose protocol is no longer spoken, until the machine is updated", async () => {
     const id = await runningMachine(platform);
     const { imageDigest, config } = record(id);
-    await platform.close();
-    world.bundleVersion = "bundle-2";
-    platform = await startPlatform(world);
-    ({ machines } = platform);
-    expect(() => machines.suspend("shop", id)).toThrowError(/machine update/);
+    world.protocols.set("bundle-1", 0);
+    await upgradeBundle("bundle-2");
+    expect(() => machines.suspend("shop", id)).toThrowError(/its agent speaks protocol 0.*machine update/);
     await machines.update("shop", id);
     await reach(id, "running");
     expect(record(id)).toMatchObject({ bundleVersion: "bundle-2", imageDigest, config });
     await suspended(id);
+  });
+});
+
+describe("a newer guest bundle", () => {
+  const upgraded = async () => {
+    const id = await runningMachine(platform);
+    const before = { ...record(id), answer: request(id) };
+    await suspended(id);
+    await upgradeBundle("bundle-2");
+    return { id, before };
+  };
+
+  test("does not end a sleep, nor does it keep a machine from the next one", async () => {
+    const { id, before } = await upgraded();
+    for (const count of [2, 3]) {
+      await started(id);
+      expect(record(id).lastBoot).toMatchObject({ kind: "resume" });
+      expect(request(id)).toEqual({ nonce: before.answer?.nonce, count });
+      expect(machines.get("shop", id)).toMatchObject({
+        suspend: { eligible: true },
+        guestBundle: { version: "bundle-1", current: false },
+      });
+      await suspended(id);
+    }
+    expect(record(id)).toMatchObject({ version: before.version, bundleVersion: "bundle-1" });
+  });
+
+  test("is not worth a snapshot: a suspended machine that is updated to it gets it at its next cold start", async () => {
+    const { id, before } = await upgraded();
+    await machines.update("shop", id);
+    await machines.update("shop", id);
+    expect(machines.events("shop", id, 2).map(({ type }) => type)).toEqual(["update", "captured"]);
+    await started(id);
+    expect(request(id)).toMatchObject({ nonce: before.answer?.nonce });
+    expect(record(id)).toMatchObject({ version: before.version, bundleVersion: "bundle-1" });
+    machines.stop("shop", id);
+    await reach(id, "stopped");
+    await upgradeBundle("bundle-3");
+    await started(id);
+    const { version, bundleVersion, bundleMove, config } = record(id);
+    expect({ bundleVersion, bundleMove, config }).toEqual({
+      bundleVersion: "bundle-3",
+      bundleMove: null,
+      config: before.config,
+    });
+    expect(version).not.toBe(before.version);
+    expect(world.host.guest(id)?.env).toMatchObject({ HIBERNAUT_MACHINE_VERSION: version });
+  });
+
+  test("is what an update of a running machine without changes brings, once", async () => {
+    const id = await runningMachine(platform);
+    await upgradeBundle("bundle-2");
+    await machines.update("shop", id);
+    await reach(id, "running");
+    const moved = record(id);
+    expect(moved).toMatchObject({ bundleVersion: "bundle-2", lastBoot: { kind: "cold", reason: "updated" } });
+    await machines.update("shop", id);
+    expect(record(id)).toEqual(moved);
+  });
+});
+
+describe("a security update of QEMU", () => {
+  const qemu = (version: string) => identityOf({ version, accelerator: "tcg" }, PRESENT_HARDWARE);
+  const withQemu = async (version: string) => {
+    await platform.close();
+    world.identity = qemu(version);
+    platform = await startPlatform(world);
+    ({ machines } = platform);
+  };
+
+  test("does not end a sleep", async () => {
+    await withQemu("7.2.18");
+    const id = await runningMachine(platform);
+    const before = request(id);
+    await suspended(id);
+    await withQemu("7.2.22");
+    await started(id);
+    expect(request(id)).toEqual({ nonce: before?.nonce, count: 2 });
+    expect(record(id).lastBoot).toMatchObject({ kind: "resume" });
+  });
+
+  test("after which a resume fails costs one machine its memory, and the others are not tried", async () => {
+    await withQemu("7.2.18");
+    const first = await runningMachine(platform);
+    const { record: made } = await machines.create("shop", { config: SMALL });
+    const others = [made.id];
+    await reach(made.id, "running");
+    for (const id of [first, ...others]) await suspended(id);
+    await withQemu("7.2.22");
+    world.host.faults.restore = new Error("Unknown savevm section");
+    await started(first);
+    expect(record(first).lastBoot).toMatchObject({ kind: "cold", reason: "resume_failed: Unknown savevm section" });
+    const event = machines.events("shop", first, 9).find(({ type }) => type === "carry_over_failed");
+    expect(event).toMatchObject({
+      from: "starting",
+      to: "starting",
+      details: { reason: "resume_failed: Unknown savevm section", from: "7.2.18", to: "7.2.22" },
+    });
+    await withQemu("7.2.22");
+    const [other = ""] = others;
+    await started(other);
+    expect(record(other).lastBoot?.reason).toBe(
+      "hypervisor_version_changed: hypervisor version was 7.2.18, is 7.2.22 (this version could not resume a snapshot of 7.2.18)",
+    );
+    await suspended(other);
+    await withQemu("7.2.23");
+    await started(other);
+    expect(record(other).lastBoot).toMatchObject({ kind: "resume" });
+  });
+
+  test("that is of another series makes starts cold, with the reason", async () => {
+    await withQemu("7.2.22");
+    const id = await runningMachine(platform);
+    await suspended(id);
+    await withQemu("10.0.2");
+    await started(id);
+    expect(record(id).lastBoot?.reason).toMatch(/^hypervisor_version_changed: .* \(another series of QEMU\)$/);
   });
 });
 

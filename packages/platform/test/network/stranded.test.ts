@@ -1,4 +1,4 @@
-/** What the log says when sleeping machines belong to another network than the current one. */
+/** What a refused start says when machines belong to another network than the one it would have. */
 import { expect, test } from "vitest";
 import { parseSubnet } from "../../src/lib/ipv4.ts";
 import type { KnownMachine } from "../../src/network/contract.ts";
@@ -18,7 +18,6 @@ function notes(machines: KnownMachine[], present: Partial<Present>): string[] {
     modeSetting: "auto",
     subnet: "10.213.4.0/22",
     subnetSetting: "auto",
-    reason: "",
     owns: () => false,
     ...present,
   });
@@ -43,20 +42,20 @@ test.each<[what: string, present: Partial<Present>, why: string, way: string]>([
   ["the setting", { subnetSetting: "10.99.0.0/22" }, "HIBERNAUT_NETWORK_SUBNET is 10.99.0.0/22 now", "or to auto"],
   ["a lost network.json", {}, "the current one is 10.213.4.0/22", "set HIBERNAUT_NETWORK_SUBNET to theirs"],
   [
-    "no bridge",
-    { mode: "user", reason: "nft is missing." },
-    "there is none now: nft is missing.",
-    "`hibernaut doctor`",
+    "machines of both modes",
+    { mode: "user" },
+    "but the other machines belong to the user-mode network",
+    "set HIBERNAUT_NETWORK=bridge, which costs the others theirs",
   ],
   ["the mode", { mode: "user", modeSetting: "user" }, "HIBERNAUT_NETWORK is user now", "set HIBERNAUT_NETWORK=auto"],
 ])("a note says how many machines, why, and how to keep their memory: %s", (_what, present, why, way) => {
   const [note = "", ...more] = notes(onBridge, present);
   expect(more).toEqual([]);
   expect(note).toMatch(
-    /^2 sleeping machines belong to .*\. Each loses its memory when it starts \(network_changed\)\. /,
+    /^2 sleeping machines belong to .*: 10\.213\.0\.2, 10\.213\.0\.3\. Each would lose its memory \(network_changed\)\. /,
   );
   expect(note).toContain(why);
-  expect(note.split("To keep it, stop this platform, ")[1]).toContain(way);
+  expect(note.split("To keep it, ")[1]).toContain(way);
 });
 
 test("machines of both network modes get separate notes", () => {

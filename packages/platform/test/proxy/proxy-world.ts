@@ -10,6 +10,7 @@ import { ConnectedProxies } from "../../src/proxy/connected-proxies.ts";
 import type { Lease, RequestHead, Wake } from "../../src/proxy/contract.ts";
 import type { LeaseBroker } from "../../src/proxy/lease-broker.ts";
 import { ProxyCoordinator } from "../../src/proxy/proxy-coordinator.ts";
+import type { Traffic } from "../../src/store/contract.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
 export const IDLE_S = 5;
@@ -31,6 +32,8 @@ export interface ProxyWorld {
   /** Machines whose connections were dropped. */
   left: string[];
   unhealthy: Set<string>;
+  /** What proxies reported to have forwarded. */
+  traffic: [id: string, Traffic][];
 }
 
 export let w: ProxyWorld;
@@ -45,7 +48,7 @@ export function useProxyWorld(): void {
       world,
       platform,
       machines: platform.machines,
-      ...{ now: 1_000_000, proxies: [], wakes: [], left: [], unhealthy: new Set() },
+      ...{ now: 1_000_000, proxies: [], wakes: [], left: [], unhealthy: new Set(), traffic: [] },
       ...coordination(world, platform, false),
     };
     w.proxies.push(newProxy());
@@ -73,10 +76,13 @@ function coordination(world: World, platform: Resources, connectionsSurvive: boo
     suffixes: ["localhost"],
     idleCheckIntervalMs: 3_600_000,
     connectionsSurvive,
+    onTraffic: (id, traffic) => void w.traffic.push([id, traffic]),
     isHealthy: (id) => !w.unhealthy.has(id),
+    isDraining: () => platform.drain.active,
     log: { warn: (fields, message) => void world.logged.push({ fields, message }) },
     now: () => w?.now ?? 0,
   });
+  platform.drain.subscribe((draining) => coordinator.drainChanged(draining));
   return { connected, coordinator };
 }
 

@@ -138,6 +138,7 @@ describe("sleeping", () => {
   const policy = (least = 0, autostop: "suspend" | "stop" | "off" = "suspend") => ({
     port: 8080,
     autostop,
+    autostopFallback: "stop" as const,
     autostart: true,
     minRunning: least,
     idleTimeoutMs: IDLE,
@@ -245,6 +246,7 @@ describe("a service's configuration", () => {
     expect(policyOf(config({}))).toEqual({
       port: 8080,
       autostop: "off",
+      autostopFallback: "stop",
       autostart: true,
       minRunning: 0,
       idleTimeoutMs: 300_000,

@@ -1,4 +1,6 @@
 /** Sleeping: machines that no proxy needs. */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
   IDLE_S,
@@ -42,12 +44,38 @@ describe("sleeping", () => {
     expect(state(stays)).toBe("running");
   });
 
-  test("a machine that cannot be suspended is stopped instead, and its event says why", async () => {
+  test("a machine that cannot be suspended is stopped instead, keeps its files, and says why", async () => {
     const id = await machine({}, { guest: { memory_mb: 4096 } });
+    const layer = join(w.world.folder, "machines", id, "layer.ext4");
+    await writeFile(layer, "what the app wrote");
     await later(IDLE_S);
     await reach(id, "stopped");
     const event = w.machines.events("shop", id, 5).find(({ type }) => type === "stop");
-    expect(event?.details.reason).toMatch(/cannot be suspended: memory is 4096 MB/);
+    expect(event?.details).toMatchObject({ keep_layer: true, reason: expect.stringMatching(/: memory is 4096 MB/) });
+    expect(w.machines.get("shop", id).record.stateReason).toMatch(
+      /^stopped while idle, because it cannot be suspended: memory is 4096 MB.*; its files are kept$/,
+    );
+    const lease = await acquire();
+    expect(await readFile(layer, "utf8")).toBe("what the app wrote");
+    lease.release({});
+    w.machines.stop("shop", id);
+    await reach(id, "stopped");
+    w.machines.start("shop", id);
+    await reach(id, "running");
+    expect(await readFile(layer, "utf8"), "a stop that someone asked for is a new beginning").toBe("");
+  });
+
+  test("where its owner prefers that, a machine that cannot be suspended keeps running, and says so once", async () => {
+    const id = await machine({ autostop_fallback: "off" }, { guest: { memory_mb: 4096 } });
+    const remarks = () => w.machines.events("shop", id, 100).filter(({ type }) => type === "not_suspended");
+    for (let nights = 0; nights < 3; nights += 1) await later(IDLE_S);
+    expect(state(id)).toBe("running");
+    expect(remarks()).toMatchObject([
+      { from: "running", to: "running", details: { by: "proxy", reason: expect.stringMatching(/memory is 4096 MB/) } },
+    ]);
+    const lease = await acquire();
+    expect(lease.wake.kind, "it has stayed in the rotation").toBe("running");
+    lease.release({});
   });
 
   test("all superfluous machines sleep in one pass, down to the minimum", async () => {

@@ -24,6 +24,7 @@ async function addressesWith(environment: Record<string, string>) {
     proxies: new ConnectedProxies(),
     addresses,
     connectionsSurvive: false,
+    onTraffic() {},
     settings,
     registry: new Registry(),
     log: { warn: () => {} },

@@ -5,6 +5,7 @@ import type { MachineConfig } from "../../src/domain/config.ts";
 import {
   acquire,
   acquireAt,
+  anotherProxy,
   asleep,
   held,
   machine,
@@ -229,5 +230,45 @@ describe("waking", () => {
     expect(broker.held().get("shop") ?? 0).toBe(0);
     w.machines.start = start;
     expect(state(id)).toBe("suspended");
+  });
+});
+
+describe("while the platform drains", () => {
+  test("a request that would wake a machine is refused at once, and one to a running machine is served", async () => {
+    const [sleeps, runs] = [await asleep(await machine()), await machine()];
+    w.platform.drain.begin({});
+    const lease = await acquire();
+    expect(lease.machineId).toBe(runs);
+    lease.release({});
+    await asleep(runs);
+    await expect(acquire()).rejects.toMatchObject({ status: 503, code: "draining", retryAfterS: 30 });
+    expect([state(sleeps), state(runs)]).toEqual(["suspended", "suspended"]);
+    w.platform.drain.end();
+    await settled();
+    (await acquire()).release({});
+  });
+
+  test("a request that waits for a machine is refused as soon as nothing will come of it", async () => {
+    const id = await asleep(await machine(), "stop");
+    const release = w.world.holdBoots();
+    const refusal = acquire().then(
+      () => "a lease",
+      (error: { code?: string }) => error.code,
+    );
+    await settled();
+    expect(state(id)).toBe("starting");
+    w.platform.drain.begin({});
+    await settled();
+    expect(held(), "the start was accepted before the drain").toBe(1);
+    w.machines.stop("shop", id);
+    release();
+    expect(await refusal).toBe("draining");
+  });
+
+  test("a proxy that connects in the middle of a drain knows of it", async () => {
+    await asleep(await machine());
+    w.platform.drain.begin({});
+    const late = await anotherProxy();
+    await expect(acquireAt(late.broker)).rejects.toMatchObject({ code: "draining" });
   });
 });

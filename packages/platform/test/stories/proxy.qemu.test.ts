@@ -1,5 +1,5 @@
 /** Requests wake machines, silence lets them sleep: on real machines, through the real proxy. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { ask, wakeOf } from "../helpers/proxied.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { longOr } from "../helpers/long.ts";
@@ -7,7 +7,7 @@ import { SMALL_APP } from "../helpers/small-app/image.ts";
 
 let place: Place;
 beforeAll(async () => {
-  place = await Place.open({ HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });
+  place = await Place.open({ HIBERNAUT_IDLE_CHECK_INTERVAL: "1", HIBERNAUT_USAGE_INTERVAL: "1" });
 });
 afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);
@@ -100,4 +100,16 @@ test("metrics and events tell of wakes", async () => {
   expect(text).toMatch(/hibernaut_proxy_wake_seconds_count\{app="shop",kind="resume"\} [1-9]/);
   expect(text).toMatch(/hibernaut_proxy_wake_seconds_count\{app="shop",kind="cold"\} [1-9]/);
   expect(text).toMatch(/hibernaut_proxy_requests_total\{app="shop",status="2xx"\} \d{3}/);
+  expect(text).toMatch(/hibernaut_usage_wakes_total\{app="shop",kind="resume"\} [1-9]/);
+  expect(text).toMatch(/hibernaut_usage_wakes_total\{app="shop",kind="cold"\} [1-9]/);
+});
+
+test("usage tells what the machines that are gone used", async () => {
+  const { usage } = await place.client.getUsage({ group_by: "machine", app: place.app });
+  expect(usage.length).toBeGreaterThan(2);
+  for (const machine of usage) expect(machine.running_seconds, machine.machine_id ?? "").toBeGreaterThan(0);
+  const total = async () => (await place.client.getUsage({ app: place.app })).total;
+  expect((await total()).snapshot_gb_seconds).toBeGreaterThan(0);
+  // Stored within a second or two of the last answer.
+  await vi.waitFor(async () => expect((await total()).proxied_bytes.out).toBeGreaterThan(200), { timeout: 10_000 });
 });

@@ -73,6 +73,16 @@ export const MachineReply = Type.Object(
     checks: Type.Array(CheckResult, {
       description: "What the machine's checks last found. Empty unless the machine is running.",
     }),
+    guest_bundle: Type.Object(
+      {
+        version: Type.String(),
+        current: Type.Boolean({ description: "Whether it is the bundle that new machines boot from." }),
+        update_pending: Type.Boolean({
+          description: "The machine has a snapshot, and moves to the current bundle at its next cold start.",
+        }),
+      },
+      { ...closed, description: "The kernel and agent that the machine boots from." },
+    ),
     suspend: Type.Object(
       {
         eligible: Type.Boolean(),
@@ -149,7 +159,7 @@ export const UpdateMachineBody = Type.Object(
     ...closed,
     title: "UpdateMachineRequest",
     description:
-      "The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration.",
+      "The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration: at its next cold start, if it has a snapshot. Nothing changes if it has that bundle.",
   },
 );
 

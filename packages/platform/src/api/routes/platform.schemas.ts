@@ -1,6 +1,7 @@
 /** Shapes of `/v1/health` and `/v1/platform`. */
-import { Type } from "typebox";
-import { closed, nullable } from "../schemas.ts";
+import { type Static, Type } from "typebox";
+import { DRAIN_TIMEOUT_S, MAX_DRAIN_TIMEOUT_S } from "../../domain/drain.ts";
+import { closed, nullable, oneOf, time } from "../schemas.ts";
 
 const Region = Type.Object(
   { code: Type.String(), name: Type.String() },
@@ -10,10 +11,61 @@ const Region = Type.Object(
 /** The platform's regions, in Fly's shape. */
 export const Regions = Type.Object({ regions: Type.Array(Region), nearest: Type.String() }, closed);
 
+const DrainedMachine = Type.Object(
+  {
+    machine_id: Type.String(),
+    app_name: Type.String(),
+    name: Type.String(),
+    result: oneOf(["waiting", "suspending", "suspended", "left"]),
+    reason: nullable(
+      Type.String(),
+      "Why it is `left`: it keeps running, and loses its memory when the host goes down.",
+    ),
+  },
+  { ...closed, title: "DrainedMachine", description: "How far a drain has come with a machine." },
+);
+
+/** A drain, or that there is none. */
+export const DrainReply = Type.Object(
+  {
+    state: oneOf(["none", "draining", "drained"]),
+    suspend: Type.Boolean({ description: "Whether machines are suspended." }),
+    started_at: nullable(time),
+    deadline: nullable(time, "When machines that are not asleep are left as they are."),
+    completed_at: nullable(time, "Since when nothing is left to do. Null until then, and always without `suspend`."),
+    machines: Type.Array(DrainedMachine, { description: "The machines that are suspended, or left." }),
+  },
+  {
+    ...closed,
+    title: "Drain",
+    description: "While there is a drain, the platform neither starts nor creates machines.",
+  },
+);
+
+/** Begins a drain. */
+export const DrainBody = Type.Object(
+  {
+    suspend: Type.Optional(
+      Type.Boolean({ description: "Suspend all machines that can be suspended. Default: false." }),
+    ),
+    timeout: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_DRAIN_TIMEOUT_S,
+        description: `Seconds that this may take, with \`suspend\`. Default: ${DRAIN_TIMEOUT_S}.`,
+      }),
+    ),
+  },
+  { ...closed, title: "DrainRequest" },
+);
+
+/** A drain on the wire. */
+export type DrainWire = Static<typeof DrainReply>;
+
 /** A platform that works. */
 export const Health = Type.Object(
   {
-    status: Type.Literal("ok"),
+    status: oneOf(["ok", "draining"]),
     version: Type.String({ description: "Version of Hibernaut." }),
     region: Type.String(),
     hypervisor: Type.String(),
@@ -30,5 +82,10 @@ export const Health = Type.Object(
       { ...closed, description: "How machines are connected." },
     ),
   },
-  { ...closed, title: "Health", description: "What the platform is. Only a platform that works answers with it." },
+  {
+    ...closed,
+    title: "Health",
+    description:
+      "What the platform is. Only a platform that works answers with it. One that is `draining` neither starts nor creates machines.",
+  },
 );

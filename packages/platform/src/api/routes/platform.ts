@@ -13,7 +13,10 @@ const tags = ["platform"];
 const CHECK_INTERVAL_MS = 1000;
 
 /** `GET /v1/health`, without a token, for load balancers and the setup. */
-export function healthRoute(app: Api, { platform, proxy, check }: Pick<ApiDeps, "platform" | "proxy" | "check">): void {
+export function healthRoute(
+  app: Api,
+  { platform, proxy, check, drain }: Pick<ApiDeps, "platform" | "proxy" | "check" | "drain">,
+): void {
   const checkSometimes = atMostEvery(CHECK_INTERVAL_MS, check);
   app.get(
     "/v1/health",
@@ -37,7 +40,7 @@ export function healthRoute(app: Api, { platform, proxy, check }: Pick<ApiDeps, 
         );
       }
       return {
-        status: "ok" as const,
+        status: drain.active ? ("draining" as const) : ("ok" as const),
         version: platform.version,
         region: platform.region,
         hypervisor: platform.hypervisor.hypervisor,

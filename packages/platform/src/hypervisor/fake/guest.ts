@@ -2,7 +2,8 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { encodeFrame, type Frame, FrameReader, FrameType } from "../../guest/frame.ts";
-import { HelloOffset, STREAMS_PROTOCOL } from "../../guest/hello.ts";
+import { CURRENT_PROTOCOL } from "../../domain/agent-protocol.ts";
+import { HelloOffset } from "../../guest/hello.ts";
 import { encodeListeners, type Listener } from "../../guest/listening.ts";
 import { decodeRecords, Key, milliseconds, nanoseconds } from "../../guest/records.ts";
 
@@ -172,7 +173,7 @@ export class FakeGuest {
   #hello(): void {
     this.#quiesced = false;
     const payload = Buffer.alloc(HelloOffset.version);
-    payload.writeUInt32LE(STREAMS_PROTOCOL, HelloOffset.protocol);
+    payload.writeUInt32LE(CURRENT_PROTOCOL, HelloOffset.protocol);
     payload[HelloOffset.phase] = this.state.phase;
     payload[HelloOffset.ready] = this.state.ready ? 1 : 0;
     this.#exitPayload().copy(payload, HelloOffset.exit);

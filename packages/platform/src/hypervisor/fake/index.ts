@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { open, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { type Duplex, duplexPair } from "node:stream";
 import {
+  type DeviceState,
   type Hypervisor,
   type HypervisorIdentity,
   type Vmm,
@@ -206,18 +207,20 @@ export class FakeHypervisor implements Hypervisor {
     return new FakeVmm(this.#host, process);
   }
 
-  async restore(spec: VmmSpec, deviceState: string, signal: AbortSignal): Promise<Vmm> {
-    const process = this.#host.launch(spec, this.#identity);
+  async restore(spec: VmmSpec, { file, takenBy }: DeviceState, signal: AbortSignal): Promise<Vmm> {
+    // It runs on what the snapshot was taken on, as QEMU does.
+    const { cpu_model, machine_type } = takenBy;
+    const process = this.#host.launch(spec, { ...this.#identity, cpu_model, machine_type });
     try {
       this.#host.takeFault("restore");
-      if (!readFileSync(deviceState, "utf8").includes(spec.machineId))
+      if (!readFileSync(file, "utf8").includes(spec.machineId))
         throw new Error("the device state belongs to another machine");
       const memory = await readFile(spec.memory);
       await this.#host.hold.restore;
       signal.throwIfAborted();
       if (!this.#host.processes.has(process.ref.pid)) throw new VmmKilled("the fake was killed");
       process.guest.pause();
-      process.restoredFrom = deviceState;
+      process.restoredFrom = file;
       process.guest.state = JSON.parse(memory.toString("utf8", 0, STATE_BYTES)) as FakeGuestState;
     } catch (error) {
       this.#host.end(process.ref);

@@ -10,6 +10,7 @@ import { join } from "node:path";
 
 import { HibernautError } from "../../domain/errors.ts";
 import { GuestAgent } from "../../guest/agent.ts";
+import { hostBootId } from "../../lib/boot-id.ts";
 import { run } from "../../lib/exec.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { GuestBundle } from "../../domain/guest-bundle.ts";
@@ -87,8 +88,7 @@ async function missingKvm(): Promise<string | undefined> {
 /** Returns why KVM does not work, or "" when it does. */
 async function cachedProof(options: ProofOptions, bundle: GuestBundle, signal: AbortSignal): Promise<string> {
   const version = await qemuVersion(options.qemu);
-  const bootId = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
-  const key = [bootId, version, bundle.version].join(" ");
+  const key = [await hostBootId(), version, bundle.version].join(" ");
   const file = join(options.dataDir, "kvm-verdict.json");
   const cached = parseVerdict(await readFile(file, "utf8").catch(() => ""));
   if (cached.key === key && cached.failure !== undefined) return cached.failure;

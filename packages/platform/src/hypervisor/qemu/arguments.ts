@@ -1,17 +1,12 @@
 /** QEMU's arguments, computed from a machine. Pure. */
 import { join } from "node:path";
 import type { VmmSpec } from "../contract.ts";
+import { cpuArgument, type Hardware, hardwareOfType, PRESENT_HARDWARE } from "./hardware.ts";
 
 /** The name by which the agent finds its port. */
 const AGENT_PORT = "hibernaut.agent";
 
-/**
- * `q35`, because `microvm` hangs at boot on a busy host under emulation (it can calibrate only against the PIT). Devices
- * that our guests don't use are off: each costs boot time.
- */
-export const MACHINE_TYPE = "q35";
-/** Increase this with every change to the devices below. A snapshot can be loaded only into the same devices. */
-export const DEVICE_LAYOUT = 1;
+/** Devices that our guests don't use are off: each costs boot time. */
 const MACHINE_OPTIONS = "i8042=off,smm=off,vmport=off,memory-backend=ram";
 
 /** QEMU may not start programs or gain privileges: the platform needs neither after the start. */
@@ -29,7 +24,7 @@ const KERNEL_OPTIONS = [
 
 interface QemuOptions {
   accelerator: "kvm" | "tcg";
-  cpuModel: string;
+  hardware: Hardware;
   /** Wait, paused, for a snapshot to be loaded instead of booting. */
   incoming: boolean;
 }
@@ -45,12 +40,13 @@ function processName(spec: Pick<VmmSpec, "machineId" | "runDir">): string {
 }
 
 /** Returns the arguments to start QEMU with. */
-export function qemuArguments(spec: VmmSpec, { accelerator, cpuModel, incoming }: QemuOptions): string[] {
+export function qemuArguments(spec: VmmSpec, { accelerator, hardware, incoming }: QemuOptions): string[] {
   const { qmp, agent } = socketPaths(spec.runDir);
   return [
     ...["-name", processName(spec)],
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],
-    ...["-machine", `${MACHINE_TYPE},${MACHINE_OPTIONS}`, "-accel", accelerator, "-cpu", cpuModel],
+    ...["-machine", `${hardware.machineType},${MACHINE_OPTIONS}`, "-accel", accelerator],
+    ...["-cpu", cpuArgument(hardware, accelerator)],
     ...["-smp", String(spec.cpus), "-m", `${spec.memoryMb}M`],
     ...["-object", `memory-backend-file,id=ram,size=${spec.memoryMb}M,mem-path=${escape(spec.memory)},share=on`],
     // A resumed guest has its kernel in memory and never boots again, because of `-no-reboot`.
@@ -71,6 +67,12 @@ export function qemuArguments(spec: VmmSpec, { accelerator, cpuModel, incoming }
     ...["-sandbox", SANDBOX],
     ...(incoming ? ["-S", "-incoming", "defer"] : []),
   ];
+}
+
+/** The hardware of a QEMU that was started with these arguments, maybe by an earlier platform. */
+export function hardwareIn(args: readonly string[]): Hardware {
+  const machineType = args[args.indexOf("-machine") + 1]?.split(",")[0] ?? "";
+  return hardwareOfType(machineType) ?? PRESENT_HARDWARE;
 }
 
 /**

@@ -1,6 +1,5 @@
 /** The hypervisor contract on QEMU. */
 import { open, rm } from "node:fs/promises";
-import { cpus } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
@@ -8,6 +7,7 @@ import { createSparse } from "../../lib/disk-files.ts";
 import { failureReason, run } from "../../lib/exec.ts";
 import { messageOf } from "../../lib/text.ts";
 import {
+  type DeviceState,
   type Hypervisor,
   type HypervisorIdentity,
   type Vmm,
@@ -15,9 +15,11 @@ import {
   type VmmRef,
   type VmmSpec,
 } from "../contract.ts";
-import { DEVICE_LAYOUT, MACHINE_TYPE, qemuArguments, socketPaths } from "./arguments.ts";
+import { hardwareIn, qemuArguments, socketPaths } from "./arguments.ts";
+import { type Hardware, hardwareOf, type HostCpu, identityOf, PRESENT_HARDWARE } from "./hardware.ts";
+import { askHostCpu } from "./host-cpu.ts";
 import { readAhead } from "./hot-pages.ts";
-import { findProcesses, isAlive, killProcess, type Started, spawnDetached, watchExit } from "./process.ts";
+import { argumentsOf, findProcesses, isAlive, killProcess, type Started, spawnDetached, watchExit } from "./process.ts";
 import { Qmp } from "./qmp.ts";
 import { QemuVmm } from "./vmm.ts";
 
@@ -35,6 +37,8 @@ interface QemuSettings {
   /** What `qemu --version` prints. Recorded in snapshots. */
   version: string;
   accelerator: "kvm" | "tcg";
+  /** The CPU that guests see under KVM. */
+  host?: HostCpu | undefined;
   /** Parent of all run directories, `<runRoot>/<machine id>`. */
   runRoot: string;
   /** Parent of all machine directories, `<machineRoot>/<machine id>`. */
@@ -50,18 +54,17 @@ export class QemuHypervisor implements Hypervisor {
   }
 
   identity(): HypervisorIdentity {
-    const { version, accelerator } = this.#settings;
-    return identityOf(version, accelerator);
+    return identityOf(this.#settings, PRESENT_HARDWARE);
   }
 
   async boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm> {
     await makeMemoryFile(spec.memory, spec.memoryMb);
-    return (await this.#start(spec, {}, signal)).vmm;
+    return (await this.#start(spec, { hardware: PRESENT_HARDWARE }, signal)).vmm;
   }
 
-  async restore(spec: VmmSpec, deviceState: string, signal: AbortSignal): Promise<Vmm> {
+  async restore(spec: VmmSpec, devices: DeviceState, signal: AbortSignal): Promise<Vmm> {
     void readAhead(spec.memory, signal);
-    const { vmm, started } = await this.#startWith(deviceState, spec, signal);
+    const { vmm, started } = await this.#startWith(devices, spec, signal);
     try {
       await vmm.load(signal);
       return vmm;
@@ -73,13 +76,13 @@ export class QemuHypervisor implements Hypervisor {
   }
 
   async #startWith(
-    deviceState: string,
+    { file, takenBy }: DeviceState,
     spec: VmmSpec,
     signal: AbortSignal,
   ): Promise<{ vmm: QemuVmm; started: Started }> {
-    const state = await open(deviceState, "r");
+    const state = await open(file, "r");
     try {
-      return await this.#start(spec, { state: state.fd }, signal);
+      return await this.#start(spec, { state: state.fd, hardware: hardwareOf(takenBy) ?? PRESENT_HARDWARE }, signal);
     } finally {
       await state.close();
     }
@@ -96,7 +99,9 @@ export class QemuHypervisor implements Hypervisor {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(ADOPT_DEADLINE_MS)]);
     const qmp = await Qmp.connect(socketPaths(runDir).qmp, limit);
     const { enabled } = await qmp.execute<{ enabled: boolean }>("query-kvm");
-    const identity = identityOf(qmp.version, enabled ? "kvm" : "tcg");
+    const host = enabled ? await askHostCpu(qmp) : undefined;
+    const about = { version: qmp.version, accelerator: enabled ? "kvm" : "tcg", host } as const;
+    const identity = identityOf(about, hardwareIn(await argumentsOf(ref.pid)));
     return new QemuVmm(ref, identity, qmp, runDir, join(this.#settings.machineRoot, ref.machineId, "memory"));
   }
 
@@ -107,14 +112,14 @@ export class QemuHypervisor implements Hypervisor {
   /** Starts QEMU. With `state`, the file descriptor of a device state, QEMU waits until it is told to load that. */
   async #start(
     spec: VmmSpec,
-    { state }: { state?: number },
+    { state, hardware }: { state?: number; hardware: Hardware },
     signal: AbortSignal,
   ): Promise<{ vmm: QemuVmm; started: Started }> {
     const { qmp: path, agent } = socketPaths(spec.runDir);
     await Promise.all([rm(path, { force: true }), rm(agent, { force: true })]);
-    const { accelerator, program } = this.#settings;
+    const { accelerator, program, host } = this.#settings;
     const incoming = state !== undefined;
-    const args = qemuArguments(spec, { accelerator, cpuModel: cpuModel(accelerator), incoming });
+    const args = qemuArguments(spec, { accelerator, hardware, incoming });
     signal.throwIfAborted();
     const started = await spawnDetached(program, args, {
       machineId: spec.machineId,
@@ -129,7 +134,7 @@ export class QemuHypervisor implements Hypervisor {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(START_DEADLINE_MS), gone.signal]);
     try {
       const connection = await Qmp.connect(path, limit);
-      const identity = identityOf(connection.version, accelerator);
+      const identity = identityOf({ version: connection.version, accelerator, host }, hardware);
       return { vmm: new QemuVmm(ref, identity, connection, spec.runDir, spec.memory), started };
     } catch (error) {
       const killed = signal.aborted ? undefined : await wasKilled(started);
@@ -175,19 +180,4 @@ async function makeMemoryFile(path: string, megabytes: number): Promise<void> {
       `There is no room for ${megabytes} MB of guest memory at ${path}: ${reason}. Free some disk space.`,
     );
   }
-}
-
-function identityOf(version: string, accelerator: "kvm" | "tcg"): HypervisorIdentity {
-  // Under KVM the guest sees the host's CPU, so a snapshot depends on its model.
-  const cpu =
-    accelerator === "kvm"
-      ? `${cpuModel(accelerator)} (${cpus()[0]?.model.trim() ?? "unknown"})`
-      : cpuModel(accelerator);
-  const machine = `${MACHINE_TYPE} (devices ${DEVICE_LAYOUT})`;
-  return { hypervisor: "qemu", version, accelerator, cpu_model: cpu, machine_type: machine };
-}
-
-/** KVM gives the guest the host's own CPU. Emulation gives it every feature that it can emulate. */
-function cpuModel(accelerator: "kvm" | "tcg"): string {
-  return accelerator === "kvm" ? "host" : "max";
 }

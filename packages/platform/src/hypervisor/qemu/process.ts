@@ -119,8 +119,13 @@ export async function findProcesses(runRoot: string): Promise<VmmRef[]> {
   return found.filter((ref) => ref !== undefined);
 }
 
+/** Returns what a process was started with; nothing when it has ended. */
+export async function argumentsOf(pid: number): Promise<string[]> {
+  return (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0");
+}
+
 async function identify(pid: number, runRoot: string): Promise<VmmRef | undefined> {
-  const args = (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0");
+  const args = await argumentsOf(pid);
   const machineId = /^hibernaut-([0-9a-f]{14}),/.exec(args[args.indexOf("-name") + 1] ?? "")?.[1];
   if (
     machineId === undefined ||

@@ -4,13 +4,16 @@ import type { MachineRecord } from "../../domain/machine.ts";
 import { restAfterUpdate } from "../restart.ts";
 import { COMMAND_TABLE } from "./command-table.ts";
 import type { DecideContext, Decision } from "./decision.ts";
-import type { Command } from "./events.ts";
+import type { Command, Details } from "./events.ts";
+import { whenToMove } from "./move-bundle.ts";
+import { noteNotSuspended } from "./notes.ts";
 import { refusedSuspend, sleepCommand } from "./sleep.ts";
-import { refused, step } from "./step.ts";
+import { refused, step, unchanged } from "./step.ts";
 
 /** Decides a command. What the lifecycle does not allow is refused with a HibernautError. */
 export function decideCommand(record: MachineRecord, command: Command, context: DecideContext): Decision {
-  if (command.type === "sleep") return decideCommand(record, sleepCommand(record, command, context), context);
+  if (command.type === "move_bundle") return moveBundle(record, command.details, context);
+  if (command.type === "sleep") return decideSleep(record, command, context);
   const { goal, state, id } = record;
   const answer = COMMAND_TABLE[state][command.type]({
     goal,
@@ -24,22 +27,50 @@ export function decideCommand(record: MachineRecord, command: Command, context: 
   if (ineligible) return refused(record, ineligible);
   const reason = command.type === "discard_snapshot" ? { reason: command.reason } : {};
   const details = { ...reason, ...command.details };
-  return step(record, { type: command.type, answer, changes: changesBy(record, command, context), details }, context);
+  const changes = changesBy(record, { command, moves: answer.kind === "move" }, context);
+  return step(record, { type: command.type, answer, changes, details }, context);
+}
+
+/** An idle machine is suspended or stopped, or keeps running because its owner wants that of one that cannot be suspended. */
+function decideSleep(
+  record: MachineRecord,
+  sleep: Extract<Command, { type: "sleep" }>,
+  context: DecideContext,
+): Decision {
+  const command = sleepCommand(record, sleep, context);
+  if (command.type !== "stay_awake") return decideCommand(record, command, context);
+  if (record.state !== "running") return unchanged(record);
+  return noteNotSuspended(record, { by: "proxy", reason: command.reason }, context, sleep.details);
+}
+
+/** Moves a machine to the newest guest bundle: by an update, or at its next cold start, or not at all. */
+function moveBundle(record: MachineRecord, details: Details = {}, context: DecideContext): Decision {
+  const { config, imageDigest, state } = record;
+  const update = decideCommand(record, { type: "update", config, imageDigest, details }, context);
+  const when = whenToMove(record, context.limits.currentBundle);
+  if (update.tell.refusal !== undefined || when === "now") return update;
+  if (when === "never" || (record.bundleMove ?? null) !== null) return unchanged(record);
+  const at = context.now.toISOString();
+  const next = { ...record, bundleMove: { version: context.id }, updatedAt: at };
+  const reason = "the machine keeps its snapshot, and gets the newest guest bundle at its next cold start";
+  const history = { at, type: "update", from: state, to: state, details: { ...details, reason } };
+  return { record: next, effect: null, tell: { history, followers: true } };
 }
 
 /** What a command changes apart from state and goal. */
 function changesBy(
   record: MachineRecord,
-  command: Command,
+  { command, moves }: { command: Exclude<Command, { type: "sleep" | "move_bundle" }>; moves: boolean },
   { now, id, limits }: DecideContext,
 ): Partial<MachineRecord> {
-  if (command.type === "suspend") return {};
+  // A machine that was asleep, or on its way, before a drain does not start after it.
+  if (command.type === "suspend") return moves && command.drain === true ? { drained: true } : {};
   if (command.type === "discard_snapshot")
     return record.snapshot === null ? {} : { snapshot: null, coldReason: command.reason };
   const crash = (record.crash ?? null) === null ? {} : { crash: null };
   // Someone looks after the machine: earlier failures no longer count.
   const restarts = command.type === "start" && command.unattended === true ? {} : { restarts: 0 };
-  if (command.type !== "update") return { ...crash, ...restarts };
+  if (command.type !== "update") return { ...crash, ...restarts, ...layerAfter(record, command, moves) };
   const { config, imageDigest } = command;
   const pending = {
     config,
@@ -50,4 +81,15 @@ function changesBy(
     requestedAt: now.toISOString(),
   };
   return { ...crash, ...restarts, pending };
+}
+
+/** Whether the stop that begins keeps the writable layer. A stop in progress stays what it is. */
+function layerAfter(
+  record: MachineRecord,
+  command: Exclude<Command, { type: "sleep" | "update" | "move_bundle" }>,
+  moves: boolean,
+): Partial<MachineRecord> {
+  const keepLayer = command.type === "stop" ? (command.keepLayer ?? null) : null;
+  const begins = moves && (command.type === "stop" || command.type === "restart");
+  return begins && keepLayer !== (record.keepLayer ?? null) ? { keepLayer } : {};
 }

@@ -1,7 +1,8 @@
 /** Everything that can happen to a machine, as data. `decide` answers each of these. */
 import type { MachineConfig } from "../../domain/config.ts";
-import type { KeepAwake, LastBoot, SnapshotRecord } from "../../domain/machine.ts";
+import type { KeepAwake, LastBoot, MachineRecord, SnapshotRecord } from "../../domain/machine.ts";
 import type { GuestExit } from "../../guest/protocol.ts";
+import type { FailedCarryOver } from "../../hypervisor/contract.ts";
 import type { BootEffect, Effect, EffectWithOutcome } from "./effect.ts";
 
 /** What a machine's history records in addition to type and states, for example who requested it. */
@@ -14,13 +15,26 @@ export type Command = { details?: Details } & (
       /** A request at the proxy asks, not a person: the restarts of a crashing app keep counting. Default: false. */
       unattended?: boolean;
     }
-  | { type: "suspend" }
-  /** The machine is idle: suspend or stop it. One that cannot be suspended is stopped, and its history says why. */
-  | { type: "sleep"; how: "suspend" | "stop" }
-  | { type: "stop" }
+  | {
+      type: "suspend";
+      /** A drain asks: the machine starts again when the drain is over. Default: false. */
+      drain?: boolean;
+    }
+  /**
+   * The machine is idle: suspend or stop it. One that cannot be suspended does what `otherwise` says, and its history
+   * says why: it is stopped with its writable layer kept (the default), or keeps running.
+   */
+  | { type: "sleep"; how: "suspend" | "stop"; otherwise?: "stop" | "off" }
+  | {
+      type: "stop";
+      /** Why the writable layer is kept. Without it, the configuration decides. */
+      keepLayer?: string;
+    }
   | { type: "restart" }
   /** A full new configuration. The machine also moves to the current guest bundle. */
   | { type: "update"; config: MachineConfig; imageDigest: string }
+  /** Nothing changes but the guest bundle, which becomes the current one: see `move-bundle.ts`. */
+  | { type: "move_bundle" }
   /** A machine that may have a guest is only destroyed with `force`. Default: false. */
   | { type: "destroy"; force?: boolean }
   /** The snapshot must never be resumed. `reason` becomes the reason of the next cold start. */
@@ -64,9 +78,16 @@ export type EffectOutcome = { details?: Details } & (
 export type Milestone =
   /** Stored before the guest's CPUs run: a snapshot never runs twice. */
   | { type: "snapshot_consumed" }
-  | { type: "snapshot_refused"; reason: string }
-  /** The writable layer is ready. `address` is a new one if the old one does not belong to this network. */
-  | { type: "cold_start"; reason: string; address?: string };
+  /** `carryOver`: it failed in another version of the hypervisor than its own, which will not be tried again. */
+  | { type: "snapshot_refused"; reason: string; carryOver?: FailedCarryOver }
+  /**
+   * The writable layer is ready. `address` is a new one if the old one does not belong to this network; `moved` says what
+   * becomes of a machine that was to get the newest guest bundle.
+   */
+  | { type: "cold_start"; reason: string; address?: string; moved?: Moved };
+
+/** What changes in a machine that moves to another guest bundle. */
+export type Moved = Pick<MachineRecord, "version" | "bundleVersion">;
 
 /** What is worth knowing about a machine without any effect on its state. */
 export type Note =
@@ -78,7 +99,11 @@ export type Note =
   /** Why the guest is paused by the host; null once it runs again. */
   | { type: "stalled"; why: string | null }
   /** This state reason no longer holds. */
-  | { type: "reason_over"; reason: string };
+  | { type: "reason_over"; reason: string }
+  /** A drain leaves the machine running: what happens to it when the host goes down is a power cut. */
+  | { type: "not_suspended"; reason: string }
+  /** The drain is over, and this machine does not start because of it. */
+  | { type: "drain_over" };
 
 /** Time has passed: a run of the schedule, or the planned wake, may be due. */
 export type TimePassed = { type: "schedule_due" } | { type: "wake_due" };
@@ -162,10 +187,17 @@ export const OUTCOMES = [
   "retry",
 ] as const;
 
-/** Other entries of a machine's history. */
-export const NOTICES = ["schedule_skipped"] as const;
+/** What else a machine's history has, without any effect on its state. */
+export const REMARKS = [
+  /** A resume in another build of QEMU failed. */
+  "carry_over_failed",
+  /** It should sleep, and keeps running. */
+  "not_suspended",
+  /** A run of the schedule was due while the one before was not over. */
+  "schedule_skipped",
+] as const;
 
 export type CommandName = (typeof COMMANDS)[number];
 export type OutcomeName = (typeof OUTCOMES)[number];
 /** The types of entries in a machine's history. */
-export type HistoryType = "create" | CommandName | OutcomeName | (typeof NOTICES)[number];
+export type HistoryType = "create" | CommandName | OutcomeName | (typeof REMARKS)[number];

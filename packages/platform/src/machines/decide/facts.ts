@@ -6,7 +6,14 @@ import type { Boot, Details, EffectOutcome } from "./events.ts";
 
 export type Facts = { changes: Partial<MachineRecord>; details: Details };
 
-const FORGOTTEN = { snapshot: null, resetLayer: true, keepAwake: null, wakeAt: null } satisfies Partial<MachineRecord>;
+/** A new version begins with its image as it is: a layer over another image would mix the two. */
+const FORGOTTEN = {
+  snapshot: null,
+  resetLayer: true,
+  keepLayer: null,
+  keepAwake: null,
+  wakeAt: null,
+} satisfies Partial<MachineRecord>;
 
 /** What the record says about how a guest came up. */
 export function bootFacts({ lastBoot, unreachable, stateReason }: Boot): Partial<MachineRecord> {
@@ -32,13 +39,8 @@ export function factsOf(
         changes: { stateReason: `the last suspend failed: ${outcome.reason}` },
         details: { reason: outcome.reason },
       };
-    case "halted": {
-      const reason = outcome.exit === undefined ? null : describeExit(outcome.exit);
-      return {
-        changes: { ...FORGOTTEN, coldReason: "stopped", stateReason: reason },
-        details: reason === null ? {} : { reason },
-      };
-    }
+    case "halted":
+      return haltedFacts(record, outcome);
     case "updated":
       return updatedFacts(record);
     case "update_failed":
@@ -52,6 +54,16 @@ export function factsOf(
     case "retry":
       return { changes: {}, details: {} };
   }
+}
+
+function haltedFacts(record: MachineRecord, { exit }: Extract<EffectOutcome, { type: "halted" }>): Facts {
+  const { keepLayer = null, config, resetLayer } = record;
+  const kept = keepLayer !== null || config.keep_layer === true;
+  const ended = exit === undefined ? null : describeExit(exit);
+  const reason = keepLayer === null ? ended : `stopped while idle, because ${keepLayer}; its files are kept`;
+  // A layer that is to be reset for another reason, such as an update, is not kept after all.
+  const changes = { ...FORGOTTEN, resetLayer: resetLayer || !kept, coldReason: "stopped", stateReason: reason };
+  return { changes, details: { ...(ended !== null && { reason: ended }), ...(kept && { keep_layer: true }) } };
 }
 
 function capturedFacts({ snapshot }: Extract<EffectOutcome, { type: "captured" }>): Facts {
@@ -69,7 +81,7 @@ function updatedFacts(before: MachineRecord): Facts {
   // Stored by an earlier release, which discarded a snapshot by an update that changes nothing else.
   if (coldReason !== undefined)
     return { changes: { snapshot: null, pending: null, coldReason }, details: { reason: coldReason } };
-  const applied = { config, version, imageDigest, bundleVersion, pending: null };
+  const applied = { config, version, imageDigest, bundleVersion, bundleMove: null, pending: null };
   // A new schedule counts from when it was set: what it would have started before was never missed.
   const rescheduled = sameSchedule(before.config, config) ? {} : { scheduleHandled: requestedAt ?? null };
   return {

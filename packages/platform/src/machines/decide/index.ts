@@ -24,10 +24,11 @@ export {
   type HistoryType,
   type LifecycleEvent,
   type Milestone,
+  type Moved,
   type Note,
-  NOTICES,
   type Boot,
   OUTCOMES,
+  REMARKS,
   type TakenOver,
 } from "./events.ts";
 
@@ -40,19 +41,22 @@ export function decide(record: MachineRecord, event: LifecycleEvent, context: De
     case "stop":
     case "restart":
     case "update":
+    case "move_bundle":
     case "destroy":
     case "discard_snapshot":
       return decideCommand(record, event, context);
     case "snapshot_consumed":
     case "snapshot_refused":
     case "cold_start":
-      return decideMilestone(record, event);
+      return decideMilestone(record, event, context.now);
     case "keep_awake":
     case "reachability":
     case "stalled":
     case "reason_over":
+    case "not_suspended":
+    case "drain_over":
     case "plan_wake":
-      return decideNote(record, event);
+      return decideNote(record, event, context);
     case "schedule_due":
       return decideSchedule(record, context);
     case "wake_due":

@@ -13,14 +13,19 @@ export function refusedSuspend(record: MachineRecord, { limits }: DecideContext)
   return new HibernautError("failed_precondition", message, { machine_id: record.id, reasons });
 }
 
-/** What an idle machine does: a suspend, or a stop with the reason why it cannot be suspended. */
+/**
+ * What an idle machine does. One that cannot be suspended must not lose the files that it wrote: it is stopped with its
+ * writable layer kept, or keeps running.
+ */
 export function sleepCommand(
   record: MachineRecord,
-  { how, details = {} }: Extract<Command, { type: "sleep" }>,
+  { how, otherwise = "stop", details = {} }: Extract<Command, { type: "sleep" }>,
   { limits }: DecideContext,
-): Command {
+): Extract<Command, { type: "suspend" | "stop" }> | { type: "stay_awake"; reason: string } {
   if (how === "stop") return { type: "stop", details };
   const { eligible, reasons } = suspendEligibility(record, limits);
   if (eligible) return { type: "suspend", details };
-  return { type: "stop", details: { ...details, reason: `it cannot be suspended: ${reasons.join("; ")}` } };
+  const reason = `it cannot be suspended: ${reasons.join("; ")}`;
+  if (otherwise === "off") return { type: "stay_awake", reason };
+  return { type: "stop", keepLayer: reason, details: { ...details, reason, keep_layer: true } };
 }

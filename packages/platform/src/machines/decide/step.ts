@@ -16,6 +16,9 @@ const SNAPSHOT_STATES: ReadonlySet<MachineState> = new Set([
   "failed",
 ]);
 
+/** In any other state, or with a start to follow, someone has decided about the machine since the drain suspended it. */
+const DRAINED_STATES: ReadonlySet<MachineState> = new Set(["suspending", "suspended", "updating"]);
+
 export interface Step {
   type: HistoryType;
   answer: Exclude<Answer, { kind: "refuse" }>;
@@ -37,6 +40,8 @@ export function step(
   const next = { ...record, ...changes, state: to, goal: answer.goal };
   next.capturing = capturingIn(record, to, context);
   if (!mayHoldSnapshot(to)) next.snapshot = null;
+  if (next.drained === true && !(DRAINED_STATES.has(to) && next.goal === null)) next.drained = false;
+  if ((next.notSuspended ?? null) !== null && !mayHaveGuest(to)) next.notSuspended = null;
   if (sameFields(record, next)) return unchanged(record);
   if (!noted) return { record: next, effect: null, tell: next.crash === record.crash ? {} : { followers: true } };
   const at = context.now.toISOString();
@@ -91,7 +96,8 @@ export function mayHoldSnapshot(state: MachineState): boolean {
   return SNAPSHOT_STATES.has(state);
 }
 
-function mayHaveGuest(state: MachineState): boolean {
+/** Whether a machine in this state may have a guest. */
+export function mayHaveGuest(state: MachineState): boolean {
   return state === "running" || !(isResting(state) || state === "destroyed");
 }
 

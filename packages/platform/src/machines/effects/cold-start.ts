@@ -4,7 +4,7 @@ import type { MachineRecord } from "../../domain/machine.ts";
 import type { Image } from "../../images/contract.ts";
 import { within } from "../../lib/async.ts";
 import { freeAddress } from "../address.ts";
-import type { Boot, EffectOutcome } from "../decide/index.ts";
+import type { Boot, EffectOutcome, Moved } from "../decide/index.ts";
 import { guestConfigOf } from "../environment.ts";
 import type { LiveGuest } from "../guest.ts";
 import type { EffectPorts } from "./ports.ts";
@@ -34,8 +34,9 @@ export async function coldStart(
   await files.requireRoom(record.id, guestSize(record.config).memoryMb);
   if (record.resetLayer || !(await files.hasLayer(record.id))) await files.freshLayer(record.id);
   const address = network.owns(record.address) ? record.address : freeAddress(ports);
-  ports.milestones.beginColdStart({ reason, address });
-  const placed = { ...record, address };
+  const moved = moveOf(record, ports);
+  ports.milestones.beginColdStart({ reason, address, ...(moved !== undefined && { moved }) });
+  const placed = { ...record, address, ...moved };
   const { spec, image } = await specOf(placed, { cold: true }, ports, signal);
   const limit = within(signal, settings.bootTimeoutMs, "the boot");
   inside.streams.reset("the machine was started from scratch");
@@ -46,6 +47,11 @@ export async function coldStart(
     throw new Error(live.agent.startFailure ?? "the guest ended before its app was started");
   const input = { record: placed, image, secrets, restedSince, booted: () => booted("cold", reason) };
   return startApp(input, live, ports, signal);
+}
+
+/** What changes in a machine that was to move to the newest guest bundle. A boot is what it waited for. */
+function moveOf({ bundleMove }: MachineRecord, { bundles }: EffectPorts): Moved | undefined {
+  return bundleMove ? { version: bundleMove.version, bundleVersion: bundles.current.version } : undefined;
 }
 
 interface StartAppInput {

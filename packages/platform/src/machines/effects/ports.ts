@@ -1,8 +1,10 @@
 /** What effects work with. Each one names the part of it that it uses. */
 import { guestSize } from "../../domain/config.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
-import type { HypervisorIdentity } from "../../hypervisor/contract.ts";
+import type { FailedCarryOver, HypervisorIdentity } from "../../hypervisor/contract.ts";
+import { protocolOf } from "../agent-protocol.ts";
 import type { SnapshotOrigin } from "../../snapshots/manifest.ts";
+import type { Moved } from "../decide/index.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import type { MachineGuest } from "../guest.ts";
 import type { Inside } from "../inside.ts";
@@ -22,10 +24,13 @@ export interface EffectPorts extends MachineDependencies {
 export interface Milestones {
   /** Call before the guest's CPUs run: no snapshot may ever run twice. */
   consumeSnapshot(): void;
-  /** The snapshot does not fit; `reason` explains the cold start that follows. */
-  refuseSnapshot(reason: string): void;
+  /**
+   * The snapshot does not fit; `reason` explains the cold start that follows. `carryOver` if it was tried in another
+   * version of the hypervisor than its own.
+   */
+  refuseSnapshot(reason: string, carryOver?: FailedCarryOver): void;
   /** The writable layer is ready. `address` if the machine has a new one. */
-  beginColdStart(start: { reason: string; address?: string }): void;
+  beginColdStart(start: { reason: string; address?: string; moved?: Moved }): void;
   /** Takes back a state reason that no longer holds; another one stays. */
   endReason(reason: string): void;
 }
@@ -44,8 +49,9 @@ export function originOf(
     machineId: record.id,
     machineVersion: record.version,
     hypervisor,
-    // The current one, not the machine's: a guest is only resumed with the agent it was suspended with.
-    bundleVersion: bundles.current.version,
+    // The machine's, not the current one: the agent is in the memory, and a resume needs nothing else of the bundle.
+    bundleVersion: record.bundleVersion,
+    agentProtocol: protocolOf(record, bundles),
     imageDigest: record.imageDigest,
     cpus,
     memoryMb,

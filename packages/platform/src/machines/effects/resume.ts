@@ -1,15 +1,16 @@
 /** Resuming a machine from its snapshot. */
 import { isHibernautError } from "../../domain/errors.ts";
-import type { MachineRecord, SnapshotRecord } from "../../domain/machine.ts";
+import type { MachineRecord } from "../../domain/machine.ts";
 import { servicePorts } from "../../domain/config.ts";
-import { type Vmm, VmmKilled } from "../../hypervisor/contract.ts";
+import { type FailedCarryOver, type Vmm, VmmKilled } from "../../hypervisor/contract.ts";
 import { within } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { FittingSnapshot } from "../../snapshots/store.ts";
 import { CONSUMED } from "../decide/notes.ts";
 import type { Details } from "../decide/index.ts";
+import { fittingSnapshot } from "./fitting.ts";
 import { runHooks } from "./hooks.ts";
-import { type EffectPorts, originOf } from "./ports.ts";
+import type { EffectPorts } from "./ports.ts";
 import { specOf } from "./spec.ts";
 
 /** The reason of a cold start after a resume that neither platform nor guest lived to see the end of. */
@@ -26,8 +27,8 @@ export async function resume(record: MachineRecord, ports: EffectPorts, signal: 
   if (record.snapshot === null)
     return { kind: "cold", reason: record.coldReason === CONSUMED ? LOST : record.coldReason };
   const { generation } = record.snapshot;
-  const refuse = async (reason: string): Promise<Resumed> => {
-    milestones.refuseSnapshot(reason);
+  const refuse = async (reason: string, carryOver?: FailedCarryOver): Promise<Resumed> => {
+    milestones.refuseSnapshot(reason, carryOver);
     await snapshots.discard(record.id, generation);
     return { kind: "cold", reason };
   };
@@ -52,8 +53,25 @@ export async function resume(record: MachineRecord, ports: EffectPorts, signal: 
     if (killed) throw new VmmKilled(messageOf(error));
     const reason = `resume_failed: ${messageOf(error)}`;
     log.warn({ machine: record.id, reason }, "a resume failed; starting cold");
-    return refuse(reason);
+    return refuse(reason, await failedCarryOver(snapshot, ports));
   }
+}
+
+/**
+ * After a resume that failed: the two versions, if the hypervisor is not the one that took the snapshot. It is told
+ * first, so that no other machine tries the same.
+ */
+async function failedCarryOver(
+  { devices }: FittingSnapshot,
+  { hypervisor, carryOvers, log }: EffectPorts,
+): Promise<FailedCarryOver | undefined> {
+  const pair = { from: devices.takenBy.version, to: hypervisor.identity().version };
+  if (pair.from === pair.to) return undefined;
+  log.warn({ ...pair }, "snapshots of other versions of QEMU are refused until it is upgraded again");
+  await carryOvers.failed(pair).catch((error: unknown) => {
+    log.warn({ ...pair, reason: messageOf(error) }, "this cannot be stored, and will be tried again after a restart");
+  });
+  return pair;
 }
 
 interface RunInput {
@@ -118,18 +136,4 @@ async function restore(
   await ports.snapshots.stage(record.id, generation);
   const { spec } = await specOf(record, { cold: false }, ports, limit);
   return ports.hypervisor.restore(spec, devices, limit);
-}
-
-/** The snapshot, or why it does not fit. */
-async function fittingSnapshot(
-  record: MachineRecord,
-  { generation, secrets = "" }: SnapshotRecord,
-  ports: EffectPorts,
-): Promise<FittingSnapshot | string> {
-  if (!ports.network.owns(record.address))
-    return `network_changed: ${record.address} is not an address of the present network`;
-  // It was discarded when they changed, unless the platform died in that moment.
-  if (secrets !== ports.secrets.version(record.app))
-    return "secrets_changed: the app's secrets differ from those at the time of the suspend";
-  return ports.snapshots.fitting(generation, originOf(record, ports, ports.hypervisor.identity()));
 }

@@ -3,6 +3,7 @@ import type { MachineEvent } from "../../domain/machine.ts";
 import type { HistoryType } from "../decide/index.ts";
 
 const SENTENCES: Record<HistoryType, string> = {
+  carry_over_failed: "The snapshot could not be resumed in this version of QEMU.",
   create: "Machine created.",
   start: "Start requested.",
   suspend: "Suspend requested.",
@@ -28,6 +29,7 @@ const SENTENCES: Record<HistoryType, string> = {
   lost_restarts: "The virtual machine disappeared and will be restarted.",
   retry: "Restarting.",
   schedule_skipped: "A scheduled run was skipped.",
+  not_suspended: "Not suspended; still running.",
 };
 
 /**
@@ -47,6 +49,7 @@ const REQUESTERS: Record<string, string> = {
   itself: "by the machine itself",
   schedule: "by its schedule",
   wake: "by the wake it planned",
+  drain: "by a drain",
 };
 
 /** `Suspend requested by the proxy, after 300.0 s without a request.` */

@@ -6,6 +6,7 @@ import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import { createMachine, withMounts } from "../create-machine.ts";
 import type { MachineDependencies } from "../dependencies.ts";
+import type { Drain } from "./drain.ts";
 import { requireApp } from "../require-app.ts";
 import { type MachineView, viewOf } from "../view.ts";
 import { waitFor, type WaitOptions, type WaitTarget } from "../waiting.ts";
@@ -16,24 +17,36 @@ interface Requester {
   by?: "proxy" | "itself";
 }
 
+/** What an idle machine does, and what it does instead of a suspend that is not possible. */
+interface SleepPolicy {
+  how: "suspend" | "stop";
+  otherwise: "stop" | "off";
+}
+
 /**
  * Creates, changes and destroys machines. An `id` may also be a machine's name, or the beginning of its id.
  *
- * Every method throws a HibernautError, `not_found` when there is no such app or machine. Actions return as soon as
+ * Every method throws a HibernautError, `draining` when it would start a machine during a drain, `not_found` when there is no such app or machine. Actions return as soon as
  * the intent is stored; {@link Machines.wait} waits for the result.
  */
 export class Machines {
   readonly #deps: MachineDependencies;
   readonly #controllers: ControllerSet;
 
-  constructor(deps: MachineDependencies, controllers: ControllerSet) {
+  readonly #drain: Pick<Drain, "refuseWork">;
+
+  /** `drain` refuses what would start a machine while the platform drains. */
+  constructor(deps: MachineDependencies, controllers: ControllerSet, drain: Pick<Drain, "refuseWork">) {
     this.#deps = deps;
     this.#controllers = controllers;
+    this.#drain = drain;
   }
 
   /** Creates a machine and starts it, unless `skipLaunch` is set. Imports its image and creates its volumes first. */
   async create(app: string, input: CreateMachine): Promise<MachineView> {
-    const context = { deps: this.#deps, controllers: this.#controllers };
+    this.#drain.refuseWork();
+    const refuseWork = () => this.#drain.refuseWork();
+    const context = { deps: this.#deps, controllers: this.#controllers, refuseWork };
     return this.#view(await createMachine(context, app, input));
   }
 
@@ -60,19 +73,22 @@ export class Machines {
 
   /**
    * Replaces the whole configuration and moves the machine to the current guest bundle. Without a configuration, only
-   * the guest bundle changes.
+   * the guest bundle changes: nothing, if it is the current one, and not before the next cold start if the machine has
+   * a snapshot.
    */
   async update(app: string, id: string, config?: MachineConfig): Promise<MachineView> {
     const controller = this.#controllers.find(app, id);
+    this.#drain.refuseWork();
     const { record } = controller;
-    if (config !== undefined) requireSupported(config);
-    using image = config === undefined ? undefined : await this.#deps.images.hold(config.image);
-    using held = await this.#deps.volumes.hold(app, config?.mounts, record.id);
-    controller.command({
-      type: "update",
-      config: config === undefined ? record.config : withMounts(config, held),
-      imageDigest: image?.digest ?? record.imageDigest,
-    });
+    if (config === undefined) {
+      controller.command({ type: "move_bundle" });
+      return this.#view(controller);
+    }
+    requireSupported(config);
+    using image = await this.#deps.images.hold(config.image);
+    using held = await this.#deps.volumes.hold(app, config.mounts, record.id);
+    this.#drain.refuseWork();
+    controller.command({ type: "update", config: withMounts(config, held), imageDigest: image.digest });
     return this.#view(controller);
   }
 
@@ -83,6 +99,7 @@ export class Machines {
   start(app: string, id: string, requester: Requester = {}): { previousState: MachineState } {
     const controller = this.#controllers.find(app, id);
     const previousState = controller.record.state;
+    if (previousState !== "running") this.#drain.refuseWork();
     controller.command({ type: "start", details: { ...requester }, unattended: requester.by === "proxy" });
     return { previousState };
   }
@@ -97,7 +114,9 @@ export class Machines {
   }
 
   restart(app: string, id: string): void {
-    this.#controllers.find(app, id).command({ type: "restart" });
+    const controller = this.#controllers.find(app, id);
+    this.#drain.refuseWork();
+    controller.command({ type: "restart" });
   }
 
   /** Throws `failed_precondition` while the machine is running, unless `force` is set. */
@@ -106,11 +125,11 @@ export class Machines {
   }
 
   /**
-   * Puts an idle machine to sleep. A machine that cannot be suspended is stopped instead, and its history says why.
-   * `details` go into the history.
+   * Puts an idle machine to sleep. A machine that cannot be suspended does `otherwise`, and its history says why:
+   * `stop` keeps its writable layer, `off` keeps it running. `details` go into the history.
    */
-  sleep(app: string, id: string, how: "suspend" | "stop", details: Record<string, unknown>): void {
-    this.#controllers.find(app, id).command({ type: "sleep", how, details });
+  sleep(app: string, id: string, { how, otherwise }: SleepPolicy, details: Record<string, unknown>): void {
+    this.#controllers.find(app, id).command({ type: "sleep", how, otherwise, details });
   }
 
   /**

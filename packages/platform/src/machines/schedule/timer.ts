@@ -4,6 +4,7 @@ import { messageOf } from "../../lib/text.ts";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import type { Logger } from "../dependencies.ts";
+import type { Drain } from "../resources/drain.ts";
 import { nextLook } from "./due.ts";
 
 /**
@@ -17,6 +18,8 @@ const RETRY_MS = 5_000;
 
 interface DueTimerOptions {
   controllers: ControllerSet;
+  /** While it lasts, what is due waits. It is made up for afterwards, like what was missed while the platform was down. */
+  drain: Pick<Drain, "active" | "subscribe">;
   /** The wall clock. */
   clock(): Date;
   log: Pick<Logger, "error">;
@@ -41,23 +44,26 @@ export class DueTimer {
 
   /** Does what is due, and from now on what becomes due. Returns a function that ends that. */
   start(): () => void {
-    const { controllers } = this.#options;
+    const { controllers, drain } = this.#options;
     this.#running = true;
     const unsubscribe = controllers.changes.subscribe("waiting", (record) => {
       this.#remember(record);
       this.#plan();
     });
+    const unsubscribeDrain = drain.subscribe(() => this.look());
     for (const { record } of controllers.all()) this.#remember(record);
     this.look();
     return () => {
       this.#running = false;
       clearTimeout(this.#timer);
       unsubscribe();
+      unsubscribeDrain();
     };
   }
 
   /** Does what is due now. */
   look(): void {
+    if (this.#options.drain.active) return clearTimeout(this.#timer);
     const { controllers, clock } = this.#options;
     const now = clock().getTime();
     // What was due by a clock that ran ahead is decided again.
@@ -89,7 +95,7 @@ export class DueTimer {
 
   #plan(): void {
     clearTimeout(this.#timer);
-    if (!this.#running || this.#looks.size === 0) return;
+    if (!this.#running || this.#options.drain.active || this.#looks.size === 0) return;
     const next = [...this.#looks.values()].reduce((first, one) => Math.min(first, one));
     this.#timer = setTimeout(() => this.look(), waitMs(next, this.#options.clock().getTime())).unref();
   }

@@ -3,8 +3,7 @@ import { execFile } from "node:child_process";
 import { access, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "../../domain/errors.ts";
-import { programEnvironment } from "../../lib/exec.ts";
-import { messageOf } from "../../lib/text.ts";
+import { failureReason, programEnvironment } from "../../lib/exec.ts";
 import type { Names } from "./names.ts";
 import { parseAddress, type Subnet, size } from "../../lib/ipv4.ts";
 
@@ -130,7 +129,7 @@ function run(program: string, args: string[], input: readonly string[] = []): Pr
     const child = execFile(program, args, options, (error, stdout, stderr) => {
       if (error === null) return resolve(stdout);
       const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
-      const why = missing ? "it is not installed" : stderr.trim().split("\n")[0] || messageOf(error);
+      const [why = ""] = missing ? ["it is not installed"] : failureReason({ ...error, stderr }).split("\n");
       reject(
         new HibernautError(
           "unavailable",

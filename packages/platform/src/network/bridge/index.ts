@@ -46,6 +46,8 @@ export interface BridgeOptions {
   machines: readonly KnownMachine[];
   /** TCP ports of the host that no machine may reach. */
   controlPorts: readonly number[];
+  /** Called with the selected subnet before anything is changed. Throws when the platform must not use it. */
+  judge?(selection: Selection): void;
   /** Receives a message when rules had disappeared and were set up again, or could not be. */
   onTrouble?(message: string): void;
 }
@@ -82,9 +84,10 @@ export class BridgeNetwork implements Network {
   static async open(options: BridgeOptions): Promise<BridgeNetwork> {
     if (process.getuid?.() !== 0)
       throw new HibernautError("failed_precondition", "The bridge network needs a platform that runs as root.");
-    const { dataDir, subnet: setting, machines } = options;
+    const { dataDir, subnet: setting, machines, judge } = options;
     const names = namesFor(dataDir);
-    const network = new BridgeNetwork(names, await selectSubnet({ dataDir, names, setting, machines }), options);
+    const selection = await selectSubnet({ dataDir, names, setting, machines, judge });
+    const network = new BridgeNetwork(names, selection, options);
     try {
       await forwardPackets();
       await network.#sync();

@@ -15,6 +15,8 @@ interface SelectOptions {
   /** `a.b.c.d/n`, or `auto`. */
   setting: string;
   machines: readonly KnownMachine[];
+  /** Called with the selection before it takes effect. Throws when it must not. */
+  judge?: ((selection: Selection) => void) | undefined;
 }
 
 /** A subnet that machines belong to and that something else on the host has. */
@@ -35,10 +37,11 @@ export interface Selection {
 
 /**
  * Returns the configured subnet, otherwise the known one whose loss would cost most machines their memory, otherwise a
- * free one, and remembers it. Rejects with `failed_precondition` when the host uses the configured subnet, and with
- * `resource_exhausted` when no subnet is free.
+ * free one, and remembers it. Rejects with `failed_precondition` when the host uses the configured subnet, with
+ * `resource_exhausted` when no subnet is free, and with what `judge` throws.
  */
-export async function selectSubnet({ dataDir, names, setting, machines }: SelectOptions): Promise<Selection> {
+export async function selectSubnet(options: SelectOptions): Promise<Selection> {
+  const { dataDir, names, setting, machines, judge } = options;
   const set = parseSubnet(setting);
   const state = await readSubnets(dataDir);
   const known = byLoss(
@@ -63,13 +66,18 @@ export async function selectSubnet({ dataDir, names, setting, machines }: Select
       "The host uses every subnet that the platform would choose. Set HIBERNAUT_NETWORK_SUBNET to a free one, e.g. 10.99.0.0/22.",
     );
   }
+  const holder = set === undefined ? wanted && occupant(wanted, used) : undefined;
+  const selection = { subnet, ...(wanted && holder && { taken: await takenBy(wanted, holder.device) }) };
+  judge?.(selection);
   const earlier = known.find((other) => !same(other, subnet) && machines.some((machine) => needs(machine, other)));
   const next = { subnet, ...(earlier && { earlier }) };
   if (!sameState(state, next)) await writeSubnets(dataDir, next);
-  const holder = wanted && occupant(wanted, used);
-  if (set !== undefined || wanted === undefined || holder === undefined) return { subnet };
-  const folder = await ownerOf(holder.device);
-  return { subnet, taken: { subnet: wanted, device: holder.device, ...(folder !== undefined && { folder }) } };
+  return selection;
+}
+
+async function takenBy(subnet: Subnet, device: string): Promise<Taken> {
+  const folder = await ownerOf(device);
+  return { subnet, device, ...(folder !== undefined && { folder }) };
 }
 
 function same(one: Subnet | undefined, other: Subnet | undefined): boolean {

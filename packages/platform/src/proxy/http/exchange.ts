@@ -73,6 +73,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     if (this.#bytesIn > bodyBytes) throw bodyTooLarge(bodyBytes);
     const connection = this.#connection;
     if (connection === undefined) return;
+    this.#lease.moved?.(piece.length, 0);
     this.#touch();
     const { outbox } = connection;
     const room = this.#message.framing.kind === "chunked" ? pushChunk(outbox, piece) : outbox.push(piece);
@@ -138,6 +139,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
 
   onData(piece: Buffer): void {
     this.#bytesOut += piece.length;
+    this.#lease.moved?.(0, piece.length);
     this.#touch();
     if (!this.#client.sendData(piece)) this.#holdApp();
   }
@@ -161,6 +163,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     const answer = answerOf(response, this.#origin.requestId, lease.wake);
     this.#client.tunnel(answer, response.upgrade ?? "", socket, first, {
       onClientData: () => lease.wanted?.(),
+      onMoved: (bytesIn, bytesOut) => lease.moved?.(bytesIn, bytesOut),
       onClose: ({ bytesIn, bytesOut, error }) => {
         this.#bytesIn += bytesIn;
         this.#bytesOut += bytesOut;

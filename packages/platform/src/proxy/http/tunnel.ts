@@ -12,6 +12,8 @@ interface Tunnelled {
 export interface TunnelWatch {
   /** The client sent something. */
   onClientData(): void;
+  /** Something passed, including what was read together with the heads. */
+  onMoved(bytesIn: number, bytesOut: number): void;
   onClose(moved: Tunnelled): void;
 }
 
@@ -27,16 +29,19 @@ interface TunnelOptions extends TunnelWatch {
 
 /** Connects the two sides. Either may end its direction and still read. A side that breaks off also ends the other. */
 export function openTunnel(options: TunnelOptions): void {
-  const { client, upstream, fromClient, fromUpstream, idleMs, onClientData, onClose } = options;
+  const { client, upstream, fromClient, fromUpstream, idleMs, onClientData, onMoved, onClose } = options;
   const moved: Tunnelled = { bytesIn: fromClient.length, bytesOut: fromUpstream.length, error: undefined };
+  onMoved(fromClient.length, fromUpstream.length);
   if (fromClient.length > 0) upstream.write(fromClient);
   if (fromUpstream.length > 0) client.write(fromUpstream);
   client.on("data", (chunk) => {
     moved.bytesIn += chunk.length;
+    onMoved(chunk.length, 0);
     onClientData();
   });
   upstream.on("data", (chunk) => {
     moved.bytesOut += chunk.length;
+    onMoved(0, chunk.length);
   });
   client.pipe(upstream);
   upstream.pipe(client);

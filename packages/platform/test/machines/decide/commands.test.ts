@@ -125,14 +125,17 @@ describe("someone who looks after a machine", () => {
 });
 
 describe("a suspend", () => {
-  const large = machine("running", { config: { image: "app:1", guest: { memory_mb: 4096 } }, bundleVersion: "old" });
+  const large = machine("running", { config: { image: "app:1", guest: { memory_mb: 4096 } } });
+  const oldAgent = { ...CONTEXT, limits: { ...CONTEXT.limits, agentProtocol: 0 } };
 
   test("of a machine that is not eligible is refused with every reason", () => {
-    const { tell, record } = after(large, { type: "suspend" });
+    const { tell, record } = after(large, { type: "suspend" }, oldAgent);
     expect(record).toBe(large);
     expect(tell.refusal).toMatchObject({ code: "failed_precondition", details: { machine_id: "m1" } });
     expect(tell.refusal?.details?.reasons).toHaveLength(2);
-    expect(tell.refusal?.message).toMatch(/^Machine m1 cannot be suspended: memory is 4096 MB .*; the guest bundle/);
+    expect(tell.refusal?.message).toMatch(
+      /^Machine m1 cannot be suspended: memory is 4096 MB .*; its agent speaks protocol 0/,
+    );
   });
 
   test("that changes nothing needs no eligibility", () => {
@@ -189,5 +192,49 @@ describe("a snapshot that must not be resumed", () => {
       followers: true,
       memoryGone: true,
     });
+  });
+});
+
+describe("a move to the newest guest bundle", () => {
+  const older = { bundleVersion: "bundle-0" };
+  const MOVE = { type: "move_bundle" } as const;
+
+  test("changes nothing in a machine that has it, not even the version", () => {
+    for (const state of ["created", "running", "suspended", "stopped", "failed"] as const) {
+      const record = machine(state);
+      expect(after(record, MOVE)).toEqual({ record, effect: null, tell: {} });
+    }
+  });
+
+  test.each(["created", "running", "stopped", "failed"] as const)("is an update of a machine that is %s", (state) => {
+    const record = machine(state, older);
+    const { config, imageDigest } = record;
+    expect(after(record, MOVE)).toEqual(after(record, { type: "update", config, imageDigest }));
+  });
+
+  test.each(["suspended", "failed", "starting"] as const)(
+    "waits for the next cold start if it is %s and has a snapshot",
+    (state) => {
+      const record = machine(state, { ...older, snapshot: SNAPSHOT });
+      const { record: next, effect, tell } = after(record, MOVE);
+      expect(next).toEqual({ ...record, bundleMove: { version: "NEW-ID" }, updatedAt: NOW.toISOString() });
+      expect(effect).toBeNull();
+      expect(tell.history).toMatchObject({ type: "update", from: state, to: state });
+      expect(after(next, MOVE), "once is enough").toEqual({ record: next, effect: null, tell: {} });
+      const moved = { version: "NEW-ID", bundleVersion: "bundle-1" };
+      const cold = after({ ...next, state: "starting" }, { type: "cold_start", reason: "stopped", moved }).record;
+      expect(cold).toMatchObject({ ...moved, bundleMove: null });
+    },
+  );
+
+  test("is part of every other update", () => {
+    const waiting = machine("suspended", { ...older, bundleMove: { version: "V9" } });
+    const updating = after(waiting, UPDATE).record;
+    expect(after(updating, { type: "updated" }).record).toMatchObject({ bundleVersion: "bundle-1", bundleMove: null });
+  });
+
+  test("is refused where an update is", () => {
+    for (const state of ["suspending", "updating", "destroying", "destroyed"] as const)
+      expect(after(machine(state, older), MOVE).tell.refusal, state).toBeDefined();
   });
 });

@@ -20,7 +20,7 @@ describe("what a start stores in its middle", () => {
 
   test("a cold start has a writable layer, and keeps its address unless it has a new one", () => {
     const record = machine("starting", { resetLayer: true });
-    const cold = { ...record, resetLayer: false, coldReason: "stopped" };
+    const cold = { ...record, resetLayer: false, keepLayer: null, coldReason: "stopped" };
     expect(after(record, { type: "cold_start", reason: "stopped" }).record).toEqual(cold);
     const moved = after(record, { type: "cold_start", reason: "stopped", address: "127.16.0.2" }).record;
     expect(moved).toEqual({ ...cold, address: "127.16.0.2" });

@@ -1,9 +1,18 @@
 /** What holds for every state and every event. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Decision, LifecycleEvent } from "../../../src/machines/decide/index.ts";
+import type { Command, Decision, LifecycleEvent } from "../../../src/machines/decide/index.ts";
 import { isResting, type MachineRecord, type MachineState, STATES } from "../../../src/domain/machine.ts";
-import { after, anyMachine, CONTEXT, EVENTS, listedMoves, machine } from "../../helpers/decisions.ts";
+import {
+  after,
+  anyMachine,
+  AWAKE_STATES,
+  CONTEXT,
+  DRAINED_STATES,
+  EVENTS,
+  listedMoves,
+  machine,
+} from "../../helpers/decisions.ts";
 
 /** The work that gets a machine out of a state. A state without any is left by commands, or by its guest. */
 const WORK: Partial<Record<MachineState, string>> = {
@@ -15,6 +24,8 @@ const WORK: Partial<Record<MachineState, string>> = {
   restarting: "back_off",
 };
 const MAY_HOLD_SNAPSHOT = ["suspended", "starting", "stopping", "updating", "destroying", "failed"];
+
+const SWAPPING = { image: "app:1", init: { swap_size_mb: 512 } };
 
 const anyEvent = fc.constantFrom(...EVENTS);
 
@@ -114,6 +125,53 @@ describe("every decision", () => {
       if (tell.memoryGone)
         expect({ mayHaveGuest, snapshot: next.snapshot }).toEqual({ mayHaveGuest: false, snapshot: null });
       else if (next.state !== record.state) expect(mayHaveGuest || next.snapshot !== null, next.state).toBe(true);
+    });
+  });
+
+  test("has the writable layer reset only by a stop, an update or a new start from scratch, never because of idleness", () => {
+    always((record, event, { record: next }) => {
+      if (next.resetLayer && !record.resetLayer) expect(["halted", "updated"]).toContain(event.type);
+      const { keepLayer = null, config } = record;
+      if (event.type === "halted" && next.state !== record.state && (keepLayer !== null || config.keep_layer === true))
+        expect(next.resetLayer).toBe(record.resetLayer);
+    });
+  });
+
+  test("about an idle machine that cannot be suspended keeps its files, or the machine awake, and says why", () => {
+    const idle = fc.constantFrom<Extract<Command, { type: "sleep" }>>(
+      { type: "sleep", how: "suspend" },
+      { type: "sleep", how: "suspend", otherwise: "off" },
+    );
+    fc.assert(
+      fc.property(anyMachine, idle, (record, sleep) => {
+        const { record: next, effect, tell } = after({ ...record, config: SWAPPING }, sleep);
+        if (record.state !== "suspending") expect(next.state).not.toBe("suspending");
+        if (sleep.otherwise === "off") {
+          expect({ state: next.state, effect }).toEqual({ state: record.state, effect: null });
+          if (record.state === "running") expect(next.notSuspended).toMatchObject({ by: "proxy" });
+        } else if (record.state === "running") {
+          expect(tell.history?.details).toMatchObject({ keep_layer: true, reason: expect.stringContaining("swap") });
+          const halted = after(next, { type: "halted" }).record;
+          expect(halted).toMatchObject({ state: "stopped", resetLayer: record.resetLayer, keepLayer: null });
+        }
+      }),
+    );
+  });
+
+  test("marks a machine as suspended by a drain only where it is, and until someone else decides about it", () => {
+    always((record, event, { record: next }) => {
+      if (next.drained === true) expect(DRAINED_STATES).toContain(next.state);
+      if (next.drained === true && record.drained !== true)
+        expect(event).toMatchObject({ type: "suspend", drain: true });
+      if (record.drained === true && next.state === "suspended" && event.type !== "drain_over")
+        expect(next.drained, "a reboot would forget it").toBe(true);
+      if (event.type === "drain_over") expect(next.drained ?? false).toBe(false);
+    });
+  });
+
+  test("says of a machine that it was not suspended only while it may have a guest", () => {
+    always((_record, _event, { record: next }) => {
+      if ((next.notSuspended ?? null) !== null) expect(AWAKE_STATES).toContain(next.state);
     });
   });
 

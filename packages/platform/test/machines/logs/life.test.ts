@@ -53,7 +53,7 @@ test("says who requested a command, if it was the proxy or the machine itself", 
   const { machines } = platform;
   onTestFinished(() => platform.close());
   const id = await runningMachine(platform);
-  machines.sleep("shop", id, "suspend", { by: "proxy", idle_ms: 300_040 });
+  machines.sleep("shop", id, { how: "suspend", otherwise: "stop" }, { by: "proxy", idle_ms: 300_040 });
   await machines.wait("shop", id, ["suspended"], { timeoutMs: 5000 });
   machines.start("shop", id, { by: "proxy" });
   await machines.wait("shop", id, ["running"], { timeoutMs: 5000 });

@@ -214,6 +214,17 @@ describe("a machine on a schedule", () => {
     expect(view(id).nextRun).toBe("2026-09-02T10:00:00.000Z");
   });
 
+  test("waits while the platform drains, and is made up for afterwards", async () => {
+    const id = await stopped(HOURLY);
+    platform.drain.begin({});
+    clock("2026-05-04T10:30:00Z");
+    clock("2026-05-04T11:45:00Z");
+    expect({ state: state(id), runs: runs(id) }).toEqual({ state: "stopped", runs: [] });
+    platform.drain.end();
+    await reach(id, "running");
+    expect(runs(id)).toEqual(["start 2026-05-04T11:30:00.000Z"]);
+  });
+
   test("can be suspended, and is left alone once it is destroyed", async () => {
     const id = await asleep(HOURLY);
     expect(view(id).suspend).toEqual({ eligible: true, reasons: [] });

@@ -37,7 +37,8 @@ function start(): void {
     },
   } as unknown as MachineController;
   const controllers = { changes, all: () => [controller], get: () => controller } as unknown as ControllerSet;
-  stop = new DueTimer({ controllers, clock: () => new Date(now), log: { error: () => {} } }).start();
+  const drain = { active: false, subscribe: () => () => {} };
+  stop = new DueTimer({ controllers, drain, clock: () => new Date(now), log: { error: () => {} } }).start();
 }
 
 /** Lets both clocks run for that long. */

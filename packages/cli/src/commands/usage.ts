@@ -1,0 +1,140 @@
+/** `hibernaut usage`: what apps used, and what sleeping saved. */
+import type { Usage, UsageReport } from "@hibernaut/client";
+import { command } from "../command.ts";
+import { csv } from "../csv.ts";
+import { UsageError } from "../failure.ts";
+import { table } from "../terminal.ts";
+
+const GROUPS = ["app", "machine", "day"] as const;
+/** A GB kept for 30 days, as in the price file. */
+const GB_MONTH_S = 30 * 86_400;
+/** Below this, cents are too coarse to tell prices apart. */
+const SMALL_AMOUNT = 1;
+
+/** Shows usage. */
+export const usage = command({
+  name: "usage",
+  summary: "Show what apps used, and what sleeping saved",
+  description:
+    "Counts whole days in UTC; today is counted up to now. Destroyed machines and apps are included. Cost is shown if the platform has a price file.",
+  options: [
+    // Unlike the --app of other commands: without it, all apps are listed, not the one of this directory.
+    { flags: "-a, --app <name>", description: "only this app, which may have been destroyed" },
+    { flags: "--by <group>", description: "one line for each app, machine or day (default: app)", choices: GROUPS },
+    { flags: "--since <when>", description: "from this day on: 30d ago, or 2026-01-31 (default: 30d)" },
+    { flags: "--until <when>", description: "up to this moment, in the same forms (default: now)" },
+    { flags: "--csv", description: "print comma-separated values, with every amount" },
+  ],
+  examples: [
+    "hibernaut usage",
+    "hibernaut usage --app shop --by machine --since 7d",
+    "hibernaut usage --since 2026-01-01 --until 2026-02-01 --csv > january.csv",
+  ],
+  async run(context, _args, { by, since, until, csv: asCsv = false }) {
+    if (asCsv && context.json) throw new UsageError("--csv and --json exclude each other. Choose one.");
+    const client = await context.client();
+    const { namedApp: app } = context;
+    const document = await client.getUsage({
+      ...(app !== undefined && { app }),
+      ...(by !== undefined && { group_by: by }),
+      ...(since !== undefined && { from: since }),
+      ...(until !== undefined && { to: until }),
+    });
+    return { document, text: asCsv ? reportCsv(document) : reportText(document) };
+  },
+});
+
+function reportText(report: UsageReport): string {
+  const { from, to, usage: rows, total, currency } = report;
+  const range = `${from.slice(0, 10)} to ${to.slice(0, 16).replace("T", " ")} UTC`;
+  if (rows.length === 0) return `Nothing was used from ${range}.`;
+  const head = [
+    ...groupHead(report),
+    ...["RUNNING", "SUSPENDED", "STOPPED", "STORAGE", "WAKES", "PROXIED"],
+    ...(currency === null ? [] : ["COST", "SAVED"]),
+  ];
+  const all = rows.length > 1 ? [[...totalCells(report), ...amountCells(total, currency)]] : [];
+  const body = rows.map((row) => [...groupCells(row, report), ...amountCells(row, currency)]);
+  return `${table([head, ...body, ...all])}\n\nFrom ${range}. ${savingText(total, currency)}`;
+}
+
+function groupHead({ group_by: by }: UsageReport): string[] {
+  return { app: ["APP"], machine: ["APP", "MACHINE", "NAME"], day: ["DAY"] }[by];
+}
+
+function groupCells(row: Usage, { group_by: by }: UsageReport): string[] {
+  if (by === "day") return [row.day ?? "-"];
+  const app = row.app_name ?? "-";
+  return by === "app" ? [app] : [app, row.machine_id ?? "-", row.machine_name ?? "(volumes without a machine)"];
+}
+
+function totalCells({ group_by: by }: UsageReport): string[] {
+  return by === "machine" ? ["total", "", ""] : ["total"];
+}
+
+function amountCells(row: Usage, currency: string | null): string[] {
+  const { cost, wakes, proxied_bytes: moved } = row;
+  return [
+    duration(row.running_seconds),
+    duration(row.suspended_seconds),
+    duration(row.stopped_seconds),
+    `${((row.layer_gb_seconds + row.volume_gb_seconds) / GB_MONTH_S).toFixed(2)} GB-months`,
+    String(wakes.resume + wakes.cold),
+    size(moved.in + moved.out),
+    ...(cost === null || currency === null
+      ? []
+      : [money(cost.total, currency), money(cost.saved_by_sleeping, currency)]),
+  ];
+}
+
+/** What sleeping saved, in money or, without prices, in time. */
+function savingText({ cost, wakes, ...total }: Usage, currency: string | null): string {
+  const { resume, cold } = wakes;
+  const kinds = resume + cold === 0 ? "" : ` Wakes: ${resume} by resume, ${cold} by cold start.`;
+  if (cost !== null && currency !== null) {
+    const [paid, always] = [money(cost.total, currency), money(cost.if_always_running, currency)];
+    return `Cost ${paid}; running the whole time, it would have been ${always}.${kinds}`;
+  }
+  const asleep = total.suspended_seconds + total.stopped_seconds;
+  const whole = total.running_seconds + asleep;
+  const share = whole === 0 ? 0 : Math.round((100 * asleep) / whole);
+  return `Machines used no CPU and memory for ${share}% of the time.${kinds}`;
+}
+
+function reportCsv({ usage: rows, total, currency }: UsageReport): string {
+  const all = rows.map((row) => csvRow(row, currency));
+  return csv(Object.keys(csvRow(total, currency)), all);
+}
+
+function csvRow({ wakes, proxied_bytes: moved, cost, ...row }: Usage, currency: string | null) {
+  return {
+    ...row,
+    wakes_resume: wakes.resume,
+    wakes_cold: wakes.cold,
+    proxied_bytes_in: moved.in,
+    proxied_bytes_out: moved.out,
+    currency,
+    cost_cpu: cost?.cpu ?? null,
+    cost_memory: cost?.memory ?? null,
+    cost_storage: cost?.storage ?? null,
+    cost_total: cost?.total ?? null,
+    cost_if_always_running: cost?.if_always_running ?? null,
+    saved_by_sleeping: cost?.saved_by_sleeping ?? null,
+  };
+}
+
+function duration(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return `${(seconds / 3600).toFixed(1)} h`;
+}
+
+function size(bytes: number): string {
+  const mb = bytes / 1024 / 1024;
+  return mb < 1024 ? `${mb.toFixed(1)} MB` : `${(mb / 1024).toFixed(1)} GB`;
+}
+
+function money(amount: number, currency: string): string {
+  const digits = Math.abs(amount) < SMALL_AMOUNT ? { maximumSignificantDigits: 2 } : {};
+  return new Intl.NumberFormat("en-US", { style: "currency", currency, ...digits }).format(amount);
+}

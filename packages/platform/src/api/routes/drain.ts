@@ -1,0 +1,60 @@
+/** `/v1/platform/drain`: the platform takes no new work, and suspends machines before its host goes down. */
+import type { DrainView } from "../../machines/resources/drain.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import { NoQuery, replies } from "../schemas.ts";
+import { allowNoBody } from "./actions.ts";
+import { DrainBody, DrainReply, type DrainWire } from "./platform.schemas.ts";
+
+/** Registers the routes of the drain. The reply says what is stored; the work follows. */
+export function drainRoutes(app: Api, { drain }: Pick<ApiDeps, "drain">): void {
+  const path = "/v1/platform/drain";
+  const schema = { tags: ["platform"], querystring: NoQuery, response: replies(200, DrainReply) };
+
+  app.get(path, { schema: { ...schema, summary: "Show the drain and how far it has come" } }, async () =>
+    drainWire(drain.get()),
+  );
+
+  app.post(
+    path,
+    {
+      preValidation: allowNoBody,
+      schema: { ...schema, summary: "Stop starting machines, and suspend those that run", body: DrainBody },
+    },
+    async ({ body: { suspend, timeout } }) =>
+      drainWire(
+        drain.begin({
+          ...(suspend !== undefined && { suspend }),
+          ...(timeout !== undefined && { timeoutS: timeout }),
+        }),
+      ),
+  );
+
+  app.delete(
+    path,
+    { schema: { ...schema, summary: "End the drain, and start the machines that it suspended" } },
+    async () => {
+      drain.end();
+      return drainWire(drain.get());
+    },
+  );
+}
+
+function drainWire(view: DrainView | undefined): DrainWire {
+  if (view === undefined)
+    return { state: "none", suspend: false, started_at: null, deadline: null, completed_at: null, machines: [] };
+  const { suspend, startedAt, deadline, completedAt } = view.drain;
+  return {
+    state: completedAt === null ? "draining" : "drained",
+    suspend,
+    started_at: startedAt,
+    deadline,
+    completed_at: completedAt,
+    machines: view.machines.map(({ id, app, name, result, reason }) => ({
+      machine_id: id,
+      app_name: app,
+      name,
+      result,
+      reason,
+    })),
+  };
+}

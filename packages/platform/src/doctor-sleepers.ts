@@ -1,0 +1,70 @@
+/** Finds out, for `hibernaut doctor`, which sleeping machines the next start of the platform would cost their memory. */
+import { join, resolve } from "node:path";
+import type { GuestBundle } from "./domain/guest-bundle.ts";
+import type { MachineRecord } from "./domain/machine.ts";
+import { readBundle } from "./guest/bundles.ts";
+import { QemuHypervisor } from "./hypervisor/qemu/index.ts";
+import { qemuVersion, type Verdict } from "./hypervisor/qemu/accelerator.ts";
+import { findProcesses } from "./hypervisor/qemu/process.ts";
+import { MachineFiles } from "./machines/files.ts";
+import { type Unfit, unfitSnapshots } from "./machines/unfit-snapshots.ts";
+import { boundMode } from "./network/bound.ts";
+import type { NetworkMode } from "./network/contract.ts";
+import { plannedNetwork } from "./network/planned.ts";
+import { knownMachine } from "./network/start.ts";
+import type { Settings } from "./settings.ts";
+import { SnapshotStore } from "./snapshots/store.ts";
+import { readMachines } from "./store/read-machines.ts";
+
+/** The machines of the data directory, and those whose guests are running. */
+export interface Sleepers {
+  machines: MachineRecord[];
+  alive: ReadonlySet<string>;
+}
+
+/** Looks for them. Rejects when the database cannot be read. */
+export async function findSleepers(dataDir: string): Promise<Sleepers> {
+  const machines = readMachines(join(dataDir, "hibernaut.db"));
+  const guests = machines.length === 0 ? [] : await findProcesses(resolve(dataDir, "run"));
+  return { machines, alive: new Set(guests.map(({ machineId }) => machineId)) };
+}
+
+/** The mode that `auto` is bound to by the machines; undefined without machines. */
+export function modeOfSleepers({ machines, alive }: Sleepers): NetworkMode | undefined {
+  return boundMode(machines.map((record) => knownMachine(record, alive)));
+}
+
+/** Returns the machines that would lose their memory with these settings. */
+export async function unfitSleepers(
+  { machines, alive }: Sleepers,
+  settings: Settings,
+  { bundle, accelerator }: { bundle: GuestBundle; accelerator: Verdict["accelerator"] },
+): Promise<Unfit[]> {
+  const files = new MachineFiles(settings.dataDir, settings.layerSizeMb);
+  const { machineRoot, runRoot } = files;
+  const version = await qemuVersion(settings.qemu);
+  const known = machines.map((record) => knownMachine(record, alive));
+  return unfitSnapshots(machines, {
+    hypervisor: new QemuHypervisor({ program: settings.qemu, version, accelerator, runRoot, machineRoot }),
+    network: await plannedNetwork(settings, known),
+    snapshots: new SnapshotStore((id) => files.paths(id).folder),
+    bundles: await bundlesOf(settings.dataDir, bundle, machines),
+    // A change of secrets discards snapshots at once: no start does.
+    secrets: { version: (app) => secretsOf(machines, app) },
+  });
+}
+
+/** The bundles that the next start would find: the one that the setup built, and those that machines keep. */
+async function bundlesOf(dataDir: string, current: GuestBundle, machines: readonly MachineRecord[]) {
+  const found = new Map([[current.version, current]]);
+  for (const version of new Set(machines.map(({ bundleVersion }) => bundleVersion))) {
+    const kept = found.has(version) ? undefined : await readBundle(join(dataDir, "bundles", version)).catch(() => {});
+    // One that is missing is missing for the platform as well, which says so when the machine starts.
+    if (kept !== undefined) found.set(version, kept);
+  }
+  return { current, get: (version: string) => found.get(version) };
+}
+
+function secretsOf(machines: readonly MachineRecord[], app: string): string {
+  return machines.find((machine) => machine.app === app && machine.snapshot !== null)?.snapshot?.secrets ?? "";
+}

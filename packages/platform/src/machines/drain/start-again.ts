@@ -1,0 +1,46 @@
+/** Starting the machines that a drain suspended, once it is over. */
+import { messageOf } from "../../lib/text.ts";
+import type { MachineController } from "../controller.ts";
+import type { Logger } from "../dependencies.ts";
+import { settled } from "./settled.ts";
+
+interface StartAgainOptions {
+  machines: readonly MachineController[];
+  /** Whether they are started. Otherwise they sleep until something wakes them. */
+  resume: boolean;
+  /** How many are started at a time. */
+  atOnce: number;
+  log: Logger;
+}
+
+/**
+ * Starts every machine that a drain suspended, and settles when they rest. Each is marked in its record until its start
+ * is stored, so that a platform that ends now has forgotten none. When the signal aborts, the rest stay marked.
+ */
+export async function startAgain(
+  { machines, resume, atOnce, log }: StartAgainOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const queue: MachineController[] = [];
+  for (const machine of machines) {
+    if (resume && machine.record.drained === true) queue.push(machine);
+    else machine.drainOver();
+  }
+  if (queue.length > 0) log.info({ machines: queue.length }, "starting the machines that a drain suspended");
+  const start = async (machine: MachineController) => {
+    // Something else may have started it since.
+    if (machine.record.drained !== true) return;
+    try {
+      machine.command({ type: "start", details: { by: "drain" } });
+      await settled(machine, signal);
+    } catch (error) {
+      const { id, state } = machine.record;
+      if (!signal.aborted)
+        log.warn({ machine: id, state, reason: messageOf(error) }, "a machine cannot be started after a drain");
+    }
+  };
+  const worker = async () => {
+    for (let next = queue.shift(); next !== undefined && !signal.aborted; next = queue.shift()) await start(next);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+}
