@@ -222,6 +222,8 @@ async function runLocked(
     log,
   });
   open.defer(() => recorder.close());
+  // The last platform may have ended before it measured what machines wrote.
+  void recorder.measureLayers();
   const onTraffic = (id: string, traffic: Traffic) => recorder.moved(id, traffic);
   const parts = { resources, checks, proxies, addresses, connectionsSurvive, onTraffic };
   const coordination = await startCoordinator({ ...parts, settings, registry, log });

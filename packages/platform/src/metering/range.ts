@@ -32,7 +32,10 @@ export function usageRange(
     if (at > today + DAY_MS)
       throw refusal(field, `\`${field}\` is in the future (${text(at)}). Usage is known up to now, ${text(now)}.`);
   if (first >= last && (from !== undefined || to !== undefined))
-    throw refusal("from", `\`from\` (${text(first)}) must be before \`to\` (${text(last)}). Exchange the two.`);
+    throw refusal(
+      "from",
+      `\`from\` (${text(first)}) must be before \`to\` (${text(last)}). Choose an earlier \`from\` or a later \`to\`.`,
+    );
   const since = midnightOf(first);
   const end = Math.ceil(last / DAY_MS) * DAY_MS;
   const days = (end - since) / DAY_MS;

@@ -51,8 +51,10 @@ describe("a bad question is refused", () => {
     ["longer than a year", "from=2024-01-01&to=2025-06-01", /may have up to 366/],
     ["from the future", "from=2999-01-01", /`from` is in the future/],
     ["to the future", "from=2026-01-01&to=2999-01-01", /`to` is in the future/],
-    ["from never", "from=yesterday", /`from` must be a time such as/],
-    ["to nowhere", "to=2026-13-45", /`to` must be a time such as/],
+    ["from never", "from=yesterday", /`from` must be a date such as/],
+    ["to nowhere", "to=2026-13-45", /`to` must be a date such as/],
+    ["from a day that does not exist", "from=2026-02-31", /`from` must be a date such as/],
+    ["from before all time", "from=999999999d", /The range has \d+ days/],
     ["with an unknown group", "group_by=week", /group_by/],
     ["with an unknown key", "form=2026-01-01", /did you mean `from`/],
   ])("%s", async (_name, query, message) => {

@@ -85,7 +85,9 @@ describe("the platform and the agent that spoke", () => {
     const [ours, theirs] = duplexPair();
     const questions = replay(theirs, frames);
     expect(await tell(ours, CONFIG)).toEqual(heard);
-    await expect.poll(() => questions).toEqual(frames.filter(({ from }) => from === "platform").map(asked));
+    await expect
+      .poll(() => questions, { timeout: 10_000 })
+      .toEqual(frames.filter(({ from }) => from === "platform").map(asked));
     expect(questions, "the story goes to its end").toContain(asked({ type: FrameType.stop, stream: 0 }));
     ours.destroy();
   });

@@ -3,7 +3,7 @@ import type { Static } from "typebox";
 import type { PricedGroup, UsageReport } from "../../metering/usage.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { replies } from "../schemas.ts";
-import { momentMs } from "../since.ts";
+import { dayMs } from "../since.ts";
 import { MachineParams } from "./machines.schemas.ts";
 import { MachineUsageQuery, UsageQuery, UsageReportReply } from "./usage.schemas.ts";
 
@@ -49,8 +49,8 @@ export function usageRoutes(app: Api, { usage, machines }: Pick<ApiDeps, "usage"
 function momentsOf({ from, to }: Static<typeof MachineUsageQuery>): { from?: number; to?: number } {
   const now = Date.now();
   return {
-    ...(from !== undefined && { from: momentMs(from, "from", now) }),
-    ...(to !== undefined && { to: momentMs(to, "to", now) }),
+    ...(from !== undefined && { from: dayMs(from, "from", now) }),
+    ...(to !== undefined && { to: dayMs(to, "to", now) }),
   };
 }
 

@@ -22,7 +22,7 @@ export interface Hardware {
  *
  * The CPU is the first Intel with everything that x86-64-v3 asks for, without what QEMU 7.2 cannot emulate. `enforce` makes
  * a QEMU that cannot emulate the rest refuse to start, instead of taking features away from a guest that uses them.
- * Measured against `max`, it costs nothing: docs/decisions/0008-snapshots-outlive-upgrades.md.
+ * What it costs, and why not less: docs/decisions/0008-snapshots-outlive-upgrades.md.
  */
 export const PRESENT_HARDWARE: Hardware = {
   machineType: "pc-q35-7.2",
