@@ -220,6 +220,7 @@ async function runLocked(
   const parts = { resources, checks, proxies, addresses, connectionsSurvive, onTraffic };
   const coordination = await startCoordinator({ ...parts, settings, registry, log });
   open.defer(() => coordination.close());
+  open.defer(resources.startTimer());
   const proxyUrl = addresses.url();
   const where = proxyUrl === undefined ? "proxies run in processes of their own" : `apps answer at ${proxyUrl}`;
   log.info({ proxyUrl }, where);
