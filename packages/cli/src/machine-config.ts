@@ -77,9 +77,12 @@ export const CONFIG_OPTIONS = [
   },
   { flags: "--metadata <NAME=value>", description: "metadata for programs; may repeat", repeats: true },
   {
-    flags: "--schedule <interval>",
-    description: "kept with the machine; starts nothing yet",
-    choices: ["hourly", "daily", "weekly", "monthly"],
+    flags: "--schedule <when>",
+    description: 'when to start the machine: hourly, daily, weekly, monthly, cron as in "0 3 * * *", or off',
+  },
+  {
+    flags: "--schedule-timezone <zone>",
+    description: "time zone of the schedule, as in Europe/Berlin (default: UTC)",
   },
 ] as const satisfies readonly Option[];
 
@@ -88,12 +91,11 @@ export type ConfigOptions = OptionValues<typeof CONFIG_OPTIONS>;
 
 /** The configuration with the changes that the options ask for. */
 export function withOptions(config: MachineConfig, options: ConfigOptions): MachineConfig {
-  const { image, env, memory, cpus, restart, maxRetries, stopSignal, stopTimeout, metadata, schedule, volume } =
-    options;
+  const { image, env, memory, cpus, restart, maxRetries, stopSignal, stopTimeout, metadata, volume } = options;
   const { check, suspendTimeout, keepLayer } = options;
   const services = withServiceOptions(config.services, options);
   return {
-    ...config,
+    ...withSchedule(config, options),
     ...(image !== undefined && { image }),
     ...merged("guest", config.guest, { memory_mb: memory, cpus }),
     ...merged("env", config.env, pairs("--env", env)),
@@ -104,11 +106,24 @@ export function withOptions(config: MachineConfig, options: ConfigOptions): Mach
       http: check === undefined ? undefined : { type: "http", path: checkPath(check) },
     }),
     ...merged("metadata", config.metadata, pairs("--metadata", metadata)),
-    ...(schedule !== undefined && { schedule }),
     ...(keepLayer !== undefined && { keep_layer: keepLayer === "on" }),
     ...(volume !== undefined && { mounts: volume.map(mountOf) }),
     ...(services !== undefined && { services }),
   };
+}
+
+/** `off` removes the schedule with its time zone. */
+function withSchedule(config: MachineConfig, { schedule, scheduleTimezone }: ConfigOptions): MachineConfig {
+  if (schedule !== "off")
+    return {
+      ...config,
+      ...(schedule !== undefined && { schedule }),
+      ...(scheduleTimezone !== undefined && { schedule_timezone: scheduleTimezone }),
+    };
+  if (scheduleTimezone !== undefined)
+    throw new UsageError("--schedule off removes the schedule. Leave out --schedule-timezone.");
+  const { schedule: _when, schedule_timezone: _zone, ...unscheduled } = config;
+  return unscheduled;
 }
 
 function checkPath(path: string): string {
@@ -125,8 +140,9 @@ function mountOf(text: string): MountConfig {
 /** Whether any option asks for a change. */
 export function changesConfig(options: ConfigOptions): boolean {
   return (
+    options.schedule !== undefined ||
     JSON.stringify(withOptions({ image: "", services: [{ internal_port: 0 }] }, options)) !==
-    JSON.stringify({ image: "", services: [{ internal_port: 0 }] })
+      JSON.stringify({ image: "", services: [{ internal_port: 0 }] })
   );
 }
 

@@ -32,11 +32,18 @@ describe("options change a configuration", () => {
       { services: [{ protocol: "http", internal_port: 80, concurrency: { soft_limit: 5, hard_limit: 9 } }] },
     ],
     [
-      { metadata: ["team=a"], schedule: "daily" as const },
-      { metadata: { team: "a" }, schedule: "daily" },
+      { metadata: ["team=a"], schedule: "0 3 * * *", scheduleTimezone: "Europe/Berlin" },
+      { metadata: { team: "a" }, schedule: "0 3 * * *", schedule_timezone: "Europe/Berlin" },
     ],
   ])("%j", (options, expected) => {
     expect(withOptions({ image: "x" }, options)).toEqual({ image: "x", ...expected });
+  });
+
+  test("and remove a schedule, with its time zone", () => {
+    const before = { image: "x", schedule: "daily", schedule_timezone: "Europe/Berlin" };
+    expect(withOptions(before, { schedule: "off" })).toEqual({ image: "x" });
+    expect(() => withOptions(before, { schedule: "off", scheduleTimezone: "UTC" })).toThrowError(/--schedule off/);
+    expect(changesConfig({ schedule: "off" })).toBe(true);
   });
 
   test("and leave alone what they do not name", () => {

@@ -1066,6 +1066,97 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/wake": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    /** Wake this machine at a time, if it is suspended by then */
+    put: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            /** @description The time, RFC 3339, at most a year away. */
+            at?: string;
+            /** @description The time from now instead: a number of seconds, or a text such as `1h30m`. */
+            in?: number | string;
+          };
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+              /** Format: date-time */
+              wake_at: string;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    post?: never;
+    /** Forget the planned wake */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/events": {
     parameters: {
       query?: never;
@@ -2958,6 +3049,10 @@ export interface components {
         until: string;
         reason: string;
       } | null;
+      /** @description When the schedule starts the machine next. Null without a schedule. */
+      next_run: string | null;
+      /** @description When the machine wakes if it sleeps by then, as a program in it asked. */
+      wake_at: string | null;
       crash: components["schemas"]["Crash"] | null;
       /** @description The machine's IPv4 address in its app's network. */
       private_address: string;
@@ -3012,7 +3107,10 @@ export interface components {
       metadata?: {
         [key: string]: string;
       };
-      schedule?: "hourly" | "daily" | "weekly" | "monthly";
+      /** @description When the machine is started: `hourly`, `daily`, `weekly` or `monthly`, counted from its creation, or a cron expression of five fields such as `0 3 * * *`. */
+      schedule?: string;
+      /** @description Time zone of `schedule`, by its name in the IANA database, such as Europe/Berlin. Default: UTC. */
+      schedule_timezone?: string;
     };
     /** @description One entry of a machine's history. */
     MachineEvent: {

@@ -3,8 +3,8 @@ import { join, resolve } from "node:path";
 import type { GuestBundle } from "./domain/guest-bundle.ts";
 import type { MachineRecord } from "./domain/machine.ts";
 import { readBundle } from "./guest/bundles.ts";
-import { QemuHypervisor } from "./hypervisor/qemu/index.ts";
-import { qemuVersion, type Verdict } from "./hypervisor/qemu/accelerator.ts";
+import type { Verdict } from "./hypervisor/qemu/accelerator.ts";
+import { openQemu } from "./hypervisor/qemu/open.ts";
 import { findProcesses } from "./hypervisor/qemu/process.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { type Unfit, unfitSnapshots } from "./machines/unfit-snapshots.ts";
@@ -42,12 +42,12 @@ export async function unfitSleepers(
 ): Promise<Unfit[]> {
   const files = new MachineFiles(settings.dataDir, settings.layerSizeMb);
   const { machineRoot, runRoot } = files;
-  const version = await qemuVersion(settings.qemu);
+  const { hypervisor, refusedHypervisor } = await openQemu(settings, { accelerator, runRoot, machineRoot });
   const known = machines.map((record) => knownMachine(record, alive));
   return unfitSnapshots(machines, {
-    hypervisor: new QemuHypervisor({ program: settings.qemu, version, accelerator, runRoot, machineRoot }),
+    hypervisor,
     network: await plannedNetwork(settings, known),
-    snapshots: new SnapshotStore((id) => files.paths(id).folder),
+    snapshots: new SnapshotStore((id) => files.paths(id).folder, refusedHypervisor),
     bundles: await bundlesOf(settings.dataDir, bundle, machines),
     // A change of secrets discards snapshots at once: no start does.
     secrets: { version: (app) => secretsOf(machines, app) },

@@ -2,6 +2,8 @@ import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { qemuVersion } from "../src/hypervisor/qemu/accelerator.ts";
+import { identityOf, PRESENT_HARDWARE } from "../src/hypervisor/qemu/hardware.ts";
 import { checkNode, checkSocketPath, type Diagnosis, diagnose } from "../src/doctor.ts";
 import { readSettings } from "../src/settings.ts";
 import { newWorld, runningMachine, startPlatform, type World } from "./helpers/fake-world.ts";
@@ -116,6 +118,25 @@ describe("a data directory with a sleeping machine", () => {
       fix: expect.stringContaining("hibernaut serve --drop-snapshots"),
     });
     expect(found.get("network")).toMatchObject({ status: "ok", found: expect.stringContaining("belong") });
+  });
+
+  test("is judged by the same rule as the start: another build of QEMU may resume it, unless the setting says no", async () => {
+    const [series = ""] = /^\d+\.\d+/.exec(await qemuVersion("qemu-system-x86_64")) ?? [];
+    world.identity = identityOf({ version: `${series}.999 (another build)`, accelerator: "tcg" }, PRESENT_HARDWARE);
+    const platform = await startPlatform(world);
+    for (const [command, state] of [
+      ["stop", "stopped"],
+      ["start", "running"],
+      ["suspend", "suspended"],
+    ] as const) {
+      platform.machines[command]("shop", id);
+      await platform.machines.wait("shop", id, [state], { timeoutMs: 10_000 });
+    }
+    await platform.close();
+    const dataDir = { HIBERNAUT_DATA_DIR: world.folder };
+    expect((await diagnoses(dataDir)).get("snapshots")).toMatchObject({ status: "ok" });
+    const exact = await diagnoses({ ...dataDir, HIBERNAUT_SNAPSHOT_QEMU: "exact" });
+    expect(exact.get("snapshots")?.found).toContain("HIBERNAUT_SNAPSHOT_QEMU is exact");
   });
 
   test("is told of another network before the start", async () => {

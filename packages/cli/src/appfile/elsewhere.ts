@@ -32,6 +32,8 @@ const PLACES: Record<string, string> = {
   hard_limit: "in [http_service.concurrency]",
   destination: "in [[mounts]]",
   initial_size: "in [[mounts]]",
+  when: "in [schedule]",
+  timezone: "in [schedule]",
 };
 
 /** The end of the sentence "It belongs ...", or undefined when the key belongs nowhere. */

@@ -51,6 +51,7 @@ function configOf(
     file.sizes.findLast(({ groups }) => groups.includes(group.name)) ??
     file.sizes.findLast(({ groups }) => groups.length === 0);
   const checks = file.checks.filter(({ groups }) => groups.includes(group.name));
+  const schedule = file.schedules.findLast(({ groups }) => groups.includes(group.name));
   const mounts = file.mounts.filter(({ groups }) => groups.includes(group.name));
   return {
     image,
@@ -70,6 +71,7 @@ function configOf(
         ...present({ size_gb: sizeGb }),
       })),
     }),
+    ...present({ schedule: schedule?.when, schedule_timezone: schedule?.timezone }),
     metadata: { [GROUP_METADATA]: group.name },
   };
 }

@@ -15,6 +15,7 @@ export interface AppFile {
   mounts: Mount[];
   sizes: Size[];
   restarts: Restart[];
+  schedules: Schedule[];
   killSignal: string | undefined;
   /** Seconds. */
   killTimeout: number | undefined;
@@ -82,6 +83,14 @@ export interface Size {
   groups: string[];
   cpus: number | undefined;
   memoryMb: number | undefined;
+}
+
+/** When the machines of some groups are started. */
+export interface Schedule {
+  groups: string[];
+  /** `hourly`, `daily`, `weekly`, `monthly`, or a cron expression. */
+  when: string;
+  timezone: string | undefined;
 }
 
 /** What happens when the app of some groups exits. */

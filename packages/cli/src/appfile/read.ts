@@ -7,6 +7,7 @@ import type { AppFile } from "./model.ts";
 import { findPositions } from "./positions.ts";
 import { METRICS, readDeploy, readImage, readInit } from "./release.ts";
 import { readMounts, readRestarts, readSizes } from "./resources.ts";
+import { readSchedules } from "./schedules.ts";
 import { Section } from "./section.ts";
 import { readServices } from "./services.ts";
 import { readKillSignal, readKillTimeout, readSwap } from "./stopping.ts";
@@ -50,6 +51,7 @@ function readDocument(top: Section): AppFile {
     mounts: readMounts(top, groups),
     sizes: readSizes(top, groups),
     restarts: readRestarts(top, groups),
+    schedules: readSchedules(top, groups),
     killSignal: readKillSignal(top),
     killTimeout: readKillTimeout(top) ?? oldKillTimeout,
     swapMb: readSwap(top, services),

@@ -90,6 +90,8 @@ function statusText(machine: Machine): string {
         : "never",
     ],
     ...(machine.keep_awake === null ? [] : [keepAwakeLine(machine.keep_awake)]),
+    ...(machine.wake_at === null ? [] : [["wakes", `at ${machine.wake_at}, if it sleeps by then`] as [string, string]]),
+    ...(config.schedule === undefined ? [] : [["schedule", scheduleText(machine)] as [string, string]]),
     ...(config.services ?? []).map((service): [string, string] => ["service", serviceText(service)]),
     ...(instead === undefined ? [] : [["when idle", instead] as [string, string]]),
     ...machine.checks.map((check): [string, string] => [
@@ -103,6 +105,11 @@ function statusText(machine: Machine): string {
     ["updated", machine.updated_at],
   ];
   return fields(lines);
+}
+
+function scheduleText({ config, next_run: next }: Machine): string {
+  const zone = config.schedule_timezone ?? "UTC";
+  return `${config.schedule} (${zone}), ${next === null ? "no next run" : `next run ${next}`}`;
 }
 
 function bundleText({ guest_bundle: bundle }: Machine): string {

@@ -1,5 +1,5 @@
 /** Waits until a machine has shown that its new version works. */
-import type { WaitState } from "@hibernaut/client";
+import type { Machine, WaitState } from "@hibernaut/client";
 import type { Context } from "../context.ts";
 import { hasCrashed, lastWords } from "../crashed.ts";
 import { CliError, toFailure } from "../failure.ts";
@@ -27,9 +27,15 @@ export async function untilHealthy(context: Context, id: string, waitTimeout: nu
   const machine = await client.getMachine(context.app, id);
   const { status, reason: text } = machine.health;
   if (status === "healthy") return { ok: true, text };
+  if (hasRun(machine)) return { ok: true, text: "it ran, and exited" };
   if (Date.now() > deadline || (status === "unknown" && machine.state === "running"))
     return { ok: false, text: `${late}: ${text}` };
   return { ok: false, text, ...(hasCrashed(machine) && { lastWords: await lastWords(context, id) }) };
+}
+
+/** A machine on a schedule is done when its app has exited without a failure. */
+function hasRun({ config, state, crash }: Machine): boolean {
+  return config.schedule !== undefined && state === "stopped" && crash === null;
 }
 
 /** The error for a machine that does not work, with what to do next. */

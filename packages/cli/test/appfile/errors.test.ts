@@ -61,6 +61,10 @@ describe("errors say where, what and what to write instead", () => {
       '[mounts]\nsource = "d"\ndestination = "/"',
       /^f:3:1: error: mounts\.destination: Use an absolute directory other than \//,
     ],
+    ['schedule = "daily"', /^f:1:1: error: schedule: Use a table, as in \[\[schedule\]\], not "daily"/],
+    ['[schedule]\ntimezone = "UTC"', /^f:1:2: error: schedule: The schedule has no `when`/],
+    ['[schedule]\nwhen = "0 0 30 2 *"', /^f:2:1: error: schedule\.when: "0 0 30 2 \*" never runs/],
+    ['[schedule]\nwhen = "daily"\ntimezone = "Mars"', /^f:3:1: error: schedule\.timezone: "Mars" is not a known time/],
     ['[restart]\npolicy = "sometimes"', /^f:2:1: error: restart\.policy: Unknown value "sometimes"/],
     [
       '[checks.a]\ntype = "tcp"',

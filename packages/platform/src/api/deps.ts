@@ -32,7 +32,8 @@ export interface PlatformInfo {
 }
 
 /** The parts of the platform behind the API. Each route takes only those it needs. */
-export interface ApiDeps extends Omit<Resources, "recover" | "close" | "unfitSnapshots" | "dropSnapshots"> {
+export interface ApiDeps
+  extends Omit<Resources, "recover" | "startTimer" | "close" | "unfitSnapshots" | "dropSnapshots"> {
   images: ImageLibrary;
   volumes: VolumeService;
   registries: RegistryLogins;

@@ -7,7 +7,15 @@ import type { MachineEventWire, MachineWire } from "./routes/machines.schemas.ts
 import type { TokenWire } from "./routes/tokens.schemas.ts";
 
 /** A machine on the wire. */
-export function machineWire({ record, suspend, image, health, checks, guestBundle }: MachineView): MachineWire {
+export function machineWire({
+  record,
+  suspend,
+  image,
+  health,
+  checks,
+  guestBundle,
+  nextRun,
+}: MachineView): MachineWire {
   const { snapshot } = record;
   return {
     machine_id: record.id,
@@ -28,6 +36,8 @@ export function machineWire({ record, suspend, image, health, checks, guestBundl
     snapshot: snapshot && { created_at: snapshot.created_at, size_bytes: snapshot.size_bytes },
     last_boot: record.lastBoot,
     keep_awake: liveLease(record.keepAwake),
+    next_run: nextRun,
+    wake_at: record.wakeAt ?? null,
     // An app that runs has recovered, for all that is known.
     crash: record.state === "running" ? null : (record.crash ?? null),
     private_address: record.address,

@@ -6,6 +6,7 @@ import { constants } from "node:os";
 import { posix } from "node:path";
 import { type Static, Type } from "typebox";
 import { HibernautError } from "./errors.ts";
+import { SCHEDULE_MAX_LENGTH, scheduleRefusal } from "./schedule.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -216,7 +217,17 @@ export const MachineConfig = Type.Object(
     ),
     metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
     schedule: Type.Optional(
-      Type.Union([Type.Literal("hourly"), Type.Literal("daily"), Type.Literal("weekly"), Type.Literal("monthly")]),
+      Type.String({
+        maxLength: SCHEDULE_MAX_LENGTH,
+        description:
+          "When the machine is started: `hourly`, `daily`, `weekly` or `monthly`, counted from its creation, or a cron expression of five fields such as `0 3 * * *`.",
+      }),
+    ),
+    schedule_timezone: Type.Optional(
+      Type.String({
+        maxLength: 64,
+        description: "Time zone of `schedule`, by its name in the IANA database, such as Europe/Berlin. Default: UTC.",
+      }),
     ),
   },
   { ...closed, title: "MachineConfig" },
@@ -236,6 +247,8 @@ export function requireSupported(config: MachineConfig): void {
     refuseMount(mount, (config.mounts ?? []).slice(0, index), (message) => refuse(`mounts[${index}]`, message));
   for (const [index, service] of (config.services ?? []).entries())
     refuseImpossible(service, `services[${index}]`, refuse);
+  const schedule = scheduleRefusal(config);
+  if (schedule !== undefined) refuse(schedule.key, schedule.message);
   const signal = config.stop_config?.signal;
   if (signal !== undefined && !(signal in constants.signals)) {
     refuse("stop_config.signal", `${signal} is not a valid signal. Use one of signal(7), such as SIGTERM or SIGINT.`);

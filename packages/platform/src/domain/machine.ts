@@ -61,6 +61,8 @@ export interface PendingUpdate {
   bundleVersion: string;
   /** The resting state from which the update started. */
   from: RestingState;
+  /** RFC 3339. Absent in records of earlier releases. */
+  requestedAt?: string;
   /** Only in records of earlier releases: the update just discards the snapshot, for this reason. */
   coldReason?: string;
 }
@@ -121,6 +123,13 @@ export interface MachineRecord {
   unreachable?: string | null;
   /** Absent or null when the app has no keep-awake lease. */
   keepAwake?: KeepAwake | null;
+  /** When the machine wants to be awake again, if it sleeps by then. Absent or null when it planned no wake. */
+  wakeAt?: string | null;
+  /**
+   * The last due time of the schedule that was handled, or when the schedule was set. Absent or null without a schedule,
+   * and in records of earlier releases.
+   */
+  scheduleHandled?: string | null;
   /** Consecutive starts by the restart policy. */
   restarts: number;
   /** Absent or null when the app has not ended by itself. */

@@ -125,6 +125,17 @@ export class MachineController {
     this.#happened({ type: "keep_awake", lease });
   }
 
+  /** Stores, or with null forgets, when the machine wants to be awake again. */
+  planWake(at: string | null): void {
+    this.#happened({ type: "plan_wake", at });
+  }
+
+  /** Starts the machine if its schedule, or the wake that it planned, is due. Throws when that cannot be stored. */
+  timePassed(): void {
+    this.#happened({ type: "schedule_due" });
+    this.#happened({ type: "wake_due" });
+  }
+
   /** Gives up the snapshot of a machine that rests. One that is being started finds out by itself. */
   dropSnapshot(reason: string): void {
     if (isResting(this.#record.state) && this.#record.snapshot !== null)
@@ -168,7 +179,7 @@ export class MachineController {
 
   /** Decides, stores, begins, tells: in this order. Throws when the new record cannot be stored; nothing has happened then. */
   #happened(event: LifecycleEvent): Decision {
-    const context = { now: new Date(), id: newUlid(), limits: this.#limits() };
+    const context = { now: this.#deps.clock?.() ?? new Date(), id: newUlid(), limits: this.#limits() };
     const decision = decide(this.#record, event, context);
     this.#store(decision);
     this.#log(decision);

@@ -51,6 +51,7 @@ export async function createMachine(
     region: settings.region,
     bundleVersion: bundles.current.version,
     address: freeAddress(deps),
+    createdAt: deps.clock?.() ?? new Date(),
   });
   insert(deps, record, () => requireFreeName(controllers, app, name));
   const controller = controllers.add(record);

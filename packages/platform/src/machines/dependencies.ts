@@ -59,6 +59,8 @@ export interface MachineDependencies {
   bootId: string;
   settings: MachineSettings;
   log: Logger;
+  /** The wall clock, which tests move. By default, the host's. */
+  clock?(): Date;
   /** What the checks of a machine say. */
   checkResults?(machineId: string): CheckResult[];
   /** Calls `listener` with a machine's id after every result of its checks. Returns a function that ends that. */

@@ -21,8 +21,6 @@ export function suspendEligibility(machine: Pick<MachineRecord, "config">, limit
     memoryMb > limits.suspendMaxMemoryMb &&
       `memory is ${memoryMb} MB and must be at most ${limits.suspendMaxMemoryMb} MB (setting HIBERNAUT_SUSPEND_MAX_MEMORY_MB)`,
     swapMb > 0 && `swap is ${swapMb} MB and must be 0: what is swapped out is not in the snapshot`,
-    machine.config.schedule !== undefined &&
-      `the machine runs on a schedule (${machine.config.schedule}), which a sleeping machine would miss`,
     tooOld !== undefined && `${tooOld}: run \`hibernaut machine update <id> --yes\``,
   ].filter((reason) => typeof reason === "string");
   return { eligible: reasons.length === 0, reasons };

@@ -12,11 +12,12 @@ interface NewMachine {
   imageDigest: string;
   bundleVersion: string;
   address: string;
+  createdAt: Date;
 }
 
-/** Returns the record of a machine that is created now, with a new id. */
-export function newRecord(chosen: NewMachine): MachineRecord {
-  const at = new Date().toISOString();
+/** Returns the record of a machine with a new id. */
+export function newRecord({ createdAt, ...chosen }: NewMachine): MachineRecord {
+  const at = createdAt.toISOString();
   return {
     ...chosen,
     id: newMachineId(),
@@ -30,6 +31,7 @@ export function newRecord(chosen: NewMachine): MachineRecord {
     pending: null,
     lastBoot: null,
     stateReason: null,
+    scheduleHandled: chosen.config.schedule === undefined ? null : at,
     restarts: 0,
     createdAt: at,
     updatedAt: at,

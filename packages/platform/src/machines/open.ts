@@ -10,6 +10,7 @@ import { Hostnames } from "./resources/hostnames.ts";
 import { Logs } from "./resources/logs.ts";
 import { Machines } from "./resources/machines.ts";
 import { Releases } from "./resources/releases.ts";
+import { DueTimer } from "./schedule/timer.ts";
 import { type Unfit, unfitSnapshots } from "./unfit-snapshots.ts";
 
 /** Everything the platform does with apps and machines, by resource. */
@@ -29,6 +30,11 @@ export interface Resources {
   dropSnapshots(unfit: readonly Unfit[]): void;
   /** Reconciles every stored machine with what is found on the host. Call it once, before anything else. */
   recover(): Promise<void>;
+  /**
+   * Starts machines when their schedules and planned wakes are due, beginning with what is due already. Returns a function
+   * that ends that.
+   */
+  startTimer(): () => void;
   /** Finishes the work in progress and disconnects from the guests, which keep running. */
   close(): Promise<void>;
 }
@@ -44,6 +50,7 @@ export function openMachines(deps: MachineDependencies): Resources {
   const drain = new Drain(deps, controllers);
   const machines = new Machines(deps, controllers, drain);
   const apps = new Apps(deps, machines);
+  const timer = new DueTimer({ controllers, drain, clock: () => deps.clock?.() ?? new Date(), log: deps.log });
   return {
     apps,
     machines,
@@ -62,6 +69,7 @@ export function openMachines(deps: MachineDependencies): Resources {
       await controllers.recover();
       drain.recover();
     },
+    startTimer: () => timer.start(),
     async close() {
       await drain.close();
       await controllers.close();

@@ -5,6 +5,7 @@ import type { Eligibility, MachineRecord } from "../domain/machine.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { protocolOf } from "./agent-protocol.ts";
 import { suspendEligibility } from "./eligibility.ts";
+import { nextScheduled } from "./schedule/due.ts";
 
 /** A machine with what follows from its record. */
 export interface MachineView {
@@ -17,10 +18,12 @@ export interface MachineView {
   guestBundle: { version: string; current: boolean };
   /** The image reference as configured, and the digest it resolved to. */
   image: { ref: string; digest: string };
+  /** When the schedule starts the machine next, RFC 3339. Null without a schedule. */
+  nextRun: string | null;
 }
 
 /** What a view is made from. */
-type ViewDependencies = Pick<MachineDependencies, "settings" | "bundles" | "checkResults">;
+type ViewDependencies = Pick<MachineDependencies, "settings" | "bundles" | "checkResults" | "clock">;
 
 /** Returns whether the machine can be suspended, and all the reasons if not. */
 export function eligibilityOf(
@@ -44,5 +47,6 @@ export function viewOf(record: MachineRecord, deps: ViewDependencies): MachineVi
     checks,
     guestBundle: { version: record.bundleVersion, current: record.bundleVersion === deps.bundles.current.version },
     image: { ref: record.config.image, digest: record.imageDigest },
+    nextRun: nextScheduled(record, deps.clock?.() ?? new Date())?.toISOString() ?? null,
   };
 }

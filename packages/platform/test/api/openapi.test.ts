@@ -56,6 +56,8 @@ test("the document is OpenAPI 3.1 and has exactly the routes of the design", () 
       "POST /v1/apps/{app_name}/releases/{version}",
       "PUT /v1/keepalive",
       "DELETE /v1/keepalive",
+      "PUT /v1/wake",
+      "DELETE /v1/wake",
       "GET /v1/events",
       "POST /v1/events/{event_id}/ready",
       "GET /v1/platform/drain",

@@ -128,6 +128,8 @@ const MILESTONES: LifecycleEvent[] = [
 const NOTES: LifecycleEvent[] = [
   { type: "keep_awake", lease: { until: "2026-01-01T01:00:00Z", reason: "encoding" } },
   { type: "keep_awake", lease: null },
+  { type: "plan_wake", at: "2026-01-01T01:00:00Z" },
+  { type: "plan_wake", at: null },
   { type: "reachability", why: "the app listens on 127.0.0.1:8080 only" },
   { type: "reachability", why: null },
   { type: "stalled", why: "the disk is full" },
@@ -136,6 +138,8 @@ const NOTES: LifecycleEvent[] = [
   { type: "not_suspended", reason: "the drain ran out of time" },
   { type: "drain_over" },
 ];
+
+const TIME: LifecycleEvent[] = [{ type: "schedule_due" }, { type: "wake_due" }];
 
 const RECOVERY: LifecycleEvent[] = (["running", "paused", "none"] as const).flatMap((vmm) => [
   { type: "found", vmm, published: [], captured: null },
@@ -161,6 +165,7 @@ export const EVENTS: LifecycleEvent[] = [
   ...OUTCOMES,
   ...MILESTONES,
   ...NOTES,
+  ...TIME,
   ...RECOVERY,
   ...TAKEN_OVER,
   ...FAILURES,
@@ -190,6 +195,9 @@ export const anyMachine: fc.Arbitrary<MachineRecord> = fc
     moves: fc.boolean(),
     unreachable: fc.constantFrom(null, "nothing listens"),
     stateReason: fc.constantFrom(null, "nothing listens", "not ready"),
+    // With these, a run of the schedule is due or not, or the clock was set back since the last one.
+    scheduleHandled: fc.constantFrom(null, "2025-12-31T23:00:00Z", "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"),
+    wakeAt: fc.constantFrom(null, "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"),
     sleep: fc.record({
       keepLayer: fc.constantFrom(null, "it cannot be suspended"),
       keep: fc.boolean(),
@@ -209,7 +217,13 @@ export const anyMachine: fc.Arbitrary<MachineRecord> = fc
       bundleVersion,
       bundleMove: moves ? { version: "V3" } : null,
       pending: state === "updating" ? { ...PENDING, from } : null,
-      config: { image: "app:1", guest: { memory_mb: memoryMb }, restart: { policy }, keep_layer: sleep.keep },
+      config: {
+        image: "app:1",
+        guest: { memory_mb: memoryMb },
+        restart: { policy },
+        keep_layer: sleep.keep,
+        schedule: "0 * * * *",
+      },
       resetLayer: sleep.resetLayer && state !== "running",
       keepLayer: KEEPING_STATES.includes(state) ? sleep.keepLayer : null,
       drained: sleep.drained && goal === null && DRAINED_STATES.includes(state),

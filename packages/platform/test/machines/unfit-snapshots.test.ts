@@ -2,6 +2,7 @@
 import { truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { identityOf, PRESENT_HARDWARE } from "../../src/hypervisor/qemu/hardware.ts";
 import { droppingRefusal } from "../../src/machines/unfit-snapshots.ts";
 import {
   type FakePlatform,
@@ -58,6 +59,24 @@ test("after an upgrade, the machines are named with the reason, and keep their s
   platform.machines.start("shop", id);
   await platform.machines.wait("shop", id, ["running"], TIMEOUT);
   expect(record().lastBoot?.kind).toBe("resume");
+});
+
+test("after a security update of QEMU, and with a newer guest bundle, none is dropped", async () => {
+  const qemu = (version: string) => identityOf({ version, accelerator: "tcg" }, PRESENT_HARDWARE);
+  world.identity = qemu("7.2.18");
+  await restart();
+  platform.dropSnapshots(await platform.unfitSnapshots());
+  platform.machines.start("shop", id);
+  await platform.machines.wait("shop", id, ["running"], TIMEOUT);
+  platform.machines.suspend("shop", id);
+  await platform.machines.wait("shop", id, ["suspended"], TIMEOUT);
+  world.identity = qemu("7.2.22");
+  world.bundleVersion = "bundle-2";
+  await restart();
+  expect(await platform.unfitSnapshots()).toEqual([]);
+  world.identity = qemu("10.0.2");
+  await restart();
+  expect(await platform.unfitSnapshots()).toMatchObject([{ reason: expect.stringContaining("another series") }]);
 });
 
 test("with the flag, each snapshot is dropped at once, and the machine's history says why", async () => {

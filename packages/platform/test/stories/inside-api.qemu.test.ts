@@ -103,6 +103,13 @@ test("an app keeps its machine awake for a while, and says why", async () => {
   expect(JSON.parse((await put(1_000_000)).stdout)).toMatchObject({ error: "invalid_argument" });
   await sh(id, `${CURL} -X DELETE http://x/v1/keepalive`);
   expect((await place.get(id)).keep_awake).toBeNull();
+  // It goes to sleep at once, and is woken at the time that it asked for.
+  const wake = `${CURL} -X PUT -H 'content-type: application/json' -d '{"in":"5s"}' http://x/v1/wake`;
+  await sh(id, `${wake} && ${CURL} -X POST ${ME}/suspend`);
+  const woken = async () =>
+    (await place.client.listMachineEvents(place.app, id)).filter(({ details }) => details["by"] === "wake");
+  await expect.poll(woken, { timeout: 60_000 }).toHaveLength(1);
+  await place.reach(id, "running");
   await place.client.destroyMachine(place.app, id, { force: true });
 });
 

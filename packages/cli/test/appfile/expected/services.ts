@@ -137,6 +137,17 @@ export const SERVICES: Record<string, Expected> = {
     means: { app: { init: { exec: ["/bin/sh", "-c", "run-report && sleep 30"] }, restart: { policy: "no" } } },
     warns: [],
   },
+  "scheduled-groups.toml": {
+    means: {
+      web: {
+        services: [{ protocol: "http", internal_port: 8080, autostop: "suspend" }],
+        init: { cmd: ["bin/server"] },
+      },
+      report: { init: { cmd: ["bin/report"] }, schedule: "0 3 * * mon-fri", schedule_timezone: "Europe/Berlin" },
+      tidy: { init: { cmd: ["bin/tidy"] }, schedule: "hourly" },
+    },
+    warns: [],
+  },
   "minecraft.toml": {
     means: {
       app: {

@@ -23,5 +23,21 @@ export const KeepAliveBody = Type.Object(
 /** The machine's lease. */
 export const KeepAliveReply = Type.Object({ ok: Type.Literal(true), keep_awake: nullable(KeepAwake) }, closed);
 
+/** Plans a wake. */
+export const WakeBody = Type.Object(
+  {
+    at: Type.Optional(Type.String({ description: "The time, RFC 3339, at most a year away." })),
+    in: Type.Optional(
+      Type.Union([Type.Integer(), Type.String()], {
+        description: "The time from now instead: a number of seconds, or a text such as `1h30m`.",
+      }),
+    ),
+  },
+  closed,
+);
+
+/** The planned wake. */
+export const WakeReply = Type.Object({ ok: Type.Literal(true), wake_at: time }, closed);
+
 /** The part of the path that names a suspend that waits for the app. */
 export const QuestionParams = Type.Object({ event_id: Type.String() }, closed);

@@ -1,10 +1,10 @@
-/** Routes for programs inside a machine: keep-awake leases, and the events of their own machine. */
+/** Routes for programs inside a machine: keep-awake leases, planned wakes, and the events of their own machine. */
 import { PassThrough } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { HibernautError } from "../../domain/errors.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoBody, NoQuery, Ok, replies, streams } from "../schemas.ts";
-import { KeepAliveBody, KeepAliveReply, QuestionParams } from "./inside.schemas.ts";
+import { KeepAliveBody, KeepAliveReply, QuestionParams, WakeBody, WakeReply } from "./inside.schemas.ts";
 import { allowNoBody } from "./actions.ts";
 
 /** A program that leaves this much unread is disconnected. An event is one line. */
@@ -42,6 +42,30 @@ export function insideRoutes(app: Api, { guestApi }: Pick<ApiDeps, "guestApi">):
     { config, schema: { tags, summary: "End the keep-awake lease", querystring: NoQuery, response: replies(200, Ok) } },
     async (request) => {
       guestApi.keepAwake(selfOf(request), 0, "");
+      return { ok: true as const };
+    },
+  );
+
+  app.put(
+    "/v1/wake",
+    {
+      config,
+      schema: {
+        tags,
+        summary: "Wake this machine at a time, if it is suspended by then",
+        querystring: NoQuery,
+        body: WakeBody,
+        response: replies(200, WakeReply),
+      },
+    },
+    async (request) => ({ ok: true as const, wake_at: guestApi.planWake(selfOf(request), request.body).at }),
+  );
+
+  app.delete(
+    "/v1/wake",
+    { config, schema: { tags, summary: "Forget the planned wake", querystring: NoQuery, response: replies(200, Ok) } },
+    async (request) => {
+      guestApi.cancelWake(selfOf(request));
       return { ok: true as const };
     },
   );

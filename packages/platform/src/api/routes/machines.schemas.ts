@@ -101,6 +101,8 @@ export const MachineReply = Type.Object(
     ),
     last_boot: nullable(LastBoot),
     keep_awake: nullable(KeepAwake),
+    next_run: nullable(time, "When the schedule starts the machine next. Null without a schedule."),
+    wake_at: nullable(time, "When the machine wakes if it sleeps by then, as a program in it asked."),
     crash: nullable(Crash),
     private_address: Type.String({ description: "The machine's IPv4 address in its app's network." }),
     created_at: time,

@@ -61,7 +61,7 @@ function moveBundle(record: MachineRecord, details: Details = {}, context: Decid
 function changesBy(
   record: MachineRecord,
   { command, moves }: { command: Exclude<Command, { type: "sleep" | "move_bundle" }>; moves: boolean },
-  { id, limits }: DecideContext,
+  { now, id, limits }: DecideContext,
 ): Partial<MachineRecord> {
   // A machine that was asleep, or on its way, before a drain does not start after it.
   if (command.type === "suspend") return moves && command.drain === true ? { drained: true } : {};
@@ -78,6 +78,7 @@ function changesBy(
     imageDigest,
     bundleVersion: limits.currentBundle,
     from: restAfterUpdate(record),
+    requestedAt: now.toISOString(),
   };
   return { ...crash, ...restarts, pending };
 }

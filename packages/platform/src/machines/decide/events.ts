@@ -92,6 +92,8 @@ export type Moved = Pick<MachineRecord, "version" | "bundleVersion">;
 /** What is worth knowing about a machine without any effect on its state. */
 export type Note =
   | { type: "keep_awake"; lease: KeepAwake | null }
+  /** When the machine wants to be awake, RFC 3339; null when it no longer does. */
+  | { type: "plan_wake"; at: string | null }
   /** Why no request reaches the app; null when one does. */
   | { type: "reachability"; why: string | null }
   /** Why the guest is paused by the host; null once it runs again. */
@@ -102,6 +104,9 @@ export type Note =
   | { type: "not_suspended"; reason: string }
   /** The drain is over, and this machine does not start because of it. */
   | { type: "drain_over" };
+
+/** Time has passed: a run of the schedule, or the planned wake, may be due. */
+export type TimePassed = { type: "schedule_due" } | { type: "wake_due" };
 
 /** What the platform found on the host after it restarted. */
 export interface Found {
@@ -142,6 +147,7 @@ export type LifecycleEvent =
   | EffectOutcome
   | Milestone
   | Note
+  | TimePassed
   | Found
   | TakenOver
   /** An effect ended after another one took its place. */
@@ -187,6 +193,8 @@ export const REMARKS = [
   "carry_over_failed",
   /** It should sleep, and keeps running. */
   "not_suspended",
+  /** A run of the schedule was due while the one before was not over. */
+  "schedule_skipped",
 ] as const;
 
 export type CommandName = (typeof COMMANDS)[number];

@@ -1,4 +1,5 @@
 /** What outcomes say about a machine apart from its state. */
+import type { MachineConfig } from "../../domain/config.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import { describeExit } from "../restart.ts";
 import type { Boot, Details, EffectOutcome } from "./events.ts";
@@ -11,6 +12,7 @@ const FORGOTTEN = {
   resetLayer: true,
   keepLayer: null,
   keepAwake: null,
+  wakeAt: null,
 } satisfies Partial<MachineRecord>;
 
 /** What the record says about how a guest came up. */
@@ -72,12 +74,22 @@ function capturedFacts({ snapshot }: Extract<EffectOutcome, { type: "captured" }
 }
 
 /** Puts the stored update in force. */
-function updatedFacts({ pending }: MachineRecord): Facts {
+function updatedFacts(before: MachineRecord): Facts {
+  const { pending } = before;
   if (pending === null) return { changes: {}, details: {} };
-  const { config, version, imageDigest, bundleVersion, coldReason } = pending;
+  const { config, version, imageDigest, bundleVersion, coldReason, requestedAt } = pending;
   // Stored by an earlier release, which discarded a snapshot by an update that changes nothing else.
   if (coldReason !== undefined)
     return { changes: { snapshot: null, pending: null, coldReason }, details: { reason: coldReason } };
   const applied = { config, version, imageDigest, bundleVersion, bundleMove: null, pending: null };
-  return { changes: { ...FORGOTTEN, ...applied, coldReason: "updated", stateReason: null }, details: { version } };
+  // A new schedule counts from when it was set: what it would have started before was never missed.
+  const rescheduled = sameSchedule(before.config, config) ? {} : { scheduleHandled: requestedAt ?? null };
+  return {
+    changes: { ...FORGOTTEN, ...applied, ...rescheduled, coldReason: "updated", stateReason: null },
+    details: { version },
+  };
+}
+
+function sameSchedule(one: MachineConfig, other: MachineConfig): boolean {
+  return one.schedule === other.schedule && one.schedule_timezone === other.schedule_timezone;
 }

@@ -6,6 +6,7 @@ import type { MachineRecord } from "../../domain/machine.ts";
 import { decideCommand } from "./commands.ts";
 import type { DecideContext, Decision } from "./decision.ts";
 import type { LifecycleEvent } from "./events.ts";
+import { decideSchedule, decideWake } from "./due.ts";
 import { decideMilestone, decideNote } from "./notes.ts";
 import { decideOutcome, decideSuperseded, failureOf } from "./outcomes.ts";
 import { decideFound, decideTakenOver } from "./recovery.ts";
@@ -54,7 +55,12 @@ export function decide(record: MachineRecord, event: LifecycleEvent, context: De
     case "reason_over":
     case "not_suspended":
     case "drain_over":
+    case "plan_wake":
       return decideNote(record, event, context);
+    case "schedule_due":
+      return decideSchedule(record, context);
+    case "wake_due":
+      return decideWake(record, context);
     case "found":
       return decideFound(record, event);
     case "taken_over":

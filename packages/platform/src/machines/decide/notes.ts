@@ -40,6 +40,8 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
   switch (note.type) {
     case "keep_awake":
       return { record: { ...record, keepAwake: note.lease }, effect: null, tell: { followers: true } };
+    case "plan_wake":
+      return { record: { ...record, wakeAt: note.at }, effect: null, tell: { followers: true } };
     case "reachability":
       return reachability(record, note.why);
     case "stalled": {

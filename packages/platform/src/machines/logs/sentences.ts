@@ -28,6 +28,7 @@ const SENTENCES: Record<HistoryType, string> = {
   lost: "The virtual machine disappeared.",
   lost_restarts: "The virtual machine disappeared and will be restarted.",
   retry: "Restarting.",
+  schedule_skipped: "A scheduled run was skipped.",
   not_suspended: "Not suspended; still running.",
 };
 
@@ -46,6 +47,8 @@ export function sentenceOf({ type, from, to, details }: MachineEvent): string {
 const REQUESTERS: Record<string, string> = {
   proxy: "by the proxy",
   itself: "by the machine itself",
+  schedule: "by its schedule",
+  wake: "by the wake it planned",
   drain: "by a drain",
 };
 

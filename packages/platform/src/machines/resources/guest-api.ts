@@ -4,13 +4,14 @@ import type { KeepAwake } from "../../domain/machine.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import type { InsideListener } from "../inside.ts";
+import { type WakeRequest, wakeTime } from "../schedule/wake-time.ts";
 
 /** The platform's side of a machine's local API. Every method throws `not_found` once the machine is destroyed. */
 export class GuestApi {
-  readonly #deps: Pick<MachineDependencies, "settings">;
+  readonly #deps: Pick<MachineDependencies, "settings" | "clock">;
   readonly #controllers: ControllerSet;
 
-  constructor(deps: Pick<MachineDependencies, "settings">, controllers: ControllerSet) {
+  constructor(deps: Pick<MachineDependencies, "settings" | "clock">, controllers: ControllerSet) {
     this.#deps = deps;
     this.#controllers = controllers;
   }
@@ -33,6 +34,21 @@ export class GuestApi {
     const lease = ttlS === 0 ? null : { until: new Date(Date.now() + ttlS * 1000).toISOString(), reason };
     this.#controllers.require(id).keepAwake(lease);
     return lease;
+  }
+
+  /**
+   * Wakes the machine at that time, if it is suspended by then. Replaces the wake that was planned before. Throws
+   * `invalid_argument` unless the time is in the future and within a year.
+   */
+  planWake(id: string, request: WakeRequest): { at: string } {
+    const at = wakeTime(request, this.#deps.clock?.() ?? new Date()).toISOString();
+    this.#controllers.require(id).planWake(at);
+    return { at };
+  }
+
+  /** Forgets the planned wake, if there is one. */
+  cancelWake(id: string): void {
+    this.#controllers.require(id).planWake(null);
   }
 
   /**

@@ -173,6 +173,7 @@ describe("an update", () => {
       imageDigest: "sha256:2",
       bundleVersion: "bundle-1",
       from: "stopped",
+      requestedAt: NOW.toISOString(),
     });
   });
 });

@@ -1,0 +1,49 @@
+/** Starts that nobody asks for at the moment: by a machine's schedule, and by a wake that the machine planned. */
+import type { MachineRecord } from "../../domain/machine.ts";
+import { scheduleDue } from "../schedule/due.ts";
+import { decideCommand } from "./commands.ts";
+import type { DecideContext, Decision } from "./decision.ts";
+import { unchanged } from "./step.ts";
+
+/**
+ * Starts the machine if a run of its schedule is due. That the run was handled is stored with the start itself, so a
+ * platform that ends in between neither repeats the run nor loses it.
+ */
+export function decideSchedule(record: MachineRecord, context: DecideContext): Decision {
+  const { now } = context;
+  const due = scheduleDue(record, now);
+  if (due === undefined || due.kind === "wait") return unchanged(record);
+  if (due.kind === "begin") return note({ ...record, scheduleHandled: now.toISOString() });
+  const at = due.at.toISOString();
+  const handled = { ...record, scheduleHandled: at };
+  const details = { by: "schedule", due: at };
+  const decision = decideCommand(handled, { type: "start", details }, context);
+  if (!betweenRestarts(record) && decision.tell.history !== undefined) return decision;
+  const reason = `it is ${record.state}: the run before is not over`;
+  const updatedAt = now.toISOString();
+  const history = { at: updatedAt, type: "schedule_skipped", from: record.state, to: record.state };
+  return {
+    record: { ...handled, updatedAt },
+    effect: null,
+    tell: { history: { ...history, details: { due: at, reason } }, followers: true },
+  };
+}
+
+/** Wakes the machine if it sleeps at the time that it named. One that is awake by then has what it wanted. */
+export function decideWake(record: MachineRecord, context: DecideContext): Decision {
+  const at = record.wakeAt ?? null;
+  if (at === null || Date.parse(at) > context.now.getTime()) return unchanged(record);
+  const over = { ...record, wakeAt: null };
+  if (record.state !== "suspended" && record.state !== "suspending") return note(over);
+  const decision = decideCommand(over, { type: "start", details: { by: "wake", due: at } }, context);
+  return decision.tell.history === undefined ? note(over) : decision;
+}
+
+/** The app crashed, and the restart policy is about to start it again: its run is not over. */
+function betweenRestarts({ state, goal }: MachineRecord): boolean {
+  return state === "restarting" || goal === "restarting";
+}
+
+function note(record: MachineRecord): Decision {
+  return { record, effect: null, tell: { followers: true } };
+}
