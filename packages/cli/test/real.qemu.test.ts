@@ -44,7 +44,8 @@ test("run, suspend, start, update, stop, destroy", async () => {
   expect(waited.code, "124, as timeout(1) does").toBe(124);
 
   const { version } = (await json("machine", "status", id)) as { version: string };
-  expect((await hib("machine", "update", id, "--yes")).code).toBe(0);
+  expect((await hib("machine", "update", id, "--yes")).out).toContain("already current");
+  expect((await hib("machine", "update", id, "--env", "NEW=1")).code).toBe(0);
   const updated = (await json("machine", "status", id)) as { version: string };
   expect(updated).toMatchObject({
     state: "running",
@@ -90,4 +91,6 @@ test("doctor finds this host fit", async () => {
   const { code, out } = await hib("doctor");
   expect(code, out).toBe(0);
   expect(out).toMatch(/^ok +qemu/m);
+  expect(out, "it looks at everything, to the end").toMatch(/^\w+ +accelerator +(?:kvm|tcg): /m);
+  expect(out).toMatch(/^\w+ +snapshots /m);
 });

@@ -156,7 +156,10 @@ export class QemuHypervisor implements Hypervisor {
  * kernel's out-of-memory killer, never from QEMU itself.
  */
 async function wasKilled({ ended }: Started): Promise<VmmKilled | undefined> {
-  const by = await Promise.race([ended, delay(DYING_MS, undefined, { ref: false })]);
+  // Referenced: without a timer, nothing would keep a short program such as doctor alive until the process has ended.
+  const waited = new AbortController();
+  const by = await Promise.race([ended, delay(DYING_MS, undefined, { signal: waited.signal }).catch(() => undefined)]);
+  waited.abort();
   if (by !== "SIGKILL") return undefined;
   return new VmmKilled("QEMU was killed while the machine started; the host may be short of memory");
 }
