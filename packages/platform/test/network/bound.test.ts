@@ -1,12 +1,14 @@
 /** The network of a data directory stays what it is once machines belong to it. */
-import { chmod, writeFile } from "node:fs/promises";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { failureReason, run } from "../../src/lib/exec.ts";
 import { boundMode, idsOf } from "../../src/network/bound.ts";
 import { BridgeNetwork } from "../../src/network/bridge/index.ts";
+import { namesFor } from "../../src/network/bridge/names.ts";
 import { uninstallBridge } from "../../src/network/bridge/remove.ts";
+import { chooseSubnet } from "../../src/network/bridge/subnet.ts";
 import type { KnownMachine } from "../../src/network/contract.ts";
 import { openNetwork } from "../../src/network/open.ts";
 import { tempFolder } from "../helpers/temp.ts";
@@ -148,4 +150,22 @@ test("a program that is killed, fails or hangs is told apart", async () => {
   expect(await reason("echo half a >&2; kill -TERM $$")).toBe("it was ended by the signal SIGTERM (half a)");
   expect(await reason("echo no room >&2; exit 3")).toBe("no room");
   expect(await reason("sleep 60", 50)).toBe("it took too long and was ended");
+});
+
+test.skipIf(!isRoot)("platforms that start at once on one host have subnets of their own", async () => {
+  const parent = await tempFolder("at-once");
+  // Where the search for a subnet begins follows from the directory. These all begin at the same place.
+  const wish = (folder: string) => chooseSubnet([], Number.parseInt(namesFor(folder).bridge.slice(-6), 16))?.base;
+  const candidates = Array.from({ length: 500 }, (_, index) => join(parent, String(index)));
+  const folders = candidates.filter((folder) => wish(folder) === wish(join(parent, "0"))).slice(0, 3);
+  expect(folders).toHaveLength(3);
+  await Promise.all(folders.map((folder) => mkdir(folder)));
+  const networks: BridgeNetwork[] = [];
+  onTestFinished(async () => {
+    await Promise.all(networks.map((network) => network.close()));
+    for (const folder of folders) await uninstallBridge(folder);
+  });
+  const open = (dataDir: string) => BridgeNetwork.open({ dataDir, subnet: "auto", machines: [], controlPorts: [] });
+  networks.push(...(await Promise.all(folders.map(open))));
+  expect(new Set(networks.map(({ subnet }) => subnet)).size).toBe(folders.length);
 });

@@ -31,11 +31,14 @@ import { type Names, namesFor, tapName } from "./names.ts";
 import { removeNetwork, removeTaps } from "./remove.ts";
 import { type Port, rulesetOf } from "./ruleset.ts";
 import { type Selection, selectSubnet, type Taken } from "./select.ts";
+import { withHostLock } from "../../lib/host-lock.ts";
 import { formatSubnet, type Subnet, size } from "../../lib/ipv4.ts";
 import { addressOf, FIRST_MACHINE_HOST, GATEWAY_HOST, machineHost } from "./subnet.ts";
 
 /** How often to check that the rules exist, in milliseconds: `systemctl restart nftables` removes all rules of the host. */
 const WATCH_MS = 5_000;
+/** Held between looking which subnets the host uses and having one. */
+const SUBNETS_LOCK = "hibernaut-subnets";
 
 export interface BridgeOptions {
   /** Real path of the data directory. Names and the preferred subnet follow from it. */
@@ -84,6 +87,13 @@ export class BridgeNetwork implements Network {
   static async open(options: BridgeOptions): Promise<BridgeNetwork> {
     if (process.getuid?.() !== 0)
       throw new HibernautError("failed_precondition", "The bridge network needs a platform that runs as root.");
+    // Two platforms that start at once must not take the same subnet for free.
+    const network = await withHostLock(SUBNETS_LOCK, () => BridgeNetwork.#setUp(options));
+    network.#watch = setInterval(() => void network.#repair(options.onTrouble), WATCH_MS).unref();
+    return network;
+  }
+
+  static async #setUp(options: BridgeOptions): Promise<BridgeNetwork> {
     const { dataDir, subnet: setting, machines, judge } = options;
     const names = namesFor(dataDir);
     const selection = await selectSubnet({ dataDir, names, setting, machines, judge });
@@ -92,13 +102,12 @@ export class BridgeNetwork implements Network {
       await forwardPackets();
       await network.#sync();
       await network.#tryTap();
+      return network;
     } catch (error) {
       // With machines, running guests may be using what exists.
       if (network.#machines.size === 0) await removeNetwork(names).catch(() => {});
       throw error;
     }
-    network.#watch = setInterval(() => void network.#repair(options.onTrouble), WATCH_MS).unref();
-    return network;
   }
 
   /** The host's address on the bridge: the guests' gateway and name server. */
