@@ -60,9 +60,11 @@ export class Rotation {
 
   /** Milliseconds until an app needs fewer machines than it did lately; Infinity if none will. */
   untilLessMs(): number {
+    // Grouped once: this runs whenever a load changes.
+    const byApp = Map.groupBy(this.#options.known.values(), ({ record }) => record.app);
     const now = this.#options.now();
     const waits = [...this.#demand].map(([app, demand]) => {
-      const running = this.#running(app);
+      const running = (byApp.get(app) ?? []).filter(takesPart);
       return running.length < 2 ? Number.POSITIVE_INFINITY : demand.untilLessMs(idleTimeoutMs(running), now);
     });
     return Math.min(Number.POSITIVE_INFINITY, ...waits);
