@@ -52,11 +52,17 @@ export interface OuterFiles {
   root: string;
 }
 
-/** Builds all three files in an empty directory. Rejects when the setup has not been run. */
-export async function buildOuterFiles(folder: string): Promise<OuterFiles> {
+/** Leaves flushes out, to see what the test makes of it. */
+const NO_FLUSH = { source: join(import.meta.dirname, "no-flush.c"), library: "/lib/no-flush.so" };
+
+/**
+ * Builds all three files in an empty directory. Rejects when the setup has not been run. With `flush: false`, no program
+ * on the disk really flushes anything.
+ */
+export async function buildOuterFiles(folder: string, { flush }: { flush: boolean }): Promise<OuterFiles> {
   const modules = await unpackKernel(folder);
   const root = join(folder, "root.squashfs");
-  const [initrd] = await Promise.all([packInitrd(folder, modules), packRoot(join(folder, "root"), root)]);
+  const [initrd] = await Promise.all([packInitrd(folder, modules), packRoot(join(folder, "root"), root, flush)]);
   return { kernel: join(folder, "vmlinux"), initrd, root };
 }
 
@@ -98,14 +104,17 @@ async function packInitrd(folder: string, modules: readonly string[]): Promise<s
   return file;
 }
 
-async function packRoot(tree: string, to: string): Promise<void> {
+async function packRoot(tree: string, to: string, flush: boolean): Promise<void> {
   const node = await realpath(process.execPath);
   await stage(tree, [...PROGRAMS, node, join(ROOT, NATIVE_CODE)], QEMU_FILES);
   for (const path of [...REPOSITORY, relative(ROOT, BUNDLE), relative(ROOT, imageOf(SMALL_APP))])
     await cp(join(ROOT, path), join(tree, ROOT, path), { recursive: true });
   await bundlePlatform(join(tree, ROOT));
+  if (!flush) await run("cc", ["-shared", "-fPIC", "-o", join(tree, NO_FLUSH.library), NO_FLUSH.source]);
   const { version: bundle } = await readBundle(BUNDLE);
-  await writeScript(join(tree, "init"), [initScript({ qemu: await qemuVersion("qemu-system-x86_64"), bundle })]);
+  const preloaded = flush ? "" : NO_FLUSH.library;
+  const qemu = await qemuVersion("qemu-system-x86_64");
+  await writeScript(join(tree, "init"), [initScript({ qemu, bundle, preloaded })]);
   const options = ["-noI", "-noD", "-noF", "-noX", "-no-exports", "-no-progress", "-quiet"];
   await run("mksquashfs", [tree, to, ...options]);
 }

@@ -33,7 +33,7 @@ const SETTINGS = {
 };
 
 /** Returns the script. The disk is mounted at `/data`, and what the host has to know goes to the second serial port. */
-export function initScript({ qemu, bundle }: { qemu: string; bundle: string }): string {
+export function initScript({ qemu, bundle, preloaded }: Record<"qemu" | "bundle" | "preloaded", string>): string {
   return [
     ...Object.entries({ PATH: "/bin", ...SETTINGS }).map(([name, value]) => `export ${name}='${value}'`),
     "mount -t sysfs sys /sys",
@@ -47,6 +47,7 @@ export function initScript({ qemu, bundle }: { qemu: string; bundle: string }): 
     // The proof that KVM works has 8 s, which the emulated one does not make. The tests prove it instead.
     "mkdir -p /data/h && read -r boot < /proc/sys/kernel/random/boot_id",
     `echo "{\\"key\\":\\"$boot ${qemu} ${bundle}\\",\\"failure\\":\\"\\"}" > /data/h/kvm-verdict.json`,
+    ...(preloaded === "" ? [] : [`export LD_PRELOAD=${preloaded}`]),
     // The first line says that the platform is up. The host needs the token that it then finds here.
     `node ${INTERPRET} ${ROOT}/packages/cli/bin/hibernaut.js serve --json |` +
       ' { read -r line; cat /data/h/config.json; echo "$line"; cat; } > /dev/ttyS1',

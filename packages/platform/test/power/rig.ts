@@ -25,6 +25,8 @@ const AT_ANY_ENTRY = 3;
 /** One cut in this number falls into the check, where machines start. */
 const EARLY = 5;
 const CHECK_ENTRIES = { least: 0, most: 8 } as const;
+/** How much of the journal is shown with a loss. */
+const LAST_ENTRIES = 60;
 /** Only a bound for work that has stopped. */
 const LONGEST_WORK_MS = 10 * 60_000;
 
@@ -53,7 +55,7 @@ export class Rig {
   readonly #random: Random;
   readonly #journal = new Journal();
   readonly #clerk = new Clerk();
-  readonly #runners = [new Runner("sleeper", "no"), new Runner("worker", "no"), new Runner("keeper", "on-failure")];
+  readonly #runners = [new Runner("keeper", "on-failure"), new Runner("sleeper", "no")];
   /** When the power failed for the first time since the last check that was finished. */
   #unchecked: Date | undefined;
   #outer: Outer | undefined;
@@ -105,13 +107,19 @@ export class Rig {
     try {
       const after = await survey(this.#site(outer, during), this.#runners, this.#unchecked);
       const losses = findLosses(this.#journal.entries, after);
-      if (losses.length > 0) throw new Lost(`${losses.join("\n")}\n${await outer.lastLines()}`);
+      if (losses.length > 0) throw new Lost(await this.#evidence(outer, losses));
       this.#journal.confirm(after.stored);
       this.#unchecked = undefined;
       return after;
     } finally {
       this.#journal.entries.push(...during.entries);
     }
+  }
+
+  /** What was lost, with what led to it: the end of the journal, and of what platform and kernel said. */
+  async #evidence(outer: Outer, losses: readonly string[]): Promise<string> {
+    const entries = this.#journal.entries.slice(-LAST_ENTRIES).map((entry) => JSON.stringify(entry));
+    return [...losses, ...entries, await outer.lastLines()].join("\n");
   }
 
   /** Cuts during the check, which begins again after the next boot. */
