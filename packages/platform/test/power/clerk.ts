@@ -1,6 +1,7 @@
 /** Stores things while the power may fail: apps, secrets, volumes, hostnames, releases, tokens, and machines on paper. */
 import { setTimeout as delay } from "node:timers/promises";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
+import { outcomeOf } from "./journal.ts";
 import type { Site } from "./runner.ts";
 
 /** Enough to have something of each kind. More would make each check longer. */
@@ -99,7 +100,8 @@ export class Clerk {
       const next = random.pick(["rest", "update", "destroy"]);
       if (next === "update") {
         await write(`machine ${app}/${name}`, "2", () => client.updateMachine(app, name, config("2")));
-        await client.waitForMachine(app, name, { state: "settled" });
+        // Refused where the cut before has left no such machine.
+        await outcomeOf(() => client.waitForMachine(app, name, { state: "settled" }));
       }
       if (next === "destroy") await write(`machine ${app}/${name}`, null, () => client.destroyMachine(app, name));
     }

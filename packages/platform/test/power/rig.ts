@@ -20,7 +20,10 @@ const ENTRIES = { least: 3, most: 60 } as const;
 const FIRST_ENTRIES = { least: 0, most: 30 } as const;
 /** A suspend takes 2 s in there, a resume 4 s, a cold start 20 s and more. */
 const LONGEST_MOMENT_MS = 4000;
-/** One cut in this number comes after any entry. The others come after an order to a machine, because a suspend or a start is what can be torn. */
+/**
+ * One cut in this number comes after any entry. The others come after an order to a machine, because a suspend or a start
+ * is what can be torn.
+ */
 const AT_ANY_ENTRY = 3;
 /** One cut in this number falls into the check, where machines start. */
 const EARLY = 5;
