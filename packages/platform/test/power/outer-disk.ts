@@ -4,8 +4,8 @@
  */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { chmod, copyFile, cp, mkdir, readdir, readFile, realpath, symlink, writeFile } from "node:fs/promises";
-import { basename, delimiter, dirname, join, relative } from "node:path";
+import { copyFile, cp, mkdir, readdir, readFile, realpath, symlink, writeFile } from "node:fs/promises";
+import { basename, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { readBundle } from "../../src/guest/bundles.ts";
@@ -13,6 +13,7 @@ import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
 import { BUNDLE } from "../helpers/qemu-world.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 import { initScript } from "./outer-init.ts";
+import { programPath, stage, writeScript } from "./staging.ts";
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -24,7 +25,7 @@ const PROGRAMS = [
   ...["sh", "cat", "cp", "mkdir", "mount", "ip", "sleep", "setpriv", "fallocate", "mkfs.ext4"],
   ...["qemu-system-x86_64", "skopeo", "umoci", "mksquashfs"],
 ];
-/** QEMU loads its emulation as a module, and its firmware by name: without these, it does not start a guest. */
+/** QEMU loads its emulation as a module where it was built so, and its firmware by name. */
 const QEMU_FILES = [
   "/usr/lib/x86_64-linux-gnu/qemu/accel-tcg-x86_64.so",
   ...["kvmvapic.bin", "linuxboot_dma.bin", "pvh.bin"].map((name) => `/usr/share/qemu/${name}`),
@@ -45,15 +46,15 @@ const REPOSITORY = [
 const MODULES = ["virtio_pci", "virtio_blk", "virtio_net", "squashfs", "ext4", "kvm_amd"];
 const INITRD_PROGRAMS = ["sh", "mount", "insmod", "switch_root"];
 
+/** Leaves flushes out, to see what the test makes of it. */
+const NO_FLUSH = { source: join(import.meta.dirname, "no-flush.c"), library: "/lib/no-flush.so" };
+
 /** Paths of what QEMU starts the outer machine with. */
 export interface OuterFiles {
   kernel: string;
   initrd: string;
   root: string;
 }
-
-/** Leaves flushes out, to see what the test makes of it. */
-const NO_FLUSH = { source: join(import.meta.dirname, "no-flush.c"), library: "/lib/no-flush.so" };
 
 /**
  * Builds all three files in an empty directory. Rejects when the setup has not been run. With `flush: false`, no program
@@ -106,7 +107,11 @@ async function packInitrd(folder: string, modules: readonly string[]): Promise<s
 
 async function packRoot(tree: string, to: string, flush: boolean): Promise<void> {
   const node = await realpath(process.execPath);
-  await stage(tree, [...PROGRAMS, node, join(ROOT, NATIVE_CODE)], QEMU_FILES);
+  await stage(
+    tree,
+    [...PROGRAMS, node, join(ROOT, NATIVE_CODE)],
+    QEMU_FILES.filter((path) => existsSync(path)),
+  );
   for (const path of [...REPOSITORY, relative(ROOT, BUNDLE), relative(ROOT, imageOf(SMALL_APP))])
     await cp(join(ROOT, path), join(tree, ROOT, path), { recursive: true });
   await bundlePlatform(join(tree, ROOT));
@@ -148,37 +153,4 @@ async function bundlePlatform(repository: string): Promise<void> {
   await writeFile(join(platform, "package.json"), JSON.stringify({ ...about, exports }));
   await mkdir(join(repository, "node_modules/@hibernaut"), { recursive: true });
   await symlink("../../packages/platform", join(repository, "node_modules/@hibernaut/platform"));
-}
-
-/** Makes a tree with programs and the libraries that they load, and copies of further files, all at their own paths. */
-async function stage(tree: string, programs: readonly string[], files: readonly string[] = []): Promise<void> {
-  for (const name of ["bin", "data", "dev", "mnt", "proc", "run", "sys", "tmp"])
-    await mkdir(join(tree, name), { recursive: true });
-  const paths = await Promise.all(programs.map(programPath));
-  const libraries = await Promise.all([...paths, ...files.filter((path) => path.endsWith(".so"))].map(librariesOf));
-  const all = new Set([...paths, ...libraries.flat()]);
-  await run("cp", ["--dereference", "--parents", "--", ...all, tree]);
-  if (files.length > 0) await run("cp", ["--parents", "--", ...new Set(files), tree]);
-  // Scripts and the platform name programs, whichever directory this host has them in.
-  for (const path of paths)
-    if (dirname(path) !== "/bin" && !path.endsWith(".node")) await symlink(path, join(tree, "bin", basename(path)));
-}
-
-async function programPath(name: string): Promise<string> {
-  if (name.startsWith("/")) return name;
-  const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/sbin"];
-  const found = folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
-  if (found === undefined) throw new Error(`${name} is not installed. Run npm run setup -- --tests.`);
-  return await realpath(found).then((path) => (basename(path) === name ? path : found));
-}
-
-async function librariesOf(path: string): Promise<string[]> {
-  // A static program has none, and ldd fails.
-  const { stdout } = await run("ldd", [path]).catch(() => ({ stdout: "" }));
-  return [...stdout.matchAll(/(?:=> |^\s+)(\/\S+) \(0x/gm)].map(([, library = ""]) => library);
-}
-
-async function writeScript(path: string, steps: readonly string[]): Promise<void> {
-  await writeFile(path, ["#!/bin/sh", ...steps, ""].join("\n"));
-  await chmod(path, 0o755);
 }

@@ -8,6 +8,7 @@ import { findLosses } from "./losses.ts";
 import { makeDisk, Outer } from "./outer.ts";
 import type { OuterFiles } from "./outer-disk.ts";
 import type { Random } from "./random.ts";
+import { type CutReport, howFound, situation } from "./report.ts";
 import { Runner, type Site } from "./runner.ts";
 import { survey } from "./survey.ts";
 
@@ -32,19 +33,6 @@ const CHECK_ENTRIES = { least: 0, most: 8 } as const;
 const LAST_ENTRIES = 60;
 /** Only a bound for work that has stopped. */
 const LONGEST_WORK_MS = 10 * 60_000;
-
-/** What one cut was, and what it took: a line of the report. */
-export interface CutReport {
-  cut: number;
-  /** What the journal knew of each machine when the power failed. */
-  cut_while: Record<string, string>;
-  /** What each was found as after the cut before, and how it started. */
-  found: Record<string, string>;
-  stored: number;
-  boot_s: number;
-  check_s: number;
-  work_s: number;
-}
 
 /** Something that the platform had promised is gone. */
 class Lost extends Error {
@@ -83,16 +71,24 @@ export class Rig {
     const early = !first && this.#random.between(1, EARLY) === 1;
     const [after, checkS] = await timed(() => (early ? this.#checkUntilCut(outer) : this.#check(outer)));
     const [, workS] = await timed(async () => early || this.#workUntilCut(outer, first ? FIRST_ENTRIES : ENTRIES));
-    const found = after === undefined ? {} : this.#found(after);
+    const found = after === undefined ? {} : howFound(after);
     const stored = Object.keys(after?.stored ?? {}).length;
-    return { cut, boot_s: bootS, check_s: checkS, work_s: workS, found, stored, cut_while: this.#situation() };
+    return {
+      cut,
+      boot_s: bootS,
+      check_s: checkS,
+      work_s: workS,
+      found,
+      stored,
+      cut_while: situation(this.#journal.entries),
+    };
   }
 
   /** Boots and checks once more, and returns what each machine was found as. */
   async finish(): Promise<Record<string, string>> {
     const after = await this.#check(await this.#boot());
     await this.close();
-    return after === undefined ? {} : this.#found(after);
+    return after === undefined ? {} : howFound(after);
   }
 
   /** Ends the outer machine, if there is one. Can be called twice. */
@@ -173,26 +169,6 @@ export class Rig {
 
   #site({ client, proxyUrl }: Outer, journal: Journal): Site {
     return { client, proxyUrl, journal, random: this.#random };
-  }
-
-  /** Such as `{"sleeper": "suspended, resume (snapshot)"}`. */
-  #found({ machines }: After): Record<string, string> {
-    return Object.fromEntries(
-      Object.entries(machines).map(([id, { state, boot, lines }]) => [
-        id,
-        `${state}, ${boot?.kind ?? "not started"} (${boot?.reason ?? ""}), ${lines?.length ?? 0} lines`,
-      ]),
-    );
-  }
-
-  /** What each machine was doing when the power failed, as far as the journal knows: `running, suspend`. */
-  #situation(): Record<string, string> {
-    const states: Record<string, string> = {};
-    for (const entry of this.#journal.entries) {
-      if (entry.kind === "reported") states[entry.machine] = entry.state;
-      if (entry.kind === "ordered") states[entry.machine] = `${states[entry.machine] ?? "new"}, ${entry.order}`;
-    }
-    return states;
   }
 }
 
