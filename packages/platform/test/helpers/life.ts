@@ -6,8 +6,8 @@ import { ask, wakeOf } from "./proxied.ts";
 import { SMALL_APP } from "./small-app/image.ts";
 
 const MACHINES_DOCUMENT = join(import.meta.dirname, "../../../../docs/machines.md");
-/** A cold start takes 3 s, and on a host whose cores others use ten times that. */
-const STATE_TIMEOUT_S = 120;
+/** Only a fault reaches it: a cold start takes 3 s, and on a host whose cores others use twenty times that. */
+const STATE_TIMEOUT_S = 240;
 
 /** A platform, of whichever version: where the API and apps answer now. */
 export interface Running {

@@ -44,8 +44,12 @@ export class RotatingApp {
       Array.from({ length: MACHINES }, () => place.client.createMachine(name, { config })),
     );
     // The first may be asleep again before the last one runs.
-    const up = { state: ["running" as const, "suspended" as const], timeout: START_LIMIT_S };
-    for (const { id } of made) await place.client.waitForMachine(name, id, up);
+    const up = { state: ["running", "suspended", "failed"] as const, timeout: START_LIMIT_S };
+    for (const { id } of made) {
+      const state = await place.client.waitForMachine(name, id, up);
+      const { state_reason: reason } = await place.client.getMachine(name, id);
+      if (state === "failed") throw new Error(`${id} of ${name} did not start: ${reason}`);
+    }
     return new RotatingApp(place, name, idleS);
   }
 

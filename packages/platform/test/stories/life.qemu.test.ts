@@ -13,6 +13,7 @@ import { otherQemu } from "../../../../scripts/lib/other-qemu.mjs";
 import { findProcesses, killProcess } from "../../src/hypervisor/qemu/process.ts";
 import { FirstRelease } from "../helpers/first-release.ts";
 import { ALL_KEPT, documentedReason, Life } from "../helpers/life.ts";
+import { PATIENT, PATIENT_0_1 } from "../helpers/patient.ts";
 import { BUNDLE, dataFolder } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place, Served } from "../helpers/served.ts";
 import { tempFolder } from "../helpers/temp.ts";
@@ -20,12 +21,16 @@ import { tempFolder } from "../helpers/temp.ts";
 const run = promisify(execFile);
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
 const INSTALLED = "qemu-system-x86_64";
+/** It takes 20 s on a quiet host. Only a fault reaches it. */
+const LIMIT_MS = 600_000;
 /** Undefined where the package sources have no other build: then the story has no upgrade of QEMU. */
 const OTHER = otherQemu();
 const NETWORK = { HIBERNAUT_NETWORK: "user" };
+const TODAY = { ...NETWORK, ...PATIENT };
 /** What `Served` sets for today's platform. */
 const FIRST_SETTINGS = {
   ...NETWORK,
+  ...PATIENT_0_1,
   HIBERNAUT_ACCELERATOR: "tcg",
   HIBERNAUT_API_LISTEN: "127.0.0.1:0",
   HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
@@ -68,7 +73,7 @@ function endFinally(platform: { stop(): Promise<void> }, dataDir: string): void 
 }
 
 test("two machines keep what they have through upgrades, a reboot and a restore, or say what they lost", {
-  timeout: 300_000,
+  timeout: LIMIT_MS,
 }, async (context) => {
   if (!(await FirstRelease.isHere())) return context.skip("this clone lacks version 0.1: git fetch --unshallow");
   const release = await FirstRelease.open();
@@ -88,7 +93,7 @@ test("two machines keep what they have through upgrades, a reboot and a restore,
   await first.stop();
 
   // Today's platform opens its data, and wakes it. A machine of today is created.
-  const now = new Served(dataDir, { ...NETWORK, HIBERNAUT_QEMU: OTHER ?? INSTALLED });
+  const now = new Served(dataDir, { ...TODAY, HIBERNAUT_QEMU: OTHER ?? INSTALLED });
   endFinally(now, dataDir);
   await now.start();
   expect(await old.look(now)).toEqual({ wake: "resume", ...ALL_KEPT });
@@ -154,7 +159,7 @@ test("two machines keep what they have through upgrades, a reboot and a restore,
   const restoredDir = join(await tempFolder("restored"), "hibernaut");
   await run("mkdir", ["-m", "700", restoredDir]);
   await run("tar", ["-C", restoredDir, "-xSf", backup]);
-  const restored = await Place.open({ ...NETWORK, ...bundle }, { path: restoredDir, dispose: async () => {} });
+  const restored = await Place.open({ ...TODAY, ...bundle }, { path: restoredDir, dispose: async () => {} });
   endFinally(restored.served, restoredDir);
   for (const machine of saved) expect(await machine.look(restored)).toEqual({ wake: "resume", ...ALL_KEPT });
   for (const { app } of saved) await restored.client.destroyApp(app, { force: true });

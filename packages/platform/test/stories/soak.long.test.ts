@@ -7,6 +7,7 @@ import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { parseSeconds } from "../../src/lib/quantities.ts";
+import { PATIENT } from "../helpers/patient.ts";
 import { RotatingApp } from "../helpers/rotating-app.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { packSmallApp } from "../helpers/small-app/image.ts";
@@ -101,7 +102,9 @@ test(`two apps sleep and wake for ${SECONDS} s: nothing fails, is lost or double
   timeout: SECONDS * 1000 + MORE_MS,
 }, async () => {
   await packSmallApp();
-  const place = await Place.open({ HIBERNAUT_IDLE_CHECK_INTERVAL: "1", HIBERNAUT_LOG_LEVEL: "warn" });
+  // The time limits of requests and wakes are those that users have.
+  const limits = { HIBERNAUT_BOOT_TIMEOUT: PATIENT.HIBERNAUT_BOOT_TIMEOUT };
+  const place = await Place.open({ ...limits, HIBERNAUT_IDLE_CHECK_INTERVAL: "1", HIBERNAUT_LOG_LEVEL: "warn" });
   const over = new AbortController();
   onTestFinished(() => over.abort());
   try {
