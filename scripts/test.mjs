@@ -29,6 +29,8 @@ const USAGE = `Usage: npm test [-- <word>...], npm run test:long [-- <word>...]
 
 Sets up what is missing and runs the test files whose paths have one of the words, delimited by / . _ or -
 (lock matches store/lock.test.ts but not clock.qemu.test.ts). Without words it runs all tests.
+
+HIBERNAUT_SOAK sets how long the soak of npm run test:long takes, such as 3m. Its default is 1h.
 `;
 
 const [first, ...rest] = process.argv.slice(2);
