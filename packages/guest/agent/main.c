@@ -15,6 +15,7 @@
 
 #include "app.h"
 #include "config.h"
+#include "files.h"
 #include "frame.h"
 #include "group.h"
 #include "hooks.h"
@@ -110,6 +111,7 @@ static void run(void) {
   int error = agent.refused == NULL ? -system_configure(&agent.config) : 0;
   const char *fault = error != 0 ? "the network could not be set up" : agent.refused;
   if (fault == NULL) fault = volumes_mount(&agent.config, &error);
+  if (fault == NULL) fault = files_write(&agent.config, &error);
   if (fault == NULL) fault = app_start(&agent.app, &agent.config, &error);
   if (fault != NULL) {
     agent.phase = ENDED;

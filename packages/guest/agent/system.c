@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/random.h>
 #include <net/if.h>
 #include <net/route.h>
@@ -139,6 +140,17 @@ int system_enter_image(const char *image_device, const char *layer_device) {
   chmod("/root/tmp", 01777);
   if (chdir("/root") < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 || chdir("/") < 0) return -errno;
   return 0;
+}
+
+int system_make_folders(const char *path) {
+  char part[PATH_MAX];
+  snprintf(part, sizeof part, "%s", path);
+  for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {
+    if (slash != NULL) *slash = '\0';
+    if (mkdir(part, 0755) < 0 && errno != EEXIST) return -errno;
+    if (slash == NULL) return 0;
+    *slash = '/';
+  }
 }
 
 static void make_parent(const char *path) {

@@ -34,6 +34,9 @@ int system_enter_image(const char *image_device, const char *layer_device);
 /* Creates the directories of the local API's socket, and a link to the socket at its second path. */
 void system_make_local_api(const char *path, const char *twin);
 
+/* Creates a directory and those that lead to it. */
+int system_make_folders(const char *path);
+
 /* Sets the hostname, files in /etc, addresses and routes. */
 int system_configure(const struct config *config);
 

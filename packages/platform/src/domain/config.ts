@@ -6,6 +6,7 @@ import { constants } from "node:os";
 import { posix } from "node:path";
 import { type Static, Type } from "typebox";
 import { HibernautError } from "./errors.ts";
+import { FileConfig, filesRefusal, MAX_FILES } from "./guest-files.ts";
 import { SCHEDULE_MAX_LENGTH, scheduleRefusal } from "./schedule.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -215,6 +216,12 @@ export const MachineConfig = Type.Object(
     mounts: Type.Optional(
       Type.Array(MountConfig, { maxItems: 8, description: "Volumes. No other machine can use them meanwhile." }),
     ),
+    files: Type.Optional(
+      Type.Array(FileConfig, {
+        maxItems: MAX_FILES,
+        description: "Files that are written into the machine at every cold start, before its app starts.",
+      }),
+    ),
     metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
     schedule: Type.Optional(
       Type.String({
@@ -247,6 +254,8 @@ export function requireSupported(config: MachineConfig): void {
     refuseMount(mount, (config.mounts ?? []).slice(0, index), (message) => refuse(`mounts[${index}]`, message));
   for (const [index, service] of (config.services ?? []).entries())
     refuseImpossible(service, `services[${index}]`, refuse);
+  const file = filesRefusal(config.files ?? []);
+  if (file !== undefined) refuse(file.field, file.message);
   const schedule = scheduleRefusal(config);
   if (schedule !== undefined) refuse(schedule.key, schedule.message);
   const signal = config.stop_config?.signal;

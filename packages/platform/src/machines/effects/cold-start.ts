@@ -1,5 +1,6 @@
 /** Starting a machine from scratch. */
 import { guestSize, servicePorts } from "../../domain/config.ts";
+import { guestFiles } from "../../domain/guest-files.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import type { Image } from "../../images/contract.ts";
 import { within } from "../../lib/async.ts";
@@ -29,6 +30,7 @@ export async function coldStart(
   const { files, snapshots, network, guest, inside, settings } = ports;
   // First, because it may fail: a start without its secrets must not cost the machine anything.
   const secrets = ports.secrets.environment(record.app);
+  guestFiles(record.config.files, record.app, secrets);
   await files.prepare(record.id);
   await snapshots.discardOthers(record.id, undefined);
   await files.requireRoom(record.id, guestSize(record.config).memoryMb);
