@@ -132,6 +132,11 @@ export interface MachineRecord {
   scheduleHandled?: string | null;
   /** Consecutive starts by the restart policy. */
   restarts: number;
+  /**
+   * The release whose command the machine runs. It is destroyed when the command ends, or, if the platform ends first,
+   * when the next one starts. Absent in all other machines.
+   */
+  releaseCommand?: number;
   /** Absent or null when the app has not ended by itself. */
   crash?: Crash | null;
   createdAt: string;
@@ -180,4 +185,6 @@ export interface CreateMachine {
   config: MachineConfig;
   /** Do not start the machine. Default: false. */
   skipLaunch?: boolean;
+  /** The machine runs the command of this release, and is temporary. */
+  releaseCommand?: number;
 }

@@ -13,6 +13,7 @@ interface NewMachine {
   bundleVersion: string;
   address: string;
   createdAt: Date;
+  releaseCommand?: number;
 }
 
 /** Returns the record of a machine with a new id. */

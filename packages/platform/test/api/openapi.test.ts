@@ -54,6 +54,7 @@ test("the document is OpenAPI 3.1 and has exactly the routes of the design", () 
       "GET /v1/apps/{app_name}/releases",
       "POST /v1/apps/{app_name}/releases",
       "POST /v1/apps/{app_name}/releases/{version}",
+      "POST /v1/apps/{app_name}/releases/{version}/command",
       "PUT /v1/keepalive",
       "DELETE /v1/keepalive",
       "PUT /v1/wake",
