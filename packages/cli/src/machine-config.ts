@@ -2,6 +2,7 @@
 import type { MachineConfig, MountConfig, ServiceConfig } from "@hibernaut/client";
 import type { Option, OptionValues } from "./command.ts";
 import { UsageError } from "./failure.ts";
+import { FILE_OPTIONS, withFileOptions } from "./machine-files.ts";
 
 /** The options that describe a configuration. */
 export const CONFIG_OPTIONS = [
@@ -75,6 +76,7 @@ export const CONFIG_OPTIONS = [
     minimum: 0,
     unit: "seconds",
   },
+  ...FILE_OPTIONS,
   { flags: "--metadata <NAME=value>", description: "metadata for programs; may repeat", repeats: true },
   {
     flags: "--schedule <when>",
@@ -94,6 +96,7 @@ export function withOptions(config: MachineConfig, options: ConfigOptions): Mach
   const { image, env, memory, cpus, restart, maxRetries, stopSignal, stopTimeout, metadata, volume } = options;
   const { check, suspendTimeout, keepLayer } = options;
   const services = withServiceOptions(config.services, options);
+  const files = withFileOptions(config.files, options);
   return {
     ...withSchedule(config, options),
     ...(image !== undefined && { image }),
@@ -109,6 +112,7 @@ export function withOptions(config: MachineConfig, options: ConfigOptions): Mach
     ...(keepLayer !== undefined && { keep_layer: keepLayer === "on" }),
     ...(volume !== undefined && { mounts: volume.map(mountOf) }),
     ...(services !== undefined && { services }),
+    ...(files !== undefined && { files }),
   };
 }
 

@@ -1680,6 +1680,59 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/apps/{app_name}/releases/{version}/command": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Run the command of a release in a temporary machine and stream its log: one JSON object per line, the last one with `ok` */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          version: string;
+        };
+        cookie?: never;
+      };
+      /** @description The configuration of the temporary machine; the command is what its `init` says. The machine gets the image of the release and RELEASE_COMMAND=1, and no services, checks, mounts, schedule or restarts. */
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["ReleaseCommandRequest"];
+        };
+      };
+      responses: {
+        /** @description one line per line */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/x-ndjson": components["schemas"]["LogEntry"] | components["schemas"]["ReleaseCommandEnd"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/apps/{app_name}/volumes": {
     parameters: {
       query?: never;
@@ -2933,6 +2986,16 @@ export interface components {
       /** @description Whether the volume's machine has to be restarted before it sees the new size. */
       needs_restart: boolean;
     };
+    FileConfig: {
+      /** @description Absolute path of the file in the machine. */
+      guest_path: string;
+      /** @description The file's content, in base64. Or send `secret_name`. */
+      raw_value?: string;
+      /** @description Name of the app's secret whose value is the file's content, in base64. */
+      secret_name?: string;
+      /** @description The file's permissions as a number, such as 493 for 0755. Default: 0644, or 0600 for a secret. */
+      mode?: number;
+    };
     /** @description What the platform is. Only a platform that works answers with it. One that is `draining` neither starts nor creates machines. */
     Health: {
       /** @enum {string} */
@@ -3104,6 +3167,8 @@ export interface components {
       };
       /** @description Volumes. No other machine can use them meanwhile. */
       mounts?: components["schemas"]["MountConfig"][];
+      /** @description Files that are written into the machine at every cold start, before its app starts. */
+      files?: components["schemas"]["FileConfig"][];
       metadata?: {
         [key: string]: string;
       };
@@ -3222,6 +3287,21 @@ export interface components {
       description: string;
       /** Format: date-time */
       created_at: string;
+    };
+    /** @description How the command of a release ended. */
+    ReleaseCommandEnd: {
+      /** @description Whether the command exited with code 0, in time. */
+      ok: boolean;
+      /** @description Null when it did not exit by itself. */
+      exit_code: number | null;
+      /** @description How it ended, for people. */
+      reason: string;
+    };
+    /** @description The configuration of the temporary machine; the command is what its `init` says. The machine gets the image of the release and RELEASE_COMMAND=1, and no services, checks, mounts, schedule or restarts. */
+    ReleaseCommandRequest: {
+      config: components["schemas"]["MachineConfig"];
+      /** @description Seconds from the creation of the machine to the end of the command. Default: 300. */
+      timeout?: number;
     };
     /** @description A secret of an app, without its value. */
     Secret: {

@@ -13,6 +13,7 @@ export interface AppFile {
   services: Service[];
   checks: Check[];
   mounts: Mount[];
+  files: FileEntry[];
   sizes: Size[];
   restarts: Restart[];
   schedules: Schedule[];
@@ -22,7 +23,22 @@ export interface AppFile {
   swapMb: number | undefined;
   /** Whether a stop keeps what machines wrote to their file systems. */
   keepLayer: boolean | undefined;
-  deployStrategy: "rolling" | "immediate" | undefined;
+  deploy: Deploy;
+}
+
+/** How a deploy goes. */
+export interface Deploy {
+  strategy: "rolling" | "immediate" | undefined;
+  /** What runs once before any machine is changed. */
+  releaseCommand: ReleaseCommand | undefined;
+}
+
+/** A command that runs in a machine of its own. */
+export interface ReleaseCommand {
+  command: string[];
+  /** Seconds. */
+  timeout: number | undefined;
+  size: Omit<Size, "groups"> | undefined;
 }
 
 /** Machines of an app that run the same command. */
@@ -75,6 +91,16 @@ export interface Mount {
   destination: string;
   /** Whole gigabytes. */
   sizeGb: number | undefined;
+}
+
+/** A file that is written into the machines of some groups. */
+export interface FileEntry {
+  groups: string[];
+  guestPath: string;
+  /** Where the content comes from: a file next to the app file, base64, or a secret of the app. */
+  content: { local: string } | { raw: string } | { secret: string };
+  /** The path of its table, for findings. */
+  at: string;
 }
 
 /** The size of the machines of some groups. */

@@ -14,7 +14,7 @@ const deploy = command({
   name: "deploy",
   summary: "Deploy the app that the app file describes",
   description:
-    "Creates or updates machines one at a time. A running machine is replaced and must pass its checks before the next one; a sleeping machine stays asleep, loses its snapshot and starts with the new version. Running the command again continues an interrupted deploy.",
+    "Runs the release_command of the app file, if there is one. Then creates or updates machines one at a time. A running machine is replaced and must pass its checks before the next one; a sleeping machine stays asleep, loses its snapshot and starts with the new version. Running the command again continues an interrupted deploy.",
   options: [
     { flags: "-c, --config <file>", description: "the app file (default: ./hibernaut.toml, or ./fly.toml)" },
     { flags: "--image <reference>", description: "image to run instead of the file's; an older one rolls back" },
@@ -24,6 +24,7 @@ const deploy = command({
       description: "rolling (default), or immediate: all at once",
       choices: ["rolling", "immediate"],
     },
+    { flags: "--skip-release-command", description: "don't run the release_command of the app file" },
     { flags: "--strict", description: "fail on keys of the app file that have no effect" },
     {
       flags: "--wait-timeout <time>",
@@ -39,28 +40,30 @@ const deploy = command({
     "hibernaut deploy --config fly.toml --image oci:/srv/shop:latest --strategy immediate",
   ],
   async run(given, _args, options) {
-    const [{ readDeployment }, { planDeploy }, { reporting }, { rollOut }] = await Promise.all([
+    const [{ readDeployment }, { planDeploy }, { runReleaseCommand }, { reporting }, { rollOut }] = await Promise.all([
       import("../deploy/deployment.ts"),
       import("../deploy/plan.ts"),
+      import("../deploy/release-command.ts"),
       import("../deploy/reporting.ts"),
       import("../deploy/rollout.ts"),
     ]);
-    const { app, groups, image, strategy } = await readDeployment(given, options);
+    const { app, groups, image, strategy, release: before } = await readDeployment(given, options);
     const context = given.preferring(app);
     const client = await context.client();
     await ensureApp(context);
     await pull(context, image);
     const release = await client.createRelease(context.app, { image });
-    const { steps, others } = planDeploy(groups, await client.listMachines(context.app), release);
-    for (const { id } of others)
-      context.say(`Machine ${id} is not in a process group of the app file and is left alone.`);
-    const done = await reporting(client, { app: context.app, version: release.version }, () =>
-      rollOut(context, steps, {
+    const done = await reporting(client, { app: context.app, version: release.version }, async () => {
+      if (before !== undefined && !options.skipReleaseCommand) await runReleaseCommand(context, release, before);
+      const { steps, others } = planDeploy(groups, await client.listMachines(context.app), release);
+      for (const { id } of others)
+        context.say(`Machine ${id} is not in a process group of the app file and is left alone.`);
+      return rollOut(context, steps, {
         strategy: options.strategy ?? strategy,
         waitTimeout: options.waitTimeout ?? WAIT_TIMEOUT_S,
         onStep: (step) => context.say(step),
-      }),
-    );
+      });
+    });
     await warnOfUnsuspendable(
       context,
       done.map(({ machine_id: id }) => id),

@@ -1,4 +1,5 @@
 /** What a deploy should do, according to the app file and the options. */
+import type { MachineConfig } from "@hibernaut/client";
 import type { Context } from "../context.ts";
 import { CliError } from "../failure.ts";
 import { pairs } from "../machine-config.ts";
@@ -10,6 +11,8 @@ interface Deployment {
   groups: ReadonlyMap<string, WantedGroup>;
   image: string;
   strategy: "rolling" | "immediate";
+  /** What runs before any machine is changed. */
+  release: { config: MachineConfig; timeout: number | undefined } | undefined;
 }
 
 interface DeploymentOptions {
@@ -24,17 +27,28 @@ export async function readDeployment(
   context: Context,
   { config, image, env, strict = false }: DeploymentOptions,
 ): Promise<Deployment> {
-  const [{ readNamed, unusable }, { findingText }, { machineConfigs }] = await Promise.all([
-    import("../appfile/named.ts"),
-    import("../appfile/findings.ts"),
-    import("../appfile/machine-configs.ts"),
-  ]);
+  const [{ readNamed, unusable }, { findingText }, { machineConfigs, releaseConfig }, { withLocalFiles }] =
+    await Promise.all([
+      import("../appfile/named.ts"),
+      import("../appfile/findings.ts"),
+      import("../appfile/machine-configs.ts"),
+      import("../appfile/files.ts"),
+    ]);
   const { name, file, findings } = await readNamed(config);
   for (const finding of findings) context.say(findingText(finding, name));
   const errors = findings.filter(({ severity }) => severity === "error").length;
   if (file === undefined || (strict && findings.length > 0)) throw unusable(name, errors, findings.length - errors);
-  const groups = machineConfigs(file, { image, env: pairs("--env", env) });
+  const complete = withLocalFiles(file, name);
+  const overrides = { image, env: pairs("--env", env) };
+  const groups = machineConfigs(complete, overrides);
   const [first] = groups.values();
   if (first === undefined) throw new CliError("invalid_argument", `${name} defines no process to run.`);
-  return { app: file.app, groups, image: first.config.image, strategy: file.deployStrategy ?? "rolling" };
+  const release = releaseConfig(complete, { ...overrides, image: first.config.image });
+  return {
+    app: file.app,
+    groups,
+    image: first.config.image,
+    strategy: file.deploy.strategy ?? "rolling",
+    release: release && { config: release, timeout: file.deploy.releaseCommand?.timeout },
+  };
 }

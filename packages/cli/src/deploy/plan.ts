@@ -1,6 +1,6 @@
 /** Plans a deploy. Pure, so that running a deploy again continues where it was interrupted. */
 import type { Machine, MachineConfig, MachineState, Release } from "@hibernaut/client";
-import { GROUP_METADATA } from "../appfile/machine-configs.ts";
+import { GROUP_METADATA, RELEASE_METADATA } from "../appfile/machine-configs.ts";
 import { withVolumeNames } from "./mounts.ts";
 
 /** The machines that a process group should have. */
@@ -41,7 +41,10 @@ export function planDeploy(
     }
     for (let missing = count - own.length; missing > 0; missing -= 1) steps.push({ kind: "create", group, config });
   }
-  const others = machines.filter((machine) => !wanted.has(groupOf(machine) ?? ""));
+  // The machine of a release command goes away by itself.
+  const others = machines.filter(
+    ({ config }) => !wanted.has(config.metadata?.[GROUP_METADATA] ?? "") && !config.metadata?.[RELEASE_METADATA],
+  );
   return { steps: steps.toSorted((a, b) => rank(a) - rank(b)), others };
 }
 

@@ -112,6 +112,92 @@ describe("the command", () => {
     expect(document.map((release: { status: string }) => release.status)).toEqual(["failed", "complete", "complete"]);
   });
 
+  describe("with a release command", () => {
+    const appFile = () => join(folder, "release.toml");
+    const machines = () => cli.server.platform.machines.list("ledger").map(({ record }) => record);
+    const releases = async () => (await cli.json(["releases", "--app", "ledger"])).document[0];
+    /** Lets the command print something and exit. */
+    const command = async (code: number) => {
+      await expect.poll(() => machines().at(-1)?.releaseCommand && machines().at(-1)?.state, SLOW).toBe("running");
+      const { id = "" } = machines().at(-1) ?? {};
+      await cli.server.print(id, "migrating");
+      const { env } = cli.server.world.host.guest(id) ?? {};
+      cli.server.world.host.guest(id)?.exit(code);
+      return env;
+    };
+    const SLOW = { timeout: 20_000 };
+    beforeAll(() => {
+      const deploy = '[deploy]\nrelease_command = "bin/migrate --all"\nrelease_command_timeout = "1m"\n';
+      const rest = '[env]\nA = "1"\n[mounts]\nsource = "data"\ndestination = "/data"\n';
+      writeFileSync(appFile(), `app = "ledger"\n[build]\nimage = "oci:/srv/ledger"\n${deploy}${rest}`);
+    });
+
+    test("one that fails ends the release, and no machine is created", async () => {
+      const deploy = hibernaut("deploy", "--config", appFile());
+      expect(await command(3)).toMatchObject({ A: "1", RELEASE_COMMAND: "1" });
+      const { code, stderr } = await deploy;
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/Running release command: bin\/migrate --all\n {2}migrating\n/);
+      expect(stderr).toContain("The release command failed: it exited with code 3. No machine was changed.");
+      expect(machines()).toEqual([]);
+      expect(await releases()).toMatchObject({ status: "failed", description: expect.stringContaining("code 3") });
+    });
+
+    test("one that succeeds is followed by the machines; and it can be skipped", async () => {
+      const deploy = hibernaut("deploy", "--config", appFile());
+      await command(0);
+      expect(await deploy).toMatchObject({ code: 0, stdout: expect.stringContaining("1 created") });
+      expect(machines()).toMatchObject([{ config: { mounts: [{ path: "/data" }] } }]);
+      expect(await releases()).toMatchObject({ status: "complete" });
+      const skipped = await hibernaut("deploy", "--config", appFile(), "--skip-release-command");
+      expect(skipped).toMatchObject({ code: 0, stdout: expect.stringContaining("1 kept") });
+      expect(skipped.stderr).not.toContain("release command");
+    });
+
+    test("a client that goes away cancels it, and its machine is gone", async () => {
+      const { version } = await cli.server.platform.releases.begin("ledger", "oci:/srv/ledger", "");
+      const gone = new AbortController();
+      const url = `${cli.server.url}/v1/apps/ledger/releases/${version}/command`;
+      const headers = { authorization: `Bearer ${cli.server.token}`, "content-type": "application/json" };
+      const body = JSON.stringify({ config: { image: "ignored", init: { cmd: ["x"] } } });
+      const reply = await fetch(url, { method: "POST", headers, body, signal: gone.signal });
+      expect(reply.status).toBe(200);
+      await expect.poll(() => machines().at(-1)?.state, SLOW).toBe("running");
+      gone.abort();
+      await expect
+        .poll(() => machines().filter(({ releaseCommand }) => releaseCommand !== undefined), SLOW)
+        .toEqual([]);
+    });
+  });
+
+  test("local files of the app file come into its machines, and a changed one changes them", async () => {
+    const appFile = join(folder, "files.toml");
+    const text = 'app = "files"\n[build]\nimage = "oci:/srv/files"\n[[files]]\nguest_path = "/etc/motd"\n';
+    writeFileSync(appFile, `${text}local_path = "motd.txt"\n`);
+    expect(await hibernaut("deploy", "--config", appFile)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /files\[0\]\.local_path: .*motd\.txt cannot be read \(ENOENT\)\. Paths are relative/,
+      ),
+    });
+    const files = () => {
+      const [only] = cli.server.platform.machines.list("files");
+      return cli.server.world.host.guest(only?.record.id ?? "")?.files;
+    };
+    writeFileSync(join(folder, "motd.txt"), "hello");
+    const deploy = async () =>
+      (await cli.json(["deploy", "--config", appFile], { HIBERNAUT_APP: "" })).document.machines;
+    expect(await deploy()).toMatchObject([{ action: "created" }]);
+    expect(files()).toEqual({ "/etc/motd": { mode: "644", text: "hello" } });
+    expect(await deploy()).toMatchObject([{ action: "kept" }]);
+    writeFileSync(join(folder, "motd.txt"), "good evening");
+    expect(await deploy()).toMatchObject([{ action: "updated" }]);
+    expect(files()).toMatchObject({ "/etc/motd": { text: "good evening" } });
+    const { stdout } = await hibernaut("machine", "status", "--app", "files");
+    expect(stdout).toMatch(/^file +\/etc\/motd, 12 bytes$/m);
+    await hibernaut("apps", "destroy", "files", "--force", "--yes");
+  });
+
   test("scale count and memory", async () => {
     await hibernaut("deploy", ...file());
     expect((await hibernaut("scale", "count", "3", "--app", "kiosk")).code).toBe(0);

@@ -201,14 +201,12 @@ export const SERVICES: Record<string, Expected> = {
   },
   "monorepo-api.toml": {
     means: { app: { env: { PRIMARY_REGION: "ewr" }, services: [{ internal_port: 4000, autostop: "off" }] } },
-    warns: [
-      "build.dockerfile",
-      "deploy.max_unavailable",
-      "deploy.wait_timeout",
-      "deploy.release_command",
-      "deploy.release_command_timeout",
-      "deploy.release_command_vm",
-    ],
+    release: {
+      init: { cmd: ["pnpm", "--filter", "api", "db:migrate"] },
+      guest: { cpus: 1, memory_mb: 4096 },
+      env: { PRIMARY_REGION: "ewr" },
+    },
+    warns: ["build.dockerfile", "deploy.max_unavailable", "deploy.wait_timeout"],
   },
   "monorepo-worker.toml": {
     means: {

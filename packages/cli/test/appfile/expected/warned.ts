@@ -5,7 +5,6 @@ const port = (internal_port: number) => ({ app: { services: [{ internal_port }] 
 
 export const WARNED: Record<string, Expected> = {
   "metrics-per-process.toml": { means: { web: {}, worker: {} }, warns: ["metrics"] },
-  "files.toml": { means: port(8080), warns: ["files"] },
   "http-options.toml": { means: port(8080), warns: ["http_service.http_options"] },
   "ports-options.toml": {
     means: port(8080),
