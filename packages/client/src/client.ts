@@ -293,6 +293,16 @@ export class HibernautClient {
     await this.#call("post", `${MACHINE}/restart`, { params: machineParams(app, id), ...options });
   }
 
+  /** Takes a machine out of the proxy's hands: it gets no requests, is not woken, and is not put to sleep. */
+  async cordonMachine(app: string, id: string, options?: CallOptions): Promise<void> {
+    await this.#call("post", `${MACHINE}/cordon`, { params: machineParams(app, id), ...options });
+  }
+
+  /** Gives a cordoned machine requests again. */
+  async uncordonMachine(app: string, id: string, options?: CallOptions): Promise<void> {
+    await this.#call("post", `${MACHINE}/uncordon`, { params: machineParams(app, id), ...options });
+  }
+
   /** Waits for a state and returns the one that was reached. Rejects with `deadline_exceeded` after the timeout. */
   async waitForMachine(
     app: string,

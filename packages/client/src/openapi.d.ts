@@ -743,6 +743,118 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/apps/{app_name}/machines/{machine_id}/cordon": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Give a machine no more requests, and neither wake it nor put it to sleep */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/machines/{machine_id}/uncordon": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Give a cordoned machine requests again */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/apps/{app_name}/machines/{machine_id}/wait": {
     parameters: {
       query?: never;
@@ -2876,6 +2988,8 @@ export interface components {
       config: components["schemas"]["MachineConfig"];
       /** @description Leave the machine in `created` instead of starting it. Default: false. */
       skip_launch?: boolean;
+      /** @description Create the machine cordoned: it gets no requests until it is uncordoned. Default: false. */
+      skip_service_registration?: boolean;
     };
     CreateReleaseRequest: {
       /** @description Reference of the image to deploy. */
@@ -3058,6 +3172,8 @@ export interface components {
       state_reason: string | null;
       /** @description Why requests don't reach the running app: it listens on another port, or on loopback only. Null when they do. */
       unreachable: string | null;
+      /** @description Whether the proxy gives the machine no requests, and neither wakes it nor puts it to sleep. */
+      cordoned: boolean;
       region: string;
       /** @description A ULID that changes with every update. */
       version: string;

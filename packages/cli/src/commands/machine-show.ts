@@ -80,6 +80,7 @@ function statusText(machine: Machine): string {
     ["state", stateText(machine)],
     ["image", `${shortImage(machine.image.ref)} (${machine.image.digest})`],
     ["size", `${config.guest?.cpus ?? DEFAULT_CPUS} CPU, ${config.guest?.memory_mb ?? DEFAULT_MEMORY_MB} MB`],
+    ...(machine.cordoned ? [["cordoned", "yes: the proxy sends it no requests"] as [string, string]] : []),
     ["can suspend", suspend.eligible ? "yes" : `no: ${suspend.reasons.join("; ")}`],
     ["guest bundle", bundleText(machine)],
     ["snapshot", snapshot ? `${megabytes(snapshot.size_bytes)}, ${ago(snapshot.created_at)}` : "none"],

@@ -14,6 +14,7 @@ interface NewMachine {
   address: string;
   createdAt: Date;
   releaseCommand?: number;
+  cordoned?: boolean;
 }
 
 /** Returns the record of a machine with a new id. */

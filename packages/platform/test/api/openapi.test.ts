@@ -42,6 +42,8 @@ test("the document is OpenAPI 3.1 and has exactly the routes of the design", () 
       `POST ${machine}/stop`,
       `POST ${machine}/suspend`,
       `POST ${machine}/restart`,
+      `POST ${machine}/cordon`,
+      `POST ${machine}/uncordon`,
       `GET ${machine}/usage`,
       `GET ${machine}/wait`,
       `GET ${machine}/events`,

@@ -130,6 +130,7 @@ const NOTES: LifecycleEvent[] = [
   { type: "keep_awake", lease: null },
   { type: "plan_wake", at: "2026-01-01T01:00:00Z" },
   { type: "plan_wake", at: null },
+  { type: "cordon", on: true },
   { type: "reachability", why: "the app listens on 127.0.0.1:8080 only" },
   { type: "reachability", why: null },
   { type: "stalled", why: "the disk is full" },
