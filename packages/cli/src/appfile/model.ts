@@ -28,7 +28,11 @@ export interface AppFile {
 
 /** How a deploy goes. */
 export interface Deploy {
-  strategy: "rolling" | "immediate" | undefined;
+  strategy: "rolling" | "immediate" | "canary" | "bluegreen" | undefined;
+  /** How many running machines of a group are replaced at a time: a number, or a part of them below 1. */
+  maxUnavailable: number | undefined;
+  /** How long a machine may take to pass, in seconds. */
+  waitTimeout: number | undefined;
   /** What runs once before any machine is changed. */
   releaseCommand: ReleaseCommand | undefined;
 }

@@ -37,17 +37,17 @@ export function readImage(top: Section): string | undefined {
 /** `[deploy]`. */
 export function readDeploy(top: Section): Deploy {
   const section = top.section("deploy");
-  if (section === undefined) return { strategy: undefined, releaseCommand: undefined };
+  if (section === undefined)
+    return { strategy: undefined, maxUnavailable: undefined, waitTimeout: undefined, releaseCommand: undefined };
   const strategy = section.choice("strategy", ["rolling", "immediate", "canary", "bluegreen"]);
-  const isKnown = strategy === "rolling" || strategy === "immediate";
-  if (strategy !== undefined && !isKnown)
-    section.warning("strategy", 'Not supported: machines are replaced one at a time, as with "rolling".');
+  const maxUnavailable = section.positive("max_unavailable");
+  if (maxUnavailable !== undefined && (strategy === "immediate" || strategy === "bluegreen"))
+    section.warning("max_unavailable", `No effect: the strategy ${strategy} does not replace machines in batches.`);
+  const waitTimeout = section.seconds("wait_timeout", "s");
   const releaseCommand = readReleaseCommand(section);
   section.ignored("seed_command", "Not supported: no command runs on the first deploy only. Use `release_command`.");
-  section.ignored("max_unavailable", "No effect: machines are replaced one at a time.");
-  section.ignored("wait_timeout", "No effect: use `hibernaut deploy --wait-timeout <time>`.");
   section.finish();
-  return { strategy: strategy === undefined || isKnown ? strategy : "rolling", releaseCommand };
+  return { strategy, maxUnavailable, waitTimeout: waitTimeout && Math.ceil(waitTimeout), releaseCommand };
 }
 
 /** What the platform accepts. */

@@ -3,6 +3,7 @@ import type { MachineConfig } from "@hibernaut/client";
 import type { Context } from "../context.ts";
 import { CliError } from "../failure.ts";
 import { pairs } from "../machine-config.ts";
+import type { Deploy } from "../appfile/model.ts";
 import type { WantedGroup } from "./plan.ts";
 
 interface Deployment {
@@ -10,7 +11,8 @@ interface Deployment {
   app: string | undefined;
   groups: ReadonlyMap<string, WantedGroup>;
   image: string;
-  strategy: "rolling" | "immediate";
+  /** `[deploy]` of the file. */
+  deploy: Deploy;
   /** What runs before any machine is changed. */
   release: { config: MachineConfig; timeout: number | undefined } | undefined;
 }
@@ -48,7 +50,7 @@ export async function readDeployment(
     app: file.app,
     groups,
     image: first.config.image,
-    strategy: file.deploy.strategy ?? "rolling",
+    deploy: file.deploy,
     release: release && { config: release, timeout: file.deploy.releaseCommand?.timeout },
   };
 }

@@ -86,6 +86,7 @@ describe("errors say where, what and what to write instead", () => {
       /This is 25200 seconds; the maximum is 21600\./,
     ],
     ['[deploy]\nrelease_command = "x"\n[deploy.release_command_vm]\nmemory = "1mb"', /a machine has 128 to 32768 MB/],
+    ["[deploy]\nmax_unavailable = 0", /^f:2:1: error: deploy\.max_unavailable: Use a number above 0, not 0\./],
     ['[deploy]\nstrategy = "magic"', /^f:2:1: error: deploy\.strategy: Unknown value "magic"/],
   ])("%j", (text, message) => {
     const { file, findings } = readAppFile(text);

@@ -170,6 +170,99 @@ describe("the command", () => {
     });
   });
 
+  describe("with a strategy", () => {
+    const appFile = () => join(folder, "fleet.toml");
+    const machines = () => cli.server.platform.machines.list("fleet").map(({ record }) => record);
+    const ids = () => machines().map(({ id }) => id);
+    const deploy = (image: string, ...args: string[]) =>
+      hibernaut("deploy", "--config", appFile(), "--image", `oci:/srv/${image}`, ...args);
+    beforeAll(async () => {
+      const service = "[http_service]\ninternal_port = 8080\nmin_machines_running = 2\n";
+      writeFileSync(appFile(), `app = "fleet"\n[deploy]\nstrategy = "bluegreen"\n${service}`);
+      expect(await deploy("one")).toMatchObject({ code: 0, stdout: expect.stringContaining("2 created") });
+    });
+
+    test("bluegreen: new machines come in place of all old ones, and then get the requests", async () => {
+      const before = ids();
+      const { code, stdout, stderr } = await deploy("two");
+      expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("2 replaced") });
+      expect(stderr).toMatch(/Creating a machine to replace \w+[^]*Machine \w+ gets requests from now on\.\nMachine/);
+      expect(ids().filter((id) => before.includes(id))).toEqual([]);
+      expect(machines()).toMatchObject([
+        { state: "running", cordoned: false, config: { image: expect.stringContaining("/srv/two@") } },
+        { state: "running", cordoned: false },
+      ]);
+      expect(await deploy("two")).toMatchObject({ code: 0, stdout: expect.stringContaining("2 kept") });
+    });
+
+    test("bluegreen and canary: where the new version does not come up, nothing has changed", async () => {
+      const before = machines();
+      for (const strategy of ["bluegreen", "canary"]) {
+        cli.server.world.host.faults.boot = new Error("no room");
+        const { code, stderr } = await deploy("broken", "--strategy", strategy);
+        expect(code).toBe(1);
+        expect(stderr).toMatch(
+          /has the new version, and it is failed: no room\.[^]*No machine was changed, and the new/,
+        );
+        expect(machines()).toEqual(before);
+      }
+    });
+
+    test("canary: one new machine passes and goes, then the others are updated", async () => {
+      const before = ids();
+      const { code, stdout, stderr } = await deploy("three", "--strategy", "canary");
+      expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("2 updated") });
+      expect(stderr).toMatch(
+        /Creating a canary of process group app\nMachine (\w+) works[^]*Replacing machine \w+\nMach/,
+      );
+      expect(ids()).toEqual(before);
+    });
+
+    test("what an interrupted deploy has left is destroyed by the next one, but not while that deploy may be running", async () => {
+      const [kept] = machines();
+      const { record: left } = await cli.server.platform.machines.create("fleet", {
+        cordoned: true,
+        config: { ...(kept as NonNullable<typeof kept>).config, metadata: { hibernaut_canary: "app" } },
+      });
+      const other = await cli.server.platform.releases.begin("fleet", "oci:/srv/three", "");
+      expect((await deploy("three")).stderr).toContain(
+        `Machine ${left.id} belongs to another deploy, which has not ended`,
+      );
+      cli.server.platform.releases.end("fleet", other.version, "failed", "");
+      const { stdout, stderr } = await deploy("three");
+      expect(stderr).toContain(`Destroying machine ${left.id}, which an interrupted deploy has left`);
+      expect(stdout).toContain("1 destroyed, 2 kept");
+      expect(ids()).not.toContain(left.id);
+    });
+
+    test("volumes rule it out before anything runs", async () => {
+      const volumes = '[mounts]\nsource = "data"\ndestination = "/data"\n[deploy]\nrelease_command = "never"\n';
+      writeFileSync(join(folder, "volumes.toml"), `app = "fleet"\n${volumes}`);
+      const before = ids();
+      const withVolumes = join(folder, "volumes.toml");
+      const refused = await hibernaut(
+        "deploy",
+        "--config",
+        withVolumes,
+        "--image",
+        "oci:/srv/three",
+        "--strategy",
+        "canary",
+      );
+      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("The strategy canary needs a second") });
+      expect(refused.stderr).not.toContain("release command");
+      expect(ids()).toEqual(before);
+    });
+
+    test("cordon and uncordon", async () => {
+      const [id = ""] = ids();
+      expect((await hibernaut("machine", "cordon", id, "--app", "fleet")).stdout).toBe(`Machine ${id} is cordoned.\n`);
+      expect((await hibernaut("machine", "status", id, "--app", "fleet")).stdout).toMatch(/^cordoned +yes: the proxy/m);
+      expect((await hibernaut("machine", "uncordon", id, "--app", "fleet")).code).toBe(0);
+      expect(machines()[0]?.cordoned).toBe(false);
+    });
+  });
+
   test("local files of the app file come into its machines, and a changed one changes them", async () => {
     const appFile = join(folder, "files.toml");
     const text = 'app = "files"\n[build]\nimage = "oci:/srv/files"\n[[files]]\nguest_path = "/etc/motd"\n';

@@ -14,7 +14,7 @@ export const WARNED: Record<string, Expected> = {
     means: { app: { init: { swap_size_mb: 1024 }, services: [{ autostop: "suspend" }] } },
     warns: ["swap_size_mb"],
   },
-  "canary.toml": { means: port(8080), warns: ["deploy.strategy", "deploy.seed_command"] },
+  "canary.toml": { means: port(8080), warns: ["deploy.seed_command"] },
   "no-internal-port.toml": { means: { app: { services: [{ internal_port: 8080, autostop: "stop" }] } }, warns: [] },
   "service-without-ports.toml": {
     means: { app: { services: [{ protocol: "tcp", internal_port: 9999, autostop: "off" }] } },
