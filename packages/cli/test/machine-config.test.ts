@@ -5,6 +5,7 @@ describe("options change a configuration", () => {
   test.each([
     [{}, {}],
     [{ image: "y" }, { image: "y" }],
+    [{ swap: 512 }, { init: { swap_size_mb: 512 } }],
     [{ memory: 512 }, { guest: { memory_mb: 512 } }],
     [{ env: ["A=1", "B=x=y", "C="] }, { env: { A: "1", B: "x=y", C: "" } }],
     [{ port: 80 }, { services: [{ protocol: "http", internal_port: 80 }] }],

@@ -3257,6 +3257,7 @@ export interface components {
         cmd?: string[];
         /** @description Replaces both `entrypoint` and `cmd`. */
         exec?: string[];
+        /** @description Swap on the machine's writable layer, which grows by as much. Default: 0. */
         swap_size_mb?: number;
       };
       services?: components["schemas"]["ServiceConfig"][];

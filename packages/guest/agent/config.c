@@ -85,6 +85,10 @@ static const char *set_one(struct config *config, uint8_t key, const uint8_t *va
       if (length != 4) return "the time-out is not 4 bytes";
       config->timeout_ms = get_u32(value);
       return NULL;
+    case C_SWAP:
+      if (length != 4) return "the size of the swap is not 4 bytes";
+      config->swap_mb = get_u32(value);
+      return NULL;
     case C_INPUT: config->input = true; return NULL;
     case C_FILE_DATA: return append_file_data(config, value, length);
     default: break;

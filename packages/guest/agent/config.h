@@ -23,6 +23,7 @@ enum config_key {
   C_VOLUME = 16, /* "serial path": a disk by its serial number, and where its file system is mounted */
   C_FILE = 17,   /* "mode path", mode in octal: a file that is written before the app starts */
   C_FILE_DATA = 18, /* bytes that follow in the file of the last C_FILE */
+  C_SWAP = 19,   /* u32 MB of swap on the writable layer; from protocol 3 on */
   /* in F_EXEC only, in addition to C_ARG, C_ENV (on top of the app's), C_USER and C_WORKDIR (instead of the app's): */
   C_TERMINAL = 12, /* u16 rows, u16 columns: run the command on a terminal of this size */
   C_TIMEOUT = 13,  /* u32 ms of the machine's own time until the command and its process group are killed; 0: never */
@@ -56,7 +57,7 @@ struct config {
   uint64_t clock_ns;
   bool terminal, input;
   uint16_t rows, columns;
-  uint32_t timeout_ms;
+  uint32_t timeout_ms, swap_mb;
 };
 
 /* Takes the records of one frame. Returns NULL, or says what is wrong with a record; those before it are kept. */

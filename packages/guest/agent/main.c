@@ -22,6 +22,7 @@
 #include "listening.h"
 #include "outbox.h"
 #include "streams.h"
+#include "swap.h"
 #include "system.h"
 #include "volumes.h"
 
@@ -110,6 +111,7 @@ static void run(void) {
   }
   int error = agent.refused == NULL ? -system_configure(&agent.config) : 0;
   const char *fault = error != 0 ? "the network could not be set up" : agent.refused;
+  if (fault == NULL) fault = swap_start(agent.config.swap_mb, &error);
   if (fault == NULL) fault = volumes_mount(&agent.config, &error);
   if (fault == NULL) fault = files_write(&agent.config, &error);
   if (fault == NULL) fault = app_start(&agent.app, &agent.config, &error);

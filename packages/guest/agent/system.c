@@ -50,6 +50,11 @@ static void end_thrashing_early(void) {
   if (write_file("/sys/kernel/mm/lru_gen/enabled", "y") == 0) write_file("/sys/kernel/mm/lru_gen/min_ttl_ms", "1000");
 }
 
+void system_allow_thrashing(void) {
+  int error = write_file("/sys/kernel/mm/lru_gen/min_ttl_ms", "0");
+  if (error < 0 && error != -ENOENT) system_note("min_ttl_ms", error);
+}
+
 void system_mount_early(void) {
   mount_on("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
   mount_on("sys", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
@@ -119,6 +124,10 @@ int system_open_port(const char *name, int deadline_ms) {
   return -ETIMEDOUT;
 }
 
+static int layer_folder = -1;
+
+int system_layer(void) { return layer_folder; }
+
 int system_enter_image(const char *image_device, const char *layer_device) {
   int error;
   struct stat layer;
@@ -126,6 +135,7 @@ int system_enter_image(const char *image_device, const char *layer_device) {
   if (stat(layer_device, &layer) == 0) error = mount_on(layer_device, "/layer", "ext4", MS_NOATIME, NULL);
   else error = mount_on("layer", "/layer", "tmpfs", 0, "mode=0755");
   if (error < 0) return error;
+  layer_folder = open("/layer", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   mkdir("/layer/upper", 0755);
   mkdir("/layer/work", 0755);
   if ((error = mount_on("root", "/root", "overlay", 0, "lowerdir=/image,upperdir=/layer/upper,workdir=/layer/work")) < 0) return error;

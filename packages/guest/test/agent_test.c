@@ -1,6 +1,7 @@
-/* Tests of the agent's parts that need no machine: frames, configuration, files, users, ports. Prints a line per test and
+/* Tests of the agent's parts that need no machine: frames, configuration, files, swap, users, ports. Prints a line per test and
  * exits with 1 when one fails. Run it with the sanitizers. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "files.h"
 #include "frame.h"
 #include "listening.h"
+#include "swap.h"
 #include "system.h"
 #include "user.h"
 
@@ -281,6 +283,8 @@ static void config_bad_values(void) {
   EXPECT_TEXT(set(config, 255, ""), "a record has an unknown key");
   EXPECT_TEXT(set_bytes(config, C_ARG, "a\0b", 3), "a value contains a zero byte");
   EXPECT_TEXT(set_bytes(config, C_HOSTNAME, "\0", 1), "a value contains a zero byte");
+  EXPECT_TEXT(set(config, C_SWAP, "512"), "the size of the swap is not 4 bytes");
+  EXPECT(set_bytes(config, C_SWAP, "\0\2\0", 4) == NULL && config->swap_mb == 512);
   EXPECT_TEXT(set_bytes(config, C_CLOCK, "1234567", 7), "the clock is not 8 bytes");
   EXPECT_TEXT(set_bytes(config, C_CLOCK, "123456789", 9), "the clock is not 8 bytes");
   static const char *const ports[] = {"", "0", "65536", "-1", "+1", " 1", "1 ", "1x", "0x10", "99999999999999999999999"};
@@ -353,6 +357,31 @@ static void files_are_written(void) {
   snprintf(path, sizeof path, "%s/a", folder);
   EXPECT(rmdir(path) == 0 && rmdir(folder) == 0);
   end_config(config);
+}
+
+/* ---- swap ---- */
+
+static void swap_files(void) {
+  char folder[] = "/tmp/hibernaut-agent-test-XXXXXX";
+  uint8_t page[SWAP_PAGE];
+  struct stat now;
+  EXPECT(mkdtemp(folder) != NULL);
+  int root = open(folder, O_RDONLY | O_DIRECTORY);
+  int old = openat(root, "swap", O_RDWR | O_CREAT, 0644);
+  EXPECT(old >= 0 && write(old, "old", 3) == 3);
+  int fd = swap_make(root, "swap", 3);
+  EXPECT(fd >= 0 && fstat(fd, &now) == 0);
+  EXPECT(now.st_size == 3 << 20 && (now.st_mode & 07777) == 0600);
+  EXPECT(pread(fd, page, sizeof page, 0) == sizeof page);
+  EXPECT(get_u32(page + 1024) == 1 && get_u32(page + 1028) == 3 * 256 - 1 && get_u32(page + 1032) == 0);
+  EXPECT(memcmp(page + sizeof page - 10, "SWAPSPACE2", 10) == 0);
+  EXPECT(fstat(old, &now) == 0 && now.st_nlink == 0); /* replaced, not written to */
+  close(fd), close(old);
+  EXPECT(swap_make(-1, "swap", 1) < 0);
+  EXPECT(unlinkat(root, "swap", 0) == 0 && rmdir(folder) == 0);
+  close(root);
+  int error = 7;
+  EXPECT(swap_start(0, &error) == NULL && error == 0);
 }
 
 /* ---- users ---- */
@@ -566,6 +595,7 @@ int main(void) {
   RUN(config_bad_values);
   RUN(config_too_many);
   RUN(files_are_written);
+  RUN(swap_files);
   RUN(user_names);
   RUN(user_numbers);
   RUN(user_and_group);

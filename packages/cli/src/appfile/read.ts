@@ -56,7 +56,7 @@ function readDocument(top: Section): AppFile {
     schedules: readSchedules(top, groups),
     killSignal: readKillSignal(top),
     killTimeout: readKillTimeout(top) ?? oldKillTimeout,
-    swapMb: readSwap(top, services),
+    swapMb: readSwap(top),
     keepLayer: top.boolean("keep_layer"),
     deploy: readDeploy(top),
   };

@@ -1,5 +1,5 @@
 /** `hibernaut machine list`, `status` and `events`: commands that change nothing. */
-import type { FileConfig, Machine, ServiceConfig } from "@hibernaut/client";
+import type { FileConfig, Machine, MachineConfig, ServiceConfig } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import { DEFAULT_CPUS, DEFAULT_IDLE_TIMEOUT_S, DEFAULT_MEMORY_MB } from "../defaults.ts";
 import { stateCell, stateText } from "../crashed.ts";
@@ -79,7 +79,7 @@ function statusText(machine: Machine): string {
     ["app", machine.app_name],
     ["state", stateText(machine)],
     ["image", `${shortImage(machine.image.ref)} (${machine.image.digest})`],
-    ["size", `${config.guest?.cpus ?? DEFAULT_CPUS} CPU, ${config.guest?.memory_mb ?? DEFAULT_MEMORY_MB} MB`],
+    ["size", sizeText(config)],
     ...(machine.cordoned ? [["cordoned", "yes: the proxy sends it no requests"] as [string, string]] : []),
     ["can suspend", suspend.eligible ? "yes" : `no: ${suspend.reasons.join("; ")}`],
     ["guest bundle", bundleText(machine)],
@@ -107,6 +107,12 @@ function statusText(machine: Machine): string {
     ["updated", machine.updated_at],
   ];
   return fields(lines);
+}
+
+function sizeText({ guest, init }: MachineConfig): string {
+  const swapMb = init?.swap_size_mb ?? 0;
+  const size = `${guest?.cpus ?? DEFAULT_CPUS} CPU, ${guest?.memory_mb ?? DEFAULT_MEMORY_MB} MB`;
+  return swapMb === 0 ? size : `${size}, and ${swapMb} MB of swap`;
 }
 
 function scheduleText({ config, next_run: next }: Machine): string {

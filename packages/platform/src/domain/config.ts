@@ -156,7 +156,13 @@ export const MachineConfig = Type.Object(
               description: "Replaces both `entrypoint` and `cmd`.",
             }),
           ),
-          swap_size_mb: Type.Optional(Type.Integer({ minimum: 0, maximum: 32_768 })),
+          swap_size_mb: Type.Optional(
+            Type.Integer({
+              minimum: 0,
+              maximum: 32_768,
+              description: "Swap on the machine's writable layer, which grows by as much. Default: 0.",
+            }),
+          ),
         },
         closed,
       ),
@@ -301,6 +307,11 @@ function refuseImpossible(
       `${field}.concurrency`,
       `\`soft_limit\` (${soft}) is higher than \`hard_limit\` (${hard}), so no machine would ever reach it. Set it to ${hard} or less.`,
     );
+}
+
+/** Returns the swap of the machine, in MB. */
+export function swapMbOf(config: MachineConfig): number {
+  return config.init?.swap_size_mb ?? 0;
 }
 
 /** Returns CPUs and memory, with the defaults filled in. */

@@ -41,6 +41,8 @@ export interface GuestConfig {
   ports: number[];
   /** Disks by serial number, and where their file systems are mounted. */
   volumes: { serial: string; path: string }[];
+  /** Swap on the writable layer, in MB. Agents before protocol 3 have none. Default: 0. */
+  swapMb?: number;
   /** Written before the app starts. Default: none. */
   files?: GuestFile[];
 }

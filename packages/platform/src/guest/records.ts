@@ -23,6 +23,7 @@ export const Key = {
   volume: 16,
   file: 17,
   fileData: 18,
+  swap: 19,
 } as const;
 
 /** Bytes of a record before its value: key and length. */
@@ -58,6 +59,7 @@ export function encodeRecords(config: GuestConfig): Buffer[] {
     ...config.network.hosts.map((line) => record(Key.hosts, line)),
     ...config.ports.map((port) => record(Key.port, String(port))),
     ...config.volumes.map(({ serial, path }) => record(Key.volume, `${serial} ${path}`)),
+    ...((config.swapMb ?? 0) > 0 ? [record(Key.swap, uint32(config.swapMb ?? 0))] : []),
     ...(config.files ?? []).flatMap(fileRecords),
     record(Key.clock, nanoseconds(Date.now())),
   ];

@@ -230,7 +230,7 @@ export const anyMachine: fc.Arbitrary<MachineRecord> = fc
       drained: sleep.drained && goal === null && DRAINED_STATES.includes(state),
       notSuspended:
         sleep.notSuspended !== null && AWAKE_STATES.includes(state)
-          ? { by: sleep.notSuspended, reason: "it has swap" }
+          ? { by: sleep.notSuspended, reason: "it is too large" }
           : null,
       crash: crashed ? crash : null,
     });

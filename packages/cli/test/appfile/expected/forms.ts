@@ -12,6 +12,10 @@ const requests = (soft_limit: number, hard_limit?: number) => ({
 });
 
 export const FORMS: Record<string, Expected> = {
+  "suspend-with-swap.toml": {
+    means: { app: { init: { swap_size_mb: 1024 }, services: [{ autostop: "suspend" }] } },
+    warns: [],
+  },
   "files.toml": {
     means: {
       app: {

@@ -10,10 +10,6 @@ export const WARNED: Record<string, Expected> = {
     means: port(8080),
     warns: ["services[0].ports[1].http_options", "services[0].ports[1].tls_options"],
   },
-  "suspend-with-swap.toml": {
-    means: { app: { init: { swap_size_mb: 1024 }, services: [{ autostop: "suspend" }] } },
-    warns: ["swap_size_mb"],
-  },
   "canary.toml": { means: port(8080), warns: ["deploy.seed_command"] },
   "no-internal-port.toml": { means: { app: { services: [{ internal_port: 8080, autostop: "stop" }] } }, warns: [] },
   "service-without-ports.toml": {

@@ -36,6 +36,8 @@ export class FakeGuest {
   readonly env: Record<string, string> = {};
   /** The files that were written before its app started, by path, likewise. */
   readonly files: Record<string, { mode: string; text: string }> = {};
+  /** Its swap in MB, likewise. */
+  swapMb = 0;
   /** The disks and paths of its volumes, likewise. */
   readonly volumes: string[] = [];
   state: FakeGuestState = {
@@ -167,6 +169,7 @@ export class FakeGuest {
   #configure(payload: Buffer): void {
     for (const [key, value] of decodeRecords(payload)) {
       if (key === Key.volume) this.volumes.push(value.toString("utf8"));
+      if (key === Key.swap) this.swapMb = value.readUInt32LE();
       if (key === Key.file) this.#beginFile(value.toString("utf8"));
       if (key === Key.fileData && this.#file !== undefined) this.#file.text += value.toString("utf8");
       if (key !== Key.env) continue;
