@@ -47,7 +47,14 @@ export async function unfitSleepers(
   return unfitSnapshots(machines, {
     hypervisor,
     network: await plannedNetwork(settings, known),
-    snapshots: new SnapshotStore((id) => files.paths(id).folder, refusedHypervisor),
+    // Nothing is resumed or sealed here.
+    snapshots: new SnapshotStore({
+      machineFolder: (id) => files.paths(id).folder,
+      refusedHypervisor,
+      bootId: "",
+      hotPages: async () => [],
+      onTrouble() {},
+    }),
     bundles: await bundlesOf(settings.dataDir, bundle, machines),
     // A change of secrets discards snapshots at once: no start does.
     secrets: { version: (app) => secretsOf(machines, app) },

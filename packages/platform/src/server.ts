@@ -14,6 +14,7 @@ import { CheckRunner } from "./checks/runner.ts";
 import { startDns } from "./dns/start.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, type Verdict } from "./hypervisor/qemu/accelerator.ts";
+import { hotPagesFile } from "./hypervisor/qemu/hot-pages.ts";
 import { openQemu } from "./hypervisor/qemu/open.ts";
 import { Library, openImages } from "./images/index.ts";
 import { aborted } from "./lib/async.ts";
@@ -24,6 +25,7 @@ import { MachineFiles } from "./machines/files.ts";
 import { bundlesInUse, imagesInUse } from "./machines/in-use.ts";
 import { openMachines, type Resources } from "./machines/open.ts";
 import { droppingRefusal, unfitText } from "./machines/unfit-snapshots.ts";
+import { readPageRanges } from "./lib/page-ranges.ts";
 import { Slots } from "./machines/slots.ts";
 import { readPrices } from "./metering/prices.ts";
 import { UsageRecorder } from "./metering/recorder.ts";
@@ -115,6 +117,15 @@ async function runLocked(
   const proxies = new ConnectedProxies();
 
   // Apps and machines.
+  const bootId = await hostBootId();
+  const snapshots = new SnapshotStore({
+    machineFolder: (id) => files.paths(id).folder,
+    refusedHypervisor,
+    bootId,
+    hotPages: (id) => readPageRanges(hotPagesFile(files.paths(id).memory)),
+    onTrouble: (machine, reason) => log.warn({ machine, reason }, "a snapshot could not be sealed"),
+  });
+  open.defer(() => snapshots.close());
   const volumes = new Volumes({
     store,
     files: new VolumeFiles(settings.dataDir),
@@ -127,14 +138,14 @@ async function runLocked(
     store,
     images,
     network: network.network,
-    snapshots: new SnapshotStore((id) => files.paths(id).folder, refusedHypervisor),
+    snapshots,
     bundles,
     secrets: openSecrets({ store: store.secrets, keyFile: join(settings.dataDir, "secrets.key") }),
     volumes,
     files,
     // A boot under emulation keeps one CPU busy.
     bootSlots: new Slots(Math.max(2, availableParallelism())),
-    bootId: await hostBootId(),
+    bootId,
     settings,
     log,
     checkResults: (id) => checkResults.of(id),
@@ -221,6 +232,7 @@ async function runLocked(
   const coordination = await startCoordinator({ ...parts, settings, registry, log });
   open.defer(() => coordination.close());
   open.defer(resources.startTimer());
+  open.defer(resources.scrubber.start());
   const proxyUrl = addresses.url();
   const where = proxyUrl === undefined ? "proxies run in processes of their own" : `apps answer at ${proxyUrl}`;
   log.info({ proxyUrl }, where);

@@ -40,6 +40,8 @@ type MachineSettings = Pick<
   | "proxySuffixes"
   | "drainSuspends"
   | "resumeOnBoot"
+  | "scrubIntervalH"
+  | "scrubRateMb"
 >;
 
 export interface MachineDependencies {

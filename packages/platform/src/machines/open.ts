@@ -12,6 +12,7 @@ import { Machines } from "./resources/machines.ts";
 import { ReleaseCommands } from "./resources/release-commands.ts";
 import { Releases } from "./resources/releases.ts";
 import { DueTimer } from "./schedule/timer.ts";
+import { Scrubber } from "./scrubber.ts";
 import { type Unfit, unfitSnapshots } from "./unfit-snapshots.ts";
 
 /** Everything the platform does with apps and machines, by resource. */
@@ -26,6 +27,7 @@ export interface Resources {
   readonly commands: Commands;
   readonly guestApi: GuestApi;
   readonly drain: Drain;
+  readonly scrubber: Scrubber;
   /** The sleeping machines whose snapshots do not fit this platform. Changes nothing. */
   unfitSnapshots(): Promise<Unfit[]>;
   /** Drops the snapshots of these machines. Call it after `recover`. */
@@ -67,6 +69,7 @@ export function openMachines(deps: MachineDependencies): Resources {
     commands: new Commands(controllers),
     guestApi: new GuestApi(deps, controllers),
     drain,
+    scrubber: new Scrubber(deps, controllers),
     unfitSnapshots: () => unfitSnapshots(deps.store.machines.list(), deps),
     dropSnapshots(unfit) {
       for (const { machine, reason } of unfit) controllers.require(machine.id).dropSnapshot(reason);

@@ -82,6 +82,21 @@ export const MACHINE_SETTINGS = {
     description:
       "For a suspend; flushing a large memory to a slow disk takes longest. A suspend that takes longer is cancelled, and the machine keeps running.",
   }),
+  scrubIntervalH: duration("HIBERNAUT_SCRUB_INTERVAL", {
+    unit: "h",
+    default: 24,
+    min: 0,
+    max: 8760,
+    description:
+      "How often the snapshot of a sleeping machine is read from the disk and [checked](machines.md#whole-snapshots). A damaged one is found while it can be looked into, rather than by a visitor. `0` never does it.",
+  }),
+  scrubRateMb: size("HIBERNAUT_SCRUB_RATE", {
+    default: 32,
+    min: 1,
+    max: 10_240,
+    description:
+      "How much of a snapshot is read per second then: little, so that wakes don't wait for the disk. At the default, a day is enough for 2.7 TB.",
+  }),
   drainSuspends: integer("HIBERNAUT_DRAIN_SUSPENDS", {
     default: 4,
     min: 1,

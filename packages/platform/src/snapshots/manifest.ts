@@ -3,6 +3,7 @@ import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
 import { UNRECORDED_PROTOCOL, unspoken } from "../domain/agent-protocol.ts";
 import { differenceIn, type HypervisorIdentity } from "../hypervisor/contract.ts";
+import { checkedJson, readCheckedJson } from "./checked-json.ts";
 
 const FileEntry = Type.Object({
   size: Type.Integer({ minimum: 0 }),
@@ -10,9 +11,9 @@ const FileEntry = Type.Object({
   sha256: Type.String({ pattern: "^[0-9a-f]{64}$" }),
 });
 
-/** The content of a snapshot's manifest.json. */
+/** The content of a snapshot's manifest.json. Format 1, of version 0.1, has no checksum of its own. */
 export const SnapshotManifest = Type.Object({
-  format: Type.Literal(1),
+  format: Type.Union([Type.Literal(1), Type.Literal(2)]),
   machine_id: Type.String(),
   machine_version: Type.String(),
   generation: Type.String(),
@@ -62,6 +63,11 @@ export type HypervisorRule = (was: HypervisorIdentity, now: HypervisorIdentity) 
 export const sameHypervisor: HypervisorRule = (was, now) =>
   differenceIn(was, now, ["hypervisor", "version", "accelerator", "cpu_model", "machine_type"]);
 
+/** Writes a manifest with its checksum. */
+export function manifestText(manifest: SnapshotManifest): string {
+  return checkedJson(manifest);
+}
+
 /** Parses a manifest. Returns a reason, `snapshot_corrupt: ...`, when the text is not a valid one. */
 export function parseManifest(text: string): SnapshotManifest | string {
   let value: unknown;
@@ -70,7 +76,9 @@ export function parseManifest(text: string): SnapshotManifest | string {
   } catch {
     return "snapshot_corrupt: the manifest is not valid JSON";
   }
-  return Value.Check(SnapshotManifest, value) ? value : "snapshot_corrupt: the manifest is missing expected fields";
+  if (!Value.Check(SnapshotManifest, value)) return "snapshot_corrupt: the manifest is missing expected fields";
+  if (value.format === 1) return value;
+  return readCheckedJson(text) === undefined ? "snapshot_corrupt: the manifest has changed" : value;
 }
 
 /** Returns why the snapshot cannot be resumed here: a stable word, a colon and what differs. Undefined when it can. */

@@ -3,22 +3,26 @@
  *
  *   <machine>/memory                     the guest's memory while it runs
  *   <machine>/snapshots/tmp-<generation> a snapshot that is being taken
- *   <machine>/snapshots/<generation>/    memory (a hard link), devices, manifest.json
+ *   <machine>/snapshots/<generation>/    memory (a hard link), devices, manifest.json, later seal.json
  */
 import { constants } from "node:fs";
 import { access, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { DeviceState } from "../hypervisor/contract.ts";
 import { flush } from "../lib/durable.ts";
+import { GenerationFiles, UNSEALED } from "./check.ts";
 import { fingerprint } from "./fingerprint.ts";
 import {
   type HypervisorRule,
+  manifestText,
   mismatch,
   parseManifest,
   sameHypervisor,
   type SnapshotManifest,
   type SnapshotOrigin,
 } from "./manifest.ts";
+import type { ScrubOptions } from "./scrub.ts";
+import { Sealer, type SealerOptions } from "./sealer.ts";
 
 const TEMPORARY = "tmp-";
 
@@ -45,22 +49,36 @@ export interface FittingSnapshot {
   /** The guest's clock when it was paused, in milliseconds since 1970. Undefined in snapshots of earlier versions. */
   clockMs: number | undefined;
   /**
-   * Checks the files. Resolves with the reason when they cannot be used, `snapshot_missing: ...` or
-   * `snapshot_corrupt: ...`, otherwise with undefined. Never rejects. The check reads from the disk, so QEMU may load
-   * the snapshot meanwhile, but no guest may run before the check has passed.
+   * Its files. Check them while QEMU loads the snapshot, but let no guest run before the check has passed. What may have
+   * changed from outside is checked before: reading all of it can take longer than a resume.
    */
-  flaw(): Promise<string | undefined>;
+  files: Pick<GenerationFiles, "damage" | "flaw">;
+}
+
+export interface SnapshotStoreOptions extends SealerOptions {
+  /** Returns the directory of a machine's files. */
+  machineFolder(machineId: string): string;
+  /** By default, a hypervisor resumes only its own snapshots. */
+  refusedHypervisor?: HypervisorRule;
 }
 
 /** The snapshots of all machines. */
 export class SnapshotStore {
   readonly #machineFolder: (machineId: string) => string;
   readonly #refusedHypervisor: HypervisorRule;
+  readonly #bootId: string;
+  readonly #sealer: Sealer;
 
-  /** `machineFolder` returns the directory of a machine's files. */
-  constructor(machineFolder: (machineId: string) => string, refusedHypervisor: HypervisorRule = sameHypervisor) {
-    this.#machineFolder = machineFolder;
-    this.#refusedHypervisor = refusedHypervisor;
+  constructor(options: SnapshotStoreOptions) {
+    this.#machineFolder = options.machineFolder;
+    this.#refusedHypervisor = options.refusedHypervisor ?? sameHypervisor;
+    this.#bootId = options.bootId;
+    this.#sealer = new Sealer(options);
+  }
+
+  /** Ends the work in the background. */
+  close(): Promise<void> {
+    return this.#sealer.close();
   }
 
   /** Makes an empty directory for a generation that is about to be taken. */
@@ -73,7 +91,8 @@ export class SnapshotStore {
 
   /**
    * Publishes a draft whose device state and memory are already durable. Once this resolves, the snapshot survives a
-   * power cut; when it rejects, there is no snapshot. Returns the snapshot's size on disk, in bytes.
+   * power cut; when it rejects, there is no snapshot. It is sealed in the background afterwards. Returns the snapshot's
+   * size on disk, in bytes.
    */
   async publish(draft: Draft, origin: SnapshotOrigin, { createdAt, clockMs }: TakenAt): Promise<number> {
     const memory = join(draft.folder, "memory");
@@ -83,7 +102,7 @@ export class SnapshotStore {
       fingerprint(draft.devices, "whole"),
     ]);
     const manifest: SnapshotManifest = {
-      format: 1,
+      format: 2,
       machine_id: origin.machineId,
       machine_version: origin.machineVersion,
       generation: draft.generation,
@@ -97,29 +116,49 @@ export class SnapshotStore {
       memory_mb: origin.memoryMb,
       files: { memory: memoryPrint, devices: devicesPrint },
     };
-    await writeFile(join(draft.folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`, {
+    await writeFile(join(draft.folder, "manifest.json"), manifestText(manifest), {
       mode: 0o600,
       flush: true,
     });
     await flush(draft.folder);
     const { blocks } = await stat(memory);
-    await rename(draft.folder, join(this.#folder(origin.machineId), draft.generation));
+    const folder = join(this.#folder(origin.machineId), draft.generation);
+    await rename(draft.folder, folder);
     await flush(this.#folder(origin.machineId));
+    this.#sealer.add(origin.machineId, folder);
     return blocks * 512 + devicesPrint.size;
   }
 
   /** Finds a generation. Returns a reason instead when it cannot be resumed here, such as `guest_bundle_changed: ...`. */
   async fitting(generation: string, now: SnapshotOrigin): Promise<FittingSnapshot | string> {
     const folder = join(this.#folder(now.machineId), generation);
-    const text = await readFile(join(folder, "manifest.json"), "utf8").catch(() => undefined);
-    if (text === undefined) return "snapshot_missing: there is no manifest";
-    const manifest = parseManifest(text);
+    const manifest = await this.#manifest(now.machineId, generation);
     if (typeof manifest === "string") return manifest;
     const difference = mismatch(manifest, now, this.#refusedHypervisor);
     if (difference !== undefined) return difference;
-    const flaw = () => flawIn(folder, manifest);
     const devices = { file: join(folder, "devices"), takenBy: manifest.hypervisor };
-    return { generation, devices, clockMs: manifest.guest_clock_ms, flaw };
+    const files = new GenerationFiles(folder, manifest, this.#bootId);
+    return { generation, devices, clockMs: manifest.guest_clock_ms, files };
+  }
+
+  /** When all of a generation was read last: at its suspend, or by {@link scrub}. Undefined if it is not sealed. */
+  async verifiedAt(machineId: string, generation: string): Promise<Date | undefined> {
+    const files = await this.#files(machineId, generation);
+    return typeof files === "string" ? undefined : files.verifiedAt();
+  }
+
+  /**
+   * Reads a sleeping machine's generation from the disk, and seals it if nothing has. Resolves with the reason when it is
+   * damaged, `snapshot_corrupt: ...` or `snapshot_missing: ...`. Rejects when aborted, which the caller does as soon as the
+   * machine starts, and when the disk cannot be read or written: that proves nothing.
+   */
+  async scrub(machineId: string, generation: string, options: ScrubOptions): Promise<string | undefined> {
+    const files = await this.#files(machineId, generation);
+    if (typeof files === "string") return files;
+    const found = await files.scrub(options);
+    if (found !== UNSEALED) return found;
+    await this.#sealer.seal(machineId, join(this.#folder(machineId), generation), options.signal);
+    return undefined;
   }
 
   /** Returns what a machine's record says about a published generation. Undefined when its manifest cannot be read. */
@@ -127,10 +166,9 @@ export class SnapshotStore {
     machineId: string,
     generation: string,
   ): Promise<{ generation: string; created_at: string; size_bytes: number } | undefined> {
-    const folder = join(this.#folder(machineId), generation);
-    const manifest = parseManifest(await readFile(join(folder, "manifest.json"), "utf8").catch(() => ""));
+    const manifest = await this.#manifest(machineId, generation);
     if (typeof manifest === "string") return undefined;
-    const memory = await stat(join(folder, "memory")).catch(() => undefined);
+    const memory = await stat(join(this.#folder(machineId), generation, "memory")).catch(() => undefined);
     return {
       generation,
       created_at: manifest.created_at,
@@ -138,8 +176,9 @@ export class SnapshotStore {
     };
   }
 
-  /** Links the snapshot's memory to the path that the machine's VMM will map. */
+  /** Links the snapshot's memory to the path that the machine's VMM will map. Work on it in the background ends. */
   async stage(machineId: string, generation: string): Promise<void> {
+    this.#sealer.stop(machineId);
     const target = join(this.#machineFolder(machineId), "memory");
     await rm(target, { force: true });
     await link(join(this.#folder(machineId), generation, "memory"), target);
@@ -148,6 +187,7 @@ export class SnapshotStore {
   /** Removes a generation, durably once this resolves. Safe to repeat. */
   async discard(machineId: string, generation: string): Promise<void> {
     const folder = join(this.#folder(machineId), generation);
+    this.#sealer.stop(machineId, folder);
     // Renamed first, in one step: a directory that is half deleted must not look like a published generation.
     const doomed = join(this.#folder(machineId), `${TEMPORARY}discarded-${generation}`);
     await rename(folder, doomed).catch(ignoreMissing);
@@ -175,24 +215,21 @@ export class SnapshotStore {
     return whole.filter((_, index) => present[index]).sort();
   }
 
+  async #files(machineId: string, generation: string): Promise<GenerationFiles | string> {
+    const manifest = await this.#manifest(machineId, generation);
+    if (typeof manifest === "string") return manifest;
+    return new GenerationFiles(join(this.#folder(machineId), generation), manifest, this.#bootId);
+  }
+
+  async #manifest(machineId: string, generation: string): Promise<SnapshotManifest | string> {
+    const path = join(this.#folder(machineId), generation, "manifest.json");
+    const text = await readFile(path, "utf8").catch(() => undefined);
+    return text === undefined ? "snapshot_missing: there is no manifest" : parseManifest(text);
+  }
+
   #folder(machineId: string): string {
     return join(this.#machineFolder(machineId), "snapshots");
   }
-}
-
-async function flawIn(folder: string, { files }: SnapshotManifest): Promise<string | undefined> {
-  for (const [name, kind] of [
-    ["memory", "sampled"],
-    ["devices", "whole"],
-  ] as const) {
-    const wanted = files[name];
-    const found = await fingerprint(join(folder, name), kind).catch(() => undefined);
-    if (found === undefined) return `snapshot_missing: there is no ${name} file`;
-    if (found.size !== wanted.size)
-      return `snapshot_corrupt: the ${name} file has ${found.size} bytes instead of ${wanted.size}`;
-    if (found.sha256 !== wanted.sha256) return `snapshot_corrupt: the ${name} file has changed`;
-  }
-  return undefined;
 }
 
 function exists(path: string): Promise<boolean> {

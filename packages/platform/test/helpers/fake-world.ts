@@ -142,10 +142,14 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     images: world.images,
     network: new UserNetwork(),
     carryOvers,
-    snapshots: new SnapshotStore(
-      (id) => files.paths(id).folder,
-      (was, now) => refusedCarryOver(was, now, { accept: parts.snapshotQemu ?? "series", failed: carryOvers.all }),
-    ),
+    snapshots: new SnapshotStore({
+      machineFolder: (id) => files.paths(id).folder,
+      refusedHypervisor: (was, now) =>
+        refusedCarryOver(was, now, { accept: parts.snapshotQemu ?? "series", failed: carryOvers.all }),
+      bootId: world.bootId,
+      hotPages: async () => [[0, 1]],
+      onTrouble: (machine, reason) => note({ machine, reason }, "a snapshot could not be sealed"),
+    }),
     secrets: openSecrets({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),
     bundles: {
       get current() {
@@ -170,6 +174,8 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       proxySuffixes: ["localhost"],
       drainSuspends: 2,
       resumeOnBoot: "on",
+      scrubIntervalH: 24,
+      scrubRateMb: 1024,
       ...parts.settings,
     },
     log: { info: note, warn: note, error: note },

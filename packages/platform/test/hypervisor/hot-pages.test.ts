@@ -3,7 +3,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { recordHotPages, type PageRange, rangesOf, readAhead } from "../../src/hypervisor/qemu/hot-pages.ts";
+import { readAhead, recordHotPages } from "../../src/hypervisor/qemu/hot-pages.ts";
+import { type PageRange, rangesOf } from "../../src/lib/page-ranges.ts";
 
 const PAGE = 4096;
 const PAGES = 4096;

@@ -9,6 +9,7 @@ import type { Resources } from "../../src/machines/open.ts";
 import type { Machines } from "../../src/machines/resources/machines.ts";
 import type { WaitTarget } from "../../src/machines/waiting.ts";
 import { newWorld, runningMachine, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
+import { checkedJson, readCheckedJson } from "../../src/snapshots/checked-json.ts";
 import { UserNetwork } from "../../src/network/user.ts";
 
 let world: World;
@@ -47,8 +48,8 @@ async function upgradeBundle(version: string): Promise<void> {
 
 /** Changes a snapshot's manifest, as if another version had written it. */
 async function editManifest(file: string, changes: object): Promise<void> {
-  const manifest = JSON.parse(await readFile(file, "utf8")) as object;
-  await writeFile(file, JSON.stringify({ ...manifest, ...changes }));
+  const manifest = readCheckedJson(await readFile(file, "utf8")) as object;
+  await writeFile(file, checkedJson({ ...manifest, ...changes }));
 }
 
 /** A network that no machine has been on yet. */

@@ -1,11 +1,22 @@
 /** What users do with a machine, on real QEMU and on each network. The long ones share one machine. */
-import { chmod, cp, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { chmod, cp, open, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { readSeal, writeSeal } from "../../src/snapshots/seal.ts";
 import { longOr } from "../helpers/long.ts";
 import { ask, askUntilAnswered, BUNDLE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
+
+/** Waits until the machine's snapshot is sealed, and lets the seal be of an earlier boot of the host. Returns its directory. */
+async function sealFromAnotherBoot(place: Place, id: string): Promise<string> {
+  const snapshots = join(place.dataDir, "machines", id, "snapshots");
+  const generation = join(snapshots, ...(await readdir(snapshots)));
+  const path = join(generation, "seal.json");
+  const seal = await vi.waitUntil(() => readSeal(path), { timeout: 10_000 });
+  await writeSeal(path, { ...seal, file: { ...seal.file, boot_id: "an earlier one" } });
+  return generation;
+}
 
 /** The rest of the platform must not notice how machines are connected. The bridge needs root. */
 const NETWORKS = process.getuid?.() === 0 ? longOr(["bridge", "user"], ["bridge"]) : ["user"];
@@ -94,6 +105,26 @@ describe.each(NETWORKS)("on the %s network", (network) => {
       expect(await coldStart()).toMatchObject({
         kind: "cold",
         reason: expect.stringMatching(/^snapshot_corrupt: the memory file has 1048576 bytes/),
+      });
+    });
+
+    test("one changed bit, found because the host was restarted; without one, the memory is read and resumed", async () => {
+      const before = await askUntilAnswered(address);
+      await place.suspend(id);
+      await sealFromAnotherBoot(place, id);
+      await place.start(id);
+      expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 1 });
+      await place.suspend(id);
+      const generation = await sealFromAnotherBoot(place, id);
+      {
+        await using memory = await open(join(generation, "memory"), "r+");
+        const byte = Buffer.alloc(1);
+        await memory.read(byte, 0, 1, 70_000_001);
+        await memory.write(Buffer.from([(byte[0] as number) ^ 4]), 0, 1, 70_000_001);
+      }
+      expect(await coldStart()).toMatchObject({
+        kind: "cold",
+        reason: expect.stringMatching(/^snapshot_corrupt: the memory file has changed, in MiB 67 of \d+$/),
       });
     });
 

@@ -19,6 +19,8 @@ import { FakeGuest, type FakeGuestState } from "./guest.ts";
 
 /** Bytes at the beginning of a memory file that hold the guest's state. */
 const STATE_BYTES = 4096;
+/** Bytes of a memory file, however much memory the machine has: every suspend reads all of it. */
+const MEMORY_BYTES = 256 * 1024;
 
 class FakeProcess {
   readonly ref: VmmRef;
@@ -192,7 +194,7 @@ export class FakeHypervisor implements Hypervisor {
   async boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm> {
     await rm(spec.memory, { force: true });
     await writeFile(spec.memory, "");
-    await truncate(spec.memory, spec.memoryMb * 1024 * 1024);
+    await truncate(spec.memory, MEMORY_BYTES);
     const process = this.#host.launch(spec, this.#identity);
     try {
       await this.#host.hold.boot;

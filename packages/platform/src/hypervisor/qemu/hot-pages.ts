@@ -6,20 +6,8 @@
  */
 import { type FileHandle, open, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { Type } from "typebox";
-import { Value } from "typebox/value";
+import { PAGE, type PageRange, PIECE_BYTES, piecesOf, rangesOf, readPageRanges } from "../../lib/page-ranges.ts";
 
-/** Pages from `from` up to but not including `to`, counted from the beginning of the memory. */
-export type PageRange = [from: number, to: number];
-
-const Ranges = Type.Array(Type.Tuple([Type.Integer({ minimum: 0 }), Type.Integer({ minimum: 0 })]), {
-  maxItems: 100_000,
-});
-const PAGE = 4096;
-/** Gaps of up to this many pages are read too, because that is cheaper than another read. */
-const SMALL_GAP = 8;
-/** Pages read at a time. */
-const PIECE_PAGES = 256;
 /** Two readers keep a disk busy and leave half of Node's threads for other files. */
 const READERS = 2;
 /** More pages than this are not what the resume needed but everything the guest did since; reading them takes too long. */
@@ -38,18 +26,8 @@ const ENTRY_BYTES = 8;
 const PRESENT = 0x80;
 
 /** The file with the recorded pages: next to the memory, so that it outlives a guest and is deleted with the machine. */
-function fileOf(memory: string): string {
+export function hotPagesFile(memory: string): string {
   return join(dirname(memory), "hot-pages.json");
-}
-
-/** Reads the recorded ranges. None when the file does not exist or is not valid. */
-async function readRanges(file: string): Promise<PageRange[]> {
-  try {
-    const ranges: unknown = JSON.parse(await readFile(file, "utf8"));
-    return Value.Check(Ranges, ranges) ? ranges : [];
-  } catch {
-    return [];
-  }
 }
 
 /**
@@ -57,7 +35,7 @@ async function readRanges(file: string): Promise<PageRange[]> {
  * already. Ends early when aborted. Never rejects.
  */
 export async function readAhead(memory: string, signal: AbortSignal, inCache = seemsCached): Promise<void> {
-  const ranges = await readRanges(fileOf(memory));
+  const ranges = await readPageRanges(hotPagesFile(memory));
   if (ranges.length === 0) return;
   const opened = await open(memory, "r").catch(() => undefined);
   try {
@@ -87,7 +65,7 @@ async function seemsCached(memory: FileHandle, ranges: PageRange[]): Promise<boo
 async function readAll(memory: FileHandle, ranges: PageRange[], signal: AbortSignal): Promise<void> {
   const next = piecesOf(ranges);
   const reader = async () => {
-    const buffer = Buffer.allocUnsafeSlow(PIECE_PAGES * PAGE);
+    const buffer = Buffer.allocUnsafeSlow(PIECE_BYTES);
     for (const [from, to] of next) {
       if (signal.aborted) return;
       const { bytesRead } = await memory.read(buffer, 0, (to - from) * PAGE, from * PAGE);
@@ -97,29 +75,13 @@ async function readAll(memory: FileHandle, ranges: PageRange[], signal: AbortSig
   await Promise.all(Array.from({ length: READERS }, reader));
 }
 
-function* piecesOf(ranges: PageRange[]): Generator<PageRange> {
-  for (const [from, to] of ranges)
-    for (let start = from; start < to; start += PIECE_PAGES) yield [start, Math.min(start + PIECE_PAGES, to)];
-}
-
 /** Records which pages of `memory` the process has touched so far. Rejects when the kernel does not reveal them. */
 export async function recordHotPages(pid: number, memory: string): Promise<void> {
   const pages = await pagesOf(pid, memory);
   if (pages.length > MOST_PAGES) return;
-  const file = fileOf(memory);
+  const file = hotPagesFile(memory);
   await writeFile(`${file}.new`, JSON.stringify(rangesOf(pages)), { mode: 0o600 });
   await rename(`${file}.new`, file);
-}
-
-/** Joins ascending pages into ranges, across small gaps. */
-export function rangesOf(pages: Iterable<number>): PageRange[] {
-  const ranges: PageRange[] = [];
-  for (const page of pages) {
-    const last = ranges.at(-1);
-    if (last !== undefined && page - last[1] <= SMALL_GAP) last[1] = page + 1;
-    else ranges.push([page, page + 1]);
-  }
-  return ranges;
 }
 
 /** Lists the pages of a mapped file that a process has touched, in ascending order. */

@@ -12,6 +12,7 @@ import { fittingSnapshot } from "./fitting.ts";
 import { runHooks } from "./hooks.ts";
 import type { EffectPorts } from "./ports.ts";
 import { specOf } from "./spec.ts";
+import { damaged } from "./whole.ts";
 
 /** The reason of a cold start after a resume that neither platform nor guest lived to see the end of. */
 const LOST = "resume_lost";
@@ -34,6 +35,8 @@ export async function resume(record: MachineRecord, ports: EffectPorts, signal: 
   };
   const snapshot = await fittingSnapshot(record, record.snapshot, ports);
   if (typeof snapshot === "string") return refuse(snapshot);
+  const damage = await damaged(record, snapshot, ports, signal);
+  if (damage !== undefined) return refuse(damage);
   const progress = { consumed: false };
   try {
     const limit = within(signal, ports.settings.resumeTimeoutMs, "the resume");
@@ -116,7 +119,7 @@ async function load(
   const useless = new AbortController();
   const loaded = restore(record, snapshot, ports, AbortSignal.any([limit, useless.signal]));
   loaded.catch(() => {}); // a flaw, if there is one, explains it better
-  const flaw = await snapshot.flaw();
+  const flaw = await snapshot.files.flaw();
   if (flaw === undefined) return loaded;
   useless.abort(new Error(flaw));
   await loaded.then(

@@ -1,0 +1,40 @@
+/** Reading a whole memory before it is resumed, when it may have changed from outside. */
+import { HibernautError } from "../../domain/errors.ts";
+import type { MachineRecord } from "../../domain/machine.ts";
+import { guestSize } from "../../domain/config.ts";
+import { within } from "../../lib/async.ts";
+import type { FittingSnapshot } from "../../snapshots/store.ts";
+import type { EffectPorts } from "./ports.ts";
+
+/** A disk that is slower than this cannot resume machines in time either. MB per second. */
+const SLOWEST_READ_MB = 8;
+/** For a disk that has to wake up first. */
+const READ_GRACE_MS = 10_000;
+
+/**
+ * Returns why the memory cannot be used, `snapshot_corrupt: ...`. It has no part in the time that a resume may take, or
+ * a slow disk would cost a large machine its memory after every restart of the host. Rejects when aborted, and with
+ * `unavailable` when the disk is too slow; the snapshot is not lost then.
+ */
+export async function damaged(
+  record: MachineRecord,
+  { files }: FittingSnapshot,
+  { log }: Pick<EffectPorts, "log">,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const limitMs = READ_GRACE_MS + (guestSize(record.config).memoryMb / SLOWEST_READ_MB) * 1000;
+  const began = performance.now();
+  try {
+    const found = await files.damage(within(signal, limitMs, "reading the memory"));
+    if (found === undefined) return undefined;
+    const durationMs = Math.round(performance.now() - began);
+    log.info({ machine: record.id, why: found.why, durationMs }, "all of the memory was read before the resume");
+    return found.reason;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw new HibernautError(
+      "unavailable",
+      `The memory of machine ${record.id} could not be read within ${Math.round(limitMs / 1000)} s. It is kept: look at the disk of the data directory, then start the machine again.`,
+    );
+  }
+}

@@ -1,0 +1,115 @@
+/** Checks whether a generation's files are still what was written. */
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import { messageOf } from "../lib/text.ts";
+import { fingerprint } from "./fingerprint.ts";
+import type { SnapshotManifest } from "./manifest.ts";
+import { damageIn, damageInHotPages, fileState, readSeal, type Seal, touched, writeSeal } from "./seal.ts";
+import { scrub, type ScrubOptions } from "./scrub.ts";
+import { sealFile } from "./sealer.ts";
+
+/** The files of a generation. Reasons begin with a stable word, `snapshot_missing: ...` or `snapshot_corrupt: ...`. */
+export class GenerationFiles {
+  readonly #folder: string;
+  readonly #files: SnapshotManifest["files"];
+  readonly #bootId: string;
+  #seal: Promise<Seal | undefined> | undefined;
+
+  constructor(folder: string, { files }: SnapshotManifest, bootId: string) {
+    this.#folder = folder;
+    this.#files = files;
+    this.#bootId = bootId;
+  }
+
+  /**
+   * Reads all of the memory if it may have changed since it was sealed: after a restart of the host, and when the file
+   * was restored, replaced or written to. Otherwise it reads nothing. Resolves with what it found, or undefined. Rejects
+   * when aborted.
+   */
+  async damage(signal: AbortSignal): Promise<{ why: string; reason: string | undefined } | undefined> {
+    const seal = await this.#readSeal();
+    if (seal === undefined) return undefined;
+    const memory = await open(join(this.#folder, "memory"), "r").catch(() => undefined);
+    if (memory === undefined) return { why: "it is gone", reason: "snapshot_missing: there is no memory file" };
+    try {
+      const why = touched(seal.file, await fileState(memory, this.#bootId));
+      if (why === undefined) return undefined;
+      return { why, reason: corrupt(await damageIn(memory, seal, signal)) };
+    } catch (error) {
+      signal.throwIfAborted();
+      return { why: "it cannot be read", reason: corrupt(`the memory file cannot be read: ${messageOf(error)}`) };
+    } finally {
+      await memory.close();
+    }
+  }
+
+  /**
+   * Checks the device state, samples of the memory, and the pages that the last wake needed. Resolves with the reason
+   * when they cannot be used, and otherwise with undefined. Never rejects.
+   */
+  async flaw(): Promise<string | undefined> {
+    for (const [name, kind] of [
+      ["memory", "sampled"],
+      ["devices", "whole"],
+    ] as const) {
+      const wanted = this.#files[name];
+      const found = await fingerprint(join(this.#folder, name), kind).catch(() => undefined);
+      if (found === undefined) return `snapshot_missing: there is no ${name} file`;
+      if (found.size !== wanted.size)
+        return corrupt(`the ${name} file has ${found.size} bytes instead of ${wanted.size}`);
+      if (found.sha256 !== wanted.sha256) return corrupt(`the ${name} file has changed`);
+    }
+    const seal = await this.#readSeal();
+    return seal && this.#hotFlaw(seal);
+  }
+
+  /**
+   * Reads everything from the disk, slowly. Resolves like {@link flaw}, or with `unsealed`. The seal says afterwards
+   * that all is well now. Rejects when aborted, and when the disk cannot be read or written.
+   */
+  async scrub(options: ScrubOptions): Promise<string | undefined | Unsealed> {
+    const flaw = await this.flaw();
+    if (flaw !== undefined) return flaw;
+    const seal = await this.#readSeal();
+    if (seal === undefined) return UNSEALED;
+    const path = join(this.#folder, "memory");
+    await using memory = await open(path, "r");
+    const before = await fileState(memory, this.#bootId);
+    const damage = await scrub(path, seal, options);
+    if (damage !== undefined) return corrupt(damage);
+    options.signal.throwIfAborted();
+    if (touched(before, await fileState(memory, this.#bootId)) !== undefined) return undefined;
+    await writeSeal(sealFile(this.#folder), { ...seal, verified_at: new Date().toISOString(), file: before });
+    return undefined;
+  }
+
+  /** When all of the memory was read last. Undefined if the generation is not sealed. */
+  async verifiedAt(): Promise<Date | undefined> {
+    const seal = await this.#readSeal();
+    return seal && new Date(seal.verified_at);
+  }
+
+  async #hotFlaw(seal: Seal): Promise<string | undefined> {
+    try {
+      await using memory = await open(join(this.#folder, "memory"), "r");
+      return corrupt(await damageInHotPages(memory, seal, NEVER));
+    } catch (error) {
+      return corrupt(`the memory file cannot be read: ${messageOf(error)}`);
+    }
+  }
+
+  #readSeal(): Promise<Seal | undefined> {
+    this.#seal ??= readSeal(sealFile(this.#folder));
+    return this.#seal;
+  }
+}
+
+/** The result for a generation without a seal: it can be sealed now. */
+export const UNSEALED = Symbol("unsealed");
+export type Unsealed = typeof UNSEALED;
+
+const NEVER = new AbortController().signal;
+
+function corrupt(what: string | undefined): string | undefined {
+  return what && `snapshot_corrupt: ${what}`;
+}
