@@ -11,7 +11,7 @@
  * GET /env       its environment, as JSON
  * GET /notes     the contents of FILE, /data/notes by default
  * GET /fill/MB   takes this much more memory and writes a pattern to it
- * GET /sum       how many bytes of that memory do not have the pattern any more, and how much swap is in use, as JSON
+ * GET /sum       how many words of that memory do not have the pattern any more, and how much swap is in use, as JSON
  * POST /         appends the body as a line; POST /sure also flushes it to the disk
  * GET /disk      size, owner, mount and entries of /data, as JSON
  *
@@ -189,19 +189,20 @@ static int send_disk(int fd) {
     return send_text(fd, text);
 }
 
-static unsigned char *pattern;
-static size_t pattern_size;
+static unsigned long long *pattern;
+static size_t pattern_words;
 
-/* Differs from page to page, so that a page in the wrong place is found, too. */
-static unsigned char pattern_at(size_t index) {
-    return (unsigned char)(index * 31 + (index >> 12) * 17 + 1);
+/* No two words are the same, so that a page in the wrong place is found, too. */
+static unsigned long long pattern_at(size_t index) {
+    return index * 0x9e3779b97f4a7c15ull + 1;
 }
 
 static int send_fill(int fd, long megabytes) {
-    pattern_size = (size_t)megabytes << 20;
-    pattern = malloc(pattern_size);
+    size_t bytes = (size_t)megabytes << 20;
+    pattern = malloc(bytes);
     if (pattern == NULL) return send_text(fd, "no memory");
-    for (size_t i = 0; i < pattern_size; i += 1) pattern[i] = pattern_at(i);
+    pattern_words = bytes / sizeof *pattern;
+    for (size_t i = 0; i < pattern_words; i += 1) pattern[i] = pattern_at(i);
     return send_text(fd, "filled");
 }
 
@@ -219,9 +220,9 @@ static int send_sum(int fd) {
     char text[256];
     size_t wrong = 0;
     long total = meminfo("SwapTotal:"), swapped = total - meminfo("SwapFree:");
-    for (size_t i = 0; i < pattern_size; i += 1) wrong += pattern[i] != pattern_at(i);
-    snprintf(text, sizeof text, "{\"bytes\":%zu,\"wrong\":%zu,\"swap_kb\":%ld,\"swapped_kb\":%ld}", pattern_size, wrong,
-             total, swapped);
+    for (size_t i = 0; i < pattern_words; i += 1) wrong += pattern[i] != pattern_at(i);
+    snprintf(text, sizeof text, "{\"bytes\":%zu,\"wrong\":%zu,\"swap_kb\":%ld,\"swapped_kb\":%ld}", pattern_words * sizeof *pattern,
+             wrong, total, swapped);
     return send_text(fd, text);
 }
 
