@@ -1,7 +1,7 @@
 /** Plans a deploy. Pure, so that running a deploy again continues where it was interrupted. */
 import type { Machine, MachineConfig, MachineState, Release } from "@hibernaut/client";
 import { GROUP_METADATA, RELEASE_METADATA } from "../appfile/machine-configs.ts";
-import { leftovers, REPLACES_METADATA } from "./leftovers.ts";
+import { leftovers, withoutPredecessor } from "./leftovers.ts";
 import { withVolumeNames } from "./mounts.ts";
 
 /** The machines that a process group should have. */
@@ -78,9 +78,8 @@ function isCurrent({ config, image, state, crash }: Machine, wanted: MachineConf
   );
 }
 
-function comparable({ metadata = {}, ...config }: MachineConfig): MachineConfig {
-  const { [REPLACES_METADATA]: _replaced, ...others } = metadata;
-  return withVolumeNames({ ...config, metadata: others, image: "" });
+function comparable(config: MachineConfig): MachineConfig {
+  return withVolumeNames({ metadata: {}, ...withoutPredecessor(config), image: "" });
 }
 
 /** JSON that does not depend on the order of keys. */

@@ -119,7 +119,9 @@ describe("the stages", () => {
   });
 
   test("a machine that its owner cordoned is not a leftover", () => {
-    expect(leftovers([machine("a", "web", { cordoned: true })])).toEqual([]);
+    const came = { [REPLACES_METADATA]: "gone", [GROUP_METADATA]: "web" };
+    const promoted = machine("b", "web", { cordoned: true, config: config("web", { metadata: came }) });
+    expect(leftovers([machine("a", "web", { cordoned: true }), promoted])).toEqual([]);
   });
 });
 
