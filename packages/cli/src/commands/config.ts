@@ -5,6 +5,7 @@ import { command, type Noun, type Option } from "../command.ts";
 
 const CONFIG = {
   flags: "-c, --config <file>",
+  names: "file",
   description: `the app file (default: ${APP_FILES.map((name) => `./${name}`).join(", or ")})`,
 } as const satisfies Option;
 

@@ -18,7 +18,11 @@ const deploy = command({
   description:
     "Runs the release_command of the app file, if there is one. Then creates or updates machines one at a time. A running machine is replaced and must pass its checks before the next one; a sleeping machine stays asleep, loses its snapshot and starts with the new version. Running the command again continues an interrupted deploy.",
   options: [
-    { flags: "-c, --config <file>", description: "the app file (default: ./hibernaut.toml, or ./fly.toml)" },
+    {
+      flags: "-c, --config <file>",
+      names: "file",
+      description: "the app file (default: ./hibernaut.toml, or ./fly.toml)",
+    },
     { flags: "--image <reference>", description: "image to run instead of the file's; an older one rolls back" },
     { flags: "-e, --env <NAME=value>", description: "environment variable; may repeat", repeats: true },
     {
