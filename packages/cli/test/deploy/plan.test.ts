@@ -235,6 +235,23 @@ describe("the command", () => {
       expect(ids()).not.toContain(left.id);
     });
 
+    test("Ctrl-C ends the release, and the next deploy clears up at once", async () => {
+      const before = ids();
+      const release = cli.server.world.holdBoots();
+      const { child, ended } = cli.begin(
+        ["deploy", "--config", appFile(), "--image", "oci:/srv/four", "--strategy", "canary"],
+        { HIBERNAUT_APP: "" },
+      );
+      await expect.poll(() => ids().length, { timeout: 20_000 }).toBe(before.length + 1);
+      child.kill("SIGINT");
+      expect((await ended).code).toBe(130);
+      release();
+      const [last] = (await cli.json(["releases", "--app", "fleet"])).document;
+      expect(last).toMatchObject({ status: "failed", description: "The deploy was interrupted." });
+      expect((await deploy("three", "--strategy", "rolling")).stdout).toContain("1 destroyed, 2 kept");
+      expect(ids()).toEqual(before);
+    });
+
     test("volumes rule it out before anything runs", async () => {
       const volumes = '[mounts]\nsource = "data"\ndestination = "/data"\n[deploy]\nrelease_command = "never"\n';
       writeFileSync(join(folder, "volumes.toml"), `app = "fleet"\n${volumes}`);
