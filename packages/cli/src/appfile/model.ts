@@ -1,4 +1,5 @@
 /** The meaning of an app file, independent of the form it was written in. */
+import type { Strategy } from "../deploy/strategies.ts";
 
 /** A parsed app file. Absent values are undefined: the platform's defaults apply. */
 export interface AppFile {
@@ -28,7 +29,7 @@ export interface AppFile {
 
 /** How a deploy goes. */
 export interface Deploy {
-  strategy: "rolling" | "immediate" | "canary" | "bluegreen" | undefined;
+  strategy: Strategy | undefined;
   /** How many running machines of a group are replaced at a time: a number, or a part of them below 1. */
   maxUnavailable: number | undefined;
   /** How long a machine may take to pass, in seconds. */

@@ -1,4 +1,5 @@
 /** How an app is deployed: `[build]`, `[deploy]`, and the old `[experimental]`. */
+import { STRATEGIES } from "../deploy/strategies.ts";
 import type { AppFile, Deploy, ReleaseCommand } from "./model.ts";
 import { readSize } from "./resources.ts";
 import type { Section } from "./section.ts";
@@ -39,7 +40,7 @@ export function readDeploy(top: Section): Deploy {
   const section = top.section("deploy");
   if (section === undefined)
     return { strategy: undefined, maxUnavailable: undefined, waitTimeout: undefined, releaseCommand: undefined };
-  const strategy = section.choice("strategy", ["rolling", "immediate", "canary", "bluegreen"]);
+  const strategy = section.choice("strategy", STRATEGIES);
   const maxUnavailable = section.positive("max_unavailable");
   if (maxUnavailable !== undefined && (strategy === "immediate" || strategy === "bluegreen"))
     section.warning("max_unavailable", `No effect: the strategy ${strategy} does not replace machines in batches.`);

@@ -3,10 +3,7 @@ import type { Machine, MachineConfig } from "@hibernaut/client";
 import { GROUP_METADATA } from "../appfile/machine-configs.ts";
 import { CANARY_METADATA, REPLACES_METADATA } from "./leftovers.ts";
 import type { Step } from "./plan.ts";
-
-/** The strategies, as Fly names them. */
-export const STRATEGIES = ["rolling", "immediate", "canary", "bluegreen"] as const;
-export type Strategy = (typeof STRATEGIES)[number];
+import type { Strategy } from "./strategies.ts";
 
 /** What is done to one machine. */
 export type Action =

@@ -5,14 +5,8 @@ import { describe, expect, test } from "vitest";
 import { GROUP_METADATA } from "../../src/appfile/machine-configs.ts";
 import { CANARY_METADATA, leftovers, REPLACES_METADATA } from "../../src/deploy/leftovers.ts";
 import { groupOf, isUp, planDeploy } from "../../src/deploy/plan.ts";
-import {
-  type Action,
-  planStages,
-  type Stage,
-  STRATEGIES,
-  type Strategy,
-  strategyRefusal,
-} from "../../src/deploy/strategy.ts";
+import { STRATEGIES, type Strategy } from "../../src/deploy/strategies.ts";
+import { type Action, planStages, type Stage, strategyRefusal } from "../../src/deploy/strategy.ts";
 
 const OLD = "sha256:old";
 const NEW = "sha256:new";
