@@ -34,13 +34,13 @@ describe("a word chooses the files whose paths have it between boundaries", () =
 
 describe("tests on QEMU are spread among unit tests, and each kind keeps its order", () => {
   test.each([
-    ["Q", "uuuu", "Quuuu"],
-    ["QR", "uvwx", "QuvRwx"],
-    ["QRST", "uv", "QuRSvT"],
-    ["", "uv", "uv"],
-    ["QR", "", "QR"],
-  ])("%s and %s: %s", (one, other, expected) => {
-    expect(spread([...one], [...other]).join("")).toBe(expected);
+    [["Q"], ["u", "v", "w"], "Q u v w"],
+    [["Q", "R"], ["u", "v", "w", "x"], "Q u v R w x"],
+    [["Q", "R", "S", "T"], ["u", "v"], "Q u R S v T"],
+    [[], ["u", "v"], "u v"],
+    [["Q", "R"], [], "Q R"],
+  ])("%j and %j: %s", (one: string[], other: string[], expected) => {
+    expect(spread(one, other).join(" ")).toBe(expected);
   });
 });
 
