@@ -10,6 +10,8 @@
  * GET /wait/MS   "began " at once, and "ended" after MS
  * GET /env       its environment, as JSON
  * GET /notes     the contents of FILE, /data/notes by default
+ * GET /fill/MB   takes this much more memory and writes a pattern to it
+ * GET /sum       how many words of that memory do not have the pattern any more, and how much swap is in use, as JSON
  * POST /         appends the body as a line; POST /sure also flushes it to the disk
  * GET, POST /layer  the same with a file in the writable layer, without a flush
  * GET /disk      size, owner, mount and entries of /data, as JSON
@@ -190,10 +192,49 @@ static int send_disk(int fd) {
     return send_text(fd, text);
 }
 
+static unsigned long long *pattern;
+static size_t pattern_words;
+
+/* No two words are the same, so that a page in the wrong place is found, too. */
+static unsigned long long pattern_at(size_t index) {
+    return index * 0x9e3779b97f4a7c15ull + 1;
+}
+
+static int send_fill(int fd, long megabytes) {
+    size_t bytes = (size_t)megabytes << 20;
+    pattern = malloc(bytes);
+    if (pattern == NULL) return send_text(fd, "no memory");
+    pattern_words = bytes / sizeof *pattern;
+    for (size_t i = 0; i < pattern_words; i += 1) pattern[i] = pattern_at(i);
+    return send_text(fd, "filled");
+}
+
+static long meminfo(const char *name) {
+    char line[256];
+    long value = -1;
+    FILE *file = fopen("/proc/meminfo", "r");
+    while (file != NULL && value < 0 && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, name, strlen(name)) == 0) value = atol(line + strlen(name));
+    if (file != NULL) fclose(file);
+    return value;
+}
+
+static int send_sum(int fd) {
+    char text[256];
+    size_t wrong = 0;
+    long total = meminfo("SwapTotal:"), swapped = total - meminfo("SwapFree:");
+    for (size_t i = 0; i < pattern_words; i += 1) wrong += pattern[i] != pattern_at(i);
+    snprintf(text, sizeof text, "{\"bytes\":%zu,\"wrong\":%zu,\"swap_kb\":%ld,\"swapped_kb\":%ld}", pattern_words * sizeof *pattern,
+             wrong, total, swapped);
+    return send_text(fd, text);
+}
+
 static int reply(int fd, const char *head, char *body, size_t length) {
     if (strncmp(head, "POST /layer ", 12) == 0) return note(fd, LAYER_NOTES, body, length, 0);
     if (strncmp(head, "POST ", 5) == 0) return note(fd, notes, body, length, strncmp(head, "POST /sure ", 11) == 0);
     if (strncmp(head, "GET /wait/", 10) == 0) return send_wait(fd, atol(head + 10));
+    if (strncmp(head, "GET /fill/", 10) == 0) return send_fill(fd, atol(head + 10));
+    if (strncmp(head, "GET /sum ", 9) == 0) return send_sum(fd);
     if (strncmp(head, "GET /health ", 12) == 0) return send_health(fd);
     if (strncmp(head, "GET /env ", 9) == 0) return send_environment(fd);
     if (strncmp(head, "GET /notes ", 11) == 0) return send_notes(fd, notes);
