@@ -4,13 +4,14 @@
  * machine still has its memory, its writable layer and its volume, or says why not with a reason that is documented.
  */
 import { execFile } from "node:child_process";
-import { cp, readFile, writeFile } from "node:fs/promises";
+import { cp, glob, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import Database from "better-sqlite3";
 import { expect, onTestFinished, test } from "vitest";
 import { otherQemu } from "../../../../scripts/lib/other-qemu.mjs";
 import { findProcesses, killProcess } from "../../src/hypervisor/qemu/process.ts";
+import { readSeal, writeSeal } from "../../src/snapshots/seal.ts";
 import { FirstRelease } from "../helpers/first-release.ts";
 import { ALL_KEPT, documentedReason, Life } from "../helpers/life.ts";
 import { PATIENT, PATIENT_0_1 } from "../helpers/patient.ts";
@@ -54,12 +55,17 @@ async function newerBundle(): Promise<string> {
   return folder;
 }
 
-/** The host of a platform that is not running was booted again: what is recorded of it is of the boot before. */
-function rebootHost(dataDir: string): void {
+/** The host of a platform that is not running was booted again: what it recorded is of the boot before. */
+async function rebootHost(dataDir: string): Promise<void> {
   const db = new Database(join(dataDir, "hibernaut.db"));
   const before = "UPDATE drain SET document = json_set(document, '$.bootId', 'the boot before')";
   expect(db.prepare(before).run().changes, "the drain is recorded").toBe(1);
   db.close();
+  for await (const name of glob("machines/*/snapshots/*/seal.json", { cwd: dataDir })) {
+    const seal = await readSeal(join(dataDir, name));
+    if (seal !== undefined)
+      await writeSeal(join(dataDir, name), { ...seal, file: { ...seal.file, boot_id: "the boot before" } });
+  }
 }
 
 const qemusOf = (dataDir: string) => findProcesses(join(dataDir, "run"));
@@ -135,7 +141,7 @@ test("two machines keep what they have through upgrades, a reboot and a restore,
   expect(await hibernaut(dataDir, "drain", "--suspend")).toBe("Drained: 1 machine suspended.\n");
   expect(await qemusOf(dataDir), "nothing is left for the host to kill").toEqual([]);
   await now.kill();
-  rebootHost(dataDir);
+  await rebootHost(dataDir);
   await now.start(bundle);
   await young.reach(now, "running");
   expect((await old.machine(now)).state).toBe("suspended");
