@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import SpreadingSequencer from "./scripts/lib/test-sequencer.mjs";
 
 const QEMU = "{packages,services}/*/test/**/*.qemu.test.ts";
 const LONG = "{packages,services}/*/test/**/*.long.test.ts";
@@ -15,23 +16,22 @@ const ALONE = [
   "time-of-day", // compares clocks to 100 ms
 ].map((name) => `{packages,services}/*/test/**/${name}.qemu.test.ts`);
 
-/** A file waits now and then, for a program or a time limit: one file more than cores fills the gaps. */
-const UNIT_FILES = availableParallelism() + 1;
 /**
- * An emulated guest takes a core while it boots, and a file waits in between: for an idle time, for a command. One file
- * more than cores fills the gaps; with more than four, all of them wait for the disk.
+ * Unit tests and tests on QEMU run at the same time. An emulated guest takes a core while it boots, a unit test while it
+ * runs, and both wait in between: for a program, an idle time, a time limit. Two files more than cores fill the gaps.
  */
-const QEMU_FILES = Math.min(availableParallelism() + 1, 4);
+const FILES = availableParallelism() + 2;
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: SpreadingSequencer },
     projects: [
       {
         test: {
           name: "unit",
           include: ["{packages,services}/*/test/**/*.test.ts"],
           exclude: [QEMU, LONG, "**/node_modules/**"],
-          maxWorkers: UNIT_FILES,
+          maxWorkers: FILES,
           // Only a bound for what hangs: on a busy host a test that starts a program takes seconds.
           testTimeout: 60_000,
           hookTimeout: 60_000,
@@ -44,10 +44,10 @@ export default defineConfig({
           include: [QEMU],
           exclude: [...ALONE, "**/node_modules/**"],
           globalSetup: QEMU_SETUP,
-          maxWorkers: QEMU_FILES,
+          maxWorkers: FILES,
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 0 },
         },
       },
       {
@@ -58,7 +58,7 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -69,7 +69,7 @@ export default defineConfig({
           fileParallelism: false,
           // Half a million files of such a system are deleted afterwards.
           hookTimeout: 600_000,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -29,6 +29,8 @@ const USAGE = `Usage: npm test [-- <word>...], npm run test:long [-- <word>...]
 
 Sets up what is missing and runs the test files whose paths have one of the words, delimited by / . _ or -
 (lock matches store/lock.test.ts but not clock.qemu.test.ts). Without words it runs all tests.
+
+HIBERNAUT_SOAK sets how long the soak of npm run test:long takes, such as 3m. Its default is 1h.
 `;
 
 const [first, ...rest] = process.argv.slice(2);
@@ -41,13 +43,10 @@ const long = first === "--long";
 const words = long ? rest : process.argv.slice(2);
 const environment = { ...RUN.environment, ...(long && { HIBERNAUT_LONG_TESTS: "1" }) };
 
-/**
- * Vitest's projects, by stage. Stages run one after another: unit tests keep every core busy, and an emulated guest
- * needs a core.
- */
+/** Vitest's projects, by stage. Stages run one after another. */
 const STAGES = long
-  ? { long: ["long"], unit: ["unit"], qemu: ["qemu", "qemu-alone"] }
-  : { unit: ["unit"], qemu: ["qemu", "qemu-alone"] };
+  ? { long: ["long"], tests: ["unit", "qemu", "qemu-alone"] }
+  : { tests: ["unit", "qemu", "qemu-alone"] };
 
 /** @type {import("./lib/test-summary.mjs").Report} */
 const sum = { passed: 0, failed: 0, files: [] };
@@ -122,7 +121,7 @@ function chooseStages() {
   const { chosen, unknown } = chooseFiles(listed, words);
   for (const word of unknown) console.log(`no test file has the word "${word}" in its path`);
   sum.failed += unknown.length;
-  const stageOf = (/** @type {string} */ file) => /\.(long|qemu)\.test\.ts$/.exec(file)?.[1] ?? "unit";
+  const stageOf = (/** @type {string} */ file) => (file.endsWith(".long.test.ts") ? "long" : "tests");
   return Object.entries(STAGES).map(([stage, projects]) => ({
     stage,
     projects,

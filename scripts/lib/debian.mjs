@@ -39,6 +39,8 @@ const TEST_PACKAGES = {
   nginx: "the proxy that we compare ours with",
   haproxy: "another proxy, which is stricter about framing",
   wrk: "generates the load for the benches",
+  zsh: "a shell to try the completion in",
+  fish: "another shell to try the completion in",
   debootstrap: "creates bare systems to try the setup on",
 };
 

@@ -13,7 +13,7 @@ export const TEST_TOOLS = join(ROOT, ".build/test-tools");
  */
 export function findTool(name) {
   // Servers are in sbin, which is not in the PATH of ordinary users on Debian.
-  const folders = ["usr/bin", "usr/sbin"].flatMap((folder) => [join(TEST_TOOLS, folder), join("/", folder)]);
+  const folders = ["usr/bin", "usr/sbin", "bin"].flatMap((folder) => [join(TEST_TOOLS, folder), join("/", folder)]);
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? name;
 }
 

@@ -2,11 +2,15 @@
 import type { Context } from "./context.ts";
 import type { Unit } from "./quantity.ts";
 
+/** What a word names: completion lists those that there are. */
+export type Named = "app" | "machine" | "volume" | "hostname" | "secret" | "token" | "registry" | "file";
+
 /** An argument after the name of a command. */
 export interface Argument {
   /** `<name>` is required, `[name]` is optional, `...` repeats. */
   usage: string;
   description: string;
+  names?: Named;
 }
 
 /** An option of a command. */
@@ -23,6 +27,7 @@ export interface Option {
   unit?: Unit;
   /** Not shown in help: an alias of another option. */
   hidden?: boolean;
+  names?: Named;
 }
 
 /** The result of a command. */

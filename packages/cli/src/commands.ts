@@ -2,6 +2,7 @@
 
 import type { Command, Noun } from "./command.ts";
 import { apps } from "./commands/apps.ts";
+import { completionCommands } from "./commands/completion.ts";
 import { config } from "./commands/config.ts";
 import { deployCommands } from "./commands/deploy.ts";
 import { drainCommands } from "./commands/drain.ts";
@@ -37,6 +38,7 @@ const platform: Noun = {
     logs,
     usage,
     uninstall,
+    ...completionCommands(() => NOUNS),
     ...shortcuts(),
   ],
 };

@@ -2,12 +2,19 @@
 import type { MachineConfig, MountConfig, ServiceConfig } from "@hibernaut/client";
 import type { Option, OptionValues } from "./command.ts";
 import { UsageError } from "./failure.ts";
+import { FILE_OPTIONS, withFileOptions } from "./machine-files.ts";
 
 /** The options that describe a configuration. */
 export const CONFIG_OPTIONS = [
   { flags: "--image <reference>", description: "image to run, such as oci:/srv/app:latest" },
   { flags: "-e, --env <NAME=value>", description: "environment variable; may repeat", repeats: true },
   { flags: "--memory <size>", description: "memory in MB, or with a unit as in 512mb or 1gb", minimum: 1, unit: "mb" },
+  {
+    flags: "--swap <size>",
+    description: "swap in MB, or with a unit as in 512mb or 1gb; 0: none",
+    minimum: 0,
+    unit: "mb",
+  },
   { flags: "--cpus <count>", description: "virtual CPUs", minimum: 1 },
   {
     flags: "-p, --port <port>",
@@ -75,6 +82,7 @@ export const CONFIG_OPTIONS = [
     minimum: 0,
     unit: "seconds",
   },
+  ...FILE_OPTIONS,
   { flags: "--metadata <NAME=value>", description: "metadata for programs; may repeat", repeats: true },
   {
     flags: "--schedule <when>",
@@ -92,12 +100,14 @@ export type ConfigOptions = OptionValues<typeof CONFIG_OPTIONS>;
 /** The configuration with the changes that the options ask for. */
 export function withOptions(config: MachineConfig, options: ConfigOptions): MachineConfig {
   const { image, env, memory, cpus, restart, maxRetries, stopSignal, stopTimeout, metadata, volume } = options;
-  const { check, suspendTimeout, keepLayer } = options;
+  const { check, suspendTimeout, keepLayer, swap } = options;
   const services = withServiceOptions(config.services, options);
+  const files = withFileOptions(config.files, options);
   return {
     ...withSchedule(config, options),
     ...(image !== undefined && { image }),
     ...merged("guest", config.guest, { memory_mb: memory, cpus }),
+    ...merged("init", config.init, { swap_size_mb: swap }),
     ...merged("env", config.env, pairs("--env", env)),
     ...merged("restart", config.restart, { policy: restart === "never" ? "no" : restart, max_retries: maxRetries }),
     ...merged("stop_config", config.stop_config, { signal: stopSignal, timeout: stopTimeout }),
@@ -109,6 +119,7 @@ export function withOptions(config: MachineConfig, options: ConfigOptions): Mach
     ...(keepLayer !== undefined && { keep_layer: keepLayer === "on" }),
     ...(volume !== undefined && { mounts: volume.map(mountOf) }),
     ...(services !== undefined && { services }),
+    ...(files !== undefined && { files }),
   };
 }
 

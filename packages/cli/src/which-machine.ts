@@ -11,15 +11,17 @@ const FORMS = "id, name, or beginning of the id";
 /** The argument of commands for one machine. */
 export const MACHINE: Argument = {
   usage: "[id]",
+  names: "machine",
   description: `the machine: ${FORMS} (default: the only machine of the app)`,
 };
 /** The argument of commands for several machines. */
 export const MACHINES: Argument = {
   usage: "[id...]",
+  names: "machine",
   description: `the machines: ${FORMS} (default: the only machine of the app)`,
 };
 /** The argument of commands that need their machines named. */
-export const NAMED_MACHINES: Argument = { usage: "<id...>", description: `the machines: ${FORMS}` };
+export const NAMED_MACHINES: Argument = { usage: "<id...>", names: "machine", description: `the machines: ${FORMS}` };
 
 /** The machine that a word means; without a word, the only one of the app. */
 export async function machineOf(context: Context, word: string | undefined): Promise<Machine> {

@@ -9,7 +9,7 @@ const machine = (name: string, result: DrainedMachine["result"]): DrainedMachine
   app_name: "shop",
   name,
   result,
-  reason: result === "left" ? "it has swap" : null,
+  reason: result === "left" ? "it is too large" : null,
 });
 
 const drain = (state: Drain["state"], machines: DrainedMachine[]): Drain => ({
@@ -54,7 +54,7 @@ test("a pipe has a line for each machine and change", async () => {
   expect(await shown(STAGES)).toEqual([
     "shop/one (id-one): suspending\n",
     "shop/one (id-one): suspended\n",
-    "shop/two (id-two): left: it has swap\n",
+    "shop/two (id-two): left: it is too large\n",
   ]);
 });
 

@@ -1,5 +1,5 @@
 /** The built CLI as a child process, against the real API and platform on a fake host. */
-import { execFile } from "node:child_process";
+import { type ChildProcess, execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,6 +30,8 @@ interface Ended {
 export interface TestCli {
   server: TestApi;
   hibernaut(args: string[], environment?: Record<string, string>): Promise<Ended>;
+  /** The same, with the process itself. */
+  begin(args: string[], environment?: Record<string, string>): { child: ChildProcess; ended: Promise<Ended> };
   /** Runs with --json, and fails unless there is exactly one document. */
   // oxlint-disable-next-line typescript/no-explicit-any -- what a test expects of it differs from test to test
   json(args: string[], environment?: Record<string, string>): Promise<{ code: number; document: any }>;
@@ -44,7 +46,7 @@ export async function startCli(changes: Parameters<typeof startApi>[0] = {}): Pr
   // Empty, so that no file of the user's is in the way.
   const folder = mkdtempSync(join(tmpdir(), "hibernaut-cli-"));
 
-  function hibernaut(args: string[], environment: Record<string, string> = {}): Promise<Ended> {
+  function begin(args: string[], environment: Record<string, string> = {}) {
     const env = {
       PATH: process.env.PATH,
       HOME: folder,
@@ -53,17 +55,20 @@ export async function startCli(changes: Parameters<typeof startApi>[0] = {}): Pr
       HIBERNAUT_APP: "shop",
       ...environment,
     };
-    return new Promise((resolve) => {
-      execFile(process.execPath, [PROGRAM, ...args], { env, cwd: folder, timeout: 30_000 }, (error, stdout, stderr) => {
-        const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
-        resolve({ code, stdout, stderr });
-      });
+    const { promise: ended, resolve } = Promise.withResolvers<Ended>();
+    const options = { env, cwd: folder, timeout: 30_000 };
+    const child = execFile(process.execPath, [PROGRAM, ...args], options, (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
+      resolve({ code, stdout, stderr });
     });
+    return { child, ended };
   }
+  const hibernaut = (args: string[], environment?: Record<string, string>) => begin(args, environment).ended;
 
   return {
     server,
     hibernaut,
+    begin,
     async json(args, environment) {
       const { code, stdout } = await hibernaut([...args, "--json"], environment);
       return { code, document: JSON.parse(stdout) };

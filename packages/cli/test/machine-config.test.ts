@@ -5,6 +5,7 @@ describe("options change a configuration", () => {
   test.each([
     [{}, {}],
     [{ image: "y" }, { image: "y" }],
+    [{ swap: 512 }, { init: { swap_size_mb: 512 } }],
     [{ memory: 512 }, { guest: { memory_mb: 512 } }],
     [{ env: ["A=1", "B=x=y", "C="] }, { env: { A: "1", B: "x=y", C: "" } }],
     [{ port: 80 }, { services: [{ protocol: "http", internal_port: 80 }] }],
@@ -32,11 +33,39 @@ describe("options change a configuration", () => {
       { services: [{ protocol: "http", internal_port: 80, concurrency: { soft_limit: 5, hard_limit: 9 } }] },
     ],
     [
+      { fileLiteral: ["/etc/motd=a=b"], fileSecret: ["/run/key=KEY"], fileLocal: ["/gone="] },
+      {
+        files: [
+          { guest_path: "/etc/motd", raw_value: "YT1i" },
+          { guest_path: "/run/key", secret_name: "KEY" },
+        ],
+      },
+    ],
+    [
       { metadata: ["team=a"], schedule: "0 3 * * *", scheduleTimezone: "Europe/Berlin" },
       { metadata: { team: "a" }, schedule: "0 3 * * *", schedule_timezone: "Europe/Berlin" },
     ],
   ])("%j", (options, expected) => {
     expect(withOptions({ image: "x" }, options)).toEqual({ image: "x", ...expected });
+  });
+
+  test("and replace and remove files by their paths", () => {
+    const before = {
+      image: "x",
+      files: [
+        { guest_path: "/a", raw_value: "YQ==" },
+        { guest_path: "/b", secret_name: "B" },
+      ],
+    };
+    expect(withOptions(before, { fileSecret: ["/a=A"], fileLocal: ["/b="] }).files).toEqual([
+      { guest_path: "/a", secret_name: "A" },
+    ]);
+    expect(withOptions(before, {}).files).toEqual(before.files);
+    expect(() => withOptions(before, { fileLocal: ["/c=/no/such"] })).toThrowError(
+      /\/no\/such cannot be read \(ENOENT\)/,
+    );
+    expect(() => withOptions(before, { fileSecret: ["/c="] })).toThrowError(/takes the name of a secret/);
+    expect(() => withOptions(before, { fileLiteral: ["c=x"] })).toThrowError(/--file-literal takes \/path/);
   });
 
   test("and remove a schedule, with its time zone", () => {

@@ -7,10 +7,12 @@ import type {
   LogsOptions,
   MachineUsageOptions,
   PullOptions,
+  ReleaseCommandOptions,
   UsageOptions,
   WaitOptions,
 } from "./options.ts";
 import { readPull } from "./pull.ts";
+import { readReleaseCommand } from "./release-command.ts";
 import type { Method, Path, RouteReply, RouteRequest } from "./routes.ts";
 import { type CallOptions, type ClientOptions, send, sendForLines } from "./transport.ts";
 import type {
@@ -36,6 +38,7 @@ import type {
   Region,
   RegistryLogin,
   Release,
+  ReleaseCommandEnd,
   Secret,
   SecretsEffect,
   Token,
@@ -127,6 +130,24 @@ export class HibernautClient {
   updateRelease(app: string, version: number, body: UpdateReleaseRequest, options?: CallOptions): Promise<Release> {
     const params = { app_name: app, version: String(version) };
     return this.#call("post", "/v1/apps/{app_name}/releases/{version}", { params, body, ...options });
+  }
+
+  /**
+   * Runs the command of a pending release in a temporary machine: what `init` of the configuration says, with the image of
+   * the release. Resolves when the machine is gone. To cancel, abort the signal.
+   *
+   * @param options `timeout` is in seconds, 300 by default; `onLine` is called with each line of the machine's log
+   */
+  runReleaseCommand(
+    app: string,
+    version: number,
+    config: MachineConfig,
+    { timeout, onLine, ...options }: ReleaseCommandOptions = {},
+  ): Promise<ReleaseCommandEnd> {
+    const params = { app_name: app, version: String(version) };
+    const body = { config, ...(timeout !== undefined && { timeout }) };
+    const path = "/v1/apps/{app_name}/releases/{version}/command";
+    return readReleaseCommand(this.#lines("post", path, { params, body, ...options }), onLine);
   }
 
   /** Returns an app's volumes, oldest first. */
@@ -270,6 +291,16 @@ export class HibernautClient {
   /** Stops a machine and starts it cold. */
   async restartMachine(app: string, id: string, options?: CallOptions): Promise<void> {
     await this.#call("post", `${MACHINE}/restart`, { params: machineParams(app, id), ...options });
+  }
+
+  /** Takes a machine out of the proxy's hands: it gets no requests, is not woken, and is not put to sleep. */
+  async cordonMachine(app: string, id: string, options?: CallOptions): Promise<void> {
+    await this.#call("post", `${MACHINE}/cordon`, { params: machineParams(app, id), ...options });
+  }
+
+  /** Gives a cordoned machine requests again. */
+  async uncordonMachine(app: string, id: string, options?: CallOptions): Promise<void> {
+    await this.#call("post", `${MACHINE}/uncordon`, { params: machineParams(app, id), ...options });
   }
 
   /** Waits for a state and returns the one that was reached. Rejects with `deadline_exceeded` after the timeout. */

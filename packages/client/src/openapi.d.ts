@@ -743,6 +743,118 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/apps/{app_name}/machines/{machine_id}/cordon": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Give a machine no more requests, and neither wake it nor put it to sleep */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/machines/{machine_id}/uncordon": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Give a cordoned machine requests again */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/apps/{app_name}/machines/{machine_id}/wait": {
     parameters: {
       query?: never;
@@ -1661,6 +1773,59 @@ export interface paths {
           };
           content: {
             "application/json": components["schemas"]["Release"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/releases/{version}/command": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Run the command of a release in a temporary machine and stream its log: one JSON object per line, the last one with `ok` */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          version: string;
+        };
+        cookie?: never;
+      };
+      /** @description The configuration of the temporary machine; the command is what its `init` says. The machine gets the image of the release and RELEASE_COMMAND=1, and no services, checks, mounts, schedule or restarts. */
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["ReleaseCommandRequest"];
+        };
+      };
+      responses: {
+        /** @description one line per line */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/x-ndjson": components["schemas"]["LogEntry"] | components["schemas"]["ReleaseCommandEnd"];
           };
         };
         /** @description Default Response */
@@ -2823,6 +2988,8 @@ export interface components {
       config: components["schemas"]["MachineConfig"];
       /** @description Leave the machine in `created` instead of starting it. Default: false. */
       skip_launch?: boolean;
+      /** @description Create the machine cordoned: it gets no requests until it is uncordoned. Default: false. */
+      skip_service_registration?: boolean;
     };
     CreateReleaseRequest: {
       /** @description Reference of the image to deploy. */
@@ -2933,6 +3100,16 @@ export interface components {
       /** @description Whether the volume's machine has to be restarted before it sees the new size. */
       needs_restart: boolean;
     };
+    FileConfig: {
+      /** @description Absolute path of the file in the machine. */
+      guest_path: string;
+      /** @description The file's content, in base64. Or send `secret_name`. */
+      raw_value?: string;
+      /** @description Name of the app's secret whose value is the file's content, in base64. */
+      secret_name?: string;
+      /** @description The file's permissions as a number, such as 493 for 0755. Default: 0644, or 0600 for a secret. */
+      mode?: number;
+    };
     /** @description What the platform is. Only a platform that works answers with it. One that is `draining` neither starts nor creates machines. */
     Health: {
       /** @enum {string} */
@@ -2995,6 +3172,8 @@ export interface components {
       state_reason: string | null;
       /** @description Why requests don't reach the running app: it listens on another port, or on loopback only. Null when they do. */
       unreachable: string | null;
+      /** @description Whether the proxy gives the machine no requests, and neither wakes it nor puts it to sleep. */
+      cordoned: boolean;
       region: string;
       /** @description A ULID that changes with every update. */
       version: string;
@@ -3078,6 +3257,7 @@ export interface components {
         cmd?: string[];
         /** @description Replaces both `entrypoint` and `cmd`. */
         exec?: string[];
+        /** @description Swap on the machine's writable layer, which grows by as much. Default: 0. */
         swap_size_mb?: number;
       };
       services?: components["schemas"]["ServiceConfig"][];
@@ -3104,6 +3284,8 @@ export interface components {
       };
       /** @description Volumes. No other machine can use them meanwhile. */
       mounts?: components["schemas"]["MountConfig"][];
+      /** @description Files that are written into the machine at every cold start, before its app starts. */
+      files?: components["schemas"]["FileConfig"][];
       metadata?: {
         [key: string]: string;
       };
@@ -3222,6 +3404,21 @@ export interface components {
       description: string;
       /** Format: date-time */
       created_at: string;
+    };
+    /** @description How the command of a release ended. */
+    ReleaseCommandEnd: {
+      /** @description Whether the command exited with code 0, in time. */
+      ok: boolean;
+      /** @description Null when it did not exit by itself. */
+      exit_code: number | null;
+      /** @description How it ended, for people. */
+      reason: string;
+    };
+    /** @description The configuration of the temporary machine; the command is what its `init` says. The machine gets the image of the release and RELEASE_COMMAND=1, and no services, checks, mounts, schedule or restarts. */
+    ReleaseCommandRequest: {
+      config: components["schemas"]["MachineConfig"];
+      /** @description Seconds from the creation of the machine to the end of the command. Default: 300. */
+      timeout?: number;
     };
     /** @description A secret of an app, without its value. */
     Secret: {

@@ -1,6 +1,6 @@
 /** What the client's methods take besides names and bodies. Names are those of the API's queries. */
 import type { CallOptions } from "./transport.ts";
-import type { LogStream, PullProgress, UsageReport, WaitState } from "./types.ts";
+import type { LogEntry, LogStream, PullProgress, UsageReport, WaitState } from "./types.ts";
 
 /** Whether to destroy what is still in use. */
 export interface DestroyOptions extends CallOptions {
@@ -48,6 +48,14 @@ export interface UsageOptions extends MachineUsageOptions {
   group_by?: UsageReport["group_by"];
   /** Only this app, which may have been destroyed. Default: all. */
   app?: string;
+}
+
+/** How to run the command of a release. */
+export interface ReleaseCommandOptions extends CallOptions {
+  /** Seconds from the creation of its machine to its end. Default: 300. */
+  timeout?: number;
+  /** Called with each line of the machine's log, as it comes. */
+  onLine?(entry: LogEntry): void;
 }
 
 /** Which lines of an app's logs to read. */

@@ -35,6 +35,9 @@ export type CheckConfig = Schemas["CheckConfig"];
 /** A volume of a machine. Either `volume` or `source` names it. */
 export type MountConfig = Schemas["MountConfig"];
 
+/** A file that is written into a machine before its app starts. */
+export type FileConfig = Schemas["FileConfig"];
+
 /** What one check of a machine last found. */
 export type CheckResult = Schemas["CheckResult"];
 
@@ -88,6 +91,9 @@ export type CreateReleaseRequest = Schemas["CreateReleaseRequest"];
 
 /** How a release ended. */
 export type UpdateReleaseRequest = Schemas["UpdateReleaseRequest"];
+
+/** How the command of a release ended. */
+export type ReleaseCommandEnd = Schemas["ReleaseCommandEnd"];
 
 /** A secret of an app, without its value. */
 export type Secret = Schemas["Secret"];

@@ -42,6 +42,34 @@ static const char *append_volume(struct config *config, char *text) {
   return append(config->volumes, &config->volume_count, CONFIG_MAX_VOLUMES, text);
 }
 
+static const char *append_file(struct config *config, char *text) {
+  char *end;
+  unsigned long mode = strtoul(text, &end, 8);
+  const char *fault = NULL;
+  if (end == text || *end != ' ' || end[1] != '/' || mode > 0777) fault = "a file is not a mode and a path";
+  else if (config->file_count == CONFIG_MAX_FILES) fault = "too many files";
+  char *path = fault == NULL ? strdup(end + 1) : NULL;
+  free(text);
+  if (fault != NULL) return fault;
+  if (path == NULL) return "out of memory";
+  config->files[config->file_count++] = (struct config_file){.path = path, .mode = (uint32_t)mode};
+  return NULL;
+}
+
+static const char *append_file_data(struct config *config, const uint8_t *value, size_t length) {
+  if (config->file_count == 0) return "a file's content does not follow a file";
+  if (length > CONFIG_MAX_FILE_BYTES - config->file_bytes) return "the files are too large";
+  struct config_file *file = &config->files[config->file_count - 1];
+  if (length == 0) return NULL;
+  uint8_t *data = realloc(file->data, file->length + length);
+  if (data == NULL) return "out of memory";
+  memcpy(data + file->length, value, length);
+  file->data = data;
+  file->length += length;
+  config->file_bytes += length;
+  return NULL;
+}
+
 static const char *set_one(struct config *config, uint8_t key, const uint8_t *value, size_t length) {
   switch (key) {
     case C_CLOCK:
@@ -57,7 +85,12 @@ static const char *set_one(struct config *config, uint8_t key, const uint8_t *va
       if (length != 4) return "the time-out is not 4 bytes";
       config->timeout_ms = get_u32(value);
       return NULL;
+    case C_SWAP:
+      if (length != 4) return "the size of the swap is not 4 bytes";
+      config->swap_mb = get_u32(value);
+      return NULL;
     case C_INPUT: config->input = true; return NULL;
+    case C_FILE_DATA: return append_file_data(config, value, length);
     default: break;
   }
   if (memchr(value, 0, length) != NULL) return "a value contains a zero byte";
@@ -76,6 +109,7 @@ static const char *set_one(struct config *config, uint8_t key, const uint8_t *va
     case C_HOSTS: return append(config->hosts, &config->host_count, CONFIG_MAX_HOSTS - 1, text);
     case C_PORT: return append_port(config, text);
     case C_VOLUME: return append_volume(config, text);
+    case C_FILE: return append_file(config, text);
     default: free(text); return "a record has an unknown key";
   }
 }
@@ -93,6 +127,15 @@ const char *config_set(struct config *config, const uint8_t *records, size_t len
   return NULL;
 }
 
+void config_forget_files(struct config *config) {
+  for (size_t i = 0; i < config->file_count; i++) {
+    if (config->files[i].data != NULL) explicit_bzero(config->files[i].data, config->files[i].length);
+    free(config->files[i].data), free(config->files[i].path);
+  }
+  memset(config->files, 0, sizeof config->files);
+  config->file_count = config->file_bytes = 0;
+}
+
 void config_free(struct config *config) {
   free(config->hostname), free(config->user), free(config->workdir);
   free(config->address), free(config->gateway), free(config->dns), free(config->hooks);
@@ -100,6 +143,7 @@ void config_free(struct config *config) {
   for (size_t i = 0; i < config->env_count; i++) free(config->env[i]);
   for (size_t i = 0; i < config->host_count; i++) free(config->hosts[i]);
   for (size_t i = 0; i < config->volume_count; i++) free(config->volumes[i]);
+  config_forget_files(config);
   memset(config, 0, sizeof *config);
 }
 

@@ -21,6 +21,9 @@ enum config_key {
   C_CLOCK = 10,  /* u64 wall clock in ns */
   C_HOSTS = 11,  /* a line of /etc/hosts */
   C_VOLUME = 16, /* "serial path": a disk by its serial number, and where its file system is mounted */
+  C_FILE = 17,   /* "mode path", mode in octal: a file that is written before the app starts */
+  C_FILE_DATA = 18, /* bytes that follow in the file of the last C_FILE */
+  C_SWAP = 19,   /* u32 MB of swap on the writable layer; from protocol 3 on */
   /* in F_EXEC only, in addition to C_ARG, C_ENV (on top of the app's), C_USER and C_WORKDIR (instead of the app's): */
   C_TERMINAL = 12, /* u16 rows, u16 columns: run the command on a terminal of this size */
   C_TIMEOUT = 13,  /* u32 ms of the machine's own time until the command and its process group are killed; 0: never */
@@ -32,6 +35,15 @@ enum config_key {
 #define CONFIG_MAX_PORTS 32
 #define CONFIG_MAX_HOSTS 32
 #define CONFIG_MAX_VOLUMES 8
+#define CONFIG_MAX_FILES 32
+#define CONFIG_MAX_FILE_BYTES (4u << 20) /* of all files: more than the platform sends, and little for a machine */
+
+struct config_file {
+  char *path;
+  uint32_t mode;
+  uint8_t *data;
+  size_t length;
+};
 
 struct config {
   char *hostname, *user, *workdir, *address, *gateway, *dns, *hooks;
@@ -40,17 +52,21 @@ struct config {
   char *hosts[CONFIG_MAX_HOSTS];
   char *volumes[CONFIG_MAX_VOLUMES + 1];
   uint16_t ports[CONFIG_MAX_PORTS];
-  size_t arg_count, env_count, port_count, host_count, volume_count;
+  struct config_file files[CONFIG_MAX_FILES];
+  size_t arg_count, env_count, port_count, host_count, volume_count, file_count, file_bytes;
   uint64_t clock_ns;
   bool terminal, input;
   uint16_t rows, columns;
-  uint32_t timeout_ms;
+  uint32_t timeout_ms, swap_mb;
 };
 
 /* Takes the records of one frame. Returns NULL, or says what is wrong with a record; those before it are kept. */
 const char *config_set(struct config *config, const uint8_t *records, size_t length);
 
 void config_free(struct config *config);
+
+/* Wipes and forgets the files, which may be secret, once they are written. */
+void config_forget_files(struct config *config);
 
 /* Returns the value of an environment variable of the configuration, or NULL. */
 const char *config_env(const struct config *config, const char *name);

@@ -15,12 +15,14 @@
 
 #include "app.h"
 #include "config.h"
+#include "files.h"
 #include "frame.h"
 #include "group.h"
 #include "hooks.h"
 #include "listening.h"
 #include "outbox.h"
 #include "streams.h"
+#include "swap.h"
 #include "system.h"
 #include "volumes.h"
 
@@ -109,7 +111,9 @@ static void run(void) {
   }
   int error = agent.refused == NULL ? -system_configure(&agent.config) : 0;
   const char *fault = error != 0 ? "the network could not be set up" : agent.refused;
+  if (fault == NULL) fault = swap_start(agent.config.swap_mb, &error);
   if (fault == NULL) fault = volumes_mount(&agent.config, &error);
+  if (fault == NULL) fault = files_write(&agent.config, &error);
   if (fault == NULL) fault = app_start(&agent.app, &agent.config, &error);
   if (fault != NULL) {
     agent.phase = ENDED;

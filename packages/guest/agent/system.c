@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/random.h>
 #include <net/if.h>
 #include <net/route.h>
@@ -47,6 +48,11 @@ static int write_file(const char *path, const char *text) {
  * kills the app otherwise. Kernels before 6.1 do not have it. */
 static void end_thrashing_early(void) {
   if (write_file("/sys/kernel/mm/lru_gen/enabled", "y") == 0) write_file("/sys/kernel/mm/lru_gen/min_ttl_ms", "1000");
+}
+
+void system_allow_thrashing(void) {
+  int error = write_file("/sys/kernel/mm/lru_gen/min_ttl_ms", "0");
+  if (error < 0 && error != -ENOENT) system_note("min_ttl_ms", error);
 }
 
 void system_mount_early(void) {
@@ -118,6 +124,10 @@ int system_open_port(const char *name, int deadline_ms) {
   return -ETIMEDOUT;
 }
 
+static int layer_folder = -1;
+
+int system_layer(void) { return layer_folder; }
+
 int system_enter_image(const char *image_device, const char *layer_device) {
   int error;
   struct stat layer;
@@ -125,6 +135,7 @@ int system_enter_image(const char *image_device, const char *layer_device) {
   if (stat(layer_device, &layer) == 0) error = mount_on(layer_device, "/layer", "ext4", MS_NOATIME, NULL);
   else error = mount_on("layer", "/layer", "tmpfs", 0, "mode=0755");
   if (error < 0) return error;
+  layer_folder = open("/layer", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   mkdir("/layer/upper", 0755);
   mkdir("/layer/work", 0755);
   if ((error = mount_on("root", "/root", "overlay", 0, "lowerdir=/image,upperdir=/layer/upper,workdir=/layer/work")) < 0) return error;
@@ -139,6 +150,17 @@ int system_enter_image(const char *image_device, const char *layer_device) {
   chmod("/root/tmp", 01777);
   if (chdir("/root") < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 || chdir("/") < 0) return -errno;
   return 0;
+}
+
+int system_make_folders(const char *path) {
+  char part[PATH_MAX];
+  snprintf(part, sizeof part, "%s", path);
+  for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {
+    if (slash != NULL) *slash = '\0';
+    if (mkdir(part, 0755) < 0 && errno != EEXIST) return -errno;
+    if (slash == NULL) return 0;
+    *slash = '/';
+  }
 }
 
 static void make_parent(const char *path) {

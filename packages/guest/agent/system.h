@@ -34,6 +34,15 @@ int system_enter_image(const char *image_device, const char *layer_device);
 /* Creates the directories of the local API's socket, and a link to the socket at its second path. */
 void system_make_local_api(const char *path, const char *twin);
 
+/* The writable layer as a directory, which has no path any more, or -1. */
+int system_layer(void);
+
+/* With swap, an app may use more memory than there is, slowly. See end_thrashing_early() in system.c. */
+void system_allow_thrashing(void);
+
+/* Creates a directory and those that lead to it. */
+int system_make_folders(const char *path);
+
 /* Sets the hostname, files in /etc, addresses and routes. */
 int system_configure(const struct config *config);
 

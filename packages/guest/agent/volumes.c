@@ -56,17 +56,6 @@ static bool await_disk(const char *serial, char *name, size_t size) {
   return false;
 }
 
-static int make_folders(const char *path) {
-  char part[PATH_MAX];
-  snprintf(part, sizeof part, "%s", path);
-  for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {
-    if (slash != NULL) *slash = '\0';
-    if (mkdir(part, 0755) < 0 && errno != EEXIST) return errno;
-    if (slash == NULL) return 0;
-    *slash = '/';
-  }
-}
-
 /* Extends the file system to a disk that has become larger. A failure is not a reason to refuse the start. */
 static void grow(const char *device, int root) {
   struct statfs now;
@@ -115,7 +104,7 @@ static const char *mount_one(const char *record, const struct config *config, in
     return fault;
   }
   snprintf(device, sizeof device, "/dev/%s", disk);
-  *error = make_folders(path);
+  *error = -system_make_folders(path);
   /* After an error of the disk, nothing more is written, so that the damage does not spread. */
   if (*error == 0 && mount(device, path, "ext4", MS_NOATIME, "errors=remount-ro") < 0) *error = errno;
   int root = *error == 0 ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;

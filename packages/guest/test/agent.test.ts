@@ -44,13 +44,18 @@ const FUZZ_ROUNDS = longOr("200000", "40000");
 const STREAMS = "streams flow command connection outbox frame config spawn hooks user system listening".split(" ");
 
 test.each([
-  ["frames, configuration, users and ports", "agent_test", "frame config user system listening", []],
+  [
+    "frames, configuration, files, swap, users and ports",
+    "agent_test",
+    "frame config files swap user system listening",
+    [],
+  ],
   ["streams: connections, commands and their ends", "streams_test", STREAMS.join(" "), []],
   ["streams and the outbox under random frames", "streams_fuzz", STREAMS.join(" "), []],
   [
     "clock and randomness after a resume",
     "awake_test",
-    `app volumes ${STREAMS.join(" ")}`,
+    `app files swap volumes ${STREAMS.join(" ")}`,
     ["-Wl,--wrap=ioctl,--wrap=clock_settime"],
   ],
 ] as const)(

@@ -1,15 +1,20 @@
-/* Tests of the agent's parts that need no machine: frames, configuration, users, ports. Prints a line per test and
+/* Tests of the agent's parts that need no machine: frames, configuration, files, swap, users, ports. Prints a line per test and
  * exits with 1 when one fails. Run it with the sanitizers. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "config.h"
+#include "files.h"
 #include "frame.h"
 #include "listening.h"
+#include "swap.h"
 #include "system.h"
 #include "user.h"
 
@@ -274,16 +279,22 @@ static void config_cut_and_too_long(void) {
 static void config_bad_values(void) {
   struct config *config = new_config();
   EXPECT_TEXT(set(config, 0, "x"), "a record has an unknown key");
-  EXPECT_TEXT(set(config, 17, "x"), "a record has an unknown key");
+  EXPECT_TEXT(set(config, 99, "x"), "a record has an unknown key");
   EXPECT_TEXT(set(config, 255, ""), "a record has an unknown key");
   EXPECT_TEXT(set_bytes(config, C_ARG, "a\0b", 3), "a value contains a zero byte");
   EXPECT_TEXT(set_bytes(config, C_HOSTNAME, "\0", 1), "a value contains a zero byte");
+  EXPECT_TEXT(set(config, C_SWAP, "512"), "the size of the swap is not 4 bytes");
+  EXPECT(set_bytes(config, C_SWAP, "\0\2\0", 4) == NULL && config->swap_mb == 512);
   EXPECT_TEXT(set_bytes(config, C_CLOCK, "1234567", 7), "the clock is not 8 bytes");
   EXPECT_TEXT(set_bytes(config, C_CLOCK, "123456789", 9), "the clock is not 8 bytes");
   static const char *const ports[] = {"", "0", "65536", "-1", "+1", " 1", "1 ", "1x", "0x10", "99999999999999999999999"};
   for (size_t i = 0; i < sizeof ports / sizeof *ports; i++) EXPECT_TEXT(set(config, C_PORT, ports[i]), "a port is not a number from 1 to 65535");
   static const char *const volumes[] = {"", "vol_1", "vol_1 ", " /data", "vol_1 data", "/data vol_1"};
   for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++) EXPECT_TEXT(set(config, C_VOLUME, volumes[i]), "a volume is not a disk's serial number and a path");
+  static const char *const files[] = {"", "644", "0644 ", "0644 etc/x", "1000 /etc/x", "/etc/x 0644", "9 /etc/x", "x /etc/x"};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) EXPECT_TEXT(set(config, C_FILE, files[i]), "a file is not a mode and a path");
+  EXPECT_TEXT(set(config, C_FILE_DATA, "x"), "a file's content does not follow a file");
+  EXPECT(config->file_count == 0 && config->file_bytes == 0);
   EXPECT(config->arg_count == 0 && config->port_count == 0 && config->volume_count == 0 && config->hostname == NULL);
   end_config(config);
 }
@@ -300,7 +311,77 @@ static void config_too_many(void) {
   EXPECT_TEXT(set(config, C_PORT, "80"), "too many ports");
   for (int i = 0; i < CONFIG_MAX_VOLUMES; i++) EXPECT(set(config, C_VOLUME, "v /d") == NULL);
   EXPECT(set(config, C_VOLUME, "v /d") != NULL && config->volumes[CONFIG_MAX_VOLUMES] == NULL);
+  for (int i = 0; i < CONFIG_MAX_FILES; i++) EXPECT(set(config, C_FILE, "644 /f") == NULL);
+  EXPECT_TEXT(set(config, C_FILE, "644 /f"), "too many files");
+  static uint8_t piece[60000];
+  size_t pieces = 0;
+  while (pieces < 1000 && set_bytes(config, C_FILE_DATA, (const char *)piece, sizeof piece) == NULL) pieces++;
+  EXPECT(pieces == CONFIG_MAX_FILE_BYTES / sizeof piece && config->file_bytes == pieces * sizeof piece);
   end_config(config);
+}
+
+/* ---- files ---- */
+
+static void files_are_written(void) {
+  struct config *config = new_config();
+  char folder[] = "/tmp/hibernaut-agent-test-XXXXXX", record[200], path[200], text[32];
+  struct stat now;
+  int error = 7;
+  EXPECT(mkdtemp(folder) != NULL);
+  EXPECT(files_write(config, &error) == NULL && error == 0); /* none */
+  snprintf(record, sizeof record, "%u:%u", (unsigned)getuid(), (unsigned)getgid());
+  EXPECT(set(config, C_USER, record) == NULL);
+  snprintf(record, sizeof record, "750 %s/a/b/run", folder);
+  EXPECT(set(config, C_FILE, record) == NULL && set(config, C_FILE_DATA, "one ") == NULL);
+  EXPECT(set_bytes(config, C_FILE_DATA, "t\0wo", 4) == NULL && set(config, C_FILE_DATA, "") == NULL);
+  snprintf(record, sizeof record, "600 %s/link", folder);
+  EXPECT(set(config, C_FILE, record) == NULL && set(config, C_FILE_DATA, "secret") == NULL);
+  snprintf(path, sizeof path, "%s/link", folder);
+  EXPECT(symlink("/nonexistent/elsewhere", path) == 0);
+  EXPECT(files_write(config, &error) == NULL && error == 0);
+  EXPECT(lstat(path, &now) == 0 && S_ISREG(now.st_mode) && (now.st_mode & 07777) == 0600 && now.st_uid == getuid());
+  EXPECT_TEXT(system_read_file(path, text, sizeof text), "secret");
+  EXPECT(unlink(path) == 0);
+  snprintf(path, sizeof path, "%s/a/b/run", folder);
+  EXPECT(stat(path, &now) == 0 && (now.st_mode & 07777) == 0750 && now.st_size == 8);
+  EXPECT(memcmp(system_read_file(path, text, sizeof text), "one t\0wo", 8) == 0);
+  EXPECT(config->file_count == 0 && config->file_bytes == 0); /* forgotten */
+  /* A directory is in the place of the file: what is there stays, and no draft is left. */
+  snprintf(record, sizeof record, "644 %s/a/b", folder);
+  EXPECT(set(config, C_FILE, record) == NULL);
+  const char *fault = files_write(config, &error);
+  EXPECT(fault != NULL && strstr(fault, "/a/b could not be written") != NULL && error != 0);
+  EXPECT(stat(path, &now) == 0 && unlink(path) == 0);
+  snprintf(path, sizeof path, "%s/a/b", folder);
+  EXPECT(rmdir(path) == 0);
+  snprintf(path, sizeof path, "%s/a", folder);
+  EXPECT(rmdir(path) == 0 && rmdir(folder) == 0);
+  end_config(config);
+}
+
+/* ---- swap ---- */
+
+static void swap_files(void) {
+  char folder[] = "/tmp/hibernaut-agent-test-XXXXXX";
+  uint8_t page[SWAP_PAGE];
+  struct stat now;
+  EXPECT(mkdtemp(folder) != NULL);
+  int root = open(folder, O_RDONLY | O_DIRECTORY);
+  int old = openat(root, "swap", O_RDWR | O_CREAT, 0644);
+  EXPECT(old >= 0 && write(old, "old", 3) == 3);
+  int fd = swap_make(root, "swap", 3);
+  EXPECT(fd >= 0 && fstat(fd, &now) == 0);
+  EXPECT(now.st_size == 3 << 20 && (now.st_mode & 07777) == 0600);
+  EXPECT(pread(fd, page, sizeof page, 0) == sizeof page);
+  EXPECT(get_u32(page + 1024) == 1 && get_u32(page + 1028) == 3 * 256 - 1 && get_u32(page + 1032) == 0);
+  EXPECT(memcmp(page + sizeof page - 10, "SWAPSPACE2", 10) == 0);
+  EXPECT(fstat(old, &now) == 0 && now.st_nlink == 0); /* replaced, not written to */
+  close(fd), close(old);
+  EXPECT(swap_make(-1, "swap", 1) < 0);
+  EXPECT(unlinkat(root, "swap", 0) == 0 && rmdir(folder) == 0);
+  close(root);
+  int error = 7;
+  EXPECT(swap_start(0, &error) == NULL && error == 0);
 }
 
 /* ---- users ---- */
@@ -513,6 +594,8 @@ int main(void) {
   RUN(config_cut_and_too_long);
   RUN(config_bad_values);
   RUN(config_too_many);
+  RUN(files_are_written);
+  RUN(swap_files);
   RUN(user_names);
   RUN(user_numbers);
   RUN(user_and_group);

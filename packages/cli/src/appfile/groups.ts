@@ -16,8 +16,7 @@ export class Groups {
 
   /** The group that applies where none is named: `app`, or the first in alphabetical order. */
   get fallback(): string {
-    const names = this.list.map(({ name }) => name);
-    return names.includes(DEFAULT_GROUP) ? DEFAULT_GROUP : (names.toSorted()[0] ?? DEFAULT_GROUP);
+    return fallbackGroup(this.list);
   }
 
   /** The groups that a table's `processes` names; empty when it names none. */
@@ -37,6 +36,12 @@ export class Groups {
     const names = this.named(section);
     return names.length > 0 ? names : [this.fallback];
   }
+}
+
+/** The name of the group that applies where none is named. */
+export function fallbackGroup(groups: readonly ProcessGroup[]): string {
+  const names = groups.map(({ name }) => name);
+  return names.includes(DEFAULT_GROUP) ? DEFAULT_GROUP : (names.toSorted()[0] ?? DEFAULT_GROUP);
 }
 
 /** `[processes]`, and the old `[[processes]]` with `name` and `command`. */

@@ -1,12 +1,16 @@
 /** Turns an app file into machine configurations. Pure. */
-import type { CheckConfig, MachineConfig, ServiceConfig } from "@hibernaut/client";
+import type { CheckConfig, FileConfig, MachineConfig, ServiceConfig } from "@hibernaut/client";
 import { CliError } from "../failure.ts";
-import type { AppFile, Check, ProcessGroup, Service } from "./model.ts";
+import type { AppFile, Check, FileEntry, ProcessGroup, Service } from "./model.ts";
 import { durationText } from "./quantities.ts";
+import { fallbackGroup } from "./groups.ts";
 import { byReach } from "./services.ts";
 
 /** The metadata key that holds a machine's process group. */
 export const GROUP_METADATA = "hibernaut_process_group";
+
+/** The metadata key of the machine that runs a release command. Another deploy leaves such a machine alone. */
+export const RELEASE_METADATA = "hibernaut_release_command";
 
 /** Options of the command, which override the file. */
 interface Overrides {
@@ -39,6 +43,30 @@ export function machineConfigs(file: AppFile, overrides: Overrides = {}): Map<st
   );
 }
 
+/**
+ * The configuration of the machine that runs `release_command`: that of the default group, with the command in place of
+ * its own. The platform leaves out what such a machine must not have. Undefined when the file has no such command.
+ */
+export function releaseConfig(file: AppFile, overrides: Overrides & { image: string }): MachineConfig | undefined {
+  const { releaseCommand } = file.deploy;
+  const [first] = file.groups;
+  if (releaseCommand === undefined || first === undefined) return undefined;
+  const { command, size } = releaseCommand;
+  const group = { ...(file.groups.find(({ name }) => name === fallbackGroup(file.groups)) ?? first), command };
+  const {
+    metadata: _group,
+    guest,
+    init: { exec: _exec, ...init } = {},
+    ...config
+  } = configOf(file, group, [], overrides);
+  return {
+    ...config,
+    ...part("guest", { cpus: size?.cpus ?? guest?.cpus, memory_mb: size?.memoryMb ?? guest?.memory_mb }),
+    init,
+    metadata: { [RELEASE_METADATA]: "true" },
+  };
+}
+
 function configOf(
   file: AppFile,
   group: ProcessGroup,
@@ -52,6 +80,7 @@ function configOf(
     file.sizes.findLast(({ groups }) => groups.length === 0);
   const checks = file.checks.filter(({ groups }) => groups.includes(group.name));
   const schedule = file.schedules.findLast(({ groups }) => groups.includes(group.name));
+  const files = file.files.filter(({ groups }) => groups.includes(group.name));
   const mounts = file.mounts.filter(({ groups }) => groups.includes(group.name));
   return {
     image,
@@ -71,6 +100,7 @@ function configOf(
         ...present({ size_gb: sizeGb }),
       })),
     }),
+    ...(files.length > 0 && { files: files.map(fileConfig) }),
     ...present({ schedule: schedule?.when, schedule_timezone: schedule?.timezone }),
     metadata: { [GROUP_METADATA]: group.name },
   };
@@ -91,6 +121,12 @@ function serviceConfig(service: Service): ServiceConfig {
       },
     }),
   };
+}
+
+/** A local file has no content until `withLocalFiles` has read it. */
+function fileConfig({ guestPath, content }: FileEntry): FileConfig {
+  if ("secret" in content) return { guest_path: guestPath, secret_name: content.secret };
+  return { guest_path: guestPath, raw_value: "raw" in content ? content.raw : "" };
 }
 
 /** Uses the names of Fly Machines, and durations as text with a unit. */

@@ -1,4 +1,5 @@
 /** The meaning of an app file, independent of the form it was written in. */
+import type { Strategy } from "../deploy/strategies.ts";
 
 /** A parsed app file. Absent values are undefined: the platform's defaults apply. */
 export interface AppFile {
@@ -13,6 +14,7 @@ export interface AppFile {
   services: Service[];
   checks: Check[];
   mounts: Mount[];
+  files: FileEntry[];
   sizes: Size[];
   restarts: Restart[];
   schedules: Schedule[];
@@ -22,7 +24,26 @@ export interface AppFile {
   swapMb: number | undefined;
   /** Whether a stop keeps what machines wrote to their file systems. */
   keepLayer: boolean | undefined;
-  deployStrategy: "rolling" | "immediate" | undefined;
+  deploy: Deploy;
+}
+
+/** How a deploy goes. */
+export interface Deploy {
+  strategy: Strategy | undefined;
+  /** How many running machines of a group are replaced at a time: a number, or a part of them below 1. */
+  maxUnavailable: number | undefined;
+  /** How long a machine may take to pass, in seconds. */
+  waitTimeout: number | undefined;
+  /** What runs once before any machine is changed. */
+  releaseCommand: ReleaseCommand | undefined;
+}
+
+/** A command that runs in a machine of its own. */
+export interface ReleaseCommand {
+  command: string[];
+  /** Seconds. */
+  timeout: number | undefined;
+  size: Omit<Size, "groups"> | undefined;
 }
 
 /** Machines of an app that run the same command. */
@@ -75,6 +96,16 @@ export interface Mount {
   destination: string;
   /** Whole gigabytes. */
   sizeGb: number | undefined;
+}
+
+/** A file that is written into the machines of some groups. */
+export interface FileEntry {
+  groups: string[];
+  guestPath: string;
+  /** Where the content comes from: a file next to the app file, base64, or a secret of the app. */
+  content: { local: string } | { raw: string } | { secret: string };
+  /** The path of its table, for findings. */
+  at: string;
 }
 
 /** The size of the machines of some groups. */

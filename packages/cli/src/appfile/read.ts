@@ -1,6 +1,7 @@
 /** Reads an app file. Pure. */
 import { parse, TomlError } from "smol-toml";
 import { readChecks } from "./checks.ts";
+import { readFiles } from "./files.ts";
 import { type Finding, Findings } from "./findings.ts";
 import { readGroups } from "./groups.ts";
 import type { AppFile } from "./model.ts";
@@ -49,18 +50,18 @@ function readDocument(top: Section): AppFile {
     services,
     checks: [...checks, ...readChecks(top, groups, services)],
     mounts: readMounts(top, groups),
+    files: readFiles(top, groups),
     sizes: readSizes(top, groups),
     restarts: readRestarts(top, groups),
     schedules: readSchedules(top, groups),
     killSignal: readKillSignal(top),
     killTimeout: readKillTimeout(top) ?? oldKillTimeout,
-    swapMb: readSwap(top, services),
+    swapMb: readSwap(top),
     keepLayer: top.boolean("keep_layer"),
-    deployStrategy: readDeploy(top),
+    deploy: readDeploy(top),
   };
   top.ignored(["metrics", "metric"], METRICS);
   top.ignored("statics", "Not supported: the proxy does not serve files. Let the app serve them.");
-  top.ignored("files", "Not supported: files are not written into machines. Put them into the image.");
   top.ignored("console_command", "No effect: pass the command to `hibernaut machine exec <id> -- <command>`.");
   top.ignored(["host_dedication_id", "host_dedication_key"], "No effect: there is one host.");
   top.ignored("machine_checks", "Not supported: machines are not started to test other machines.");

@@ -1,6 +1,9 @@
 /** How an app is deployed: `[build]`, `[deploy]`, and the old `[experimental]`. */
-import type { AppFile } from "./model.ts";
+import { STRATEGIES } from "../deploy/strategies.ts";
+import type { AppFile, Deploy, ReleaseCommand } from "./model.ts";
+import { readSize } from "./resources.ts";
 import type { Section } from "./section.ts";
+import { splitWords } from "./words.ts";
 
 const BUILD =
   "Not supported: Hibernaut does not build images. Build the image and name it with [build] image, or --image.";
@@ -32,22 +35,39 @@ export function readImage(top: Section): string | undefined {
   return image === "" ? undefined : image;
 }
 
-/** The strategy of `[deploy]`. */
-export function readDeploy(top: Section): AppFile["deployStrategy"] {
+/** `[deploy]`. */
+export function readDeploy(top: Section): Deploy {
   const section = top.section("deploy");
-  if (section === undefined) return undefined;
-  const strategy = section.choice("strategy", ["rolling", "immediate", "canary", "bluegreen"]);
-  const isKnown = strategy === "rolling" || strategy === "immediate";
-  if (strategy !== undefined && !isKnown)
-    section.warning("strategy", 'Not supported: machines are replaced one at a time, as with "rolling".');
-  section.ignored(
-    ["release_command", "release_command_timeout", "release_command_vm", "seed_command"],
-    "Not supported: no command runs before a deploy. Run it in a machine with `hibernaut machine exec`, or when the app starts.",
-  );
-  section.ignored("max_unavailable", "No effect: machines are replaced one at a time.");
-  section.ignored("wait_timeout", "No effect: use `hibernaut deploy --wait-timeout <time>`.");
+  if (section === undefined)
+    return { strategy: undefined, maxUnavailable: undefined, waitTimeout: undefined, releaseCommand: undefined };
+  const strategy = section.choice("strategy", STRATEGIES);
+  const maxUnavailable = section.positive("max_unavailable");
+  if (maxUnavailable !== undefined && (strategy === "immediate" || strategy === "bluegreen"))
+    section.warning("max_unavailable", `No effect: the strategy ${strategy} does not replace machines in batches.`);
+  const waitTimeout = section.seconds("wait_timeout", "s");
+  const releaseCommand = readReleaseCommand(section);
+  section.ignored("seed_command", "Not supported: no command runs on the first deploy only. Use `release_command`.");
   section.finish();
-  return strategy === undefined || isKnown ? strategy : "rolling";
+  return { strategy, maxUnavailable, waitTimeout: waitTimeout && Math.ceil(waitTimeout), releaseCommand };
+}
+
+/** What the platform accepts. */
+const MAX_RELEASE_COMMAND_S = 6 * 3600;
+
+function readReleaseCommand(section: Section): ReleaseCommand | undefined {
+  const text = section.string("release_command");
+  const seconds = section.seconds("release_command_timeout", "s", MAX_RELEASE_COMMAND_S);
+  const vm = section.section("release_command_vm");
+  const size = vm && readSize(vm);
+  if (seconds === 0) section.error("release_command_timeout", "Use at least one second.");
+  if (text === undefined || text.trim() === "") {
+    section.ignored(["release_command_timeout", "release_command_vm"], "No effect without `release_command`.");
+    return undefined;
+  }
+  const command = splitWords(text);
+  if (command === undefined)
+    return section.error("release_command", "This command has an unclosed quote or a trailing backslash.");
+  return { command, timeout: seconds === undefined ? undefined : Math.ceil(seconds), size };
 }
 
 /** Replacements for the image's command. The other experimental keys of Fly have no counterpart here. */

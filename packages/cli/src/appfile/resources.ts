@@ -12,17 +12,22 @@ const NO_GPU = "Not supported: machines do not have GPUs.";
 
 /** `[[vm]]`, `[vm]` and the old names `compute` and `computes`. */
 export function readSizes(top: Section, groups: Groups): Size[] {
-  return ["vm", "compute", "computes"].flatMap((key) => top.sections(key)).map((section) => readSize(section, groups));
+  return ["vm", "compute", "computes"]
+    .flatMap((key) => top.sections(key))
+    .map((section) => ({
+      groups: groups.named(section),
+      ...readSize(section),
+    }));
 }
 
-function readSize(section: Section, groups: Groups): Size {
+/** The size that a table like `[[vm]]` asks for. */
+export function readSize(section: Section): Omit<Size, "groups"> {
   const preset = readPreset(section);
   const memory = section.megabytes("memory", "m");
   const exact = section.integer("memory_mb", { minimum: 0, maximum: Number.MAX_SAFE_INTEGER }) || undefined;
   if (memory !== undefined && exact !== undefined && memory !== exact)
     section.warning("memory", `\`memory_mb\` overrides it with ${exact} MB. Remove one of the two.`);
   const size = {
-    groups: groups.named(section),
     cpus: section.integer("cpus", CPUS) ?? preset?.cpus,
     memoryMb: exact ?? memory ?? preset?.memoryMb,
   };
@@ -51,7 +56,7 @@ function readPreset(section: Section): { cpus: number; memoryMb: number } | unde
 }
 
 /** Reports a size that the platform would refuse, at the key that sets it. */
-function refuseImpossible(section: Section, { cpus, memoryMb }: Size): void {
+function refuseImpossible(section: Section, { cpus, memoryMb }: Omit<Size, "groups">): void {
   const memoryKey = ["memory_mb", "memory", "size"].find((key) => section.has(key)) ?? "memory";
   if (memoryMb !== undefined && (memoryMb < MEMORY_MB.minimum || memoryMb > MEMORY_MB.maximum))
     section.error(

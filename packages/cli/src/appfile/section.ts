@@ -84,6 +84,13 @@ export class Section {
     return this.#wrong(key, `a whole number from ${minimum} to ${maximum}`, value);
   }
 
+  /** A number above 0, with or without a fraction. */
+  positive(key: string): number | undefined {
+    const value = this.raw(key);
+    if (value === undefined || (typeof value === "number" && value > 0)) return value;
+    return this.#wrong(key, "a number above 0", value);
+  }
+
   /** A list of texts; a single text is a list of one. */
   strings(key: string): string[] | undefined {
     const value = this.raw(key);

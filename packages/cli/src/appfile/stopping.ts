@@ -1,6 +1,5 @@
 /** `kill_signal`, `kill_timeout` and `swap_size_mb`: keys at the top of the file. */
 import { constants } from "node:os";
-import type { Service } from "./model.ts";
 import type { Section } from "./section.ts";
 
 /** What the platform accepts, like Fly. */
@@ -20,13 +19,7 @@ export function readKillTimeout(top: Section): number | undefined {
   return seconds === undefined ? undefined : Math.ceil(seconds);
 }
 
-/** Swap in MB; warns where it keeps machines from being suspended. */
-export function readSwap(top: Section, services: readonly Service[]): number | undefined {
-  const swapMb = top.integer("swap_size_mb", SWAP_MB);
-  if (swapMb !== undefined && swapMb > 0 && services.some(({ autostop }) => autostop === "suspend"))
-    top.warning(
-      "swap_size_mb",
-      "A machine with swap cannot be suspended, because swapped memory is not in the snapshot. Remove it and add memory.",
-    );
-  return swapMb;
+/** Swap in MB. */
+export function readSwap(top: Section): number | undefined {
+  return top.integer("swap_size_mb", SWAP_MB);
 }

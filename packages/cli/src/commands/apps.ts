@@ -51,7 +51,7 @@ const destroy = command({
   summary: "Delete an app",
   description:
     "An app that has machines or volumes is deleted only with --force, together with them and the data on the volumes. On a terminal, the command lists them and asks first; elsewhere, it needs --yes if volumes would be deleted.",
-  arguments: [{ usage: "<name>", description: "name of the app" }],
+  arguments: [{ usage: "<name>", description: "name of the app", names: "app" }],
   options: [
     {
       flags: "-f, --force",

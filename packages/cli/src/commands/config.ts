@@ -5,6 +5,7 @@ import { command, type Noun, type Option } from "../command.ts";
 
 const CONFIG = {
   flags: "-c, --config <file>",
+  names: "file",
   description: `the app file (default: ${APP_FILES.map((name) => `./${name}`).join(", or ")})`,
 } as const satisfies Option;
 
@@ -38,13 +39,14 @@ const show = command({
   examples: ["hibernaut config show", "hibernaut config show --config fly.toml --image docker-archive:/srv/shop.tar"],
   async run(context, _args, { config, image }) {
     const { name, file, findings } = await readNamed(config);
-    const [{ findingText }, { machineConfigs }] = await Promise.all([
+    const [{ findingText }, { machineConfigs }, { withLocalFiles }] = await Promise.all([
       import("../appfile/findings.ts"),
       import("../appfile/machine-configs.ts"),
+      import("../appfile/files.ts"),
     ]);
     for (const finding of findings) context.say(findingText(finding, name));
     if (file === undefined) throw unusable(name, findings.filter(({ severity }) => severity === "error").length, 0);
-    const groups = Object.fromEntries(machineConfigs(file, { image }));
+    const groups = Object.fromEntries(machineConfigs(withLocalFiles(file, name), { image }));
     const document = { app: file.app ?? null, groups };
     return { document, text: JSON.stringify(document, null, 2) };
   },

@@ -1,8 +1,11 @@
 /** `hibernaut deploy` and `hibernaut releases`: turn an app file into running machines. */
+import type { Machine, Release } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { WAIT_TIMEOUT_S } from "../defaults.ts";
-import { toFailure } from "../failure.ts";
+import { STRATEGIES } from "../deploy/strategies.ts";
+import type { Stage } from "../deploy/strategy.ts";
+import { CliError, toFailure } from "../failure.ts";
 import { pull } from "../pulling.ts";
 import { answersAt } from "../answering.ts";
 import { ago, lines, style, table } from "../terminal.ts";
@@ -14,16 +17,21 @@ const deploy = command({
   name: "deploy",
   summary: "Deploy the app that the app file describes",
   description:
-    "Creates or updates machines one at a time. A running machine is replaced and must pass its checks before the next one; a sleeping machine stays asleep, loses its snapshot and starts with the new version. Running the command again continues an interrupted deploy.",
+    "Runs the release_command of the app file, if there is one. Then creates or updates machines one at a time. A running machine is replaced and must pass its checks before the next one; a sleeping machine stays asleep, loses its snapshot and starts with the new version. Running the command again continues an interrupted deploy.",
   options: [
-    { flags: "-c, --config <file>", description: "the app file (default: ./hibernaut.toml, or ./fly.toml)" },
+    {
+      flags: "-c, --config <file>",
+      names: "file",
+      description: "the app file (default: ./hibernaut.toml, or ./fly.toml)",
+    },
     { flags: "--image <reference>", description: "image to run instead of the file's; an older one rolls back" },
     { flags: "-e, --env <NAME=value>", description: "environment variable; may repeat", repeats: true },
     {
       flags: "--strategy <strategy>",
-      description: "rolling (default), or immediate: all at once",
-      choices: ["rolling", "immediate"],
+      description: "rolling (default), immediate (all at once), canary or bluegreen",
+      choices: STRATEGIES,
     },
+    { flags: "--skip-release-command", description: "don't run the release_command of the app file" },
     { flags: "--strict", description: "fail on keys of the app file that have no effect" },
     {
       flags: "--wait-timeout <time>",
@@ -36,31 +44,46 @@ const deploy = command({
   examples: [
     "hibernaut deploy",
     "hibernaut deploy --image registry.example.com/shop:v42",
-    "hibernaut deploy --config fly.toml --image oci:/srv/shop:latest --strategy immediate",
+    "hibernaut deploy --config fly.toml --image oci:/srv/shop:latest --strategy bluegreen",
   ],
   async run(given, _args, options) {
-    const [{ readDeployment }, { planDeploy }, { reporting }, { rollOut }] = await Promise.all([
+    const [
+      { readDeployment },
+      { planDeploy },
+      { runReleaseCommand },
+      { reporting },
+      { rollOut },
+      { planStages, strategyRefusal },
+    ] = await Promise.all([
       import("../deploy/deployment.ts"),
       import("../deploy/plan.ts"),
+      import("../deploy/release-command.ts"),
       import("../deploy/reporting.ts"),
       import("../deploy/rollout.ts"),
+      import("../deploy/strategy.ts"),
     ]);
-    const { app, groups, image, strategy } = await readDeployment(given, options);
+    const { app, groups, image, deploy: asked, release: before } = await readDeployment(given, options);
+    const strategy = options.strategy ?? asked.strategy ?? "rolling";
     const context = given.preferring(app);
     const client = await context.client();
     await ensureApp(context);
     await pull(context, image);
     const release = await client.createRelease(context.app, { image });
-    const { steps, others } = planDeploy(groups, await client.listMachines(context.app), release);
-    for (const { id } of others)
-      context.say(`Machine ${id} is not in a process group of the app file and is left alone.`);
-    const done = await reporting(client, { app: context.app, version: release.version }, () =>
-      rollOut(context, steps, {
-        strategy: options.strategy ?? strategy,
-        waitTimeout: options.waitTimeout ?? WAIT_TIMEOUT_S,
+    const done = await reporting(client, { app: context.app, version: release.version }, async () => {
+      const plan = async () => planDeploy(groups, await client.listMachines(context.app), release);
+      const refused = strategyRefusal(strategy, (await plan()).steps);
+      if (refused !== undefined) throw new CliError("failed_precondition", refused);
+      if (before !== undefined && !options.skipReleaseCommand) await runReleaseCommand(context, release, before);
+      const { steps, others, leftovers } = await plan();
+      for (const { id } of others)
+        context.say(`Machine ${id} is not in a process group of the app file and is left alone.`);
+      const cleared = await clearing(context, leftovers, release);
+      const stages = planStages(steps, { strategy, maxUnavailable: asked.maxUnavailable });
+      return rollOut(context, [...cleared, ...stages], {
+        waitTimeout: options.waitTimeout ?? asked.waitTimeout ?? WAIT_TIMEOUT_S,
         onStep: (step) => context.say(step),
-      }),
-    );
+      });
+    });
     await warnOfUnsuspendable(
       context,
       done.map(({ machine_id: id }) => id),
@@ -99,6 +122,18 @@ const releases = command({
     return { document: list, text };
   },
 });
+
+/** Destroys what an interrupted deploy has left, unless a deploy is in progress to which it may belong. */
+async function clearing(context: Context, leftovers: Machine[], { version }: Release): Promise<Stage[]> {
+  if (leftovers.length === 0) return [];
+  const list = await (await context.client()).listReleases(context.app);
+  if (list.some((other) => other.status === "pending" && other.version !== version)) {
+    for (const { id } of leftovers)
+      context.say(`Machine ${id} belongs to another deploy, which has not ended yet, and is left alone.`);
+    return [];
+  }
+  return [{ actions: leftovers.map((machine) => ({ do: "retire", machine, why: "leftover" })), undo: false }];
+}
 
 async function ensureApp(context: Context): Promise<void> {
   const { app } = context;

@@ -3,6 +3,8 @@ import { command, type Noun } from "../command.ts";
 import { QUIET } from "../listing.ts";
 
 const HOSTNAME = [{ usage: "<hostname>", description: "e.g. www.example.com" }];
+/** A hostname that the app has. */
+const KNOWN_HOSTNAME = HOSTNAME.map((argument) => ({ ...argument, names: "hostname" as const }));
 
 const add = command({
   name: "add",
@@ -35,7 +37,7 @@ const remove = command({
   name: "remove",
   aliases: ["rm"],
   summary: "Remove a custom hostname from an app",
-  arguments: HOSTNAME,
+  arguments: KNOWN_HOSTNAME,
   ofApp: true,
   examples: ["hibernaut hostnames remove www.example.com --app shop"],
   async run(context, [hostname = ""]) {

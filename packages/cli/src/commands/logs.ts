@@ -19,6 +19,7 @@ export const logs = command({
   options: [
     {
       flags: "-m, --machine <id>",
+      names: "machine",
       description: "only this machine: id, name, or beginning of the id; repeat for several (default: all)",
       repeats: true,
     },

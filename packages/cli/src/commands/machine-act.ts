@@ -1,4 +1,4 @@
-/** `hibernaut machine start`, `stop`, `suspend`, `restart`, `destroy` and `wait`: commands that change a state. */
+/** `hibernaut machine start`, `stop`, `suspend`, `restart`, `destroy` and `wait`, `cordon` and `uncordon`. */
 import type { HibernautClient, Machine, WaitState } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import { UsageError } from "../failure.ts";
@@ -108,6 +108,28 @@ const destroy = command({
   },
 });
 
+/** `cordon` and `uncordon`. */
+function cordonCommand(on: boolean): Command {
+  const name = on ? "cordon" : "uncordon";
+  return command({
+    name,
+    summary: on ? "Give machines no more requests" : "Give cordoned machines requests again",
+    description: on
+      ? "The proxy finishes the open requests of a cordoned machine, gives it no new ones, and neither wakes it nor puts it to sleep. Its state stays."
+      : "The proxy also wakes the machine and puts it to sleep again.",
+    arguments: [NAMED_MACHINES],
+    ofApp: true,
+    examples: [`hibernaut machine ${name} 3f9c01ab22de41 --app shop`],
+    async run(context, words) {
+      const client = await context.client();
+      return forEachMachine(context, words, async (id) => {
+        await (on ? client.cordonMachine(context.app, id) : client.uncordonMachine(context.app, id));
+        return { text: `Machine ${id} is ${on ? "cordoned" : "no longer cordoned"}.`, data: { cordoned: on } };
+      });
+    },
+  });
+}
+
 const wait = command({
   name: "wait",
   summary: "Wait until machines reach a state",
@@ -149,4 +171,10 @@ function stateText({ id, state, last_boot }: Machine): string {
 }
 
 /** The commands that change a state. */
-export const actCommands: readonly Command[] = [...VERBS.map(verbCommand), wait, destroy];
+export const actCommands: readonly Command[] = [
+  ...VERBS.map(verbCommand),
+  wait,
+  cordonCommand(true),
+  cordonCommand(false),
+  destroy,
+];

@@ -126,7 +126,7 @@ function request(args: readonly string[], options: MakeOptions): CreateMachineRe
   return {
     ...(options.name !== undefined && { name: options.name }),
     ...(options.region !== undefined && { region: options.region }),
-    config: words.length === 0 ? config : { ...config, init: { cmd: words } },
+    config: words.length === 0 ? config : { ...config, init: { ...config.init, cmd: words } },
   };
 }
 

@@ -1,5 +1,5 @@
 /** `hibernaut machine list`, `status` and `events`: commands that change nothing. */
-import type { Machine, ServiceConfig } from "@hibernaut/client";
+import type { FileConfig, Machine, MachineConfig, ServiceConfig } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import { DEFAULT_CPUS, DEFAULT_IDLE_TIMEOUT_S, DEFAULT_MEMORY_MB } from "../defaults.ts";
 import { stateCell, stateText } from "../crashed.ts";
@@ -79,7 +79,8 @@ function statusText(machine: Machine): string {
     ["app", machine.app_name],
     ["state", stateText(machine)],
     ["image", `${shortImage(machine.image.ref)} (${machine.image.digest})`],
-    ["size", `${config.guest?.cpus ?? DEFAULT_CPUS} CPU, ${config.guest?.memory_mb ?? DEFAULT_MEMORY_MB} MB`],
+    ["size", sizeText(config)],
+    ...(machine.cordoned ? [["cordoned", "yes: the proxy sends it no requests"] as [string, string]] : []),
     ["can suspend", suspend.eligible ? "yes" : `no: ${suspend.reasons.join("; ")}`],
     ["guest bundle", bundleText(machine)],
     ["snapshot", snapshot ? `${megabytes(snapshot.size_bytes)}, ${ago(snapshot.created_at)}` : "none"],
@@ -93,6 +94,7 @@ function statusText(machine: Machine): string {
     ...(machine.wake_at === null ? [] : [["wakes", `at ${machine.wake_at}, if it sleeps by then`] as [string, string]]),
     ...(config.schedule === undefined ? [] : [["schedule", scheduleText(machine)] as [string, string]]),
     ...(config.services ?? []).map((service): [string, string] => ["service", serviceText(service)]),
+    ...(config.files ?? []).map((file): [string, string] => ["file", fileText(file)]),
     ...(instead === undefined ? [] : [["when idle", instead] as [string, string]]),
     ...machine.checks.map((check): [string, string] => [
       "check",
@@ -105,6 +107,12 @@ function statusText(machine: Machine): string {
     ["updated", machine.updated_at],
   ];
   return fields(lines);
+}
+
+function sizeText({ guest, init }: MachineConfig): string {
+  const swapMb = init?.swap_size_mb ?? 0;
+  const size = `${guest?.cpus ?? DEFAULT_CPUS} CPU, ${guest?.memory_mb ?? DEFAULT_MEMORY_MB} MB`;
+  return swapMb === 0 ? size : `${size}, and ${swapMb} MB of swap`;
 }
 
 function scheduleText({ config, next_run: next }: Machine): string {
@@ -123,6 +131,10 @@ function serviceText({ internal_port: port, autostop = "off", autostart = true, 
       ? "never put to sleep"
       : `${autostop} after ${idle ?? DEFAULT_IDLE_TIMEOUT_S} s without a request`;
   return `port ${port}, ${sleep}${autostart ? "" : ", not started by requests"}`;
+}
+
+function fileText({ guest_path: path, raw_value: raw, secret_name: secret }: FileConfig): string {
+  return `${path}, ${raw === undefined ? `from the secret ${secret}` : `${Buffer.from(raw, "base64").length} bytes`}`;
 }
 
 function keepAwakeLine({ until, reason }: { until: string; reason: string }): [string, string] {

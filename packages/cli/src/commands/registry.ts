@@ -8,6 +8,9 @@ const HOST = [
   { usage: "<host>", description: "as in image references: ghcr.io, host:5000, or docker.io for Docker Hub" },
 ];
 
+/** A registry that there is a login for. */
+const KNOWN_HOST = HOST.map((argument) => ({ ...argument, names: "registry" as const }));
+
 const login = command({
   name: "login",
   summary: "Log in to a registry",
@@ -52,7 +55,7 @@ const list = command({
 const logout = command({
   name: "logout",
   summary: "Log out of a registry",
-  arguments: HOST,
+  arguments: KNOWN_HOST,
   examples: ["hibernaut registry logout ghcr.io"],
   async run(context, [host = ""]) {
     await (await context.client()).logOutOfRegistry(host);

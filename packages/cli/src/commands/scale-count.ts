@@ -100,9 +100,13 @@ async function destroy(context: Context, { machine: { id }, volumes }: Member, w
 
 async function create(context: Context, model: Machine, waitTimeout: number): Promise<Done> {
   const client = await context.client();
-  const { withVolumeNames } = await import("../deploy/mounts.ts");
+  const [{ withVolumeNames }, { withoutPredecessor }] = await Promise.all([
+    import("../deploy/mounts.ts"),
+    import("../deploy/leftovers.ts"),
+  ]);
   const known = new Set((await client.listVolumes(context.app)).map((volume) => volume.id));
-  const { id, config } = await client.createMachine(context.app, { config: withVolumeNames(model.config) });
+  const copy = withVolumeNames(withoutPredecessor(model.config));
+  const { id, config } = await client.createMachine(context.app, { config: copy });
   await context.progress(`Starting machine ${id}`, settle(context, id, "running", { waitTimeout }));
   const mounts = config.mounts ?? [];
   const made = mounts.filter(({ volume = "" }) => !known.has(volume));

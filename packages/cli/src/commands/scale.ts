@@ -16,9 +16,10 @@ const memory = command({
   examples: ["hibernaut scale memory 512mb --app shop"],
   async run(context, [text = ""], { group, waitTimeout = WAIT_TIMEOUT_S }) {
     const memoryMb = quantityArgument(text, { minimum: 1, unit: "mb" });
-    const [{ rollOut, withMemory }, { groupOf, isUp }] = await Promise.all([
+    const [{ rollOut, withMemory }, { groupOf, isUp }, { planStages }] = await Promise.all([
       import("../deploy/rollout.ts"),
       import("../deploy/plan.ts"),
+      import("../deploy/strategy.ts"),
     ]);
     const machines = await machinesOf(await context.client(), context.app, group);
     const steps = machines
@@ -31,7 +32,7 @@ const memory = command({
         running: isUp(machine),
       }));
     const onStep = (line: string) => context.say(line);
-    const document = await rollOut(context, steps, { strategy: "rolling", waitTimeout, onStep });
+    const document = await rollOut(context, planStages(steps, { strategy: "rolling" }), { waitTimeout, onStep });
     const said =
       document.length === 0
         ? `The machines of ${context.app} already have ${memoryMb} MB.`

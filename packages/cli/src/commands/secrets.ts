@@ -87,7 +87,7 @@ const unset = command({
   aliases: ["rm"],
   summary: "Unset secrets of an app",
   description: EFFECT,
-  arguments: [{ usage: "<NAME...>", description: "names of the secrets" }],
+  arguments: [{ usage: "<NAME...>", description: "names of the secrets", names: "secret" }],
   options: [YES],
   ofApp: true,
   examples: ["hibernaut secrets unset LOG_TOKEN --app shop"],

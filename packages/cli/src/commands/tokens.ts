@@ -43,7 +43,7 @@ const revoke = command({
   name: "revoke",
   aliases: ["rm"],
   summary: "Revoke a token",
-  arguments: [{ usage: "<id>", description: "the token's id, from `tokens list`" }],
+  arguments: [{ usage: "<id>", description: "the token's id, from `tokens list`", names: "token" }],
   examples: ["hibernaut tokens revoke 3f9c01ab22de"],
   async run(context, [id = ""]) {
     await (await context.client()).revokeToken(id);

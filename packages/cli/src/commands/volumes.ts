@@ -9,6 +9,7 @@ import { ago, fields, megabytes, table } from "../terminal.ts";
 const ID = [
   {
     usage: "<id>",
+    names: "volume" as const,
     description: "the volume: id, beginning of the id with or without vol_, or name if it is unique",
   },
 ];

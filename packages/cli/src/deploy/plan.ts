@@ -1,6 +1,7 @@
 /** Plans a deploy. Pure, so that running a deploy again continues where it was interrupted. */
 import type { Machine, MachineConfig, MachineState, Release } from "@hibernaut/client";
-import { GROUP_METADATA } from "../appfile/machine-configs.ts";
+import { GROUP_METADATA, RELEASE_METADATA } from "../appfile/machine-configs.ts";
+import { leftovers, withoutPredecessor } from "./leftovers.ts";
 import { withVolumeNames } from "./mounts.ts";
 
 /** The machines that a process group should have. */
@@ -21,6 +22,8 @@ interface DeployPlan {
   steps: Step[];
   /** Machines that belong to no group of the file. They are left alone. */
   others: Machine[];
+  /** Machines that a deploy which was cut off has left. */
+  leftovers: Machine[];
 }
 
 const UP: ReadonlySet<MachineState> = new Set(["running", "starting", "restarting", "updating", "failed"]);
@@ -28,10 +31,12 @@ const UP: ReadonlySet<MachineState> = new Set(["running", "starting", "restartin
 /** Compares the wanted groups with the existing machines. All get the image of the release, by its digest. */
 export function planDeploy(
   wanted: ReadonlyMap<string, WantedGroup>,
-  machines: readonly Machine[],
+  all: readonly Machine[],
   release: Pick<Release, "image" | "pinned_image">,
 ): DeployPlan {
   const steps: Step[] = [];
+  const left = leftovers(all);
+  const machines = all.filter((machine) => !left.includes(machine));
   for (const [group, { config: named, count = 1 }] of wanted) {
     const config = { ...named, image: release.pinned_image };
     const own = machines.filter((machine) => groupOf(machine) === group);
@@ -41,8 +46,11 @@ export function planDeploy(
     }
     for (let missing = count - own.length; missing > 0; missing -= 1) steps.push({ kind: "create", group, config });
   }
-  const others = machines.filter((machine) => !wanted.has(groupOf(machine) ?? ""));
-  return { steps: steps.toSorted((a, b) => rank(a) - rank(b)), others };
+  // The machine of a release command goes away by itself.
+  const others = machines.filter(
+    ({ config }) => !wanted.has(config.metadata?.[GROUP_METADATA] ?? "") && !config.metadata?.[RELEASE_METADATA],
+  );
+  return { steps: steps.toSorted((a, b) => rank(a) - rank(b)), others, leftovers: left };
 }
 
 /** The process group of a machine. */
@@ -66,8 +74,12 @@ function isCurrent({ config, image, state, crash }: Machine, wanted: MachineConf
     crash === null &&
     image.digest === digest &&
     // The digest says which image it is, however it is named.
-    canonical(withVolumeNames({ ...config, image: "" })) === canonical(withVolumeNames({ ...wanted, image: "" }))
+    canonical(comparable(config)) === canonical(comparable(wanted))
   );
+}
+
+function comparable(config: MachineConfig): MachineConfig {
+  return withVolumeNames({ metadata: {}, ...withoutPredecessor(config), image: "" });
 }
 
 /** JSON that does not depend on the order of keys. */

@@ -1,6 +1,6 @@
 /** Tells the platform how a release goes: that it is still being deployed, and how it ended. */
 import type { HibernautClient, Release } from "@hibernaut/client";
-import { toFailure } from "../failure.ts";
+import { EXIT, toFailure } from "../failure.ts";
 
 /** The platform takes a release for abandoned after a minute without a report. */
 const REPORT_EVERY_MS = 15_000;
@@ -15,6 +15,8 @@ export async function reporting<T>(
   // A report that fails is followed by the next. What the work itself asks for shows whether the platform is there.
   const report = () => void client.updateRelease(app, version, { status: "pending" }).catch(() => {});
   const timer = setInterval(report, REPORT_EVERY_MS).unref();
+  const interrupted = () => void endInterrupted(client, { app, version });
+  process.once("SIGINT", interrupted);
   try {
     const result = await work();
     await client.updateRelease(app, version, { status: "complete" });
@@ -27,5 +29,16 @@ export async function reporting<T>(
     throw error;
   } finally {
     clearInterval(timer);
+    process.off("SIGINT", interrupted);
   }
+}
+
+/** After Ctrl-C: the next deploy need not wait until the release is abandoned. A second Ctrl-C ends the process at once. */
+async function endInterrupted(
+  client: HibernautClient,
+  { app, version }: { app: string; version: Release["version"] },
+): Promise<void> {
+  const description = "The deploy was interrupted.";
+  await client.updateRelease(app, version, { status: "failed", description }).catch(() => {});
+  process.exit(EXIT.interrupted);
 }

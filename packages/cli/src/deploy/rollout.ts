@@ -1,13 +1,14 @@
-/** Carries out a deploy plan: machines one at a time, or all at once. */
+/** Carries out a deploy plan, stage by stage. */
 import type { Machine, MachineConfig, MachineState } from "@hibernaut/client";
 import type { Context } from "../context.ts";
 import { toFailure } from "../failure.ts";
 import { waitFor } from "../waiting.ts";
 import { stoppedError, untilHealthy } from "./healthy.ts";
+import { type Booted, carryOutAction, undoBoots } from "./replacing.ts";
 import type { Step } from "./plan.ts";
+import type { Stage } from "./strategy.ts";
 
 interface RolloutOptions {
-  strategy: "rolling" | "immediate";
   /** How long a machine may take to come up and pass its checks, in seconds. */
   waitTimeout: number;
   /** Called with a sentence about each step. */
@@ -17,24 +18,35 @@ interface RolloutOptions {
 /** What a step did to its machine. */
 interface StepResult {
   machine_id: string;
-  action: "created" | "updated" | "kept";
+  action: "created" | "updated" | "kept" | "replaced" | "destroyed";
   state: string;
 }
 
 /** States from which a machine that already has the new version comes up without further commands. */
 const IN_TRANSIT: ReadonlySet<MachineState> = new Set(["starting", "restarting", "updating"]);
 
-/** Rejects as soon as a machine does not pass; the machines after it are not touched. */
+/** Carries out the stages. Rejects with the first failure of a stage, once the rest of that stage is over. */
 export async function rollOut(
   context: Context,
-  steps: readonly Step[],
+  stages: readonly Stage[],
   options: RolloutOptions,
 ): Promise<StepResult[]> {
-  if (options.strategy === "immediate") return Promise.all(steps.map((step) => carryOut(context, step)));
+  const booted: Booted = new Map();
   const done: StepResult[] = [];
-  for (const [index, step] of steps.entries()) {
-    const left = steps.slice(index + 1).filter(({ kind }) => kind === "update").length;
-    done.push(await carryOutAndWait(context, step, left, options));
+  for (const [index, { actions, undo }] of stages.entries()) {
+    const later = stages.slice(index + 1).flatMap((stage) => stage.actions);
+    const left = later.filter((action) => action.do === "step" && action.step.kind === "update").length;
+    const ended = await Promise.allSettled(
+      actions.map(async (action) => {
+        if (action.do !== "step") return carryOutAction(context, action, booted, options);
+        if (action.wait) return carryOutAndWait(context, action.step, left, options);
+        return carryOut(context, action.step);
+      }),
+    );
+    const failed = ended.find((end) => end.status === "rejected");
+    if (failed !== undefined && undo) await undoBoots(context, booted, options);
+    if (failed !== undefined) throw failed.reason as Error;
+    for (const end of ended) if (end.status === "fulfilled" && end.value !== undefined) done.push(end.value);
   }
   return done;
 }

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Value } from "typebox/value";
 import { describe, expect, test } from "vitest";
 import { MachineConfig, requireSupported } from "../../../platform/src/domain/config.ts";
-import { machineConfigs } from "../../src/appfile/machine-configs.ts";
+import { machineConfigs, releaseConfig } from "../../src/appfile/machine-configs.ts";
 import { readAppFile } from "../../src/appfile/read.ts";
 import { FORMS } from "./expected/forms.ts";
 import { SERVICES } from "./expected/services.ts";
@@ -23,7 +23,7 @@ test("every file has its expectation, and there are a hundred", () => {
   expect(Object.keys(EXPECTED).length).toBeGreaterThanOrEqual(100);
 });
 
-describe.each(Object.entries(EXPECTED))("%s", (name, { app, means, warns }) => {
+describe.each(Object.entries(EXPECTED))("%s", (name, { app, means, release, warns }) => {
   const { file, findings } = readAppFile(readFileSync(join(FOLDER, name), "utf8"));
 
   test("has exactly these warnings", () => {
@@ -34,7 +34,9 @@ describe.each(Object.entries(EXPECTED))("%s", (name, { app, means, warns }) => {
   test("means these machines, which the platform takes", () => {
     if (file === undefined) throw new Error("the file was refused");
     if (app !== undefined) expect(file.app).toBe(app);
-    const groups = machineConfigs(file, { image: file.image ?? "app:latest" });
+    const image = file.image ?? "app:latest";
+    if (release !== undefined) expect(releaseConfig(file, { image })).toMatchObject(release);
+    const groups = machineConfigs(file, { image });
     expect([...groups.keys()]).toEqual(Object.keys(means));
     for (const [group, { config }] of groups) {
       expect(config).toMatchObject(means[group] ?? {});

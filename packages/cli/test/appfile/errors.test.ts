@@ -71,6 +71,22 @@ describe("errors say where, what and what to write instead", () => {
       "f:1:9: error: checks.a: The check has no `port`, and there is no service to take one from. Add `port`.",
     ],
     ["checks.a = 1", "f:1:8: error: checks.a: Use a table, as in [a], not 1."],
+    ['[[files]]\nlocal_path = "a"', /^f:1:3: error: files\[0\]\.guest_path: Use the absolute path of a file/],
+    ['[[files]]\nguest_path = "/etc/"\nlocal_path = "a"', /^f:2:1: error: files\[0\]\.guest_path: Use the absolute/],
+    ['[[files]]\nguest_path = "/a"', /^f:1:3: error: files\[0\]: The file has no content\. Use one of local_path, raw/],
+    [
+      '[[files]]\nguest_path = "/a"\nraw_value = ""\nlocal_path = "b"',
+      /^f:1:3: error: files\[0\]: The file has local_path and raw_value\. Use one of/,
+    ],
+    ['[[files]]\nguest_path = "/a"\nraw_value = "no!"', /^f:3:1: error: files\[0\]\.raw_value: Use base64, as/],
+    ['[deploy]\nrelease_command = "sh -c \'x"', /^f:2:1: error: deploy\.release_command: This command has an unclosed/],
+    ['[deploy]\nrelease_command = "x"\nrelease_command_timeout = "0s"', /Use at least one second\./],
+    [
+      '[deploy]\nrelease_command = "x"\nrelease_command_timeout = "7h"',
+      /This is 25200 seconds; the maximum is 21600\./,
+    ],
+    ['[deploy]\nrelease_command = "x"\n[deploy.release_command_vm]\nmemory = "1mb"', /a machine has 128 to 32768 MB/],
+    ["[deploy]\nmax_unavailable = 0", /^f:2:1: error: deploy\.max_unavailable: Use a number above 0, not 0\./],
     ['[deploy]\nstrategy = "magic"', /^f:2:1: error: deploy\.strategy: Unknown value "magic"/],
   ])("%j", (text, message) => {
     const { file, findings } = readAppFile(text);

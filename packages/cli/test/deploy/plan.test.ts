@@ -112,6 +112,202 @@ describe("the command", () => {
     expect(document.map((release: { status: string }) => release.status)).toEqual(["failed", "complete", "complete"]);
   });
 
+  describe("with a release command", () => {
+    const appFile = () => join(folder, "release.toml");
+    const machines = () => cli.server.platform.machines.list("ledger").map(({ record }) => record);
+    const releases = async () => (await cli.json(["releases", "--app", "ledger"])).document[0];
+    /** Lets the command print something and exit. */
+    const command = async (code: number) => {
+      await expect.poll(() => machines().at(-1)?.releaseCommand && machines().at(-1)?.state, SLOW).toBe("running");
+      const { id = "" } = machines().at(-1) ?? {};
+      await cli.server.print(id, "migrating");
+      const { env } = cli.server.world.host.guest(id) ?? {};
+      cli.server.world.host.guest(id)?.exit(code);
+      return env;
+    };
+    const SLOW = { timeout: 20_000 };
+    beforeAll(() => {
+      const deploy = '[deploy]\nrelease_command = "bin/migrate --all"\nrelease_command_timeout = "1m"\n';
+      const rest = '[env]\nA = "1"\n[mounts]\nsource = "data"\ndestination = "/data"\n';
+      writeFileSync(appFile(), `app = "ledger"\n[build]\nimage = "oci:/srv/ledger"\n${deploy}${rest}`);
+    });
+
+    test("one that fails ends the release, and no machine is created", async () => {
+      const deploy = hibernaut("deploy", "--config", appFile());
+      expect(await command(3)).toMatchObject({ A: "1", RELEASE_COMMAND: "1" });
+      const { code, stderr } = await deploy;
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/Running release command: bin\/migrate --all\n {2}migrating\n/);
+      expect(stderr).toContain("The release command failed: it exited with code 3. No machine was changed.");
+      expect(machines()).toEqual([]);
+      expect(await releases()).toMatchObject({ status: "failed", description: expect.stringContaining("code 3") });
+    });
+
+    test("one that succeeds is followed by the machines; and it can be skipped", async () => {
+      const deploy = hibernaut("deploy", "--config", appFile());
+      await command(0);
+      expect(await deploy).toMatchObject({ code: 0, stdout: expect.stringContaining("1 created") });
+      expect(machines()).toMatchObject([{ config: { mounts: [{ path: "/data" }] } }]);
+      expect(await releases()).toMatchObject({ status: "complete" });
+      const skipped = await hibernaut("deploy", "--config", appFile(), "--skip-release-command");
+      expect(skipped).toMatchObject({ code: 0, stdout: expect.stringContaining("1 kept") });
+      expect(skipped.stderr).not.toContain("release command");
+    });
+
+    test("a client that goes away cancels it, and its machine is gone", async () => {
+      const { version } = await cli.server.platform.releases.begin("ledger", "oci:/srv/ledger", "");
+      const gone = new AbortController();
+      const url = `${cli.server.url}/v1/apps/ledger/releases/${version}/command`;
+      const headers = { authorization: `Bearer ${cli.server.token}`, "content-type": "application/json" };
+      const body = JSON.stringify({ config: { image: "ignored", init: { cmd: ["x"] } } });
+      const reply = await fetch(url, { method: "POST", headers, body, signal: gone.signal });
+      expect(reply.status).toBe(200);
+      await expect.poll(() => machines().at(-1)?.state, SLOW).toBe("running");
+      gone.abort();
+      await expect
+        .poll(() => machines().filter(({ releaseCommand }) => releaseCommand !== undefined), SLOW)
+        .toEqual([]);
+    });
+  });
+
+  describe("with a strategy", () => {
+    const appFile = () => join(folder, "fleet.toml");
+    const machines = () => cli.server.platform.machines.list("fleet").map(({ record }) => record);
+    const ids = () => machines().map(({ id }) => id);
+    const deploy = (image: string, ...args: string[]) =>
+      hibernaut("deploy", "--config", appFile(), "--image", `oci:/srv/${image}`, ...args);
+    beforeAll(async () => {
+      const service = "[http_service]\ninternal_port = 8080\nmin_machines_running = 2\n";
+      writeFileSync(appFile(), `app = "fleet"\n[deploy]\nstrategy = "bluegreen"\n${service}`);
+      expect(await deploy("one")).toMatchObject({ code: 0, stdout: expect.stringContaining("2 created") });
+    });
+
+    test("bluegreen: new machines come in place of all old ones, and then get the requests", async () => {
+      const before = ids();
+      const { code, stdout, stderr } = await deploy("two");
+      expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("2 replaced") });
+      expect(stderr).toMatch(/Creating a machine to replace \w+[^]*Machine \w+ gets requests from now on\.\nMachine/);
+      expect(ids().filter((id) => before.includes(id))).toEqual([]);
+      expect(machines()).toMatchObject([
+        { state: "running", cordoned: false, config: { image: expect.stringContaining("/srv/two@") } },
+        { state: "running", cordoned: false },
+      ]);
+      expect(await deploy("two")).toMatchObject({ code: 0, stdout: expect.stringContaining("2 kept") });
+    });
+
+    test("bluegreen and canary: where the new version does not come up, nothing has changed", async () => {
+      const before = machines();
+      for (const strategy of ["bluegreen", "canary"]) {
+        cli.server.world.host.faults.boot = new Error("no room");
+        const { code, stderr } = await deploy("broken", "--strategy", strategy);
+        expect(code).toBe(1);
+        expect(stderr).toMatch(
+          /has the new version, and it is failed: no room\.[^]*No machine was changed, and the new/,
+        );
+        expect(machines()).toEqual(before);
+      }
+    });
+
+    test("canary: one new machine passes and goes, then the others are updated", async () => {
+      const before = ids();
+      const { code, stdout, stderr } = await deploy("three", "--strategy", "canary");
+      expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("2 updated") });
+      expect(stderr).toMatch(
+        /Creating a canary of process group app\nMachine (\w+) works[^]*Replacing machine \w+\nMach/,
+      );
+      expect(ids()).toEqual(before);
+    });
+
+    test("what an interrupted deploy has left is destroyed by the next one, but not while that deploy may be running", async () => {
+      const [kept] = machines();
+      const { record: left } = await cli.server.platform.machines.create("fleet", {
+        cordoned: true,
+        config: { ...(kept as NonNullable<typeof kept>).config, metadata: { hibernaut_canary: "app" } },
+      });
+      const other = await cli.server.platform.releases.begin("fleet", "oci:/srv/three", "");
+      expect((await deploy("three")).stderr).toContain(
+        `Machine ${left.id} belongs to another deploy, which has not ended`,
+      );
+      cli.server.platform.releases.end("fleet", other.version, "failed", "");
+      const { stdout, stderr } = await deploy("three");
+      expect(stderr).toContain(`Destroying machine ${left.id}, which an interrupted deploy has left`);
+      expect(stdout).toContain("1 destroyed, 2 kept");
+      expect(ids()).not.toContain(left.id);
+    });
+
+    test("Ctrl-C ends the release, and the next deploy clears up at once", async () => {
+      const before = ids();
+      const release = cli.server.world.holdBoots();
+      const { child, ended } = cli.begin(
+        ["deploy", "--config", appFile(), "--image", "oci:/srv/four", "--strategy", "canary"],
+        { HIBERNAUT_APP: "" },
+      );
+      await expect.poll(() => ids().length, { timeout: 20_000 }).toBe(before.length + 1);
+      child.kill("SIGINT");
+      expect((await ended).code).toBe(130);
+      release();
+      const [last] = (await cli.json(["releases", "--app", "fleet"])).document;
+      expect(last).toMatchObject({ status: "failed", description: "The deploy was interrupted." });
+      expect((await deploy("three", "--strategy", "rolling")).stdout).toContain("1 destroyed, 2 kept");
+      expect(ids()).toEqual(before);
+    });
+
+    test("volumes rule it out before anything runs", async () => {
+      const volumes = '[mounts]\nsource = "data"\ndestination = "/data"\n[deploy]\nrelease_command = "never"\n';
+      writeFileSync(join(folder, "volumes.toml"), `app = "fleet"\n${volumes}`);
+      const before = ids();
+      const withVolumes = join(folder, "volumes.toml");
+      const refused = await hibernaut(
+        "deploy",
+        "--config",
+        withVolumes,
+        "--image",
+        "oci:/srv/three",
+        "--strategy",
+        "canary",
+      );
+      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("The strategy canary needs a second") });
+      expect(refused.stderr).not.toContain("release command");
+      expect(ids()).toEqual(before);
+    });
+
+    test("cordon and uncordon", async () => {
+      const [id = ""] = ids();
+      expect((await hibernaut("machine", "cordon", id, "--app", "fleet")).stdout).toBe(`Machine ${id} is cordoned.\n`);
+      expect((await hibernaut("machine", "status", id, "--app", "fleet")).stdout).toMatch(/^cordoned +yes: the proxy/m);
+      expect((await hibernaut("machine", "uncordon", id, "--app", "fleet")).code).toBe(0);
+      expect(machines()[0]?.cordoned).toBe(false);
+    });
+  });
+
+  test("local files of the app file come into its machines, and a changed one changes them", async () => {
+    const appFile = join(folder, "files.toml");
+    const text = 'app = "files"\n[build]\nimage = "oci:/srv/files"\n[[files]]\nguest_path = "/etc/motd"\n';
+    writeFileSync(appFile, `${text}local_path = "motd.txt"\n`);
+    expect(await hibernaut("deploy", "--config", appFile)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /files\[0\]\.local_path: .*motd\.txt cannot be read \(ENOENT\)\. Paths are relative/,
+      ),
+    });
+    const files = () => {
+      const [only] = cli.server.platform.machines.list("files");
+      return cli.server.world.host.guest(only?.record.id ?? "")?.files;
+    };
+    writeFileSync(join(folder, "motd.txt"), "hello");
+    const deploy = async () =>
+      (await cli.json(["deploy", "--config", appFile], { HIBERNAUT_APP: "" })).document.machines;
+    expect(await deploy()).toMatchObject([{ action: "created" }]);
+    expect(files()).toEqual({ "/etc/motd": { mode: "644", text: "hello" } });
+    expect(await deploy()).toMatchObject([{ action: "kept" }]);
+    writeFileSync(join(folder, "motd.txt"), "good evening");
+    expect(await deploy()).toMatchObject([{ action: "updated" }]);
+    expect(files()).toMatchObject({ "/etc/motd": { text: "good evening" } });
+    const { stdout } = await hibernaut("machine", "status", "--app", "files");
+    expect(stdout).toMatch(/^file +\/etc\/motd, 12 bytes$/m);
+    await hibernaut("apps", "destroy", "files", "--force", "--yes");
+  });
+
   test("scale count and memory", async () => {
     await hibernaut("deploy", ...file());
     expect((await hibernaut("scale", "count", "3", "--app", "kiosk")).code).toBe(0);

@@ -25,6 +25,7 @@ export function machineWire({
     state: record.state,
     state_reason: record.stateReason,
     unreachable: record.state === "running" ? (record.unreachable ?? null) : null,
+    cordoned: record.cordoned ?? false,
     region: record.region,
     version: record.version,
     config: record.config,

@@ -4,7 +4,7 @@
  */
 
 /** What the present agent speaks: `PROTOCOL` in `packages/guest/agent/frame.h`. */
-export const CURRENT_PROTOCOL = 2;
+export const CURRENT_PROTOCOL = 3;
 
 /** What an agent speaks whose bundle or snapshot does not say it: that was not recorded in version 0.1. */
 export const UNRECORDED_PROTOCOL = 1;

@@ -6,6 +6,7 @@ import { constants } from "node:os";
 import { posix } from "node:path";
 import { type Static, Type } from "typebox";
 import { HibernautError } from "./errors.ts";
+import { FileConfig, filesRefusal, MAX_FILES } from "./guest-files.ts";
 import { SCHEDULE_MAX_LENGTH, scheduleRefusal } from "./schedule.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -155,7 +156,13 @@ export const MachineConfig = Type.Object(
               description: "Replaces both `entrypoint` and `cmd`.",
             }),
           ),
-          swap_size_mb: Type.Optional(Type.Integer({ minimum: 0, maximum: 32_768 })),
+          swap_size_mb: Type.Optional(
+            Type.Integer({
+              minimum: 0,
+              maximum: 32_768,
+              description: "Swap on the machine's writable layer, which grows by as much. Default: 0.",
+            }),
+          ),
         },
         closed,
       ),
@@ -215,6 +222,12 @@ export const MachineConfig = Type.Object(
     mounts: Type.Optional(
       Type.Array(MountConfig, { maxItems: 8, description: "Volumes. No other machine can use them meanwhile." }),
     ),
+    files: Type.Optional(
+      Type.Array(FileConfig, {
+        maxItems: MAX_FILES,
+        description: "Files that are written into the machine at every cold start, before its app starts.",
+      }),
+    ),
     metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
     schedule: Type.Optional(
       Type.String({
@@ -247,6 +260,8 @@ export function requireSupported(config: MachineConfig): void {
     refuseMount(mount, (config.mounts ?? []).slice(0, index), (message) => refuse(`mounts[${index}]`, message));
   for (const [index, service] of (config.services ?? []).entries())
     refuseImpossible(service, `services[${index}]`, refuse);
+  const file = filesRefusal(config.files ?? []);
+  if (file !== undefined) refuse(file.field, file.message);
   const schedule = scheduleRefusal(config);
   if (schedule !== undefined) refuse(schedule.key, schedule.message);
   const signal = config.stop_config?.signal;
@@ -292,6 +307,11 @@ function refuseImpossible(
       `${field}.concurrency`,
       `\`soft_limit\` (${soft}) is higher than \`hard_limit\` (${hard}), so no machine would ever reach it. Set it to ${hard} or less.`,
     );
+}
+
+/** Returns the swap of the machine, in MB. */
+export function swapMbOf(config: MachineConfig): number {
+  return config.init?.swap_size_mb ?? 0;
 }
 
 /** Returns CPUs and memory, with the defaults filled in. */

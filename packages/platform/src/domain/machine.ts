@@ -121,6 +121,8 @@ export interface MachineRecord {
   stateReason: string | null;
   /** Why requests cannot reach a running app that listens on other ports or addresses. Absent or null when they can. */
   unreachable?: string | null;
+  /** Whether the proxy neither gives the machine requests nor wakes it or puts it to sleep. Absent: it does. */
+  cordoned?: boolean;
   /** Absent or null when the app has no keep-awake lease. */
   keepAwake?: KeepAwake | null;
   /** When the machine wants to be awake again, if it sleeps by then. Absent or null when it planned no wake. */
@@ -132,6 +134,11 @@ export interface MachineRecord {
   scheduleHandled?: string | null;
   /** Consecutive starts by the restart policy. */
   restarts: number;
+  /**
+   * The release whose command the machine runs. It is destroyed when the command ends, or, if the platform ends first,
+   * when the next one starts. Absent in all other machines.
+   */
+  releaseCommand?: number;
   /** Absent or null when the app has not ended by itself. */
   crash?: Crash | null;
   createdAt: string;
@@ -180,4 +187,8 @@ export interface CreateMachine {
   config: MachineConfig;
   /** Do not start the machine. Default: false. */
   skipLaunch?: boolean;
+  /** Cordon the machine from the beginning. Default: false. */
+  cordoned?: boolean;
+  /** The machine runs the command of this release, and is temporary. */
+  releaseCommand?: number;
 }

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { abortable } from "../lib/async.ts";
 import { GuestError } from "./error.ts";
-import { decodeExit, decodeHello, EXIT_BYTES, STREAMS_PROTOCOL } from "./hello.ts";
+import { decodeExit, decodeHello, EXIT_BYTES, STREAMS_PROTOCOL, SWAP_PROTOCOL } from "./hello.ts";
 import { decodeListeners, type Listener } from "./listening.ts";
 import { encodeFrame, type Frame, FrameReader, FrameType, MAX_PAYLOAD } from "./frame.ts";
 import type { GuestConfig, GuestExit, Hello } from "./protocol.ts";
@@ -73,7 +73,8 @@ export class GuestAgent {
 
   /** Configures the guest and starts the app. Resolves when the app's program has been executed. */
   async run(config: GuestConfig, signal: AbortSignal): Promise<void> {
-    for (const chunk of encodeRecords(config)) this.#send(FrameType.set, chunk);
+    const understood = this.#protocol >= SWAP_PROTOCOL ? config : { ...config, swapMb: 0 };
+    for (const chunk of encodeRecords(understood)) this.#send(FrameType.set, chunk);
     const answer = this.#expect([FrameType.started, FrameType.startFailed], signal);
     this.#send(FrameType.run);
     const frame = await answer;

@@ -6,6 +6,9 @@ import type { GuestExit, Hello } from "./protocol.ts";
 /** The first version with streams, that is, commands and the local API. */
 export const STREAMS_PROTOCOL = 2;
 
+/** The first version with swap. An agent before it refuses a configuration that asks for some. */
+export const SWAP_PROTOCOL = 3;
+
 /** Phases by their numbers on the wire. */
 export const PHASES = ["waiting", "running", "ended"] as const;
 

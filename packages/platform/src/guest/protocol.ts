@@ -2,6 +2,7 @@
  * The vocabulary of the agent channel on the host: the app to run, how it ended, commands, and the ends of a stream.
  * `packages/guest/agent/` is the guest's side.
  */
+import type { GuestFile } from "../domain/guest-files.ts";
 import type { GuestNetwork } from "../network/contract.ts";
 import type { Frame } from "./frame.ts";
 
@@ -40,6 +41,10 @@ export interface GuestConfig {
   ports: number[];
   /** Disks by serial number, and where their file systems are mounted. */
   volumes: { serial: string; path: string }[];
+  /** Swap on the writable layer, in MB. Agents before protocol 3 have none. Default: 0. */
+  swapMb?: number;
+  /** Written before the app starts. Default: none. */
+  files?: GuestFile[];
 }
 
 /** A command to run in the guest. */

@@ -1,4 +1,5 @@
 /** Configuration records, the content of F_SET and F_EXEC. `packages/guest/agent/config.h` is the agent's side. */
+import type { GuestFile } from "../domain/guest-files.ts";
 import type { CommandSpec, GuestConfig } from "./protocol.ts";
 import { MAX_PAYLOAD } from "./frame.ts";
 
@@ -20,12 +21,17 @@ export const Key = {
   input: 14,
   hooks: 15,
   volume: 16,
+  file: 17,
+  fileData: 18,
+  swap: 19,
 } as const;
 
 /** Bytes of a record before its value: key and length. */
 const HEAD_BYTES = 5;
 /** How many bytes a value may have to fit into a frame. */
 const MAX_VALUE = MAX_PAYLOAD - HEAD_BYTES;
+/** Bytes of a file per record: half of a frame, so that frames are filled well. */
+const FILE_CHUNK = MAX_PAYLOAD / 2 - HEAD_BYTES;
 
 /** Returns a time in the agent's form: nanoseconds in 8 bytes, little endian. */
 export function nanoseconds(ms: number): Buffer {
@@ -53,6 +59,8 @@ export function encodeRecords(config: GuestConfig): Buffer[] {
     ...config.network.hosts.map((line) => record(Key.hosts, line)),
     ...config.ports.map((port) => record(Key.port, String(port))),
     ...config.volumes.map(({ serial, path }) => record(Key.volume, `${serial} ${path}`)),
+    ...((config.swapMb ?? 0) > 0 ? [record(Key.swap, uint32(config.swapMb ?? 0))] : []),
+    ...(config.files ?? []).flatMap(fileRecords),
     record(Key.clock, nanoseconds(Date.now())),
   ];
   const payloads: Buffer[] = [];
@@ -98,6 +106,14 @@ export function decodeRecords(payload: Buffer): [key: number, value: Buffer][] {
     at = end;
   }
   return records;
+}
+
+/** A file begins with its permissions and path, and its content follows in pieces. */
+function fileRecords({ path, mode, content }: GuestFile): Buffer[] {
+  const pieces = Array.from({ length: Math.ceil(content.length / FILE_CHUNK) }, (_, index) =>
+    record(Key.fileData, content.subarray(index * FILE_CHUNK, (index + 1) * FILE_CHUNK)),
+  );
+  return [record(Key.file, `${mode.toString(8)} ${path}`), ...pieces];
 }
 
 function uint32(value: number): Buffer {

@@ -130,6 +130,11 @@ export class MachineController {
     this.#happened({ type: "plan_wake", at });
   }
 
+  /** Takes the machine out of the proxy's hands, or gives it back. */
+  cordon(on: boolean): void {
+    this.#happened({ type: "cordon", on });
+  }
+
   /** Starts the machine if its schedule, or the wake that it planned, is due. Throws when that cannot be stored. */
   timePassed(): void {
     this.#happened({ type: "schedule_due" });

@@ -27,7 +27,7 @@ interface CreateContext {
 export async function createMachine(
   { deps, controllers, refuseWork }: CreateContext,
   app: string,
-  { name = newMachineName(), region, config, skipLaunch = false }: CreateMachine,
+  { name = newMachineName(), region, config, skipLaunch = false, releaseCommand, cordoned }: CreateMachine,
 ): Promise<MachineController> {
   const { images, volumes, store, settings, bundles } = deps;
   requireApp(store.apps, app, `Create it with \`hibernaut apps create ${app}\`.`);
@@ -52,6 +52,8 @@ export async function createMachine(
     bundleVersion: bundles.current.version,
     address: freeAddress(deps),
     createdAt: deps.clock?.() ?? new Date(),
+    ...(releaseCommand !== undefined && { releaseCommand }),
+    ...(cordoned !== undefined && { cordoned }),
   });
   insert(deps, record, () => requireFreeName(controllers, app, name));
   const controller = controllers.add(record);

@@ -15,12 +15,10 @@ export interface EligibilityLimits {
 /** Checks every requirement, so that users learn all of them at once. */
 export function suspendEligibility(machine: Pick<MachineRecord, "config">, limits: EligibilityLimits): Eligibility {
   const { memoryMb } = guestSize(machine.config);
-  const swapMb = machine.config.init?.swap_size_mb ?? 0;
   const tooOld = unspoken(limits.agentProtocol);
   const reasons = [
     memoryMb > limits.suspendMaxMemoryMb &&
       `memory is ${memoryMb} MB and must be at most ${limits.suspendMaxMemoryMb} MB (setting HIBERNAUT_SUSPEND_MAX_MEMORY_MB)`,
-    swapMb > 0 && `swap is ${swapMb} MB and must be 0: what is swapped out is not in the snapshot`,
     tooOld !== undefined && `${tooOld}: run \`hibernaut machine update <id> --yes\``,
   ].filter((reason) => typeof reason === "string");
   return { eligible: reasons.length === 0, reasons };

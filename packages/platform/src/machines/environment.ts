@@ -4,7 +4,8 @@ import type { GuestConfig } from "../guest/protocol.ts";
 import type { ImageConfig } from "../images/contract.ts";
 import type { GuestNetwork } from "../network/contract.ts";
 import type { Mount } from "../domain/volume.ts";
-import { guestSize, type MachineConfig, servicePorts } from "../domain/config.ts";
+import { guestSize, type MachineConfig, servicePorts, swapMbOf } from "../domain/config.ts";
+import { guestFiles } from "../domain/guest-files.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 
 const STOP_TIMEOUT_S = 5;
@@ -64,6 +65,8 @@ export function guestConfigOf(
     network,
     ports: servicePorts(machine.config),
     volumes: (machine.config.mounts ?? []).map(diskOf),
+    swapMb: swapMbOf(machine.config),
+    files: guestFiles(machine.config.files, machine.app, secrets),
   };
 }
 

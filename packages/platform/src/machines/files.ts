@@ -58,10 +58,14 @@ export class MachineFiles {
     await mkdir(runDir, { recursive: true, mode: 0o700 });
   }
 
-  /** Creates an empty writable layer, replacing any old one. The file system is created once and copied. */
-  async freshLayer(machineId: string): Promise<void> {
-    const template = join(dirname(this.machineRoot), `layer-${this.#layerSizeMb}.ext4`);
-    await this.#ensureTemplate(template);
+  /**
+   * Creates an empty writable layer, replacing any old one. The file system is created once for each size and copied. The
+   * machine's swap comes on top of the size.
+   */
+  async freshLayer(machineId: string, { swapMb = 0 } = {}): Promise<void> {
+    const sizeMb = this.#layerSizeMb + swapMb;
+    const template = join(dirname(this.machineRoot), `layer-${sizeMb}.ext4`);
+    await this.#ensureTemplate(template, sizeMb);
     const { layer } = this.paths(machineId);
     await copySparse(template, `${layer}.new`, { timeoutMs: TOOL_TIMEOUT_MS });
     await flush(`${layer}.new`);
@@ -75,6 +79,11 @@ export class MachineFiles {
     );
   }
 
+  /** Flushes the writable layer: what is swapped out there is as good as memory. */
+  flushLayer(machineId: string): Promise<void> {
+    return flush(this.paths(machineId).layer);
+  }
+
   /** What the machine's writable layer takes up on the disk, in bytes; 0 without one. */
   async layerBytes(machineId: string): Promise<number> {
     const { blocks } = await stat(this.paths(machineId).layer).catch(() => ({ blocks: 0 }));
@@ -82,7 +91,7 @@ export class MachineFiles {
   }
 
   /**
-   * Fails with `unavailable` unless the disk has room for the machine's whole memory: a guest whose
+   * Fails with `unavailable` unless the disk has room for the machine's whole memory, including its swap: a guest whose
    * memory file cannot grow any more is killed by the kernel, and that loses more than a start.
    */
   async requireRoom(machineId: string, memoryMb: number): Promise<void> {
@@ -107,11 +116,11 @@ export class MachineFiles {
     await rm(runDir, { recursive: true, force: true });
   }
 
-  async #ensureTemplate(template: string): Promise<void> {
+  async #ensureTemplate(template: string, sizeMb: number): Promise<void> {
     if (await stat(template).catch(() => undefined)) return;
     const draft = `${template}.${process.pid}.${Math.random().toString(16).slice(2)}`;
     try {
-      await createSparse(draft, this.#layerSizeMb * 1024 * 1024);
+      await createSparse(draft, sizeMb * 1024 * 1024);
       await formatExt4(draft, { journalMb: JOURNAL_MB, timeoutMs: TOOL_TIMEOUT_MS });
       await rename(draft, template);
     } catch (error) {

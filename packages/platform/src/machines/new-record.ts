@@ -13,6 +13,8 @@ interface NewMachine {
   bundleVersion: string;
   address: string;
   createdAt: Date;
+  releaseCommand?: number;
+  cordoned?: boolean;
 }
 
 /** Returns the record of a machine with a new id. */

@@ -9,6 +9,7 @@ import { GuestApi } from "./resources/guest-api.ts";
 import { Hostnames } from "./resources/hostnames.ts";
 import { Logs } from "./resources/logs.ts";
 import { Machines } from "./resources/machines.ts";
+import { ReleaseCommands } from "./resources/release-commands.ts";
 import { Releases } from "./resources/releases.ts";
 import { DueTimer } from "./schedule/timer.ts";
 import { Scrubber } from "./scrubber.ts";
@@ -19,6 +20,7 @@ export interface Resources {
   readonly apps: Apps;
   readonly machines: Machines;
   readonly releases: Releases;
+  readonly releaseCommands: ReleaseCommands;
   readonly hostnames: Hostnames;
   readonly secrets: AppSecrets;
   readonly logs: Logs;
@@ -52,14 +54,18 @@ export function openMachines(deps: MachineDependencies): Resources {
   const drain = new Drain(deps, controllers);
   const machines = new Machines(deps, controllers, drain);
   const apps = new Apps(deps, machines);
+  const logs = new Logs(deps, controllers, apps);
+  const releases = new Releases(deps);
+  const releaseCommands = new ReleaseCommands({ releases, machines, logs, controllers, log: deps.log });
   const timer = new DueTimer({ controllers, drain, clock: () => deps.clock?.() ?? new Date(), log: deps.log });
   return {
     apps,
     machines,
-    releases: new Releases(deps),
+    releases,
+    releaseCommands,
     hostnames: new Hostnames(deps, apps),
     secrets: new AppSecrets(deps, controllers),
-    logs: new Logs(deps, controllers, apps),
+    logs,
     commands: new Commands(controllers),
     guestApi: new GuestApi(deps, controllers),
     drain,
@@ -70,6 +76,7 @@ export function openMachines(deps: MachineDependencies): Resources {
     },
     async recover() {
       await controllers.recover();
+      releaseCommands.recover();
       drain.recover();
     },
     startTimer: () => timer.start(),

@@ -38,18 +38,18 @@ export function tableMachineOf({ record, policy, resting }: CoordinatedMachine, 
     state: record.state,
     address: record.address,
     lastBoot: lastBoot && { kind: lastBoot.kind, at: lastBoot.at },
-    healthy,
+    healthy: healthy && record.cordoned !== true,
     reason: record.stateReason,
     crash: crash && isKnownToCrash(crash) ? { reason: crash.reason, retryAt: crash.retry_at } : null,
     unreachable: record.state === "running" ? (record.unreachable ?? null) : null,
     resting,
-    policy: policy === undefined ? null : toWire(policy),
+    policy: policy === undefined ? null : toWire(record.cordoned ? { ...policy, autostart: false } : policy),
   };
 }
 
 /** Milliseconds until the machine may be idle; Infinity if it cannot become idle. */
 export function untilIdleMs({ record, policy, idleSince }: CoordinatedMachine, load: number, now: number): number {
-  if (record.state !== "running" || policy === undefined || policy.autostop === "off" || load > 0)
+  if (record.state !== "running" || record.cordoned || policy === undefined || policy.autostop === "off" || load > 0)
     return Number.POSITIVE_INFINITY;
   return Math.max(idleSince + policy.idleTimeoutMs - now, keptAwakeMs(record));
 }

@@ -90,7 +90,7 @@ export class Rotation {
 
 /** Whether the proxy may give the machine requests, and put it to sleep. */
 export function takesPart({ record, policy }: CoordinatedMachine): boolean {
-  return record.state === "running" && policy !== undefined;
+  return record.state === "running" && record.cordoned !== true && policy !== undefined;
 }
 
 function idleTimeoutMs(running: readonly CoordinatedMachine[]): number {

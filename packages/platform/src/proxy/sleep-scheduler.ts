@@ -31,6 +31,8 @@ export class SleepScheduler {
   readonly rotation: Rotation;
   readonly #options: SleepSchedulerOptions;
   #timer: NodeJS.Timeout | undefined;
+  /** When the timer ends, in milliseconds of `performance.now()`. */
+  #due = 0;
   #checking: Promise<void> | undefined;
   #closed = false;
 
@@ -39,17 +41,26 @@ export class SleepScheduler {
     this.rotation = new Rotation({ ...options, look: (machine) => this.#idleMachine(machine) });
   }
 
-  /** Plans the next look: at the interval, when the next machine becomes idle, or after `mostMs` at the latest. */
+  /**
+   * Plans the next look: at the interval, when the next machine becomes idle, or after `mostMs` at the latest. A look
+   * that is planned for an earlier time stays: this runs for every change of a load, and steady requests to one app would
+   * otherwise put the look off forever, and keep every machine of every app awake.
+   */
   plan(mostMs = this.#options.intervalMs): void {
     if (this.#closed || this.#checking !== undefined) return;
-    clearTimeout(this.#timer);
     const { known, proxies, now } = this.#options;
     const time = now();
     const waits = [...known.values()].map((machine) => untilIdleMs(machine, proxies.load(machine.record.id), time));
     waits.push(this.rotation.untilLessMs());
     // Machines whose time is over were already looked at, and something else kept them awake.
     const wait = Math.min(mostMs, ...waits.filter((waitMs) => waitMs > 0));
-    this.#timer = setTimeout(() => this.#look(), Math.max(SHORTEST_PAUSE_MS, wait)).unref();
+    const pause = Math.max(SHORTEST_PAUSE_MS, wait);
+    // Timers run by this clock, also in tests that move the other one.
+    const due = performance.now() + pause;
+    if (this.#timer !== undefined && this.#due <= due) return;
+    clearTimeout(this.#timer);
+    this.#due = due;
+    this.#timer = setTimeout(() => this.#look(), pause).unref();
   }
 
   /** Looks now which machines may sleep. Resolves once those have been told to. */
@@ -77,10 +88,12 @@ export class SleepScheduler {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
+    this.#timer = undefined;
     await this.#checking;
   }
 
   #look(): void {
+    this.#timer = undefined;
     this.#checking = this.check()
       .catch((error: unknown) => this.#options.log.warn({ reason: messageOf(error) }, "the idle check failed"))
       .finally(() => {

@@ -56,12 +56,28 @@ describe("a bad request", () => {
     ["an unknown key", '{"config":{"image":"x"},"nam":"y"}', 400],
     ["a poisoned key", '{"__proto__":{"x":1},"config":{"image":"x"}}', 400],
     ["empty", "", 400],
+    ["a file without content", '{"config":{"image":"x","files":[{"guest_path":"/a"}]}}', 400],
+    ["a file that is not base64", '{"config":{"image":"x","files":[{"guest_path":"/a","raw_value":"!"}]}}', 400],
+    ["more swap than there may be", '{"config":{"image":"x","init":{"swap_size_mb":32769}}}', 400],
     ["too large", JSON.stringify({ config: { image: "x".repeat(1024 * 1024) } }), 413],
     ["far too large", JSON.stringify({ config: { image: "x".repeat(8 * 1024 * 1024) } }), 413],
   ])("body: %s", async (_name, body, status) => {
     const reply = await call("POST", MACHINES, body);
     expect(reply.status).toBe(status);
     expect(reply.body.error).toBe(status === 413 ? "payload_too_large" : "invalid_argument");
+    expect(server.world.store.machines.list()).toEqual([]);
+  });
+
+  test("a release command without a release, a command or a number", async () => {
+    const command = (version: string, body: unknown) => call("POST", `/v1/apps/shop/releases/${version}/command`, body);
+    const config = { image: "x" };
+    expect(await command("1", { config })).toMatchObject({ status: 404, body: { error: "not_found" } });
+    expect(await command("first", { config })).toMatchObject({ status: 400 });
+    const { body } = await call("POST", "/v1/apps/shop/releases", { image: "app:1" });
+    for (const wrong of [{}, { config, timeout: 0 }, { config, timeout: 21_601 }, { config, command: ["x"] }])
+      expect(await command(String(body.version), wrong)).toMatchObject({ status: 400 });
+    await call("POST", "/v1/apps/shop/releases/1", { status: "complete" });
+    expect(await command("1", { config })).toMatchObject({ status: 412, body: { error: "failed_precondition" } });
     expect(server.world.store.machines.list()).toEqual([]);
   });
 

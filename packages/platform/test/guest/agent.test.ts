@@ -1,6 +1,8 @@
 import { type Duplex, duplexPair } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { GuestAgent } from "../../src/guest/agent.ts";
+import { HelloOffset } from "../../src/guest/hello.ts";
+import { decodeRecords, Key } from "../../src/guest/records.ts";
 import type { GuestConfig } from "../../src/guest/protocol.ts";
 import { encodeFrame, type Frame, FrameReader, FrameType } from "../../src/guest/frame.ts";
 
@@ -49,6 +51,26 @@ describe("the platform's end of the agent channel", () => {
     await running;
   });
 
+  test.each([
+    [2, []],
+    [3, [512]],
+  ])("an agent that speaks protocol %i is asked for swap of %j MB", async (protocol, sizes) => {
+    const hello = agent.hello(soon());
+    const payload = Buffer.alloc(HelloOffset.version);
+    payload.writeUInt32LE(protocol, HelloOffset.protocol);
+    say(FrameType.hello, payload);
+    await hello;
+    const running = agent.run({ ...CONFIG, swapMb: 512 }, soon());
+    await expect.poll(types).toContain(FrameType.run);
+    const records = received
+      .filter(({ type }) => type === FrameType.set)
+      .flatMap((frame) => decodeRecords(frame.payload));
+    const asked = records.filter(([key]) => key === Key.swap).map(([, value]) => value.readUInt32LE());
+    expect(asked).toEqual(sizes);
+    say(FrameType.started, Buffer.alloc(4));
+    await running;
+  });
+
   test("an app that cannot be started is an error with the agent's words", async () => {
     const running = agent.run(CONFIG, soon());
     say(FrameType.startFailed, Buffer.concat([Buffer.alloc(4), Buffer.from("no such file")]));
@@ -59,7 +81,7 @@ describe("the platform's end of the agent channel", () => {
   test("an agent of another protocol is refused", async () => {
     const hello = agent.hello(soon());
     say(FrameType.hello, Buffer.alloc(28, 9));
-    await expect(hello).rejects.toThrow(/speaks protocol 151587081, and this version of Hibernaut speaks 1 to 2/);
+    await expect(hello).rejects.toThrow(/speaks protocol 151587081, and this version of Hibernaut speaks 1 to 3/);
   });
 
   test("waiting calls are told when the channel ends, and so are later ones", async () => {

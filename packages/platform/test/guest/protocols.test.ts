@@ -18,6 +18,7 @@ const CONFIG = {
   network: { address: "10.0.2.15/24", gateway: "10.0.2.2", dns: "10.0.2.3", hosts: [] },
   ports: [8080],
   volumes: [],
+  swapMb: 8,
 };
 
 function recording(protocol: number): Recording {

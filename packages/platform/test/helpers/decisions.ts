@@ -130,6 +130,7 @@ const NOTES: LifecycleEvent[] = [
   { type: "keep_awake", lease: null },
   { type: "plan_wake", at: "2026-01-01T01:00:00Z" },
   { type: "plan_wake", at: null },
+  { type: "cordon", on: true },
   { type: "reachability", why: "the app listens on 127.0.0.1:8080 only" },
   { type: "reachability", why: null },
   { type: "stalled", why: "the disk is full" },
@@ -229,7 +230,7 @@ export const anyMachine: fc.Arbitrary<MachineRecord> = fc
       drained: sleep.drained && goal === null && DRAINED_STATES.includes(state),
       notSuspended:
         sleep.notSuspended !== null && AWAKE_STATES.includes(state)
-          ? { by: sleep.notSuspended, reason: "it has swap" }
+          ? { by: sleep.notSuspended, reason: "it is too large" }
           : null,
       crash: crashed ? crash : null,
     });

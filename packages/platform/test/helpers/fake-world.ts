@@ -16,7 +16,7 @@ import { openMachines, type Resources } from "../../src/machines/open.ts";
 import { Slots } from "../../src/machines/slots.ts";
 import { UserNetwork } from "../../src/network/user.ts";
 import { openSecrets } from "../../src/secrets/index.ts";
-import { SnapshotStore } from "../../src/snapshots/store.ts";
+import { SnapshotStore, type SnapshotStoreOptions } from "../../src/snapshots/store.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/store.ts";
 import { VolumeFiles } from "../../src/volumes/files.ts";
@@ -115,6 +115,7 @@ export interface PlatformParts {
   hypervisor?: Hypervisor;
   bootSlots?: number;
   snapshotQemu?: "series" | "exact";
+  hotPages?: SnapshotStoreOptions["hotPages"];
   settings?: Partial<MachineDependencies["settings"]>;
   wrap?(deps: MachineDependencies): MachineDependencies;
 }
@@ -147,7 +148,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       refusedHypervisor: (was, now) =>
         refusedCarryOver(was, now, { accept: parts.snapshotQemu ?? "series", failed: carryOvers.all }),
       bootId: world.bootId,
-      hotPages: async () => [[0, 1]],
+      hotPages: parts.hotPages ?? (async () => [[0, 1]]),
       onTrouble: (machine, reason) => note({ machine, reason }, "a snapshot could not be sealed"),
     }),
     secrets: openSecrets({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),

@@ -71,6 +71,12 @@ export class Served {
     this.#client = new HibernautClient({ apiUrl, token });
   }
 
+  /** The platform's process. */
+  get pid(): number {
+    if (this.#child?.pid === undefined) throw new Error("the platform is not started");
+    return this.#child.pid;
+  }
+
   /** `kill -9`: no handler runs, nothing is flushed. */
   async kill(): Promise<void> {
     await this.#end("SIGKILL");

@@ -151,7 +151,8 @@ test.skipIf(!existsSync("/usr/bin/systemd-analyze"))("systemd understands the un
 test("every command is named in some document", () => {
   const all = DOCUMENTS.map(text).join("\n");
   for (const { name, commands } of NOUNS) {
-    for (const command of commands) {
+    // Only the shells call what begins with an underscore.
+    for (const command of commands.filter((one) => !one.name.startsWith("_"))) {
       const words = `${name} ${command.name}`.trim();
       const named = all.includes(`hibernaut ${words}`) || all.includes(`\`${words}`);
       expect(named, `hibernaut ${words}`).toBe(true);

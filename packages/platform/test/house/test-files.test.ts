@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { chooseFiles, hasWord, isLong, listTestFiles } from "../../../../scripts/lib/test-files.mjs";
+import { spread } from "../../../../scripts/lib/test-sequencer.mjs";
 import { minutes, slowest } from "../../../../scripts/lib/test-summary.mjs";
 
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -28,6 +29,18 @@ describe("a word chooses the files whose paths have it between boundaries", () =
     const files = ["a/test/lock.test.ts", "a/test/clock.test.ts", "b/test/wake.test.ts"];
     expect(chooseFiles(files, [])).toEqual({ chosen: files, unknown: [] });
     expect(chooseFiles(files, ["lock", "wake", "lokc"])).toEqual({ chosen: [files[0], files[2]], unknown: ["lokc"] });
+  });
+});
+
+describe("tests on QEMU are spread among unit tests, and each kind keeps its order", () => {
+  test.each([
+    [["Q"], ["u", "v", "w"], "Q u v w"],
+    [["Q", "R"], ["u", "v", "w", "x"], "Q u v R w x"],
+    [["Q", "R", "S", "T"], ["u", "v"], "Q u R S v T"],
+    [[], ["u", "v"], "u v"],
+    [["Q", "R"], [], "Q R"],
+  ])("%j and %j: %s", (one: string[], other: string[], expected) => {
+    expect(spread(one, other).join(" ")).toBe(expected);
   });
 });
 

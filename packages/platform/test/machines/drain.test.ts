@@ -13,7 +13,8 @@ import {
 
 /** Only a fault reaches it. */
 const PATIENT_MS = 10_000;
-const SWAPPING = { ...SMALL, init: { swap_size_mb: 512 } };
+/** Too large to be suspended. */
+const LARGE = { ...SMALL, guest: { memory_mb: 4096 } };
 
 let world: World;
 let platform: FakePlatform;
@@ -110,23 +111,23 @@ describe("a reboot", () => {
   });
 
   test("that comes too early is a power cut for the machines that were left, and their events say so", async () => {
-    const [slow, swapping] = [await machine(), await machine(SWAPPING)];
+    const [slow, large] = [await machine(), await machine(LARGE)];
     const held = Promise.withResolvers<void>();
     world.host.hold.capture = held.promise;
     platform.drain.begin({ suspend: true, timeoutS: 1 });
     await drained();
-    expect(results()).toEqual({ [slow]: "suspending", [swapping]: "left" });
+    expect(results()).toEqual({ [slow]: "suspending", [large]: "left" });
     expect(events(slow, "not_suspended")[0]?.details).toEqual({ by: "drain", reason: "the drain ran out of time" });
-    expect(events(swapping, "not_suspended")[0]?.details.reason).toMatch(/^it cannot be suspended: swap is 512 MB/);
+    expect(events(large, "not_suspended")[0]?.details.reason).toMatch(/^it cannot be suspended: memory is 4096 MB/);
     world.host.faults.capture = new Error("the power is gone");
     held.resolve();
     await reach(slow, "running");
     await reboot();
-    await Promise.all([slow, swapping].map((id) => reach(id, "running")));
-    expect(events(swapping, "lost_restarts")[0]?.details.reason).toMatch(
-      /^the VMM ended while the platform was away; a drain had left it running: it cannot be suspended: swap/,
+    await Promise.all([slow, large].map((id) => reach(id, "running")));
+    expect(events(large, "lost_restarts")[0]?.details.reason).toMatch(
+      /^the VMM ended while the platform was away; a drain had left it running: it cannot be suspended: memory/,
     );
-    expect(record(swapping).lastBoot).toMatchObject({ kind: "cold", reason: "vmm_lost" });
+    expect(record(large).lastBoot).toMatchObject({ kind: "cold", reason: "vmm_lost" });
   });
 });
 
@@ -233,7 +234,7 @@ describe("while the platform drains", () => {
 
 describe("a drain", () => {
   test("continues after a restart of the platform, and is over after the next one", async () => {
-    const [one, two] = [await machine(), await machine(SWAPPING)];
+    const [one, two] = [await machine(), await machine(LARGE)];
     const held = Promise.withResolvers<void>();
     world.host.hold.capture = held.promise;
     platform.drain.begin({ suspend: true });
@@ -276,7 +277,7 @@ describe("a drain", () => {
   });
 
   test("that is asked for twice stays the same, can begin to suspend, but not cease to", async () => {
-    const id = await machine(SWAPPING);
+    const id = await machine(LARGE);
     const plain = platform.drain.begin({});
     expect(platform.drain.begin({})).toEqual(plain);
     const suspending = platform.drain.begin({ suspend: true });

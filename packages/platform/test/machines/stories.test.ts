@@ -191,7 +191,7 @@ describe("a snapshot that does not fit is refused with its reason, and the start
   test("an agent whose protocol is no longer spoken", async () => {
     const found = await coldReason((id) => editManifest(generation(id, "manifest.json"), { agent_protocol: 0 }));
     expect(found).toBe(
-      "guest_bundle_changed: its agent speaks protocol 0, and this version of Hibernaut speaks 1 to 2",
+      "guest_bundle_changed: its agent speaks protocol 0, and this version of Hibernaut speaks 1 to 3",
     );
   });
 
@@ -277,14 +277,21 @@ describe("a host that is short of resources", () => {
   });
 });
 
+test("a machine with swap asks its agent for it, and can be suspended", async () => {
+  const id = await runningMachine(platform, { init: { swap_size_mb: 512 } });
+  expect(world.host.guest(id)?.swapMb).toBe(512);
+  expect(machines.get("shop", id).suspend).toEqual({ eligible: true, reasons: [] });
+  await suspended(id);
+});
+
 describe("a machine that cannot be suspended gives every reason at once", () => {
-  test("memory and swap together", async () => {
-    const config = { guest: { memory_mb: 4096 }, init: { swap_size_mb: 512 } } as const;
-    const id = await runningMachine(platform, config);
+  test("memory and agent together", async () => {
+    const id = await runningMachine(platform, { guest: { memory_mb: 4096 } });
+    world.protocols.set("bundle-1", 0);
     const view = machines.get("shop", id);
     expect(view.suspend.eligible).toBe(false);
     expect(view.suspend.reasons).toHaveLength(2);
-    expect(() => machines.suspend("shop", id)).toThrowError(/memory is 4096 MB.*swap is 512 MB/);
+    expect(() => machines.suspend("shop", id)).toThrowError(/memory is 4096 MB.*its agent speaks protocol 0/);
     expect(record(id).state).toBe("running");
   });
 

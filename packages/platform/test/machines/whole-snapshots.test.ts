@@ -3,7 +3,15 @@ import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { MachineDependencies } from "../../src/machines/dependencies.ts";
-import { newWorld, runningMachine, startPlatform, type FakePlatform, type World } from "../helpers/fake-world.ts";
+import {
+  newWorld,
+  type PlatformParts,
+  runningMachine,
+  SMALL,
+  startPlatform,
+  type FakePlatform,
+  type World,
+} from "../helpers/fake-world.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -14,19 +22,24 @@ let deps: MachineDependencies;
 let now: Date;
 let id: string;
 
-async function restart(): Promise<void> {
+async function restart(parts: PlatformParts = {}): Promise<void> {
   platform = await startPlatform(world, {
+    ...parts,
     wrap: (given) => (deps = { ...given, clock: () => now }),
   });
 }
+
+const suspend = async (machine: string) => {
+  platform.machines.suspend("shop", machine);
+  await platform.machines.wait("shop", machine, ["suspended"], { timeoutMs: 5000 });
+};
 
 beforeEach(async () => {
   now = new Date();
   world = await newWorld();
   await restart();
   id = await runningMachine(platform);
-  platform.machines.suspend("shop", id);
-  await platform.machines.wait("shop", id, ["suspended"], { timeoutMs: 5000 });
+  await suspend(id);
   await vi.waitUntil(() => deps.snapshots.verifiedAt(id, generation()));
   now = new Date();
 });
@@ -52,6 +65,25 @@ async function damage(): Promise<void> {
   await using memory = await open(join(file("snapshots"), generation(), "memory"), "r+");
   await memory.write("x", 100_001);
 }
+
+test("a machine is destroyed while its snapshot is sealed: that ends without a warning", async () => {
+  const hold = Promise.withResolvers<[]>();
+  await platform.close();
+  await restart({ hotPages: async (machine) => (machine === id ? hold.promise : []) });
+  await started();
+  await suspend(id);
+  platform.machines.destroy("shop", id);
+  await platform.machines.wait("shop", id, ["destroyed"], { timeoutMs: 5000 });
+  hold.resolve([]);
+  // Snapshots are sealed one at a time, so the work on the first one has ended when the next one has its seal.
+  const { record: made } = await platform.machines.create("shop", { config: SMALL });
+  const next = made.id;
+  await platform.machines.wait("shop", next, ["running"], { timeoutMs: 5000 });
+  await suspend(next);
+  const { snapshot } = platform.machines.get("shop", next).record;
+  await vi.waitUntil(() => deps.snapshots.verifiedAt(next, snapshot?.generation ?? ""));
+  expect(world.logged.filter(({ message }) => message.includes("sealed"))).toEqual([]);
+});
 
 test("after a restart of the host, damage is found before the guest runs: a cold start with the reason", async () => {
   await damage();

@@ -1,9 +1,4 @@
 /** A machine that version 0.1 put to sleep, on real QEMU and with its memory, under the present version. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { HibernautClient } from "@hibernaut/client";
 import { expect, test } from "vitest";
 import { FirstRelease } from "../helpers/first-release.ts";
 import { askUntilAnswered, BUNDLE, dataFolder } from "../helpers/qemu-world.ts";
@@ -20,42 +15,16 @@ const ENVIRONMENT = {
   HIBERNAUT_LOG_LEVEL: "silent",
 };
 
-/** The platform of version 0.1, without its CLI. Says where it answers. */
-const SERVE = `
-import { serve } from "../src/server.ts";
-import { readSettings } from "../src/settings.ts";
-const stop = new AbortController();
-process.once("SIGTERM", () => stop.abort());
-const onReady = ({ apiUrl, token }) => console.log(JSON.stringify({ apiUrl, token }));
-await serve({ settings: readSettings(process.env), signal: stop.signal, onReady });
-process.exit(0);
-`;
-
 test("it resumes, is suspended by the present version, and moves to new hardware when it starts cold", {
   timeout: LIMIT_MS,
 }, async () => {
   const release = await FirstRelease.open();
   try {
     await packSmallApp();
-    const bundle = await release.buildBundle();
+    const bundle = await release.bundle();
     const folder = await dataFolder();
-    const file = join(release.tree, "packages/platform/test/serve-once.ts");
-    await writeFile(file, SERVE);
-    const first = spawn(process.execPath, [file], {
-      stdio: ["ignore", "pipe", "inherit"],
-      env: {
-        ...process.env,
-        ...ENVIRONMENT,
-        HIBERNAUT_DATA_DIR: folder.path,
-        XDG_CONFIG_HOME: join(folder.path, "cfg"),
-        HIBERNAUT_GUEST_BUNDLE: bundle,
-      },
-    });
-    const ended = once(first, "exit");
-    const failed = ended.then(([code]) => Promise.reject(new Error(`version 0.1 ended with ${String(code)}`)));
-    failed.catch(() => {});
-    const [line] = await Promise.race([once(first.stdout, "data"), failed]);
-    const client = new HibernautClient(JSON.parse(String(line)) as { apiUrl: string; token: string });
+    const first = await release.serve(folder.path, { ...ENVIRONMENT, HIBERNAUT_GUEST_BUNDLE: bundle });
+    const { client } = first;
     await client.createApp("old");
     await client.setSecrets("old", { TOKEN: "hunter2" });
     const config = { image: SMALL_APP, services: [{ internal_port: 8080 }] };
@@ -65,8 +34,7 @@ test("it resumes, is suspended by the present version, and moves to new hardware
     const before = await askUntilAnswered(address);
     await client.suspendMachine("old", id);
     await client.waitForMachine("old", id, { state: ["suspended"], timeout: 60 });
-    first.kill("SIGTERM");
-    await ended;
+    await first.stop();
 
     const place = await Place.open({ ...ENVIRONMENT, HIBERNAUT_GUEST_BUNDLE: BUNDLE }, folder);
     try {

@@ -12,6 +12,23 @@ const requests = (soft_limit: number, hard_limit?: number) => ({
 });
 
 export const FORMS: Record<string, Expected> = {
+  "suspend-with-swap.toml": {
+    means: { app: { init: { swap_size_mb: 1024 }, services: [{ autostop: "suspend" }] } },
+    warns: [],
+  },
+  "files.toml": {
+    means: {
+      app: {
+        services: [{ internal_port: 8080 }],
+        files: [
+          { guest_path: "/etc/app/config.yml" },
+          { guest_path: "/etc/app/token", secret_name: "TOKEN" },
+          { guest_path: "/etc/app/motd", raw_value: "aGVsbG8K" },
+        ],
+      },
+    },
+    warns: [],
+  },
   "v1-script-checks.toml": {
     means: {
       app: {

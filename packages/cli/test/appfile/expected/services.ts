@@ -197,18 +197,16 @@ export const SERVICES: Record<string, Expected> = {
   },
   "monorepo-web.toml": {
     means: { app: { services: [{ internal_port: 3000, autostop: "stop" }] } },
-    warns: ["build.dockerfile", "build.ignorefile", "build.args", "build.settings", HTTPS, "deploy.strategy"],
+    warns: ["build.dockerfile", "build.ignorefile", "build.args", "build.settings", HTTPS],
   },
   "monorepo-api.toml": {
     means: { app: { env: { PRIMARY_REGION: "ewr" }, services: [{ internal_port: 4000, autostop: "off" }] } },
-    warns: [
-      "build.dockerfile",
-      "deploy.max_unavailable",
-      "deploy.wait_timeout",
-      "deploy.release_command",
-      "deploy.release_command_timeout",
-      "deploy.release_command_vm",
-    ],
+    release: {
+      init: { cmd: ["pnpm", "--filter", "api", "db:migrate"] },
+      guest: { cpus: 1, memory_mb: 4096 },
+      env: { PRIMARY_REGION: "ewr" },
+    },
+    warns: ["build.dockerfile"],
   },
   "monorepo-worker.toml": {
     means: {

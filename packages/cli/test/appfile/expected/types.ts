@@ -8,6 +8,8 @@ export interface Expected {
   app?: string;
   /** Every process group, in order, with what its machines must have at least. */
   means: Record<string, Part<MachineConfig>>;
+  /** What the machine of its release command must have at least; absent without one. */
+  release?: Part<MachineConfig>;
   /** Exactly the paths that cause a warning, in the order of the file. */
   warns: string[];
 }

@@ -5,17 +5,12 @@ const port = (internal_port: number) => ({ app: { services: [{ internal_port }] 
 
 export const WARNED: Record<string, Expected> = {
   "metrics-per-process.toml": { means: { web: {}, worker: {} }, warns: ["metrics"] },
-  "files.toml": { means: port(8080), warns: ["files"] },
   "http-options.toml": { means: port(8080), warns: ["http_service.http_options"] },
   "ports-options.toml": {
     means: port(8080),
     warns: ["services[0].ports[1].http_options", "services[0].ports[1].tls_options"],
   },
-  "suspend-with-swap.toml": {
-    means: { app: { init: { swap_size_mb: 1024 }, services: [{ autostop: "suspend" }] } },
-    warns: ["swap_size_mb"],
-  },
-  "canary.toml": { means: port(8080), warns: ["deploy.strategy", "deploy.seed_command"] },
+  "canary.toml": { means: port(8080), warns: ["deploy.seed_command"] },
   "no-internal-port.toml": { means: { app: { services: [{ internal_port: 8080, autostop: "stop" }] } }, warns: [] },
   "service-without-ports.toml": {
     means: { app: { services: [{ protocol: "tcp", internal_port: 9999, autostop: "off" }] } },

@@ -3,7 +3,6 @@ import type { Expected } from "./types.ts";
 
 const HTTPS = "http_service.force_https";
 const PORTS_HTTPS = "services[0].ports[0].force_https";
-const RELEASE = "deploy.release_command";
 const ROLLBACK = "experimental.auto_rollback";
 const KIND = "vm[0].cpu_kind";
 
@@ -33,7 +32,7 @@ export const WEB: Record<string, Expected> = {
         stop_config: { signal: "SIGTERM" },
       },
     },
-    warns: [RELEASE, HTTPS, KIND],
+    warns: [HTTPS, KIND],
   },
   "phoenix-2022.toml": {
     means: {
@@ -43,7 +42,7 @@ export const WEB: Record<string, Expected> = {
         stop_config: { signal: "SIGTERM", timeout: 5 },
       },
     },
-    warns: [RELEASE, ROLLBACK, PORTS_HTTPS],
+    warns: [ROLLBACK, PORTS_HTTPS],
   },
   "phoenix-cluster.toml": {
     means: {
@@ -69,13 +68,12 @@ export const WEB: Record<string, Expected> = {
       },
       sidekiq: { guest: { memory_mb: 1024 }, init: { cmd: ["bundle", "exec", "sidekiq", "-C", "config/sidekiq.yml"] } },
     },
-    warns: ["console_command", RELEASE, HTTPS, "statics"],
+    warns: ["console_command", HTTPS, "statics"],
   },
   "rails-2021.toml": {
     means: { app: { services: open(8080), checks: { "tcp-8080": { interval: "15s" } } } },
     warns: [
       "build.builder",
-      RELEASE,
       ROLLBACK,
       "experimental.enable_consul",
       "services[0].tcp_checks[0].restart_limit",
@@ -111,7 +109,7 @@ export const WEB: Record<string, Expected> = {
   },
   "django.toml": {
     means: { app: { env: { PORT: "8000" }, services: stopping(8000) } },
-    warns: ["console_command", RELEASE, HTTPS, "statics"],
+    warns: ["console_command", HTTPS, "statics"],
   },
   "django-celery.toml": {
     means: {
@@ -149,7 +147,7 @@ export const WEB: Record<string, Expected> = {
         mounts: [{ volume: "data", path: "/data" }],
       },
     },
-    warns: [ROLLBACK, "experimental.enable_consul", RELEASE, PORTS_HTTPS],
+    warns: [ROLLBACK, "experimental.enable_consul", PORTS_HTTPS],
   },
   "go-api.toml": {
     means: {

@@ -1,5 +1,5 @@
 /**
- * `POST .../machines/{machine_id}/{start,stop,suspend,restart}`. The reply says that the action was accepted and stored;
+ * `POST .../machines/{machine_id}/{start,stop,suspend,restart}`, and `cordon` and `uncordon`. The reply says that the action was accepted and stored;
  * the machine carries it out afterwards, and the `wait` route waits for the result.
  */
 import type { ServerResponse } from "node:http";
@@ -50,6 +50,24 @@ export function actionRoutes(app: Api, { machines, guestApi }: Pick<ApiDeps, "ma
       },
     );
   }
+  cordonRoutes(app, { machines });
+}
+
+/** `POST .../cordon` and `/uncordon`: what the proxy does with a machine. Its state stays. */
+function cordonRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">): void {
+  const schema = { tags: ["machines"], params: MachineParams, querystring: NoQuery, body: NoBody };
+  for (const [action, summary] of [
+    ["cordon", "Give a machine no more requests, and neither wake it nor put it to sleep"],
+    ["uncordon", "Give a cordoned machine requests again"],
+  ] as const)
+    app.post(
+      `/v1/apps/:app_name/machines/:machine_id/${action}`,
+      { preValidation: allowNoBody, schema: { ...schema, summary, response: replies(200, Ok) } },
+      async ({ params }) => {
+        machines.cordon(params.app_name, params.machine_id, { on: action === "cordon" });
+        return { ok: true as const };
+      },
+    );
 }
 
 function sent(reply: ServerResponse): Promise<void> {

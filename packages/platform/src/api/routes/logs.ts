@@ -1,6 +1,4 @@
 /** `GET .../logs`: what apps print and what happens to their machines, as a stream of lines. */
-import { PassThrough } from "node:stream";
-import { setImmediate } from "node:timers/promises";
 import type { FastifyReply } from "fastify";
 import type { Static } from "typebox";
 import { HibernautError } from "../../domain/errors.ts";
@@ -9,34 +7,22 @@ import type { LogQuery } from "../../machines/logs/query.ts";
 import type { LogBlocks } from "../../machines/logs/follow.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
+import { LineReplies, NDJSON } from "../line-replies.ts";
 import { nearest } from "../../lib/nearest.ts";
 import { replies } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 import { AppLogsQuery, LogLine, LogsQuery, MAX_LOG_LINES } from "./logs.schemas.ts";
 import { MachineParams } from "./machines.schemas.ts";
-import { sendLines } from "../send-lines.ts";
 import { sinceMs } from "../since.ts";
 
-const NDJSON = "application/x-ndjson";
 const LINES = 100;
 
 /** Registers the logs of a machine and of an app. A reply ends when its client disconnects or the platform shuts down. */
 export function logRoutes(app: Api, { logs }: Pick<ApiDeps, "logs">): void {
-  const closing = new AbortController();
-  const open = new Set<Promise<void>>();
-  app.addHook("preClose", async () => {
-    closing.abort();
-    await Promise.all(open);
-    // What was written is sent before the server closes its connections.
-    await setImmediate();
-  });
-  const answer = (reply: FastifyReply, read: (signal: AbortSignal) => LogBlocks): PassThrough => {
-    const signal = AbortSignal.any([closing.signal, clientGone(reply)]);
-    const blocks = read(signal);
-    const out = new PassThrough();
-    const sending = sendLines(blocks, out, { signal }).finally(() => open.delete(sending));
-    open.add(sending);
-    return out;
+  const streams = new LineReplies(app);
+  const answer = (reply: FastifyReply, read: (signal: AbortSignal) => LogBlocks): FastifyReply => {
+    const signal = AbortSignal.any([streams.closing, clientGone(reply)]);
+    return streams.send(reply, read(signal), signal);
   };
   const { default: failure } = replies(200, LogLine);
   const response = {
@@ -60,10 +46,9 @@ export function logRoutes(app: Api, { logs }: Pick<ApiDeps, "logs">): void {
     },
     ({ params, query }, reply) => {
       const wanted = logQuery(query);
-      const lines = answer(reply, (signal) =>
+      return answer(reply, (signal) =>
         logs.read(params.app_name, { ...wanted, machines: [params.machine_id], signal }),
       );
-      return reply.header("cache-control", "no-store").type(NDJSON).send(lines);
     },
   );
 
@@ -82,8 +67,7 @@ export function logRoutes(app: Api, { logs }: Pick<ApiDeps, "logs">): void {
       const wanted = logQuery(query);
       const named = words(query.machine);
       const machines = named.length === 0 ? undefined : named;
-      const lines = answer(reply, (signal) => logs.read(params.app_name, { ...wanted, machines, signal }));
-      return reply.header("cache-control", "no-store").type(NDJSON).send(lines);
+      return answer(reply, (signal) => logs.read(params.app_name, { ...wanted, machines, signal }));
     },
   );
 }

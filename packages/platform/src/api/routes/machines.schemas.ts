@@ -55,6 +55,9 @@ export const MachineReply = Type.Object(
       Type.String(),
       "Why requests don't reach the running app: it listens on another port, or on loopback only. Null when they do.",
     ),
+    cordoned: Type.Boolean({
+      description: "Whether the proxy gives the machine no requests, and neither wakes it nor puts it to sleep.",
+    }),
     region: Type.String(),
     version: Type.String({ description: "A ULID that changes with every update." }),
     config: MachineConfig,
@@ -147,6 +150,11 @@ export const CreateMachineBody = Type.Object(
     config: MachineConfig,
     skip_launch: Type.Optional(
       Type.Boolean({ description: "Leave the machine in `created` instead of starting it. Default: false." }),
+    ),
+    skip_service_registration: Type.Optional(
+      Type.Boolean({
+        description: "Create the machine cordoned: it gets no requests until it is uncordoned. Default: false.",
+      }),
     ),
   },
   { ...closed, title: "CreateMachineRequest" },

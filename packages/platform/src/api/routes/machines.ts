@@ -64,12 +64,13 @@ export function machineRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">)
       },
     },
     async (request, reply) => {
-      const { name, region, config, skip_launch: skipLaunch } = request.body;
+      const { name, region, config, skip_launch: skipLaunch, skip_service_registration: cordoned } = request.body;
       const view = await machines.create(request.params.app_name, {
         config,
         ...(name !== undefined && { name }),
         ...(region !== undefined && { region }),
         ...(skipLaunch !== undefined && { skipLaunch }),
+        ...(cordoned !== undefined && { cordoned }),
       });
       return reply.code(201).send(machineWire(view));
     },

@@ -1,7 +1,9 @@
 /** Shapes of `/v1/apps/{app_name}/releases`. */
 import { type Static, Type } from "typebox";
-import { closed, imageReference, oneOf, time } from "../schemas.ts";
+import { MachineConfig } from "../../domain/config.ts";
+import { closed, imageReference, nullable, oneOf, time } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
+import { LogLine } from "./logs.schemas.ts";
 
 /** A release. */
 export const ReleaseReply = Type.Object(
@@ -45,6 +47,46 @@ export const UpdateReleaseBody = Type.Object(
   },
   { ...closed, title: "UpdateReleaseRequest" },
 );
+
+/** How long a release command may take when the request does not say, in seconds: as on Fly. */
+export const COMMAND_TIMEOUT_S = 300;
+/** Longer migrations are better run by themselves. */
+const MAX_COMMAND_TIMEOUT_S = 6 * 3600;
+
+/** Runs the command of a release. */
+export const ReleaseCommandBody = Type.Object(
+  {
+    config: MachineConfig,
+    timeout: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_COMMAND_TIMEOUT_S,
+        description: `Seconds from the creation of the machine to the end of the command. Default: ${COMMAND_TIMEOUT_S}.`,
+      }),
+    ),
+  },
+  {
+    ...closed,
+    title: "ReleaseCommandRequest",
+    description:
+      "The configuration of the temporary machine; the command is what its `init` says. The machine gets the image of the release and RELEASE_COMMAND=1, and no services, checks, mounts, schedule or restarts.",
+  },
+);
+
+const CommandEnd = Type.Object(
+  {
+    ok: Type.Boolean({ description: "Whether the command exited with code 0, in time." }),
+    exit_code: nullable(Type.Integer(), "Null when it did not exit by itself."),
+    reason: Type.String({ description: "How it ended, for people." }),
+  },
+  { ...closed, title: "ReleaseCommandEnd", description: "How the command of a release ended." },
+);
+
+/** One line of the reply. */
+export const ReleaseCommandLine = Type.Union([LogLine, CommandEnd]);
+
+/** How a command ended, on the wire. */
+export type CommandEndWire = Static<typeof CommandEnd>;
 
 /** A release on the wire. */
 export type ReleaseWire = Static<typeof ReleaseReply>;

@@ -1,11 +1,20 @@
 /** `/v1/apps/{app_name}/releases`: what was deployed and how it ended, as `hibernaut deploy` records it. */
 import type { ReleaseRecord } from "../../domain/machine.ts";
 import { pinned } from "../../domain/pinned.ts";
+import type { LogEntry } from "../../machines/logs/entry.ts";
+import type { CommandVerdict } from "../../machines/release-command/rules.ts";
+import type { CommandOutput } from "../../machines/release-command/run.ts";
+import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
+import { LineReplies, NDJSON } from "../line-replies.ts";
 import { EventsQuery, NoQuery, replies } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 import {
+  COMMAND_TIMEOUT_S,
+  type CommandEndWire,
   CreateReleaseBody,
+  ReleaseCommandBody,
+  ReleaseCommandLine,
   ReleaseList,
   ReleaseParams,
   ReleaseReply,
@@ -16,7 +25,10 @@ import {
 const LIMIT = 25;
 
 /** Registers the routes of releases. */
-export function releaseRoutes(app: Api, { releases }: Pick<ApiDeps, "releases">): void {
+export function releaseRoutes(
+  app: Api,
+  { releases, releaseCommands }: Pick<ApiDeps, "releases" | "releaseCommands">,
+): void {
   const path = "/v1/apps/:app_name/releases";
   const tags = ["apps"];
 
@@ -70,6 +82,43 @@ export function releaseRoutes(app: Api, { releases }: Pick<ApiDeps, "releases">)
       return releaseWire(releases.end(params.app_name, version, body.status, body.description ?? ""));
     },
   );
+
+  const streams = new LineReplies(app);
+  const { default: failure } = replies(200, ReleaseCommandLine);
+  app.post(
+    `${path}/:version/command`,
+    {
+      schema: {
+        tags,
+        summary:
+          "Run the command of a release in a temporary machine and stream its log: one JSON object per line, the last one with `ok`",
+        params: ReleaseParams,
+        querystring: NoQuery,
+        body: ReleaseCommandBody,
+        response: {
+          200: { description: "one line per line", content: { [NDJSON]: { schema: ReleaseCommandLine } } },
+          default: failure,
+        },
+      },
+    },
+    async ({ params, body }, reply) => {
+      const signal = AbortSignal.any([streams.closing, clientGone(reply)]);
+      const output = await releaseCommands.start(params.app_name, Number(params.version), {
+        config: body.config,
+        timeoutMs: (body.timeout ?? COMMAND_TIMEOUT_S) * 1000,
+        signal,
+      });
+      return streams.send(reply, commandLines(output), signal);
+    },
+  );
+}
+
+async function* commandLines(output: CommandOutput): AsyncGenerator<(LogEntry | CommandEndWire)[], void> {
+  for await (const block of output) yield block.map((line) => ("text" in line ? line : endWire(line)));
+}
+
+function endWire({ ok, exitCode, reason }: CommandVerdict): CommandEndWire {
+  return { ok, exit_code: exitCode, reason };
 }
 
 function releaseWire({ version, status, image, digest, description, createdAt }: ReleaseRecord): ReleaseWire {

@@ -34,6 +34,10 @@ export interface FakeGuestState {
 export class FakeGuest {
   /** The environment that the guest was configured with. Empty in a resumed guest, which is not configured. */
   readonly env: Record<string, string> = {};
+  /** The files that were written before its app started, by path, likewise. */
+  readonly files: Record<string, { mode: string; text: string }> = {};
+  /** Its swap in MB, likewise. */
+  swapMb = 0;
   /** The disks and paths of its volumes, likewise. */
   readonly volumes: string[] = [];
   state: FakeGuestState = {
@@ -53,6 +57,8 @@ export class FakeGuest {
   #channel: Duplex | undefined;
   #pending: Frame[] = [];
   #quiesced = false;
+  /** The file whose content is arriving. */
+  #file: { mode: string; text: string } | undefined;
   readonly #powerOff: () => void;
 
   constructor(powerOff: () => void) {
@@ -163,11 +169,20 @@ export class FakeGuest {
   #configure(payload: Buffer): void {
     for (const [key, value] of decodeRecords(payload)) {
       if (key === Key.volume) this.volumes.push(value.toString("utf8"));
+      if (key === Key.swap) this.swapMb = value.readUInt32LE();
+      if (key === Key.file) this.#beginFile(value.toString("utf8"));
+      if (key === Key.fileData && this.#file !== undefined) this.#file.text += value.toString("utf8");
       if (key !== Key.env) continue;
       const line = value.toString("utf8");
       const at = line.indexOf("=");
       this.env[line.slice(0, at)] = line.slice(at + 1);
     }
+  }
+
+  #beginFile(record: string): void {
+    const at = record.indexOf(" ");
+    this.#file = { mode: record.slice(0, at), text: "" };
+    this.files[record.slice(at + 1)] = this.#file;
   }
 
   #hello(): void {

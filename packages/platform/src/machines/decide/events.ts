@@ -94,6 +94,8 @@ export type Note =
   | { type: "keep_awake"; lease: KeepAwake | null }
   /** When the machine wants to be awake, RFC 3339; null when it no longer does. */
   | { type: "plan_wake"; at: string | null }
+  /** Whether the proxy leaves the machine alone. */
+  | { type: "cordon"; on: boolean }
   /** Why no request reaches the app; null when one does. */
   | { type: "reachability"; why: string | null }
   /** Why the guest is paused by the host; null once it runs again. */

@@ -56,6 +56,7 @@ export function decide(record: MachineRecord, event: LifecycleEvent, context: De
     case "not_suspended":
     case "drain_over":
     case "plan_wake":
+    case "cordon":
       return decideNote(record, event, context);
     case "schedule_due":
       return decideSchedule(record, context);

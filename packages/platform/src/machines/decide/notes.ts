@@ -42,6 +42,11 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
       return { record: { ...record, keepAwake: note.lease }, effect: null, tell: { followers: true } };
     case "plan_wake":
       return { record: { ...record, wakeAt: note.at }, effect: null, tell: { followers: true } };
+    case "cordon": {
+      if ((record.cordoned ?? false) === note.on) return unchanged(record);
+      const log = note.on ? "The proxy sends it no requests from now on." : "The proxy sends it requests again.";
+      return { record: { ...record, cordoned: note.on }, effect: null, tell: { followers: true, log } };
+    }
     case "reachability":
       return reachability(record, note.why);
     case "stalled": {

@@ -1,7 +1,7 @@
 /** Suspending a machine: its complete state goes to disk, then its VMM ends. */
-import { readyTimeoutMs } from "../../domain/config.ts";
+import { readyTimeoutMs, swapMbOf } from "../../domain/config.ts";
 import type { MachineRecord, SnapshotRecord } from "../../domain/machine.ts";
-import { never, within } from "../../lib/async.ts";
+import { abortable, never, within } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { EffectOutcome } from "../decide/index.ts";
 import type { LiveGuest } from "../guest.ts";
@@ -21,7 +21,7 @@ interface CaptureInput {
 
 type CapturePorts = Pick<
   EffectPorts,
-  "snapshots" | "bundles" | "secrets" | "settings" | "log" | "guest" | "inside" | "machineLog"
+  "snapshots" | "files" | "bundles" | "secrets" | "settings" | "log" | "guest" | "inside" | "machineLog"
 >;
 
 /** Publishes the generation and ends the guest. If that fails, or is cancelled, the same guest keeps running. */
@@ -76,6 +76,8 @@ async function publish(
   const { snapshots } = ports;
   const draft = await snapshots.draft(record.id, generation);
   await vmm.capture(draft.devices, limit);
+  // QEMU has flushed it when it paused the guest. Nothing else would notice that this failed.
+  if (swapMbOf(record.config) > 0) await abortable(ports.files.flushLayer(record.id), limit);
   // The last moment to turn back: once the generation is published, the guest must not run on.
   limit.throwIfAborted();
   const createdAt = new Date().toISOString();

@@ -1,5 +1,6 @@
 /** Starting a machine from scratch. */
-import { guestSize, servicePorts } from "../../domain/config.ts";
+import { guestSize, servicePorts, swapMbOf } from "../../domain/config.ts";
+import { guestFiles } from "../../domain/guest-files.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import type { Image } from "../../images/contract.ts";
 import { within } from "../../lib/async.ts";
@@ -29,10 +30,12 @@ export async function coldStart(
   const { files, snapshots, network, guest, inside, settings } = ports;
   // First, because it may fail: a start without its secrets must not cost the machine anything.
   const secrets = ports.secrets.environment(record.app);
+  guestFiles(record.config.files, record.app, secrets);
   await files.prepare(record.id);
   await snapshots.discardOthers(record.id, undefined);
-  await files.requireRoom(record.id, guestSize(record.config).memoryMb);
-  if (record.resetLayer || !(await files.hasLayer(record.id))) await files.freshLayer(record.id);
+  const swapMb = swapMbOf(record.config);
+  await files.requireRoom(record.id, guestSize(record.config).memoryMb + swapMb);
+  if (record.resetLayer || !(await files.hasLayer(record.id))) await files.freshLayer(record.id, { swapMb });
   const address = network.owns(record.address) ? record.address : freeAddress(ports);
   const moved = moveOf(record, ports);
   ports.milestones.beginColdStart({ reason, address, ...(moved !== undefined && { moved }) });

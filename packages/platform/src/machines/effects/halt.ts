@@ -56,6 +56,8 @@ export async function remove({ record }: HaltInput, ports: RemovePorts, signal: 
     await ports.guest.kill();
     await ports.network.detach(record.id);
     await ports.machineLog.end();
+    // Before the directory: the work on them in the background would find its files gone, or write more of them.
+    await discardSnapshots({ machineId: record.id, memory: false }, ports);
     await ports.files.remove(record.id);
     return { type: "removed" };
   } catch (error) {

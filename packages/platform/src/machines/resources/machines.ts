@@ -119,6 +119,14 @@ export class Machines {
     controller.command({ type: "restart" });
   }
 
+  /**
+   * Takes the machine out of the proxy's hands, or with `on: false` gives it back: a cordoned machine gets no new
+   * requests, is not woken by them, and is not put to sleep when it is idle.
+   */
+  cordon(app: string, id: string, { on }: { on: boolean }): void {
+    this.#controllers.find(app, id).cordon(on);
+  }
+
   /** Throws `failed_precondition` while the machine is running, unless `force` is set. */
   destroy(app: string, id: string, { force = false } = {}): void {
     this.#controllers.find(app, id).command({ type: "destroy", force });

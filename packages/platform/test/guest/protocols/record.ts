@@ -84,6 +84,7 @@ try {
       network: plug.guest,
       ports: [8080],
       volumes: [],
+      swapMb: 8,
     });
     const hello = frames.find(({ type }) => type === FrameType.hello);
     const { protocol, hello: said } = decodeHello(Buffer.from(hello?.payload ?? "", "base64"));

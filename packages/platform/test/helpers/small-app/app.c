@@ -10,7 +10,10 @@
  * GET /wait/MS   "began " at once, and "ended" after MS
  * GET /env       its environment, as JSON
  * GET /notes     the contents of FILE, /data/notes by default
+ * GET /fill/MB   takes this much more memory and writes a pattern to it
+ * GET /sum       how many words of that memory do not have the pattern any more, and how much swap is in use, as JSON
  * POST /         appends the body as a line; POST /sure also flushes it to the disk
+ * GET, POST /layer  the same with a file in the writable layer, without a flush
  * GET /disk      size, owner, mount and entries of /data, as JSON
  *
  * Each connection has a thread and stays open. SIGTERM ends the app with code 0.
@@ -34,6 +37,8 @@
 #define TEXT_SIZE (1 << 20)
 #define HEAD_SIZE 8192
 #define STACK_SIZE (64 << 10)
+/* Every image of the small app has /tmp, and no test mounts anything there. */
+#define LAYER_NOTES "/tmp/layer"
 
 static char nonce[33];
 static atomic_long count;
@@ -140,8 +145,8 @@ static int send_environment(int fd) {
     return failed;
 }
 
-static int send_notes(int fd) {
-    int file = open(notes, O_RDONLY);
+static int send_notes(int fd, const char *path) {
+    int file = open(path, O_RDONLY);
     if (file < 0) return send_text(fd, "");
     char *text = calloc(1, TEXT_SIZE);
     ssize_t length = text == NULL ? -1 : read(file, text, TEXT_SIZE - 1);
@@ -152,9 +157,9 @@ static int send_notes(int fd) {
 }
 
 /* One line per body, so that a line cut by a kill is recognizable. */
-static int note(int fd, char *body, size_t length, int sure) {
+static int note(int fd, const char *path, char *body, size_t length, int sure) {
     body[length] = '\n';
-    int file = open(notes, O_WRONLY | O_CREAT | O_APPEND, 0644);
+    int file = open(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
     if (file < 0) return -1;
     int failed = send_all(file, body, length + 1) || (sure && fsync(file) != 0);
     close(file);
@@ -187,12 +192,53 @@ static int send_disk(int fd) {
     return send_text(fd, text);
 }
 
+static unsigned long long *pattern;
+static size_t pattern_words;
+
+/* No two words are the same, so that a page in the wrong place is found, too. */
+static unsigned long long pattern_at(size_t index) {
+    return index * 0x9e3779b97f4a7c15ull + 1;
+}
+
+static int send_fill(int fd, long megabytes) {
+    size_t bytes = (size_t)megabytes << 20;
+    pattern = malloc(bytes);
+    if (pattern == NULL) return send_text(fd, "no memory");
+    pattern_words = bytes / sizeof *pattern;
+    for (size_t i = 0; i < pattern_words; i += 1) pattern[i] = pattern_at(i);
+    return send_text(fd, "filled");
+}
+
+static long meminfo(const char *name) {
+    char line[256];
+    long value = -1;
+    FILE *file = fopen("/proc/meminfo", "r");
+    while (file != NULL && value < 0 && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, name, strlen(name)) == 0) value = atol(line + strlen(name));
+    if (file != NULL) fclose(file);
+    return value;
+}
+
+static int send_sum(int fd) {
+    char text[256];
+    size_t wrong = 0;
+    long total = meminfo("SwapTotal:"), swapped = total - meminfo("SwapFree:");
+    for (size_t i = 0; i < pattern_words; i += 1) wrong += pattern[i] != pattern_at(i);
+    snprintf(text, sizeof text, "{\"bytes\":%zu,\"wrong\":%zu,\"swap_kb\":%ld,\"swapped_kb\":%ld}", pattern_words * sizeof *pattern,
+             wrong, total, swapped);
+    return send_text(fd, text);
+}
+
 static int reply(int fd, const char *head, char *body, size_t length) {
-    if (strncmp(head, "POST ", 5) == 0) return note(fd, body, length, strncmp(head, "POST /sure ", 11) == 0);
+    if (strncmp(head, "POST /layer ", 12) == 0) return note(fd, LAYER_NOTES, body, length, 0);
+    if (strncmp(head, "POST ", 5) == 0) return note(fd, notes, body, length, strncmp(head, "POST /sure ", 11) == 0);
     if (strncmp(head, "GET /wait/", 10) == 0) return send_wait(fd, atol(head + 10));
+    if (strncmp(head, "GET /fill/", 10) == 0) return send_fill(fd, atol(head + 10));
+    if (strncmp(head, "GET /sum ", 9) == 0) return send_sum(fd);
     if (strncmp(head, "GET /health ", 12) == 0) return send_health(fd);
     if (strncmp(head, "GET /env ", 9) == 0) return send_environment(fd);
-    if (strncmp(head, "GET /notes ", 11) == 0) return send_notes(fd);
+    if (strncmp(head, "GET /notes ", 11) == 0) return send_notes(fd, notes);
+    if (strncmp(head, "GET /layer ", 11) == 0) return send_notes(fd, LAYER_NOTES);
     if (strncmp(head, "GET /disk ", 10) == 0) return send_disk(fd);
     return answer == NULL ? send_counter(fd) : send_text(fd, answer);
 }

@@ -35,6 +35,15 @@ test("a lease to stay awake is stored and told, and ends", () => {
   expect(after(held.record, { type: "keep_awake", lease: null }).record.keepAwake).toBeNull();
 });
 
+test("a cordon is stored and told once, whatever the machine does", () => {
+  for (const state of STATES) {
+    const on = after(machine(state), { type: "cordon", on: true });
+    expect(on).toMatchObject({ record: { state, cordoned: true }, effect: null, tell: { followers: true } });
+    expect(after(on.record, { type: "cordon", on: true }).tell).toEqual({});
+    expect(after(on.record, { type: "cordon", on: false }).record.cordoned).toBe(false);
+  }
+});
+
 describe("an app that listens elsewhere", () => {
   const why = "the app listens on 127.0.0.1:8080 only";
 

@@ -25,7 +25,7 @@ const WORK: Partial<Record<MachineState, string>> = {
 };
 const MAY_HOLD_SNAPSHOT = ["suspended", "starting", "stopping", "updating", "destroying", "failed"];
 
-const SWAPPING = { image: "app:1", init: { swap_size_mb: 512 } };
+const LARGE = { image: "app:1", guest: { memory_mb: 4096 } };
 
 const anyEvent = fc.constantFrom(...EVENTS);
 
@@ -144,13 +144,16 @@ describe("every decision", () => {
     );
     fc.assert(
       fc.property(anyMachine, idle, (record, sleep) => {
-        const { record: next, effect, tell } = after({ ...record, config: SWAPPING }, sleep);
+        const { record: next, effect, tell } = after({ ...record, config: LARGE }, sleep);
         if (record.state !== "suspending") expect(next.state).not.toBe("suspending");
         if (sleep.otherwise === "off") {
           expect({ state: next.state, effect }).toEqual({ state: record.state, effect: null });
           if (record.state === "running") expect(next.notSuspended).toMatchObject({ by: "proxy" });
         } else if (record.state === "running") {
-          expect(tell.history?.details).toMatchObject({ keep_layer: true, reason: expect.stringContaining("swap") });
+          expect(tell.history?.details).toMatchObject({
+            keep_layer: true,
+            reason: expect.stringContaining("memory is 4096 MB"),
+          });
           const halted = after(next, { type: "halted" }).record;
           expect(halted).toMatchObject({ state: "stopped", resetLayer: record.resetLayer, keepLayer: null });
         }

@@ -1,0 +1,16 @@
+/**
+ * Settings under which the platform's time limits mean a fault, even on a host whose cores several runs of the tests
+ * share: there, a cold start takes twenty times as long.
+ */
+export const PATIENT = {
+  HIBERNAUT_BOOT_TIMEOUT: "5m",
+  HIBERNAUT_RESUME_TIMEOUT: "2m",
+  HIBERNAUT_SUSPEND_TIMEOUT: "4m",
+};
+
+/** The same for version 0.1. */
+export const PATIENT_0_1 = {
+  HIBERNAUT_BOOT_TIMEOUT_MS: "300000",
+  HIBERNAUT_RESUME_TIMEOUT_MS: "120000",
+  HIBERNAUT_SUSPEND_TIMEOUT_MS: "240000",
+};
