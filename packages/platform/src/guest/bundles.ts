@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { UNRECORDED_PROTOCOL } from "../domain/agent-protocol.ts";
 import { HibernautError } from "../domain/errors.ts";
 import type { GuestBundle } from "../domain/guest-bundle.ts";
+import { flush } from "../lib/durable.ts";
 
 /** The guest bundles that machines of this platform boot from. */
 export class BundleStore {
@@ -32,7 +33,11 @@ export class BundleStore {
     if (!(await readdir(folder)).includes(version)) {
       const draft = join(folder, `tmp-${process.pid}-${version}`);
       await cp(built, draft, { recursive: true });
+      // On the disk before it has its name: a power cut may keep a name and lose the content, and nothing would copy it again.
+      for (const name of await readdir(draft)) await flush(join(draft, name));
+      await flush(draft);
       await rename(draft, join(folder, version));
+      await flush(folder);
     }
     const bundles = new Map<string, GuestBundle>();
     for (const name of await readdir(folder)) {

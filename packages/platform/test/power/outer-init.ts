@@ -1,0 +1,59 @@
+/** What runs in the outer machine: its first program, as a shell script, and the settings of the platform. */
+import { join } from "node:path";
+
+const ROOT = join(import.meta.dirname, "../../../..");
+
+/** The outer machine's address in QEMU's user-mode network. Not 0.0.0.0, because inner machines take ports of loopback. */
+const ADDRESS = "10.0.2.15";
+/** Where the platform listens inside. */
+export const API_PORT = 4280;
+export const PROXY_PORT = 8080;
+/** What the script says when the platform has ended, which it should not. */
+export const ENDED = "the platform has ended";
+
+/** Node only interprets, because the emulator would have to translate what it compiles. */
+const INTERPRET = "--no-sparkplug --no-maglev --no-opt";
+
+/** KVM on the emulated processor's SVM is several times faster than emulation in emulation. It still needs time. */
+const SETTINGS = {
+  HOME: "/data",
+  XDG_CONFIG_HOME: "/data/cfg",
+  HIBERNAUT_DATA_DIR: "/data/h",
+  HIBERNAUT_API_LISTEN: `${ADDRESS}:${API_PORT}`,
+  HIBERNAUT_PROXY_LISTEN: `${ADDRESS}:${PROXY_PORT}`,
+  HIBERNAUT_LOG_FORMAT: "json",
+  HIBERNAUT_NETWORK: "user",
+  HIBERNAUT_ACCELERATOR: "kvm",
+  HIBERNAUT_GUEST_BUNDLE: join(ROOT, "packages/guest/.build/bundle"),
+  HIBERNAUT_LAYER_SIZE: "64mb",
+  HIBERNAUT_BOOT_TIMEOUT: "4m",
+  HIBERNAUT_READY_TIMEOUT: "5m",
+  HIBERNAUT_RESUME_TIMEOUT: "5m",
+  HIBERNAUT_SUSPEND_TIMEOUT: "5m",
+};
+
+/** Returns the script. The disk is mounted at `/data`, and what the host has to know goes to the second serial port. */
+export function initScript({ qemu, bundle, preloaded }: Record<"qemu" | "bundle" | "preloaded", string>): string {
+  return [
+    ...Object.entries({ PATH: "/bin", ...SETTINGS }).map(([name, value]) => `export ${name}='${value}'`),
+    "mount -t sysfs sys /sys",
+    "mount -t tmpfs tmp /tmp",
+    "mount -t tmpfs run /run",
+    "mount -t ext4 /dev/vdb /data || echo 'the disk could not be mounted'",
+    "ip link set lo up",
+    "ip link set eth0 up",
+    `ip address add ${ADDRESS}/24 dev eth0`,
+    "ip route add default via 10.0.2.2",
+    // Reads QEMU and its eighty libraries from the disk, before the platform's time limits count.
+    "qemu-system-x86_64 --version",
+    // The proof that KVM works has 8 s, which the emulated one does not make. The tests prove it instead.
+    "mkdir -p /data/h && read -r boot < /proc/sys/kernel/random/boot_id",
+    `echo "{\\"key\\":\\"$boot ${qemu} ${bundle}\\",\\"failure\\":\\"\\"}" > /data/h/kvm-verdict.json`,
+    ...(preloaded === "" ? [] : [`export LD_PRELOAD=${preloaded}`]),
+    // The first line says that the platform is up. The host needs the token that it then finds here.
+    `node ${INTERPRET} ${ROOT}/packages/cli/bin/hibernaut.js serve --json |` +
+      ' { read -r line; cat /data/h/config.json; echo "$line"; cat; } > /dev/ttyS1',
+    `echo '${ENDED}' > /dev/ttyS1`,
+    "while true; do sleep 1000; done",
+  ].join("\n");
+}

@@ -1,0 +1,37 @@
+/** What people read about a run: pure functions of the journal and of what was found. */
+import type { After, Entry } from "./journal.ts";
+
+/** What one cut was, and what it took: a line of the report. */
+export interface CutReport {
+  cut: number;
+  /** What the journal knew of each machine when the power failed. */
+  cut_while: Record<string, string>;
+  /** What each was found as after the cut before, and how it started. */
+  found: Record<string, string>;
+  /** How many records were there. */
+  stored: number;
+  /** Seconds until the platform answered, of the check, and of the work until the cut. */
+  boot_s: number;
+  check_s: number;
+  work_s: number;
+}
+
+/** How each machine was found: its state after recovery, and how it then started. */
+export function howFound({ machines }: After): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(machines).map(([id, { state, boot, lines }]) => [
+      id,
+      `${state}, ${boot?.kind ?? "not started"} (${boot?.reason ?? ""}), ${lines?.length ?? 0} lines`,
+    ]),
+  );
+}
+
+/** What each machine was doing when the power failed, as far as the journal knows: `running, suspend`. */
+export function situation(entries: readonly Entry[]): Record<string, string> {
+  const states: Record<string, string> = {};
+  for (const entry of entries) {
+    if (entry.kind === "reported") states[entry.machine] = entry.state;
+    if (entry.kind === "ordered") states[entry.machine] = `${states[entry.machine] ?? "new"}, ${entry.order}`;
+  }
+  return states;
+}
