@@ -58,21 +58,28 @@ export class Rotation {
     this.#options.tell(machine);
   }
 
-  /** Milliseconds until an app needs fewer machines than it did lately; Infinity if none will. */
+  /** Milliseconds until any app needs fewer machines than it did lately; Infinity if none will. */
   untilLessMs(): number {
-    // Grouped once: this runs whenever a load changes.
     const byApp = Map.groupBy(this.#options.known.values(), ({ record }) => record.app);
-    const now = this.#options.now();
-    const waits = [...this.#demand].map(([app, demand]) => {
-      const running = (byApp.get(app) ?? []).filter(takesPart);
-      return running.length < 2 ? Number.POSITIVE_INFINITY : demand.untilLessMs(idleTimeoutMs(running), now);
-    });
-    return Math.min(Number.POSITIVE_INFINITY, ...waits);
+    let wait = Number.POSITIVE_INFINITY;
+    for (const [app, machines] of byApp) wait = Math.min(wait, this.#untilLess(app, machines.filter(takesPart)));
+    return wait;
+  }
+
+  /** The same for one app: this runs for every request. */
+  untilLessOfMs(app: string): number {
+    return this.#demand.has(app) ? this.#untilLess(app, this.#running(app)) : Number.POSITIVE_INFINITY;
   }
 
   /** Forgets the apps that have no machines any more. */
   keepOnly(apps: { has(app: string): boolean }): void {
     for (const app of this.#demand.keys()) if (!apps.has(app)) this.#demand.delete(app);
+  }
+
+  #untilLess(app: string, running: readonly CoordinatedMachine[]): number {
+    const demand = this.#demand.get(app);
+    if (demand === undefined || running.length < 2) return Number.POSITIVE_INFINITY;
+    return demand.untilLessMs(idleTimeoutMs(running), this.#options.now());
   }
 
   #running(app: string): CoordinatedMachine[] {

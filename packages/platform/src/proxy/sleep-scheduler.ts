@@ -41,26 +41,12 @@ export class SleepScheduler {
     this.rotation = new Rotation({ ...options, look: (machine) => this.#idleMachine(machine) });
   }
 
-  /**
-   * Plans the next look: at the interval, when the next machine becomes idle, or after `mostMs` at the latest. A look
-   * that is planned for an earlier time stays: this runs for every change of a load, and steady requests to one app would
-   * otherwise put the look off forever, and keep every machine of every app awake.
-   */
+  /** Plans the next look: at the interval, when the next machine becomes idle, or after `mostMs` at the latest. */
   plan(mostMs = this.#options.intervalMs): void {
-    if (this.#closed || this.#checking !== undefined) return;
-    const { known, proxies, now } = this.#options;
-    const time = now();
-    const waits = [...known.values()].map((machine) => untilIdleMs(machine, proxies.load(machine.record.id), time));
-    waits.push(this.rotation.untilLessMs());
-    // Machines whose time is over were already looked at, and something else kept them awake.
-    const wait = Math.min(mostMs, ...waits.filter((waitMs) => waitMs > 0));
-    const pause = Math.max(SHORTEST_PAUSE_MS, wait);
-    // Timers run by this clock, also in tests that move the other one.
-    const due = performance.now() + pause;
-    if (this.#timer !== undefined && this.#due <= due) return;
-    clearTimeout(this.#timer);
-    this.#due = due;
-    this.#timer = setTimeout(() => this.#look(), pause).unref();
+    const { known, intervalMs } = this.#options;
+    let wait = Math.min(mostMs, intervalMs, this.rotation.untilLessMs());
+    for (const machine of known.values()) wait = Math.min(wait, this.#untilIdleMs(machine));
+    this.#planWithin(wait);
   }
 
   /** Looks now which machines may sleep. Resolves once those have been told to. */
@@ -82,7 +68,10 @@ export class SleepScheduler {
   loadChanged(machine: CoordinatedMachine): void {
     const load = this.#options.proxies.load(machine.record.id);
     if (load >= (machine.policy?.softLimit ?? Number.POSITIVE_INFINITY)) this.rotation.becameBusy(machine);
-    this.plan(machine.resting && load === 0 ? SHORTEST_PAUSE_MS : undefined);
+    // The other machines are as they were when the next look was planned. This runs for every request.
+    const { intervalMs } = this.#options;
+    const wait = machine.resting && load === 0 ? SHORTEST_PAUSE_MS : this.#untilIdleMs(machine);
+    this.#planWithin(Math.min(wait, intervalMs, this.rotation.untilLessOfMs(machine.record.app)));
   }
 
   async close(): Promise<void> {
@@ -90,6 +79,28 @@ export class SleepScheduler {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     await this.#checking;
+  }
+
+  /**
+   * Plans a look in `waitMs` at the latest. One that is planned for an earlier time stays: steady requests to one app
+   * would otherwise put it off forever, and keep every machine of every app awake.
+   */
+  #planWithin(waitMs: number): void {
+    if (this.#closed || this.#checking !== undefined) return;
+    const pause = Math.max(SHORTEST_PAUSE_MS, waitMs);
+    // Timers run by this clock, also in tests that move the other one.
+    const due = performance.now() + pause;
+    if (this.#timer !== undefined && this.#due <= due) return;
+    clearTimeout(this.#timer);
+    this.#due = due;
+    this.#timer = setTimeout(() => this.#look(), pause).unref();
+  }
+
+  /** Infinite if its time is over: it was already looked at then, and something else kept it awake. */
+  #untilIdleMs(machine: CoordinatedMachine): number {
+    const { proxies, now } = this.#options;
+    const wait = untilIdleMs(machine, proxies.load(machine.record.id), now());
+    return wait > 0 ? wait : Number.POSITIVE_INFINITY;
   }
 
   #look(): void {
