@@ -32,6 +32,7 @@ Sets up what is missing and runs the test files whose paths have one of the word
 (lock matches store/lock.test.ts but not clock.qemu.test.ts). Without words it runs all tests.
 
 HIBERNAUT_SOAK sets how long the soak of npm run test:long takes, such as 3m. Its default is 1h.
+HIBERNAUT_POWER_CUTS sets how many power cuts it makes. Its default is 50.
 `;
 
 const [first, ...rest] = process.argv.slice(2);

@@ -21,6 +21,8 @@ const MEMORY_MB = 2048;
 const BOOT_DEADLINE_MS = 300_000;
 const QMP_DEADLINE_MS = 10_000;
 const CONSOLE_LINES = 40;
+/** The kernel ends the outer machine with this process, however that ends. */
+const UNTIL_OUR_END = ["--pdeathsig", "KILL", "--"];
 
 /** Makes the disk whose power will fail: an empty file system. */
 export async function makeDisk(path: string): Promise<void> {
@@ -49,9 +51,13 @@ export class Outer {
   static async boot(files: OuterFiles, disk: string, folder: string): Promise<Outer> {
     const console = join(folder, "console.log");
     const qmpPath = join(folder, "qmp");
-    const child = spawn("qemu-system-x86_64", outerArguments(files, { disk, console, qmpPath }), {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
+    const child = spawn(
+      "setpriv",
+      [...UNTIL_OUR_END, "qemu-system-x86_64", ...outerArguments(files, { disk, console, qmpPath })],
+      {
+        stdio: ["ignore", "pipe", "inherit"],
+      },
+    );
     try {
       const limit = AbortSignal.timeout(BOOT_DEADLINE_MS);
       const token = await tokenFrom(child, limit);

@@ -128,10 +128,13 @@ export class Rig {
     checking.catch(() => {});
     await Promise.race([checking, this.#moment(during, CHECK_ENTRIES, AbortSignal.timeout(LONGEST_WORK_MS))]);
     await this.#cut(outer);
-    return checking.catch((error: unknown) => {
+    const after = await checking.catch((error: unknown) => {
       if (error instanceof Lost) throw error;
       return undefined;
     });
+    // A check that had all answers when the power failed is finished, but this cut has yet to be checked.
+    this.#unchecked ??= new Date();
+    return after;
   }
 
   /** Has everything work, and cuts in the middle of it. */

@@ -14,7 +14,8 @@ export async function connectToQemu(path: string, signal: AbortSignal): Promise<
     signal.throwIfAborted();
     const socket = await attempt(path);
     if (socket !== undefined) return socket;
-    await delay(RETRY_MS, undefined, { signal });
+    // Without the signal, whose reason this wait would replace by its own.
+    await delay(RETRY_MS);
   }
 }
 

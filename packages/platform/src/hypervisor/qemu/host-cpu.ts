@@ -2,18 +2,26 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
+import { HibernautError } from "../../domain/errors.ts";
 import type { HostCpu } from "./hardware.ts";
 import { killProcess, spawnDetached } from "./process.ts";
 import { Qmp } from "./qmp.ts";
 
-/** QEMU answers within 100 ms, and later on a loaded host. */
-const ANSWER_DEADLINE_MS = 10_000;
+/** QEMU answers within 100 ms, and much later on a loaded host. This is the bound for a QEMU that hangs. */
+const ANSWER_DEADLINE_MS = 30_000;
 
 /** QEMU's properties of a CPU that are numbers or texts and that a guest can see. The others describe its place in a machine. */
 const VISIBLE = ["vendor", "family", "model", "stepping", "level", "xlevel"] as const;
 
-/** Asks a QEMU that is starting for this alone. Rejects when it cannot be started, or does not answer. */
-export async function readHostCpu(program: string, accelerator: "kvm" | "tcg" = "kvm"): Promise<HostCpu> {
+/**
+ * Asks a QEMU that is starting for this alone. Rejects when it cannot be started, and with `unavailable` when it does not
+ * answer within `deadlineMs` (milliseconds, 30 s by default).
+ */
+export async function readHostCpu(
+  program: string,
+  accelerator: "kvm" | "tcg" = "kvm",
+  { deadlineMs = ANSWER_DEADLINE_MS }: { deadlineMs?: number } = {},
+): Promise<HostCpu> {
   const folder = await mkdtemp(join(tmpdir(), "hibernaut-cpu-"));
   const socket = join(folder, "qmp.sock");
   const none = ["-machine", "none", "-accel", accelerator, "-nodefaults", "-no-user-config", "-display", "none", "-S"];
@@ -21,7 +29,10 @@ export async function readHostCpu(program: string, accelerator: "kvm" | "tcg" = 
     const args = [...none, "-qmp", `unix:${socket},server=on,wait=off`];
     const { ref } = await spawnDetached(program, args, { machineId: "", log: join(folder, "log") });
     try {
-      const qmp = await Qmp.connect(socket, AbortSignal.timeout(ANSWER_DEADLINE_MS));
+      const limit = AbortSignal.timeout(deadlineMs);
+      const qmp = await Qmp.connect(socket, limit).catch((error: unknown) => {
+        throw limit.aborted ? tooLate(deadlineMs) : error;
+      });
       const cpu = await askHostCpu(qmp, accelerator);
       qmp.close();
       return cpu;
@@ -31,6 +42,13 @@ export async function readHostCpu(program: string, accelerator: "kvm" | "tcg" = 
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+function tooLate(deadlineMs: number): HibernautError {
+  return new HibernautError(
+    "unavailable",
+    `QEMU was asked about this host's CPU, on which snapshots depend, and did not answer within ${deadlineMs / 1000} s. Start the platform again when the host is less busy. If that does not help, run \`hibernaut doctor\`.`,
+  );
 }
 
 /** Asks a QEMU that is running, which may be another build than the one that is installed now. */
