@@ -103,6 +103,8 @@ test.each(THOROUGH)("with Node %s every command does its work", { timeout: LIMIT
   await good(`machine start ${id}`);
   expect(await good(`machine exec ${id}`, { more: ["--", "cat"], input: "through and back" })).toBe("through and back");
   expect((await hib(`machine console ${id}`)).err).toMatch(/a shell needs a terminal/i);
+  await good(`machine cordon ${id}`);
+  await good(`machine uncordon ${id}`);
   await good(`machine suspend ${id}`);
   await good(`machine wait ${id} --state suspended`);
   await good(`machine restart ${id}`);

@@ -4,10 +4,18 @@
  */
 import { cp, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { Type } from "typebox";
+import { Value } from "typebox/value";
 import { UNRECORDED_PROTOCOL } from "../domain/agent-protocol.ts";
 import { HibernautError } from "../domain/errors.ts";
 import type { GuestBundle } from "../domain/guest-bundle.ts";
 import { flush } from "../lib/durable.ts";
+
+const Description = Type.Object({
+  version: Type.String({ minLength: 1 }),
+  image: Type.Optional(Type.String()),
+  protocol: Type.Optional(Type.Integer()),
+});
 
 /** The guest bundles that machines of this platform boot from. */
 export class BundleStore {
@@ -73,7 +81,20 @@ export async function readBundle(folder: string): Promise<GuestBundle> {
       `There is no guest bundle in ${folder}. Build it with \`npm run setup\`.`,
     );
   });
-  const described = JSON.parse(text) as { version: string; image?: string; protocol?: number };
-  const { version, image = "vmlinuz", protocol = UNRECORDED_PROTOCOL } = described;
+  const { version, image = "vmlinuz", protocol = UNRECORDED_PROTOCOL } = parseDescription(text, folder);
   return { version, protocol, kernel: join(folder, image), initrd: join(folder, "initrd") };
+}
+
+/** Earlier versions did not flush what they copied, so a power cut could leave empty files. */
+function parseDescription(text: string, folder: string): { version: string; image?: string; protocol?: number } {
+  try {
+    const described = JSON.parse(text) as unknown;
+    if (Value.Check(Description, described)) return described;
+  } catch {
+    // As damaged as one that lacks its version.
+  }
+  throw new HibernautError(
+    "failed_precondition",
+    `The guest bundle in ${folder} is damaged: its bundle.json is not readable. Move the directory away and try again. The platform copies the bundle that the setup built again; if a machine needs an older one, its start says what to do.`,
+  );
 }
