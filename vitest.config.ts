@@ -18,9 +18,10 @@ const ALONE = [
 
 /**
  * Unit tests and tests on QEMU run at the same time. An emulated guest takes a core while it boots, a unit test while it
- * runs, and both wait in between: for a program, an idle time, a time limit. Two files more than cores fill the gaps.
+ * runs, and both wait in between: for a program, an idle time, a time limit. One file more than cores fills the gaps;
+ * more than that wait for each other.
  */
-const FILES = availableParallelism() + 2;
+const FILES = availableParallelism() + 1;
 
 export default defineConfig({
   test: {

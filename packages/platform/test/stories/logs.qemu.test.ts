@@ -139,7 +139,7 @@ test("an app that prints 50 MB as fast as it can is not held up, and fills no di
 const MEGABYTE = 1_000_000;
 const ON_REQUEST = `
   require("http").createServer((request, response) => {
-    for (let line = 0; line < ${MEGABYTE / 100}; line += 1) process.stdout.write(String(line).padEnd(99) + "\\n");
+    for (let line = 0; line < ${MEGABYTE / 100}; line += 1) process.stdout.write(String(line).padEnd(98) + ".\\n");
     response.end();
   }).listen(8080);
 `;
@@ -152,8 +152,11 @@ test("an app that prints while no platform runs is not held up, and what did not
   await place.served.kill();
   expect((await fetch(`http://${address}:8080/`)).status).toBe(200);
   await place.served.start();
+  // On a busy host, the end of a line can come so late that the log has two entries of it: only one of them has the dot.
   const printedIn = (entries: LogEntry[]) =>
-    entries.filter(({ stream }) => stream === "stdout").reduce((sum, { text }) => sum + text.length + "\n".length, 0);
+    entries
+      .filter(({ stream }) => stream === "stdout")
+      .reduce((sum, { text }) => sum + text.length + (text.endsWith(".") ? "\n".length : 0), 0);
   const lostIn = (entries: LogEntry[]) => entries.reduce((sum, { text }) => sum + Number(LOST.exec(text)?.[1] ?? 0), 0);
   // The lines that the guest kept arrive after the first report of lost ones.
   const accountedFor = async () => {
