@@ -74,7 +74,10 @@ async function boot(
   const machine = await client.createMachine(context.app, { config, skip_service_registration: true });
   booted.set(key, machine);
   const verdict = await untilHealthy(context, machine.id, waitTimeout);
-  if (verdict.ok) return onStep(`Machine ${machine.id} works: ${verdict.text}.`) as undefined;
+  if (verdict.ok) {
+    onStep(`Machine ${machine.id} works: ${verdict.text}.`);
+    return undefined;
+  }
   const words = verdict.lastWords ?? (await lastWords(context, machine.id));
   throw new CliError(
     "failed_precondition",

@@ -47,20 +47,27 @@ export class GenerationFiles {
    * Checks the device state, samples of the memory, and the pages that the last wake needed. Resolves with the reason
    * when they cannot be used, and otherwise with undefined. Never rejects.
    */
-  async flaw(): Promise<string | undefined> {
+  flaw(): Promise<string | undefined> {
+    return this.#flaw().catch((error: unknown) => corrupt(`a file cannot be read: ${messageOf(error)}`));
+  }
+
+  /** Rejects when a file is there and cannot be read. */
+  async #flaw(): Promise<string | undefined> {
     for (const [name, kind] of [
       ["memory", "sampled"],
       ["devices", "whole"],
     ] as const) {
       const wanted = this.#files[name];
-      const found = await fingerprint(join(this.#folder, name), kind).catch(() => undefined);
+      const found = await fingerprint(join(this.#folder, name), kind).catch(undefinedIfMissing);
       if (found === undefined) return `snapshot_missing: there is no ${name} file`;
       if (found.size !== wanted.size)
         return corrupt(`the ${name} file has ${found.size} bytes instead of ${wanted.size}`);
       if (found.sha256 !== wanted.sha256) return corrupt(`the ${name} file has changed`);
     }
     const seal = await this.#readSeal();
-    return seal && this.#hotFlaw(seal);
+    if (seal === undefined) return undefined;
+    await using memory = await open(join(this.#folder, "memory"), "r");
+    return corrupt(await damageInHotPages(memory, seal, NEVER));
   }
 
   /**
@@ -68,7 +75,7 @@ export class GenerationFiles {
    * that all is well now. Rejects when aborted, and when the disk cannot be read or written.
    */
   async scrub(options: ScrubOptions): Promise<string | undefined | Unsealed> {
-    const flaw = await this.flaw();
+    const flaw = await this.#flaw();
     if (flaw !== undefined) return flaw;
     const seal = await this.#readSeal();
     if (seal === undefined) return UNSEALED;
@@ -89,15 +96,6 @@ export class GenerationFiles {
     return seal && new Date(seal.verified_at);
   }
 
-  async #hotFlaw(seal: Seal): Promise<string | undefined> {
-    try {
-      await using memory = await open(join(this.#folder, "memory"), "r");
-      return corrupt(await damageInHotPages(memory, seal, NEVER));
-    } catch (error) {
-      return corrupt(`the memory file cannot be read: ${messageOf(error)}`);
-    }
-  }
-
   #readSeal(): Promise<Seal | undefined> {
     this.#seal ??= readSeal(sealFile(this.#folder));
     return this.#seal;
@@ -112,4 +110,9 @@ const NEVER = new AbortController().signal;
 
 function corrupt(what: string | undefined): string | undefined {
   return what && `snapshot_corrupt: ${what}`;
+}
+
+/** For a promise that rejects with an error of the file system. */
+export function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT") throw error;
 }

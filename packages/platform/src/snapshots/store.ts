@@ -10,7 +10,8 @@ import { access, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } f
 import { join } from "node:path";
 import type { DeviceState } from "../hypervisor/contract.ts";
 import { flush } from "../lib/durable.ts";
-import { GenerationFiles, UNSEALED } from "./check.ts";
+import { messageOf } from "../lib/text.ts";
+import { GenerationFiles, undefinedIfMissing, UNSEALED } from "./check.ts";
 import { fingerprint } from "./fingerprint.ts";
 import {
   type HypervisorRule,
@@ -132,7 +133,7 @@ export class SnapshotStore {
   /** Finds a generation. Returns a reason instead when it cannot be resumed here, such as `guest_bundle_changed: ...`. */
   async fitting(generation: string, now: SnapshotOrigin): Promise<FittingSnapshot | string> {
     const folder = join(this.#folder(now.machineId), generation);
-    const manifest = await this.#manifest(now.machineId, generation);
+    const manifest = await this.#manifest(now.machineId, generation).catch(unreadable);
     if (typeof manifest === "string") return manifest;
     const difference = mismatch(manifest, now, this.#refusedHypervisor);
     if (difference !== undefined) return difference;
@@ -143,7 +144,7 @@ export class SnapshotStore {
 
   /** When all of a generation was read last: at its suspend, or by {@link scrub}. Undefined if it is not sealed. */
   async verifiedAt(machineId: string, generation: string): Promise<Date | undefined> {
-    const files = await this.#files(machineId, generation);
+    const files = await this.#files(machineId, generation).catch(unreadable);
     return typeof files === "string" ? undefined : files.verifiedAt();
   }
 
@@ -166,7 +167,7 @@ export class SnapshotStore {
     machineId: string,
     generation: string,
   ): Promise<{ generation: string; created_at: string; size_bytes: number } | undefined> {
-    const manifest = await this.#manifest(machineId, generation);
+    const manifest = await this.#manifest(machineId, generation).catch(unreadable);
     if (typeof manifest === "string") return undefined;
     const memory = await stat(join(this.#folder(machineId), generation, "memory")).catch(() => undefined);
     return {
@@ -190,10 +191,10 @@ export class SnapshotStore {
     this.#sealer.stop(machineId, folder);
     // Renamed first, in one step: a directory that is half deleted must not look like a published generation.
     const doomed = join(this.#folder(machineId), `${TEMPORARY}discarded-${generation}`);
-    await rename(folder, doomed).catch(ignoreMissing);
+    await rename(folder, doomed).catch(undefinedIfMissing);
     await rm(doomed, { recursive: true, force: true });
     await rm(join(this.#folder(machineId), TEMPORARY + generation), { recursive: true, force: true });
-    await flush(this.#folder(machineId)).catch(ignoreMissing);
+    await flush(this.#folder(machineId)).catch(undefinedIfMissing);
   }
 
   /** Removes all generations except `keep`, and everything that was left unfinished. */
@@ -221,9 +222,10 @@ export class SnapshotStore {
     return new GenerationFiles(join(this.#folder(machineId), generation), manifest, this.#bootId);
   }
 
+  /** Rejects when it is there and cannot be read. */
   async #manifest(machineId: string, generation: string): Promise<SnapshotManifest | string> {
     const path = join(this.#folder(machineId), generation, "manifest.json");
-    const text = await readFile(path, "utf8").catch(() => undefined);
+    const text = await readFile(path, "utf8").catch(undefinedIfMissing);
     return text === undefined ? "snapshot_missing: there is no manifest" : parseManifest(text);
   }
 
@@ -239,6 +241,6 @@ function exists(path: string): Promise<boolean> {
   );
 }
 
-function ignoreMissing(error: NodeJS.ErrnoException): void {
-  if (error.code !== "ENOENT") throw error;
+function unreadable(error: unknown): string {
+  return `snapshot_corrupt: the manifest cannot be read: ${messageOf(error)}`;
 }

@@ -126,6 +126,19 @@ test("files that do not belong to a generation are in nobody's way", async () =>
   expect(await readFile(join(folder, "notes.txt"), "utf8")).toBe("mine");
 });
 
+test.each(["manifest.json", "devices", "memory"] as const)(
+  "a scrubber that cannot read the %s proves nothing: it rejects",
+  async (name) => {
+    // Reading a directory fails for everyone, root included.
+    await rm(sealed.path(name));
+    await mkdir(sealed.path(name));
+    await expect(sealed.store("boot-1").scrub(MACHINE, GENERATION, SLOWLY)).rejects.toThrow(/EISDIR/);
+    expect((await sealed.refusal("boot-1")).reason).toMatch(
+      /^snapshot_corrupt: the (manifest|memory)|^snapshot_corrupt: a file cannot be read/,
+    );
+  },
+);
+
 test("a scrubber ends at once when it is aborted", async () => {
   const abort = new AbortController();
   const scrubbing = sealed.store("boot-1").scrub(MACHINE, GENERATION, { rate: 1, signal: abort.signal });
