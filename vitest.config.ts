@@ -5,6 +5,8 @@ import SpreadingSequencer from "./scripts/lib/test-sequencer.mjs";
 const QEMU = "{packages,services}/*/test/**/*.qemu.test.ts";
 const LONG = "{packages,services}/*/test/**/*.long.test.ts";
 
+/** Builds the program that tests start, unless it is newer than its sources. */
+const BUILD = "scripts/lib/test-build.mjs";
 /** Packs the images that these tests share. */
 const QEMU_SETUP = "packages/platform/test/helpers/qemu-setup.ts";
 
@@ -32,6 +34,7 @@ export default defineConfig({
           name: "unit",
           include: ["{packages,services}/*/test/**/*.test.ts"],
           exclude: [QEMU, LONG, "**/node_modules/**"],
+          globalSetup: BUILD,
           maxWorkers: FILES,
           // Only a bound for what hangs: on a busy host a test that starts a program takes seconds.
           testTimeout: 60_000,
@@ -44,7 +47,7 @@ export default defineConfig({
           name: "qemu",
           include: [QEMU],
           exclude: [...ALONE, "**/node_modules/**"],
-          globalSetup: QEMU_SETUP,
+          globalSetup: [BUILD, QEMU_SETUP],
           maxWorkers: FILES,
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -55,7 +58,7 @@ export default defineConfig({
         test: {
           name: "qemu-alone",
           include: ALONE,
-          globalSetup: QEMU_SETUP,
+          globalSetup: [BUILD, QEMU_SETUP],
           fileParallelism: false,
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -66,6 +69,7 @@ export default defineConfig({
         test: {
           name: "long",
           include: [LONG],
+          globalSetup: BUILD,
           // They set whole systems up, and are measured in minutes: each names its own limit.
           fileParallelism: false,
           // Half a million files of such a system are deleted afterwards.

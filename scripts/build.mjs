@@ -1,6 +1,7 @@
 /**
- * Builds the CLI as one small bundle, because `hibernaut --help` should not load a hundred files, and writes the tables
- * of docs/settings.md. Does not build the CLI if the bundle is newer than everything it is made from.
+ * Builds the CLI, and the platform that `hibernaut serve` runs, as one bundle in a few files, because a program of
+ * hundreds of files starts slowly. Writes the tables of docs/settings.md. Does not build the bundle if it is newer than
+ * everything it is made from.
  */
 import { globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
@@ -10,11 +11,8 @@ import { withSettingTables } from "../packages/platform/src/settings/document.ts
 const root = join(import.meta.dirname, "..");
 const output = join(root, "packages/cli/dist/hibernaut.js");
 const sources = [
-  ...globSync(["packages/{cli,client}/src/**/*.ts", "packages/cli/bin/*.js"], { cwd: root }),
-  // What the CLI imports from the platform, see SHARED in .dependency-cruiser.mjs.
-  "packages/platform/src/lib/quantities.ts",
-  "packages/platform/src/domain/naming.ts",
-  "packages/platform/src/domain/errors.ts",
+  ...globSync(["packages/{cli,client,platform}/src/**/*.ts", "packages/cli/bin/*.js"], { cwd: root }),
+  "packages/platform/package.json",
   "packages/cli/package.json",
   "package-lock.json",
   "scripts/build.mjs",
@@ -51,12 +49,18 @@ async function bundle() {
     format: "esm",
     platform: "node",
     target: "node24",
-    minify: true,
-    // The platform runs from its sources.
-    external: ["@hibernaut/platform", "@hibernaut/platform/*"],
+    // Names stay as they are, for the stacks in the log; `serve` also maps them to the sources.
+    minifySyntax: true,
+    minifyWhitespace: true,
+    sourcemap: "linked",
+    sourcesContent: false,
+    // It loads a native library that lies next to its files.
+    external: ["better-sqlite3"],
     define: { HIBERNAUT_VERSION: JSON.stringify(version) },
-    // commander is CommonJS and loads node:events and other modules with `require`.
-    banner: { js: 'import{createRequire}from"node:module";const require=createRequire(import.meta.url);' },
+    // CommonJS packages load node:events and other modules with `require`, and look for files with `__dirname`.
+    banner: {
+      js: 'import{createRequire as makeRequire}from"node:module";const require=makeRequire(import.meta.url),__dirname=import.meta.dirname;',
+    },
     legalComments: "none",
     logLevel: "warning",
   });
@@ -78,7 +82,7 @@ function publish(files) {
     renameSync(draft, path);
   }
   const current = new Set(files.map(({ path }) => basename(path)));
-  const old = readdirSync(folder).filter((name) => name.endsWith(".js") && !current.has(name));
+  const old = readdirSync(folder).filter((name) => /\.js(\.map)?$/.test(name) && !current.has(name));
   // The cache has the code that Node compiled from the old files.
   for (const name of [...old, "cache"]) rmSync(join(folder, name), { recursive: true, force: true });
 }

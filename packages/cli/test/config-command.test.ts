@@ -2,8 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const PROGRAM = join(ROOT, "packages/cli/bin/hibernaut.js");
@@ -11,7 +10,6 @@ const FLY = 'app = "shop"\n[http_service]\n  internal_port = 3000\n  force_https
 
 let folder: string;
 
-beforeAll(() => promisify(execFile)(process.execPath, [join(ROOT, "scripts/build.mjs")]), 60_000);
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "hibernaut-cli-"));
 });

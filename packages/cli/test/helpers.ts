@@ -3,7 +3,6 @@ import { type ChildProcess, execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { startApi, type TestApi } from "../../platform/test/api/helpers.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
@@ -14,9 +13,6 @@ const PROXY = {
   url: () => "http://127.0.0.1:8080",
   urlsOf: (app: string) => [`http://${app}.localhost:8080/`],
 };
-
-/** Once per process: looking whether the bundle is current takes longer than most commands. */
-let built: Promise<unknown> | undefined;
 
 /** For machines whose services do not matter: one without any gets 2 s more to show whether its app is broken. */
 export const SERVICE = ["--port", "8080"];
@@ -38,9 +34,8 @@ export interface TestCli {
   close(): Promise<void>;
 }
 
-/** Builds the CLI if it is out of date, and starts a platform that has an app `shop`. `changes` replace parts of it. */
+/** Starts a platform that has an app `shop`. `changes` replace parts of it. */
 export async function startCli(changes: Parameters<typeof startApi>[0] = {}): Promise<TestCli> {
-  await (built ??= promisify(execFile)(process.execPath, [join(ROOT, "scripts/build.mjs")]));
   const server = await startApi({ proxy: PROXY, ...changes });
   server.platform.apps.create("shop");
   // Empty, so that no file of the user's is in the way.

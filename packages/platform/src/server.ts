@@ -41,7 +41,7 @@ import { openDataDir } from "./store/data-dir.ts";
 import type { Traffic } from "./store/contract.ts";
 import { openStore } from "./store/store.ts";
 import { unknownSettings } from "./unknown-settings.ts";
-import { productVersion } from "./version.ts";
+import { VERSION } from "./version.ts";
 import { VolumeFiles } from "./volumes/files.ts";
 import { Volumes } from "./volumes/index.ts";
 
@@ -170,7 +170,7 @@ async function runLocked(
   const registry = new Registry();
   const addresses = new AppAddresses(resources.hostnames, settings.proxySuffixes);
   const info = {
-    version: await productVersion(),
+    version: VERSION,
     region: settings.region,
     hypervisor: hypervisor.identity(),
     acceleratorReason: verdict.reason,

@@ -9,6 +9,7 @@ export const proxy = command({
     "Needs a platform with the same HIBERNAUT_DATA_DIR that was started with HIBERNAUT_PROXY=outside. Several proxies can run at once and share HIBERNAUT_PROXY_LISTEN. They keep serving requests to running machines while the platform restarts.",
   examples: ["HIBERNAUT_PROXY=outside hibernaut serve", "hibernaut proxy"],
   async run(context) {
+    process.setSourceMapsEnabled(true); // stacks in the log name the sources
     const [{ runProxyProcess }, { readSettings }] = await Promise.all([
       import("@hibernaut/platform/proxy/run-proxy-process.ts"),
       import("@hibernaut/platform/settings.ts"),

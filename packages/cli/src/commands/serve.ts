@@ -18,6 +18,7 @@ export const serve = command({
     "HIBERNAUT_DATA_DIR=/srv/hibernaut HIBERNAUT_API_LISTEN=127.0.0.1:4281 hibernaut serve",
   ],
   async run(context, _args, { dropSnapshots = false }) {
+    process.setSourceMapsEnabled(true); // stacks in the log name the sources
     const [server, { readSettings }] = await Promise.all([
       import("@hibernaut/platform"),
       import("@hibernaut/platform/settings.ts"),

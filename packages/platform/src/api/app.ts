@@ -38,6 +38,15 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
+ * Given to the constructor, because Fastify loads compilers of its own before the setters could replace them. Their types
+ * know Ajv's schemas only. Replies are typed by their schemas; checking or filtering them at run time would only cost.
+ */
+const COMPILERS = {
+  buildValidator: () => compileValidator as never,
+  buildSerializer: () => () => (data: unknown) => JSON.stringify(data),
+};
+
+/**
  * Builds the API, ready to `listen` or `inject`. `close` ends open waits with `unavailable`.
  *
  * @example
@@ -56,10 +65,8 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     genReqId: requestId,
     clientErrorHandler: refuseConnection,
     frameworkErrors: sendError,
+    schemaController: { compilersFactory: COMPILERS },
   });
-  app.setValidatorCompiler(compileValidator);
-  // Replies are typed by their schemas; checking or filtering them again at run time would only cost.
-  app.setSerializerCompiler(() => (data) => JSON.stringify(data));
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(sendNotFound);
   acceptOnlyJson(app);

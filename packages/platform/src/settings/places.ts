@@ -1,9 +1,12 @@
 /** Where things are unless a setting says otherwise. */
+import { createRequire } from "node:module";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
-/** The guest bundle that the setup built, in the repository. */
-export const BUNDLED_GUEST = join(import.meta.dirname, "../../../guest/.build/bundle");
+const require = createRequire(import.meta.url);
+
+/** The guest bundle that the setup built. Its package is looked up, because this code also runs as part of a bundle. */
+export const BUNDLED_GUEST = join(dirname(require.resolve("@hibernaut/guest/package.json")), ".build/bundle");
 
 /** The directory of `config.json` (the CLI's) and `settings.json`. */
 export function configFolder(environment: NodeJS.ProcessEnv): string {
