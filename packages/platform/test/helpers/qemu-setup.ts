@@ -1,7 +1,10 @@
-/** Packs the images that QEMU tests share, once per run: two files that run at the same time must not both pack them. */
+/** Packs and imports the images that QEMU tests share, once per run: two files that run at the same time must not both do it. */
+import { prepareImages } from "./prepared-images.ts";
+import { COUNTER_IMAGE } from "./qemu-world.ts";
 import { shellImage } from "./shell-image.ts";
-import { packSmallApp } from "./small-app/image.ts";
+import { packSmallApp, SMALL_APP } from "./small-app/image.ts";
 
 export async function setup(): Promise<void> {
-  await Promise.all([packSmallApp(), shellImage()]);
+  const [shell] = await Promise.all([shellImage(), packSmallApp()]);
+  await prepareImages([SMALL_APP, COUNTER_IMAGE, shell]);
 }

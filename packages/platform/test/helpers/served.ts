@@ -9,6 +9,7 @@ import { findProcesses, killProcess } from "../../src/hypervisor/qemu/process.ts
 import { listTaps } from "../../src/network/bridge/commands.ts";
 import { namesFor } from "../../src/network/bridge/names.ts";
 import { uninstallBridge } from "../../src/network/bridge/remove.ts";
+import { addPreparedImages } from "./prepared-images.ts";
 import { dataFolder } from "./qemu-world.ts";
 import { SMALL_APP } from "./small-app/image.ts";
 
@@ -109,11 +110,13 @@ export class Place {
     this.#dispose = dispose;
   }
 
+  /** Starts it in `folder`, or in a new one that has the prepared images. */
   static async open(
     env: Record<string, string> = {},
     folder?: { path: string; dispose(): Promise<void> },
   ): Promise<Place> {
     const { path, dispose } = folder ?? (await dataFolder());
+    if (folder === undefined) await addPreparedImages(path);
     const place = new Place(path, new Served(path, env), dispose);
     try {
       await place.served.start();

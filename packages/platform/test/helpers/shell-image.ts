@@ -7,6 +7,7 @@ import { findTool, libraryPath } from "../../../../scripts/lib/test-tools.mjs";
 const ROOT = join(import.meta.dirname, "../../../..");
 const TOOLS = [
   "cat",
+  "chmod",
   "date",
   "dd",
   "head",
@@ -31,7 +32,7 @@ export async function shellImage(): Promise<string> {
   for (const tool of TOOLS) programs[`usr/bin/${tool}`] = `/usr/bin/${tool}`;
   const { ref } = await packNodeApp({
     out: join(ROOT, ".build/test-shell"),
-    inputs: [],
+    inputs: [import.meta.filename],
     libraryPath: libraryPath(),
     programs,
     config: { Env: ["PATH=/usr/local/bin:/usr/bin:/bin"], Entrypoint: ["/bin/sh"], WorkingDir: "/" },

@@ -20,11 +20,11 @@ afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);
 });
 
-/** A Node program that serves its version, and its count of requests. */
-const app = (version: string) => `
+/** A Node program that serves its version, and its count of requests. Later versions are small apps, which start faster. */
+const APP = `
   import { createServer } from "node:http";
   let count = 0;
-  createServer((request, response) => response.end("${version} " + (count += 1))).listen(8080);
+  createServer((request, response) => response.end("one " + (count += 1))).listen(8080);
   process.on("SIGTERM", () => process.exit(0));`;
 
 async function environment(): Promise<NodeJS.ProcessEnv> {
@@ -53,7 +53,7 @@ async function folderWith(name: string, file: string, text: string): Promise<str
 }
 
 test("a Node app with its fly.toml: deployed, used, asleep, woken; new code reaches it without waking it", async () => {
-  const first = await registry.push("cafe:1", app("one"));
+  const first = await registry.push("cafe:1", APP);
   const folder = await folderWith(
     "cafe",
     "fly.toml",
@@ -98,7 +98,7 @@ primary_region = "ams"
   expect([woken.text, wakeOf(woken).kind]).toEqual(["one 2", "resume"]);
   await asleep();
 
-  const second = await registry.push("cafe:2", app("two"));
+  const second = await registry.pushSmallApp("cafe:2", ["--label", "two"]);
   expect(await hibernaut(folder, "deploy", "--image", second)).toMatchObject({
     code: 0,
     out: expect.stringContaining("Deployed release 2 of cafe: 1 updated.\n"),

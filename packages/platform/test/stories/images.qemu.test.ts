@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { openBadLine } from "../images/bad-line.ts";
 import { temporaryFolder } from "../images/fixtures.ts";
 import { startRegistry } from "../images/real-registry.ts";
-import { askUntilAnswered, COUNTER_IMAGE } from "../helpers/qemu-world.ts";
+import { askUntilAnswered, COUNTER_IMAGE, dataFolder } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
@@ -21,7 +21,7 @@ test("a pull that kill -9 cut twice is finished, and the machine runs", async ()
   onTestFinished(() => line.close());
   const ref = `${line.host}/counter:1`;
   const bytes = () => [...line.blobBytes().values()].reduce((total, count) => total + count, 0);
-  const place = await Place.open();
+  const place = await Place.open({}, await dataFolder());
   const cli = async (...args: string[]) => {
     const env = { ...process.env, HIBERNAUT_API_URL: place.client.apiUrl, HIBERNAUT_API_TOKEN: await place.token() };
     return spawn(process.execPath, [CLI, ...args], { env, stdio: ["ignore", "ignore", "pipe"] });

@@ -1,0 +1,44 @@
+/**
+ * Images that are imported once per checkout. A platform of a test finds them imported, because importing an image with
+ * Node takes seconds, and how that works is the subject of other tests.
+ */
+import { existsSync } from "node:fs";
+import { copyFile, link, mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { openImageStore } from "../../src/images/index.ts";
+
+const PREPARED = join(import.meta.dirname, "../../../../.build/test-images");
+
+/** Imports these images, unless they are there, and deletes all others. Only the global setup does so. */
+export async function prepareImages(refs: readonly string[]): Promise<void> {
+  const store = await openImageStore({ dataDir: PREPARED });
+  const images = await Promise.all(refs.map((ref) => store.ensure(ref)));
+  const current = new Set(images.map(({ digest }) => digest.replace("sha256:", "")));
+  for (const name of await preparedImages())
+    if (!current.has(name)) await rm(join(PREPARED, "images", name), { recursive: true });
+}
+
+/** Puts the prepared images into a data directory that no platform has opened yet. */
+export async function addPreparedImages(dataDir: string): Promise<void> {
+  for (const name of await preparedImages()) {
+    const [from, to] = [join(PREPARED, "images", name), join(dataDir, "images", name)];
+    await mkdir(to, { recursive: true });
+    // Nobody writes to a root file system. The record has the time of the image's last use.
+    await linkOrCopy(join(from, "rootfs.squashfs"), join(to, "rootfs.squashfs"));
+    await copyFile(join(from, "image.json"), join(to, "image.json"));
+  }
+}
+
+/** None in a run of tests without QEMU. */
+async function preparedImages(): Promise<string[]> {
+  const names = existsSync(PREPARED) ? await readdir(join(PREPARED, "images")) : [];
+  return names.filter((name) => /^[0-9a-f]{64}$/.test(name));
+}
+
+/** Copies where the data directory is on another file system. */
+async function linkOrCopy(from: string, to: string): Promise<void> {
+  await link(from, to).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EXDEV") throw error;
+    await copyFile(from, to);
+  });
+}
