@@ -64,7 +64,16 @@ export async function openExec(
   address: Pick<Address, "path" | "params">,
   exec: ExecOptions,
 ): Promise<ExecSession> {
-  const url = urlOf(options.apiUrl, { ...address, query: { ...exec } });
+  return openSession(options, { ...address, query: { ...exec } });
+}
+
+/** Connects to a port of a machine. What its program sends is `stdout`, which may end before the connection does. */
+export function openForward(options: ClientOptions, address: Address): Promise<ExecSession> {
+  return openSession(options, address);
+}
+
+async function openSession(options: ClientOptions, address: Address): Promise<ExecSession> {
+  const url = urlOf(options.apiUrl, address);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   const socket = new WebSocket(url, { headers: { authorization: `Bearer ${options.token}` } });
   const session = sessionOver(socket);
@@ -95,6 +104,7 @@ function sessionOver(socket: WebSocket): ExecSession {
     const rest = data.subarray(1);
     if (data[0] === Channel.stdout && !stdout.push(rest)) socket.pause();
     if (data[0] === Channel.stderr && !stderr.push(rest)) socket.pause();
+    if (data[0] === Channel.end) stdout.push(null);
     if (data[0] === Channel.exit) exit.resolve(JSON.parse(rest.toString()) as ExecExit);
   });
   socket.on("error", () => {});

@@ -1,7 +1,9 @@
 /** `hibernaut machine` */
 import type { Noun } from "../command.ts";
 import { actCommands } from "./machine-act.ts";
+import { copyCommands } from "./machine-copy.ts";
 import { execCommands } from "./machine-exec.ts";
+import { forwardCommands } from "./machine-forward.ts";
 import { makeCommands } from "./machine-make.ts";
 import { showCommands } from "./machine-show.ts";
 
@@ -10,5 +12,5 @@ export const machine: Noun = {
   name: "machine",
   aliases: ["machines"],
   summary: "Create, run, suspend, resume and destroy machines",
-  commands: [...makeCommands, ...showCommands, ...actCommands, ...execCommands],
+  commands: [...makeCommands, ...showCommands, ...actCommands, ...execCommands, ...copyCommands, ...forwardCommands],
 };

@@ -5,13 +5,16 @@ import fastify, { LogController } from "fastify";
 import websocket from "@fastify/websocket";
 import { usageMetrics } from "../metering/metrics.ts";
 import { authorize } from "./auth.ts";
+import { limitBodies } from "./body-deadline.ts";
 import type { Api, ApiDeps } from "./deps.ts";
 import { refuseConnection, sendError, sendNotFound } from "./errors.ts";
 import { apiMetrics } from "./metrics.ts";
 import { describeApi } from "./openapi.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { appRoutes } from "./routes/apps.ts";
+import { archiveRoutes } from "./routes/archive.ts";
 import { drainRoutes } from "./routes/drain.ts";
+import { forwardRoute } from "./routes/forward.ts";
 import { execRoute } from "./routes/exec.ts";
 import { execStreamRoute } from "./routes/exec-stream.ts";
 import { imageRoutes } from "./routes/images.ts";
@@ -33,9 +36,6 @@ export type { Api, ApiDeps, PlatformInfo } from "./deps.ts";
 
 /** A configuration is a few KB; a MiB leaves room for an environment full of certificates. */
 const MAX_BODY_BYTES = 1024 * 1024;
-
-/** A client that trickles its request must not hold a connection forever. */
-const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
  * Given to the constructor, because Fastify loads compilers of its own before the setters could replace them. Their types
@@ -59,7 +59,8 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     // One line per request, of our own, below.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: MAX_BODY_BYTES,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    // The heads of requests have Node's own limit, 60 s. Bodies have ours, because archives may take longer.
+    requestTimeout: 0,
     exposeHeadRoutes: false,
     forceCloseConnections: true,
     genReqId: requestId,
@@ -70,6 +71,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(sendNotFound);
   acceptOnlyJson(app);
+  limitBodies(app);
 
   const metrics = apiMetrics(deps.machines, deps.registry);
   usageMetrics(metrics.registry, deps.usage);
@@ -94,6 +96,8 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     logRoutes(secured, deps);
     execRoute(secured, deps);
     execStreamRoute(secured, deps);
+    archiveRoutes(secured, deps);
+    forwardRoute(secured, deps);
     insideRoutes(secured, deps);
     hostnameRoutes(secured, deps);
     secretRoutes(secured, deps);
