@@ -54,7 +54,7 @@ function exchange(
     request.on("error", (cause) => {
       if (!answered) reject(signal?.aborted ? (signal.reason as Error) : unreachable(options, cause));
     });
-    archive?.once("error", (error) => {
+    archive?.on("error", (error) => {
       reject(error);
       request.destroy();
     });

@@ -39,7 +39,7 @@ async function add(archive: Pack, path: string, name: string, skipped: (path: st
 
 function header(archive: Pack, headers: Partial<Header> & { name: string }): Promise<void> {
   return new Promise((resolve, reject) => {
-    archive.entry(headers, (error) => (error ? reject(error) : resolve()));
+    archive.entry(headers, "", (error) => (error ? reject(error) : resolve()));
   });
 }
 

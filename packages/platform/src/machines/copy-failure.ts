@@ -17,6 +17,8 @@ export function copyFailure(exit: CommandExit, said: string): HibernautError {
     code: "aborted" as const,
     next: "What was copied before that is complete. Try again.",
   };
-  const why = exit.failure ?? (said.trim() || `the copy ended with ${exit.signal || exit.code}`);
-  return new HibernautError(code, `${capital(why.replace(/\.$/, ""))}. ${next}`);
+  const failure = exit.failure === undefined ? undefined : capital(exit.failure);
+  // Begins with a path, which must not be changed.
+  const why = failure ?? (said.trim() || `The copy ended with ${exit.signal || exit.code}`);
+  return new HibernautError(code, `${why.replace(/\.$/, "")}. ${next}`);
 }
