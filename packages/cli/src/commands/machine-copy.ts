@@ -8,7 +8,7 @@ import type { Context } from "../context.ts";
 import { readEnds, type Ends } from "../copy/ends.ts";
 import { planCopy, type Plan, type Source, type Target } from "../copy/plan.ts";
 import { CopyProgress } from "../copy/progress.ts";
-import { UsageError } from "../failure.ts";
+import { Interrupted, UsageError } from "../failure.ts";
 import { megabytes } from "../terminal.ts";
 import { machineOf } from "../which-machine.ts";
 
@@ -46,11 +46,14 @@ const copy = command({
       throw new UsageError("With --json, standard output is for the document. Copy to a file instead of -.");
     const { id } = await machineOf(context, ends.into ? ends.to.machine : ends.from.machine);
     const interrupt = new AbortController();
-    const stop = () => interrupt.abort(new Error("the copy was interrupted"));
+    const stop = () => interrupt.abort(new Interrupted("The copy was interrupted."));
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, stop);
     try {
       const work = { context, id, archive, signal: interrupt.signal };
       return await (ends.into ? copyInto(work, ends) : copyOut(work, ends));
+    } catch (error) {
+      // Streams that were destroyed may say something else.
+      throw interrupt.signal.aborted ? interrupt.signal.reason : error;
     } finally {
       for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, stop);
     }

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { runCli, spawnCli } from "../../../cli/test/real-cli.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
-import { tempFolder } from "../helpers/temp.ts";
+import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
 
 const FILES = 10_000;
 const PIECE = 1 << 20;
@@ -22,15 +22,21 @@ const KB_PER_MB = 1024;
 
 let place: Place;
 let id: string;
+let folder: TempFolder;
 let here: string;
 beforeAll(async () => {
   const image = await shellImage();
   place = await Place.open({ HIBERNAUT_LAYER_SIZE_MB: String(LAYER_MB) });
   const config = { image, init: { cmd: ["-c", "exec sleep 36000"] }, services: [] };
   id = (await place.machine(config)).machine_id;
-  here = await tempFolder("copies");
+  folder = await openTempFolder("copies");
+  here = folder.path;
+  const file = await open(join(here, "large"), "w");
+  for (let piece = 0; piece < PIECES; piece += 1) await file.write(randomBytes(PIECE));
+  await file.close();
 }, 300_000);
 afterAll(async () => {
+  await folder.dispose();
   expect(await place.close()).toEqual(NOTHING_LEFT);
 }, 300_000);
 
@@ -72,9 +78,6 @@ test("10,000 small files both ways", { timeout: 1_800_000 }, async () => {
 });
 
 test("a file of 1 GB both ways", { timeout: 1_800_000 }, async () => {
-  const file = await open(join(here, "large"), "w");
-  for (let piece = 0; piece < PIECES; piece += 1) await file.write(randomBytes(PIECE));
-  await file.close();
   const before = await peaks();
   await cp("large", `${id}:/large`);
   const inside = (await sh("sha256sum /large")).split(" ")[0];
@@ -106,13 +109,14 @@ test("the CLI is killed, and the platform is: the old file stays, and no other",
   child.kill("SIGKILL");
 
   // The other way: the file here is the one that stays.
-  await writeFile(join(here, "larger"), "old");
-  const out = spawnCli(place, ["machine", "cp", `${id}:/large`, join(here, "larger")]);
+  await sh("head -c 1000000000 /dev/zero > /zeros");
+  await writeFile(join(here, "kept"), "old");
+  const out = spawnCli(place, ["machine", "cp", `${id}:/zeros`, join(here, "kept")]);
   const temporary = async () => (await readdir(here)).filter((name) => name.startsWith(".hibernaut-"));
   await expect.poll(temporary, { timeout: 60_000 }).toHaveLength(1);
   await place.served.kill();
   await place.served.start();
   await expect.poll(temporary, { timeout: 60_000 }).toHaveLength(0);
-  expect((await stat(join(here, "larger"))).size).toBe(3);
+  expect((await stat(join(here, "kept"))).size).toBe(3);
   out.kill("SIGKILL");
 });
