@@ -39,6 +39,11 @@ export function findConnection(environment: Environment, serviceFile = SERVICE_F
   return { apiUrl, token: found };
 }
 
+/** Whether {@link findApp} finds one. */
+export function isAppNamed(option: string | undefined, environment: Environment, folder: string): boolean {
+  return Boolean(option || environment.HIBERNAUT_APP || appOfProject(folder));
+}
+
 /** The app from `--app`, from `HIBERNAUT_APP`, or from the directory's app file, in this order. */
 export function findApp(option: string | undefined, environment: Environment, folder: string): string {
   const app = option || environment.HIBERNAUT_APP || appOfProject(folder);

@@ -81,7 +81,12 @@ function commandText(command: Command, path: string): string[] {
   const { name, aliases = [], arguments: words = [], options = [], summary, description, ofApp = false } = command;
   const also = aliases.length === 0 ? "" : ` Also: ${aliases.join(", ")}.`;
   const app: Option[] = ofApp
-    ? [{ flags: "-a, --app <name>", description: "the app (default: HIBERNAUT_APP, or `app` in ./hibernaut.toml)" }]
+    ? [
+        {
+          flags: "-a, --app <name>",
+          description: "the app (default: HIBERNAUT_APP, `app` in ./hibernaut.toml, or the only app)",
+        },
+      ]
     : [];
   const json = { flags: "--json", description: "print one JSON document instead of text" };
   const shown = [...options.filter(({ hidden }) => hidden !== true), ...app, json];
