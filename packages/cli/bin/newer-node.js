@@ -33,7 +33,11 @@ export function isNewEnough(version, wanted = NODE_WANTED) {
  * @param {string} version the one that there is
  */
 export function wayOut(version) {
-  return `Hibernaut needs Node ${NODE_WANTED} or later, and this is ${version}. Run \`npm run setup\` in ${ROOT}: it brings one.`;
+  // The npm package has no setup.
+  const remedy = ROOT.includes("/node_modules/")
+    ? "Install it, for example from https://nodejs.org."
+    : `Run \`npm run setup\` in ${ROOT}: it brings one.`;
+  return `Hibernaut needs Node ${NODE_WANTED} or later, and this is ${version}. ${remedy}`;
 }
 
 /**

@@ -54,8 +54,10 @@ export interface Command {
   description?: string;
   arguments?: readonly Argument[];
   options?: readonly Option[];
-  /** Whether it takes `--app`. */
+  /** Whether it takes `--app`. Without it, the only app of the platform is meant, unless `appIsNamed`. */
   ofApp?: boolean;
+  /** The command creates an app or replaces what is in it, so it never guesses which. */
+  appIsNamed?: boolean;
   /** Whole lines as a user would type them; at least one. */
   examples: readonly string[];
   run(context: Context, args: string[], options: object): Promise<Result>;

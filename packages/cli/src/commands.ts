@@ -12,6 +12,7 @@ import { launch } from "./commands/launch.ts";
 import { logs } from "./commands/logs.ts";
 import { hostnames } from "./commands/hostnames.ts";
 import { machine } from "./commands/machine.ts";
+import { open } from "./commands/open.ts";
 import { overviewCommands } from "./commands/ps.ts";
 import { proxy } from "./commands/proxy.ts";
 import { registry } from "./commands/registry.ts";
@@ -36,6 +37,7 @@ const platform: Noun = {
     ...overviewCommands,
     ...deployCommands,
     logs,
+    open,
     usage,
     uninstall,
     ...completionCommands(() => NOUNS),

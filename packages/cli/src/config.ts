@@ -1,5 +1,5 @@
 /** Finds the platform, the token and the app to use. */
-import { readFileSync } from "node:fs";
+import { accessSync, existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { findAppFile } from "./appfile/find.ts";
@@ -13,14 +13,18 @@ export interface Connection {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+/** Where the platform that runs as a service keeps its address and its token. */
+const SERVICE_FILE = "/var/lib/hibernaut/config.json";
+
 /**
- * The environment first, then the file that `hibernaut serve` wrote. The token of the file is sent only to the
- * address in the file: another address is another platform.
+ * The environment first, then the file that the user's own `hibernaut serve` wrote, then that of the platform that runs
+ * as a service. The token of a file is sent only to the address in the file: another address is another platform.
  */
-export function findConnection(environment: Environment): Connection {
+export function findConnection(environment: Environment, serviceFile = SERVICE_FILE): Connection {
   const { HIBERNAUT_API_URL: url, HIBERNAUT_API_TOKEN: token } = environment;
   if (url && token) return { apiUrl: url, token };
-  const file = configFile(environment);
+  const own = configFile(environment);
+  const file = environment.HIBERNAUT_DATA_DIR || existsSync(own) || !isThere(serviceFile) ? own : serviceFile;
   const saved = readConfig(file);
   const apiUrl = url || saved?.api_url;
   if (!apiUrl) throw unknownPlatform(file);
@@ -35,6 +39,11 @@ export function findConnection(environment: Environment): Connection {
   return { apiUrl, token: found };
 }
 
+/** Whether {@link findApp} finds one. */
+export function isAppNamed(option: string | undefined, environment: Environment, folder: string): boolean {
+  return Boolean(option || environment.HIBERNAUT_APP || appOfProject(folder));
+}
+
 /** The app from `--app`, from `HIBERNAUT_APP`, or from the directory's app file, in this order. */
 export function findApp(option: string | undefined, environment: Environment, folder: string): string {
   const app = option || environment.HIBERNAUT_APP || appOfProject(folder);
@@ -47,6 +56,16 @@ function configFile(environment: Environment): string {
   if (environment.HIBERNAUT_DATA_DIR) return join(environment.HIBERNAUT_DATA_DIR, "config.json");
   const home = environment.XDG_CONFIG_HOME || join(environment.HOME ?? homedir(), ".config");
   return join(home, "hibernaut/config.json");
+}
+
+/** Also if only the service's user may look at it. */
+function isThere(file: string): boolean {
+  try {
+    accessSync(file);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EACCES";
+  }
 }
 
 function readConfig(file: string): { api_url?: string; api_token?: string } | undefined {
@@ -70,7 +89,7 @@ function read(file: string): string | undefined {
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     throw new CliError(
       "permission_denied",
-      `${file} cannot be read (${code}). It belongs to the user who runs the platform.`,
+      `${file} cannot be read (${code}). It belongs to the user who runs the platform. Use sudo, or set HIBERNAUT_API_URL and HIBERNAUT_API_TOKEN.`,
     );
   }
 }

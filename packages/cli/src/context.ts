@@ -1,6 +1,7 @@
 /** The context that a command runs in. */
 import type { HibernautClient } from "@hibernaut/client";
-import { findApp, findConnection } from "./config.ts";
+import { findApp, findConnection, isAppNamed } from "./config.ts";
+import { UsageError } from "./failure.ts";
 import { showProgress } from "./terminal.ts";
 
 /** Options of every command, or of every command about an app. */
@@ -17,6 +18,8 @@ export class Context {
   /** How many of the command's words follow `--`; undefined without `--`. */
   readonly afterDashes: number | undefined;
   readonly #app: string | undefined;
+  /** The only app of the platform, if nothing names one. */
+  #onlyApp: string | undefined;
   #client: HibernautClient | undefined;
 
   constructor(options: GlobalOptions) {
@@ -27,7 +30,18 @@ export class Context {
 
   /** The app to use. Throws a usage error when nothing names one. */
   get app(): string {
-    return findApp(this.#app, process.env, process.cwd());
+    return this.#onlyApp ?? findApp(this.#app, process.env, process.cwd());
+  }
+
+  /**
+   * Looks for the app if nothing names one: if the platform has only one, that is meant. Throws a usage error that lists
+   * them if there are several.
+   */
+  async findOnlyApp(): Promise<void> {
+    if (isAppNamed(this.#app, process.env, process.cwd())) return;
+    const apps = (await (await this.client()).listApps()).map(({ name }) => name);
+    if (apps.length > 1) throw new UsageError(`Which app? Add --app with one of: ${shortList(apps)}.`);
+    [this.#onlyApp] = apps;
   }
 
   /** The app given with `--app`, if any. For commands that are about all apps otherwise. */
@@ -59,4 +73,12 @@ export class Context {
   progress<T>(label: string, work: Promise<T>): Promise<T> {
     return showProgress(label, work);
   }
+}
+
+/** More names than this are not a help any more. */
+const MOST_NAMES = 10;
+
+function shortList(names: readonly string[]): string {
+  const more = names.length - MOST_NAMES;
+  return more > 0 ? `${names.slice(0, MOST_NAMES).join(", ")} and ${more} more` : names.join(", ");
 }

@@ -26,7 +26,9 @@ async function main(args: string[]): Promise<number> {
   let code: number = EXIT.ok;
   const program = buildProgram(NOUNS, HIBERNAUT_VERSION, async (command, given, options, globals) => {
     const afterDashes = end === -1 ? undefined : args.length - end - 1;
-    code = report(await command.run(new Context({ ...globals, afterDashes }), given, options), json);
+    const context = new Context({ ...globals, afterDashes });
+    if (command.ofApp === true && command.appIsNamed !== true) await context.findOnlyApp();
+    code = report(await command.run(context, given, options), json);
   });
   // In commands, -v is short for another option.
   if (args.length === 1 && args[0] === "-v") args[0] = "--version";

@@ -101,7 +101,7 @@ function addCommand(parent: Parser, command: Command, execute: Execute): void {
   for (const { usage, description } of command.arguments ?? []) parser.addArgument(new Argument(usage, description));
   for (const option of command.options ?? []) parser.addOption(parserOption(option));
   if (command.ofApp)
-    parser.option("-a, --app <name>", "the app (default: HIBERNAUT_APP, or `app` in ./hibernaut.toml)");
+    parser.option("-a, --app <name>", "the app (default: HIBERNAUT_APP, `app` in ./hibernaut.toml, or the only app)");
   parser.option("--json", "print one JSON document instead of text");
   parser.action(() => {
     const { json, app, ...options } = parser.opts<GlobalOptions & Record<string, unknown>>();

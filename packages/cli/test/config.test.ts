@@ -2,9 +2,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { findApp, findConnection } from "../src/config.ts";
+import { findApp, findConnection as find } from "../src/config.ts";
 
 let folder: string;
+
+/** Without a service of this host. */
+const findConnection = (environment: Parameters<typeof find>[0]) =>
+  find(environment, join(folder, "service/config.json"));
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "hibernaut-cli-"));
@@ -42,6 +46,14 @@ describe("the connection", () => {
       apiUrl: "http://127.0.0.1:9",
       token: "hib_data",
     });
+  });
+
+  test("is the service's when the user has none", () => {
+    const service = { api_url: "http://127.0.0.1:9", api_token: "hib_service" };
+    write("service/config.json", service);
+    expect(findConnection(home())).toEqual({ apiUrl: service.api_url, token: "hib_service" });
+    write("hibernaut/config.json", saved);
+    expect(findConnection(home()).token).toBe("hib_saved");
   });
 
   test("never takes a saved token to another address", () => {

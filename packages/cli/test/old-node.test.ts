@@ -105,6 +105,10 @@ test.each(THOROUGH)("with Node %s every command does its work", { timeout: LIMIT
   expect((await hib(`machine console ${id}`)).err).toMatch(/a shell needs a terminal/i);
   await good(`machine cordon ${id}`);
   await good(`machine uncordon ${id}`);
+  expect(await good(`machine why ${id}`)).toMatch(/ is running\.$/m);
+  expect(await good("open")).toMatch(/^http/);
+  const copy = await json(`machine clone ${id}`);
+  await good(`machine destroy ${copy.id} --force`);
   await good(`machine suspend ${id}`);
   await good(`machine wait ${id} --state suspended`);
   await good(`machine restart ${id}`);

@@ -31,6 +31,9 @@ test("run, suspend, start, update, stop, destroy", async () => {
   expect(made.state).toBe("running");
   const first = await askUntilAnswered(address);
 
+  expect((await hib("machine", "why")).out).toMatch(
+    /^Machine counter is awake\. Its service has autostop off\.\nIts last start, .*, was cold, because it never ran before\./,
+  );
   expect((await hib("machine", "suspend", id)).code).toBe(0);
   expect(await json("machine", "status", id)).toMatchObject({
     state: "suspended",

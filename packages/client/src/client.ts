@@ -18,6 +18,7 @@ import { readReleaseCommand } from "./release-command.ts";
 import type { Method, Path, RouteReply, RouteRequest } from "./routes.ts";
 import { type CallOptions, type ClientOptions, send, sendForLines } from "./transport.ts";
 import type {
+  Activity,
   App,
   CreateMachineRequest,
   CreateReleaseRequest,
@@ -320,6 +321,11 @@ export class HibernautClient {
   /** Returns a machine's history, newest first. Default limit: 100. */
   listMachineEvents(app: string, id: string, { limit, ...options }: LimitOptions = {}): Promise<MachineEvent[]> {
     return this.#call("get", `${MACHINE}/events`, { params: machineParams(app, id), query: { limit }, ...options });
+  }
+
+  /** Returns what a machine is used for at the moment, and why it does not sleep. */
+  getMachineActivity(app: string, id: string, options?: CallOptions): Promise<Activity> {
+    return this.#call("get", `${MACHINE}/activity`, { params: machineParams(app, id), ...options });
   }
 
   /** Reads the logs of an app's machines up to now, oldest line first. */

@@ -855,6 +855,55 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/apps/{app_name}/machines/{machine_id}/activity": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show what a machine is used for, and why it does not sleep */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description What a machine is used for at the moment, and why it does not sleep. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Activity"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/apps/{app_name}/machines/{machine_id}/wait": {
     parameters: {
       query?: never;
@@ -3052,6 +3101,35 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
   schemas: {
+    /** @description What a machine is used for at the moment, and why it does not sleep. */
+    Activity: {
+      state: components["schemas"]["MachineState"];
+      /** @description Why it does not sleep. Null unless it is running. */
+      awake: {
+        /** @enum {string} */
+        reason:
+          | "no_service"
+          | "autostop_off"
+          | "cordoned"
+          | "open_requests"
+          | "commands"
+          | "keep_awake"
+          | "min_machines_running"
+          | "busy_siblings"
+          | "recently_used"
+          | "due";
+        /** @description The reason as a sentence. */
+        message: string;
+        /** @description In how many milliseconds it sleeps if nobody uses it. Null if that does not depend on time alone. */
+        sleeps_in_ms: number | null;
+        /** @description Requests that are open at the proxies, or connections if the service counts those. */
+        open_requests: number;
+        /** @description Commands that run in the machine. */
+        running_commands: number;
+        /** @description For how many milliseconds no request has been open. */
+        idle_ms: number;
+      } | null;
+    };
     /** @description A name that owns machines and hostnames. */
     App: {
       name: string;

@@ -47,6 +47,9 @@ export type Crash = Schemas["Crash"];
 /** What a new machine is made from. Only `config.image` is required. */
 export type CreateMachineRequest = Schemas["CreateMachineRequest"];
 
+/** What a machine is used for at the moment, and why it does not sleep. */
+export type Activity = Schemas["Activity"];
+
 /** One entry of a machine's history. */
 export type MachineEvent = Schemas["MachineEvent"];
 

@@ -33,7 +33,7 @@ import { Usage } from "./metering/usage.ts";
 import { startNetwork } from "./network/start.ts";
 import { AppAddresses } from "./proxy/addresses.ts";
 import { ConnectedProxies } from "./proxy/connected-proxies.ts";
-import { startCoordinator } from "./proxy/start-coordinator.ts";
+import { type RunningCoordinator, startCoordinator } from "./proxy/start-coordinator.ts";
 import { openSecrets } from "./secrets/index.ts";
 import { configFolder, type Settings } from "./settings.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
@@ -177,6 +177,8 @@ async function runLocked(
     guestBundle: bundles.current.version,
     network: { mode: network.network.mode, reason: network.reason },
   };
+  /** Empty until machines are recovered; the API answers before that. */
+  const proxied: { coordinator?: RunningCoordinator } = {};
   const api = await buildApi({
     ...resources,
     local,
@@ -187,6 +189,7 @@ async function runLocked(
     tokens: store.tokens,
     platform: info,
     proxy: addresses,
+    activity: (id) => proxied.coordinator?.activity(id),
     check: () => store.check(),
     logger: log,
     registry,
@@ -229,8 +232,9 @@ async function runLocked(
   void recorder.measureLayers();
   const onTraffic = (id: string, traffic: Traffic) => recorder.moved(id, traffic);
   const parts = { resources, checks, proxies, addresses, connectionsSurvive, onTraffic };
-  const coordination = await startCoordinator({ ...parts, settings, registry, log });
-  open.defer(() => coordination.close());
+  const coordinator = await startCoordinator({ ...parts, settings, registry, log });
+  proxied.coordinator = coordinator;
+  open.defer(() => coordinator.close());
   open.defer(resources.startTimer());
   open.defer(resources.scrubber.start());
   const proxyUrl = addresses.url();

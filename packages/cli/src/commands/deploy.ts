@@ -41,6 +41,7 @@ const deploy = command({
     },
   ],
   ofApp: true,
+  appIsNamed: true,
   examples: [
     "hibernaut deploy",
     "hibernaut deploy --image registry.example.com/shop:v42",

@@ -3,12 +3,13 @@ import type { HibernautClient, Machine, Volume } from "@hibernaut/client";
 import { command, type Option } from "../command.ts";
 import { agree, YES } from "../confirming.ts";
 import type { Context } from "../context.ts";
+import { copyMachine } from "../copying.ts";
 import { WAIT_TIMEOUT_S } from "../defaults.ts";
 import { CliError } from "../failure.ts";
 import { quantityArgument } from "../quantity.ts";
 import { chooseGoing, type Member, memberOf } from "../scaling.ts";
 import { megabytes } from "../terminal.ts";
-import { settle, waitFor } from "../waiting.ts";
+import { waitFor } from "../waiting.ts";
 
 export const GROUP = {
   flags: "-g, --group <name>",
@@ -99,28 +100,8 @@ async function destroy(context: Context, { machine: { id }, volumes }: Member, w
 }
 
 async function create(context: Context, model: Machine, waitTimeout: number): Promise<Done> {
-  const client = await context.client();
-  const [{ withVolumeNames }, { withoutPredecessor }] = await Promise.all([
-    import("../deploy/mounts.ts"),
-    import("../deploy/leftovers.ts"),
-  ]);
-  const known = new Set((await client.listVolumes(context.app)).map((volume) => volume.id));
-  const copy = withVolumeNames(withoutPredecessor(model.config));
-  const { id, config } = await client.createMachine(context.app, { config: copy });
-  await context.progress(`Starting machine ${id}`, settle(context, id, "running", { waitTimeout }));
-  const mounts = config.mounts ?? [];
-  const made = mounts.filter(({ volume = "" }) => !known.has(volume));
-  const lines = mounts.map(({ volume = "", name = "" }) =>
-    known.has(volume)
-      ? `It has volume ${volume} (${name}), which no machine was using, with its data.`
-      : `Its volume ${volume} (${name}) is new and empty: machines do not share volumes.`,
-  );
-  return {
-    machine_id: id,
-    action: "created",
-    volumes_new: made.map(({ volume = "" }) => volume),
-    text: [`Created machine ${id}.`, ...lines].join("\n"),
-  };
+  const { machine, newVolumes, text } = await copyMachine(context, model, { waitTimeout });
+  return { machine_id: machine.id, action: "created", volumes_new: newVolumes, text };
 }
 
 function warning(going: readonly Member[]): string {

@@ -10,6 +10,7 @@ import type { Api, ApiDeps } from "./deps.ts";
 import { refuseConnection, sendError, sendNotFound } from "./errors.ts";
 import { apiMetrics } from "./metrics.ts";
 import { describeApi } from "./openapi.ts";
+import { activityRoute } from "./routes/activity.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { appRoutes } from "./routes/apps.ts";
 import { archiveRoutes } from "./routes/archive.ts";
@@ -92,6 +93,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     appRoutes(secured, deps);
     machineRoutes(secured, deps);
     actionRoutes(secured, deps);
+    activityRoute(secured, deps);
     waitRoute(secured, deps);
     logRoutes(secured, deps);
     execRoute(secured, deps);

@@ -9,6 +9,7 @@ import type {
   RawServerDefault,
 } from "fastify";
 import type { Registry } from "prom-client";
+import type { Activity } from "../domain/awake.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, RegistryLogins } from "../images/contract.ts";
 import type { Resources } from "../machines/open.ts";
@@ -45,6 +46,8 @@ export interface ApiDeps
     url(): string | undefined;
     urlsOf(app: string): string[];
   };
+  /** Why a machine does not sleep. Undefined unless it is running, and while the platform starts. */
+  activity?(id: string): Activity | undefined;
   /** Throws when the platform cannot work: the store's `check`. */
   check(): void;
   logger: FastifyBaseLogger;

@@ -2,6 +2,7 @@
  * The platform's side of all proxies: tells them which machines there are, wakes what they ask for, adds up what they
  * have open, and lets machines sleep that no proxy needs.
  */
+import type { Activity } from "../domain/awake.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import { messageOf } from "../lib/text.ts";
 import type { Commands } from "../machines/resources/commands.ts";
@@ -79,6 +80,12 @@ export class ProxyCoordinator {
   /** The machine's load over all proxies, in the unit of its service. */
   load(id: string): number {
     return this.#proxies.load(id);
+  }
+
+  /** Why a machine does not sleep. Undefined unless it is running. */
+  activity(id: string): Activity | undefined {
+    const machine = this.#machines.get(id);
+    return machine?.record.state === "running" ? this.#sleep.activity(machine) : undefined;
   }
 
   /** Looks now which machines may sleep. Resolves once those have been told to. */

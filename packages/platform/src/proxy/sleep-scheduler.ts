@@ -1,7 +1,9 @@
 /** Looks regularly for machines that nobody uses, and puts them to sleep once all proxies agree. */
+import type { Activity } from "../domain/awake.ts";
 import { messageOf } from "../lib/text.ts";
 import type { Commands } from "../machines/resources/commands.ts";
 import type { Machines } from "../machines/resources/machines.ts";
+import { activityOf } from "./awake.ts";
 import type { ConnectedProxies } from "./connected-proxies.ts";
 import { type CoordinatedMachine, keptAwakeMs, untilIdleMs } from "./coordinated-machine.ts";
 import { type IdleMachine, planSleep } from "./idle.ts";
@@ -72,6 +74,21 @@ export class SleepScheduler {
     const { intervalMs } = this.#options;
     const wait = machine.resting && load === 0 ? SHORTEST_PAUSE_MS : this.#untilIdleMs(machine);
     this.#planWithin(Math.min(wait, intervalMs, this.rotation.untilLessOfMs(machine.record.app)));
+  }
+
+  /** Why a running machine does not sleep. */
+  activity(machine: CoordinatedMachine): Activity {
+    const { record, policy } = machine;
+    const { known, commands } = this.#options;
+    const siblings = [...known.values()].filter((other) => other.record.app === record.app && takesPart(other));
+    return activityOf({
+      ...this.#idleMachine(machine),
+      policy,
+      cordoned: record.cordoned === true,
+      commands: commands.count(record.id),
+      lease: { ms: keptAwakeMs(record), reason: record.keepAwake?.reason ?? "" },
+      running: siblings.map((sibling) => this.#idleMachine(sibling)),
+    });
   }
 
   async close(): Promise<void> {

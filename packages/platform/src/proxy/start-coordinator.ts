@@ -27,8 +27,13 @@ interface StartCoordinatorOptions {
   log: StartProxyOptions["log"];
 }
 
+/** The platform's side of the proxies, as the rest of the platform sees it. */
+export interface RunningCoordinator extends Pick<ProxyCoordinator, "activity"> {
+  close(): Promise<void>;
+}
+
 /** Call it once machines are recovered. Rejects with `unavailable` if a port cannot be opened. */
-export async function startCoordinator(options: StartCoordinatorOptions): Promise<{ close(): Promise<void> }> {
+export async function startCoordinator(options: StartCoordinatorOptions): Promise<RunningCoordinator> {
   const { resources, checks, proxies, addresses, settings, registry, log, connectionsSurvive, onTraffic } = options;
   const coordinator = new ProxyCoordinator({
     ...resources,
@@ -60,7 +65,7 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
       proxy = await startProxy({ settings, registry, log, connect });
       addresses.opened(proxy);
     }
-    return { close };
+    return { close, activity: (id) => coordinator.activity(id) };
   } catch (error) {
     await close();
     throw error;

@@ -1,12 +1,15 @@
 /** Where things are unless a setting says otherwise. */
-import { createRequire } from "node:module";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 
-const require = createRequire(import.meta.url);
+/** The guest bundle that the setup built, or that came with the program. */
+export const BUNDLED_GUEST = join(packagesFolder(), "guest/.build/bundle");
 
-/** The guest bundle that the setup built. Its package is looked up, because this code also runs as part of a bundle. */
-export const BUNDLED_GUEST = join(dirname(require.resolve("@hibernaut/guest/package.json")), ".build/bundle");
+/** The directory of the packages. This code runs from the sources or, a directory higher, from the CLI's bundle. */
+function packagesFolder(): string {
+  const here = import.meta.dirname;
+  return here.slice(0, here.lastIndexOf("/packages/") + "/packages".length);
+}
 
 /** The directory of `config.json` (the CLI's) and `settings.json`. */
 export function configFolder(environment: NodeJS.ProcessEnv): string {

@@ -29,6 +29,7 @@ test("the document is OpenAPI 3.1 and has exactly the routes of the design", () 
   expect(routes.toSorted()).toEqual(
     [
       "GET /v1/machines",
+      `GET ${machine}/activity`,
       "GET /v1/apps",
       "POST /v1/apps",
       "GET /v1/apps/{app_name}",

@@ -42,8 +42,11 @@ export class BareSystem {
     this.#folder = folder;
   }
 
-  /** Makes a system of a release (`trixie`) in an empty directory, and puts a copy of this repository into it. */
-  static async make(release: string, folder: string): Promise<BareSystem> {
+  /**
+   * Makes a system of a release (`trixie`) in an empty directory. With `repository`, which is the default, it has a copy
+   * of this repository and the packages that the README asks for.
+   */
+  static async make(release: string, folder: string, { repository = true } = {}): Promise<BareSystem> {
     const system = new BareSystem(folder);
     const scripts = join(TEST_TOOLS, "usr/share/debootstrap");
     await inNamespaces(["sh", findTool("debootstrap"), "--variant=minbase", release, folder, MIRROR], {
@@ -51,12 +54,13 @@ export class BareSystem {
       ...(existsSync(scripts) && { DEBOOTSTRAP_DIR: scripts }),
     }).then(must);
     await system.#connect();
+    const packages = repository ? PACKAGES : "";
     must(
-      await system.run(`apt-get -q update && apt-get -qy --no-install-recommends install ${PACKAGES} ca-certificates`),
+      await system.run(`apt-get -q update && apt-get -qy --no-install-recommends install ${packages} ca-certificates`),
     );
     // The package has just written its own.
     if (existsSync(CERTIFICATES)) await copyFile(CERTIFICATES, join(folder, CERTIFICATES));
-    await copyRepository(join(folder, REPOSITORY));
+    if (repository) await copyRepository(join(folder, REPOSITORY));
     return system;
   }
 

@@ -1,6 +1,5 @@
 /** The documents say what the code does, as far as a program can tell. */
-import { spawnSync } from "node:child_process";
-import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { NOUNS } from "../../../cli/src/commands.ts";
@@ -8,7 +7,6 @@ import { COMMANDS, OUTCOMES, REMARKS } from "../../src/machines/decide/index.ts"
 import { STATES } from "../../src/domain/machine.ts";
 import { REFUSALS } from "../../src/proxy/http/refusals.ts";
 import { withSettingTables } from "../../src/settings/document.ts";
-import { tempFolder } from "../helpers/temp.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 const SRC = join(ROOT, "packages/platform/src");
@@ -130,21 +128,6 @@ describe("commands have one form", () => {
     // The end of the tour looks first whether there is a link.
     const others = files.filter((file) => file !== "scripts/lib/invitation.mjs");
     for (const file of others) expect(text(file), file).not.toContain("npx hibernaut");
-  });
-});
-
-test.skipIf(!existsSync("/usr/bin/systemd-analyze"))("systemd understands the unit", async () => {
-  const [, unit = ""] = /^```ini\n([^]*?)^```$/m.exec(text("docs/operate.md")) ?? [];
-  expect(unit).toContain("ExecStart=/usr/local/bin/hibernaut serve\n");
-  const folder = await tempFolder("unit");
-  const file = join(folder, "hibernaut.service");
-  // It wants a program that is there.
-  writeFileSync(file, unit.replace("/usr/local/bin/hibernaut", join(ROOT, "packages/cli/bin/hibernaut")));
-  const { status, stderr } = spawnSync("systemd-analyze", ["verify", file], { encoding: "utf8" });
-  // It speaks of other units of the host, too.
-  expect({ status, said: stderr.split("\n").filter((line) => line.includes("hibernaut.service")) }).toEqual({
-    status: 0,
-    said: [],
   });
 });
 

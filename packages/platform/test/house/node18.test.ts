@@ -42,6 +42,7 @@ const TRIALS: Record<string, () => Promise<unknown>> = {
   "scripts/setup.mjs": () => run(["scripts/setup.mjs", "--help"]),
   "scripts/up.mjs": () => run(["scripts/up.mjs", "--help"]),
   "scripts/test.mjs": () => run(["scripts/test.mjs", "--help"]),
+  "scripts/package.mjs": () => run(["scripts/package.mjs", "--help"]),
   "scripts/orders.mjs": tryOrders,
   // It finds that the bundle is there.
   "packages/guest/build.mjs": () => run(["packages/guest/build.mjs"]),

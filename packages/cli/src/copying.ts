@@ -1,0 +1,46 @@
+/** Makes a copy of a machine. */
+import type { Machine } from "@hibernaut/client";
+import type { Context } from "./context.ts";
+import { settle } from "./waiting.ts";
+
+/** A machine that was made as a copy, and what to say about it. */
+export interface Copy {
+  machine: Machine;
+  /** Its volumes that are new and empty. */
+  newVolumes: string[];
+  text: string;
+}
+
+/**
+ * Creates a machine with the configuration of another and starts it. The copy gets volumes of the same names: those that
+ * no machine is using, with their data, or new ones.
+ */
+export async function copyMachine(
+  context: Context,
+  model: Machine,
+  { name, waitTimeout }: { name?: string; waitTimeout: number },
+): Promise<Copy> {
+  const client = await context.client();
+  const [{ withVolumeNames }, { withoutPredecessor }] = await Promise.all([
+    import("./deploy/mounts.ts"),
+    import("./deploy/leftovers.ts"),
+  ]);
+  const known = new Set((await client.listVolumes(context.app)).map((volume) => volume.id));
+  const config = withVolumeNames(withoutPredecessor(model.config));
+  const made = await client.createMachine(context.app, { config, ...(name !== undefined && { name }) });
+  const machine = await context.progress(
+    `Starting machine ${made.id}`,
+    settle(context, made.id, "running", { waitTimeout }),
+  );
+  const mounts = made.config.mounts ?? [];
+  const lines = mounts.map(({ volume = "", name: label = "" }) =>
+    known.has(volume)
+      ? `It has volume ${volume} (${label}), which no machine was using, with its data.`
+      : `Its volume ${volume} (${label}) is new and empty: machines do not share volumes.`,
+  );
+  return {
+    machine,
+    newVolumes: mounts.filter(({ volume = "" }) => !known.has(volume)).map(({ volume = "" }) => volume),
+    text: [`Created machine ${made.id}.`, ...lines].join("\n"),
+  };
+}

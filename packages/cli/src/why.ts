@@ -1,0 +1,33 @@
+/** Why a machine is awake or not, and why its last start was cold, in sentences. Pure. */
+import type { Activity, Machine } from "@hibernaut/client";
+import { COLD_REASONS } from "./cold-reasons.ts";
+import { stateText } from "./crashed.ts";
+import { ago } from "./terminal.ts";
+
+/** Answers both questions. `urls` are those of its app. */
+export function whyText(machine: Machine, { awake }: Activity, urls: readonly string[], now = Date.now()): string {
+  return [stateSentence(machine, awake, urls), startSentence(machine, now)].filter((line) => line !== "").join("\n");
+}
+
+function stateSentence(machine: Machine, awake: Activity["awake"], urls: readonly string[]): string {
+  const { name, state, suspend } = machine;
+  const wakes = (machine.config.services ?? []).some(({ autostart = true }) => autostart) && !machine.cordoned;
+  const at = urls[0] === undefined ? "a request" : `a request to ${urls[0]}`;
+  const how = wakes ? `${at} wakes it` : `\`hibernaut start ${name}\` wakes it`;
+  if (state === "suspended") return `Machine ${name} is asleep, with its memory: ${how}.`;
+  if (state === "stopped" || state === "failed")
+    return `Machine ${name} is ${stateText(machine)}. To start it: ${how}.`;
+  if (awake === null) return `Machine ${name} is ${stateText(machine)}.`;
+  const cannot = suspend.eligible ? "" : ` It cannot be suspended: ${suspend.reasons.join("; ")}.`;
+  return `Machine ${name} is awake. ${awake.message}${cannot}`;
+}
+
+function startSentence({ last_boot: boot }: Machine, now: number): string {
+  if (boot === null) return "It has never been started.";
+  const when = `Its last start, ${ago(boot.at, now)},`;
+  const took = `took ${Math.round(boot.duration_ms)} ms`;
+  if (boot.kind === "resume") return `${when} was a resume, and ${took}.`;
+  const [word = "", ...details] = boot.reason.split(": ");
+  const more = details.length === 0 ? "" : ` (${details.join(": ")})`;
+  return `${when} was cold, because ${COLD_REASONS[word] ?? boot.reason}${more}. It ${took}.`;
+}

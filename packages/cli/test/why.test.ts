@@ -1,0 +1,132 @@
+/** `machine why`, `machine clone`, `open`, and leaving out `--app`. */
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Machine } from "@hibernaut/client";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Activity } from "../../platform/src/domain/awake.ts";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
+import { COLD_REASONS } from "../src/cold-reasons.ts";
+import { whyText } from "../src/why.ts";
+import { SERVICE, startCli, type TestCli } from "./helpers.ts";
+
+const NOW = Date.parse("2026-03-01T12:00:00Z");
+const boot = (kind: string, reason: string) => ({ kind, reason, at: "2026-03-01T11:00:00Z", duration_ms: 307.4 });
+const machine = (changes: object) =>
+  ({
+    name: "web",
+    state: "running",
+    state_reason: null,
+    crash: null,
+    cordoned: false,
+    suspend: { eligible: true, reasons: [] },
+    config: { image: "app:1", services: [{ internal_port: 8080 }] },
+    last_boot: boot("resume", "snapshot"),
+    ...changes,
+  }) as unknown as Machine;
+const awake = { reason: "open_requests", message: "2 requests are open at the proxy." } as never;
+
+describe("why", () => {
+  test.each([
+    [{}, awake, "Machine web is awake. 2 requests are open at the proxy."],
+    [
+      { suspend: { eligible: false, reasons: ["memory is 4096 MB"] } },
+      awake,
+      "Machine web is awake. 2 requests are open at the proxy. It cannot be suspended: memory is 4096 MB.",
+    ],
+    [{ state: "suspended" }, null, "Machine web is asleep, with its memory: a request to http://shop wakes it."],
+    [
+      { state: "suspended", cordoned: true },
+      null,
+      "Machine web is asleep, with its memory: `hibernaut start web` wakes it.",
+    ],
+    [
+      { state: "stopped", state_reason: "the app exited with code 3" },
+      null,
+      "Machine web is stopped: the app exited with code 3. To start it: a request to http://shop wakes it.",
+    ],
+  ])("%j", (changes, now, first) => {
+    const text = whyText(machine(changes), { state: "running", awake: now }, ["http://shop"], NOW);
+    expect(text).toBe(`${first}\nIts last start, 60 min ago, was a resume, and took 307 ms.`);
+  });
+
+  test.each([
+    [
+      boot("cold", "vmm_lost"),
+      "was cold, because its QEMU process had ended unexpectedly: a crash, a kill, a reboot of the host. It took",
+    ],
+    [boot("cold", "resume_failed: no answer: 5 s"), "did not wake in time (no answer: 5 s). It took 307 ms."],
+    [boot("cold", "new_reason"), "was cold, because new_reason. It took 307 ms."],
+    [null, "It has never been started."],
+  ])("%j", (last, said) => {
+    expect(whyText(machine({ last_boot: last }), { state: "running", awake }, [], NOW)).toContain(said);
+  });
+
+  test("knows every reason that the documents list", () => {
+    const text = readFileSync(join(import.meta.dirname, "../../../docs/machines.md"), "utf8");
+    const [, section = ""] = /^## Reasons for the last start$([^]*?)^## /m.exec(text) ?? [];
+    const documented = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, reason]) => reason);
+    expect(Object.keys(COLD_REASONS)).toEqual(documented);
+  });
+});
+
+describe("with a platform", () => {
+  let cli: TestCli;
+  beforeAll(async () => {
+    const activity = (): Activity => ({
+      open: 0,
+      commands: 1,
+      idleMs: 5,
+      reason: "commands",
+      message: "1 command is running in it.",
+      sleepsInMs: null,
+    });
+    cli = await startCli({ activity });
+  });
+  afterAll(() => cli.close());
+
+  test("why answers for a machine, clone makes another, and open prints the address", async () => {
+    const { document: web } = await cli.json([
+      "machine",
+      "run",
+      "app:1",
+      ...SERVICE,
+      "--name",
+      "web",
+      "--memory",
+      "320",
+    ]);
+    const why = await cli.hibernaut(["machine", "why"]);
+    expect(why.stdout).toMatch(
+      /^Machine web is awake\. 1 command is running in it\.\nIts last start, .* because it never ran before\./,
+    );
+    expect((await cli.json(["machine", "why"])).document).toMatchObject({
+      machine_id: web.id,
+      state: "running",
+      awake: { reason: "commands", running_commands: 1, sleeps_in_ms: null },
+      last_boot: { kind: "cold" },
+    });
+    const { document: copy } = await cli.json(["machine", "clone", "web", "--name", "web-2"]);
+    expect(copy).toMatchObject({ name: "web-2", state: "running", config: { guest: { memory_mb: 320 } } });
+    expect(copy.id).not.toBe(web.id);
+    expect((await cli.hibernaut(["open", "/products"])).stdout).toBe("http://shop.localhost:8080/products\n");
+    await cli.hibernaut(["machine", "suspend", "web-2"]);
+    expect((await cli.hibernaut(["machine", "why", "web-2"])).stdout).toMatch(/^Machine web-2 is asleep/);
+  });
+
+  test("the only app need not be named; of several, all are listed; deploy never guesses", async () => {
+    const nowhere = { HIBERNAUT_APP: "" };
+    expect(await cli.hibernaut(["machine", "list"], nowhere)).toMatchObject({ code: 0 });
+    const file = join(await tempFolder("unnamed"), "hibernaut.toml");
+    await writeFile(file, '[build]\nimage = "app:1"\n');
+    const deploy = await cli.hibernaut(["deploy", "--config", file], nowhere);
+    expect(deploy).toMatchObject({ code: 2, stderr: expect.stringContaining("No app. Add --app <name>") });
+    await cli.hibernaut(["apps", "create", "blog"]);
+    expect(await cli.hibernaut(["machine", "list"], nowhere)).toMatchObject({
+      code: 2,
+      stderr: "Error: Which app? Add --app with one of: blog, shop.\n",
+    });
+    await cli.hibernaut(["apps", "destroy", "blog", "--yes"]);
+    expect((await cli.hibernaut(["machine", "list"], nowhere)).code).toBe(0);
+  });
+});

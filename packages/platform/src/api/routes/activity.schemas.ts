@@ -1,0 +1,27 @@
+/** Shapes of `/v1/apps/{app_name}/machines/{machine_id}/activity`. */
+import { Type } from "typebox";
+import { AWAKE_REASONS } from "../../domain/awake.ts";
+import { closed, machineState, nullable, oneOf } from "../schemas.ts";
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+
+const Awake = Type.Object(
+  {
+    reason: oneOf(AWAKE_REASONS),
+    message: Type.String({ description: "The reason as a sentence." }),
+    sleeps_in_ms: nullable(
+      Type.Integer({ minimum: 0 }),
+      "In how many milliseconds it sleeps if nobody uses it. Null if that does not depend on time alone.",
+    ),
+    open_requests: count("Requests that are open at the proxies, or connections if the service counts those."),
+    running_commands: count("Commands that run in the machine."),
+    idle_ms: count("For how many milliseconds no request has been open."),
+  },
+  closed,
+);
+
+/** What a machine is used for. */
+export const ActivityReply = Type.Object(
+  { state: machineState, awake: nullable(Awake, "Why it does not sleep. Null unless it is running.") },
+  { ...closed, title: "Activity", description: "What a machine is used for at the moment, and why it does not sleep." },
+);
