@@ -55,6 +55,8 @@ export interface ExecSession {
 const Channel = { stdin: 0, stdout: 1, stderr: 2, exit: 3, resize: 4, end: 5 } as const;
 /** WebSocket's status code for a normal end. */
 const NORMAL = 1000;
+/** How long the platform has to answer that it closes the connection, in milliseconds. */
+const CLOSE_MS = 1000;
 /** Bytes of input in one message. The platform refuses messages over 1 MiB. */
 const PIECE = 65_536;
 
@@ -138,6 +140,10 @@ function sessionOver(socket: WebSocket): ExecSession {
     resize: (rows, columns) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(message(Channel.resize, JSON.stringify({ rows, columns })));
     },
-    kill: () => socket.close(NORMAL),
+    kill: () => {
+      socket.close(NORMAL);
+      // A session whose outputs nobody reads does not see the platform's answer.
+      setTimeout(() => socket.terminate(), CLOSE_MS).unref();
+    },
   };
 }

@@ -45,10 +45,12 @@ const forward = command({
     const way: Way = { client: await context.client(), app: context.app, id, say: (line) => context.say(line) };
     const open = new Set<Socket>();
     const servers: Server[] = [];
+    // Before anything is said: a program that reads the addresses may end the command at once.
+    const ended = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
     try {
       for (const port of ports) servers.push(await listen(way, port, bind, open));
       tell(context, id, ports, servers);
-      await Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
+      await ended;
     } finally {
       for (const server of servers) server.close();
       for (const socket of open) socket.destroy();
@@ -98,6 +100,7 @@ async function listen(way: Way, { here, there }: ForwardedPort, bind: string, op
 /** Passes one connection on. Each direction ends by itself. */
 async function pass({ client, app, id, say }: Way, port: number, socket: Socket): Promise<void> {
   const session = await client.openForward(app, id, port);
+  if (socket.destroyed) return session.kill(); // Its client left while the machine was waking.
   session.stderr.resume();
   socket.on("close", () => session.kill());
   socket.pipe(session.stdin);

@@ -149,7 +149,7 @@ describe("forward", () => {
     const socket = connect(closed);
     socket.on("error", () => {});
     await once(socket, "close");
-    await expect.poll(() => said).toContain(`Nothing listens on port 9 of machine ${id}.`);
+    await expect.poll(() => said, { timeout: 30_000 }).toContain(`Nothing listens on port 9 of machine ${id}.`);
   });
 
   test("a connection wakes the machine, and an open one continues after a sleep", async () => {
@@ -158,7 +158,7 @@ describe("forward", () => {
     open.on("data", (chunk: Buffer) => (heard += chunk.toString("utf8")));
     const health = "GET /health HTTP/1.1\r\nhost: a\r\n\r\n";
     open.write(health);
-    await expect.poll(() => heard).toContain("fine");
+    await expect.poll(() => heard, { timeout: 30_000 }).toContain("fine");
     await place.suspend(id);
     expect(await ask("/health", { half: true })).toContain("fine");
     expect(await place.get(id)).toMatchObject({ state: "running", last_boot: { kind: "resume" } });
@@ -170,6 +170,7 @@ describe("forward", () => {
   });
 
   test("Ctrl-C ends it", async () => {
+    expect(forward.exitCode, said).toBeNull();
     forward.kill("SIGINT");
     expect(await once(forward, "exit")).toEqual([0, null]);
   });
