@@ -1,7 +1,7 @@
 /** `hibernaut machine forward`: ports of this computer that lead into a machine. */
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import type { HibernautClient } from "@hibernaut/client";
+import type { ExecSession, HibernautClient } from "@hibernaut/client";
 import { type Command, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { CliError } from "../failure.ts";
@@ -18,6 +18,8 @@ interface Way {
   app: string;
   id: string;
   say(line: string): void;
+  /** The connections that are open on the platform's side. */
+  sessions: Set<ExecSession>;
 }
 
 const forward = command({
@@ -42,7 +44,9 @@ const forward = command({
   async run(context, words, { bind = LOOPBACK }) {
     const { machine, ports } = readForward(words);
     const { id } = await machineOf(context, machine);
-    const way: Way = { client: await context.client(), app: context.app, id, say: (line) => context.say(line) };
+    const sessions = new Set<ExecSession>();
+    const say = (line: string) => context.say(line);
+    const way: Way = { client: await context.client(), app: context.app, id, say, sessions };
     const open = new Set<Socket>();
     const servers: Server[] = [];
     // Before anything is said: a program that reads the addresses may end the command at once.
@@ -52,6 +56,7 @@ const forward = command({
       tell(context, id, ports, servers);
       await ended;
     } finally {
+      for (const session of sessions) session.kill();
       for (const server of servers) server.close();
       for (const socket of open) socket.destroy();
     }
@@ -98,19 +103,22 @@ async function listen(way: Way, { here, there }: ForwardedPort, bind: string, op
 }
 
 /** Passes one connection on. Each direction ends by itself. */
-async function pass({ client, app, id, say }: Way, port: number, socket: Socket): Promise<void> {
+async function pass({ client, app, id, say, sessions }: Way, port: number, socket: Socket): Promise<void> {
   const session = await client.openForward(app, id, port);
   if (socket.destroyed) return session.kill(); // Its client left while the machine was waking.
   session.stderr.resume();
-  socket.on("close", () => session.kill());
+  let ended = false;
+  // Once the program has sent everything, how it ended is still to come.
+  socket.on("close", () => (ended ? session.stdin.end() : session.kill()));
+  sessions.add(session);
   socket.pipe(session.stdin);
   session.stdout.pipe(socket, { end: false });
-  let ended = false;
   session.stdout.once("end", () => {
     ended = true;
     socket.end();
   });
   const exit = await session.exit;
+  sessions.delete(session);
   if (exit.exit_code === 0) return;
   if (exit.exit_code === 2) say(`Nothing listens on port ${port} of machine ${id}.`);
   else if (!ended) say(`A connection to port ${port} was lost${exit.error === null ? "" : `: ${exit.error}`}.`);
