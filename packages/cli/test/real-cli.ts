@@ -11,10 +11,17 @@ export interface Run {
   err: string;
 }
 
-/** Runs `hibernaut` with these words, for the app of the place; `cwd` is where the app file is, if there is one. */
-export function runCli(place: Place, args: string[], { cwd }: { cwd?: string } = {}): Promise<Run> {
+/**
+ * Runs `hibernaut` with these words, for the app of the place; `cwd` is where the app file is, if there is one, and
+ * `more` are variables of the environment.
+ */
+export function runCli(
+  place: Place,
+  args: string[],
+  { cwd, more }: { cwd?: string; more?: Record<string, string> } = {},
+): Promise<Run> {
   return new Promise((resolve) => {
-    const options = { env: environment(place), ...(cwd && { cwd }) };
+    const options = { env: { ...environment(place), ...more }, ...(cwd && { cwd }) };
     const child = execFile(process.execPath, [CLI, ...args], options, (_error, out, err) => {
       resolve({ code: child.exitCode ?? -1, out, err });
     });

@@ -51,13 +51,13 @@ function imageLines({ image }: AppPlan): string {
   if (image === undefined)
     return `  # Hibernaut does not build images: name one here when you have it, or with each deploy: --image.
   # image = "docker-archive:/srv/app.tar"`;
-  return `  # An image in a registry, or docker-archive:, oci-archive: or oci: with an absolute path on the server.
+  return `  # An image in a registry, or docker-archive:, oci-archive: or oci: with an absolute path.
   image = ${quoted(image)}`;
 }
 
 /** What to do next, one step per line. */
 export function nextSteps(plan: AppPlan): string {
-  const archive = `/srv/${plan.app}.tar`;
+  const archive = `${plan.app}.tar`;
   const steps =
     plan.image === undefined
       ? [...buildSteps(plan, archive), `hibernaut deploy --image docker-archive:${archive}`]

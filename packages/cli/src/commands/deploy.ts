@@ -6,10 +6,10 @@ import { WAIT_TIMEOUT_S } from "../defaults.ts";
 import { STRATEGIES } from "../deploy/strategies.ts";
 import type { Stage } from "../deploy/strategy.ts";
 import { CliError, toFailure } from "../failure.ts";
-import { pull } from "../pulling.ts";
 import { answersAt } from "../answering.ts";
 import { ago, lines, style, table } from "../terminal.ts";
 import { insteadOfSuspend } from "../unsuspendable.ts";
+import { provide, UPLOAD } from "../upload/provide.ts";
 
 const DEFAULT_RELEASES = 25;
 
@@ -25,6 +25,7 @@ const deploy = command({
       description: "the app file (default: ./hibernaut.toml, or ./fly.toml)",
     },
     { flags: "--image <reference>", description: "image to run instead of the file's; an older one rolls back" },
+    ...UPLOAD,
     { flags: "-e, --env <NAME=value>", description: "environment variable; may repeat", repeats: true },
     {
       flags: "--strategy <strategy>",
@@ -45,6 +46,7 @@ const deploy = command({
   examples: [
     "hibernaut deploy",
     "hibernaut deploy --image registry.example.com/shop:v42",
+    "hibernaut deploy --image docker-archive:./shop.tar",
     "hibernaut deploy --config fly.toml --image oci:/srv/shop:latest --strategy bluegreen",
   ],
   async run(given, _args, options) {
@@ -63,12 +65,12 @@ const deploy = command({
       import("../deploy/rollout.ts"),
       import("../deploy/strategy.ts"),
     ]);
-    const { app, groups, image, deploy: asked, release: before } = await readDeployment(given, options);
+    const { app, groups, image: named, deploy: asked, release: before } = await readDeployment(given, options);
     const strategy = options.strategy ?? asked.strategy ?? "rolling";
     const context = given.preferring(app);
     const client = await context.client();
     await ensureApp(context);
-    await pull(context, image);
+    const { ref: image } = await provide(context, named, options);
     const release = await client.createRelease(context.app, { image });
     const done = await reporting(client, { app: context.app, version: release.version }, async () => {
       const plan = async () => planDeploy(groups, await client.listMachines(context.app), release);
