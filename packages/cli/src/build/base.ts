@@ -1,7 +1,19 @@
 /** The lowest layer of an image: a runtime of this host with its libraries, a shell, users and certificates. */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { copyFile, link, mkdir, readdir, readFile, realpath, rm, stat, utimes, writeFile } from "node:fs/promises";
+import {
+  copyFile,
+  link,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { complete, directory, MODES, textFile } from "./entries.ts";
 import { type Layer, type LayerEntry, writeLayer } from "./layer.ts";
@@ -19,6 +31,10 @@ export interface BaseParts {
 
 /** Bases are shared by all builds: one for each version of a runtime that is in use. */
 const BASES_KEPT = 4;
+/** In the name of a base that is being packed. */
+const DRAFT = ".draft-";
+/** Nothing packs a base for this long, in milliseconds: a day. */
+const DRAFT_MS = 24 * 3600 * 1000;
 const CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt";
 const PASSWD = "root:x:0:0:root:/root:/bin/sh\napp:x:1000:1000:app:/app:/bin/sh\n";
 const GROUP = "root:x:0:\napp:x:1000:\n";
@@ -36,9 +52,7 @@ export async function addBase(
   const folder = join(cache, `${parts.name}-${await fingerprintOf(entries)}`);
   const record = join(folder, "layer.json");
   if (!existsSync(record)) {
-    await rm(folder, { recursive: true, force: true });
-    const made = await writeLayer(folder, entries, signal);
-    await writeFile(record, JSON.stringify(made));
+    await pack(folder, entries, signal);
     await prune(cache);
   }
   const layer = JSON.parse(await readFile(record, "utf8")) as Layer;
@@ -47,6 +61,20 @@ export async function addBase(
   await mkdir(blobs, { recursive: true });
   if (!existsSync(join(blobs, hex))) await linkOrCopy(join(folder, hex), join(blobs, hex));
   return layer;
+}
+
+/** Another build may pack the same base now: the one that is done first counts. */
+async function pack(folder: string, entries: readonly LayerEntry[], signal: AbortSignal): Promise<void> {
+  const draft = `${folder}${DRAFT}${randomUUID()}`;
+  try {
+    const made = await writeLayer(draft, entries, signal);
+    await writeFile(join(draft, "layer.json"), JSON.stringify(made));
+    await rename(draft, folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
+    });
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
 }
 
 async function entriesOf({ programs, files = [] }: BaseParts): Promise<LayerEntry[]> {
@@ -74,18 +102,24 @@ async function hostFile(from: string, path: string, mode: number): Promise<Layer
 /** Files of the host count by size and time, because reading them takes longer than everything else in a build. */
 async function fingerprintOf(entries: readonly LayerEntry[]): Promise<string> {
   const hash = createHash("sha256");
-  for (const { kind, path, mode, size, from, content } of entries) {
+  for (const { kind, path, mode, size, from, content, target } of entries) {
     const time = from === undefined ? "" : (await stat(from)).mtimeMs;
-    hash.update(`${kind} ${path} ${mode} ${size} ${from ?? ""} ${time}\n`).update(content ?? "");
+    hash.update(`${kind} ${path} ${mode} ${size} ${from ?? target ?? ""} ${time}\n`).update(content ?? "");
   }
   return hash.digest("hex").slice(0, 16);
 }
 
+/** Deletes the bases that were used the longest time ago, and what builds that were killed have left. */
 async function prune(cache: string): Promise<void> {
-  const names = (await readdir(cache)).map((name) => join(cache, name));
-  const used = await Promise.all(names.map(async (path) => ({ path, at: (await stat(path)).mtimeMs })));
-  for (const { path } of used.toSorted((a, b) => b.at - a.at).slice(BASES_KEPT))
-    await rm(path, { recursive: true, force: true });
+  const found = (await readdir(cache)).map(async (name) => {
+    const path = join(cache, name);
+    return { path, at: (await stat(path)).mtimeMs, draft: name.includes(DRAFT) };
+  });
+  // A draft of another build may be gone by now.
+  const all = (await Promise.allSettled(found)).flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const bases = all.filter(({ draft }) => !draft).toSorted((a, b) => b.at - a.at);
+  const left = all.filter(({ draft, at }) => draft && Date.now() - at > DRAFT_MS);
+  for (const { path } of [...bases.slice(BASES_KEPT), ...left]) await rm(path, { recursive: true, force: true });
 }
 
 /** Copies where the two directories are on different file systems. */

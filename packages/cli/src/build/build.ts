@@ -64,8 +64,18 @@ async function madeBy(builder: Exclude<Builder, "dockerfile">, job: Job): Promis
       const { buildNode } = await import("./node.ts");
       return buildNode(job);
     }
-    default:
-      throw new CliError("build_unknown", `${builder} is not supported yet.`);
+    case "static": {
+      const { buildStatic } = await import("./static.ts");
+      return buildStatic(job);
+    }
+    case "python": {
+      const { buildPython } = await import("./python.ts");
+      return buildPython(job);
+    }
+    case "go": {
+      const { buildGo } = await import("./go.ts");
+      return buildGo(job);
+    }
   }
 }
 

@@ -33,6 +33,10 @@ export interface DockerfileOptions {
 /** A daemon that is there answers at once; one that is not may be waited for. */
 const PROBE_MS = 10_000;
 const NAME = "hibernaut-build";
+/** Steps of builds that buildah keeps for a directory: a few dozen versions of a Dockerfile. */
+const MAX_STEPS = 200;
+/** As root, buildah mounts its storage, and leaves the mount behind. In a namespace of its own it ends with the process. */
+const BUILDAH: [string, ...string[]] = process.getuid?.() === 0 ? ["unshare", "--mount", "buildah"] : ["buildah"];
 
 /** Builds it. Returns the image's reference and its digest. */
 export async function buildDockerfile(
@@ -61,8 +65,10 @@ async function withBuildah(job: Job, build: DockerfileBuild, keep: number) {
   const { place, report, signal } = job;
   const { log, work } = place;
   const own = await storageOf(job);
-  const run = (args: string[], what?: string) =>
-    runTool("buildah", [...own, ...args], { cwd: work, log, signal, ...(what && { what }) });
+  const run = (args: string[], what?: string) => {
+    const [program, ...words] = [...BUILDAH, ...own, ...args];
+    return runTool(program, words, { cwd: work, log, signal, ...(what && { what }) });
+  };
   // What a build that was killed has left. The storage is this directory's alone, and no other build has it now.
   await run(["rm", "--all"]);
   await report.step(
@@ -71,8 +77,9 @@ async function withBuildah(job: Job, build: DockerfileBuild, keep: number) {
   );
   const out = join(work, "image");
   await report.step("Packing the image", run(["push", "--format", "oci", build.name, `oci:${out}:built`]));
-  // Layers of earlier versions, which nothing needs any more.
-  await run(["rmi", "--prune"]);
+  const steps = (await run(["images", "--all", "--quiet"])).split("\n").length;
+  // All steps that are not part of the image go: the next build makes some of them again.
+  if (steps > MAX_STEPS) await run(["rmi", "--prune"]);
   const { digest, tag } = await adopt(out, place.layout, keep);
   return { image: `oci:${place.layout}:${tag}`, digest };
 }
@@ -83,7 +90,8 @@ async function storageOf(job: Job): Promise<string[]> {
   await mkdir(home, { recursive: true });
   const places = (driver: string) => ["--root", join(home, driver), "--runroot", join(home, `${driver}-run`)];
   const stacked = [...places("overlay"), "--storage-driver", "overlay"];
-  const works = await answers("buildah", [...stacked, "info"], job);
+  const [program, ...words] = [...BUILDAH, ...stacked, "info"];
+  const works = await answers(program, words, job);
   const names = ["/etc/containers/registries.conf", join(homedir(), ".config/containers/registries.conf")];
   const text = registriesFile(names.filter((name) => existsSync(name)).map((name) => readFileSync(name, "utf8")));
   const registries = join(home, "registries.conf");

@@ -24,10 +24,11 @@ export async function librariesOf(binaries: readonly string[], libraryPath = "")
 /**
  * Finds the libraries in what `ldd` prints. They all go next to libc, into a directory that the loader searches by
  * default, because the image has no loader cache. The loader itself keeps its path, which is part of the program.
- * Undefined for a program that does not use the GNU C library.
+ * Undefined for a program that uses another C library than GNU's.
  */
 export function readLdd(output: string): Library[] | undefined {
   const paths = [...output.matchAll(/(?:=> |^\s+)(\/\S+) \(0x/gm)].map((match) => String(match[1]));
+  if (paths.length === 0) return []; // a static program, or a module that calls nothing
   const libc = paths.find((path) => basename(path) === "libc.so.6");
   if (libc === undefined) return undefined;
   return paths.map((from) => ({
@@ -38,7 +39,16 @@ export function readLdd(output: string): Library[] | undefined {
 
 async function findLibraries(binary: string, libraryPath: string): Promise<Library[]> {
   const env = libraryPath === "" ? process.env : { ...process.env, LD_LIBRARY_PATH: libraryPath };
-  const { stdout } = await promisify(execFile)("ldd", [binary], { env, timeout: LDD_MS });
+  const { stdout } = await promisify(execFile)("ldd", [binary], { env, timeout: LDD_MS }).catch(
+    (error: NodeJS.ErrnoException) => {
+      throw new CliError(
+        "build_tool_missing",
+        error.code === "ENOENT"
+          ? "The build needs ldd, which is not in the PATH. Install the package libc-bin and deploy again."
+          : `The libraries of ${binary} cannot be listed: ${error.message.trim()}. Use a program that is linked dynamically.`,
+      );
+    },
+  );
   const libraries = readLdd(stdout);
   if (libraries === undefined)
     throw new CliError(

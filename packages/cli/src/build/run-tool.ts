@@ -16,6 +16,14 @@ export interface ToolOptions {
 /** The last lines of the output are part of the error: enough for a compiler's message. */
 const LAST_LINES = 15;
 const LAST_BYTES = 8192;
+/** How programs that builds need are installed. */
+const INSTALL: Record<string, string> = {
+  npm: "apt-get install npm",
+  pnpm: "npm install --global pnpm",
+  yarn: "npm install --global yarn",
+  python3: "apt-get install python3 python3-pip",
+  go: "apt-get install golang-go, or from go.dev",
+};
 /** A program that is asked to end gets this long, in milliseconds, to remove its temporary files. */
 const GRACE_MS = 5000;
 
@@ -58,9 +66,10 @@ export async function runTool(program: string, args: readonly string[], options:
     );
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    const hint = INSTALL[program];
     throw new CliError(
       "build_tool_missing",
-      `The build needs ${program}, which is not in the PATH. Install it and deploy again.`,
+      `The build needs ${program}, which is not in the PATH. Install it${hint === undefined ? "" : ` (${hint})`}, and deploy again.`,
     );
   } finally {
     ending();

@@ -13,6 +13,8 @@ export interface TarEntry {
   size: number;
   /** Where a link leads. */
   target?: string;
+  /** Seconds since 1970; default: 0, so that the time of a build changes nothing. */
+  time?: number;
 }
 
 const BLOCK = 512;
@@ -44,7 +46,7 @@ export function tarPadding(size: number): Buffer {
   return Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK);
 }
 
-function block(type: string, { path, mode, owner, size, target = "" }: Omit<TarEntry, "kind">): Buffer {
+function block(type: string, { path, mode, owner, size, target = "", time = 0 }: Omit<TarEntry, "kind">): Buffer {
   const head = Buffer.alloc(BLOCK);
   const put = (bytes: Buffer, at: number, length: number) => bytes.copy(head, at, 0, Math.min(bytes.length, length));
   const octal = (value: number, at: number, length: number) =>
@@ -54,7 +56,7 @@ function block(type: string, { path, mode, owner, size, target = "" }: Omit<TarE
   octal(owner, 108, 8);
   octal(owner, 116, 8);
   octal(size > MAX_OCTAL_SIZE ? 0 : size, 124, 12);
-  octal(0, 136, 12); // the time, which must not make two builds differ
+  octal(time, 136, 12);
   head.write("        ", 148, "latin1");
   head.write(type, 156, "latin1");
   put(Buffer.from(target), 157, NAME_BYTES);

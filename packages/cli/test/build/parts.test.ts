@@ -112,5 +112,6 @@ test("libraries go next to the C library, except for the loader", () => {
     { from: "/lib/x86_64-linux-gnu/libc.so.6", to: "/lib/x86_64-linux-gnu/libc.so.6" },
     { from: "/lib64/ld-linux-x86-64.so.2", to: "/lib64/ld-linux-x86-64.so.2" },
   ]);
-  expect(readLdd("\tstatically linked\n")).toBeUndefined();
+  expect(readLdd("\tstatically linked\n")).toEqual([]);
+  expect(readLdd("\tlibc.musl-x86_64.so.1 => /lib/ld-musl-x86_64.so.1 (0x00007f)\n")).toBeUndefined();
 });
