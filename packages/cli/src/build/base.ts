@@ -27,6 +27,8 @@ export interface BaseParts {
   programs: Record<string, string>;
   /** More files, which need no libraries. */
   files?: LayerEntry[];
+  /** Where to look for shared libraries first, as in LD_LIBRARY_PATH. */
+  libraryPath?: string;
 }
 
 /** Bases are shared by all builds: one for each version of a runtime that is in use. */
@@ -48,7 +50,7 @@ export async function addBase(
   blobs: string,
   { parts, signal }: { parts: BaseParts; signal: AbortSignal },
 ): Promise<Layer> {
-  const entries = await entriesOf(parts);
+  const entries = await baseEntries(parts);
   const folder = join(cache, `${parts.name}-${await fingerprintOf(entries)}`);
   const record = join(folder, "layer.json");
   if (!existsSync(record)) {
@@ -77,10 +79,18 @@ async function pack(folder: string, entries: readonly LayerEntry[], signal: Abor
   }
 }
 
-async function entriesOf({ programs, files = [] }: BaseParts): Promise<LayerEntry[]> {
+/** What is in a base: directories above the files, and the libraries of the programs, included. */
+export async function baseEntries({
+  programs,
+  files = [],
+  libraryPath,
+}: Omit<BaseParts, "name">): Promise<LayerEntry[]> {
   const all = Object.entries({ ...SHELL, ...programs });
   const found = await Promise.all(all.map(async ([to, from]) => ({ to, from: await realpath(from) })));
-  const libraries = await librariesOf(found.map(({ from }) => from));
+  const libraries = await librariesOf(
+    found.map(({ from }) => from),
+    libraryPath,
+  );
   const packed = [...found, ...libraries.map(({ from, to }) => ({ from, to: to.slice(1) }))];
   const entries = await Promise.all(packed.map(({ from, to }) => hostFile(from, to, MODES.program)));
   return complete([
@@ -94,13 +104,14 @@ async function entriesOf({ programs, files = [] }: BaseParts): Promise<LayerEntr
   ]);
 }
 
-async function hostFile(from: string, path: string, mode: number): Promise<LayerEntry> {
+/** A file of this host. */
+export async function hostFile(from: string, path: string, mode: number): Promise<LayerEntry> {
   const { size } = await stat(from);
   return { kind: "file", path, mode, owner: 0, size, from };
 }
 
 /** Files of the host count by size and time, because reading them takes longer than everything else in a build. */
-async function fingerprintOf(entries: readonly LayerEntry[]): Promise<string> {
+export async function fingerprintOf(entries: readonly LayerEntry[]): Promise<string> {
   const hash = createHash("sha256");
   for (const { kind, path, mode, size, from, content, target } of entries) {
     const time = from === undefined ? "" : (await stat(from)).mtimeMs;

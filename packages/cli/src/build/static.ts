@@ -10,8 +10,8 @@ import { writeLayer } from "./layer.ts";
 import { appEntries, NODE_BASE } from "./node.ts";
 import { warnOfSize } from "./warn.ts";
 
-/** The server, in this repository and in images. */
-const SERVER = join(ROOT, "packages/cli/static-server/server.mjs");
+/** The server, where this program is installed and in images. */
+const SERVER = join(ROOT, "packages/cli/bin/static-server.mjs");
 const IN_IMAGE = "usr/local/lib/hibernaut/static-server.mjs";
 
 /** Builds it from the directory that has the index.html. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTempFolder, type TempFolder } from "../../../platform/test/helpers/temp.ts";
 
-const SERVER = join(import.meta.dirname, "../../static-server/server.mjs");
+const SERVER = join(import.meta.dirname, "../../bin/static-server.mjs");
 
 let temp: TempFolder;
 let child: ChildProcess;

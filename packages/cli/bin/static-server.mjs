@@ -1,6 +1,6 @@
 /**
  * Serves the files of a directory over HTTP. Builds of static sites put this file into their images, so it imports only
- * what Node has. `node server.mjs <directory>`; listens on PORT.
+ * what Node has. `node static-server.mjs <directory>`; listens on PORT.
  */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
