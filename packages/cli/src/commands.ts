@@ -20,6 +20,7 @@ import { scale } from "./commands/scale.ts";
 import { secrets } from "./commands/secrets.ts";
 import { serve } from "./commands/serve.ts";
 import { tokens } from "./commands/tokens.ts";
+import { top } from "./commands/top.ts";
 import { uninstall } from "./commands/uninstall.ts";
 import { usage } from "./commands/usage.ts";
 import { volumes } from "./commands/volumes.ts";
@@ -35,6 +36,7 @@ const platform: Noun = {
     ...drainCommands,
     launch,
     ...overviewCommands,
+    top,
     ...deployCommands,
     logs,
     open,

@@ -23,7 +23,6 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   sh: "A shell in a machine: hibernaut console [id].",
   shell: "A shell in a machine: hibernaut console [id].",
   ssh: "A shell in a machine: hibernaut console [id]. One command: hibernaut exec [id] -- <command>.",
-  top: "The machines of all apps: hibernaut ps.",
   up: "To start the platform: hibernaut serve.",
   why: "hibernaut machine why [id].",
   update: "One machine: hibernaut machine update [id]. The whole app: hibernaut deploy.",

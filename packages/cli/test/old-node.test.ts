@@ -116,6 +116,7 @@ test.each(THOROUGH)("with Node %s every command does its work", { timeout: LIMIT
   expect(await good("machine list")).toContain(id);
   expect(await good("ps")).toContain(id);
   expect(await good("status")).toMatch(/machines/);
+  expect(await good("top")).toMatch(/WHY IT IS AWAKE/);
   expect(await good("usage")).toMatch(/shop/);
   expect(await good("completion bash")).toContain("complete -F _hibernaut");
   expect((await json(`machine status ${id}`)).state).toBe("running");

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Activity } from "../../platform/src/domain/awake.ts";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { COLD_REASONS } from "../src/cold-reasons.ts";
+import { type Sample, topRows } from "../src/top.ts";
 import { whyText } from "../src/why.ts";
 import { SERVICE, startCli, type TestCli } from "./helpers.ts";
 
@@ -46,7 +47,7 @@ describe("why", () => {
       "Machine web is stopped: the app exited with code 3. To start it: a request to http://shop wakes it.",
     ],
   ])("%j", (changes, now, first) => {
-    const text = whyText(machine(changes), { state: "running", awake: now }, ["http://shop"], NOW);
+    const text = whyText(machine(changes), { state: "running", awake: now, process: null }, ["http://shop"], NOW);
     expect(text).toBe(`${first}\nIts last start, 60 min ago, was a resume, and took 307 ms.`);
   });
 
@@ -59,7 +60,7 @@ describe("why", () => {
     [boot("cold", "new_reason"), "was cold, because new_reason. It took 307 ms."],
     [null, "It has never been started."],
   ])("%j", (last, said) => {
-    expect(whyText(machine({ last_boot: last }), { state: "running", awake }, [], NOW)).toContain(said);
+    expect(whyText(machine({ last_boot: last }), { state: "running", awake, process: null }, [], NOW)).toContain(said);
   });
 
   test("knows every reason that the documents list", () => {
@@ -67,6 +68,42 @@ describe("why", () => {
     const [, section = ""] = /^## Reasons for the last start$([^]*?)^## /m.exec(text) ?? [];
     const documented = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, reason]) => reason);
     expect(Object.keys(COLD_REASONS)).toEqual(documented);
+  });
+});
+
+describe("top", () => {
+  const sample = (name: string, at: number, cpuMs: number | null): Sample => ({
+    machine: machine({ id: name, name, app_name: "shop", state: cpuMs === null ? "suspended" : "running" }),
+    activity: {
+      state: "running",
+      awake: null,
+      process: cpuMs === null ? null : { cpu_ms: cpuMs, resident_bytes: 1e6 },
+    },
+    at,
+  });
+  const byId = (samples: Sample[]) => new Map(samples.map((one) => [one.machine.id, one]));
+
+  test("shows the busiest first, the sleeping last, and no CPU of a process that has just started", () => {
+    const before = byId([
+      sample("lazy", 0, 100),
+      sample("busy", 0, 100),
+      sample("again", 0, 9000),
+      sample("asleep", 0, null),
+    ]);
+    const now = [
+      sample("asleep", 2000, null),
+      sample("lazy", 2000, 200),
+      sample("busy", 2000, 3100),
+      sample("again", 2000, 5),
+    ];
+    const rows = topRows([...now, sample("new", 2000, 7)], before, NOW);
+    expect(rows.map(([, name, , cpu]) => `${name} ${cpu}`.trim())).toEqual([
+      "busy 150 %",
+      "lazy 5 %",
+      "again",
+      "new",
+      "asleep",
+    ]);
   });
 });
 
@@ -109,6 +146,11 @@ describe("with a platform", () => {
     const { document: copy } = await cli.json(["machine", "clone", "web", "--name", "web-2"]);
     expect(copy).toMatchObject({ name: "web-2", state: "running", config: { guest: { memory_mb: 320 } } });
     expect(copy.id).not.toBe(web.id);
+    const top = await cli.hibernaut(["top", "--app", "shop"]);
+    expect(top.stdout).toMatch(/^shop +web +running +0 % +320 MB +cold in \d+ ms, .* +1 command is running in it\.$/m);
+    expect((await cli.json(["top"])).document).toContainEqual(
+      expect.objectContaining({ name: "web", process: { cpu_ms: 1000, resident_bytes: 320 * 1024 * 1024 } }),
+    );
     expect((await cli.hibernaut(["open", "/products"])).stdout).toBe("http://shop.localhost:8080/products\n");
     await cli.hibernaut(["machine", "suspend", "web-2"]);
     expect((await cli.hibernaut(["machine", "why", "web-2"])).stdout).toMatch(/^Machine web-2 is asleep/);

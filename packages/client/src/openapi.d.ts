@@ -2981,6 +2981,13 @@ export interface components {
         /** @description For how many milliseconds no request has been open. */
         idle_ms: number;
       } | null;
+      /** @description What its QEMU process takes of the host. Null without one. */
+      process: {
+        /** @description CPU time since its start, in milliseconds: the guest's, and its own. */
+        cpu_ms: number;
+        /** @description Memory of it that is in the host's RAM. */
+        resident_bytes: number;
+      } | null;
     };
     /** @description A name that owns machines and hostnames. */
     App: {

@@ -90,6 +90,14 @@ export interface VmmRef {
   startTicks: string;
 }
 
+/** What a VMM takes of the host. */
+export interface VmmUsage {
+  /** CPU time since its start, in milliseconds: the guest's, and its own. */
+  cpuMs: number;
+  /** Memory that is in the host's RAM, in bytes. A guest's memory that it never touched, or that was paged out, is not. */
+  residentBytes: number;
+}
+
 /** A running hypervisor process with its guest. */
 export interface Vmm {
   readonly ref: VmmRef;
@@ -102,6 +110,8 @@ export interface Vmm {
    * once it continues, which it does without help as soon as the disk has space.
    */
   onStalled: (reason: string | undefined) => void;
+  /** Returns what the process takes of the host at the moment. Undefined once it has ended. */
+  usage(): Promise<VmmUsage | undefined>;
   /** Whether the guest's CPUs are running. */
   state(): Promise<"running" | "paused">;
   /** Starts the guest's CPUs, or lets them continue. */

@@ -7,7 +7,7 @@ import { HibernautError } from "../domain/errors.ts";
 import { isResting, type KeepAwake, type MachineRecord } from "../domain/machine.ts";
 import type { GuestCommand } from "../guest/command.ts";
 import type { CommandSpec } from "../guest/protocol.ts";
-import type { VmmRef } from "../hypervisor/contract.ts";
+import type { VmmRef, VmmUsage } from "../hypervisor/contract.ts";
 import { never, within } from "../lib/async.ts";
 import { messageOf } from "../lib/text.ts";
 import { protocolOf } from "./agent-protocol.ts";
@@ -118,6 +118,11 @@ export class MachineController {
       reason: "a snapshot of a volume was requested",
     });
     if (!held) throw busy;
+  }
+
+  /** Returns what the machine's VMM takes of the host. Undefined without one. */
+  async usage(): Promise<VmmUsage | undefined> {
+    return this.#guest.live?.vmm.usage();
   }
 
   /** Stores, or with null ends, the app's wish not to be put to sleep. */

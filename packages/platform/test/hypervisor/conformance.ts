@@ -108,6 +108,12 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
         expect(await harness.request(guest.spec)).toMatchObject({ nonce: guest.nonce, count: (count += 1) });
       }
 
+      test("says what it takes of the host", async () => {
+        const usage = await guest.vmm.usage();
+        expect(usage?.cpuMs).toBeGreaterThan(0);
+        expect(usage?.residentBytes).toBeGreaterThan(1024 * 1024);
+      });
+
       test("is captured again and again", async () => {
         for (let round = 0; round < 4; round += 1) {
           await guest.vmm.capture(`${await pause()}-${round}`, limit());
@@ -203,6 +209,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       await vmm.kill();
       await vmm.kill();
       await expect(vmm.state()).rejects.toThrow();
+      expect(await vmm.usage()).toBeUndefined();
     });
 
     test("a guest that is told to stop powers itself off", async () => {

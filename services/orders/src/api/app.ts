@@ -1,5 +1,6 @@
 /** Builds the HTTP API from routes, error handlers, metrics and the OpenAPI document. */
 import fastify from "fastify";
+import { Routes } from "./allowed.ts";
 import type { Api, ApiDeps } from "./deps.ts";
 import { errorReplies, refuseConnection } from "./errors.ts";
 import { serviceMetrics } from "./metrics.ts";
@@ -19,6 +20,16 @@ const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
+ * Given to the constructor, because Fastify loads compilers of its own before the setters could replace them. Their types
+ * know Ajv's schemas only. The schemas give replies their types, so checking or filtering them at run time would only
+ * cost time.
+ */
+const COMPILERS = {
+  buildValidator: () => compileValidator as never,
+  buildSerializer: () => () => (data: unknown) => JSON.stringify(data),
+};
+
+/**
  * Builds the API, ready to `listen` or `inject`. The caller closes the storage after the API.
  *
  * @example
@@ -26,20 +37,20 @@ const REQUEST_TIMEOUT_MS = 30_000;
  * await app.listen({ host: "127.0.0.1", port: 3000 });
  */
 export async function buildApp({ storage, logger }: ApiDeps): Promise<Api> {
-  const { sendError, sendNotFound } = errorReplies(logger);
+  const routes = new Routes();
+  const { sendError, sendNotFound } = errorReplies(logger, routes);
   // Fastify's logger is off: the service logs what matters itself, and a logger for each request costs time.
   const app: Api = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    exposeHeadRoutes: false,
+    exposeHeadRoutes: true,
+    schemaController: { compilersFactory: COMPILERS },
     // When the service stops, open requests finish, and idle connections end at once.
     forceCloseConnections: "idle",
     clientErrorHandler: refuseConnection,
     frameworkErrors: sendError,
   });
-  app.setValidatorCompiler(compileValidator);
-  // The schemas give replies their types, so checking or filtering them at run time would only cost time.
-  app.setSerializerCompiler(() => (data) => JSON.stringify(data));
+  app.addHook("onRoute", ({ url, method }) => routes.add(url, method));
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(sendNotFound);
   acceptOnlyJson(app);

@@ -2,6 +2,7 @@
 import type { Socket } from "node:net";
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { DatabaseUnavailableError, StillReferencedError, UnknownSupplierError } from "../storage.ts";
+import type { Routes } from "./allowed.ts";
 import { explainRefusals } from "./explain.ts";
 import { PROBLEM_TYPE, Problem } from "./problems.ts";
 
@@ -17,7 +18,7 @@ const FRAMEWORK: Record<string, () => Problem> = {
 };
 
 /** Returns the error handlers, which log faults. */
-export function errorReplies(log: FastifyBaseLogger) {
+export function errorReplies(log: FastifyBaseLogger, routes: Routes) {
   /** Answers a request with an error. */
   function sendError(thrown: FastifyError, { method, url }: FastifyRequest, reply: FastifyReply): void {
     const problem = toProblem(thrown);
@@ -31,8 +32,14 @@ export function errorReplies(log: FastifyBaseLogger) {
     reply.code(problem.status).type(PROBLEM_TYPE).send(problem.wire());
   }
 
-  /** Answers a request for an address that does not exist. */
+  /** Answers a request for an address that does not exist, or does not have this method. */
   function sendNotFound(request: FastifyRequest, reply: FastifyReply): void {
+    const allowed = routes.at(request.url).join(", ");
+    if (allowed !== "") {
+      reply.header("allow", allowed);
+      const refused = `There is no ${request.method} at this address, only ${allowed}.`;
+      return sendError(new Problem("method_not_allowed", refused) as Error as FastifyError, request, reply);
+    }
     const detail = `There is no ${request.method} at this address. See /openapi.json for all routes.`;
     sendError(new Problem("not_found", detail) as Error as FastifyError, request, reply);
   }

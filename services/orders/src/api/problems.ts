@@ -10,6 +10,8 @@ const PROBLEM_STATUS = {
   malformed_request: 400,
   /** There is no such row or address. */
   not_found: 404,
+  /** The address exists, but not with this method. The header `allow` lists those that it has. */
+  method_not_allowed: 405,
   still_referenced: 409,
   body_too_large: 413,
   unsupported_media_type: 415,

@@ -4,7 +4,7 @@
  */
 import type { FastifySchemaCompiler } from "fastify";
 import type { TSchema } from "typebox";
-import { Compile } from "typebox/compile";
+import { Compile, type Validator } from "typebox/compile";
 import { Settings } from "typebox/system";
 import type { Refusal } from "./explain.ts";
 
@@ -12,15 +12,16 @@ import type { Refusal } from "./explain.ts";
 const MAX_REFUSALS = 5000;
 Settings.Set({ maxErrors: MAX_REFUSALS });
 
-/** Compiles TypeBox schemas to validators for Fastify. */
+/** Compiles TypeBox schemas to validators for Fastify, each at the first request that needs it. */
 export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
-  const validator = Compile(schema);
+  let compiled: Validator | undefined;
   const numbers = integerProperties(schema);
   return (received: unknown) => {
+    compiled ??= Compile(schema);
     if (isTooLong(received, schema)) return { error: [tooLong(schema)] as unknown as Error };
     const value = httpPart === "body" ? received : convert(received as Record<string, unknown>, numbers);
-    if (validator.Check(value)) return { value };
-    return { error: validator.Errors(value) as unknown as Error };
+    if (compiled.Check(value)) return { value };
+    return { error: compiled.Errors(value) as unknown as Error };
   };
 };
 

@@ -38,11 +38,30 @@ export function describeRefusals({ api, world }: Stage): void {
   test("unknown addresses, methods and keys are refused", async () => {
     const { call } = api();
     expect((await call("GET", "/nothing")).status).toBe(404);
-    expect((await call("PUT", "/products/1", {})).status).toBe(404);
     expect((await call("GET", "/products?nmae=x")).body.errors).toMatchObject([{ in: "query", pointer: "/nmae" }]);
     expect((await call("GET", "/orders/1?x=1")).status).toBe(400);
     const { body } = await call("POST", "/suppliers", [{ companyName: "s", country: "c", "a/b": 1, __proto: 2 }]);
     expect(body.errors.map(({ pointer }: { pointer: string }) => pointer)).toEqual(["/0/a~1b", "/0/__proto"]);
+  });
+
+  test("an address says which methods it has, and HEAD is GET without the body", async () => {
+    const { app } = api();
+    for (const [method, url, allow] of [
+      ["PUT", "/products/1?x=1", "GET, HEAD"],
+      ["PATCH", "/orders/7", "DELETE, GET, HEAD"],
+      ["DELETE", "/products", "GET, HEAD, POST"],
+    ] as const) {
+      const refused = await app.inject({ method, url });
+      expect({ status: refused.statusCode, allow: refused.headers["allow"], code: refused.json().code }).toEqual({
+        status: 405,
+        allow,
+        code: "method_not_allowed",
+      });
+    }
+    const [head, get] = [await app.inject({ method: "HEAD", url: "/health" }), await app.inject("/health")];
+    expect([head.statusCode, head.body]).toEqual([200, ""]);
+    expect(head.headers["content-length"]).toBe(get.headers["content-length"]);
+    expect((await app.inject({ method: "HEAD", url: "/products/2147483647" })).statusCode).toBe(404);
   });
 
   test("values are not converted to the right type", async () => {

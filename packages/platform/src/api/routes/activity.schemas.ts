@@ -20,8 +20,20 @@ const Awake = Type.Object(
   closed,
 );
 
+const Process = Type.Object(
+  {
+    cpu_ms: count("CPU time since its start, in milliseconds: the guest's, and its own."),
+    resident_bytes: count("Memory of it that is in the host's RAM."),
+  },
+  closed,
+);
+
 /** What a machine is used for. */
 export const ActivityReply = Type.Object(
-  { state: machineState, awake: nullable(Awake, "Why it does not sleep. Null unless it is running.") },
+  {
+    state: machineState,
+    awake: nullable(Awake, "Why it does not sleep. Null unless it is running."),
+    process: nullable(Process, "What its QEMU process takes of the host. Null without one."),
+  },
   { ...closed, title: "Activity", description: "What a machine is used for at the moment, and why it does not sleep." },
 );

@@ -19,12 +19,16 @@ export function activityRoute(app: Api, { machines, activity }: Pick<ApiDeps, "m
     async ({ params }) => {
       const { record } = machines.get(params.app_name, params.machine_id);
       const now = activity?.(record.id);
-      if (now === undefined) return { state: record.state, awake: null };
+      const usage = await machines.usage(params.app_name, record.id);
+      const process =
+        usage === undefined ? null : { cpu_ms: Math.round(usage.cpuMs), resident_bytes: usage.residentBytes };
+      if (now === undefined) return { state: record.state, awake: null, process };
       const { reason, message, sleepsInMs, open, commands, idleMs } = now;
       const awake = { reason, message, sleeps_in_ms: sleepsInMs === null ? null : Math.ceil(sleepsInMs) };
       return {
         state: record.state,
         awake: { ...awake, open_requests: open, running_commands: commands, idle_ms: idleMs },
+        process,
       };
     },
   );

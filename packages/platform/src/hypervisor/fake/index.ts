@@ -13,6 +13,7 @@ import {
   VmmKilled,
   type VmmRef,
   type VmmSpec,
+  type VmmUsage,
 } from "../contract.ts";
 import type { Listener } from "../../guest/listening.ts";
 import { FakeGuest, type FakeGuestState } from "./guest.ts";
@@ -110,6 +111,12 @@ class FakeVmm implements Vmm {
     this.exited = process.gone.promise;
     this.#host = host;
     this.#process = process;
+  }
+
+  /** As if the guest had touched all of its memory. */
+  async usage(): Promise<VmmUsage | undefined> {
+    const process = this.#host.processes.get(this.ref.pid);
+    return process && { cpuMs: 1000, residentBytes: process.spec.memoryMb * 1024 * 1024 };
   }
 
   async state(): Promise<"running" | "paused"> {

@@ -5,7 +5,7 @@ import { closeSync, openSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
-import type { VmmRef } from "../contract.ts";
+import type { VmmRef, VmmUsage } from "../contract.ts";
 
 /** A killed process ends within milliseconds, or later when it has gigabytes of mappings to free. */
 const KILL_DEADLINE_MS = 10_000;
@@ -58,17 +58,34 @@ export async function spawnDetached(
   }
 }
 
-/**
- * Returns the start time of a live process, in clock ticks since boot (field 22 of proc_pid_stat(5)). Undefined when the
- * process has ended. A zombie counts as ended once its last thread has: until then it holds its files and their locks.
- */
-async function startTicks(pid: number): Promise<string | undefined> {
+/** The kernel reports CPU time in these, on every platform that Node runs on. */
+const TICKS_PER_S = 100;
+const PAGE_BYTES = 4096;
+
+/** The fields of proc_pid_stat(5) from the third on; none when the process has ended. */
+async function statOf(pid: number): Promise<string[]> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
   // The name in field 2 may contain spaces and parentheses: count from its closing one.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+}
+
+/**
+ * Returns the start time of a live process, in clock ticks since boot (field 22). Undefined when the process has ended. A
+ * zombie counts as ended once its last thread has: until then it holds its files and their locks.
+ */
+async function startTicks(pid: number): Promise<string | undefined> {
+  const fields = await statOf(pid);
   if (fields[0] !== "Z" && fields[0] !== "X") return fields[19];
   const threads = await readdir(`/proc/${pid}/task`).catch((): string[] => []);
   return threads.length > 1 ? fields[19] : undefined;
+}
+
+/** Returns what a process takes of the host (fields 14, 15 and 24). Undefined when it has ended. */
+export async function usageOf(ref: VmmRef): Promise<VmmUsage | undefined> {
+  const fields = await statOf(ref.pid);
+  if (fields[19] !== ref.startTicks) return undefined;
+  const ticks = Number(fields[11]) + Number(fields[12]);
+  return { cpuMs: (ticks * 1000) / TICKS_PER_S, residentBytes: Number(fields[21]) * PAGE_BYTES };
 }
 
 /** Whether the process is alive, and not another one with the same pid. */

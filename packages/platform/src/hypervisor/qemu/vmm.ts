@@ -9,10 +9,10 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { abortable } from "../../lib/async.ts";
 import { flush } from "../../lib/durable.ts";
-import type { HypervisorIdentity, Vmm, VmmRef } from "../contract.ts";
+import type { HypervisorIdentity, Vmm, VmmRef, VmmUsage } from "../contract.ts";
 import { connectToQemu } from "./connect.ts";
 import { recordHotPages } from "./hot-pages.ts";
-import { INHERITED_FD, killProcess, watchExit } from "./process.ts";
+import { INHERITED_FD, killProcess, usageOf, watchExit } from "./process.ts";
 import { type Qmp, QmpError } from "./qmp.ts";
 import { endStalls } from "./stall.ts";
 
@@ -58,6 +58,10 @@ export class QemuVmm implements Vmm {
     // A released VMM has not exited: its promise stays pending.
     void watchExit(ref, this.#watch.signal).then(() => this.#watch.signal.aborted || this.#gone.resolve());
     endStalls(qmp, this.#watch.signal, (reason) => this.onStalled(reason));
+  }
+
+  usage(): Promise<VmmUsage | undefined> {
+    return usageOf(this.ref);
   }
 
   async state(): Promise<"running" | "paused"> {

@@ -1,6 +1,7 @@
 /** Machines: their configuration, their actions and their history. */
 import { type MachineConfig, requireSupported } from "../../domain/config.ts";
 import type { CreateMachine, MachineEvent, MachineState } from "../../domain/machine.ts";
+import type { VmmUsage } from "../../hypervisor/contract.ts";
 import type { ChangeListener, ChangePhase } from "../changes.ts";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
@@ -64,6 +65,11 @@ export class Machines {
   /** Returns a machine; a destroyed one too, by its whole id. */
   get(app: string, id: string): MachineView {
     return this.#view(this.#controllers.find(app, id));
+  }
+
+  /** Returns what the machine's VMM takes of the host at the moment. Undefined without one. */
+  usage(app: string, id: string): Promise<VmmUsage | undefined> {
+    return this.#controllers.find(app, id).usage();
   }
 
   /** Returns up to `limit` events of the machine's history, newest first. */

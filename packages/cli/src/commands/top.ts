@@ -1,0 +1,77 @@
+/** `hibernaut top`: what all machines do, live. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { HibernautClient, Machine } from "@hibernaut/client";
+import { command } from "../command.ts";
+import { table } from "../terminal.ts";
+import { HEAD, type Sample, topRows } from "../top.ts";
+
+/** How often the table is drawn, unless asked otherwise. */
+const INTERVAL_S = 2;
+/** Between the two looks that a single table needs, because CPU is what was used in between. */
+const ONCE_MS = 500;
+/** More machines than this are asked for one after the other. */
+const AT_ONCE = 20;
+
+export const top = command({
+  name: "top",
+  summary: "Show what machines use, and what keeps them awake",
+  description:
+    "Draws the table again and again on a terminal, until Ctrl-C. Elsewhere, and with --once or --json, prints it once. CPU is what the machine's QEMU process used in between, 100 % being one CPU; memory is what of it is in the host's RAM.",
+  options: [
+    { flags: "-a, --app <name>", description: "only machines of this app" },
+    {
+      flags: "-i, --interval <time>",
+      description: `time between two tables: seconds, or a unit as in 1m (default: ${INTERVAL_S})`,
+      minimum: 1,
+      unit: "seconds",
+    },
+    { flags: "--once", description: "print the table once" },
+  ],
+  examples: ["hibernaut top", "hibernaut top --app shop --once"],
+  async run(context, _args, { interval = INTERVAL_S, once = false }) {
+    const client = await context.client();
+    const live = process.stdout.isTTY && !once && !context.json;
+    let before = await samplesOf(client, context.namedApp);
+    for (;;) {
+      await delay(live ? interval * 1000 : ONCE_MS);
+      const samples = await samplesOf(client, context.namedApp);
+      const text = table([HEAD, ...topRows([...samples.values()], before)]);
+      if (!live)
+        return {
+          document: [...samples.values()].map(({ machine, activity }) => ({ ...named(machine), ...activity })),
+          text,
+        };
+      before = samples;
+      process.stdout.write(`\x1b[H\x1b[2J${text}\n`);
+    }
+  },
+});
+
+/** By the machine's id, in the order of the list. */
+async function samplesOf(client: HibernautClient, app: string | undefined): Promise<Map<string, Sample>> {
+  const machines = await (app === undefined ? client.listAllMachines() : client.listMachines(app));
+  const samples = new Map<string, Sample>();
+  for (let first = 0; first < machines.length; first += AT_ONCE) {
+    const some = machines.slice(first, first + AT_ONCE);
+    for (const sample of await Promise.all(some.map((machine) => sampleOf(client, machine))))
+      samples.set(sample.machine.id, sample);
+  }
+  return samples;
+}
+
+async function sampleOf(client: HibernautClient, machine: Machine): Promise<Sample> {
+  const activity = await client.getMachineActivity(machine.app_name, machine.id).catch((error: unknown) => {
+    // It was destroyed since it was listed.
+    if (error instanceof Error && "code" in error && error.code === "not_found") return undefined;
+    throw error;
+  });
+  return {
+    machine,
+    activity: activity ?? { state: "destroyed", awake: null, process: null },
+    at: performance.now(),
+  };
+}
+
+function named({ id, name, app_name: app }: Machine) {
+  return { machine_id: id, name, app_name: app };
+}
