@@ -5,7 +5,14 @@ import { basename, join } from "node:path";
 /** The parts of a package.json that decide anything here. Its author may have written anything. */
 type PackageJson = Partial<
   Record<
-    "name" | "main" | "scripts" | "dependencies" | "optionalDependencies" | "packageManager" | "workspaces",
+    | "name"
+    | "main"
+    | "scripts"
+    | "dependencies"
+    | "devDependencies"
+    | "optionalDependencies"
+    | "packageManager"
+    | "workspaces",
     unknown
   >
 >;

@@ -61,7 +61,14 @@ export function commandOf(script: string): { command: string[]; env: Record<stri
 
 /** How to install the dependencies; undefined if there is nothing to install or to build. */
 export function planInstall(folder: Folder): Install | undefined {
-  const { dependencies, optionalDependencies, packageManager, scripts = {}, workspaces } = folder.packageJson ?? {};
+  const {
+    dependencies,
+    devDependencies,
+    optionalDependencies,
+    packageManager,
+    scripts = {},
+    workspaces,
+  } = folder.packageJson ?? {};
   const builds = isText(scripts, "build");
   const count = Object.keys({ ...asTable(dependencies), ...asTable(optionalDependencies) }).length;
   if (count === 0 && !builds) return undefined;
@@ -81,9 +88,10 @@ export function planInstall(folder: Folder): Install | undefined {
   return {
     commands,
     env: manager.env,
-    notice: manager.locked
-      ? undefined
-      : "There is no lock file, so the versions of dependencies may change. To fix them, run `npm install` and commit package-lock.json.",
+    notice:
+      manager.locked || (count === 0 && Object.keys(asTable(devDependencies)).length === 0)
+        ? undefined
+        : "There is no lock file, so the versions of dependencies may change. To fix them, run `npm install` and commit package-lock.json.",
     needs: sources ? "all" : INPUTS.filter((name) => folder.entries.includes(name)),
   };
 }

@@ -27,9 +27,10 @@ export async function buildNode(job: Job): Promise<Made> {
     addBase(place.bases, place.blobs, { parts: NODE_BASE, signal }),
   );
   if (install?.notice !== undefined) report.say(install.notice);
-  const layers = await (install?.needs === "all"
-    ? fromSources(job, install)
-    : Promise.all([...(install ? [dependencies(job, install)] : []), packApp(job)]));
+  const layers =
+    install?.needs === "all"
+      ? await fromSources(job, install)
+      : [...(install ? [await dependencies(job, install)] : []), await packApp(job)];
   const settings = settingsFor(command, {
     port: job.port,
     path: ["/app/node_modules/.bin"],
