@@ -4,6 +4,7 @@ import type { Build } from "../appfile/model.ts";
 import { CliError, Interrupted } from "../failure.ts";
 import { ignoreOf } from "./context.ts";
 import { type Builder, chooseBuilder } from "./detect.ts";
+import { explained } from "./disk-errors.ts";
 import type { Job, Made, Report } from "./job.ts";
 import { publish } from "./layout.ts";
 import { buildFolder, openPlace } from "./place.ts";
@@ -42,6 +43,14 @@ export async function buildImage(
   report: Report,
   builds = buildFolder(process.env),
 ): Promise<Built> {
+  try {
+    return await built(request, report, builds);
+  } catch (error) {
+    throw explained(error, builds);
+  }
+}
+
+async function built(request: BuildRequest, report: Report, builds: string): Promise<Built> {
   const folder = lookAt(request.directory, undefined);
   const builder = chooseBuilder(folder, request.dockerfile === undefined ? request.builder : "dockerfile");
   await using place = await openPlace(request.directory, builds);

@@ -35,6 +35,10 @@ export async function writeLayer(blobs: string, entries: Iterable<LayerEntry>, s
     const { digest, size } = packed.result();
     await rename(draft, join(blobs, digest.slice("sha256:".length)));
     return { digest, size, diffId: plain.result().digest };
+  } catch (error) {
+    // Streams that are aborted hide the reason.
+    signal.throwIfAborted();
+    throw error;
   } finally {
     await rm(draft, { force: true });
   }

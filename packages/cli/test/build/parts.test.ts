@@ -5,6 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { tempFolder } from "../../../platform/test/helpers/temp.ts";
+import { explained } from "../../src/build/disk-errors.ts";
 import { complete, directory, textFile } from "../../src/build/entries.ts";
 import { IGNORED_BY_DEFAULT, ignoring } from "../../src/build/ignore.ts";
 import { type LayerEntry, writeLayer } from "../../src/build/layer.ts";
@@ -75,6 +76,16 @@ describe("a layer", () => {
     expect(listing).toMatch(/^drwxrwxrwt .* tmp\/$/m);
   });
 
+  test("that is given up leaves nothing, and says why", async () => {
+    const folder = await tempFolder("layer");
+    const controller = new AbortController();
+    const entry: LayerEntry = { kind: "file", path: "zero", mode: 0o644, owner: 0, size: 1e12, from: "/dev/zero" };
+    const written = writeLayer(folder, [entry], controller.signal);
+    controller.abort(new Error("it is late"));
+    await expect(written).rejects.toThrow("it is late");
+    expect(execFileSync("ls", ["-A", folder], { encoding: "utf8" })).toBe("");
+  });
+
   test("is refused when a file shrinks while it is read", async () => {
     const folder = await tempFolder("layer");
     const from = join(folder, "log");
@@ -98,6 +109,14 @@ test("an index has the newest image first, each image once, and only as many as 
   expect(digests(indexWith(image("c"), ["b", "a"].map(image), 3))).toBe("cba");
   expect(digests(indexWith(image("a"), ["c", "b", "a"].map(image), 3))).toBe("acb");
   expect(digests(indexWith(image("d"), ["c", "b", "a"].map(image), 3))).toBe("dcb");
+});
+
+test.each([
+  [{ code: "ENOSPC" }, "resource_exhausted", "no room for the build in /srv/builds"],
+  [{ code: "EACCES", path: "/srv/builds/shop" }, "permission_denied", "Set HIBERNAUT_BUILD_DIR"],
+  [{ code: "EACCES", path: "/home/me/shop/key" }, "permission_denied", "list it in .dockerignore"],
+])("the disk's error %j says what to do", (error, code, advice) => {
+  expect(explained(error, "/srv/builds")).toMatchObject({ code, message: expect.stringContaining(advice) });
 });
 
 test("libraries go next to the C library, except for the loader", () => {
