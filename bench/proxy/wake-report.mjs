@@ -4,7 +4,7 @@ import { round, summary } from "../lib/stats.mjs";
 /** How many times as long as the bare script a wake of any kind may take. */
 export const GOAL = { ratio: 1.2 };
 
-export const TITLES = /** @type {const} */ ({
+const TITLES = /** @type {const} */ ({
   resume_cached: "resume, snapshot in the page cache",
   resume_dropped: "resume, snapshot dropped from it",
   cold: "cold start",

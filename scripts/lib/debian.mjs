@@ -56,7 +56,7 @@ const APT_OPTIONS = ["-q", "-o", "DPkg::Lock::Timeout=120"];
  * @param {string[]} names
  * @returns {Promise<string[]>}
  */
-export async function missingPackages(names) {
+async function missingPackages(names) {
   // Exits with code 1 if dpkg does not know one of them, which is an answer, too.
   const script = 'dpkg-query -W -f="\\${Package} \\${db:Status-Status}\\n" "$@" 2>/dev/null || true';
   const output = await run("sh", ["-c", script, "dpkg-query", ...names]);

@@ -47,7 +47,7 @@ export async function installDependencies(step) {
  * @param {string} lock
  * @param {string} installed
  */
-export function matches(lock, installed) {
+function matches(lock, installed) {
   const wanted = Object.entries(JSON.parse(lock).packages ?? {});
   const found = JSON.parse(installed).packages ?? {};
   return wanted.every(([path, entry]) => {

@@ -6,7 +6,7 @@ import { findAppFile } from "./appfile/find.ts";
 import { CliError, UsageError } from "./failure.ts";
 
 /** How to reach a platform. */
-export interface Connection {
+interface Connection {
   apiUrl: string;
   token: string;
 }

@@ -4,7 +4,7 @@ import type { Context } from "./context.ts";
 import { settle } from "./waiting.ts";
 
 /** A machine that was made as a copy, and what to say about it. */
-export interface Copy {
+interface Copy {
   machine: Machine;
   /** Its volumes that are new and empty. */
   newVolumes: string[];

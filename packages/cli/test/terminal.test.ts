@@ -23,6 +23,7 @@ test("colour is for terminals, and not with NO_COLOR", () => {
 
 test("progress is a spinner with seconds on a terminal, cleared at the end", async () => {
   const terminal = stream(true);
+  // A frame takes 100 ms: this is long enough for a second one.
   expect(await showProgress("Starting", delay(150, "done"), terminal)).toBe("done");
   const text = terminal.text();
   expect(text).toMatch(/\r\x1b\[2K⠋ Starting .*0\.0 s/);

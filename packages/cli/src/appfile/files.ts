@@ -1,6 +1,7 @@
 /** `[[files]]`: files that are written into the machines before the app starts. */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { BASE64 } from "@hibernaut/platform/lib/base64.ts";
 import { CliError } from "../failure.ts";
 import { pathText } from "./findings.ts";
 import type { Groups } from "./groups.ts";
@@ -9,8 +10,6 @@ import type { Section } from "./section.ts";
 
 /** Where the content of a file comes from. */
 const SOURCES = ["local_path", "raw_value", "secret_name"] as const;
-
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** Reads the tables. Contents of local files are read by {@link withLocalFiles}. */
 export function readFiles(top: Section, groups: Groups): FileEntry[] {

@@ -48,9 +48,9 @@ const list = command({
 const destroy = command({
   name: "destroy",
   aliases: ["rm"],
-  summary: "Delete an app",
+  summary: "Destroy an app",
   description:
-    "An app that has machines or volumes is deleted only with --force, together with them and the data on the volumes. On a terminal, the command lists them and asks first; elsewhere, it needs --yes if volumes would be deleted.",
+    "An app that has machines or volumes is destroyed only with --force, together with them and the data on the volumes. On a terminal, the command lists them and asks first; elsewhere, it needs --yes if volumes would be deleted.",
   arguments: [{ usage: "<name>", description: "name of the app", names: "app" }],
   options: [
     {

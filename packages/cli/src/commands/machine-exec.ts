@@ -139,7 +139,7 @@ function takeTerminal(session: ExecSession): () => void {
 }
 
 /** The size of a terminal; serial lines and some containers report none. */
-export function sizeOf({ rows, columns }: { rows?: number; columns?: number }): { rows: number; columns: number } {
+function sizeOf({ rows, columns }: { rows?: number; columns?: number }): { rows: number; columns: number } {
   return { rows: rows || 24, columns: columns || 80 };
 }
 

@@ -1,4 +1,5 @@
 /** `hibernaut scale`: how many machines an app has, and how large they are. */
+import type { MachineConfig } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { DEFAULT_CPUS, DEFAULT_MEMORY_MB, WAIT_TIMEOUT_S } from "../defaults.ts";
 import { quantityArgument } from "../quantity.ts";
@@ -16,7 +17,7 @@ const memory = command({
   examples: ["hibernaut scale memory 512mb --app shop"],
   async run(context, [text = ""], { group, waitTimeout = WAIT_TIMEOUT_S }) {
     const memoryMb = quantityArgument(text, { minimum: 1, unit: "mb" });
-    const [{ rollOut, withMemory }, { groupOf, isUp }, { planStages }] = await Promise.all([
+    const [{ rollOut }, { groupOf, isUp }, { planStages }] = await Promise.all([
       import("../deploy/rollout.ts"),
       import("../deploy/plan.ts"),
       import("../deploy/strategy.ts"),
@@ -73,3 +74,8 @@ export const scale: Noun = {
   summary: "Change the number and size of an app's machines",
   commands: [show, count, memory],
 };
+
+/** The same configuration with another amount of memory. */
+function withMemory(config: MachineConfig, memoryMb: number): MachineConfig {
+  return { ...config, guest: { ...config.guest, memory_mb: memoryMb } };
+}

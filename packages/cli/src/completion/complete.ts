@@ -8,7 +8,7 @@ interface Choice {
 }
 
 /** Everything that could come next. */
-export interface Completion {
+interface Completion {
   choices: Choice[];
   /** Words that only the platform or the file system knows; `app` is the app of the command line, if it names one. */
   names?: { kind: Named; app: string | undefined; before: string };

@@ -1,5 +1,5 @@
 /** Carries out a deploy plan, stage by stage. */
-import type { Machine, MachineConfig, MachineState } from "@hibernaut/client";
+import type { Machine, MachineState } from "@hibernaut/client";
 import type { Context } from "../context.ts";
 import { toFailure } from "../failure.ts";
 import { waitFor } from "../waiting.ts";
@@ -103,9 +103,4 @@ function describe(step: Exclude<Step, { kind: "keep" }>): string {
   return step.running
     ? `Replacing machine ${step.machine.id}`
     : `Updating machine ${step.machine.id}, which is ${step.machine.state}`;
-}
-
-/** The same configuration with another amount of memory. */
-export function withMemory(config: MachineConfig, memoryMb: number): MachineConfig {
-  return { ...config, guest: { ...config.guest, memory_mb: memoryMb } };
 }

@@ -1,6 +1,7 @@
 /** Files that the platform writes into a machine before its app starts: the key `files` of a configuration. */
 import { posix } from "node:path";
 import { type Static, Type } from "typebox";
+import { BASE64 } from "../lib/base64.ts";
 import { HibernautError } from "./errors.ts";
 
 /** Every reply about the machine contains them, and its record too: more belongs in the image or on a volume. */
@@ -15,8 +16,6 @@ const MAX_ENCODED = 2 * MAX_FILES_BYTES;
 
 /** Directories that belong to the kernel, or to the platform. */
 const OWN_FOLDERS = ["/proc", "/sys", "/dev", "/.hibernaut", "/.fly"];
-
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** A file to write, as clients send and receive it. */
 export const FileConfig = Type.Object(

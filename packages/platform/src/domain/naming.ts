@@ -26,7 +26,7 @@ export interface Named {
 }
 
 /** The kind of thing to look for. */
-export interface Kind {
+interface Kind {
   /** In messages: `machine`. */
   noun: string;
   /** The prefix of every id, which a word may leave out: `vol_`. */

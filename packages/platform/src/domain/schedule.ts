@@ -2,7 +2,7 @@
 import { cronRefusal } from "./cron.ts";
 
 /** Fly's intervals, which count from the creation of the machine. */
-export const SCHEDULE_WORDS = ["hourly", "daily", "weekly", "monthly"] as const;
+const SCHEDULE_WORDS = ["hourly", "daily", "weekly", "monthly"] as const;
 
 export const DEFAULT_TIMEZONE = "UTC";
 

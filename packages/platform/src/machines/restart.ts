@@ -14,7 +14,7 @@ const HEALTHY_MS = 60_000;
 const KNOWN_AFTER_ATTEMPTS = 2;
 
 /** How an app, or its virtual machine, ended. */
-export interface End {
+interface End {
   /** Undefined when the virtual machine vanished. */
   exit: GuestExit | undefined;
   /** For people. */

@@ -16,11 +16,7 @@ export interface WaitOptions {
 }
 
 /** Returns whether the machine is in one of the states. */
-export function reached(
-  record: MachineRecord,
-  checks: readonly CheckResult[],
-  targets: readonly WaitTarget[],
-): boolean {
+function reached(record: MachineRecord, checks: readonly CheckResult[], targets: readonly WaitTarget[]): boolean {
   const { state } = record;
   return targets.some((target) => {
     if (target === "settled") return isResting(state);

@@ -5,7 +5,7 @@ import { DAY_MS, midnightOf } from "../domain/periods.ts";
 /** The longest range, in days: a year with a leap day. The number of periods to read stays bounded. */
 export const MAX_DAYS = 366;
 /** The range when nothing is said about it, in days. */
-export const DEFAULT_DAYS = 30;
+const DEFAULT_DAYS = 30;
 
 /** Whole days in UTC, the last of which may not be over. All are milliseconds since 1970. */
 export interface UsageRange {

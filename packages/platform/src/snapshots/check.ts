@@ -104,7 +104,7 @@ export class GenerationFiles {
 
 /** The result for a generation without a seal: it can be sealed now. */
 export const UNSEALED = Symbol("unsealed");
-export type Unsealed = typeof UNSEALED;
+type Unsealed = typeof UNSEALED;
 
 const NEVER = new AbortController().signal;
 

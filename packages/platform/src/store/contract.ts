@@ -141,7 +141,7 @@ export interface OpenUsage extends Rates {
 }
 
 /** What usage is added up for: each machine, each app, or everything together. */
-export type UsageGrain = "machine" | "app" | "all";
+type UsageGrain = "machine" | "app" | "all";
 
 /** Which sums to read. */
 export interface UsageQuery {

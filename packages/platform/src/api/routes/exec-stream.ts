@@ -13,7 +13,7 @@ import { ExecStreamQuery } from "./exec.schemas.ts";
 import { MachineParams } from "./machines.schemas.ts";
 
 /** First bytes of messages. `packages/client/src/exec.ts` has the same values. */
-export const Channel = {
+const Channel = {
   /** To the command: input. */
   stdin: 0,
   stdout: 1,

@@ -108,7 +108,7 @@ export type Note =
   | { type: "drain_over" };
 
 /** Time has passed: a run of the schedule, or the planned wake, may be due. */
-export type TimePassed = { type: "schedule_due" } | { type: "wake_due" };
+type TimePassed = { type: "schedule_due" } | { type: "wake_due" };
 
 /** What the platform found on the host after it restarted. */
 export interface Found {

@@ -4,7 +4,7 @@ import type { MachineRecord } from "../../domain/machine.ts";
 import { describeExit } from "../restart.ts";
 import type { Boot, Details, EffectOutcome } from "./events.ts";
 
-export type Facts = { changes: Partial<MachineRecord>; details: Details };
+type Facts = { changes: Partial<MachineRecord>; details: Details };
 
 /** A new version begins with its image as it is: a layer over another image would mix the two. */
 const FORGOTTEN = {

@@ -19,7 +19,7 @@ const SNAPSHOT_STATES: ReadonlySet<MachineState> = new Set([
 /** In any other state, or with a start to follow, someone has decided about the machine since the drain suspended it. */
 const DRAINED_STATES: ReadonlySet<MachineState> = new Set(["suspending", "suspended", "updating"]);
 
-export interface Step {
+interface Step {
   type: HistoryType;
   answer: Exclude<Answer, { kind: "refuse" }>;
   /** What the event says about the machine apart from its state. */

@@ -14,7 +14,7 @@ export const CHUNKED: Framing = { kind: "chunked" };
 export const UNTIL_CLOSE: Framing = { kind: "close" };
 
 /** What the fields say that concern only this connection. */
-export interface Control {
+interface Control {
   readonly length: number | undefined;
   readonly chunked: boolean;
   /** The options of `Connection`, in lower case. */

@@ -183,6 +183,7 @@ describe("connecting", () => {
     let app: App | undefined;
     const { ask, log } = await rig({
       leaseFor: async (_request, _signal, lease) => {
+        // Long enough for several attempts that nobody answers.
         setTimeout(() => void httpApp((_, response) => void response.end("up"), port).then((up) => (app = up)), 50);
         const wake = { kind: "resume", durationMs: 12.4 } as const;
         return lease({ port, wake, connectDeadline: performance.now() + 8000 });
