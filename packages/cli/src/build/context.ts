@@ -10,12 +10,12 @@ import type { LayerEntry } from "./layer.ts";
 /** Above this, a directory probably has files that the app does not need, and every machine pays for them. */
 export const WARN_BYTES = 200 * 1024 ** 2;
 /** The platform refuses images above 64 GiB; nobody means to pack this much source. */
-export const MAX_BYTES = 4 * 1024 ** 3;
+const MAX_BYTES = 4 * 1024 ** 3;
 /** Each file takes memory while the directory is read: about 1 KB. */
-export const MAX_FILES = 200_000;
+const MAX_FILES = 200_000;
 
 /** What goes into an image from a directory. */
-export interface BuildContext {
+interface BuildContext {
   entries: LayerEntry[];
   bytes: number;
 }

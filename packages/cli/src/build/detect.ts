@@ -7,7 +7,7 @@ export const BUILDERS = ["node", "static", "python", "go", "dockerfile"] as cons
 export type Builder = (typeof BUILDERS)[number];
 
 /** Files that a Node app starts with, if neither the script `start` nor `main` says so; the first that exists. */
-export const NODE_FILES = ["server.js", "server.mjs", "index.js", "index.mjs", "app.js", "main.js"];
+const NODE_FILES = ["server.js", "server.mjs", "index.js", "index.mjs", "app.js", "main.js"];
 /** The same for Python. */
 export const PYTHON_FILES = ["main.py", "app.py", "server.py"];
 

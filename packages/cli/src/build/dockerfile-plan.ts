@@ -2,7 +2,7 @@
 import { CliError } from "../failure.ts";
 
 /** The programs that can. */
-export type ImageTool = "docker" | "buildah";
+type ImageTool = "docker" | "buildah";
 
 /** A build, in the same terms for both programs. Paths are absolute. */
 export interface DockerfileBuild {
@@ -68,7 +68,7 @@ function common({ file, target, args, secrets, fresh }: DockerfileBuild): string
 }
 
 /** A secret as the user named it. */
-export type SecretSource = { id: string; file: string } | { id: string; variable: string };
+type SecretSource = { id: string; file: string } | { id: string; variable: string };
 
 /** Reads `id=npm,src=token.txt` or `id=npm,env=TOKEN`; undefined for anything else. */
 export function readSecret(text: string): SecretSource | undefined {

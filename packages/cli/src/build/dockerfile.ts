@@ -19,7 +19,7 @@ import { runTool } from "./run-tool.ts";
 import { warnOfSize } from "./warn.ts";
 
 /** What a Dockerfile needs in addition to the directory. */
-export interface DockerfileOptions {
+interface DockerfileOptions {
   /** Relative to the directory. */
   dockerfile: string | undefined;
   target: string | undefined;

@@ -59,7 +59,7 @@ export function indexWith(image: Descriptor, before: readonly Descriptor[], keep
 }
 
 /** The name of an image in its layout: `b` and the beginning of its digest. */
-export function tagOf(digest: string): string {
+function tagOf(digest: string): string {
   return `b${digest.slice("sha256:".length, "sha256:".length + TAG_DIGITS)}`;
 }
 
@@ -105,7 +105,7 @@ async function addToIndex(layout: string, image: Descriptor, keep: number): Prom
 }
 
 /** The images of a layout, newest first; none where there is no layout yet. */
-export async function imagesOf(layout: string): Promise<Descriptor[]> {
+async function imagesOf(layout: string): Promise<Descriptor[]> {
   const text = await readFile(join(layout, "index.json"), "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return '{"manifests":[]}';
     throw error;

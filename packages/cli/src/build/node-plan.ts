@@ -15,7 +15,7 @@ export interface Install {
 }
 
 /** The plan for a directory. */
-export interface NodePlan {
+interface NodePlan {
   command: string[];
   env: Record<string, string>;
   /** Undefined for an app without dependencies and without a script `build`. */

@@ -109,7 +109,7 @@ async function runCommands(
 }
 
 /** Copies what the entries name, which is the directory without what is ignored. */
-export async function copyEntries(entries: readonly LayerEntry[], to: string): Promise<void> {
+async function copyEntries(entries: readonly LayerEntry[], to: string): Promise<void> {
   await mkdir(to, { recursive: true });
   for (const { kind, path, from, target } of entries) {
     await mkdir(dirname(join(to, path)), { recursive: true });

@@ -13,7 +13,7 @@ import { BUILD_TIMEOUT_S, type BuildOptions } from "./options.ts";
 const DEFAULT_PORT = 8080;
 
 /** What the file and the options ask for. The directory is that of the app file. Pure. */
-export function buildRequest(file: AppFile, appFile: string, options: BuildOptions): BuildRequest {
+function buildRequest(file: AppFile, appFile: string, options: BuildOptions): BuildRequest {
   const [service] = file.services.toSorted(byReach);
   const { dockerfile, target, args, ...others } = file.build;
   const secrets = options.buildSecret ?? [];

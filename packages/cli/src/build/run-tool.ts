@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { CliError } from "../failure.ts";
 
-export interface ToolOptions {
+interface ToolOptions {
   cwd: string;
   env?: Record<string, string>;
   /** Gets everything that the program prints. */

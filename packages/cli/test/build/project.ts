@@ -1,7 +1,7 @@
 /** A project directory of a test, and what is built from it. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { ROOT } from "../../bin/newer-node.js";
 import { buildImage, type BuildRequest, type Built } from "../../src/build/build.ts";
 import { placeName } from "../../src/build/place.ts";
@@ -84,9 +84,4 @@ export class Project {
     const files = (layer: number) => list(layers[layer]?.digest ?? "");
     return { settings, digests: layers.map((one) => one.digest), files };
   }
-}
-
-/** The name of the image in its layout. */
-export function tagIn({ image }: Built): string {
-  return basename(image).replace(/^.*:/, "");
 }
