@@ -1,5 +1,5 @@
-/** Pulls an image before it is used, and shows the progress. */
-import type { PulledImage, PullProgress } from "@hibernaut/client";
+/** Pulls an image before it is used, and shows the progress of pulls and uploads. */
+import type { PulledImage, UploadProgress } from "@hibernaut/client";
 import type { Context } from "./context.ts";
 import { megabytes } from "./terminal.ts";
 
@@ -10,34 +10,47 @@ const LINE_MS = 5000;
 /** The speed is averaged over this time, so that a connection that became slow looks slow. */
 const SPEED_WINDOW_MS = 5000;
 
-const STEPS: Record<PullProgress["step"], string> = {
+type Moving = Extract<UploadProgress, { image_done_bytes: number }>;
+
+const STEPS: Record<Exclude<UploadProgress["step"], "exists">, string> = {
   resolve: "Looking up",
+  upload: "Uploading",
   download: "Downloading",
   copy: "Checking",
   unpack: "Unpacking",
   pack: "Packing",
 };
 
-/**
- * Pulls the image. Shows a bar on a terminal, a line every few seconds elsewhere, and with `--json` every event as a
- * line of JSON. All of it goes to standard error, because standard output is for the result.
- */
+/** Pulls the image and shows how far the pull is. */
 export async function pull(
   context: Context,
   ref: string,
   stream: NodeJS.WriteStream = process.stderr,
 ): Promise<PulledImage> {
   const client = await context.client();
+  return showing(context, ref, (onProgress) => client.pullImage(ref, { onProgress }), stream);
+}
+
+/**
+ * Runs `work` and shows what it reports. Shows a bar on a terminal, a line every few seconds elsewhere, and with `--json` every event as a
+ * line of JSON. All of it goes to standard error, because standard output is for the result.
+ */
+export async function showing<T>(
+  context: Context,
+  ref: string,
+  work: (onProgress: (progress: UploadProgress) => void) => Promise<T>,
+  stream: NodeJS.WriteStream = process.stderr,
+): Promise<T> {
   const display = context.json ? jsonLines(stream) : stream.isTTY ? bar(ref, stream) : plainLines(ref, stream);
   try {
-    return await client.pullImage(ref, { onProgress: display.show });
+    return await work(display.show);
   } finally {
     display.end();
   }
 }
 
 interface Display {
-  show(progress: PullProgress): void;
+  show(progress: UploadProgress): void;
   end(): void;
 }
 
@@ -52,9 +65,10 @@ function plainLines(ref: string, stream: NodeJS.WriteStream): Display {
   stream.write(`Preparing ${ref}...\n`);
   return {
     show(progress) {
+      if (progress.step === "exists") return void stream.write(`${there(progress)}\n`);
       const now = performance.now();
       const first = progress.step !== said;
-      const rate = progress.step === "download" ? speed(progress.image_done_bytes, now) : undefined;
+      const rate = isMoving(progress) ? speed(progress.image_done_bytes, now) : undefined;
       if (progress.step === "resolve" || (!first && (rate === undefined || now - saidAt < LINE_MS))) return;
       said = progress.step;
       saidAt = now;
@@ -66,7 +80,7 @@ function plainLines(ref: string, stream: NodeJS.WriteStream): Display {
 
 function bar(ref: string, stream: NodeJS.WriteStream): Display {
   const speed = speedometer();
-  let latest: PullProgress = { step: "resolve" };
+  let latest: Exclude<UploadProgress, { step: "exists" }> = { step: "resolve" };
   let rate: number | undefined;
   const draw = () => {
     const line = `${STEPS[latest.step]} ${ref}${gauge(latest)}${amounts(latest, rate)}`;
@@ -77,8 +91,9 @@ function bar(ref: string, stream: NodeJS.WriteStream): Display {
   draw();
   return {
     show(progress) {
+      if (progress.step === "exists") return void stream.write(`\r\x1b[2K${there(progress)}\n`);
       latest = progress;
-      if (progress.step === "download") rate = speed(progress.image_done_bytes, performance.now());
+      if (isMoving(progress)) rate = speed(progress.image_done_bytes, performance.now());
     },
     end() {
       clearInterval(timer);
@@ -87,20 +102,28 @@ function bar(ref: string, stream: NodeJS.WriteStream): Display {
   };
 }
 
-function gauge(progress: PullProgress): string {
-  if (progress.step !== "download") return "";
+function there({ layer, total_bytes: bytes }: UploadProgress & { step: "exists" }): string {
+  return `Layer ${layer.slice("sha256:".length, "sha256:".length + 12)} (${megabytes(bytes)}) is already there.`;
+}
+
+function isMoving(progress: UploadProgress): progress is Moving {
+  return progress.step === "download" || progress.step === "upload";
+}
+
+function gauge(progress: UploadProgress): string {
+  if (!isMoving(progress)) return "";
   const full = Math.round(share(progress) * BAR_WIDTH);
   return ` [${"#".repeat(full)}${"-".repeat(BAR_WIDTH - full)}]`;
 }
 
-function amounts(progress: PullProgress, rate: number | undefined): string {
-  if (progress.step !== "download") return "";
+function amounts(progress: UploadProgress, rate: number | undefined): string {
+  if (!isMoving(progress)) return "";
   const { image_done_bytes: done, image_total_bytes: total } = progress;
   const speed = rate === undefined ? "" : `, ${megabytes(rate)}/s`;
   return ` ${Math.floor(share(progress) * 100)}%, ${megabytes(done)} of ${megabytes(total)}${speed}`;
 }
 
-function share({ image_done_bytes: done, image_total_bytes: total }: PullProgress & { step: "download" }): number {
+function share({ image_done_bytes: done, image_total_bytes: total }: Moving): number {
   return total === 0 ? 1 : Math.min(1, done / total);
 }
 

@@ -101,7 +101,7 @@ export function ago(time: string, now = Date.now()): string {
 /** An image for people: without the digest, unless only the digest names it. */
 export function shortImage(ref: string): string {
   const [, name = ref] =
-    /^((?:oci|oci-archive|docker-archive|docker-daemon):.*|.*:[^@/]+)@sha256:[0-9a-f]{64}$/.exec(ref) ?? [];
+    /^((?:oci|oci-archive|docker-archive|docker-daemon|upload):.*|.*:[^@/]+)@sha256:[0-9a-f]{64}$/.exec(ref) ?? [];
   return name;
 }
 

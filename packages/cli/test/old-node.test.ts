@@ -1,5 +1,6 @@
 /** Every command, started with a Node that is too old for it: the one that Debian or Ubuntu brings. */
 import { execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -149,6 +150,11 @@ test.each(THOROUGH)("with Node %s every command does its work", { timeout: LIMIT
   await good("images pull me/tool:1");
   expect(await good("images list")).toContain("me/tool:1");
   await good("images prune");
+  await writeTinyLayout(join(folder, "tiny"));
+  expect(await good("images push oci:./tiny")).toMatch(/Use it as upload:tiny@sha256:/);
+  // The fake store makes no image of an upload, so this one stays open.
+  const [, digest = ""] = /^upload:tiny +([0-9a-f]{12}) /m.exec(await good("images uploads")) ?? [];
+  await good(`images cancel ${digest}`);
 
   await good("registry login ghcr.io -u me --password-stdin", { input: "right" });
   expect(await good("registry list")).toContain("ghcr.io");
@@ -169,3 +175,18 @@ test.each(THOROUGH)("with Node %s every command does its work", { timeout: LIMIT
 
   expect([...done].sort()).toEqual(ALL.toSorted());
 });
+
+/** An image without layers, as an OCI layout. */
+async function writeTinyLayout(folder: string): Promise<void> {
+  const blobs = join(folder, "blobs/sha256");
+  await mkdir(blobs, { recursive: true });
+  const put = async (content: object) => {
+    const json = JSON.stringify(content);
+    const hex = createHash("sha256").update(json).digest("hex");
+    await writeFile(join(blobs, hex), json);
+    return { digest: `sha256:${hex}`, size: json.length };
+  };
+  const config = await put({ os: "linux", architecture: "amd64" });
+  const manifest = await put({ schemaVersion: 2, config, layers: [] });
+  await writeFile(join(folder, "index.json"), JSON.stringify({ schemaVersion: 2, manifests: [manifest] }));
+}

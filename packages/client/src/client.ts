@@ -3,11 +3,13 @@ import type { ExecOptions, ExecSession } from "./exec.ts";
 import type {
   DestroyOptions,
   DryRunOptions,
+  ImageSource,
   LimitOptions,
   LogsOptions,
   MachineUsageOptions,
   PullOptions,
   ReleaseCommandOptions,
+  UploadOptions,
   UsageOptions,
   WaitOptions,
 } from "./options.ts";
@@ -34,6 +36,7 @@ import type {
   MachineEvent,
   MachineState,
   NewToken,
+  OpenUpload,
   PrunedImages,
   PulledImage,
   Region,
@@ -48,6 +51,7 @@ import type {
   Volume,
   VolumeSnapshot,
 } from "./types.ts";
+import { sendImage } from "./upload.ts";
 
 /**
  * A client of one platform. Every method rejects with an `ApiError`, or with the signal's reason when you abort it.
@@ -354,6 +358,39 @@ export class HibernautClient {
   /** Pulls an image and resolves when it is ready. An aborted pull keeps what it has downloaded. */
   pullImage(ref: string, { onProgress, ...options }: PullOptions = {}): Promise<PulledImage> {
     return readPull(this.#lines("post", "/v1/images/pull", { body: { ref }, ...options }), onProgress);
+  }
+
+  /**
+   * Uploads an image from this machine and resolves when it is ready, with the reference for machines and releases. Sends
+   * only what the platform does not have, and continues after a lost connection. An aborted upload keeps what has
+   * arrived: the next one continues.
+   */
+  async uploadImage(
+    source: ImageSource,
+    { onProgress, retryMs, ...options }: UploadOptions = {},
+  ): Promise<PulledImage> {
+    const body = { name: source.name, manifest: source.manifest };
+    const path = "/v1/images/blobs/{digest}";
+    const ref = await sendImage(
+      source,
+      {
+        begin: (signal) => this.#call("post", "/v1/images/uploads", { body, signal }),
+        append: (digest, offset, bytes, signal) =>
+          send(this.#options, { method: "patch", path, params: { digest }, query: { offset }, bytes, signal }),
+      },
+      { ...options, ...(onProgress && { onProgress }), ...(retryMs !== undefined && { retryMs }) },
+    );
+    return this.pullImage(ref, { ...options, ...(onProgress && { onProgress }) });
+  }
+
+  /** Returns the uploads that have not ended. */
+  async listUploads(options?: CallOptions): Promise<OpenUpload[]> {
+    return (await this.#call("get", "/v1/images/uploads", { ...options })).uploads;
+  }
+
+  /** Cancels an upload, by the digest of its image, and deletes its unfinished parts. */
+  async cancelUpload(digest: string, options?: CallOptions): Promise<void> {
+    await this.#call("delete", "/v1/images/uploads/{digest}", { params: { digest }, ...options });
   }
 
   /** Returns the images on the host's disk, newest first. */

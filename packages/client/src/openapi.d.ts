@@ -2386,6 +2386,142 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/images/uploads": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List the uploads that have not ended */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              uploads: components["schemas"]["OpenUpload"][];
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /** Begin or continue the upload of an image: says which bytes the platform does not have */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            /** @description What the reference shows, such as `shop:latest`. The digest alone decides which image it is. */
+            name: string;
+            /** @description The image's manifest for linux/amd64, exactly as its digest is computed: an OCI image manifest or a Docker manifest of schema 2. */
+            manifest: string;
+          };
+        };
+      };
+      responses: {
+        /** @description An image that is being uploaded. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["ImageUpload"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/images/uploads/{digest}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /** Cancel an upload and delete its unfinished blobs */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          /** @description Digest of the image's manifest. */
+          digest: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/registries": {
     parameters: {
       query?: never;
@@ -2949,6 +3085,61 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/images/blobs/{digest}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /** Append bytes to a blob of an upload */
+    patch: {
+      parameters: {
+        query: {
+          /** @description How many bytes of the blob the platform has before these. */
+          offset: number;
+        };
+        header?: never;
+        path: {
+          /** @description Digest of the blob. */
+          digest: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/octet-stream": unknown;
+        };
+      };
+      responses: {
+        /** @description The configuration of an image, or one of its layers. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["UploadBlob"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    trace?: never;
+  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -3233,6 +3424,17 @@ export interface components {
       /** @description Whether a machine needs the image. */
       in_use: boolean;
     };
+    /** @description An image that is being uploaded. */
+    ImageUpload: {
+      /** @description The reference for machines and pulls: `upload:NAME@sha256:...`. */
+      ref: string;
+      /** @description Digest of the image. */
+      digest: string;
+      /** @description Whether the platform has the image. Then nothing needs to be sent. */
+      ready: boolean;
+      /** @description Each blob once, the configuration first. Send it first. */
+      blobs: components["schemas"]["UploadBlob"][];
+    };
     /** @description One line of a machine's log. */
     LogEntry: {
       /** Format: date-time */
@@ -3426,6 +3628,22 @@ export interface components {
       /** Format: date-time */
       created_at: string;
     };
+    /** @description An upload that has not ended. */
+    OpenUpload: {
+      /** @description The reference for machines and pulls: `upload:NAME@sha256:...`. */
+      ref: string;
+      /** @description Digest of the image. */
+      digest: string;
+      /** @description Bytes. */
+      size_bytes: number;
+      /** @description How many bytes the platform has. */
+      done_bytes: number;
+      /**
+       * Format: date-time
+       * @description When a client last continued it.
+       */
+      used_at: string;
+    };
     PrunedImages: {
       /** @description Digests of the deleted images. */
       deleted: string[];
@@ -3559,6 +3777,15 @@ export interface components {
       /** @enum {string} */
       status: "pending" | "complete" | "failed";
       description?: string;
+    };
+    /** @description The configuration of an image, or one of its layers. */
+    UploadBlob: {
+      /** @description Digest of the blob. */
+      digest: string;
+      /** @description Bytes. */
+      size_bytes: number;
+      /** @description How many bytes the platform has. Equal to `size_bytes` if the blob is complete and was checked. */
+      offset: number;
     };
     /** @description What was used, by one app, machine or day, or in all. */
     Usage: {

@@ -1,6 +1,6 @@
 /** What the client's methods take besides names and bodies. Names are those of the API's queries. */
 import type { CallOptions } from "./transport.ts";
-import type { LogEntry, LogStream, PullProgress, UsageReport, WaitState } from "./types.ts";
+import type { LogEntry, LogStream, PullProgress, UploadProgress, UsageReport, WaitState } from "./types.ts";
 
 /** Whether to destroy what is still in use. */
 export interface DestroyOptions extends CallOptions {
@@ -24,6 +24,24 @@ export interface LimitOptions extends CallOptions {
 export interface PullOptions extends CallOptions {
   /** Is called for every step and, during a download, repeatedly. */
   onProgress?(progress: PullProgress): void;
+}
+
+/** An image on this machine. It must not change while it is uploaded. */
+export interface ImageSource {
+  /** What the reference will show, such as `shop:latest`. */
+  name: string;
+  /** The manifest for linux/amd64, exactly as its digest is computed. It names the other parts with their sizes. */
+  manifest: string;
+  /** Reads the configuration or a layer, from the byte with that number on. May be called again after a failure. */
+  read(digest: string, offset: number): AsyncIterable<Uint8Array>;
+}
+
+/** Who is told how far an upload is, and how long to wait after a failure. */
+export interface UploadOptions extends CallOptions {
+  /** Is called for every layer that exists, for every step and, while bytes are sent, repeatedly. */
+  onProgress?(progress: UploadProgress): void;
+  /** Milliseconds before the first new attempt, doubled before each further one. Default: 500. */
+  retryMs?: number;
 }
 
 /** What to wait for, and how long. */

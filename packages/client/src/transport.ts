@@ -30,6 +30,8 @@ export interface Address {
 export interface Call extends CallOptions, Address {
   method: string;
   body?: unknown;
+  /** Sent as they are, in place of a body of JSON. */
+  bytes?: AsyncIterable<Uint8Array>;
 }
 
 /**
@@ -63,23 +65,41 @@ export async function* sendForLines(options: ClientOptions, call: Call): AsyncGe
   }
 }
 
-async function request(options: ClientOptions, { method, body, signal, ...address }: Call): Promise<Response> {
+async function request(options: ClientOptions, { method, body, bytes, signal, ...address }: Call): Promise<Response> {
   const url = urlOf(options.apiUrl, address);
   const headers = {
     authorization: `Bearer ${options.token}`,
     ...(body !== undefined && { "content-type": "application/json" }),
+    ...(bytes !== undefined && { "content-type": "application/octet-stream" }),
   };
   try {
     const fetcher = options.fetch ?? fetch;
     return await fetcher(url, {
       method: method.toUpperCase(),
       headers,
-      body: body === undefined ? null : JSON.stringify(body),
+      body: bytes === undefined ? (body === undefined ? null : JSON.stringify(body)) : streamOf(bytes),
+      // What `fetch` asks for with a stream: the request is sent before the reply is read.
+      ...(bytes !== undefined && { duplex: "half" }),
       signal: signal ?? null,
     });
   } catch (error) {
     throw signal?.aborted ? signal.reason : unanswered(options, error);
   }
+}
+
+/** Reads no more from `bytes` than the connection takes, and ends the reading when the request ends. */
+function streamOf(bytes: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const reader = bytes[Symbol.asyncIterator]();
+  return new ReadableStream({
+    async pull(controller) {
+      const next = await reader.next();
+      if (next.done) controller.close();
+      else controller.enqueue(next.value);
+    },
+    async cancel() {
+      await reader.return?.();
+    },
+  });
 }
 
 async function readText(options: ClientOptions, { signal }: Call, response: Response): Promise<string> {

@@ -107,6 +107,21 @@ export type SecretsEffect = Schemas["SecretsEffect"];
 /** How far a pull is. */
 export type PullProgress = Schemas["PullProgress"];
 
+/** How far an upload is: which layers the platform already had, what was sent, and then the steps of a pull. */
+export type UploadProgress =
+  | { step: "exists"; layer: string; total_bytes: number }
+  | (Omit<Extract<PullProgress, { step: "download" }>, "step"> & { step: "upload" })
+  | PullProgress;
+
+/** An image that is being uploaded. */
+export type ImageUpload = Schemas["ImageUpload"];
+
+/** The configuration of an image that is being uploaded, or one of its layers. */
+export type UploadBlob = Schemas["UploadBlob"];
+
+/** An upload that has not ended. */
+export type OpenUpload = Schemas["OpenUpload"];
+
 /** An image that is ready. */
 export type PulledImage = Omit<Schemas["PulledImage"], "done">;
 

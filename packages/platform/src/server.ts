@@ -102,7 +102,7 @@ async function runLocked(
   const { hypervisor, carryOvers, refusedHypervisor } = await openQemu(settings, qemuOptions);
   const store = openStore(join(settings.dataDir, "hibernaut.db"));
   open.defer(() => store.close());
-  const { images, logins } = await openImages(settings);
+  const { images, logins, uploads } = await openImages(settings);
   const alive = new Set((await hypervisor.find()).map(({ machineId }) => machineId));
   const network = await startNetwork(settings, { machines: store.machines.list(), alive, dropSnapshots, log });
   open.defer(() => network.close());
@@ -183,6 +183,7 @@ async function runLocked(
     ...resources,
     local,
     images: library,
+    uploads,
     volumes,
     registries: logins,
     usage: new Usage({ store: store.usage, prices }),

@@ -49,7 +49,7 @@ ${setPort ? `  PORT = "${port}"` : '  # LOG_LEVEL = "info"'}
 
 function imageLines({ image, build }: AppPlan): string {
   if (image !== undefined)
-    return `  # An image in a registry, or docker-archive:, oci-archive: or oci: with an absolute path on the server.
+    return `  # An image in a registry, or docker-archive:, oci-archive: or oci: with an absolute path.
   image = ${quoted(image)}`;
   if (build !== undefined)
     return `  # Each deploy builds the image from this directory, because it has ${build.because}. docs/build.md explains how.
@@ -62,9 +62,9 @@ function imageLines({ image, build }: AppPlan): string {
 
 /** What to do next, one step per line. */
 export function nextSteps(plan: AppPlan): string {
-  const archive = `/srv/${plan.app}.tar`;
+  const archive = `${plan.app}.tar`;
   const ready = plan.image !== undefined || plan.build !== undefined;
-  const steps = ready ? ["hibernaut deploy"] : [...buildSteps(plan, archive)];
+  const steps = ready ? ["hibernaut deploy"] : buildSteps(plan, archive);
   return ["Next:", ...steps.map((step) => `  ${step}`)].join("\n");
 }
 

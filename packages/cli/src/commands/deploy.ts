@@ -8,10 +8,10 @@ import { WAIT_TIMEOUT_S } from "../defaults.ts";
 import { STRATEGIES } from "../deploy/strategies.ts";
 import type { Stage } from "../deploy/strategy.ts";
 import { CliError, toFailure, UsageError } from "../failure.ts";
-import { pull } from "../pulling.ts";
 import { answersAt } from "../answering.ts";
 import { ago, lines, style, table } from "../terminal.ts";
 import { insteadOfSuspend } from "../unsuspendable.ts";
+import { provide, UPLOAD } from "../upload/provide.ts";
 
 const DEFAULT_RELEASES = 25;
 
@@ -30,6 +30,7 @@ const deploy = command({
       flags: "--image <reference>",
       description: "image to run instead of the file's or a built one; an older one rolls back",
     },
+    ...UPLOAD,
     { flags: "--build-only", description: "build the image, print its reference, and deploy nothing" },
     ...BUILD_OPTIONS,
     { flags: "-e, --env <NAME=value>", description: "environment variable; may repeat", repeats: true },
@@ -53,6 +54,7 @@ const deploy = command({
     "hibernaut deploy",
     "hibernaut deploy --build-only",
     "hibernaut deploy --image registry.example.com/shop:v42",
+    "hibernaut deploy --image docker-archive:./shop.tar",
     "hibernaut deploy --config fly.toml --image oci:/srv/shop:latest --strategy bluegreen",
   ],
   async run(given, _args, options) {
@@ -73,13 +75,13 @@ const deploy = command({
     ]);
     if (options.buildOnly && options.image !== undefined)
       throw new UsageError("--build-only builds an image, and --image names one. Leave one of them out.");
-    const { app, groups, image, built, deploy: asked, release: before } = await readDeployment(given, options);
+    const { app, groups, image: named, built, deploy: asked, release: before } = await readDeployment(given, options);
     if (options.buildOnly) return buildResult(built);
     const strategy = options.strategy ?? asked.strategy ?? "rolling";
     const context = given.preferring(app);
     const client = await context.client();
     await ensureApp(context);
-    await pull(context, image);
+    const { ref: image } = await provide(context, named, options);
     const release = await client.createRelease(context.app, { image });
     const done = await reporting(client, { app: context.app, version: release.version }, async () => {
       const plan = async () => planDeploy(groups, await client.listMachines(context.app), release);

@@ -1,9 +1,12 @@
 /** `hibernaut images` */
-import type { Image } from "@hibernaut/client";
+import type { Image, OpenUpload } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
+import { CliError, UsageError } from "../failure.ts";
 import { pull as pullImage } from "../pulling.ts";
 import { listText, QUIET } from "../listing.ts";
-import { ago, megabytes } from "../terminal.ts";
+import { ago, megabytes, shortImage } from "../terminal.ts";
+import { upload } from "../upload/provide.ts";
+import { localImage } from "../upload/reference.ts";
 
 const list = command({
   name: "list",
@@ -42,6 +45,71 @@ const pull = command({
   },
 });
 
+const push = command({
+  name: "push",
+  summary: "Upload an image from this machine to the platform",
+  description:
+    "Sends only the layers that the platform does not have. An upload that was interrupted, by Ctrl-C for example, continues from there when you run it again. `deploy` and `machine run` upload by themselves if the platform is on another machine.",
+  arguments: [
+    { usage: "<image>", description: "docker-archive:FILE, oci-archive:FILE, oci:DIRECTORY or docker-daemon:NAME:TAG" },
+  ],
+  examples: ["hibernaut images push docker-archive:./shop.tar", "hibernaut images push docker-daemon:shop:latest"],
+  async run(context, [ref = ""]) {
+    const image = localImage(ref);
+    if (image === undefined)
+      throw new UsageError(
+        `\`${ref}\` is not an image on this machine. Write docker-archive:FILE, oci-archive:FILE, oci:DIRECTORY or docker-daemon:NAME:TAG.`,
+      );
+    const uploaded = await upload(context, image);
+    return {
+      document: uploaded,
+      text: `${ref} is ready, ${megabytes(uploaded.size_bytes)}. Use it as ${uploaded.ref}`,
+    };
+  },
+});
+
+const uploads = command({
+  name: "uploads",
+  summary: "List the uploads that have not ended",
+  options: [QUIET],
+  examples: ["hibernaut images uploads"],
+  async run(context, _args, options) {
+    const open = await (await context.client()).listUploads();
+    const listing = {
+      head: ["IMAGE", "DIGEST", "SIZE", "UPLOADED", "CONTINUED"],
+      row: ({ ref, digest, size_bytes, done_bytes, used_at }: OpenUpload) => [
+        shortImage(ref),
+        digest.slice("sha256:".length, "sha256:".length + 12),
+        megabytes(size_bytes),
+        megabytes(done_bytes),
+        ago(used_at),
+      ],
+      id: ({ digest }: OpenUpload) => digest,
+      empty: "No uploads.",
+    };
+    return { document: open, text: listText(open, listing, options) };
+  },
+});
+
+const cancel = command({
+  name: "cancel",
+  summary: "Cancel an upload and delete what has arrived of its unfinished layers",
+  arguments: [{ usage: "<digest>", description: "the image's digest, or the beginning of it" }],
+  examples: ["hibernaut images cancel 4f4fb700ef54"],
+  async run(context, [wanted = ""]) {
+    const client = await context.client();
+    const hex = wanted.replace(/^sha256:/, "");
+    const found = (await client.listUploads()).filter(({ digest }) => digest.startsWith(`sha256:${hex}`));
+    const [only, second] = found;
+    if (only === undefined || second !== undefined) {
+      const why = only === undefined ? "No upload" : "More than one upload";
+      throw new CliError("not_found", `${why} has a digest that begins with ${hex}. See \`hibernaut images uploads\`.`);
+    }
+    await client.cancelUpload(only.digest);
+    return { document: only, text: `The upload of ${shortImage(only.ref)} is canceled.` };
+  },
+});
+
 const prune = command({
   name: "prune",
   summary: "Delete images that no machine needs",
@@ -63,5 +131,5 @@ export const images: Noun = {
   name: "images",
   aliases: ["image"],
   summary: "Manage images",
-  commands: [list, pull, prune],
+  commands: [list, pull, push, uploads, cancel, prune],
 };

@@ -8,8 +8,8 @@ import { UsageError } from "../failure.ts";
 import { CONFIG_OPTIONS, type ConfigOptions, changesConfig, withOptions } from "../machine-config.ts";
 import { lines } from "../terminal.ts";
 import { confirm, YES } from "../confirming.ts";
-import { pull } from "../pulling.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
+import { provide, UPLOAD } from "../upload/provide.ts";
 import { settle, WAITING } from "../waiting.ts";
 
 const IMAGE: readonly Argument[] = [
@@ -21,20 +21,20 @@ const NAME = [
   { flags: "--region <region>", description: "region to run the machine in" },
 ] as const satisfies readonly Option[];
 
-type MakeOptions = OptionValues<typeof NAME> & ConfigOptions;
+type MakeOptions = OptionValues<typeof NAME> & ConfigOptions & OptionValues<typeof UPLOAD>;
 
 const create = command({
   name: "create",
   summary: "Create a machine without starting it",
   arguments: IMAGE,
-  options: [...NAME, ...CONFIG_OPTIONS],
+  options: [...NAME, ...CONFIG_OPTIONS, ...UPLOAD],
   ofApp: true,
   examples: [
     "hibernaut machine create oci:/srv/shop:latest --app shop --port 8080",
     "hibernaut machine create --app shop --image oci:/srv/shop --name web-1",
   ],
   async run(context, args, options) {
-    const machine = await make(context, { ...request(args, options), skip_launch: true });
+    const machine = await make(context, { ...request(args, options), skip_launch: true }, options);
     return {
       document: machine,
       text: `Created machine ${machine.id}. Start it: hibernaut machine start ${machine.id}`,
@@ -46,14 +46,14 @@ const run = command({
   name: "run",
   summary: "Create a machine and wait until it is running",
   arguments: IMAGE,
-  options: [...NAME, ...CONFIG_OPTIONS, ...WAITING],
+  options: [...NAME, ...CONFIG_OPTIONS, ...UPLOAD, ...WAITING],
   ofApp: true,
   examples: [
     "hibernaut machine run oci:/srv/shop:latest --app shop --port 8080 --autostop suspend",
     "hibernaut machine run oci:/srv/tools --app jobs --restart never --memory 512mb -- node report.js",
   ],
   async run(context, args, options) {
-    const made = await make(context, request(args, options));
+    const made = await make(context, request(args, options), options);
     const machine = await context.progress(`Starting machine ${made.id}`, settle(context, made.id, "running", options));
     const serves = machine.state === "running" && machine.unreachable === null;
     const reached = serves && (machine.config.services ?? []).length > 0;
@@ -68,7 +68,7 @@ const update = command({
   description:
     "A running machine is replaced by a cold start; a suspended machine loses its snapshot and stays asleep. Options change only what they name. Without options, the machine moves to the current guest bundle and keeps its image and configuration; a suspended machine keeps its snapshot, too, and moves at its next cold start.",
   arguments: [MACHINE],
-  options: [...CONFIG_OPTIONS, ...WAITING, YES],
+  options: [...CONFIG_OPTIONS, ...UPLOAD, ...WAITING, YES],
   ofApp: true,
   examples: [
     "hibernaut machine update 3f9c01ab22de41 --memory 512mb --env LOG=debug",
@@ -83,8 +83,10 @@ const update = command({
     const before = await machineOf(context, word);
     const { id } = before;
     if (!changes) return moveBundle(context, before, options);
-    const config = withOptions(before.config, options);
-    await pull(context, config.image);
+    const changed = withOptions(before.config, options);
+    // The image of the machine is where the platform found it, which may not be this machine.
+    const upload = options.image === undefined ? { upload: false } : options;
+    const config = { ...changed, image: (await provide(context, changed.image, upload)).ref };
     await client.updateMachine(context.app, id, config);
     const wanted = isUp(before) ? "running" : "settled";
     const machine = await context.progress(`Updating machine ${id}`, settle(context, id, wanted, options));
@@ -130,10 +132,14 @@ function request(args: readonly string[], options: MakeOptions): CreateMachineRe
   };
 }
 
-async function make(context: Context, body: CreateMachineRequest): Promise<Machine> {
+async function make(
+  context: Context,
+  body: CreateMachineRequest,
+  upload: OptionValues<typeof UPLOAD>,
+): Promise<Machine> {
   const client = await context.client();
-  await pull(context, body.config.image);
-  return client.createMachine(context.app, body);
+  const { ref: image } = await provide(context, body.config.image, upload);
+  return client.createMachine(context.app, { ...body, config: { ...body.config, image } });
 }
 
 /** The commands that set a configuration. */

@@ -25,6 +25,7 @@ import { releaseRoutes } from "./routes/releases.ts";
 import { secretRoutes } from "./routes/secrets.ts";
 import { registryRoutes } from "./routes/registries.ts";
 import { tokenRoutes } from "./routes/tokens.ts";
+import { uploadRoutes } from "./routes/uploads.ts";
 import { usageRoutes } from "./routes/usage.ts";
 import { volumeRoutes } from "./routes/volumes.ts";
 import { waitRoute } from "./routes/wait.ts";
@@ -102,6 +103,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     releaseRoutes(secured, deps);
     volumeRoutes(secured, deps);
     imageRoutes(secured, deps);
+    uploadRoutes(secured, deps);
     registryRoutes(secured, deps);
     tokenRoutes(secured, deps);
     usageRoutes(secured, deps);

@@ -11,7 +11,7 @@ import type {
 import type { Registry } from "prom-client";
 import type { Activity } from "../domain/awake.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
-import type { ImageLibrary, RegistryLogins } from "../images/contract.ts";
+import type { ImageLibrary, ImageUploads, RegistryLogins } from "../images/contract.ts";
 import type { Resources } from "../machines/open.ts";
 import type { Usage } from "../metering/usage.ts";
 import type { TokenStore } from "../store/contract.ts";
@@ -36,6 +36,7 @@ export interface PlatformInfo {
 export interface ApiDeps
   extends Omit<Resources, "recover" | "startTimer" | "close" | "unfitSnapshots" | "dropSnapshots"> {
   images: ImageLibrary;
+  uploads: ImageUploads;
   volumes: VolumeService;
   registries: RegistryLogins;
   usage: Usage;

@@ -21,7 +21,8 @@ const FRAMEWORK_MESSAGES: Record<string, string> = {
   FST_ERR_BAD_URL: "The address is not valid: a % must be followed by two hex digits of UTF-8.",
   FST_ERR_MAX_PARAM_LENGTH: "A name or an id in the address is too long.",
   FST_ERR_CTP_INVALID_JSON_BODY: "The request body is not valid JSON.",
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: "The request body must be JSON. Send it with `content-type: application/json`.",
+  FST_ERR_CTP_INVALID_MEDIA_TYPE:
+    "The request body must be JSON, sent with `content-type: application/json`, or for a blob of an image its bytes, sent with `content-type: application/octet-stream`.",
 };
 
 /** Answers a request with an error; a fault of ours is logged with its stack and not shown. */
@@ -46,10 +47,16 @@ export function sendNotFound(request: FastifyRequest, reply: FastifyReply): void
 /** Answers bytes that are not HTTP, or not acceptable as such: no request exists yet. */
 export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-  const refusal = new HibernautError(
-    "invalid_argument",
-    `The request is not acceptable HTTP (${error.code ?? "unknown fault"}).`,
-  );
+  const refusal =
+    error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+      ? new HibernautError(
+          "deadline_exceeded",
+          "The request did not arrive in time. Send less at a time, or try again.",
+        )
+      : new HibernautError(
+          "invalid_argument",
+          `The request is not acceptable HTTP (${error.code ?? "unknown fault"}).`,
+        );
   const body = JSON.stringify(errorWire(refusal, "none"));
   const head = [
     `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,

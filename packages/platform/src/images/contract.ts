@@ -1,5 +1,7 @@
 /** What the platform needs from its image store: an image reference in, a root file system out. */
 
+import type { Readable } from "node:stream";
+
 /** How to run an image, from its OCI image configuration. */
 export interface ImageConfig {
   entrypoint: string[];
@@ -95,6 +97,58 @@ export interface ImageStore {
   collect(inUse: () => ReadonlySet<string>, options?: CollectOptions): Promise<string[]>;
   /** Deletes downloaded layers that no running pull needs. Returns the number of bytes that were freed. */
   dropLayers(): Promise<number>;
+}
+
+/** A part of an uploaded image: its configuration or one of its layers. */
+export interface UploadBlob {
+  /** `sha256:` and 64 hex digits. */
+  digest: string;
+  sizeBytes: number;
+  /** How many bytes the platform has. Equal to `sizeBytes` only if the blob is complete and matches its digest. */
+  offset: number;
+}
+
+/** What the platform has of an image that a client uploads. */
+export interface Upload {
+  /** The reference for machines and pulls: `upload:NAME@sha256:...`. */
+  ref: string;
+  /** Digest of the manifest. */
+  digest: string;
+  /** Whether the image itself is on the platform. Then nothing has to be sent. */
+  ready: boolean;
+  /** Each blob once, the configuration first. */
+  blobs: UploadBlob[];
+}
+
+/** An upload that has not ended, for lists. */
+export interface OpenUpload {
+  ref: string;
+  digest: string;
+  sizeBytes: number;
+  /** How much of that the platform has, in bytes. */
+  doneBytes: number;
+  /** When a client last sent something, RFC 3339. */
+  usedAt: string;
+}
+
+/** Receives images from clients on other machines, blob by blob. What has arrived survives the end of the platform. */
+export interface ImageUploads {
+  /**
+   * Begins an upload, or continues one. Rejects with a HibernautError: `invalid_argument` (bad name or manifest, another
+   * architecture), `payload_too_large` (above the limit by itself) or `resource_exhausted` (with what others upload).
+   */
+  begin(name: string, manifest: string): Promise<Upload>;
+  /**
+   * Appends bytes to a blob of an upload that has begun. Returns how many bytes the platform has then. Rejects with
+   * `not_found` (no upload needs the blob), `aborted` (the platform has more or fewer bytes than `offset`, or the bytes
+   * broke off: `details.offset` says where to continue), `deadline_exceeded` (nothing came for a while) or
+   * `invalid_argument` (too many bytes, or a digest that does not match).
+   */
+  append(digest: string, offset: number, bytes: Readable, signal: AbortSignal): Promise<UploadBlob>;
+  /** Lists the uploads that have not ended, the one used last first. */
+  list(): Promise<OpenUpload[]>;
+  /** Ends an upload and deletes its unfinished blobs. False when there is none of that digest. */
+  cancel(digest: string): Promise<boolean>;
 }
 
 /** Logins for registries. Passwords can be stored but not read. */

@@ -9,10 +9,12 @@ import { allowOwner, removeTree } from "./files.ts";
 import { descriptorDigest, parseObject, readImageConfig, resolveManifest } from "./manifest.ts";
 import { formatReference, type Reference } from "./reference.ts";
 import type { RegistryClient } from "./registry/client.ts";
+import type { LayerCache } from "./layers.ts";
 import type { Job } from "./shared.ts";
 import { commonArguments, contentStamp, pinnedName, skipsTls } from "./source.ts";
 import { runTool } from "./tools.ts";
 import { registriesHaveRules } from "./trust.ts";
+import { openUploaded, requireUploaded } from "./upload/stored.ts";
 
 /** The programs to run. Tests replace them to make one fail. */
 export interface ImageTools {
@@ -40,6 +42,8 @@ export interface Import {
   folder: string;
   tools: ImageTools;
   registries: Registries;
+  /** Where the blobs of uploaded images are. */
+  layers: LayerCache;
   job: Job<ImageProgress>;
 }
 
@@ -66,6 +70,10 @@ const DOWNLOADED = "downloaded";
 export async function resolveImage(work: Import): Promise<string> {
   const { ref, reference, folder, tools, registries, job } = work;
   job.report({ step: "resolve" });
+  if (reference.kind === "upload") {
+    await requireUploaded(work.layers, ref, reference);
+    return reference.digest;
+  }
   if (reference.kind === "registry" && !(await registriesHaveRules()))
     return registries.client.resolve({ ref, reference, job });
   const args = [
@@ -124,9 +132,16 @@ async function copyToLayout(work: Import, digest: string): Promise<void> {
   await runTool(tools.skopeo, args, { cwd: folder, timeoutMs: COPY_TIMEOUT_MS, signal: job.signal });
 }
 
-/** Downloads an image from a registry, and returns skopeo's name for it. Undefined when skopeo has to fetch it itself. */
+/**
+ * Brings the parts of an image together, from a registry or an upload, and returns skopeo's name for them. Undefined when
+ * skopeo has to fetch the image itself.
+ */
 async function download(work: Import, digest: string): Promise<string | undefined> {
-  const { ref, reference, folder, registries, job } = work;
+  const { ref, reference, folder, registries, layers, job } = work;
+  if (reference.kind === "upload") {
+    await openUploaded(layers, ref, reference, join(folder, DOWNLOADED));
+    return `dir:${DOWNLOADED}`;
+  }
   if (reference.kind !== "registry" || (await registriesHaveRules())) return undefined;
   await registries.client.fetch({ ref, reference, job }, digest, join(folder, DOWNLOADED));
   return `dir:${DOWNLOADED}`;

@@ -1,6 +1,6 @@
 /** Images: turns OCI references and archives into root file systems. */
 import { join } from "node:path";
-import type { ImageStore, RegistryLogins } from "./contract.ts";
+import type { ImageStore, ImageUploads, RegistryLogins } from "./contract.ts";
 import { foreignFiles, foreignLogin, LoginStore } from "./credentials.ts";
 import type { ImageTools } from "./import.ts";
 import { LayerCache } from "./layers.ts";
@@ -8,6 +8,7 @@ import { CheckedLogins } from "./logins.ts";
 import { RegistryClient } from "./registry/client.ts";
 import { PATIENCE, type Patience } from "./registry/patience.ts";
 import { openStore } from "./store.ts";
+import { Uploads } from "./upload/uploads.ts";
 
 export type { Image, ImageConfig, ImageProgress, ImageStore } from "./contract.ts";
 export type { ImageTools } from "./import.ts";
@@ -22,6 +23,12 @@ interface ImageStoreOptions {
   insecureRegistries?: readonly string[];
   /** How much of the downloaded layers to keep for later imports, in MB. Default: 2048. */
   layerCacheMb?: number;
+  /** How many bytes the uploads that have not ended may have together, in MB. Default: 16384. */
+  uploadMaxMb?: number;
+  /** How long an upload may rest before it is cleaned up, in hours. Default: 24. */
+  uploadKeepH?: number;
+  /** How long an upload's connection may be silent, in milliseconds. Default: 20 s. */
+  uploadStallMs?: number;
   /** How long registries may take. */
   patience?: Partial<Patience>;
   /** The variables that locate docker's and skopeo's logins. Default: those of this process. */
@@ -29,6 +36,10 @@ interface ImageStoreOptions {
 }
 
 const LAYER_CACHE_MB = 2048;
+const UPLOAD_MAX_MB = 16_384;
+const UPLOAD_KEEP_H = 24;
+/** More people than deploy to one host at a time. Each upload keeps a few KB in memory. */
+const MAX_UPLOADS = 32;
 
 /**
  * Opens the image store. Needs skopeo, umoci and mksquashfs when an image is imported.
@@ -41,15 +52,22 @@ export async function openImageStore(options: ImageStoreOptions): Promise<ImageS
   return (await openImages(options)).images;
 }
 
-/** Opens the image store together with the logins it uses. */
+/** Opens the image store together with the logins it uses and the uploads that fill it. */
 export async function openImages({
   dataDir,
   tools = {},
   insecureRegistries: insecure = [],
   layerCacheMb = LAYER_CACHE_MB,
+  uploadMaxMb = UPLOAD_MAX_MB,
+  uploadKeepH = UPLOAD_KEEP_H,
+  uploadStallMs,
   patience = {},
   environment = process.env,
-}: ImageStoreOptions): Promise<{ images: ImageStore; logins: RegistryLogins }> {
+}: ImageStoreOptions): Promise<{
+  images: ImageStore;
+  logins: RegistryLogins;
+  uploads: ImageUploads;
+}> {
   const programs = { skopeo: "skopeo", umoci: "umoci", mksquashfs: "mksquashfs", ...tools };
   const stored = new LoginStore(join(dataDir, "registries.json"));
   const findLogin = async (host: string, repository: string) => {
@@ -65,6 +83,15 @@ export async function openImages({
   const limits = { ...PATIENCE, ...patience };
   const client = new RegistryClient({ cache: layers, insecure, patience: limits, findLogin });
   const registries = { client, insecure, findLogin };
-  const images = await openStore(join(dataDir, "images"), { tools: programs, registries, layers });
-  return { images, logins: new CheckedLogins(stored, client, limits.loginMs) };
+  const uploads = new Uploads({
+    folder: join(dataDir, "images/blobs/uploads"),
+    cache: layers,
+    limits: { uploads: MAX_UPLOADS, bytes: uploadMaxMb * 1024 * 1024 },
+    keepMs: uploadKeepH * 3_600_000,
+    ...(uploadStallMs !== undefined && { stallMs: uploadStallMs }),
+    isReady: async (digest) => (await images.get(digest)) !== undefined,
+  });
+  await uploads.recover();
+  const images = await openStore(join(dataDir, "images"), { tools: programs, registries, layers, uploads });
+  return { images, uploads, logins: new CheckedLogins(stored, client, limits.loginMs) };
 }

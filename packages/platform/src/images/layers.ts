@@ -18,10 +18,10 @@ interface Kept {
 export class LayerCache {
   readonly #folder: string;
   readonly #maxBytes: number;
-  /** How many running pulls need a layer, by digest. These layers are never deleted. */
+  /** How many running pulls and open uploads need a layer, by digest. These layers are never deleted. */
   readonly #needed = new Map<string, number>();
-  /** Running downloads, by digest. Two pulls with a layer in common download it once. */
-  readonly #busy = new Map<string, Promise<void>>();
+  /** Running downloads and uploads, by digest. Two pulls with a layer in common download it once. */
+  readonly #busy = new Map<string, Promise<unknown>>();
 
   constructor(folder: string, maxBytes: number) {
     this.#folder = folder;
@@ -51,18 +51,29 @@ export class LayerCache {
   }
 
   /**
+   * Runs `work` while nothing else writes to the layer. A second caller waits. Rejects with the signal's reason when it is
+   * aborted while waiting.
+   */
+  async alone<T>(digest: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    for (let other = this.#busy.get(digest); other; other = this.#busy.get(digest)) await abortable(other, signal);
+    const running = work();
+    const ended = running.catch(() => {}).finally(() => this.#busy.delete(digest));
+    this.#busy.set(digest, ended);
+    return running;
+  }
+
+  /**
    * Runs `download` unless the layer exists. A second caller waits, then finds the layer or continues the download of the
    * first. Rejects with the signal's reason when it is aborted while waiting.
    */
   async obtain(digest: string, download: (file: string) => Promise<void>, signal: AbortSignal): Promise<void> {
-    for (let other = this.#busy.get(digest); other; other = this.#busy.get(digest))
-      await abortable(
-        other.catch(() => {}),
-        signal,
-      );
-    const work = this.#obtain(digest, download).finally(() => this.#busy.delete(digest));
-    this.#busy.set(digest, work);
-    await work;
+    await this.alone(digest, () => this.#obtain(digest, download), signal);
+  }
+
+  /** Deletes what there is of an incomplete layer, unless a running pull or upload needs it. */
+  async dropPart(digest: string): Promise<void> {
+    if (this.#needed.has(hexOf(digest)) || this.#busy.has(digest)) return;
+    await rm(`${this.file(digest)}.part`, { force: true });
   }
 
   /** Returns the size of a complete layer, in bytes. Undefined when it does not exist. */

@@ -37,7 +37,16 @@ export interface DaemonReference {
   digest?: string;
 }
 
-export type Reference = LocalReference | RegistryReference | DaemonReference;
+/** An image that a client uploaded. Its name says what it is; its digest alone decides which image it is. */
+export interface UploadReference {
+  kind: "upload";
+  /** `shop:latest` */
+  name: string;
+  /** `sha256:` and 64 hex digits. */
+  digest: string;
+}
+
+export type Reference = LocalReference | RegistryReference | DaemonReference | UploadReference;
 
 const LOCAL = ["oci", "oci-archive", "docker-archive"] as const;
 
@@ -88,6 +97,7 @@ export function parseReference(text: string): Reference {
       throw refuse(text, "an image in Docker must be named by its tag, not by a digest");
     return { kind: "daemon", host, repository, tag, ...(digest !== undefined && { digest }) };
   }
+  if (prefix === "upload") return parseUpload(text, rest);
   if (UNSUPPORTED.includes(prefix)) {
     throw refuse(text, `${prefix}: is not a supported kind of image`);
   }
@@ -109,6 +119,7 @@ export function formatReference(reference: Reference): string {
     return `${reference.transport}:${reference.path}${reference.name && `:${reference.name}`}`;
   }
   if (reference.kind === "daemon") return `docker-daemon:${reference.host}/${reference.repository}:${reference.tag}`;
+  if (reference.kind === "upload") return `upload:${reference.name}@${reference.digest}`;
   const { host, repository, tag, digest } = reference;
   return `docker://${host}/${repository}${digest ? `@${digest}` : `:${tag}`}`;
 }
@@ -122,6 +133,17 @@ function parseLocal(text: string, transport: LocalReference["transport"], rest: 
   if (colon >= 0 && !LOCAL_NAME.test(name))
     throw refuse(text, `"${name}", which follows the path, is not a valid image name`);
   return { kind: "local", transport, path, name };
+}
+
+function parseUpload(text: string, rest: string): UploadReference {
+  const { name, digest } = splitPin(rest);
+  if (digest === undefined)
+    throw refuse(
+      text,
+      "an uploaded image is found by its digest, as in upload:shop:latest@sha256:...; hibernaut releases and hibernaut images list show it",
+    );
+  parseRegistry(text, name); // the same rules for names
+  return { kind: "upload", name, digest };
 }
 
 function parseRegistry(text: string, rest: string): RegistryReference {

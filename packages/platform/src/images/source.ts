@@ -47,10 +47,10 @@ export async function checkSource(reference: Reference): Promise<Reference> {
 
 /**
  * Returns a word that changes with the content of a local image, as far as its file times do, or of an image in Docker.
- * Empty for a registry.
+ * Empty for a registry and for an upload, where a digest finds the image.
  */
 export async function contentStamp(reference: Reference): Promise<string> {
-  if (reference.kind === "registry") return "";
+  if (reference.kind === "registry" || reference.kind === "upload") return "";
   if (reference.kind === "daemon") return daemonImageId(reference);
   const file = reference.transport === "oci" ? join(reference.path, "index.json") : reference.path;
   const { ino, size, mtimeNs } = await stat(file, { bigint: true });

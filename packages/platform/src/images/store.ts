@@ -9,7 +9,7 @@ import type {
   ImageStore,
   StoredImage,
 } from "./contract.ts";
-import { HibernautError } from "../domain/errors.ts";
+import { HibernautError, isHibernautError } from "../domain/errors.ts";
 import { explain } from "./failures.ts";
 import { UseCounter } from "./use-counter.ts";
 import { buildImage, type ImageTools, type Import, type Registries, resolveImage } from "./import.ts";
@@ -18,12 +18,14 @@ import { formatReference, parseReference, type Reference } from "./reference.ts"
 import { type Job, SharedJobs } from "./shared.ts";
 import { ImageDirectory } from "./image-directory.ts";
 import { checkSource, contentStamp } from "./source.ts";
+import type { Uploads } from "./upload/uploads.ts";
 
 /** What the image store works with. */
 interface StoreParts {
   tools: ImageTools;
   registries: Registries;
   layers: LayerCache;
+  uploads: Pick<Uploads, "finish" | "fail" | "expire">;
 }
 
 /** The image of a reference when it was resolved. */
@@ -31,6 +33,9 @@ interface Found {
   digest: string;
   stamp: string;
 }
+
+/** An uploaded image cannot be pulled again. A deploy makes a release of it within seconds, if the host is not very busy. */
+const UPLOAD_GRACE_MS = 10 * 60_000;
 
 /** The image store on a local disk. One per data directory, which the platform has locked. */
 class DiskImageStore implements ImageStore {
@@ -57,7 +62,10 @@ class DiskImageStore implements ImageStore {
     try {
       // A digest identifies the image, so there is no need for its source, which may be unreachable or changed.
       const pinned = parsed.digest ? await this.#held(parsed.digest) : undefined;
-      if (pinned) return { ...pinned, ref };
+      if (pinned) {
+        await this.#parts.uploads.finish(pinned.digest);
+        return { ...pinned, ref };
+      }
       const reference = await checkSource(parsed);
       const key = formatReference(reference);
       const found = await this.#resolving.join(key, (job) => this.#resolve(ref, reference, job), options);
@@ -68,7 +76,11 @@ class DiskImageStore implements ImageStore {
       if (held === undefined) throw new Error("the build returned no image");
       return { ...held, ref };
     } catch (error) {
-      throw explain(error, ref, parsed);
+      const explained = explain(error, ref, parsed);
+      // Nothing that could still be sent would make an image of it.
+      if (parsed.kind === "upload" && isHibernautError(explained, "invalid_argument"))
+        await this.#parts.uploads.fail(parsed.digest);
+      throw explained;
     }
   }
 
@@ -91,6 +103,7 @@ class DiskImageStore implements ImageStore {
   async collect(inUse: () => ReadonlySet<string>, { unusedForMs = 0 }: CollectOptions = {}): Promise<string[]> {
     const deleted: string[] = [];
     await this.#directory.collectTemporary();
+    await this.#parts.uploads.expire();
     await this.#parts.layers.trim();
     for (const digest of await this.#directory.digests())
       if (await this.#collectImage(digest, inUse, unusedForMs)) deleted.push(digest);
@@ -108,9 +121,16 @@ class DiskImageStore implements ImageStore {
       return false;
     }
     if (Date.now() - (await this.#directory.usedAt(digest)) < unusedForMs) return false;
+    if (await this.#isFreshUpload(digest)) return false;
     // Checked again, and nothing is awaited until the deletion is announced, so nothing can happen in between.
     if (inUse().has(digest)) return false;
     return this.#uses.removeUnused(digest, () => this.#directory.discard(digest));
+  }
+
+  /** Whether an image was uploaded so recently that its client may not have made a release or a machine of it yet. */
+  async #isFreshUpload(digest: string): Promise<boolean> {
+    const { ref = "", importedAt = "" } = (await this.#directory.record(digest)) ?? {};
+    return ref.startsWith("upload:") && Date.now() - Date.parse(importedAt) < UPLOAD_GRACE_MS;
   }
 
   /** Returns an image, held, from the disk or from `make`. Undefined when it is not on the disk and there is no `make`. */
@@ -129,15 +149,15 @@ class DiskImageStore implements ImageStore {
 
   async #resolve(ref: string, reference: Reference, job: Job<ImageProgress>): Promise<Found> {
     const stamp = await contentStamp(reference);
-    const { tools, registries } = this.#parts;
-    const work = (folder: string) => resolveImage({ ref, reference, folder, tools, registries, job });
+    const { tools, registries, layers } = this.#parts;
+    const work = (folder: string) => resolveImage({ ref, reference, folder, tools, registries, layers, job });
     return { digest: await this.#directory.inTemporary(work), stamp };
   }
 
   #build(ref: string, reference: Reference, { digest, stamp }: Found, job: Job<ImageProgress>): Promise<Image> {
     return this.#directory.inTemporary(async (folder) => {
-      const { tools, registries, layers } = this.#parts;
-      const work: Import = { ref, reference, folder, tools, registries, job };
+      const { tools, registries, layers, uploads } = this.#parts;
+      const work: Import = { ref, reference, folder, tools, registries, layers, job };
       // Another build may have finished between the last check and the start of this one.
       const cached = await this.#directory.get(digest);
       if (cached) return cached;
@@ -148,6 +168,7 @@ class DiskImageStore implements ImageStore {
         ref,
         importedAt: new Date().toISOString(),
       });
+      await uploads.finish(digest);
       // The image is complete. A failure to delete old layers does not change that.
       await layers.trim().catch(() => {});
       return image;

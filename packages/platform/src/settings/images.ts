@@ -20,6 +20,21 @@ export const IMAGE_SETTINGS = {
     description:
       "How many [downloaded layers](images.md#how-long-images-are-kept) to keep for the next import: an app's next version shares most of them. Layers that a pull in progress needs are kept in addition.",
   }),
+  uploadMaxMb: size("HIBERNAUT_UPLOAD_SIZE", {
+    default: 16_384,
+    min: 1,
+    max: 1_048_576,
+    description:
+      "How many bytes the [uploads](images.md#upload-an-image) that have not ended may have together, so that half-finished ones cannot fill the disk. An image that is larger cannot be uploaded.",
+  }),
+  uploadKeepH: duration("HIBERNAUT_UPLOAD_KEEP", {
+    unit: "h",
+    default: 24,
+    min: 1,
+    max: 8760,
+    description:
+      "How long an [upload](images.md#upload-an-image) that was interrupted can continue. Then its unfinished parts are deleted.",
+  }),
   imageKeepH: duration("HIBERNAUT_IMAGE_KEEP", {
     formerly: "HIBERNAUT_IMAGE_KEEP_HOURS",
     unit: "h",

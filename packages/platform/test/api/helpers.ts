@@ -1,9 +1,11 @@
 /** The API on a free port, over a platform on a fake host. Everything is gone when it is closed. */
+import { join } from "node:path";
 import pino from "pino";
 import { vi } from "vitest";
 import { buildApi } from "../../src/api/app.ts";
 import type { Api, ApiDeps } from "../../src/api/deps.ts";
 import { createToken } from "../../src/api/tokens.ts";
+import { openImages } from "../../src/images/index.ts";
 import { Library } from "../../src/images/library.ts";
 import { imagesInUse } from "../../src/machines/in-use.ts";
 import type { LogBlocks } from "../../src/machines/logs/follow.ts";
@@ -53,9 +55,11 @@ export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi>
     keepMs: 0,
     onFault: (err) => logger.error({ err }, "images could not be collected"),
   });
+  const { uploads } = await openImages({ dataDir: join(world.folder, "uploaded") });
   const api = await buildApi({
     ...platform,
     images: library,
+    uploads,
     registries: new FakeRegistries(),
     usage: new Usage({ store: world.store.usage }),
     tokens,

@@ -81,6 +81,55 @@ describe("a bad request", () => {
     expect(server.world.store.machines.list()).toEqual([]);
   });
 
+  test("an upload without a name or a manifest, and bytes that no upload needs", async () => {
+    const uploads = "/v1/images/uploads";
+    const config = { digest: `sha256:${"a".repeat(64)}`, size: 2 };
+    const good = { name: "shop", manifest: JSON.stringify({ schemaVersion: 2, config, layers: [] }) };
+    for (const body of [
+      {},
+      { name: "shop" },
+      { ...good, name: "" },
+      { ...good, name: "UPPER" },
+      { ...good, name: "x".repeat(256) },
+      { ...good, manifest: "" },
+      { ...good, manifest: "no json" },
+      { ...good, manifest: "null" },
+      { ...good, manifest: '{"schemaVersion":1}' },
+      { ...good, manifest: '{"config":{"digest":"sha256:a","size":1},"layers":[]}' },
+      { ...good, manifest: JSON.stringify({ config: { ...config, size: -1 }, layers: [] }) },
+      { ...good, manifest: JSON.stringify({ config: { ...config, size: 1e300 }, layers: [] }) },
+      { ...good, manifest: JSON.stringify({ config, layers: Array.from({ length: 257 }, () => config) }) },
+      { ...good, manifest: "x".repeat(600 * 1024) },
+      { ...good, size: 1 },
+    ])
+      expect(await call("POST", uploads, body), JSON.stringify(body).slice(0, 200)).toMatchObject({ status: 400 });
+    expect(await call("POST", uploads, good)).toMatchObject({ status: 200, body: { ready: false } });
+
+    const octets = { headers: { "content-type": "application/octet-stream" } };
+    const patch = (digest: string, query: string, body = "{}", init: RequestInit = octets) =>
+      call("PATCH", `/v1/images/blobs/${digest}${query}`, body, init);
+    for (const query of ["", "?offset=", "?offset=-1", "?offset=1.5", "?offset=x", "?offset=0&offset=1", "?off=0"])
+      expect(await patch(config.digest, query), query).toMatchObject({ status: 400 });
+    for (const digest of ["sha256:a", "x", "%00", "..%2f..%2fhibernaut.db"])
+      expect(await patch(digest, "?offset=0"), digest).toMatchObject({ status: 400 });
+    expect(await patch(`sha256:${"b".repeat(64)}`, "?offset=0")).toMatchObject({ status: 404 });
+    expect(await patch(config.digest, "?offset=1")).toMatchObject({ status: 409, body: { details: { offset: 0 } } });
+    expect(await patch(config.digest, "?offset=999999999999999")).toMatchObject({ status: 409 });
+    expect(await patch(config.digest, "?offset=0", "too long")).toMatchObject({ status: 400 });
+    expect(await patch(config.digest, "?offset=0", "{}")).toMatchObject({
+      status: 400,
+      body: { details: { offset: 0 } },
+    });
+    expect(await patch(config.digest, "?offset=0", "{}", {})).toMatchObject({ status: 415 });
+    expect(await call("PATCH", `/v1/images/blobs/${config.digest}?offset=0`)).toMatchObject({ status: 200 });
+    expect(await call("DELETE", `${uploads}/sha256:nope`)).toMatchObject({ status: 400 });
+    expect(await call("DELETE", `${uploads}/${config.digest}`)).toMatchObject({ status: 404 });
+    const { body } = await call("GET", uploads);
+    expect(body.uploads).toMatchObject([{ done_bytes: 0, size_bytes: 2 }]);
+    expect(await call("DELETE", `${uploads}/${body.uploads[0].digest}`)).toMatchObject({ status: 200 });
+    expect(server.logged).toEqual([]);
+  });
+
   test("a content type other than JSON is 415", async () => {
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/xml", "nonsense"]) {
       const reply = await call("POST", MACHINES, "a=b", { headers: { "content-type": type } });

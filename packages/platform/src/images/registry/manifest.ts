@@ -28,7 +28,7 @@ const ACCEPT = [
 ].join(", ");
 
 /** The size that every registry has to accept (distribution-spec, "Pushing Manifests"), so larger ones do not exist. */
-const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
+export const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 /** Limited because a configuration is kept in memory. Real ones have a few KB. */
 const MAX_CONFIG_BYTES = 8 * 1024 * 1024;
 /** Docker itself stops at 127. */
@@ -59,7 +59,14 @@ export async function fetchManifest(
   ref: string,
   { patience, signal }: { patience: Patience; signal: AbortSignal },
 ): Promise<FetchedManifest> {
-  const text = await fetchText(session, repository, digest, patience, signal);
+  return readManifest(await fetchText(session, repository, digest, patience, signal), ref);
+}
+
+/**
+ * Reads the manifest of an image, not of a list of images. Throws an `invalid` fault when it is not valid or exceeds the
+ * limits, and `invalid_argument` when it is not JSON.
+ */
+export function readManifest(text: string, ref: string): FetchedManifest {
   const manifest = parseObject(text, ref, "manifest");
   const config = descriptor(manifest.config, MAX_CONFIG_BYTES);
   if (!Array.isArray(manifest.layers) || manifest.layers.length > MAX_LAYERS)

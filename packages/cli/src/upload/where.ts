@@ -1,0 +1,36 @@
+/** Decides whether an image is uploaded, or read by the platform. Pure. */
+
+/** What is known about an image and the platform. */
+interface Situation {
+  /** `--upload` or `--no-upload`. Undefined when neither was given. */
+  asked: boolean | undefined;
+  /** The address of the platform's API. */
+  apiUrl: string;
+  /** Whether the image is on this machine. */
+  here: boolean;
+}
+
+/**
+ * Whether to upload. Without a wish of the user: a platform at a loopback address is taken for one on this machine, which
+ * reads the file itself. Any other is sent what is here; what is not can only be a path on its host.
+ */
+export function shouldUpload({ asked, apiUrl, here }: Situation): boolean {
+  return asked ?? (here && !isLoopback(apiUrl));
+}
+
+/**
+ * Whether to upload after the platform failed to read an image: there is no such file where it runs, and there is one
+ * here. So it runs elsewhere, behind a tunnel or in a container.
+ */
+export function shouldUploadAfter(
+  { error, details }: { error: string; details: Record<string, unknown> },
+  { asked, here }: Omit<Situation, "apiUrl">,
+): boolean {
+  return asked === undefined && here && error === "not_found" && typeof details.path === "string";
+}
+
+/** Whether an address is that of this machine. */
+export function isLoopback(apiUrl: string): boolean {
+  const { hostname } = URL.parse(apiUrl) ?? { hostname: "" };
+  return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
+}

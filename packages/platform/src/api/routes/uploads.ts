@@ -1,0 +1,109 @@
+/** `/v1/images/uploads` and `/v1/images/blobs`: receive images from clients on other machines. */
+import { Readable } from "node:stream";
+import { HibernautError } from "../../domain/errors.ts";
+import type { UploadBlob } from "../../images/contract.ts";
+import { clientGone } from "../client-gone.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import { NoQuery, Ok, replies } from "../schemas.ts";
+import {
+  BlobBytes,
+  BlobParams,
+  BlobQuery,
+  BlobReply,
+  UploadBody,
+  UploadList,
+  UploadParams,
+  UploadReply,
+} from "./uploads.schemas.ts";
+
+/** How the bytes of a blob are sent. */
+const OCTETS = "application/octet-stream";
+
+/** Registers the routes of uploads. A pull of the reference that an upload returns makes an image of what was uploaded. */
+export function uploadRoutes(app: Api, { uploads }: Pick<ApiDeps, "uploads">): void {
+  const tags = ["images"];
+
+  app.get(
+    "/v1/images/uploads",
+    {
+      schema: {
+        tags,
+        summary: "List the uploads that have not ended",
+        querystring: NoQuery,
+        response: replies(200, UploadList),
+      },
+    },
+    async () => ({
+      uploads: (await uploads.list()).map(({ ref, digest, sizeBytes, doneBytes, usedAt }) => ({
+        ref,
+        digest,
+        size_bytes: sizeBytes,
+        done_bytes: doneBytes,
+        used_at: usedAt,
+      })),
+    }),
+  );
+
+  app.post(
+    "/v1/images/uploads",
+    {
+      schema: {
+        tags,
+        summary: "Begin or continue the upload of an image: says which bytes the platform does not have",
+        querystring: NoQuery,
+        body: UploadBody,
+        response: replies(200, UploadReply),
+      },
+    },
+    async ({ body }) => {
+      const { ref, digest, ready, blobs } = await uploads.begin(body.name, body.manifest);
+      return { ref, digest, ready, blobs: blobs.map(blobWire) };
+    },
+  );
+
+  app.delete(
+    "/v1/images/uploads/:digest",
+    {
+      schema: {
+        tags,
+        summary: "Cancel an upload and delete its unfinished blobs",
+        params: UploadParams,
+        querystring: NoQuery,
+        response: replies(200, Ok),
+      },
+    },
+    async ({ params: { digest } }) => {
+      if (await uploads.cancel(digest)) return { ok: true as const };
+      const message = `There is no open upload of the image ${digest}. See \`hibernaut images uploads\`.`;
+      throw new HibernautError("not_found", message, { digest });
+    },
+  );
+
+  void app.register(async (bytes: Api) => {
+    // Handed on as they come: a layer never is in memory as a whole.
+    bytes.removeAllContentTypeParsers();
+    bytes.addContentTypeParser(OCTETS, (_request, body, done) => done(null, body));
+    bytes.patch(
+      "/v1/images/blobs/:digest",
+      {
+        schema: {
+          tags,
+          summary: "Append bytes to a blob of an upload",
+          params: BlobParams,
+          querystring: BlobQuery,
+          body: { content: { [OCTETS]: { schema: BlobBytes } } },
+          response: replies(200, BlobReply),
+        },
+      },
+      async (request, reply) => {
+        const body: unknown = request.body;
+        const stream = body instanceof Readable ? body : Readable.from([]);
+        return blobWire(await uploads.append(request.params.digest, request.query.offset, stream, clientGone(reply)));
+      },
+    );
+  });
+}
+
+function blobWire({ digest, sizeBytes, offset }: UploadBlob) {
+  return { digest, size_bytes: sizeBytes, offset };
+}
