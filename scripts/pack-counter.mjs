@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Packs examples/counter into an OCI layout. Runs under Node 18 and later.
+ * Packs examples/counter into an OCI layout. Needs the Node that the setup brings.
  * To run it alone: `node scripts/pack-counter.mjs [--force] [--out DIR] [--node FILE]`.
  */
 import { join } from "node:path";

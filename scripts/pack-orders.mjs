@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Packs the orders service into an OCI layout, with its embedded database and the small data set. Runs under Node 18
- * and later. To run it alone: `node scripts/pack-orders.mjs [--force] [--out DIR] [--node FILE]`.
+ * Packs the orders service into an OCI layout, with its embedded database and the small data set. Needs the Node that
+ * the setup brings. To run it alone: `node scripts/pack-orders.mjs [--force] [--out DIR] [--node FILE]`.
  */
 import { execFile } from "node:child_process";
 import { readdirSync } from "node:fs";

@@ -18,8 +18,6 @@ import { createProgress } from "./lib/progress.mjs";
 import { interrupted, run, SetupError } from "./lib/run.mjs";
 import { unpackOtherQemu } from "./lib/other-qemu.mjs";
 import { installOldNodes } from "./lib/test-nodes.mjs";
-import { packCounter } from "./pack-counter.mjs";
-import { packOrders } from "./pack-orders.mjs";
 
 export { nodeBinary } from "./lib/node.mjs";
 export { SetupError } from "./lib/run.mjs";
@@ -65,11 +63,7 @@ export async function setup({ link = false, quiet = false, tests = false } = {})
     const node = nodeBinary();
     await progress.step("CLI", (step) => runScript(node, "scripts/build.mjs", step));
     await progress.step("guest bundle", (step) => runScript(node, "packages/guest/build.mjs", step));
-    await progress.step("demo images", async (step) => {
-      const onStep = (/** @type {string} */ text) => (step.show(), step.detail(text));
-      await packCounter({ onStep });
-      await packOrders({ onStep });
-    });
+    await progress.step("demo images", (step) => runScript(node, "scripts/pack-demos.mjs", step));
   } finally {
     process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
   }

@@ -41,6 +41,7 @@ const TEST_PACKAGES = {
   wrk: "generates the load for the benches",
   zsh: "a shell to try the completion in",
   fish: "another shell to try the completion in",
+  buildah: "builds Dockerfiles without a daemon",
   debootstrap: "creates bare systems to try the setup on",
 };
 

@@ -40,6 +40,7 @@ describe("what a directory is taken for", () => {
       kind: "unknown",
       app: "my-shop",
       image: undefined,
+      build: undefined,
       port: 8080,
       portReason: "is a guess",
       setPort: false,
@@ -53,14 +54,16 @@ describe("what a directory is taken for", () => {
     [{ start: "node .", dev: "vite --port 3400" }, 3400],
     [{ start: "node --port-of-call 5" }, 8080],
     [{ start: "x --port 99999" }, 8080],
-    [undefined, 8080],
   ])("Node with scripts %j", (scripts, port) => {
     write("package.json", { name: "@me/Web_App", scripts });
     expect(plan()).toMatchObject({ kind: "node", app: "web-app", port, setPort: true });
   });
 
-  test("a broken package.json is still Node's", () => {
+  test("a package.json without anything to start, and a broken one next to a server", () => {
+    write("package.json", { name: "tool" });
+    expect(plan()).toMatchObject({ kind: "unknown", app: "tool", build: undefined, setPort: true });
     write("package.json", "{ name");
+    write("server.js", "");
     expect(plan()).toMatchObject({ kind: "node", app: "my-shop" });
   });
 
@@ -126,12 +129,24 @@ describe("what is written", () => {
     });
   });
 
+  test.each([
+    ["node", "package.json", { scripts: { start: "node server.js" } }, "package.json"],
+    ["node", "server.js", "", "server.js"],
+    ["static", "public/index.html", "", "public/index.html"],
+    ["dockerfile", "Dockerfile", "FROM scratch\n", "Dockerfile"],
+  ])("names the builder %s and its reason", (builder, file, content, because) => {
+    write(file, content);
+    const text = launchText(plan());
+    expect(text).toContain(`because it has ${because}.`);
+    const { file: read, findings } = readAppFile(text);
+    expect(findings).toEqual([]);
+    expect(read?.build.builder).toBe(builder);
+    expect(nextSteps(plan())).toBe("Next:\n  hibernaut deploy");
+  });
+
   test("is followed by the next steps", () => {
-    write("Dockerfile", "FROM scratch\n");
-    expect(nextSteps(plan())).toMatch(
-      /^Next:\n {2}docker build -t my-shop \. && docker save my-shop -o my-shop\.tar\n/,
-    );
-    expect(nextSteps(plan({ image: "x" }))).not.toContain("docker");
+    expect(nextSteps(plan())).toContain("add a start script");
+    expect(nextSteps(plan({ image: "x" }))).toBe("Next:\n  hibernaut deploy");
     expect(nextSteps({ ...plan(), kind: "rootfs" })).toContain("docker import");
   });
 });
@@ -149,6 +164,7 @@ describe("the command", () => {
       kind: "unknown",
       app: "other",
       image: null,
+      builder: null,
       port: 8080,
     });
   });

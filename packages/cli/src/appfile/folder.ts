@@ -1,6 +1,21 @@
-/** Reads what `hibernaut launch` needs to know about a project directory. Decides nothing. */
+/** Reads what `hibernaut launch` and builds need to know about a project directory. Decides nothing. */
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { basename, join } from "node:path";
+
+/** The parts of a package.json that decide anything here. Its author may have written anything. */
+type PackageJson = Partial<
+  Record<
+    | "name"
+    | "main"
+    | "scripts"
+    | "dependencies"
+    | "devDependencies"
+    | "optionalDependencies"
+    | "packageManager"
+    | "workspaces",
+    unknown
+  >
+>;
 
 /** The content of a project directory. */
 export interface Folder {
@@ -9,13 +24,18 @@ export interface Folder {
   name: string;
   /** Names of its files and directories. */
   entries: string[];
-  packageJson: { name?: unknown; scripts?: unknown } | undefined;
+  packageJson: PackageJson | undefined;
   dockerfile: string | undefined;
+  /** The directory with an index.html: `.` or one below. */
+  pages: string | undefined;
   /** References of images in the directory. */
   images: string[];
   /** Its `hibernaut.toml` or `fly.toml`, if any. */
   appFile: string | undefined;
 }
+
+/** Where the files of a static site are. */
+const PAGES = [".", "public", "dist", "_site"];
 
 /** Reads a directory: its top level only, and the heads of its tar files. */
 export function lookAt(path: string, appFile: string | undefined): Folder {
@@ -29,6 +49,7 @@ export function lookAt(path: string, appFile: string | undefined): Folder {
       ? parsed(readFileSync(join(path, "package.json"), "utf8"))
       : undefined,
     dockerfile: dockerfile && readFileSync(join(path, dockerfile), "utf8"),
+    pages: PAGES.find((name) => existsSync(join(path, name, "index.html"))),
     images: [".", ...entries].flatMap((name) => imageReference(join(path, name))),
     appFile,
   };

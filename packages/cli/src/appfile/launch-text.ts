@@ -47,29 +47,34 @@ ${setPort ? `  PORT = "${port}"` : '  # LOG_LEVEL = "info"'}
 `;
 }
 
-function imageLines({ image }: AppPlan): string {
-  if (image === undefined)
-    return `  # Hibernaut does not build images: name one here when you have it, or with each deploy: --image.
-  # image = "docker-archive:/srv/app.tar"`;
-  return `  # An image in a registry, or docker-archive:, oci-archive: or oci: with an absolute path.
+function imageLines({ image, build }: AppPlan): string {
+  if (image !== undefined)
+    return `  # An image in a registry, or docker-archive:, oci-archive: or oci: with an absolute path.
   image = ${quoted(image)}`;
+  if (build !== undefined)
+    return `  # Each deploy builds the image from this directory, because it has ${build.because}. docs/build.md explains how.
+  # Files that the image should not have: list them in .dockerignore.
+  builder = ${quoted(build.builder)}`;
+  return `  # Nothing here says how to build an image. Add a start script or a Dockerfile, or name a finished image here or with
+  # each deploy: --image.
+  # image = "docker-archive:/srv/app.tar"`;
 }
 
 /** What to do next, one step per line. */
 export function nextSteps(plan: AppPlan): string {
   const archive = `${plan.app}.tar`;
-  const steps =
-    plan.image === undefined
-      ? [...buildSteps(plan, archive), `hibernaut deploy --image docker-archive:${archive}`]
-      : ["hibernaut deploy"];
+  const ready = plan.image !== undefined || plan.build !== undefined;
+  const steps = ready ? ["hibernaut deploy"] : buildSteps(plan, archive);
   return ["Next:", ...steps.map((step) => `  ${step}`)].join("\n");
 }
 
 function buildSteps({ kind, app }: AppPlan, archive: string): string[] {
-  const save = `docker save ${app} -o ${archive}`;
-  if (kind === "rootfs") return [`tar -c . | docker import - ${app} && ${save}`];
-  const build = `docker build -t ${app} . && ${save}`;
-  return kind === "dockerfile" ? [build] : ["write a Dockerfile for the app", build];
+  if (kind === "rootfs")
+    return [
+      `tar -c . | docker import - ${app} && docker save ${app} -o ${archive}`,
+      `hibernaut deploy --image docker-archive:${archive}`,
+    ];
+  return ["add a start script to package.json, or a Dockerfile: see docs/build.md", "hibernaut deploy"];
 }
 
 /** JSON's escapes are TOML's. */

@@ -31,7 +31,7 @@ export function machineConfigs(file: AppFile, overrides: Overrides = {}): Map<st
   if (image === undefined)
     throw new CliError(
       "invalid_argument",
-      "No image. Add --image <reference>, or set image under [build] in the app file.",
+      "No image. Add --image <reference>: `hibernaut deploy --build-only` builds one and prints its reference. Or set image under [build] in the app file.",
     );
   return new Map(
     file.groups.map((group) => {

@@ -1,4 +1,5 @@
 /** The meaning of an app file, independent of the form it was written in. */
+import type { Builder } from "../build/detect.ts";
 import type { Strategy } from "../deploy/strategies.ts";
 
 /** A parsed app file. Absent values are undefined: the platform's defaults apply. */
@@ -6,6 +7,8 @@ export interface AppFile {
   app: string | undefined;
   primaryRegion: string | undefined;
   image: string | undefined;
+  /** How to build an image, if the file has none. */
+  build: Build;
   env: Record<string, string>;
   /** At least one; in the order of the file. */
   groups: ProcessGroup[];
@@ -25,6 +28,20 @@ export interface AppFile {
   /** Whether a stop keeps what machines wrote to their file systems. */
   keepLayer: boolean | undefined;
   deploy: Deploy;
+}
+
+/** How the image of the directory is built. */
+export interface Build {
+  /** Undefined: whatever fits the directory. */
+  builder: Builder | undefined;
+  /** Relative to the directory of the app file. */
+  dockerfile: string | undefined;
+  /** The stage of the Dockerfile. */
+  target: string | undefined;
+  /** Variables of the Dockerfile. */
+  args: Record<string, string>;
+  /** The file to read in place of `.dockerignore`, relative to the directory of the app file. */
+  ignorefile: string | undefined;
 }
 
 /** How a deploy goes. */

@@ -1,4 +1,5 @@
 /** What `hibernaut launch` guesses from a directory; the user can see and change every guess. Pure. */
+import { type Builder, type Detected, detect } from "../build/detect.ts";
 import type { Folder } from "./folder.ts";
 
 const DEFAULT_PORT = 8080;
@@ -8,9 +9,11 @@ const LEAST_ROOT_FOLDERS = 4;
 
 /** The guesses that an app file is written from. */
 export interface AppPlan {
-  kind: "image" | "dockerfile" | "node" | "rootfs" | "unknown";
+  kind: "image" | Builder | "rootfs" | "unknown";
   app: string;
   image: string | undefined;
+  /** How the image is built, if there is none. */
+  build: Detected | undefined;
   port: number;
   /** Where the port comes from: the end of the sentence "The port ...". */
   portReason: string;
@@ -20,16 +23,18 @@ export interface AppPlan {
 
 /** Makes the guesses. */
 export function planLaunch(folder: Folder, { image, name }: { image?: string; name?: string }): AppPlan {
-  const kind = kindOf(folder, image);
+  const detected = detect(folder);
+  const kind = kindOf(folder, image, detected);
   const packageName = folder.packageJson?.name;
   const found = guessPort(folder);
   return {
     kind,
     app: name ?? appName(typeof packageName === "string" && packageName !== "" ? packageName : folder.name),
     image: image ?? folder.images[0],
+    build: image === undefined && folder.images.length === 0 ? detected : undefined,
     port: found?.port ?? DEFAULT_PORT,
     portReason: found?.reason ?? "is a guess",
-    setPort: folder.packageJson !== undefined,
+    setPort: folder.packageJson !== undefined || ["node", "static", "python", "go"].includes(kind),
   };
 }
 
@@ -44,13 +49,12 @@ export function appName(text: string): string {
   return name === "" ? "app" : name;
 }
 
-function kindOf(folder: Folder, image: string | undefined): AppPlan["kind"] {
+function kindOf(folder: Folder, image: string | undefined, detected: Detected | undefined): AppPlan["kind"] {
   if (image !== undefined) return "image";
-  if (folder.dockerfile !== undefined) return "dockerfile";
-  if (folder.packageJson !== undefined) return "node";
+  if (detected !== undefined && detected.builder !== "static") return detected.builder;
   if (folder.images.length > 0) return "image";
   const roots = ROOT_FOLDERS.filter((name) => folder.entries.includes(name));
-  return roots.length >= LEAST_ROOT_FOLDERS ? "rootfs" : "unknown";
+  return detected?.builder ?? (roots.length >= LEAST_ROOT_FOLDERS ? "rootfs" : "unknown");
 }
 
 function guessPort({ dockerfile = "", packageJson }: Folder): { port: number; reason: string } | undefined {

@@ -6,7 +6,7 @@ import { type Finding, Findings } from "./findings.ts";
 import { readGroups } from "./groups.ts";
 import type { AppFile } from "./model.ts";
 import { findPositions } from "./positions.ts";
-import { METRICS, readDeploy, readImage, readInit } from "./release.ts";
+import { METRICS, readBuild, readDeploy, readInit } from "./release.ts";
 import { readMounts, readRestarts, readSizes } from "./resources.ts";
 import { readSchedules } from "./schedules.ts";
 import { Section } from "./section.ts";
@@ -43,7 +43,7 @@ function readDocument(top: Section): AppFile {
   const file: AppFile = {
     app: top.string("app"),
     primaryRegion: top.string("primary_region"),
-    image: readImage(top),
+    ...readBuild(top),
     env: readEnv(top),
     groups: [...groups.list],
     init,

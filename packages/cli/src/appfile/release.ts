@@ -1,38 +1,50 @@
 /** How an app is deployed: `[build]`, `[deploy]`, and the old `[experimental]`. */
+import { type Builder, BUILDERS } from "../build/detect.ts";
 import { STRATEGIES } from "../deploy/strategies.ts";
-import type { AppFile, Deploy, ReleaseCommand } from "./model.ts";
+import type { AppFile, Build, Deploy, ReleaseCommand } from "./model.ts";
 import { readSize } from "./resources.ts";
 import type { Section } from "./section.ts";
 import { splitWords } from "./words.ts";
 
-const BUILD =
-  "Not supported: Hibernaut does not build images. Build the image and name it with [build] image, or --image.";
-
-/** The image of `[build]`. */
-export function readImage(top: Section): string | undefined {
+/** `[build]`: a finished image, or how to build one. */
+export function readBuild(top: Section): Pick<AppFile, "image" | "build"> {
   const section = top.section("build");
-  if (section === undefined) return undefined;
-  const image = section.string("image");
-  section.ignored(
-    [
-      "dockerfile",
-      "builder",
-      "buildpacks",
-      "builtin",
-      "args",
-      "settings",
-      "secrets",
-      "ignorefile",
-      "build-target",
-      "build_target",
-      "compression",
-      "compression_level",
-      "compose",
-    ],
-    BUILD,
-  );
-  section.finish();
-  return image === "" ? undefined : image;
+  const image = section?.string("image") || undefined;
+  const targets = ["build-target", "build_target", "target"].map((key) => section?.string(key));
+  const build: Build = {
+    builder: section && readBuilder(section),
+    dockerfile: section?.string("dockerfile") || undefined,
+    target: targets.find((target) => target !== undefined && target !== ""),
+    args: (section && readArguments(section)) ?? {},
+    ignorefile: section?.string("ignorefile") || undefined,
+  };
+  section?.ignored(["buildpacks", "builtin", "settings"], BUILDPACKS);
+  section?.ignored("secrets", "No effect: pass secrets to a build with --build-secret.");
+  section?.ignored(["compression", "compression_level"], "No effect: images of builds are compressed for speed.");
+  section?.ignored("compose", "Not supported: a machine runs one image.");
+  section?.finish();
+  return { image, build };
+}
+
+const BUILDPACKS = `Not supported: buildpacks are not used. Without a Dockerfile, the directory decides, or builder: ${BUILDERS.join(", ")}.`;
+
+/** Fly's builders are images with buildpacks. */
+function readBuilder(section: Section): Builder | undefined {
+  const name = section.string("builder");
+  const builder = BUILDERS.find((one) => one === name);
+  if (name !== undefined && name !== "" && builder === undefined) section.warning("builder", BUILDPACKS);
+  return builder;
+}
+
+function readArguments(section: Section): Record<string, string> {
+  const args = section.section("args");
+  if (args === undefined) return {};
+  const entries = args.keys.map((name) => {
+    const value = args.raw(name);
+    if (["string", "number", "boolean", "bigint"].includes(typeof value)) return [name, String(value)];
+    return args.error(name, 'Arguments are text. Use quotes, as in "value".');
+  });
+  return Object.fromEntries(entries.filter((one) => one !== undefined)) as Record<string, string>;
 }
 
 /** `[deploy]`. */

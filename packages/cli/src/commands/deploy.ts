@@ -1,11 +1,13 @@
 /** `hibernaut deploy` and `hibernaut releases`: turn an app file into running machines. */
 import type { Machine, Release } from "@hibernaut/client";
-import { type Command, command } from "../command.ts";
+import type { Built } from "../build/build.ts";
+import { BUILD_OPTIONS } from "../build/options.ts";
+import { type Command, command, type Result } from "../command.ts";
 import type { Context } from "../context.ts";
 import { WAIT_TIMEOUT_S } from "../defaults.ts";
 import { STRATEGIES } from "../deploy/strategies.ts";
 import type { Stage } from "../deploy/strategy.ts";
-import { CliError, toFailure } from "../failure.ts";
+import { CliError, toFailure, UsageError } from "../failure.ts";
 import { answersAt } from "../answering.ts";
 import { ago, lines, style, table } from "../terminal.ts";
 import { insteadOfSuspend } from "../unsuspendable.ts";
@@ -17,15 +19,20 @@ const deploy = command({
   name: "deploy",
   summary: "Deploy the app that the app file describes",
   description:
-    "Runs the release_command of the app file, if there is one. Then creates or updates machines one at a time. A running machine is replaced and must pass its checks before the next one; a sleeping machine stays asleep, loses its snapshot and starts with the new version. Running the command again continues an interrupted deploy.",
+    "If neither the app file nor --image names an image, builds one from the directory of the app file. Runs the release_command of the app file, if there is one. Then creates or updates machines one at a time. A running machine is replaced and must pass its checks before the next one; a sleeping machine stays asleep, loses its snapshot and starts with the new version. Running the command again continues an interrupted deploy.",
   options: [
     {
       flags: "-c, --config <file>",
       names: "file",
       description: "the app file (default: ./hibernaut.toml, or ./fly.toml)",
     },
-    { flags: "--image <reference>", description: "image to run instead of the file's; an older one rolls back" },
+    {
+      flags: "--image <reference>",
+      description: "image to run instead of the file's or a built one; an older one rolls back",
+    },
     ...UPLOAD,
+    { flags: "--build-only", description: "build the image, print its reference, and deploy nothing" },
+    ...BUILD_OPTIONS,
     { flags: "-e, --env <NAME=value>", description: "environment variable; may repeat", repeats: true },
     {
       flags: "--strategy <strategy>",
@@ -45,6 +52,7 @@ const deploy = command({
   appIsNamed: true,
   examples: [
     "hibernaut deploy",
+    "hibernaut deploy --build-only",
     "hibernaut deploy --image registry.example.com/shop:v42",
     "hibernaut deploy --image docker-archive:./shop.tar",
     "hibernaut deploy --config fly.toml --image oci:/srv/shop:latest --strategy bluegreen",
@@ -65,7 +73,10 @@ const deploy = command({
       import("../deploy/rollout.ts"),
       import("../deploy/strategy.ts"),
     ]);
-    const { app, groups, image: named, deploy: asked, release: before } = await readDeployment(given, options);
+    if (options.buildOnly && options.image !== undefined)
+      throw new UsageError("--build-only builds an image, and --image names one. Leave one of them out.");
+    const { app, groups, image: named, built, deploy: asked, release: before } = await readDeployment(given, options);
+    if (options.buildOnly) return buildResult(built);
     const strategy = options.strategy ?? asked.strategy ?? "rolling";
     const context = given.preferring(app);
     const client = await context.client();
@@ -125,6 +136,15 @@ const releases = command({
     return { document: list, text };
   },
 });
+
+/** The result of a deploy that ends with the build. */
+function buildResult(built: Built | undefined): Result {
+  if (built !== undefined) return { document: built, text: built.image };
+  throw new CliError(
+    "failed_precondition",
+    "There is nothing to build, because the app file names an image. Remove `image` under [build] to build the directory.",
+  );
+}
 
 /** Destroys what an interrupted deploy has left, unless a deploy is in progress to which it may belong. */
 async function clearing(context: Context, leftovers: Machine[], { version }: Release): Promise<Stage[]> {

@@ -13,7 +13,7 @@ export const launch = command({
   name: "launch",
   summary: `Write a ${OWN_FILE} for this directory`,
   description:
-    "Looks for an image, a Dockerfile, a package.json or a root file system, guesses the port, and writes a commented file that lets the app sleep. Builds nothing and sends nothing anywhere.",
+    "Looks for an image, or for how to build one (a Dockerfile, Node, Python, Go or a static site), guesses the port, and writes a commented file that lets the app sleep. Builds nothing and sends nothing anywhere.",
   options: [
     { flags: "--image <reference>", description: "image to run, such as docker-archive:/srv/shop.tar" },
     { flags: "-n, --name <name>", description: "name of the app (default: the package's or the directory's)" },
@@ -32,9 +32,16 @@ export const launch = command({
     if (folder.appFile !== undefined && !options.force) throw refusal(basename(folder.appFile));
     const plan = planLaunch(folder, options);
     write(join(folder.path, OWN_FILE), launchText(plan));
-    const { kind, app, image = null, port } = plan;
-    const found = `Wrote ${OWN_FILE}: app ${app}, port ${port}, ${image === null ? "no image yet" : `image ${image}`}.`;
-    return { document: { file: OWN_FILE, kind, app, image, port }, text: `${found}\n${nextSteps(plan)}` };
+    const { kind, app, image = null, build, port } = plan;
+    const source =
+      image !== null
+        ? `image ${image}`
+        : build
+          ? `built as ${build.builder} because of ${build.because}`
+          : "no image yet";
+    const found = `Wrote ${OWN_FILE}: app ${app}, port ${port}, ${source}.`;
+    const document = { file: OWN_FILE, kind, app, image, builder: build?.builder ?? null, port };
+    return { document, text: `${found}\n${nextSteps(plan)}` };
   },
 });
 

@@ -3,7 +3,9 @@ import type { MachineConfig } from "@hibernaut/client";
 import type { Context } from "../context.ts";
 import { CliError } from "../failure.ts";
 import { pairs } from "../machine-config.ts";
-import type { Deploy } from "../appfile/model.ts";
+import type { AppFile, Deploy } from "../appfile/model.ts";
+import type { Built } from "../build/build.ts";
+import type { BuildOptions } from "../build/options.ts";
 import type { WantedGroup } from "./plan.ts";
 
 interface Deployment {
@@ -11,23 +13,28 @@ interface Deployment {
   app: string | undefined;
   groups: ReadonlyMap<string, WantedGroup>;
   image: string;
+  /** Undefined if the image was made elsewhere. */
+  built: Built | undefined;
   /** `[deploy]` of the file. */
   deploy: Deploy;
   /** What runs before any machine is changed. */
   release: { config: MachineConfig; timeout: number | undefined } | undefined;
 }
 
-interface DeploymentOptions {
+interface DeploymentOptions extends BuildOptions {
   config?: string;
   image?: string;
   env?: string[];
   strict?: boolean;
 }
 
-/** Reads the app file. Prints its warnings; an error, or with `strict` a warning, ends the deploy. */
+/**
+ * Reads the app file, and builds the image if neither the file nor an option names one. Prints the file's warnings; an
+ * error, or with `strict` a warning, ends the deploy.
+ */
 export async function readDeployment(
   context: Context,
-  { config, image, env, strict = false }: DeploymentOptions,
+  { config, image: named, env, strict = false, ...building }: DeploymentOptions,
 ): Promise<Deployment> {
   const [{ readNamed, unusable }, { findingText }, { machineConfigs, releaseConfig }, { withLocalFiles }] =
     await Promise.all([
@@ -41,16 +48,27 @@ export async function readDeployment(
   const errors = findings.filter(({ severity }) => severity === "error").length;
   if (file === undefined || (strict && findings.length > 0)) throw unusable(name, errors, findings.length - errors);
   const complete = withLocalFiles(file, name);
-  const overrides = { image, env: pairs("--env", env) };
+  const variables = pairs("--env", env);
+  const built =
+    named === undefined && file.image === undefined ? await buildOf(context, complete, name, building) : undefined;
+  const image = named ?? file.image ?? built?.image;
+  if (image === undefined) throw new Error("neither an image nor a build");
+  const overrides = { image, env: variables };
   const groups = machineConfigs(complete, overrides);
   const [first] = groups.values();
   if (first === undefined) throw new CliError("invalid_argument", `${name} defines no process to run.`);
-  const release = releaseConfig(complete, { ...overrides, image: first.config.image });
+  const release = releaseConfig(complete, overrides);
   return {
     app: file.app,
     groups,
-    image: first.config.image,
+    image,
+    built,
     deploy: file.deploy,
     release: release && { config: release, timeout: file.deploy.releaseCommand?.timeout },
   };
+}
+
+async function buildOf(context: Context, file: AppFile, appFile: string, options: BuildOptions): Promise<Built> {
+  const { build } = await import("../build/request.ts");
+  return build(context, file, { ...options, appFile });
 }

@@ -23,7 +23,7 @@ function tablesOf(value: unknown, path: Path = []): [Path, Table][] {
 /** Tables whose keys the user names. */
 function isFree(path: Path): boolean {
   const names = path.filter((part) => typeof part === "string");
-  return ["env", "headers"].includes(names.at(-1) ?? "") || (path.length === 1 && path[0] === "processes");
+  return ["env", "headers", "args"].includes(names.at(-1) ?? "") || (path.length === 1 && path[0] === "processes");
 }
 
 describe.each(readdirSync(FOLDER))("an unknown key anywhere in %s is reported", (name) => {

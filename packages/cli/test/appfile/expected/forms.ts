@@ -50,7 +50,7 @@ export const FORMS: Record<string, Expected> = {
         mounts: [{ volume: "data", path: "/data", size_gb: 2 }],
       },
     },
-    warns: ["build.build_target"],
+    warns: [],
   },
   "v1-experimental-metrics.toml": {
     means: { app: { services: [{ internal_port: 8080 }], stop_config: { timeout: 20 } } },

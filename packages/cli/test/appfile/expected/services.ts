@@ -104,7 +104,7 @@ export const SERVICES: Record<string, Expected> = {
   },
   "telegram-bot.toml": {
     means: { bot: { guest: { memory_mb: 256 }, init: { cmd: ["python", "-m", "reminder_bot"] } } },
-    warns: ["build.dockerfile"],
+    warns: [],
   },
   "discord-bot.toml": {
     means: {
@@ -197,7 +197,7 @@ export const SERVICES: Record<string, Expected> = {
   },
   "monorepo-web.toml": {
     means: { app: { services: [{ internal_port: 3000, autostop: "stop" }] } },
-    warns: ["build.dockerfile", "build.ignorefile", "build.args", "build.settings", HTTPS],
+    warns: ["build.settings", HTTPS],
   },
   "monorepo-api.toml": {
     means: { app: { env: { PRIMARY_REGION: "ewr" }, services: [{ internal_port: 4000, autostop: "off" }] } },
@@ -206,7 +206,7 @@ export const SERVICES: Record<string, Expected> = {
       guest: { cpus: 1, memory_mb: 4096 },
       env: { PRIMARY_REGION: "ewr" },
     },
-    warns: ["build.dockerfile"],
+    warns: [],
   },
   "monorepo-worker.toml": {
     means: {
@@ -216,7 +216,7 @@ export const SERVICES: Record<string, Expected> = {
         mounts: [{ volume: "exports", path: "/data" }, { volume: "scratch" }],
       },
     },
-    warns: ["build.dockerfile"],
+    warns: [],
   },
   "multi-web-admin.toml": {
     means: {

@@ -56,7 +56,7 @@ export const WEB: Record<string, Expected> = {
         },
       },
     },
-    warns: ["build.args"],
+    warns: [],
   },
   "rails-kamal-like.toml": {
     means: {
@@ -97,7 +97,7 @@ export const WEB: Record<string, Expected> = {
   },
   "laravel.toml": {
     means: { app: { env: { LOG_STDERR_FORMATTER: "Monolog\\Formatter\\JsonFormatter" }, services: stopping(8080) } },
-    warns: ["console_command", "build.args", HTTPS, KIND],
+    warns: ["console_command", HTTPS, KIND],
   },
   "laravel-horizon.toml": {
     means: {
@@ -133,7 +133,7 @@ export const WEB: Record<string, Expected> = {
   },
   "nextjs-build-args.toml": {
     means: { app: { env: { NEXT_TELEMETRY_DISABLED: "1" }, services: sleeping(3000) } },
-    warns: ["build.dockerfile", "build.ignorefile", "build.build-target", "build.args"],
+    warns: [],
   },
   "remix-litefs.toml": {
     means: {
@@ -184,7 +184,7 @@ export const WEB: Record<string, Expected> = {
   },
   "deno-fresh.toml": {
     means: { app: { services: open(8000), checks: { "tcp-8000": { grace_period: "1s" } } } },
-    warns: ["build.dockerfile", "build.args", PORTS_HTTPS],
+    warns: [PORTS_HTTPS],
   },
   "bun-elysia.toml": {
     means: {
@@ -197,7 +197,7 @@ export const WEB: Record<string, Expected> = {
   },
   "static-caddy.toml": {
     means: { app: { guest: { cpus: 1, memory_mb: 256 }, services: open(80) } },
-    warns: ["build.dockerfile", HTTPS],
+    warns: [HTTPS],
   },
   "static-nginx-statics.toml": { means: { app: { services: open(80) } }, warns: ["statics", PORTS_HTTPS] },
   "hugo.toml": {
@@ -213,7 +213,7 @@ export const WEB: Record<string, Expected> = {
         services: sleeping(8000),
       },
     },
-    warns: ["build.dockerfile"],
+    warns: [],
   },
   "streamlit.toml": {
     means: {
@@ -226,7 +226,7 @@ export const WEB: Record<string, Expected> = {
   },
   "dotnet.toml": {
     means: { app: { env: { "Logging.Level": "Warning" }, services: stopping(8080), stop_config: { timeout: 30 } } },
-    warns: ["build.dockerfile", HTTPS, "http_service.http_options", "http_service.tls_options"],
+    warns: [HTTPS, "http_service.http_options", "http_service.tls_options"],
   },
   "spring-boot.toml": {
     means: {

@@ -1,9 +1,11 @@
 /** The small app as an image: only one static program. See `app.c` for what it does. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmod, copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { hostFile } from "../../../../cli/src/build/base.ts";
+import { directory } from "../../../../cli/src/build/entries.ts";
 import { writeLayout } from "../../../../../scripts/lib/node-image.mjs";
 
 const ROOT = join(import.meta.dirname, "../../../../..");
@@ -18,7 +20,7 @@ const CONFIG = {
   WorkingDir: "/",
 };
 /** Mount points, and where apps may write. */
-const DIRECTORIES = ["", "dev", "proc", "run", "sys", "tmp"];
+const DIRECTORIES = ["dev", "proc", "run", "sys", "tmp"];
 
 /** Reference of the image. Only the global setup packs it, so that two test files never do so at the same time. */
 export const SMALL_APP = `oci:${OUT}/layout:latest`;
@@ -49,13 +51,6 @@ export async function packSmallAppWith(args: string[], layout: string): Promise<
 }
 
 async function writeImage(layout: string, program: string, args: string[]): Promise<void> {
-  const root = `${layout}.root`;
-  for (const name of DIRECTORIES) {
-    await mkdir(join(root, name));
-    await chmod(join(root, name), name === "tmp" ? 0o1777 : 0o755);
-  }
-  await copyFile(program, join(root, "app"));
-  await chmod(join(root, "app"), 0o755);
-  await writeLayout(layout, root, { ...CONFIG, Cmd: args });
-  await rm(root, { recursive: true });
+  const directories = DIRECTORIES.map((name) => directory(name, name === "tmp" ? { mode: 0o1777 } : {}));
+  await writeLayout(layout, [...directories, await hostFile(program, "app", 0o755)], { ...CONFIG, Cmd: args });
 }

@@ -1,0 +1,49 @@
+/** What the app file and the options of a command ask to build. */
+import { dirname, resolve } from "node:path";
+import type { AppFile } from "../appfile/model.ts";
+import { byReach } from "../appfile/services.ts";
+import type { Context } from "../context.ts";
+import { UsageError } from "../failure.ts";
+import { pairs } from "../machine-config.ts";
+import type { BuildRequest, Built } from "./build.ts";
+import { readSecret } from "./dockerfile-plan.ts";
+import { BUILD_TIMEOUT_S, type BuildOptions } from "./options.ts";
+
+/** What an app listens on if nothing says so. */
+const DEFAULT_PORT = 8080;
+
+/** What the file and the options ask for. The directory is that of the app file. Pure. */
+function buildRequest(file: AppFile, appFile: string, options: BuildOptions): BuildRequest {
+  const [service] = file.services.toSorted(byReach);
+  const { dockerfile, target, args, ...others } = file.build;
+  const secrets = options.buildSecret ?? [];
+  for (const secret of secrets)
+    if (readSecret(secret) === undefined)
+      throw new UsageError(
+        "--build-secret takes the secret's name and where it is: id=npm,src=token.txt, or id=npm,env=TOKEN.",
+      );
+  return {
+    ...others,
+    directory: resolve(dirname(appFile)),
+    dockerfile: options.dockerfile ?? dockerfile,
+    target: options.buildTarget ?? target,
+    args: { ...args, ...pairs("--build-arg", options.buildArg) },
+    secrets,
+    port: service?.internalPort ?? DEFAULT_PORT,
+    fresh: options.buildCache === false,
+    timeout: options.buildTimeout ?? BUILD_TIMEOUT_S,
+  };
+}
+
+/** Builds the image that the app file and the options ask for. */
+export async function build(
+  context: Context,
+  file: AppFile,
+  options: BuildOptions & { appFile: string },
+): Promise<Built> {
+  const { buildImage } = await import("./build.ts");
+  return buildImage(buildRequest(file, options.appFile, options), {
+    step: (label, work) => context.progress(label, work),
+    say: (line) => context.say(line),
+  });
+}
