@@ -56,7 +56,9 @@ const forward = command({
       tell(context, id, ports, servers);
       await ended;
     } finally {
-      for (const session of sessions) session.kill();
+      const left = [...sessions];
+      sessions.clear();
+      for (const session of left) session.kill();
       for (const server of servers) server.close();
       for (const socket of open) socket.destroy();
     }
@@ -84,7 +86,7 @@ async function listen(way: Way, { here, there }: ForwardedPort, bind: string, op
     socket.on("close", () => open.delete(socket));
     void pass(way, there, socket).catch((error: unknown) => {
       way.say(`A connection to port ${there} failed: ${(error as Error).message}`);
-      socket.resetAndDestroy();
+      socket.destroy();
     });
   });
   server.maxConnections = MOST_CONNECTIONS;
@@ -118,11 +120,12 @@ async function pass({ client, app, id, say, sessions }: Way, port: number, socke
     socket.end();
   });
   const exit = await session.exit;
-  sessions.delete(session);
-  if (exit.exit_code === 0) return;
+  // It is gone if the command itself has ended the connection.
+  if (!sessions.delete(session) || exit.exit_code === 0) return;
   if (exit.exit_code === 2) say(`Nothing listens on port ${port} of machine ${id}.`);
   else if (!ended) say(`A connection to port ${port} was lost${exit.error === null ? "" : `: ${exit.error}`}.`);
-  socket.resetAndDestroy();
+  // Not a reset: after some of them, Node 24 spins at its end and never exits.
+  socket.destroy();
 }
 
 /** The commands that forward ports. */

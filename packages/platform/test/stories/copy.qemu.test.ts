@@ -145,7 +145,7 @@ describe("forward", () => {
     expect(await ask("/wait/300", { half: true })).toMatch(/began [^]*ended/);
   });
 
-  test("a port that nothing listens on: the connection is reset, and the command says why", async () => {
+  test("a port that nothing listens on: the connection is closed, and the command says why", async () => {
     const socket = connect(closed);
     socket.on("error", () => {});
     await once(socket, "close");
@@ -169,8 +169,15 @@ describe("forward", () => {
     open.destroy();
   });
 
-  test("Ctrl-C ends it", async () => {
+  test("Ctrl-C ends it, with connections that are open or were refused", async () => {
     expect(forward.exitCode, said).toBeNull();
+    said = "";
+    const [open, refused] = [connect(address), connect(closed)];
+    for (const socket of [open, refused]) socket.on("error", () => {});
+    open.write("GET /wait/3000 HTTP/1.1\r\nhost: a\r\n\r\n");
+    await once(open, "data");
+    refused.write("x");
+    await expect.poll(() => said, { timeout: 30_000 }).toContain("Nothing listens on port 9");
     forward.kill("SIGINT");
     expect(await once(forward, "exit")).toEqual([0, null]);
   });
