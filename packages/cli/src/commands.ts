@@ -49,7 +49,7 @@ const platform: Noun = {
 
 /** Short forms, without the noun, of the commands about machines that people type most. */
 function shortcuts(): Command[] {
-  const names = ["start", "stop", "suspend", "restart", "destroy", "exec", "console"];
+  const names = ["start", "stop", "suspend", "restart", "destroy", "exec", "console", "cp"];
   return machine.commands
     .filter(({ name }) => names.includes(name))
     .map((command) => ({

@@ -35,17 +35,24 @@ export async function confirm(
   question: string,
   options: Terminal = { input: process.stdin, output: process.stderr },
 ): Promise<boolean> {
+  return /^y(es)?$/i.test((await ask(`${question} [y/N] `, options)).trim());
+}
+
+/** Asks a question and returns the line that is typed, "" at the end of the input. Ctrl-C rejects with {@link Interrupted}. */
+export async function ask(
+  question: string,
+  options: Terminal = { input: process.stdin, output: process.stderr },
+): Promise<string> {
   const { createInterface } = await import("node:readline/promises");
   const terminal = createInterface(options);
   try {
-    const answer = await Promise.race([
-      terminal.question(`${question} [y/N] `),
+    return await Promise.race([
+      terminal.question(question),
       new Promise<string>((resolve) => terminal.once("close", () => resolve(""))),
       new Promise<never>((_resolve, reject) => {
         terminal.once("SIGINT", () => reject(new Interrupted("It was interrupted.")));
       }),
     ]);
-    return /^y(es)?$/i.test(answer.trim());
   } catch (error) {
     // Whatever follows, usually a shell prompt, starts on a new line.
     if (error instanceof Interrupted) options.output.write("\n");

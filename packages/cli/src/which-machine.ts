@@ -1,6 +1,7 @@
 /** Finds the machines that a command means. The platform resolves words; this file handles their absence. */
 import type { Machine } from "@hibernaut/client";
 import type { Argument, Result } from "./command.ts";
+import { ask } from "./confirming.ts";
 import type { Context } from "./context.ts";
 import { CliError, UsageError } from "./failure.ts";
 import { table } from "./terminal.ts";
@@ -39,6 +40,22 @@ export async function machineOf(context: Context, word: string | undefined): Pro
   throw new UsageError(
     `App ${context.app} has ${machines.length} machines:\n${table(rows)}\nName one by its id, its name, or the beginning of its id.`,
   );
+}
+
+/** Like {@link machineOf}, but asks which of several machines is meant. Only for commands that need a terminal anyway. */
+export async function chosenMachine(
+  context: Context,
+  word: string | undefined,
+  askUser: (question: string) => Promise<string> = ask,
+): Promise<Machine> {
+  const machines = word === undefined ? await (await context.client()).listMachines(context.app) : [];
+  if (machines.length < 2) return machineOf(context, word);
+  const rows = machines.map(({ id, name, state }, index) => [`${index + 1}`, id, name, state]);
+  const answer = await askUser(`App ${context.app} has ${machines.length} machines:\n${table(rows)}\nWhich one? `);
+  const chosen = machines[Number(answer.trim()) - 1];
+  if (chosen !== undefined) return chosen;
+  if (answer.trim() === "") throw new UsageError("No machine was chosen.");
+  return machineOf(context, answer.trim());
 }
 
 /** Does the same to every named machine; without words, to the only machine of the app. */

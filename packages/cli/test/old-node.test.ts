@@ -104,6 +104,15 @@ test.each(THOROUGH)("with Node %s every command does its work", { timeout: LIMIT
   await good(`machine start ${id}`);
   expect(await good(`machine exec ${id}`, { more: ["--", "cat"], input: "through and back" })).toBe("through and back");
   expect((await hib(`machine console ${id}`)).err).toMatch(/a shell needs a terminal/i);
+  // The fake guest says back what it is sent.
+  expect(await good(`machine cp - ${id}:/tmp`, { input: "2 7\n" })).toMatch(/^Copied 2 entries/);
+  const forward = start(["machine", "forward", id, "0:80", "--json"], {
+    HIBERNAUT_API_URL: cli.server.url,
+    HIBERNAUT_API_TOKEN: cli.server.token,
+  });
+  expect(String((await once(forward.stdout, "data"))[0])).toContain('"port":80');
+  forward.kill("SIGINT");
+  expect(await once(forward, "exit")).toEqual([0, null]);
   await good(`machine cordon ${id}`);
   await good(`machine uncordon ${id}`);
   expect(await good(`machine why ${id}`)).toMatch(/ is running\.$/m);

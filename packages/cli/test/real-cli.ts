@@ -1,5 +1,5 @@
 /** The CLI with a real platform, as its user runs it. */
-import { execFile } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { Place } from "../../platform/test/helpers/served.ts";
 
@@ -20,16 +20,24 @@ export function runCli(
   args: string[],
   { cwd, more }: { cwd?: string; more?: Record<string, string> } = {},
 ): Promise<Run> {
-  const env = {
+  return new Promise((resolve) => {
+    const options = { env: { ...environment(place), ...more }, ...(cwd && { cwd }) };
+    const child = execFile(process.execPath, [CLI, ...args], options, (_error, out, err) => {
+      resolve({ code: child.exitCode ?? -1, out, err });
+    });
+  });
+}
+
+/** Starts `hibernaut` with these words. The caller ends it. */
+export function spawnCli(place: Place, args: string[]): ChildProcess {
+  return spawn(process.execPath, [CLI, ...args], { env: environment(place), stdio: ["ignore", "pipe", "pipe"] });
+}
+
+function environment(place: Place): NodeJS.ProcessEnv {
+  return {
     ...process.env,
     HIBERNAUT_DATA_DIR: place.dataDir,
     XDG_CONFIG_HOME: join(place.dataDir, "cfg"),
     HIBERNAUT_APP: place.app,
-    ...more,
   };
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, [CLI, ...args], { env, ...(cwd && { cwd }) }, (_error, out, err) => {
-      resolve({ code: child.exitCode ?? -1, out, err });
-    });
-  });
 }

@@ -1,5 +1,8 @@
 /** Machines and volumes by what people call them: real machines behind the API, on a fake host. */
+import { HibernautClient } from "@hibernaut/client";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Context } from "../src/context.ts";
+import { chosenMachine } from "../src/which-machine.ts";
 import { SERVICE, startCli, type TestCli } from "./helpers.ts";
 
 // Each test starts several processes, and the host may be busy.
@@ -102,4 +105,23 @@ test("a volume answers to its name, and to the beginning of its id", async () =>
     code: 0,
     stdout: `Destroyed volume ${second.id}.\n`,
   });
+});
+
+test("a console asks which of several machines is meant, by number or by name", async () => {
+  const [web, worker] = [await run("--name", "web"), await run("--name", "worker")];
+  const context = new Context({ app: "shop" });
+  vi.spyOn(context, "client").mockResolvedValue(
+    new HibernautClient({ apiUrl: cli.server.url, token: cli.server.token }),
+  );
+  const choose = async (typed: string) => {
+    let asked = "";
+    const answer = async (question: string) => ((asked = question), typed);
+    return { chosen: await chosenMachine(context, undefined, answer), asked };
+  };
+  const { chosen, asked } = await choose("2\n");
+  expect(chosen.id).toBe(asked.indexOf(web) < asked.indexOf(worker) ? worker : web);
+  expect(asked).toMatch(/^App shop has 2 machines:\n1 +\w+ +\S+ +running\n2 [^]*\nWhich one\? $/);
+  expect((await choose("web")).chosen.id).toBe(web);
+  await expect(choose("")).rejects.toThrow("No machine was chosen.");
+  await expect(choose("nobody")).rejects.toThrow(/no machine/i);
 });

@@ -1,4 +1,5 @@
 /** The HTTP API as methods. */
+import type { Readable } from "node:stream";
 import type { ExecOptions, ExecSession } from "./exec.ts";
 import type {
   DestroyOptions,
@@ -12,6 +13,7 @@ import type {
   UploadOptions,
   UsageOptions,
   WaitOptions,
+  WriteArchiveOptions,
 } from "./options.ts";
 import { readPull } from "./pull.ts";
 import { readReleaseCommand } from "./release-command.ts";
@@ -34,6 +36,7 @@ import type {
   Machine,
   MachineConfig,
   MachineEvent,
+  MachinePath,
   MachineState,
   NewToken,
   OpenUpload,
@@ -46,6 +49,7 @@ import type {
   Secret,
   SecretsEffect,
   Token,
+  UnpackedArchive,
   UpdateReleaseRequest,
   UsageReport,
   Volume,
@@ -353,6 +357,53 @@ export class HibernautClient {
   async openExec(app: string, id: string, exec: ExecOptions): Promise<ExecSession> {
     const { openExec } = await import("./exec.ts");
     return openExec(this.#options, { path: `${MACHINE}/exec`, params: machineParams(app, id) }, exec);
+  }
+
+  /**
+   * Connects to a TCP port inside a machine, on its loopback interface. Wakes the machine. `stdin` is what its program
+   * receives, `stdout` what it sends; each may end first. `exit` says how it ended: `exit_code` 2 if nothing listens there.
+   */
+  async openForward(app: string, id: string, port: number): Promise<ExecSession> {
+    const { openForward } = await import("./exec.ts");
+    return openForward(this.#options, { path: `${MACHINE}/forward`, params: machineParams(app, id), query: { port } });
+  }
+
+  /** Returns what is at an absolute path in a running machine. Rejects with `not_found` if nothing is. */
+  getMachinePath(app: string, id: string, path: string, options?: CallOptions): Promise<MachinePath> {
+    return this.#call("get", `${MACHINE}/archive/stat`, {
+      params: machineParams(app, id),
+      query: { path },
+      ...options,
+    });
+  }
+
+  /**
+   * Copies a file or directory out of a machine. Resolves with a tar archive, whose stream fails if the archive is not
+   * whole. Its entries begin with the last part of the path.
+   */
+  async readArchive(app: string, id: string, path: string, { signal }: CallOptions = {}): Promise<Readable> {
+    const { readArchive } = await import("./archive.ts");
+    return readArchive(
+      this.#options,
+      { path: `${MACHINE}/archive`, params: machineParams(app, id), query: { path } },
+      signal,
+    );
+  }
+
+  /**
+   * Unpacks a tar archive in a directory of a machine. Resolves when everything is there. The files belong to the
+   * image's user, or with `owner: "archive"` to whom the archive says.
+   */
+  async writeArchive(
+    app: string,
+    id: string,
+    path: string,
+    archive: Readable,
+    { owner, signal }: WriteArchiveOptions = {},
+  ): Promise<UnpackedArchive> {
+    const { writeArchive } = await import("./archive.ts");
+    const address = { path: `${MACHINE}/archive`, params: machineParams(app, id), query: { path, owner } };
+    return writeArchive(this.#options, address, archive, signal);
   }
 
   /** Pulls an image and resolves when it is ready. An aborted pull keeps what it has downloaded. */

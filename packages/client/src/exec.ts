@@ -55,6 +55,8 @@ export interface ExecSession {
 const Channel = { stdin: 0, stdout: 1, stderr: 2, exit: 3, resize: 4, end: 5 } as const;
 /** WebSocket's status code for a normal end. */
 const NORMAL = 1000;
+/** How long the platform has to answer that it closes the connection, in milliseconds. */
+const CLOSE_MS = 1000;
 /** Bytes of input in one message. The platform refuses messages over 1 MiB. */
 const PIECE = 65_536;
 
@@ -64,7 +66,16 @@ export async function openExec(
   address: Pick<Address, "path" | "params">,
   exec: ExecOptions,
 ): Promise<ExecSession> {
-  const url = urlOf(options.apiUrl, { ...address, query: { ...exec } });
+  return openSession(options, { ...address, query: { ...exec } });
+}
+
+/** Connects to a port of a machine. What its program sends is `stdout`, which may end before the connection does. */
+export function openForward(options: ClientOptions, address: Address): Promise<ExecSession> {
+  return openSession(options, address);
+}
+
+async function openSession(options: ClientOptions, address: Address): Promise<ExecSession> {
+  const url = urlOf(options.apiUrl, address);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   const socket = new WebSocket(url, { headers: { authorization: `Bearer ${options.token}` } });
   const session = sessionOver(socket);
@@ -95,6 +106,7 @@ function sessionOver(socket: WebSocket): ExecSession {
     const rest = data.subarray(1);
     if (data[0] === Channel.stdout && !stdout.push(rest)) socket.pause();
     if (data[0] === Channel.stderr && !stderr.push(rest)) socket.pause();
+    if (data[0] === Channel.end) stdout.push(null);
     if (data[0] === Channel.exit) exit.resolve(JSON.parse(rest.toString()) as ExecExit);
   });
   socket.on("error", () => {});
@@ -128,6 +140,10 @@ function sessionOver(socket: WebSocket): ExecSession {
     resize: (rows, columns) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(message(Channel.resize, JSON.stringify({ rows, columns })));
     },
-    kill: () => socket.close(NORMAL),
+    kill: () => {
+      socket.close(NORMAL);
+      // A session whose outputs nobody reads does not see the platform's answer.
+      setTimeout(() => socket.terminate(), CLOSE_MS).unref();
+    },
   };
 }

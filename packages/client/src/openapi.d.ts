@@ -1134,6 +1134,154 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/apps/{app_name}/machines/{machine_id}/archive/stat": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show what is at a path in a machine */
+    get: {
+      parameters: {
+        query: {
+          /** @description An absolute path in the machine. */
+          path: string;
+        };
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description What is at a path in a machine. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["MachinePath"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/machines/{machine_id}/archive": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Copy a file or directory out of a machine
+     * @description The reply breaks off if the copy fails after its beginning: an archive that has its end is whole.
+     */
+    get: {
+      parameters: {
+        query: {
+          /** @description An absolute path in the machine. */
+          path: string;
+        };
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description a tar archive whose entries begin with the last part of the path */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/x-tar": unknown;
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    /**
+     * Copy files into a machine
+     * @description Unpacks the body, a tar archive, in the directory `path`, which must exist. Each file appears whole or not at all.
+     */
+    put: {
+      parameters: {
+        query: {
+          /** @description An absolute path in the machine. */
+          path: string;
+          /** @description Whom the files belong to: the image's user, or whom the archive says. Default: image. */
+          owner?: "image" | "archive";
+        };
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The machine's id, its name, or the beginning of its id (at least 3 characters). */
+          machine_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description What was copied into a machine. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["UnpackedArchive"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/keepalive": {
     parameters: {
       query?: never;
@@ -3593,6 +3741,19 @@ export interface components {
         [key: string]: unknown;
       };
     };
+    /** @description What is at a path in a machine. */
+    MachinePath: {
+      /** @enum {string} */
+      kind: "file" | "directory" | "link" | "other";
+      /** @description What is behind a link, else the same as `kind`. Null for a link that leads nowhere. */
+      leads_to: ("file" | "directory" | "link" | "other") | null;
+      /** @description Bytes. */
+      size_bytes: number;
+      /** @description Permissions. */
+      mode: number;
+      /** @description The path without symbolic links. */
+      path: string;
+    };
     /** @enum {string} */
     MachineState:
       | "created"
@@ -3768,6 +3929,13 @@ export interface components {
       /** Format: date-time */
       created_at: string;
       revoked_at: string | null;
+    };
+    /** @description What was copied into a machine. */
+    UnpackedArchive: {
+      /** @description Files, directories and links of the archive. */
+      entries: number;
+      /** @description Bytes of all files. */
+      bytes: number;
     };
     /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration: at its next cold start, if it has a snapshot. Nothing changes if it has that bundle. */
     UpdateMachineRequest: {

@@ -87,3 +87,9 @@ export interface LogsOptions extends CallOptions {
   /** Read lines from then on: a time (RFC 3339), or an age such as `30s`, `10m`, `2h`, `1d`. */
   since?: string;
 }
+
+/** How to copy files into a machine. */
+export interface WriteArchiveOptions extends CallOptions {
+  /** Whom the files belong to: the image's user, or whom the archive says. Default: `image`. */
+  owner?: "image" | "archive";
+}

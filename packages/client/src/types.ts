@@ -73,6 +73,10 @@ export type ExecRequest = Schemas["ExecRequest"];
 
 /** How a command ended, with the first MiB of each output. */
 export type ExecResult = Schemas["ExecResult"];
+/** What is at a path in a machine. */
+export type MachinePath = Schemas["MachinePath"];
+/** What was copied into a machine. */
+export type UnpackedArchive = Schemas["UnpackedArchive"];
 
 /** A disk that outlives machines. */
 export type Volume = Schemas["Volume"];

@@ -60,7 +60,7 @@ static void set_nonblocking(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_
 static const char *start(struct stream *stream, const struct config *config, const struct config *app, int *error) {
   int ours[3] = {-1, -1, -1}, theirs[3] = {-1, -1, -1};
   const char *fault;
-  if (config->arg_count == 0 && config->hooks == NULL) return "no command was given";
+  if (config->arg_count == 0 && config->hooks == NULL && config->task == NULL) return "no command was given";
   if (config->terminal) {
     fault = open_terminal(config, &ours[0], &theirs[0]);
     ours[1] = ours[0], theirs[1] = theirs[2] = theirs[0];
@@ -68,14 +68,17 @@ static const char *start(struct stream *stream, const struct config *config, con
     fault = open_pipes(config, ours, theirs);
   }
   *error = errno;
+  const bool as_root = config->hooks != NULL || config->task != NULL;
   const struct spawn what = {
       .args = config->args,
       .env = merge_env(app, config),
-      .user = config->hooks != NULL ? NULL : config->user != NULL ? config->user : app->user,
-      .workdir = config->workdir != NULL ? config->workdir : config->hooks != NULL ? "/" : app->workdir,
+      .user = as_root ? NULL : config->user != NULL ? config->user : app->user,
+      .workdir = config->workdir != NULL ? config->workdir : as_root ? "/" : app->workdir,
       .files = {theirs[0], theirs[1], theirs[2]},
       .terminal = config->terminal,
       .hooks = config->hooks,
+      .task = config->task,
+      .owner = app->user,
   };
   if (fault == NULL) fault = spawn_start(&what, &stream->pid, error);
   if (config->terminal) theirs[1] = theirs[2] = -1; /* they are one file: close it once */
@@ -91,6 +94,8 @@ void command_start(struct stream *stream, const struct frame *exec, const struct
   stream->command = true;
   const char *fault = config_set(&config, exec->payload, exec->length);
   stream->terminal = config.terminal;
+  stream->task = config.task != NULL;
+  stream->ends_itself = stream->task && strcmp(config.task, "copy-in") == 0;
   if (fault == NULL) fault = start(stream, &config, app, &error);
   if (config.timeout_ms > 0) stream->kill_at = system_monotonic_ms() + config.timeout_ms;
   config_free(&config);
@@ -119,7 +124,7 @@ uint64_t command_time_left(const struct stream *stream, uint64_t now) {
 }
 
 void command_kill(const struct stream *stream) {
-  if (stream->pid > 0) kill(-stream->pid, SIGKILL);
+  if (stream->pid > 0 && !stream->ends_itself) kill(-stream->pid, SIGKILL);
 }
 
 void command_kill_when_due(struct stream *stream, uint64_t now) {
@@ -144,6 +149,10 @@ void command_exited(struct stream *stream, int status) {
  * write forever. */
 void command_finish(struct stream *stream) {
   uint8_t payload[9 + sizeof stream->why];
+  if (stream->task && stream->out_ended && !stream->end_sent) {
+    outbox_send(F_END, stream->id, NULL, 0);
+    stream->end_sent = true;
+  }
   if (!stream->exited) return;
   while (flow_forward(stream, &stream->out, F_DATA)) {}
   while (flow_forward(stream, &stream->err, F_DATA_ERR)) {}

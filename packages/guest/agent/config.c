@@ -104,6 +104,7 @@ static const char *set_one(struct config *config, uint8_t key, const uint8_t *va
     case C_GATEWAY: return replace(&config->gateway, text);
     case C_DNS: return replace(&config->dns, text);
     case C_HOOKS: return replace(&config->hooks, text);
+    case C_TASK: return replace(&config->task, text);
     case C_ARG: return append(config->args, &config->arg_count, CONFIG_MAX_WORDS, text);
     case C_ENV: return append(config->env, &config->env_count, CONFIG_MAX_WORDS, text);
     case C_HOSTS: return append(config->hosts, &config->host_count, CONFIG_MAX_HOSTS - 1, text);
@@ -138,7 +139,7 @@ void config_forget_files(struct config *config) {
 
 void config_free(struct config *config) {
   free(config->hostname), free(config->user), free(config->workdir);
-  free(config->address), free(config->gateway), free(config->dns), free(config->hooks);
+  free(config->address), free(config->gateway), free(config->dns), free(config->hooks), free(config->task);
   for (size_t i = 0; i < config->arg_count; i++) free(config->args[i]);
   for (size_t i = 0; i < config->env_count; i++) free(config->env[i]);
   for (size_t i = 0; i < config->host_count; i++) free(config->hosts[i]);

@@ -29,6 +29,7 @@ enum config_key {
   C_TIMEOUT = 13,  /* u32 ms of the machine's own time until the command and its process group are killed; 0: never */
   C_INPUT = 14,    /* empty: F_DATA becomes the standard input, which is /dev/null otherwise */
   C_HOOKS = 15,    /* run the programs in this directory instead of a command, as root */
+  C_TASK = 20,     /* carry out this task of task.h, as root, with the arguments; from protocol 4 on */
 };
 
 #define CONFIG_MAX_WORDS 1024 /* of arguments, and of environment variables */
@@ -46,7 +47,7 @@ struct config_file {
 };
 
 struct config {
-  char *hostname, *user, *workdir, *address, *gateway, *dns, *hooks;
+  char *hostname, *user, *workdir, *address, *gateway, *dns, *hooks, *task;
   char *args[CONFIG_MAX_WORDS + 1];
   char *env[CONFIG_MAX_WORDS + 1];
   char *hosts[CONFIG_MAX_HOSTS];

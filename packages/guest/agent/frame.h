@@ -22,8 +22,8 @@
 
 /* The version of everything below and in the headers named here: raise it when a platform could not talk to this agent
  * as it talks to the one before. bundle.json and every snapshot record it. A sleeping machine keeps its agent, and the
- * platform speaks the last three versions. */
-#define PROTOCOL 3u
+ * platform speaks this one and some before it. */
+#define PROTOCOL 4u
 
 #define FRAME_HEADER 20u
 #define FRAME_MAX_PAYLOAD 65536u

@@ -18,6 +18,7 @@
 #include "group.h"
 #include "hooks.h"
 #include "system.h"
+#include "task.h"
 #include "user.h"
 
 #define OPEN_FILES 524288 /* as in container runtimes; the kernel's default of 4096 is too low for a server */
@@ -30,7 +31,7 @@ static bool has(char *const *env, const char *name) {
 }
 
 /* Runs in the child. Returns only when the program could not be executed, with errno set. */
-static void become(const struct spawn *what, const struct user *user, int report) {
+static void become(const struct spawn *what, const struct user *user, const struct user *owner, int report) {
   static char home[280];
   sigset_t none;
   sigemptyset(&none);
@@ -59,6 +60,10 @@ static void become(const struct spawn *what, const struct user *user, int report
     close(report); /* says that the start succeeded */
     hooks_run(what->hooks);
   }
+  if (what->task != NULL) {
+    close(report);
+    task_run(what->task, what->args, owner);
+  }
   execvpe(what->args[0], what->args, environ);
 }
 
@@ -76,12 +81,13 @@ static bool take_files(const int files[3]) {
 
 const char *spawn_start(const struct spawn *what, pid_t *pid, int *error) {
   static char passwd[65536], group[65536];
-  struct user user;
+  struct user user, owner = {0};
   int report[2];
   *error = 0;
   system_read_file("/etc/passwd", passwd, sizeof passwd);
   system_read_file("/etc/group", group, sizeof group);
   const char *fault = user_find(&user, what->user != NULL ? what->user : "", passwd, group);
+  if (fault == NULL && what->task != NULL) fault = user_find(&owner, what->owner != NULL ? what->owner : "", passwd, group);
   if (fault != NULL) return fault;
   if (pipe2(report, O_CLOEXEC) < 0) {
     *error = errno;
@@ -89,7 +95,7 @@ const char *spawn_start(const struct spawn *what, pid_t *pid, int *error) {
   }
   pid_t child = fork();
   if (child == 0) {
-    if (take_files(what->files)) become(what, &user, report[1]);
+    if (take_files(what->files)) become(what, &user, &owner, report[1]);
     int failed = errno;
     _exit(write(report[1], &failed, sizeof failed) == sizeof failed ? 127 : 126);
   }

@@ -13,6 +13,8 @@ struct spawn {
   int files[3];         /* become 0, 1 and 2; -1: /dev/null */
   bool terminal;        /* file 0 is a terminal, which becomes the session's */
   const char *hooks;    /* instead of args: a directory of programs, see hooks.h */
+  const char *task;     /* instead of a program: a task with these args, see task.h */
+  const char *owner;    /* of what the task copies in, user[:group] as above */
 };
 
 /* Returns NULL, or says why the program was not started; *error is the errno behind that, or 0. The process leads a

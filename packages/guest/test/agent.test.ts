@@ -41,7 +41,10 @@ test("the agent compiles without a warning", async () => {
 const FUZZ_ROUNDS = longOr("200000", "40000");
 
 /** The parts of the agent that streams need. */
-const STREAMS = "streams flow command connection outbox frame config spawn hooks user system listening".split(" ");
+const STREAMS =
+  "streams flow command connection outbox frame config spawn hooks user system listening task copy tar connect".split(
+    " ",
+  );
 
 test.each([
   [

@@ -3,7 +3,7 @@ import type { ExecSession } from "@hibernaut/client";
 import { type Command, command, type Option, type OptionValues } from "../command.ts";
 import type { Context } from "../context.ts";
 import { CliError, UsageError } from "../failure.ts";
-import { MACHINE, machineOf } from "../which-machine.ts";
+import { chosenMachine, MACHINE, machineOf } from "../which-machine.ts";
 
 const TIMED_OUT = 124;
 /** What `console` runs: bash if the image has it, otherwise sh. */
@@ -64,13 +64,14 @@ const exec = command({
 const console = command({
   name: "console",
   summary: "Open a shell in a running machine",
+  description: "If the app has several machines and you name none, you are asked which one.",
   arguments: [MACHINE],
   options: OPTIONS,
   ofApp: true,
   examples: ["hibernaut machine console 3f9c01ab22de41 --app shop"],
   async run(context, [word], options) {
     requireTerminal("A shell needs a terminal. To run one command: hibernaut machine exec [id] -- <command>");
-    const { id } = await machineOf(context, word);
+    const { id } = await chosenMachine(context, word);
     return attach(context, id, SHELL, { ...options, tty: true });
   },
 });

@@ -1,7 +1,9 @@
 /** `hibernaut machine` */
 import type { Noun } from "../command.ts";
 import { actCommands } from "./machine-act.ts";
+import { copyCommands } from "./machine-copy.ts";
 import { execCommands } from "./machine-exec.ts";
+import { forwardCommands } from "./machine-forward.ts";
 import { makeCommands } from "./machine-make.ts";
 import { showCommands } from "./machine-show.ts";
 import { whyCommands } from "./machine-why.ts";
@@ -11,5 +13,13 @@ export const machine: Noun = {
   name: "machine",
   aliases: ["machines"],
   summary: "Create, run, suspend, resume and destroy machines",
-  commands: [...makeCommands, ...showCommands, ...whyCommands, ...actCommands, ...execCommands],
+  commands: [
+    ...makeCommands,
+    ...showCommands,
+    ...whyCommands,
+    ...actCommands,
+    ...execCommands,
+    ...copyCommands,
+    ...forwardCommands,
+  ],
 };

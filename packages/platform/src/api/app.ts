@@ -5,6 +5,7 @@ import fastify, { LogController } from "fastify";
 import websocket from "@fastify/websocket";
 import { usageMetrics } from "../metering/metrics.ts";
 import { authorize } from "./auth.ts";
+import { limitBodies } from "./body-deadline.ts";
 import type { Api, ApiDeps } from "./deps.ts";
 import { refuseConnection, sendError, sendNotFound } from "./errors.ts";
 import { apiMetrics } from "./metrics.ts";
@@ -12,7 +13,9 @@ import { describeApi } from "./openapi.ts";
 import { activityRoute } from "./routes/activity.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { appRoutes } from "./routes/apps.ts";
+import { archiveRoutes } from "./routes/archive.ts";
 import { drainRoutes } from "./routes/drain.ts";
+import { forwardRoute } from "./routes/forward.ts";
 import { execRoute } from "./routes/exec.ts";
 import { execStreamRoute } from "./routes/exec-stream.ts";
 import { imageRoutes } from "./routes/images.ts";
@@ -36,9 +39,6 @@ export type { Api, ApiDeps, PlatformInfo } from "./deps.ts";
 /** A configuration is a few KB; a MiB leaves room for an environment full of certificates. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
-/** A client that trickles its request must not hold a connection forever. */
-const REQUEST_TIMEOUT_MS = 30_000;
-
 /**
  * Given to the constructor, because Fastify loads compilers of its own before the setters could replace them. Their types
  * know Ajv's schemas only. Replies are typed by their schemas; checking or filtering them at run time would only cost.
@@ -61,7 +61,8 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     // One line per request, of our own, below.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: MAX_BODY_BYTES,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    // The heads of requests have Node's own limit, 60 s. Bodies have ours, because archives may take longer.
+    requestTimeout: 0,
     exposeHeadRoutes: false,
     forceCloseConnections: true,
     genReqId: requestId,
@@ -72,6 +73,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(sendNotFound);
   acceptOnlyJson(app);
+  limitBodies(app);
 
   const metrics = apiMetrics(deps.machines, deps.registry);
   usageMetrics(metrics.registry, deps.usage);
@@ -97,6 +99,8 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     logRoutes(secured, deps);
     execRoute(secured, deps);
     execStreamRoute(secured, deps);
+    archiveRoutes(secured, deps);
+    forwardRoute(secured, deps);
     insideRoutes(secured, deps);
     hostnameRoutes(secured, deps);
     secretRoutes(secured, deps);

@@ -8,6 +8,12 @@ import type { CommandExit, StreamEnd, StreamLink } from "./protocol.ts";
 /** How a command ended, as F_EXEC_EXIT says it: `enum command_end` in the agent's flow.h. */
 export const CommandEnd = { ended: 0, timedOut: 1, notStarted: 2 } as const;
 
+/**
+ * After how many milliseconds without a byte a forwarded connection no longer keeps its machine awake. It stays open while
+ * the machine sleeps. Programs that poll through it do so more often than this.
+ */
+const QUIET_AFTER_MS = 60_000;
+
 /** A command that is running in a guest. */
 export class GuestCommand implements StreamEnd {
   /** Leads nowhere unless the command was started with an input. */
@@ -19,11 +25,15 @@ export class GuestCommand implements StreamEnd {
   /** Resolves after all output has arrived. Rejects with a {@link GuestError} when the guest is gone before that. */
   readonly exit: Promise<CommandExit>;
   readonly #exit = Promise.withResolvers<CommandExit>();
+  /** A connection keeps its machine awake only while bytes flow. Anything else does until it ends. */
+  readonly #connection: boolean;
+  #flowedAt = performance.now();
   readonly #link: StreamLink;
   readonly #sender: CreditedSender;
   readonly #givers: Record<"out" | "err", CreditGiver>;
 
-  constructor(link: StreamLink) {
+  constructor(link: StreamLink, { connection = false } = {}) {
+    this.#connection = connection;
     this.#link = link;
     this.#sender = new CreditedSender(link);
     this.#givers = { out: new CreditGiver(link), err: new CreditGiver(link) };
@@ -35,7 +45,10 @@ export class GuestCommand implements StreamEnd {
     this.stderr = output(this.#givers.err);
     this.stdin = new Writable({
       highWaterMark: STREAM_WINDOW,
-      write: (chunk: Buffer, _encoding, done) => this.#sender.send(chunk, done),
+      write: (chunk: Buffer, _encoding, done) => {
+        this.#flowedAt = performance.now();
+        this.#sender.send(chunk, done);
+      },
       final: (done) => {
         this.#link.send(FrameType.end);
         done();
@@ -44,9 +57,15 @@ export class GuestCommand implements StreamEnd {
     this.stdin.on("error", () => {}); // A command need not read its input.
   }
 
+  /** Whether the machine must stay awake for it. */
+  get active(): boolean {
+    return !this.#connection || performance.now() - this.#flowedAt < QUIET_AFTER_MS;
+  }
+
   receive({ type, payload }: Frame): void {
     if (type === FrameType.data) this.#output(this.#givers.out, this.stdout, payload);
     if (type === FrameType.dataErr) this.#output(this.#givers.err, this.stderr, payload);
+    if (type === FrameType.end) this.stdout.push(null); // only tasks say so; the output of a command ends with it
     if (type === FrameType.credit && payload.length === 4) this.#sender.grant(payload.readUInt32LE());
     if (type === FrameType.reset) this.fail(new GuestError(payload.toString("utf8")));
     if (type === FrameType.execExit && payload.length >= 9) this.#ended(payload);
@@ -83,6 +102,7 @@ export class GuestCommand implements StreamEnd {
   }
 
   #output(giver: CreditGiver, output: Readable, bytes: Buffer): void {
+    this.#flowedAt = performance.now();
     if (giver.received(bytes.length)) output.push(bytes);
     else this.kill(TOO_MUCH);
   }

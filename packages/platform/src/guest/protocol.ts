@@ -47,6 +47,12 @@ export interface GuestConfig {
   files?: GuestFile[];
 }
 
+/** The first version of the protocol whose agents have tasks. */
+export const TASKS_PROTOCOL = 4;
+
+/** What agents do themselves, so that an image needs no program for it: `packages/guest/agent/task.h`. */
+export type TaskName = "stat" | "copy-out" | "copy-in" | "connect";
+
 /** A command to run in the guest. */
 export interface CommandSpec {
   /** The program, looked up in PATH, and its arguments. Ignored with `hooks`. */
@@ -66,6 +72,8 @@ export interface CommandSpec {
    * killed after that. 0: no limit.
    */
   timeoutMs?: number;
+  /** Let the agent carry out a task of its own, as root, with `args` as arguments. From {@link TASKS_PROTOCOL} on. */
+  task?: TaskName;
   /** Run the programs in this directory, in the order of their names, as root. */
   hooks?: string;
 }

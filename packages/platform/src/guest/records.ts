@@ -24,6 +24,7 @@ export const Key = {
   file: 17,
   fileData: 18,
   swap: 19,
+  task: 20,
 } as const;
 
 /** Bytes of a record before its value: key and length. */
@@ -89,6 +90,7 @@ export function encodeCommand(spec: CommandSpec): Buffer {
   if (spec.user !== undefined) records.push(record(Key.user, spec.user));
   if (spec.workdir !== undefined) records.push(record(Key.workdir, spec.workdir));
   if (spec.hooks !== undefined) records.push(record(Key.hooks, spec.hooks));
+  if (spec.task !== undefined) records.push(record(Key.task, spec.task));
   if (spec.input === true) records.push(record(Key.input, ""));
   if (terminal !== undefined) records.push(record(Key.terminal, uint32(terminal.rows + terminal.columns * 65_536)));
   const payload = Buffer.concat(records);

@@ -48,9 +48,9 @@ export class GuestStreams {
     return this.#streams.size;
   }
 
-  /** How many of the open streams are commands. */
+  /** How many commands are running that the guest must stay awake for. */
   get commands(): number {
-    return [...this.#streams.values()].filter((stream) => stream instanceof GuestCommand).length;
+    return [...this.#streams.values()].filter((stream) => stream instanceof GuestCommand && stream.active).length;
   }
 
   /** Runs a command in the guest. Throws a RangeError when command and environment are too long for a frame. */
@@ -58,7 +58,7 @@ export class GuestStreams {
     const payload = encodeCommand(spec);
     const id = this.#nextCommand;
     this.#nextCommand += 2;
-    const command = new GuestCommand(this.#link(id));
+    const command = new GuestCommand(this.#link(id), { connection: spec.task === "connect" });
     this.#streams.set(id, command);
     this.#emit(FrameType.exec, payload, id);
     return command;

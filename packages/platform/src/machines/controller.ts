@@ -98,7 +98,8 @@ export class MachineController {
 
   /** Runs a command in the guest. Throws like {@link runCommand}. */
   run(spec: CommandSpec): GuestCommand {
-    return runCommand(this.#record, this.#guest.live, spec);
+    const { live } = this.#guest;
+    return runCommand(this.#record, live, spec, protocolOf(this.#record, this.#deps.bundles));
   }
 
   /**

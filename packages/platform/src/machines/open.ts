@@ -5,6 +5,8 @@ import { AppSecrets } from "./resources/app-secrets.ts";
 import { Apps } from "./resources/apps.ts";
 import { Drain } from "./resources/drain.ts";
 import { Commands } from "./resources/commands.ts";
+import { FileCopies } from "./resources/file-copies.ts";
+import { Forwards } from "./resources/forwards.ts";
 import { GuestApi } from "./resources/guest-api.ts";
 import { Hostnames } from "./resources/hostnames.ts";
 import { Logs } from "./resources/logs.ts";
@@ -25,6 +27,8 @@ export interface Resources {
   readonly secrets: AppSecrets;
   readonly logs: Logs;
   readonly commands: Commands;
+  readonly fileCopies: FileCopies;
+  readonly forwards: Forwards;
   readonly guestApi: GuestApi;
   readonly drain: Drain;
   readonly scrubber: Scrubber;
@@ -57,6 +61,7 @@ export function openMachines(deps: MachineDependencies): Resources {
   const logs = new Logs(deps, controllers, apps);
   const releases = new Releases(deps);
   const releaseCommands = new ReleaseCommands({ releases, machines, logs, controllers, log: deps.log });
+  const commands = new Commands(controllers);
   const timer = new DueTimer({ controllers, drain, clock: () => deps.clock?.() ?? new Date(), log: deps.log });
   return {
     apps,
@@ -66,7 +71,9 @@ export function openMachines(deps: MachineDependencies): Resources {
     hostnames: new Hostnames(deps, apps),
     secrets: new AppSecrets(deps, controllers),
     logs,
-    commands: new Commands(controllers),
+    commands,
+    fileCopies: new FileCopies(commands),
+    forwards: new Forwards(machines, commands),
     guestApi: new GuestApi(deps, controllers),
     drain,
     scrubber: new Scrubber(deps, controllers),

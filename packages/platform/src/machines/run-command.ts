@@ -2,18 +2,21 @@
 import { HibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import type { GuestCommand } from "../guest/command.ts";
-import type { CommandSpec } from "../guest/protocol.ts";
+import { type CommandSpec, TASKS_PROTOCOL } from "../guest/protocol.ts";
 import { capital } from "../lib/text.ts";
 import type { LiveGuest } from "./guest.ts";
 
 /**
  * Runs a command in the guest. Throws `failed_precondition` unless the machine runs, with a guest bundle that supports
- * commands, and `invalid_argument` when the command is too long.
+ * commands, and tasks for a task, and `invalid_argument` when the command is too long.
+ *
+ * @param protocol what the machine's agent speaks
  */
 export function runCommand(
   { id, state }: Pick<MachineRecord, "id" | "state">,
   live: LiveGuest | undefined,
   spec: CommandSpec,
+  protocol: number,
 ): GuestCommand {
   if (state !== "running" || live === undefined)
     throw new HibernautError(
@@ -27,6 +30,12 @@ export function runCommand(
     throw new HibernautError(
       "failed_precondition",
       `Machine ${id} runs an older guest bundle that cannot run commands. Run \`hibernaut machine update ${id} --yes\`.`,
+    );
+  if (spec.task !== undefined && protocol < TASKS_PROTOCOL)
+    throw new HibernautError(
+      "failed_precondition",
+      `Machine ${id} runs an older guest bundle that cannot copy files or forward ports. Run \`hibernaut machine update ${id} --yes\`, which cold starts it with an empty writable layer.`,
+      { machine_id: id, agent_protocol: protocol },
     );
   try {
     return live.agent.streams.run(spec);

@@ -12,6 +12,7 @@ import { ExitOffset, EXIT_BYTES, HelloOffset, PHASES } from "../../src/guest/hel
 import { LISTENER_BYTES } from "../../src/guest/listening.ts";
 import { Key } from "../../src/guest/records.ts";
 import { FIRST_COMMAND, MOST_CONNECTIONS } from "../../src/guest/streams.ts";
+import { CopyExit } from "../../src/machines/copy-failure.ts";
 
 const AGENT = join(import.meta.dirname, "../../../guest/agent");
 
@@ -109,6 +110,10 @@ describe("payloads", () => {
 
   test("of F_SET and F_EXEC have the same keys", () => {
     expect(Key).toEqual(renamed(enumOf("config.h", "config_key"), "C_"));
+  });
+
+  test("of F_EXEC_EXIT have the same exit codes for copies", () => {
+    expect(CopyExit).toEqual(renamed(enumOf("copy.h", "copy_exit"), "COPY_"));
   });
 
   test("of F_EXEC_EXIT and F_LISTENING have the same form", () => {

@@ -14,7 +14,7 @@ import { GuestStreams } from "../../src/guest/streams.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
 
 const GUEST = join(import.meta.dirname, "../../../guest");
-const PARTS = "streams flow command connection outbox frame config spawn hooks user system";
+const PARTS = "streams flow command connection outbox frame config spawn hooks user system task copy tar connect";
 const asRoot = process.getuid?.() === 0;
 
 let folder: TempFolder;

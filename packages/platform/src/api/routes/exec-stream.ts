@@ -22,7 +22,7 @@ const Channel = {
   exit: 3,
   /** To the command's terminal: JSON `{rows, columns}`. */
   resize: 4,
-  /** To the command: the end of the input. */
+  /** To the command: the end of the input. From a forwarded port: the end of what its program sends. */
   end: 5,
 } as const;
 
@@ -68,12 +68,22 @@ export function execStreamRoute(app: Api, { commands }: Pick<ApiDeps, "commands"
     },
     (socket, request) => {
       const started = running.get(request);
-      if (started !== undefined) void stream(socket, started.command, started.args);
+      if (started !== undefined) void streamCommand(socket, started.command, started.args);
     },
   );
 }
 
-async function stream(socket: WebSocket, command: GuestCommand, args: readonly string[]): Promise<void> {
+/**
+ * Connects a WebSocket with a command until the command ends or the client is gone.
+ *
+ * @param options with `ends`, the end of the output is a message of its own, because the command may still read then
+ */
+export async function streamCommand(
+  socket: WebSocket,
+  command: GuestCommand,
+  args: readonly string[],
+  { ends = false } = {},
+): Promise<void> {
   const stopPinging = watch(socket);
   socket.on("close", () => {
     stopPinging();
@@ -82,7 +92,7 @@ async function stream(socket: WebSocket, command: GuestCommand, args: readonly s
   socket.on("error", () => socket.terminate());
   socket.on("message", (data: Buffer) => take(socket, command, data));
   const outputs = Promise.all([
-    send(socket, Channel.stdout, command.stdout),
+    send(socket, Channel.stdout, command.stdout, ends ? Channel.end : undefined),
     send(socket, Channel.stderr, command.stderr),
   ]);
   const report = await command.exit.then(
@@ -101,12 +111,13 @@ async function stream(socket: WebSocket, command: GuestCommand, args: readonly s
 }
 
 /** Sends one message at a time, so that a slow client slows the command down instead of filling our memory. */
-async function send(socket: WebSocket, channel: number, output: Readable): Promise<void> {
+async function send(socket: WebSocket, channel: number, output: Readable, end?: number): Promise<void> {
   for await (const chunk of output as AsyncIterable<Buffer>) {
     await new Promise<void>((resolve, reject) => {
       socket.send(Buffer.concat([Buffer.from([channel]), chunk]), (error) => (error ? reject(error) : resolve()));
     });
   }
+  if (end !== undefined && socket.readyState === socket.OPEN) socket.send(Buffer.from([end]));
 }
 
 function take(socket: WebSocket, command: GuestCommand, data: Buffer): void {

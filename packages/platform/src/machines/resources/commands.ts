@@ -16,7 +16,7 @@ export class Commands {
     return this.#controllers.find(app, id).run(spec);
   }
 
-  /** Returns how many commands are running in the machine with exactly this id. */
+  /** Returns how many commands keep the machine with exactly this id awake. */
   count(id: string): number {
     return this.#controllers.get(id)?.inside.streams.commands ?? 0;
   }

@@ -1,0 +1,14 @@
+/* Commands that the agent carries out itself, in a child process, so that an image needs no program for them. */
+#ifndef HIBERNAUT_TASK_H
+#define HIBERNAUT_TASK_H
+
+#include "user.h"
+
+/* Runs a task and exits. Closes every file but the standard ones first. `owner` gets the files that are copied in,
+ * unless the arguments say otherwise.
+ *
+ *   stat <path>, copy-out <path>, copy-in <directory> image|archive: see copy.h
+ *   connect <port>: see connect.h */
+_Noreturn void task_run(const char *name, char *const *args, const struct user *owner);
+
+#endif

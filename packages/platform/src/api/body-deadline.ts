@@ -1,0 +1,25 @@
+/** A client that trickles its request must not hold a connection forever. */
+import { refuseConnection } from "./errors.ts";
+import type { Api } from "./deps.ts";
+
+/** How long a whole body may take, in milliseconds. A MiB, the most that is accepted, takes a second even on a slow line. */
+const BODY_DEADLINE_MS = 30_000;
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** The body is a stream of any length, and its route takes care of clients that stop sending. */
+    streamsBody?: boolean;
+  }
+}
+
+/** Cuts off clients whose body takes too long. Node's own limit can't make an exception for some routes. */
+export function limitBodies(app: Pick<Api, "addHook">, deadlineMs = BODY_DEADLINE_MS): void {
+  app.addHook("onRequest", async ({ raw, routeOptions }) => {
+    if (raw.complete || routeOptions.config.streamsBody === true) return;
+    const timer = setTimeout(() => {
+      const late = Object.assign(new Error("the body took too long"), { code: "ERR_HTTP_REQUEST_TIMEOUT" });
+      if (!raw.complete) refuseConnection(late, raw.socket);
+    }, deadlineMs).unref();
+    raw.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
+  });
+}

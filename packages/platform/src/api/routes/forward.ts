@@ -1,0 +1,60 @@
+/** `GET .../machines/{machine_id}/forward` as a WebSocket: one connection to a TCP port inside a machine. */
+import type { WebSocket } from "@fastify/websocket";
+import { Type } from "typebox";
+import type { GuestCommand } from "../../guest/command.ts";
+import { clientGone } from "../client-gone.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import { closed, streams } from "../schemas.ts";
+import { streamCommand } from "./exec-stream.ts";
+import { MachineParams } from "./machines.schemas.ts";
+
+/** `?port=5432` */
+const ForwardQuery = Type.Object(
+  {
+    port: Type.Integer({
+      minimum: 1,
+      maximum: 65_535,
+      description: "A TCP port that a program in the machine listens on.",
+    }),
+  },
+  closed,
+);
+
+/** Registers the route that forwards a connection. Its messages are those of a streamed command. */
+export function forwardRoute(app: Api, { forwards }: Pick<ApiDeps, "forwards">): void {
+  const open = new WeakMap<object, GuestCommand>();
+  app.get(
+    "/v1/apps/:app_name/machines/:machine_id/forward",
+    {
+      websocket: true,
+      schema: {
+        tags: ["machines"],
+        summary: "Connect to a TCP port inside a machine over a WebSocket; wakes the machine",
+        params: MachineParams,
+        querystring: ForwardQuery,
+        response: streams(101, "application/octet-stream", "a WebSocket"),
+      },
+      // Before the upgrade, so that a refusal is an HTTP error.
+      preHandler: async (request, reply) => {
+        const { app_name: appName, machine_id: id } = request.params;
+        open.set(request, await forwards.connect(appName, id, request.query.port, clientGone(reply)));
+      },
+    },
+    (socket: WebSocket, request) => {
+      const { app_name: appName, machine_id: id } = request.params;
+      const connection = open.get(request);
+      if (connection === undefined) return;
+      socket.on("message", () => wake(() => forwards.wake(appName, id)));
+      void streamCommand(socket, connection, [`port ${request.query.port}`], { ends: true });
+    },
+  );
+}
+
+/** A machine that cannot be woken keeps what it was sent until it runs again, or ends the connection. */
+function wake(start: () => void): void {
+  try {
+    start();
+  } catch {
+    // A drain, or a state that passes by itself.
+  }
+}
