@@ -24,10 +24,11 @@ export function stateText({ state, state_reason: reason, crash }: Machine, now =
   return reason === null ? state : `${state}: ${reason}`;
 }
 
-/** The state as lists show it, including a crash loop. */
+/** The state as lists show it, including a crash loop or a cordon. */
 export function stateCell(machine: Machine): string {
-  const { state, crash } = machine;
-  return isCrashLoop(machine) ? `${state} (crash loop, ${crash?.attempt} of ${crash?.max_attempts})` : state;
+  const { state, crash, cordoned } = machine;
+  if (isCrashLoop(machine)) return `${state} (crash loop, ${crash?.attempt} of ${crash?.max_attempts})`;
+  return cordoned ? `${state} (cordoned)` : state;
 }
 
 /** Whether the app crashed and the restart policy will start it again. */

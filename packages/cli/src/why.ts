@@ -12,11 +12,14 @@ export function whyText(machine: Machine, { awake }: Activity, urls: readonly st
 function stateSentence(machine: Machine, awake: Activity["awake"], urls: readonly string[]): string {
   const { name, state, suspend } = machine;
   const wakes = (machine.config.services ?? []).some(({ autostart = true }) => autostart) && !machine.cordoned;
+  const cordoned = machine.cordoned
+    ? ` It is cordoned, so requests neither reach nor wake it: \`hibernaut machine uncordon ${name}\` ends that.`
+    : "";
   const at = urls[0] === undefined ? "a request" : `a request to ${urls[0]}`;
   const how = wakes ? `${at} wakes it` : `\`hibernaut start ${name}\` wakes it`;
-  if (state === "suspended") return `Machine ${name} is asleep, with its memory: ${how}.`;
+  if (state === "suspended") return `Machine ${name} is asleep, with its memory: ${how}.${cordoned}`;
   if (state === "stopped" || state === "failed")
-    return `Machine ${name} is ${stateText(machine)}. To start it: ${how}.`;
+    return `Machine ${name} is ${stateText(machine)}. To start it: ${how}.${cordoned}`;
   if (awake === null) return `Machine ${name} is ${stateText(machine)}.`;
   const cannot = suspend.eligible ? "" : ` It cannot be suspended: ${suspend.reasons.join("; ")}.`;
   return `Machine ${name} is awake. ${awake.message}${cannot}`;

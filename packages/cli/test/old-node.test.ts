@@ -160,7 +160,7 @@ test.each(THOROUGH)("with Node %s every command does its work", { timeout: LIMIT
   expect(await good("images list")).toContain("me/tool:1");
   await good("images prune");
   await writeTinyLayout(join(folder, "tiny"));
-  expect(await good("images push oci:./tiny")).toMatch(/Use it as upload:tiny@sha256:/);
+  expect(await good("images push oci:./tiny")).toMatch(/^upload:tiny@sha256:/);
   // The fake store makes no image of an upload, so this one stays open.
   const [, digest = ""] = /^upload:tiny +([0-9a-f]{12}) /m.exec(await good("images uploads")) ?? [];
   await good(`images cancel ${digest}`);

@@ -39,7 +39,7 @@ describe("why", () => {
     [
       { state: "suspended", cordoned: true },
       null,
-      "Machine web is asleep, with its memory: `hibernaut start web` wakes it.",
+      "Machine web is asleep, with its memory: `hibernaut start web` wakes it. It is cordoned, so requests neither reach nor wake it: `hibernaut machine uncordon web` ends that.",
     ],
     [
       { state: "stopped", state_reason: "the app exited with code 3" },

@@ -19,7 +19,7 @@ const deploy = command({
   name: "deploy",
   summary: "Deploy the app that the app file describes",
   description:
-    "If neither the app file nor --image names an image, builds one from the directory of the app file. Runs the release_command of the app file, if there is one. Then creates or updates machines one at a time. A running machine is replaced and must pass its checks before the next one; a sleeping machine stays asleep, loses its snapshot and starts with the new version. Running the command again continues an interrupted deploy.",
+    "If neither the app file nor --image names an image, builds one from the directory of the app file. Runs the release_command of the app file, if there is one. Then creates or updates machines one at a time. A running machine is replaced and must pass its checks before the next one; a sleeping machine stays asleep, loses its snapshot and starts with the new version at the next request, or with --wake at once, to be checked. Running the command again continues an interrupted deploy.",
   options: [
     {
       flags: "-c, --config <file>",
@@ -38,6 +38,10 @@ const deploy = command({
       flags: "--strategy <strategy>",
       description: "rolling (default), immediate (all at once), canary or bluegreen",
       choices: STRATEGIES,
+    },
+    {
+      flags: "--wake",
+      description: "start sleeping machines with the new version, check them, and let them sleep again",
     },
     { flags: "--skip-release-command", description: "don't run the release_command of the app file" },
     { flags: "--strict", description: "fail on keys of the app file that have no effect" },
@@ -61,6 +65,7 @@ const deploy = command({
     const [
       { readDeployment },
       { planDeploy },
+      { requireSecrets },
       { runReleaseCommand },
       { reporting },
       { rollOut },
@@ -68,6 +73,7 @@ const deploy = command({
     ] = await Promise.all([
       import("../deploy/deployment.ts"),
       import("../deploy/plan.ts"),
+      import("../deploy/required-secrets.ts"),
       import("../deploy/release-command.ts"),
       import("../deploy/reporting.ts"),
       import("../deploy/rollout.ts"),
@@ -81,6 +87,7 @@ const deploy = command({
     const context = given.preferring(app);
     const client = await context.client();
     await ensureApp(context);
+    await requireSecrets(context, groups);
     const { ref: image } = await provide(context, named, options);
     const release = await client.createRelease(context.app, { image });
     const done = await reporting(client, { app: context.app, version: release.version }, async () => {
@@ -96,6 +103,7 @@ const deploy = command({
       return rollOut(context, [...cleared, ...stages], {
         waitTimeout: options.waitTimeout ?? asked.waitTimeout ?? WAIT_TIMEOUT_S,
         onStep: (step) => context.say(step),
+        wake: options.wake ?? false,
       });
     });
     await warnOfUnsuspendable(

@@ -61,10 +61,8 @@ const push = command({
         `\`${ref}\` is not an image on this machine. Write docker-archive:FILE, oci-archive:FILE, oci:DIRECTORY or docker-daemon:NAME:TAG.`,
       );
     const uploaded = await upload(context, image);
-    return {
-      document: uploaded,
-      text: `${ref} is ready, ${megabytes(uploaded.size_bytes)}. Use it as ${uploaded.ref}`,
-    };
+    context.say(`${ref} is ready, ${megabytes(uploaded.size_bytes)}. Use it as:`);
+    return { document: uploaded, text: uploaded.ref };
   },
 });
 

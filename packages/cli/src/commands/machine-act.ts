@@ -117,7 +117,7 @@ function cordonCommand(on: boolean): Command {
     description: on
       ? "The proxy finishes the open requests of a cordoned machine, gives it no new ones, and neither wakes it nor puts it to sleep. Its state stays."
       : "The proxy also wakes the machine and puts it to sleep again.",
-    arguments: [NAMED_MACHINES],
+    arguments: [MACHINES],
     ofApp: true,
     examples: [`hibernaut machine ${name} 3f9c01ab22de41 --app shop`],
     async run(context, words) {

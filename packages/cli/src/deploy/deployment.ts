@@ -1,8 +1,9 @@
 /** What a deploy should do, according to the app file and the options. */
 import type { MachineConfig } from "@hibernaut/client";
 import type { Context } from "../context.ts";
-import { CliError } from "../failure.ts";
+import { CliError, UsageError } from "../failure.ts";
 import { pairs } from "../machine-config.ts";
+import { isValidName, NAME_RULE } from "../names.ts";
 import type { AppFile, Deploy } from "../appfile/model.ts";
 import type { Built } from "../build/build.ts";
 import type { BuildOptions } from "../build/options.ts";
@@ -26,6 +27,8 @@ interface DeploymentOptions extends BuildOptions {
   image?: string;
   env?: string[];
   strict?: boolean;
+  /** No app is needed for that. */
+  buildOnly?: boolean;
 }
 
 /**
@@ -47,6 +50,7 @@ export async function readDeployment(
   for (const finding of findings) context.say(findingText(finding, name));
   const errors = findings.filter(({ severity }) => severity === "error").length;
   if (file === undefined || (strict && findings.length > 0)) throw unusable(name, errors, findings.length - errors);
+  if (building.buildOnly !== true) requireApp(context.preferring(file.app).app);
   const complete = withLocalFiles(file, name);
   const variables = pairs("--env", env);
   const built =
@@ -66,6 +70,11 @@ export async function readDeployment(
     deploy: file.deploy,
     release: release && { config: release, timeout: file.deploy.releaseCommand?.timeout },
   };
+}
+
+/** Before a build takes minutes. */
+function requireApp(app: string): void {
+  if (!isValidName(app)) throw new UsageError(`\`${app}\` is not a valid name for an app: it ${NAME_RULE}.`);
 }
 
 async function buildOf(context: Context, file: AppFile, appFile: string, options: BuildOptions): Promise<Built> {

@@ -28,7 +28,7 @@ export async function runReleaseCommand(
     if (ok) return context.say("The release command succeeded.");
     throw new CliError(
       "failed_precondition",
-      `The release command failed: ${reason}. ${nothing} Its output is above; fix it and deploy again.`,
+      `The release command failed: ${reason}. ${nothing} Fix it and deploy again.`,
     );
   } catch (error) {
     if (error instanceof CliError) throw error;

@@ -11,6 +11,8 @@ import type { Stage } from "./strategy.ts";
 interface RolloutOptions {
   /** How long a machine may take to come up and pass its checks, in seconds. */
   waitTimeout: number;
+  /** Whether sleeping machines are started with the new version, must pass their checks, and then sleep again. */
+  wake?: boolean;
   /** Called with a sentence about each step. */
   onStep(text: string): void;
 }
@@ -64,7 +66,11 @@ async function carryOutAndWait(
   const { machine_id: id } = done;
   if (step.kind === "update" && !step.running) {
     const state = await waitFor(context, id, ["settled"], options);
-    options.onStep(`Machine ${id} is ${state} and will start with the new version.`);
+    if (options.wake === true) await tryAndRest(context, step.machine, left, options);
+    else
+      options.onStep(
+        `Machine ${id} is ${state}. The new version is not tested yet: it starts with the next request. With --wake, a deploy starts it, checks it, and lets it sleep again.`,
+      );
     return { ...done, state: (await (await context.client()).getMachine(context.app, id)).state };
   }
   const verdict = await untilHealthy(context, id, options.waitTimeout);
@@ -72,6 +78,20 @@ async function carryOutAndWait(
   if (!verdict.ok) throw stoppedError(context, id, verdict, left, old?.config.image);
   options.onStep(`Machine ${id} is running the new version: ${verdict.text}.`);
   return { ...done, state: "running" };
+}
+
+/** Starts a machine with its new version, which has to pass, and puts it back to rest as it was. */
+async function tryAndRest(context: Context, old: Machine, left: number, options: RolloutOptions): Promise<void> {
+  const client = await context.client();
+  const { id } = old;
+  await client.startMachine(context.app, id);
+  const verdict = await untilHealthy(context, id, options.waitTimeout);
+  if (!verdict.ok) throw stoppedError(context, id, verdict, left, old.config.image);
+  const { suspend } = await client.getMachine(context.app, id);
+  const sleeps = old.state === "suspended" && suspend.eligible;
+  await (sleeps ? client.suspendMachine(context.app, id) : client.stopMachine(context.app, id));
+  const state = await waitFor(context, id, ["settled"], options);
+  options.onStep(`Machine ${id} ran the new version (${verdict.text}), and is ${state} again.`);
 }
 
 /** Carries out the step; waits first if the machine is being suspended or updated, for example by an earlier deploy. */

@@ -68,7 +68,7 @@ function authorizeToken(tokens: TokenStore, header: string | undefined): void {
   if (!verifyToken(tokens, token)) {
     throw new HibernautError(
       "unauthenticated",
-      "The token is unknown or revoked. Create one with `hibernaut tokens create`.",
+      "The token is unknown or revoked. Correct HIBERNAUT_API_TOKEN, or unset it on the platform's own host, where the CLI finds the admin token.",
     );
   }
 }

@@ -5,8 +5,12 @@ export class AppQueues<T> {
   readonly #limits: QueueLimits;
   readonly #queues = new Map<string, WaitingQueue<T>>();
 
-  constructor(limits: QueueLimits) {
+  readonly #hint: (app: string) => string;
+
+  /** `hint` is that of {@link WaitingQueue}, for an app. */
+  constructor(limits: QueueLimits, hint: (app: string) => string) {
     this.#limits = limits;
+    this.#hint = hint;
   }
 
   /** How many requests of the app wait. */
@@ -21,7 +25,7 @@ export class AppQueues<T> {
 
   /** Adds a request to the app's queue, as {@link WaitingQueue.wait} describes, and tries to serve the queue. */
   wait(app: string, since: number, signal: AbortSignal, attempt: (since: number) => T | undefined): Promise<T> {
-    const queue = this.#queues.get(app) ?? new WaitingQueue<T>(app, this.#limits);
+    const queue = this.#queues.get(app) ?? new WaitingQueue<T>(app, this.#limits, () => this.#hint(app));
     this.#queues.set(app, queue);
     const waiting = queue.wait(since, signal, attempt);
     // What the request waits for may already be there.

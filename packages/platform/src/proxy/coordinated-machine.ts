@@ -42,6 +42,7 @@ export function tableMachineOf({ record, policy, resting }: CoordinatedMachine, 
     reason: record.stateReason,
     crash: crash && isKnownToCrash(crash) ? { reason: crash.reason, retryAt: crash.retry_at } : null,
     unreachable: record.state === "running" ? (record.unreachable ?? null) : null,
+    cordoned: record.cordoned === true,
     resting,
     policy: policy === undefined ? null : toWire(record.cordoned ? { ...policy, autostart: false } : policy),
   };

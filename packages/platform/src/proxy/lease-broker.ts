@@ -5,7 +5,7 @@
 import { AppQueues } from "./app-queues.ts";
 import { choose } from "./balance.ts";
 import { type Lease, type LeaseProvider, ProxyRefusal, type RequestHead, type Wake } from "./contract.ts";
-import { drainingRefusal, noMachineRefusal, unknownHostRefusal } from "./lease-refusals.ts";
+import { cordonHint, drainingRefusal, noMachineRefusal, unknownHostRefusal } from "./lease-refusals.ts";
 import { LoadReporter } from "./load-reporter.ts";
 import { type LeaseKeeper, MachineLease } from "./machine-lease.ts";
 import { MachineTable } from "./machine-table.ts";
@@ -40,7 +40,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     this.#options = options;
     this.now = options.now ?? (() => performance.now());
     this.#table = new MachineTable(this.now);
-    this.#queues = new AppQueues(options);
+    this.#queues = new AppQueues(options, (app) => cordonHint(app, this.#table.ofApp(app)));
     this.#reporter = new LoadReporter(this.#table, options.link);
     this.#traffic = new TrafficReporter(options.link);
     this.#updater = new TableUpdater({

@@ -27,8 +27,17 @@ export function noMachineRefusal(app: string, machines: readonly RoutedMachine[]
   if (failed !== undefined) return failedRefusal(app, failed);
   if (machines.length === 0)
     return new ProxyRefusal(502, "no_machine_left", `No machine of app ${app} could be reached.`);
+  const hint = cordonHint(app, machines);
+  if (hint !== "") return new ProxyRefusal(503, "cordoned", `No machine of app ${app} is running.${hint}`);
   const message = `No machine of app ${app} is running, and requests do not start one (auto_start_machines is off).`;
   return new ProxyRefusal(503, "not_running", message, { retryAfterS: 5 });
+}
+
+/** Why requests wait in vain for machines that their owner has cordoned; empty if there are none. */
+export function cordonHint(app: string, machines: readonly RoutedMachine[]): string {
+  const cordoned = machines.find(({ row }) => row.cordoned);
+  if (cordoned === undefined) return "";
+  return ` Requests neither reach nor wake machine ${cordoned.id}, which is cordoned: hibernaut machine uncordon ${cordoned.id} --app ${app}`;
 }
 
 function failedRefusal(app: string, { row: { id, reason } }: RoutedMachine): ProxyRefusal {

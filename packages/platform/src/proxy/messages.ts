@@ -19,6 +19,8 @@ export interface TableMachine {
   crash: { reason: string; retryAt: string | null } | null;
   /** Why no request reaches the app although the machine is running; null if requests do. */
   unreachable: string | null;
+  /** Its owner took it out of the proxy's hands: it gets no requests, and none wakes it. */
+  cordoned: boolean;
   /** The machine is in excess of what the app needs: it gets requests only once all others are at their soft limit. */
   resting: boolean;
   /** Null for a machine without a service. */

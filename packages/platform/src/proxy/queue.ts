@@ -17,11 +17,14 @@ interface Waiter {
 export class WaitingQueue<T> {
   readonly #app: string;
   readonly #limits: QueueLimits;
+  readonly #hint: () => string;
   readonly #waiters = new Set<Waiter>();
 
-  constructor(app: string, limits: QueueLimits) {
+  /** `hint` says what else is known when the time of a request is over: empty, or a sentence with a space before it. */
+  constructor(app: string, limits: QueueLimits, hint: () => string = () => "") {
     this.#app = app;
     this.#limits = limits;
+    this.#hint = hint;
   }
 
   get size(): number {
@@ -63,7 +66,7 @@ export class WaitingQueue<T> {
       };
       const abort = () => waiter.reject(signal.reason as Error);
       const timer = setTimeout(() => {
-        const message = `No machine of app ${this.#app} was ready within ${holdTimeoutMs / 1000} s.`;
+        const message = `No machine of app ${this.#app} was ready within ${holdTimeoutMs / 1000} s.${this.#hint()}`;
         waiter.reject(new ProxyRefusal(504, "wake_timeout", message));
       }, holdTimeoutMs);
       signal.addEventListener("abort", abort, { once: true });

@@ -137,20 +137,21 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     onTrouble: (message) => note({}, message),
   });
   const carryOvers = await FailedCarryOvers.open(world.folder);
+  const snapshots = new SnapshotStore({
+    machineFolder: (id) => files.paths(id).folder,
+    refusedHypervisor: (was, now) =>
+      refusedCarryOver(was, now, { accept: parts.snapshotQemu ?? "series", failed: carryOvers.all }),
+    bootId: world.bootId,
+    hotPages: parts.hotPages ?? (async () => [[0, 1]]),
+    onTrouble: (machine, reason) => note({ machine, reason }, "a snapshot could not be sealed"),
+  });
   const deps: MachineDependencies = {
     hypervisor: parts.hypervisor ?? new FakeHypervisor(world.host, world.identity),
     store: world.store,
     images: world.images,
     network: new UserNetwork(),
     carryOvers,
-    snapshots: new SnapshotStore({
-      machineFolder: (id) => files.paths(id).folder,
-      refusedHypervisor: (was, now) =>
-        refusedCarryOver(was, now, { accept: parts.snapshotQemu ?? "series", failed: carryOvers.all }),
-      bootId: world.bootId,
-      hotPages: parts.hotPages ?? (async () => [[0, 1]]),
-      onTrouble: (machine, reason) => note({ machine, reason }, "a snapshot could not be sealed"),
-    }),
+    snapshots,
     secrets: openSecrets({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),
     bundles: {
       get current() {
@@ -184,7 +185,12 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
   const resources: Resources = openMachines(parts.wrap?.(deps) ?? deps);
   await volumes.recover();
   await resources.recover();
-  return { ...resources, volumes };
+  const close = async () => {
+    await resources.close();
+    // As the platform does: a seal that is being written would be in the way of the world's removal.
+    await snapshots.close();
+  };
+  return { ...resources, volumes, close };
 }
 
 /** An app with one running machine. */

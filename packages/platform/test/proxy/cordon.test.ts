@@ -2,12 +2,15 @@
 import { expect, test } from "vitest";
 import {
   acquire,
+  acquireAt,
   asleep,
   held,
   IDLE_S,
   later,
   machine,
+  newProxy,
   reach,
+  request,
   settled,
   state,
   useProxyWorld,
@@ -44,13 +47,29 @@ test("a request waits rather than reach it, and reaches it once it is uncordoned
   expect((await waiting).machineId).toBe(id);
 });
 
+test("a request that waits in vain for it is told why", async () => {
+  const id = await machine();
+  await cordon(id);
+  const proxy = newProxy({ holdTimeoutMs: 1 });
+  w.proxies.push(proxy);
+  await settled();
+  await expect(acquireAt(proxy.broker, request(), AbortSignal.timeout(9e6))).rejects.toMatchObject({
+    code: "wake_timeout",
+    message: expect.stringMatching(new RegExp(`machine ${id}, which is cordoned: hibernaut machine uncordon ${id} `)),
+  });
+});
+
 test("it is neither put to sleep when it is idle, nor woken by a request", async () => {
   const id = await machine();
   await cordon(id);
   await later(10 * IDLE_S);
   expect(state(id)).toBe("running");
   await asleep(id);
-  await expect(acquire()).rejects.toMatchObject({ status: 503 });
+  await expect(acquire()).rejects.toMatchObject({
+    status: 503,
+    code: "cordoned",
+    message: expect.stringContaining(`hibernaut machine uncordon ${id} --app shop`),
+  });
   expect(state(id)).toBe("suspended");
   await cordon(id, false);
   const woken = acquire();

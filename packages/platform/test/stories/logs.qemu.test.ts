@@ -131,8 +131,9 @@ test("an app that prints 50 MB as fast as it can is not held up, and fills no di
   expect(entries.filter(({ text }) => !/^x{90}$|^x*$|^done$| lost|^(create|start|started): /.test(text))).toEqual([]);
   await place.suspend(id);
   await place.start(id);
-  const told = (await everything(id)).filter(({ stream }) => stream === "platform");
-  expect(told.at(-1)?.text).toMatch(/^started: .*Resumed/);
+  // The machine is running a moment before its log says so.
+  const told = async () => (await everything(id)).findLast(({ stream }) => stream === "platform")?.text;
+  await expect.poll(told, { timeout: 10_000 }).toMatch(/^started: .*Resumed/);
 });
 
 /** Prints a MB when it is asked to, more than the guest keeps for later, and answers when all of it is printed. */

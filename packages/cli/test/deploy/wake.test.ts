@@ -1,0 +1,73 @@
+/** What a deploy makes sure of before and after it changes machines: names, secrets, and versions that nobody has tried. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { tempFolder } from "../../../platform/test/helpers/temp.ts";
+import { startCli, type TestCli } from "../helpers.ts";
+
+// Each test starts several processes, and the host may be busy.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+let cli: TestCli;
+let folder: string;
+beforeEach(async () => {
+  [cli, folder] = await Promise.all([startCli(), tempFolder("deploy")]);
+});
+afterEach(() => cli.close());
+
+async function deploy(image: string, { more = "", options = [] as string[], app = "shop" } = {}) {
+  const file = join(folder, "hibernaut.toml");
+  const service = '[http_service]\ninternal_port = 8080\nauto_stop_machines = "suspend"\n';
+  await writeFile(file, `app = "${app}"\n[build]\nimage = "${image}"\n${service}${more}`);
+  return cli.hibernaut(["deploy", "--config", file, ...options], { HIBERNAUT_APP: "" });
+}
+const machine = async () => (await cli.json(["machine", "status"])).document;
+
+test("a sleeping machine is not tested unless it is asked for; with --wake it runs, passes, and sleeps again", async () => {
+  await deploy("app:1");
+  await cli.hibernaut(["machine", "suspend"]);
+  const untested = await deploy("app:2");
+  expect(untested).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/is suspended\. The new version is not tested yet.* With --wake/),
+  });
+  expect(await machine()).toMatchObject({ state: "suspended", snapshot: null, last_boot: { reason: "first_start" } });
+  const tested = await deploy("app:3", { options: ["--wake"] });
+  expect(tested).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/ran the new version .* is suspended again\./),
+  });
+  expect(await machine()).toMatchObject({
+    state: "suspended",
+    snapshot: { size_bytes: expect.any(Number) },
+    last_boot: { kind: "cold" },
+  });
+});
+
+test("with --wake, a version that crashes fails the deploy", async () => {
+  await deploy("app:1");
+  const { id } = await machine();
+  await cli.hibernaut(["machine", "stop"]);
+  cli.server.world.host.crashing.add(id);
+  const { code, stderr } = await deploy("app:2", { options: ["--wake"] });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/has the new version, and .*crashed/);
+});
+
+test("a file from a secret that the app does not have is noticed before anything changes", async () => {
+  await deploy("app:1");
+  const files = '[[files]]\nguest_path = "/a"\nsecret_name = "NOPE"\n';
+  const refused = await deploy("app:2", { more: files });
+  expect(refused).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/no secret NOPE.*\/a.*Nothing was changed\. Set it: hibernaut secrets set NOPE=/),
+  });
+  expect((await machine()).image.ref).toMatch(/^app:1@/);
+  await cli.hibernaut(["secrets", "set", "NOPE=aGVsbG8="]);
+  expect(await deploy("app:2", { more: files })).toMatchObject({ code: 0 });
+});
+
+test("a name that no app can have is refused before anything is built", async () => {
+  const refused = await deploy("app:1", { app: "Bad_App" });
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(/^Error: `Bad_App` is not a valid name/m) });
+});
