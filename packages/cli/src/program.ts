@@ -8,6 +8,9 @@ import { acceptedForms, type Quantity, readQuantity } from "./quantity.ts";
 /** Called with the command that the user asked for. */
 type Execute = (command: Command, args: string[], options: object, globals: GlobalOptions) => Promise<void>;
 
+/** What one needs first. Help lists these before all others. */
+const FIRST = new Set(["serve", "doctor", "launch", "deploy", "status", "ps", "logs", "open", "machine", "secrets"]);
+
 /** Builds the parser of the whole CLI. */
 export function buildProgram(nouns: readonly Noun[], version: string, execute: Execute): Parser {
   const program = new Parser("hibernaut")
@@ -18,6 +21,8 @@ export function buildProgram(nouns: readonly Noun[], version: string, execute: E
     .configureHelp({ commandUsage: (command) => `${pathOf(command)} ${command.usage()}`, subcommandTerm: termOf })
     .addHelpText("after", ROOT_HELP);
   for (const noun of nouns) addNoun(program, noun, execute);
+  for (const command of program.commands)
+    command.helpGroup(FIRST.has(command.name()) ? "Commands to begin with:" : "More commands:");
   program.command("version", { hidden: true }).action(() => void program.parse(["--version"], { from: "user" }));
   for (const parser of everyParser(program))
     parser.configureOutput({ outputError: () => {} }).exitOverride((error) => {

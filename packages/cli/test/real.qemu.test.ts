@@ -1,9 +1,16 @@
 /** The CLI with a real platform and real machines: the README's tour. */
+import { execFile } from "node:child_process";
+import { readFile, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { askUntilAnswered } from "../../platform/test/helpers/qemu-world.ts";
+import { askUntilAnswered, COUNTER_IMAGE } from "../../platform/test/helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
 import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
+import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { runCli } from "./real-cli.ts";
+
+const ROOT = join(import.meta.dirname, "../../..");
 
 let place: Place;
 beforeAll(async () => {
@@ -96,4 +103,26 @@ test("doctor finds this host fit", async () => {
   expect(out).toMatch(/^ok +qemu/m);
   expect(out, "it looks at everything, to the end").toMatch(/^\w+ +accelerator +(?:kvm|tcg): /m);
   expect(out).toMatch(/^\w+ +snapshots /m);
+});
+
+test("the program in the client library's document runs as it is", async () => {
+  const text = await readFile(join(ROOT, "docs/client.md"), "utf8");
+  const program = [...text.matchAll(/^```js\n([^]*?)^```$/gm)].map(([, block]) => block).join("");
+  const folder = await tempFolder("client");
+  await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  await writeFile(join(folder, "demo.mjs"), program);
+  const env = {
+    ...process.env,
+    HIBERNAUT_API_URL: place.client.apiUrl,
+    HIBERNAUT_API_TOKEN: await place.token(),
+    IMAGE: COUNTER_IMAGE,
+  };
+  const { stdout } = await promisify(execFile)(process.execPath, ["demo.mjs"], { cwd: folder, env });
+  expect(stdout).toMatch(
+    /^demo answers at http:\/\/demo\.localhost:\d+\/\nresume after \d+\S* ms\n0 42\nfrom the machine\n0\n/,
+  );
+  expect(stdout).toMatch(/stdout counter listens on port 8080/);
+  expect(stdout).toMatch(/nothing.*\n\[ 'web: running' \]\n$/);
+  const { stdout: files } = await promisify(execFile)("tar", ["-tf", join(folder, "app.tar")]);
+  expect(files).toContain("server.mjs");
 });

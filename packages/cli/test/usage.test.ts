@@ -55,6 +55,26 @@ describe("help", () => {
     });
   });
 
+  test("begins with what one needs first", async () => {
+    const [, first = "", more = ""] = (await hibernaut([])).stdout.split(
+      /^(?:Commands to begin with|More commands):$/m,
+    );
+    const names = (text: string) => [...text.matchAll(/^ {2}(\w+)/gm)].map(([, name = ""]) => name);
+    expect(names(first).toSorted()).toEqual([
+      "deploy",
+      "doctor",
+      "launch",
+      "logs",
+      "machine",
+      "open",
+      "ps",
+      "secrets",
+      "serve",
+      "status",
+    ]);
+    expect(names(more)).toEqual(expect.arrayContaining(["volumes", "usage", "completion"]));
+  });
+
   test("shows every option that is not short for another", async () => {
     expect((await hibernaut(["machine", "list", "--help"])).stdout).toMatch(/-q, --quiet/);
     expect((await hibernaut(["logs", "--help"])).stdout).not.toContain("--tail");

@@ -151,6 +151,15 @@ describe("with a platform", () => {
     expect((await cli.json(["top"])).document).toContainEqual(
       expect.objectContaining({ name: "web", process: { cpu_ms: 1000, resident_bytes: 320 * 1024 * 1024 } }),
     );
+    const status = await cli.hibernaut(["status", "--app", "shop"]);
+    expect(status.stdout).toMatch(/^answers at +http:\/\/shop\.localhost:8080\/$/m);
+    expect(status.stdout).toMatch(/ +web +running +cold \(first_start\) in \d+ ms, \d+ s ago +none$/m);
+    expect((await cli.json(["status", "--app", "shop"])).document).toMatchObject({
+      name: "shop",
+      release: null,
+      machines: [{ name: "web" }, { name: "web-2" }],
+    });
+    expect((await cli.hibernaut(["status", "--app", "nosuch"])).code).toBe(1);
     expect((await cli.hibernaut(["open", "/products"])).stdout).toBe("http://shop.localhost:8080/products\n");
     await cli.hibernaut(["machine", "suspend", "web-2"]);
     expect((await cli.hibernaut(["machine", "why", "web-2"])).stdout).toMatch(/^Machine web-2 is asleep/);

@@ -43,10 +43,16 @@ const ps = command({
 
 const status = command({
   name: "status",
-  summary: "Show the platform: its address, its host and what it is running",
-  examples: ["hibernaut status", "hibernaut status --json"],
+  summary: "Show the platform: its address, its host and what it is running; or an app",
+  description: "With --app, shows where the app answers, and the state, the last start and the checks of its machines.",
+  options: [{ flags: "-a, --app <name>", description: "show this app instead" }],
+  examples: ["hibernaut status", "hibernaut status --app shop", "hibernaut status --json"],
   async run(context) {
     const client = await context.client();
+    if (context.namedApp !== undefined) {
+      const { appStatus } = await import("../app-status.ts");
+      return appStatus(client, context.namedApp);
+    }
     const [health, apps, machines] = await Promise.all([
       client.getHealth(),
       client.listApps(),
