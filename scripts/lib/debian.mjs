@@ -42,6 +42,7 @@ const TEST_PACKAGES = {
   zsh: "a shell to try the completion in",
   fish: "another shell to try the completion in",
   buildah: "builds Dockerfiles without a daemon",
+  python3: "goes into the images of Python apps",
   debootstrap: "creates bare systems to try the setup on",
 };
 

@@ -1,7 +1,8 @@
 /** Builds the image of a directory. */
 import { lookAt } from "../appfile/folder.ts";
 import type { Build } from "../appfile/model.ts";
-import { CliError, Interrupted } from "../failure.ts";
+import { CliError } from "../failure.ts";
+import { interruptible } from "../interrupting.ts";
 import { ignoreOf } from "./context.ts";
 import { type Builder, chooseBuilder } from "./detect.ts";
 import { explained } from "./disk-errors.ts";
@@ -90,19 +91,17 @@ async function madeBy(builder: Exclude<Builder, "dockerfile">, job: Job): Promis
 
 /** A signal that is aborted by Ctrl-C, SIGTERM, and when the time is over. */
 function limited(seconds: number): { signal: AbortSignal } & Disposable {
-  const controller = new AbortController();
-  const interrupt = () => controller.abort(new Interrupted("The build was interrupted."));
+  const stop = interruptible("The build was interrupted.");
   const late = new CliError(
     "deadline_exceeded",
     `The build took longer than ${seconds} seconds and was ended. Allow more time with --build-timeout.`,
   );
-  const timer = setTimeout(() => controller.abort(late), seconds * 1000);
-  process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
+  const timer = setTimeout(() => stop.abort(late), seconds * 1000);
   return {
-    signal: controller.signal,
+    signal: stop.signal,
     [Symbol.dispose]() {
       clearTimeout(timer);
-      process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
+      stop[Symbol.dispose]();
     },
   };
 }

@@ -1,7 +1,7 @@
 /** The OCI layout of a directory's builds: the newest few images, and the layers that they share. */
-import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { digestOf } from "../digest.ts";
 import type { Layer } from "./layer.ts";
 
 /** The part of an image's configuration that says how it is started, with the names of the OCI specification. */
@@ -130,8 +130,7 @@ function blobFile(layout: string, digest: string): string {
 
 function blob(mediaType: string, content: unknown): Blob {
   const text = JSON.stringify(content);
-  const digest = `sha256:${createHash("sha256").update(text).digest("hex")}`;
-  return { text, descriptor: { mediaType, digest, size: Buffer.byteLength(text) } };
+  return { text, descriptor: { mediaType, digest: digestOf(text), size: Buffer.byteLength(text) } };
 }
 
 /** By a rename: a platform may be reading the layout. */

@@ -1,5 +1,5 @@
 /** Options of the commands that build. Loaded with every command, so it loads nothing itself. */
-import type { Option } from "../command.ts";
+import type { Option, OptionValues } from "../command.ts";
 
 /** How long a build may take, in seconds: installing a large app's dependencies takes minutes. */
 export const BUILD_TIMEOUT_S = 20 * 60;
@@ -24,11 +24,4 @@ export const BUILD_OPTIONS = [
 ] as const satisfies readonly Option[];
 
 /** Their values. */
-export interface BuildOptions {
-  dockerfile?: string;
-  buildArg?: string[];
-  buildSecret?: string[];
-  buildTarget?: string;
-  buildCache?: boolean;
-  buildTimeout?: number;
-}
+export type BuildOptions = OptionValues<typeof BUILD_OPTIONS>;

@@ -8,7 +8,8 @@ import type { Context } from "../context.ts";
 import { readEnds, type Ends } from "../copy/ends.ts";
 import { planCopy, type Plan, type Source, type Target } from "../copy/plan.ts";
 import { CopyProgress } from "../copy/progress.ts";
-import { Interrupted, UsageError } from "../failure.ts";
+import { UsageError } from "../failure.ts";
+import { interruptible } from "../interrupting.ts";
 import { megabytes } from "../terminal.ts";
 import { machineOf } from "../which-machine.ts";
 
@@ -45,17 +46,14 @@ const copy = command({
     if (context.json && !ends.into && ends.to.at === "stream")
       throw new UsageError("With --json, standard output is for the document. Copy to a file instead of -.");
     const { id } = await machineOf(context, ends.into ? ends.to.machine : ends.from.machine);
-    const interrupt = new AbortController();
-    const stop = () => interrupt.abort(new Interrupted("The copy was interrupted."));
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, stop);
+    using stop = interruptible("The copy was interrupted.");
+    const { signal } = stop;
     try {
-      const work = { context, id, archive, signal: interrupt.signal };
+      const work = { context, id, archive, signal };
       return await (ends.into ? copyInto(work, ends) : copyOut(work, ends));
     } catch (error) {
       // Streams that were destroyed may say something else.
-      throw interrupt.signal.aborted ? interrupt.signal.reason : error;
-    } finally {
-      for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, stop);
+      throw signal.aborted ? signal.reason : error;
     }
   },
 });

@@ -1,6 +1,6 @@
 /** `hibernaut top`: what all machines do, live. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { HibernautClient, Machine } from "@hibernaut/client";
+import type { HibernautClient, Machine, MachineState } from "@hibernaut/client";
 import { command } from "../command.ts";
 import { table } from "../terminal.ts";
 import { HEAD, type Sample, topRows } from "../top.ts";
@@ -59,7 +59,12 @@ async function samplesOf(client: HibernautClient, app: string | undefined): Prom
   return samples;
 }
 
+/** States without a process, in which a platform may have thousands of machines: nothing needs to be asked about them. */
+const AT_REST: ReadonlySet<MachineState> = new Set(["created", "suspended", "stopped", "failed"]);
+
 async function sampleOf(client: HibernautClient, machine: Machine): Promise<Sample> {
+  const { state } = machine;
+  if (AT_REST.has(state)) return { machine, activity: { state, awake: null, process: null }, at: performance.now() };
   const activity = await client.getMachineActivity(machine.app_name, machine.id).catch((error: unknown) => {
     // It was destroyed since it was listed.
     if (error instanceof Error && "code" in error && error.code === "not_found") return undefined;

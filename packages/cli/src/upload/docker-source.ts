@@ -1,6 +1,6 @@
 /** Reads an image from what `docker save` writes. */
-import { createHash } from "node:crypto";
 import type { ImageSource } from "@hibernaut/client";
+import { digestOf } from "../digest.ts";
 import { CliError } from "../failure.ts";
 import { type Compression, compressionOf, expand } from "./compression.ts";
 import type { ImageFiles } from "./files.ts";
@@ -39,7 +39,7 @@ export async function dockerSource(image: LocalImage, files: ImageFiles): Promis
   const layers = new Map<string, Layer>();
   for (const [index, digest] of diffIds.entries())
     if (!layers.has(digest)) layers.set(digest, await layerOf(files, listed.Layers[index] ?? ""));
-  const configDigest = `sha256:${createHash("sha256").update(config).digest("hex")}`;
+  const configDigest = digestOf(config);
   return {
     name: uploadName([fullName(image.name), ...listed.RepoTags], image.path),
     // The order of the keys decides the digest.

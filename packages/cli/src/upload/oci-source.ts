@@ -1,6 +1,6 @@
 /** Reads an image from an OCI layout (image-spec, "Image Layout"), in a directory or a tar file. */
-import { createHash } from "node:crypto";
 import type { ImageSource } from "@hibernaut/client";
+import { digestOf } from "../digest.ts";
 import { CliError } from "../failure.ts";
 import type { ImageFiles } from "./files.ts";
 import { formatLocal, type LocalImage, uploadName } from "./reference.ts";
@@ -28,8 +28,7 @@ export async function ociSource(image: LocalImage, files: ImageFiles): Promise<I
     if (depth >= MAX_DEPTH) throw bad(image, "its lists of images contain lists without end");
     manifest = await text(files, blobName(descriptor, image));
   }
-  const digest = `sha256:${createHash("sha256").update(manifest).digest("hex")}`;
-  if (digest !== descriptor.digest) throw bad(image, "its manifest is damaged");
+  if (digestOf(manifest) !== descriptor.digest) throw bad(image, "its manifest is damaged");
   const tag = chosen.annotations?.[REF_NAME];
   const folder = uploadName([], image.path);
   return {

@@ -3,7 +3,8 @@ import { resolve } from "node:path";
 import type { PulledImage } from "@hibernaut/client";
 import type { Option } from "../command.ts";
 import type { Context } from "../context.ts";
-import { Interrupted, toFailure } from "../failure.ts";
+import { toFailure } from "../failure.ts";
+import { interruptible } from "../interrupting.ts";
 import { pull, showing } from "../pulling.ts";
 import { formatLocal, type LocalImage, localImage } from "./reference.ts";
 import { shouldUpload, shouldUploadAfter } from "./where.ts";
@@ -39,20 +40,16 @@ export async function provide(
 export async function upload(context: Context, image: LocalImage): Promise<PulledImage> {
   const { withSource } = await import("./source.ts");
   const client = await context.client();
-  const stop = new AbortController();
-  const interrupted = () => stop.abort(new Interrupted("The upload was interrupted."));
-  process.once("SIGINT", interrupted);
+  using stop = interruptible("The upload was interrupted.");
+  const { signal } = stop;
   try {
-    const { signal } = stop;
     return await withSource(image, signal, (source) =>
       showing(context, formatLocal(image), (onProgress) => client.uploadImage(source, { onProgress, signal })),
     );
   } catch (error) {
-    if (!stop.signal.aborted) throw error;
+    if (!signal.aborted) throw error;
     context.say("The upload was interrupted. Run the command again to continue.");
-    throw stop.signal.reason;
-  } finally {
-    process.off("SIGINT", interrupted);
+    throw signal.reason;
   }
 }
 

@@ -1,9 +1,9 @@
 /** Opens an image on this machine for an upload. */
-import { createHash } from "node:crypto";
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ImageSource } from "@hibernaut/client";
+import { digestOf } from "../digest.ts";
 import { CliError } from "../failure.ts";
 import { compressionOfFile, expandFile } from "./compression.ts";
 import { dockerHas, dockerSave } from "./docker.ts";
@@ -57,7 +57,7 @@ async function filesOf(image: LocalImage, folder: string, signal: AbortSignal): 
 }
 
 function requirePinned(image: LocalImage, { manifest }: ImageSource): void {
-  const digest = `sha256:${createHash("sha256").update(manifest).digest("hex")}`;
+  const digest = digestOf(manifest);
   if (image.digest === undefined || image.digest === digest) return;
   const message = `The image ${formatLocal({ ...image, digest: undefined })} is ${digest} now, not ${image.digest}. Put the old image back, or name the new one without a digest.`;
   throw new CliError("failed_precondition", message);

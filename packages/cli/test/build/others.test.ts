@@ -1,7 +1,8 @@
 /** Static sites, Python and Go. */
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { findTool, libraryPath } from "../../../../scripts/lib/test-tools.mjs";
 import { openTempFolder, type TempFolder } from "../../../platform/test/helpers/temp.ts";
 import { pythonCommand, requirementNames } from "../../src/build/python-plan.ts";
 import { Project } from "./project.ts";
@@ -31,6 +32,9 @@ test("a static site is its pages and a server", async () => {
 });
 
 test("a Python app has the host's Python and its standard library", async () => {
+  // A bare host has none of its own.
+  vi.stubEnv("PATH", `${dirname(findTool("python3"))}:${process.env.PATH}`);
+  vi.stubEnv("LD_LIBRARY_PATH", libraryPath());
   const api = new Project(temp.path, "api");
   api.write("main.py", "print('hello')");
   api.write("__pycache__/main.pyc", "");

@@ -1,8 +1,8 @@
 /** Downloads one blob. Continues after an interruption, even by `kill -9`, and verifies the digest of the whole blob. */
 import { createHash, type Hash } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
+import { open, rename, rm, stat } from "node:fs/promises";
 import { flush } from "../../lib/durable.ts";
+import { hashOf, writeAll } from "../blob-file.ts";
 import { isTransient, RegistryFault } from "./fault.ts";
 import type { Descriptor } from "./manifest.ts";
 import { type Patience, pause } from "./patience.ts";
@@ -96,17 +96,6 @@ async function fill(
   }
   if (at < blob.size) throw new RegistryFault("transient", `the connection ended after ${at} of ${blob.size} bytes`);
   return { hash, resumed: start > 0 };
-}
-
-async function writeAll(handle: FileHandle, chunk: Buffer, position: number): Promise<void> {
-  for (let written = 0; written < chunk.length; )
-    written += (await handle.write(chunk, written, chunk.length - written, position + written)).bytesWritten;
-}
-
-async function hashOf(file: string): Promise<Hash> {
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
-  return hash;
 }
 
 /** Returns where a range begins: 100 for `bytes 100-199/200`. */

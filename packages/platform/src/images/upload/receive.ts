@@ -1,11 +1,10 @@
 /** Receives bytes of a blob into its file. What arrived stays, however the connection ends. */
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
+import { open, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Readable } from "node:stream";
 import { HibernautError } from "../../domain/errors.ts";
 import { flush } from "../../lib/durable.ts";
+import { hashOf, writeAll } from "../blob-file.ts";
 import type { Descriptor } from "../registry/manifest.ts";
 
 /** One request with bytes. */
@@ -68,11 +67,6 @@ async function write({ blob, part, offset, bytes, stallMs }: Omit<Reception, "fi
   }
 }
 
-async function writeAll(handle: FileHandle, chunk: Buffer, position: number): Promise<void> {
-  for (let written = 0; written < chunk.length; )
-    written += (await handle.write(chunk, written, chunk.length - written, position + written)).bytesWritten;
-}
-
 /** Reads the blob back, so that what counts is what is in the file, whichever requests and platforms wrote it. */
 async function publish(blob: Descriptor, part: string, file: string): Promise<void> {
   if ((await digestOfFile(part)) !== blob.digest) {
@@ -86,9 +80,7 @@ async function publish(blob: Descriptor, part: string, file: string): Promise<vo
 
 /** Returns the digest of what is in a file, as registries write it. */
 export async function digestOfFile(file: string): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
-  return `sha256:${hash.digest("hex")}`;
+  return `sha256:${(await hashOf(file)).digest("hex")}`;
 }
 
 async function lengthOf(file: string): Promise<number | undefined> {
