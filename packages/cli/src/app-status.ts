@@ -1,9 +1,11 @@
 /** What `hibernaut status --app` shows. */
 import type { HibernautClient, Machine } from "@hibernaut/client";
-import { urlsFrom } from "./answering.ts";
+import { hasService, urlsFrom } from "./answering.ts";
 import type { Result } from "./command.ts";
 import { stateCell } from "./crashed.ts";
 import { ago, fields, table } from "./terminal.ts";
+
+const NOWHERE = "nowhere: no machine has a service";
 
 /** An app with its machines: where it answers, and how each of them is. */
 export async function appStatus(client: HibernautClient, name: string): Promise<Result> {
@@ -16,7 +18,7 @@ export async function appStatus(client: HibernautClient, name: string): Promise<
   const document = { ...app, release: release ?? null, machines };
   const head = fields([
     ["app", name],
-    ["answers at", urls.join(", ") || "no address that works from here"],
+    ["answers at", machines.some(hasService) ? urls.join(", ") || "no address that works from here" : NOWHERE],
     ["release", release === undefined ? "none" : `v${release.version}, ${release.status}, ${ago(release.created_at)}`],
   ]);
   const rows = machines.map((machine) => [

@@ -3,6 +3,7 @@ import { Argument, InvalidArgumentError, Command as Parser, Option as ParserOpti
 import type { Command, Noun, Option } from "./command.ts";
 import { explain, pathOf, unknownCommand } from "./usage-errors.ts";
 import type { GlobalOptions } from "./context.ts";
+import { UsageError } from "./failure.ts";
 import { acceptedForms, type Quantity, readQuantity } from "./quantity.ts";
 
 /** Called with the command that the user asked for. */
@@ -107,11 +108,25 @@ function addCommand(parent: Parser, command: Command, execute: Execute): void {
   for (const option of command.options ?? []) parser.addOption(parserOption(option));
   if (command.ofApp)
     parser.option("-a, --app <name>", "the app (default: HIBERNAUT_APP, `app` in ./hibernaut.toml, or the only app)");
+  refuseContradictions(parser, command.options ?? []);
   parser.option("--json", "print one JSON document instead of text");
   parser.action(() => {
     const { json, app, ...options } = parser.opts<GlobalOptions & Record<string, unknown>>();
     return execute(command, parser.args, options, { ...(json && { json }), ...(app !== undefined && { app }) });
   });
+}
+
+/** Refuses `--upload` together with `--no-upload`: for the parser, the last one would win. */
+function refuseContradictions(parser: Parser, options: readonly Option[]): void {
+  const names = new Set(options.map(({ flags }) => /--([\w-]+)/.exec(flags)?.[1] ?? ""));
+  for (const name of names) {
+    if (!names.has(`no-${name}`)) continue;
+    const given = new Set<string>();
+    for (const one of [name, `no-${name}`])
+      parser.on(`option:${one}`, () => {
+        if (given.add(one).size > 1) throw new UsageError(`--${name} and --no-${name} exclude each other. Choose one.`);
+      });
+  }
 }
 
 function parserOption({ flags, description, repeats, choices, minimum, unit, hidden }: Option): ParserOption {

@@ -1,6 +1,7 @@
 /** `hibernaut scale`: how many machines an app has, and how large they are. */
 import type { MachineConfig } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
+import { MEMORY_MB } from "../appfile/limits.ts";
 import { DEFAULT_CPUS, DEFAULT_MEMORY_MB, WAIT_TIMEOUT_S } from "../defaults.ts";
 import { quantityArgument } from "../quantity.ts";
 import { megabytes, table } from "../terminal.ts";
@@ -16,7 +17,8 @@ const memory = command({
   ofApp: true,
   examples: ["hibernaut scale memory 512mb --app shop"],
   async run(context, [text = ""], { group, waitTimeout = WAIT_TIMEOUT_S }) {
-    const memoryMb = quantityArgument(text, { minimum: 1, unit: "mb" });
+    // Checked before anything is announced, because the platform would refuse it at the first machine.
+    const memoryMb = quantityArgument(text, { ...MEMORY_MB, unit: "mb" });
     const [{ rollOut }, { groupOf, isUp }, { planStages }] = await Promise.all([
       import("../deploy/rollout.ts"),
       import("../deploy/plan.ts"),

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { HibernautClient, Machine, MachineState } from "@hibernaut/client";
 import { command } from "../command.ts";
 import { table } from "../terminal.ts";
-import { HEAD, type Sample, topRows } from "../top.ts";
+import { FOOT, HEAD, type Sample, topRows } from "../top.ts";
 
 /** How often the table is drawn, unless asked otherwise. */
 const INTERVAL_S = 2;
@@ -16,7 +16,7 @@ export const top = command({
   name: "top",
   summary: "Show what machines use, and what keeps them awake",
   description:
-    "Draws the table again and again on a terminal, until Ctrl-C. Elsewhere, and with --once or --json, prints it once. CPU is what the machine's QEMU process used in between, 100 % being one CPU; memory is what of it is in the host's RAM.",
+    "Draws the table again and again on a terminal, until Ctrl-C. Elsewhere, and with --once or --json, prints it once. CPU is what the machine's QEMU process used in between, 100 % being one CPU. Memory is what that process occupies of the host's RAM, which differs from the memory of the machine.",
   options: [
     { flags: "-a, --app <name>", description: "only machines of this app" },
     {
@@ -35,7 +35,7 @@ export const top = command({
     for (;;) {
       await delay(live ? interval * 1000 : ONCE_MS);
       const samples = await samplesOf(client, context.namedApp);
-      const text = table([HEAD, ...topRows([...samples.values()], before)]);
+      const text = `${table([HEAD, ...topRows([...samples.values()], before)])}\n\n${FOOT}`;
       if (!live)
         return {
           document: [...samples.values()].map(({ machine, activity }) => ({ ...named(machine), ...activity })),
