@@ -3,6 +3,7 @@ import { CommanderError } from "commander";
 import type { Result } from "./command.ts";
 import { Context } from "./context.ts";
 import { EXIT, exitCodeOf, type Failure, failureText, toFailure } from "./failure.ts";
+import { asksForJson } from "./output-format.ts";
 import { buildProgram } from "./program.ts";
 import { NOUNS } from "./commands.ts";
 import { style } from "./terminal.ts";
@@ -22,7 +23,7 @@ process.exitCode = await main(process.argv.slice(2));
 async function main(args: string[]): Promise<number> {
   // Looked up in the raw words, because the error about a command line that cannot be parsed should be JSON too.
   const end = args.indexOf("--");
-  const json = args.slice(0, end === -1 ? args.length : end).includes("--json");
+  const json = asksForJson(args);
   let code: number = EXIT.ok;
   const program = buildProgram(NOUNS, HIBERNAUT_VERSION, async (command, given, options, globals) => {
     const afterDashes = end === -1 ? undefined : args.length - end - 1;

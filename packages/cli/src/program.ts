@@ -4,6 +4,7 @@ import type { Command, Noun, Option } from "./command.ts";
 import { explain, pathOf, unknownCommand } from "./usage-errors.ts";
 import type { GlobalOptions } from "./context.ts";
 import { UsageError } from "./failure.ts";
+import type { OutputOptions } from "./output-format.ts";
 import { acceptedForms, type Quantity, readQuantity } from "./quantity.ts";
 
 /** Called with the command that the user asked for. */
@@ -111,7 +112,10 @@ function addCommand(parent: Parser, command: Command, execute: Execute): void {
   refuseContradictions(parser, command.options ?? []);
   parser.option("--json", "print one JSON document instead of text");
   parser.action(() => {
-    const { json, app, ...options } = parser.opts<GlobalOptions & Record<string, unknown>>();
+    const { json: asked, app, ...options } = parser.opts<GlobalOptions & Record<string, unknown>>();
+    const { output } = options as OutputOptions;
+    if (asked && output === "wide") throw new UsageError("--json and -o wide exclude each other. Choose one.");
+    const json = asked || output === "json";
     return execute(command, parser.args, options, { ...(json && { json }), ...(app !== undefined && { app }) });
   });
 }
@@ -129,10 +133,11 @@ function refuseContradictions(parser: Parser, options: readonly Option[]): void 
   }
 }
 
-function parserOption({ flags, description, repeats, choices, minimum, unit, hidden }: Option): ParserOption {
+function parserOption({ flags, description, repeats, choices, minimum, unit, preset, hidden }: Option): ParserOption {
   const option = new ParserOption(flags, description).hideHelp(hidden ?? false);
   if (choices) option.choices(choices);
   if (minimum !== undefined) option.argParser((text) => number(text, { minimum, unit }));
+  if (preset !== undefined) option.preset(preset);
   if (repeats) option.argParser((text, before: string[] | undefined) => [...(before ?? []), text]);
   return option;
 }

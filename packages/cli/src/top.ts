@@ -13,6 +13,8 @@ export interface Sample {
 
 export const HEAD = ["APP", "NAME", "STATE", "CPU", "HOST MEMORY", "LAST START", "WHY IT IS AWAKE"];
 
+export const SPARE = ["LAST START"];
+
 /** Below the table. */
 export const FOOT = "HOST MEMORY is what QEMU occupies of the host's RAM. 100 % CPU is one CPU.";
 

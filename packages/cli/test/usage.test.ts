@@ -117,7 +117,7 @@ describe("wrong usage ends with 2", () => {
     [["machine", "run", "x", "--check", "health"], "Error: --check takes a path that begins with /, as in /health.\n"],
     [["machine", "console"], /^Error: A shell needs a terminal\. To run one command: hibernaut machine exec/],
     [["machine", "exec", "-t", "--", "sh"], /^Error: --tty needs a terminal/],
-    [["scale", "memory", "much"], /^Error: `much` is not valid\. Use at least 1 MB/],
+    [["scale", "memory", "much"], /^Error: `much` is not valid\. Use at least 128 MB/],
     [["secrets", "set", "FOO"], /One argument has no value: there is no = in it\.\n$/],
     [["secrets", "set", "=FOO"], /One argument has no name\.\n$/],
     [["machine", "run", "x", "-e", "A"], "Error: --env takes NAME=value, not `A`.\n"],

@@ -1,7 +1,7 @@
 /** `hibernaut logs`: what apps print and what happens to their machines. */
 import type { LogEntry, LogsOptions as ReadOptions } from "@hibernaut/client";
 import { command } from "../command.ts";
-import { style } from "../terminal.ts";
+import { style, write } from "../terminal.ts";
 
 /** Enough of an id to tell the machines of an app apart. */
 const SHORT_ID = 6;
@@ -52,15 +52,10 @@ export const logs = command({
       ...(stream !== undefined && { stream: stream as LogEntry["stream"][] }),
     };
     const lines = follow === true ? client.followLogs(context.app, options) : client.readLogs(context.app, options);
-    for await (const entry of lines) await write(context.json ? JSON.stringify(entry) : lineOf(entry));
+    for await (const entry of lines) await write(`${context.json ? JSON.stringify(entry) : lineOf(entry)}\n`);
     return { document: undefined, text: "" };
   },
 });
-
-/** Waits while the terminal, or the program that reads the output, is slow. */
-async function write(line: string): Promise<void> {
-  if (!process.stdout.write(`${line}\n`)) await new Promise((resolve) => process.stdout.once("drain", resolve));
-}
 
 function lineOf({ at, machine, stream, text }: LogEntry): string {
   const { stdout } = process;

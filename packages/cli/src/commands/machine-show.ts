@@ -1,10 +1,14 @@
 /** `hibernaut machine list`, `status` and `events`: commands that change nothing. */
 import type { FileConfig, Machine, MachineConfig, ServiceConfig } from "@hibernaut/client";
-import { type Command, command } from "../command.ts";
+import { type Command, command, type Result } from "../command.ts";
+import type { Context } from "../context.ts";
 import { DEFAULT_CPUS, DEFAULT_IDLE_TIMEOUT_S, DEFAULT_MEMORY_MB } from "../defaults.ts";
 import { stateCell, stateText } from "../crashed.ts";
-import { listText, QUIET } from "../listing.ts";
-import { ago, fields, megabytes, shortImage, table } from "../terminal.ts";
+import { LISTING, type ListOptions, listText } from "../listing.ts";
+import { WATCH, watched } from "../live.ts";
+import { WIDE_MACHINE } from "../machine-columns.ts";
+import { OUTPUT, outputTable } from "../output-format.ts";
+import { ago, fields, megabytes, shortImage } from "../terminal.ts";
 import { insteadOfSuspend } from "../unsuspendable.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
 
@@ -12,27 +16,36 @@ const list = command({
   name: "list",
   aliases: ["ls"],
   summary: "List the machines of an app",
-  options: [QUIET],
+  options: [...LISTING, WATCH],
   ofApp: true,
-  examples: ["hibernaut machine list --app shop", "HIBERNAUT_APP=shop hibernaut machine list --json"],
-  async run(context, _args, options) {
-    const machines = await (await context.client()).listMachines(context.app);
-    const listing = {
-      head: ["ID", "NAME", "STATE", "REGION", "IMAGE", "UPDATED"],
-      row: (machine: Machine) => [
-        machine.id,
-        machine.name,
-        stateCell(machine),
-        machine.region,
-        shortImage(machine.image.ref),
-        ago(machine.updated_at),
-      ],
-      id: (machine: Machine) => machine.id,
-      empty: `App ${context.app} has no machines.`,
-    };
-    return { document: machines, text: listText(machines, listing, options) };
-  },
+  examples: [
+    "hibernaut machine list --app shop",
+    "hibernaut machine list --app shop -o wide",
+    "hibernaut machine list --app shop --watch=5",
+    "HIBERNAUT_APP=shop hibernaut machine list --json",
+  ],
+  run: (context, _args, options) => watched(context, options, () => listMachines(context, options)),
 });
+
+async function listMachines(context: Context, options: ListOptions): Promise<Result> {
+  const machines = await (await context.client()).listMachines(context.app);
+  const listing = {
+    head: ["ID", "NAME", "STATE", "REGION", "IMAGE", "UPDATED"],
+    row: (machine: Machine) => [
+      machine.id,
+      machine.name,
+      stateCell(machine),
+      machine.region,
+      shortImage(machine.image.ref),
+      ago(machine.updated_at),
+    ],
+    wide: WIDE_MACHINE,
+    spare: ["REGION", "UPDATED", "IMAGE"],
+    id: (machine: Machine) => machine.id,
+    empty: `App ${context.app} has no machines.`,
+  };
+  return { document: machines, text: listText(machines, listing, options) };
+}
 
 const status = command({
   name: "status",
@@ -54,10 +67,10 @@ const events = command({
   name: "events",
   summary: "Show a machine's history, newest first",
   arguments: [MACHINE],
-  options: [{ flags: "--limit <count>", description: "how many events (default: 20)", minimum: 1 }],
+  options: [{ flags: "--limit <count>", description: "how many events (default: 20)", minimum: 1 }, OUTPUT],
   ofApp: true,
   examples: ["hibernaut machine events 3f9c01ab22de41 --app shop --limit 5"],
-  async run(context, [word], { limit = 20 }) {
+  async run(context, [word], { limit = 20, ...options }) {
     const { id } = await machineOf(context, word);
     const history = await (await context.client()).listMachineEvents(context.app, id, { limit });
     const rows = history.map(({ at, type, from, to, details }) => [
@@ -66,7 +79,7 @@ const events = command({
       from === null ? to : `${from} -> ${to}`,
       Object.keys(details).length === 0 ? "" : JSON.stringify(details),
     ]);
-    return { document: history, text: table([["AT", "EVENT", "STATE", "DETAILS"], ...rows]) };
+    return { document: history, text: outputTable([["AT", "EVENT", "STATE", "DETAILS"], ...rows], options) };
   },
 });
 

@@ -4,7 +4,8 @@ import { command, type Noun } from "../command.ts";
 import { MEMORY_MB } from "../appfile/limits.ts";
 import { DEFAULT_CPUS, DEFAULT_MEMORY_MB, WAIT_TIMEOUT_S } from "../defaults.ts";
 import { quantityArgument } from "../quantity.ts";
-import { megabytes, table } from "../terminal.ts";
+import { OUTPUT, outputTable } from "../output-format.ts";
+import { megabytes } from "../terminal.ts";
 import { count, GROUP, machinesOf, TIMEOUT } from "./scale-count.ts";
 
 const memory = command({
@@ -47,9 +48,10 @@ const memory = command({
 const show = command({
   name: "show",
   summary: "Show the number and size of machines",
+  options: [OUTPUT],
   ofApp: true,
   examples: ["hibernaut scale show --app shop"],
-  async run(context) {
+  async run(context, _args, options) {
     const { groupOf } = await import("../deploy/plan.ts");
     const machines = await (await context.client()).listMachines(context.app);
     const groups = Map.groupBy(machines, (machine) => {
@@ -66,7 +68,7 @@ const show = command({
       String(row.cpus),
       megabytes(row.memory_mb * 1024 * 1024),
     ]);
-    return { document, text: table([["GROUP", "COUNT", "CPUS", "MEMORY"], ...rows]) };
+    return { document, text: outputTable([["GROUP", "COUNT", "CPUS", "MEMORY"], ...rows], options) };
   },
 });
 
