@@ -5,6 +5,7 @@ import type { Context } from "../context.ts";
 import { DEFAULT_CPUS, DEFAULT_IDLE_TIMEOUT_S, DEFAULT_MEMORY_MB } from "../defaults.ts";
 import { stateCell, stateText } from "../crashed.ts";
 import { LISTING, type ListOptions, listText } from "../listing.ts";
+import { localTime } from "../local-time.ts";
 import { WATCH, watched } from "../live.ts";
 import { WIDE_MACHINE } from "../machine-columns.ts";
 import { OUTPUT, outputTable } from "../output-format.ts";
@@ -74,7 +75,7 @@ const events = command({
     const { id } = await machineOf(context, word);
     const history = await (await context.client()).listMachineEvents(context.app, id, { limit });
     const rows = history.map(({ at, type, from, to, details }) => [
-      at,
+      localTime(at),
       type,
       from === null ? to : `${from} -> ${to}`,
       Object.keys(details).length === 0 ? "" : JSON.stringify(details),
@@ -104,7 +105,9 @@ function statusText(machine: Machine): string {
         : "never",
     ],
     ...(machine.keep_awake === null ? [] : [keepAwakeLine(machine.keep_awake)]),
-    ...(machine.wake_at === null ? [] : [["wakes", `at ${machine.wake_at}, if it sleeps by then`] as [string, string]]),
+    ...(machine.wake_at === null
+      ? []
+      : [["wakes", `at ${localTime(machine.wake_at)}, if it sleeps by then`] as [string, string]]),
     ...(config.schedule === undefined ? [] : [["schedule", scheduleText(machine)] as [string, string]]),
     ...(config.services ?? []).map((service): [string, string] => ["service", serviceText(service)]),
     ...(config.files ?? []).map((file): [string, string] => ["file", fileText(file)]),
@@ -116,8 +119,8 @@ function statusText(machine: Machine): string {
     ["address", machine.private_address],
     ["region", machine.region],
     ["version", machine.version],
-    ["created", machine.created_at],
-    ["updated", machine.updated_at],
+    ["created", localTime(machine.created_at)],
+    ["updated", localTime(machine.updated_at)],
   ];
   return fields(lines);
 }
@@ -130,7 +133,7 @@ function sizeText({ guest, init }: MachineConfig): string {
 
 function scheduleText({ config, next_run: next }: Machine): string {
   const zone = config.schedule_timezone ?? "UTC";
-  return `${config.schedule} (${zone}), ${next === null ? "no next run" : `next run ${next}`}`;
+  return `${config.schedule} (${zone}), ${next === null ? "no next run" : `next run ${localTime(next)}`}`;
 }
 
 function bundleText({ guest_bundle: bundle }: Machine): string {
@@ -151,7 +154,7 @@ function fileText({ guest_path: path, raw_value: raw, secret_name: secret }: Fil
 }
 
 function keepAwakeLine({ until, reason }: { until: string; reason: string }): [string, string] {
-  return ["kept awake", `until ${until}${reason === "" ? "" : `: ${reason}`}`];
+  return ["kept awake", `until ${localTime(until)}${reason === "" ? "" : `: ${reason}`}`];
 }
 
 /** The commands that change nothing. */

@@ -3,6 +3,7 @@ import type { Usage, UsageReport } from "@hibernaut/client";
 import { command } from "../command.ts";
 import { csv } from "../csv.ts";
 import { UsageError } from "../failure.ts";
+import { writtenTime } from "../local-time.ts";
 import { OUTPUT, type OutputOptions, outputTable } from "../output-format.ts";
 
 const GROUPS = ["app", "machine", "day"] as const;
@@ -40,8 +41,8 @@ export const usage = command({
     const document = await client.getUsage({
       ...(app !== undefined && { app }),
       ...(by !== undefined && { group_by: by }),
-      ...(since !== undefined && { from: since }),
-      ...(until !== undefined && { to: until }),
+      ...(since !== undefined && { from: writtenTime(since) }),
+      ...(until !== undefined && { to: writtenTime(until) }),
     });
     return { document, text: asCsv ? reportCsv(document) : reportText(document, options) };
   },

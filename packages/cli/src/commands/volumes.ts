@@ -4,6 +4,7 @@ import { command, type Noun } from "../command.ts";
 import { agree, YES } from "../confirming.ts";
 import { UsageError } from "../failure.ts";
 import { LISTING, listText } from "../listing.ts";
+import { localTime } from "../local-time.ts";
 import { ago, fields, megabytes } from "../terminal.ts";
 
 const ID = [
@@ -212,7 +213,7 @@ function volumeText(volume: Volume): string {
     ["state", volume.state],
     ["machine", volume.attached_machine_id ?? "-"],
     ["snapshots kept", `${volume.snapshot_retention} d`],
-    ["created", volume.created_at],
+    ["created", localTime(volume.created_at)],
   ]);
 }
 
