@@ -1,12 +1,12 @@
 /** What all commands that list have in common. */
 import type { Option, OptionValues } from "./command.ts";
-import { OUTPUT, type OutputOptions, outputTable } from "./output-format.ts";
+import { type OutputOptions, outputTable, TABLE } from "./output-format.ts";
 import type { Spare } from "./terminal.ts";
 
 const QUIET = { flags: "-q, --quiet", description: "print only ids, one per line" } as const satisfies Option;
 
 /** The options of every command that lists. */
-export const LISTING = [QUIET, OUTPUT] as const satisfies readonly Option[];
+export const LISTING = [QUIET, ...TABLE] as const satisfies readonly Option[];
 
 /** The values of {@link LISTING}. */
 export type ListOptions = OptionValues<[typeof QUIET]> & OutputOptions;

@@ -1,5 +1,6 @@
 /** `-o wide` and `-o json`: how a list is shown. */
 import type { Option, OptionValues } from "./command.ts";
+import { NO_PAGER } from "./pager.ts";
 import { type Spare, table } from "./terminal.ts";
 
 /** The option of every command that shows a table. `-o json` is `--json`: the parser turns it into that. */
@@ -8,6 +9,9 @@ export const OUTPUT = {
   description: "wide: every column, and nothing shortened; json: the same as --json",
   choices: ["wide", "json"],
 } as const satisfies Option;
+
+/** The options of commands that show a table, which may be long. */
+export const TABLE = [OUTPUT, NO_PAGER] as const satisfies readonly Option[];
 
 /** The value of {@link OUTPUT}. */
 export type OutputOptions = OptionValues<[typeof OUTPUT]>;

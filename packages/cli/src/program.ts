@@ -13,8 +13,13 @@ type Execute = (command: Command, args: string[], options: object, globals: Glob
 /** What one needs first. Help lists these before all others. */
 const FIRST = new Set(["serve", "doctor", "launch", "deploy", "status", "ps", "logs", "open", "machine", "secrets"]);
 
-/** Builds the parser of the whole CLI. */
-export function buildProgram(nouns: readonly Noun[], version: string, execute: Execute): Parser {
+/** Builds the parser of the whole CLI. `writeOut` gets help and the version. */
+export function buildProgram(
+  nouns: readonly Noun[],
+  version: string,
+  execute: Execute,
+  writeOut = (text: string): void => void process.stdout.write(text),
+): Parser {
   const program = new Parser("hibernaut")
     .description("Machines that sleep: apps in virtual machines that suspend to disk and resume in milliseconds.")
     .version(version, "-V, --version", "show the version")
@@ -27,7 +32,7 @@ export function buildProgram(nouns: readonly Noun[], version: string, execute: E
     command.helpGroup(FIRST.has(command.name()) ? "Commands to begin with:" : "More commands:");
   program.command("version", { hidden: true }).action(() => void program.parse(["--version"], { from: "user" }));
   for (const parser of everyParser(program))
-    parser.configureOutput({ outputError: () => {} }).exitOverride((error) => {
+    parser.configureOutput({ outputError: () => {}, writeOut }).exitOverride((error) => {
       // Help and version arrive here too.
       throw error.exitCode === 0 || error.code === "commander.help" ? error : explain(error, parser);
     });

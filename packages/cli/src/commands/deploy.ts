@@ -10,7 +10,7 @@ import type { Stage } from "../deploy/strategy.ts";
 import { CliError, toFailure, UsageError } from "../failure.ts";
 import { answersAt } from "../answering.ts";
 import { listText } from "../listing.ts";
-import { OUTPUT } from "../output-format.ts";
+import { TABLE } from "../output-format.ts";
 import { ago, lines, style } from "../terminal.ts";
 import { insteadOfSuspend } from "../unsuspendable.ts";
 import { provide, UPLOAD } from "../upload/provide.ts";
@@ -129,7 +129,7 @@ const releases = command({
   description: "To roll back, run `hibernaut deploy --image <reference>` with an older image.",
   options: [
     { flags: "--limit <count>", description: `how many releases (default: ${DEFAULT_RELEASES})`, minimum: 1 },
-    OUTPUT,
+    ...TABLE,
   ],
   ofApp: true,
   examples: ["hibernaut releases --app shop", "hibernaut releases --limit 1 -o wide --app shop"],

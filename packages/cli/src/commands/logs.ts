@@ -2,7 +2,8 @@
 import type { LogEntry, LogsOptions as ReadOptions } from "@hibernaut/client";
 import { command } from "../command.ts";
 import { localWord, writtenTime } from "../local-time.ts";
-import { style, write } from "../terminal.ts";
+import { NO_PAGER, printLines } from "../pager.ts";
+import { style } from "../terminal.ts";
 
 /** Enough of an id to tell the machines of an app apart. */
 const SHORT_ID = 6;
@@ -40,6 +41,7 @@ export const logs = command({
       description: `one of ${STREAMS.join(", ")}; repeat for several (default: all)`,
       repeats: true,
     },
+    NO_PAGER,
   ],
   ofApp: true,
   examples: [
@@ -47,7 +49,7 @@ export const logs = command({
     "hibernaut logs --app shop -m 3f9c01 --follow",
     "hibernaut logs --app shop --since 10m --stream stderr --json | jq .text",
   ],
-  async run(context, _args, { machine, follow, since, tail, limit = tail, stream }) {
+  async run(context, _args, { machine, follow = false, since, tail, limit = tail, stream, pager }) {
     const client = await context.client();
     const options: ReadOptions = {
       ...(machine !== undefined && { machine }),
@@ -55,11 +57,16 @@ export const logs = command({
       ...(limit !== undefined && { limit }),
       ...(stream !== undefined && { stream: stream as LogEntry["stream"][] }),
     };
-    const lines = follow === true ? client.followLogs(context.app, options) : client.readLogs(context.app, options);
-    for await (const entry of lines) await write(`${context.json ? JSON.stringify(entry) : lineOf(entry)}\n`);
+    const entries = follow ? client.followLogs(context.app, options) : client.readLogs(context.app, options);
+    const paged = !follow && !context.json && pager !== false;
+    await printLines(linesOf(entries, context.json ? JSON.stringify : lineOf), { paged, start: "end" });
     return { document: undefined, text: "" };
   },
 });
+
+async function* linesOf(entries: AsyncIterable<LogEntry>, text: (entry: LogEntry) => string): AsyncGenerator<string> {
+  for await (const entry of entries) yield text(entry);
+}
 
 function lineOf({ at, machine, stream, text }: LogEntry): string {
   const { stdout } = process;

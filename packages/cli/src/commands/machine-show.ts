@@ -8,7 +8,7 @@ import { LISTING, type ListOptions, listText } from "../listing.ts";
 import { localTime } from "../local-time.ts";
 import { WATCH, watched } from "../live.ts";
 import { WIDE_MACHINE } from "../machine-columns.ts";
-import { OUTPUT, outputTable } from "../output-format.ts";
+import { outputTable, TABLE } from "../output-format.ts";
 import { ago, fields, megabytes, shortImage } from "../terminal.ts";
 import { insteadOfSuspend } from "../unsuspendable.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
@@ -68,7 +68,7 @@ const events = command({
   name: "events",
   summary: "Show a machine's history, newest first",
   arguments: [MACHINE],
-  options: [{ flags: "--limit <count>", description: "how many events (default: 20)", minimum: 1 }, OUTPUT],
+  options: [{ flags: "--limit <count>", description: "how many events (default: 20)", minimum: 1 }, ...TABLE],
   ofApp: true,
   examples: ["hibernaut machine events 3f9c01ab22de41 --app shop --limit 5"],
   async run(context, [word], { limit = 20, ...options }) {

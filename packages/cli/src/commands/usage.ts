@@ -4,7 +4,7 @@ import { command } from "../command.ts";
 import { csv } from "../csv.ts";
 import { UsageError } from "../failure.ts";
 import { writtenTime } from "../local-time.ts";
-import { OUTPUT, type OutputOptions, outputTable } from "../output-format.ts";
+import { type OutputOptions, outputTable, TABLE } from "../output-format.ts";
 
 const GROUPS = ["app", "machine", "day"] as const;
 /** A GB kept for 30 days, as in the price file. */
@@ -24,7 +24,7 @@ export const usage = command({
     { flags: "--by <group>", description: "one line for each app, machine or day (default: app)", choices: GROUPS },
     { flags: "--since <when>", description: "from this day on: 30d ago, or 2026-01-31 (default: 30d)" },
     { flags: "--until <when>", description: "up to this moment, in the same forms (default: now)" },
-    OUTPUT,
+    ...TABLE,
     { flags: "--csv", description: "print comma-separated values, with every amount" },
   ],
   examples: [
