@@ -46,17 +46,17 @@ export async function printLines(
     for await (const line of lines) await write(`${line}\n`);
     return;
   }
-  const held: string[] = [];
-  let pager: Pager | undefined;
   // The last row is the prompt's. Some terminals don't know their size.
   const room = (process.stdout.rows || 24) - 1;
+  const held: string[] = [];
+  let pager: Pager | undefined;
   for await (const line of lines) {
-    if (pager === undefined) held.push(line);
-    else if (!(await pager.print(line))) break;
+    // What is held is printed if the pager cannot be run; once it reads, it can.
+    if (pager?.hasRead !== true) held.push(line);
     if (pager === undefined && rowsOf(held) > room) pager = new Pager(command, start, held);
+    else if (pager !== undefined && !(await pager.print(line)) && (await pager.end())) return;
   }
-  if (pager !== undefined) await pager.end();
-  else for (const line of held) await write(`${line}\n`);
+  if (pager === undefined || !(await pager.end())) for (const line of held) await write(`${line}\n`);
 }
 
 /** How many rows of the terminal the lines take. */
@@ -69,9 +69,10 @@ function rowsOf(lines: readonly string[]): number {
 const NOT_RUN = new Set([126, 127]);
 
 class Pager {
+  /** Whether it has taken what did not fit into the pipe. */
+  hasRead = false;
   readonly #child: ChildProcessByStdio<Writable, null, null>;
   readonly #closed: Promise<unknown[]>;
-  readonly #shown: string[];
 
   constructor(command: string, start: Start, lines: readonly string[]) {
     const env = { ...process.env, LESS: process.env.LESS ?? LESS[start] };
@@ -81,25 +82,28 @@ class Pager {
     this.#child.stdin.on("error", () => {});
     // Ctrl-C is the pager's: it ends a search, not the program.
     process.on("SIGINT", ignore);
-    this.#shown = [...lines];
     for (const line of lines) this.#child.stdin.write(`${line}\n`);
   }
 
-  /** False once the pager was quit. Waits while it reads nothing. */
+  /** Whether the pager still takes lines. Waits while it reads nothing. */
   async print(line: string): Promise<boolean> {
     const { stdin } = this.#child;
-    // Kept until it is clear that the pager runs at all.
-    if (stdin.writable) this.#shown.push(line);
-    if (stdin.writable && !stdin.write(`${line}\n`)) await Promise.race([once(stdin, "drain"), this.#closed]);
+    if (stdin.writable && !stdin.write(`${line}\n`)) {
+      const drained = once(stdin, "drain").then(
+        () => true,
+        () => false, // it was quit meanwhile
+      );
+      this.hasRead ||= await Promise.race([drained, this.#closed.then(() => false)]);
+    }
     return stdin.writable;
   }
 
-  /** Resolves when the pager is quit. If it could not be run, prints the lines as they are. */
-  async end(): Promise<void> {
+  /** Resolves when the pager was quit: whether it ran at all. */
+  async end(): Promise<boolean> {
     this.#child.stdin.end();
     const [code] = await this.#closed;
     process.off("SIGINT", ignore);
-    if (NOT_RUN.has(code as number)) await write(`${this.#shown.join("\n")}\n`);
+    return !NOT_RUN.has(code as number);
   }
 }
 
