@@ -3650,7 +3650,7 @@ export interface components {
       } | null;
       last_boot: {
         /** @enum {string} */
-        kind: "resume" | "cold";
+        kind: "warm" | "resume" | "cold";
         /** @description Why it was a cold start, or `snapshot`. Details follow a colon. */
         reason: string;
         /** Format: date-time */
@@ -3914,6 +3914,8 @@ export interface components {
       min_machines_running?: number;
       /** @description Seconds without a request after which the machine is idle. Default: 300. */
       idle_timeout?: number;
+      /** @description Seconds for which the paused virtual machine stays in memory after a suspend, next to the snapshot, so that the next start is faster. 0: not at all. Default: the platform's setting HIBERNAUT_KEEP_WARM. */
+      keep_warm?: number;
       concurrency?: {
         type?: "requests" | "connections";
         /** @description Load at which another machine of the app is started. Default: 20. */

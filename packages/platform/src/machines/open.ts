@@ -56,6 +56,9 @@ export interface Resources {
 export function openMachines(deps: MachineDependencies): Resources {
   const controllers = new ControllerSet(deps);
   const drain = new Drain(deps, controllers);
+  const keepOrNot = (draining: boolean) => (draining ? controllers.warm.shut("drain") : controllers.warm.reopen());
+  keepOrNot(drain.active);
+  drain.subscribe(keepOrNot);
   const machines = new Machines(deps, controllers, drain);
   const apps = new Apps(deps, machines);
   const logs = new Logs(deps, controllers, apps);

@@ -34,7 +34,7 @@ const Crash = Type.Object(
 
 const LastBoot = Type.Object(
   {
-    kind: oneOf(["resume", "cold"]),
+    kind: oneOf(["warm", "resume", "cold"]),
     reason: Type.String({ description: "Why it was a cold start, or `snapshot`. Details follow a colon." }),
     at: time,
     duration_ms: Type.Number({ description: "Milliseconds." }),

@@ -20,6 +20,9 @@ import { FakeGuest, type FakeGuestState } from "./guest.ts";
 
 /** Bytes at the beginning of a memory file that hold the guest's state. */
 const STATE_BYTES = 4096;
+const MB = 1024 * 1024;
+/** What a fake VMM needs for itself. */
+const ANONYMOUS_MB = 64;
 /** Bytes of a memory file, however much memory the machine has: every suspend reads all of it. */
 const MEMORY_BYTES = 256 * 1024;
 
@@ -116,7 +119,7 @@ class FakeVmm implements Vmm {
   /** As if the guest had touched all of its memory. */
   async usage(): Promise<VmmUsage | undefined> {
     const process = this.#host.processes.get(this.ref.pid);
-    return process && { cpuMs: 1000, residentBytes: process.spec.memoryMb * 1024 * 1024 };
+    return process && { cpuMs: 1000, residentBytes: process.spec.memoryMb * MB, anonymousBytes: ANONYMOUS_MB * MB };
   }
 
   async state(): Promise<"running" | "paused"> {
