@@ -3647,6 +3647,8 @@ export interface components {
         created_at: string;
         /** @description Bytes that the snapshot takes on the host's disk. */
         size_bytes: number;
+        /** @description Until when the paused virtual machine stays in memory, so that a start takes milliseconds. Null if it does not. */
+        warm_until: string | null;
       } | null;
       last_boot: {
         /** @enum {string} */

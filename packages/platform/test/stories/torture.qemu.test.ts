@@ -99,9 +99,10 @@ test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and wak
   const tally: Tally = { sent: [], wakes: {}, echoes: 0, downloads: 0, suspends: 0, faults: [] };
   const end = performance.now() + SECONDS * 1000;
   // A short run on a busy host may see no request that finds its machine asleep: it continues until one has.
+  const woken = () => (tally.wakes.resume ?? 0) + (tally.wakes.warm ?? 0);
   const going = () => {
     const now = performance.now();
-    return now < end || ((tally.wakes.resume ?? 0) === 0 && now < end + MORE_MS);
+    return now < end || (woken() === 0 && now < end + MORE_MS);
   };
   const began = performance.now();
   const calm = async () => {
@@ -169,7 +170,7 @@ test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and wak
   expect(tally.faults).toEqual([]);
   expect(Object.entries(seen).filter(([, count]) => count !== 1)).toEqual([]);
   expect(Object.keys(seen).toSorted()).toEqual(tally.sent.toSorted());
-  expect(tally.wakes.resume ?? 0).toBeGreaterThan(0);
+  expect(woken()).toBeGreaterThan(0);
   expect(tally.suspends).toBeGreaterThan(0);
   expect(tally.downloads).toBeGreaterThan(0);
   expect(tally.echoes).toBeGreaterThan(0);

@@ -35,6 +35,10 @@ class FakeProcess {
   running = false;
   /** The device state that the guest was restored from, until it runs for the first time. */
   restoredFrom: string | undefined;
+  /** Likewise, of the snapshot that was taken of it while it was paused. */
+  capturedTo: string | undefined;
+  /** It answers nothing any more. */
+  hangs = false;
 
   constructor(ref: VmmRef, identity: HypervisorIdentity, spec: VmmSpec, end: () => void) {
     this.ref = ref;
@@ -49,7 +53,7 @@ export class FakeHost {
   readonly processes = new Map<number, FakeProcess>();
   /** The largest number of VMMs that one machine had at the same time. More than one is a fault. */
   mostPerMachine = 0;
-  /** Device state files of the snapshots that were run. A file that appears twice is a fault. */
+  /** Device state files of the snapshots that were run, restored or not. A file that appears twice is a fault. */
   readonly restored: string[] = [];
   /** Thrown by the next capture, boot or restore, once. */
   faults: { capture?: Error; boot?: Error; restore?: Error } = {};
@@ -123,14 +127,18 @@ class FakeVmm implements Vmm {
   }
 
   async state(): Promise<"running" | "paused"> {
-    return this.#alive().running ? "running" : "paused";
+    const process = this.#alive();
+    if (process.hangs) await process.gone.promise;
+    return process.running ? "running" : "paused";
   }
 
   async run(): Promise<void> {
     const process = this.#alive();
     process.running = true;
-    if (process.restoredFrom !== undefined) this.#host.restored.push(process.restoredFrom);
+    const from = process.restoredFrom ?? process.capturedTo;
+    if (from !== undefined) this.#host.restored.push(from);
     process.restoredFrom = undefined;
+    process.capturedTo = undefined;
     process.guest.resume();
   }
 
@@ -155,6 +163,8 @@ class FakeVmm implements Vmm {
       await memory.close();
     }
     await writeFile(deviceState, `devices of ${spec.machineId}`, { flag: "wx", flush: true });
+    // Where it will be once it is published.
+    this.#process.capturedTo = deviceState.replace("/tmp-", "/");
     signal.throwIfAborted();
   }
 

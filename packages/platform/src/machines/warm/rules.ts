@@ -12,8 +12,19 @@ export interface KeptMachine {
   bytes: number;
 }
 
-/** Why a kept VMM ends. These words are labels of the metric, and documented. */
-export type EvictionReason = "expired" | "budget" | "pressure" | "drain" | "shutdown" | "discarded" | "gone";
+/** Why a kept VMM ends before its machine starts. These words are labels of the metric. */
+export const EVICTION_REASONS = [
+  "expired",
+  "budget",
+  "pressure",
+  "drain",
+  "shutdown",
+  /** Its machine was stopped, updated or destroyed, or lost its snapshot. */
+  "discarded",
+  /** Someone else ended it. */
+  "gone",
+] as const;
+export type EvictionReason = (typeof EVICTION_REASONS)[number];
 
 export interface Eviction {
   machineId: string;
