@@ -1,7 +1,7 @@
 /** What the metrics say about kept VMMs. */
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { WarmKeeper } from "./keeper.ts";
-import { EVICTION_REASONS } from "./rules.ts";
+import type { WarmKeeper } from "../machines/warm/keeper.ts";
+import { EVICTION_REASONS } from "../machines/warm/rules.ts";
 
 /** Registers them. */
 export function warmMetrics(registry: Registry, warm: Pick<WarmKeeper, "kept" | "evicted">): void {
