@@ -8,7 +8,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { usageOf } from "../../src/hypervisor/qemu/process.ts";
 import { PATIENT } from "../helpers/patient.ts";
 import { ask, wakeOf } from "../helpers/proxied.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
 import { packSmallApp, SMALL_APP } from "../helpers/small-app/image.ts";
 
 const LIMIT_MS = 30 * 60_000;
@@ -26,7 +26,7 @@ const GROUPS = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].find((folder) => exis
 
 async function open(env: Record<string, string> = {}): Promise<Place> {
   await packSmallApp();
-  const place = await Place.open({ ...PATIENT, ...env });
+  const place = await Place.open({ ...PATIENT, ...WARM, ...env });
   onTestFinished(async () => {
     expect(await place.close()).toEqual(NOTHING_LEFT);
   });

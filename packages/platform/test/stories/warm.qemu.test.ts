@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { outOfCache } from "../../../../bench/proxy/wake-files.mjs";
 import { ask, wakeOf } from "../helpers/proxied.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
 import { join } from "node:path";
 import { readdir } from "node:fs/promises";
 
@@ -14,7 +14,7 @@ let id: string;
 let last: { nonce: string; count: number };
 
 beforeAll(async () => {
-  place = await Place.open();
+  place = await Place.open(WARM);
   ({ machine_id: id } = await place.machine());
   last = JSON.parse((await visit()).text) as typeof last;
 });
