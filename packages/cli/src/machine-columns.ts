@@ -1,5 +1,6 @@
 /** Cells about machines that several tables have. */
 import type { Machine } from "@hibernaut/client";
+import { bootWord } from "./boot-words.ts";
 import { DEFAULT_CPUS, DEFAULT_MEMORY_MB } from "./defaults.ts";
 import { ago } from "./terminal.ts";
 
@@ -23,6 +24,6 @@ export function memoryMb({ config }: Machine): number {
 /** `resumed in 307 ms, 12 s ago` */
 export function lastStart({ last_boot: boot }: Machine): string {
   if (boot === null) return "never";
-  const kind = boot.kind === "resume" ? "resumed" : `cold (${boot.reason.split(":")[0]})`;
+  const kind = boot.kind === "cold" ? `cold (${boot.reason.split(":")[0]})` : bootWord(boot);
   return `${kind} in ${Math.round(boot.duration_ms)} ms, ${ago(boot.at)}`;
 }
