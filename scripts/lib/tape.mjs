@@ -196,6 +196,9 @@ const MASKS = [
   [/\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]+ GMT/g, "<time>"],
   [/\b\d+ (?:s|min|h) ago\b/g, "<ago>"],
   [/(?<!"count":)(?<![\d.])\d+(?:\.\d+)*/g, "N"],
+  // A paused virtual machine may be gone earlier where the host is short of memory. Nothing depends on it.
+  [/ \(warm\)|(?<=resumed) warm\b/g, ""],
+  [/(?<=Hibernaut-Wake: |"kind":")warm\b/g, "resume"],
   // Columns are as wide as their cells.
   [/ {2,}/g, "  "],
 ];
@@ -229,11 +232,11 @@ export function withExcerpt(document, tape) {
   });
   // The answer is apart from the headers.
   const text = tapeText(shown).replace(/^(Hibernaut-Wake: .*)$/m, "$1\n");
-  const [before = "", after = ""] = [inside, text].map((part) => /dur=(\d+)/.exec(part)?.[1]);
+  const [old = [], now = []] = [inside, text].map((part) => /Hibernaut-Wake: .*dur=(\d+)/.exec(part) ?? []);
   return document
     .replace(block, () => `\`\`\`\n${text}\`\`\``)
-    .replaceAll(`dur=${before}`, `dur=${after}`)
-    .replaceAll(`${before} ms`, `${after} ms`);
+    .replaceAll(old[0] ?? "", now[0] ?? "")
+    .replaceAll(`${old[1]} ms`, `${now[1]} ms`);
 }
 
 /**

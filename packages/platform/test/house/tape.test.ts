@@ -45,6 +45,13 @@ test("another run with other names, times and measurements is the same", () => {
   expect(first).toContain("<id>  <name>  suspended");
 });
 
+test("a wake that found the paused virtual machine gone is the same", () => {
+  const of = (...output: string[]) => masked([{ command: "curl -i", output }]);
+  expect(of("suspended (warm)  local", "Hibernaut-Wake: warm; dur=9", "resumed warm in 9 ms", '{"kind":"warm"}')).toBe(
+    of("suspended  local", "Hibernaut-Wake: resume; dur=150", "resumed in 150 ms", '{"kind":"resume"}'),
+  );
+});
+
 test("another count, state or text is not", () => {
   const of = (line: string) => masked([{ command: "curl", output: [line] }]);
   expect(of('{"count":2,"pid":81}')).toBe(of('{"count":2,"pid":7}'));
