@@ -1,5 +1,5 @@
 /** Where an app answers, as seen from this host. */
-import type { App } from "@hibernaut/client";
+import type { App, Machine } from "@hibernaut/client";
 import type { Context } from "./context.ts";
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
@@ -8,6 +8,11 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 export function urlsFrom(apiUrl: string, { urls }: Pick<App, "urls">): string[] {
   if (LOOPBACK.test(new URL(apiUrl).hostname)) return urls;
   return urls.filter((url) => !new URL(url).hostname.endsWith(".localhost"));
+}
+
+/** Whether the proxy sends requests to the machine. An app without such a machine answers nowhere. */
+export function hasService({ config }: Pick<Machine, "config">): boolean {
+  return (config.services ?? []).length > 0;
 }
 
 /** `App shop answers at http://shop.localhost:8080/`; undefined when it is not known. */

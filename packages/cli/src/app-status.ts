@@ -1,13 +1,17 @@
 /** What `hibernaut status --app` shows. */
 import type { HibernautClient, Machine } from "@hibernaut/client";
-import { urlsFrom } from "./answering.ts";
-import { bootWord } from "./boot-words.ts";
+import { hasService, urlsFrom } from "./answering.ts";
 import type { Result } from "./command.ts";
 import { stateCell } from "./crashed.ts";
-import { ago, fields, table } from "./terminal.ts";
+import { listText } from "./listing.ts";
+import { lastStart, memoryMb } from "./machine-columns.ts";
+import type { OutputOptions } from "./output-format.ts";
+import { ago, fields } from "./terminal.ts";
+
+const NOWHERE = "nowhere: no machine has a service";
 
 /** An app with its machines: where it answers, and how each of them is. */
-export async function appStatus(client: HibernautClient, name: string): Promise<Result> {
+export async function appStatus(client: HibernautClient, name: string, options: OutputOptions): Promise<Result> {
   const [app, machines, [release]] = await Promise.all([
     client.getApp(name),
     client.listMachines(name),
@@ -17,25 +21,22 @@ export async function appStatus(client: HibernautClient, name: string): Promise<
   const document = { ...app, release: release ?? null, machines };
   const head = fields([
     ["app", name],
-    ["answers at", urls.join(", ") || "no address that works from here"],
+    ["answers at", machines.some(hasService) ? urls.join(", ") || "no address that works from here" : NOWHERE],
     ["release", release === undefined ? "none" : `v${release.version}, ${release.status}, ${ago(release.created_at)}`],
   ]);
-  const rows = machines.map((machine) => [
-    machine.id,
-    machine.name,
-    stateCell(machine),
-    lastStart(machine),
-    checksCell(machine),
-  ]);
-  const list =
-    rows.length === 0 ? "It has no machines." : table([["ID", "NAME", "STATE", "LAST START", "CHECKS"], ...rows]);
+  const listing = {
+    head: ["ID", "NAME", "STATE", "LAST START", "CHECKS"],
+    row: (machine: Machine) => [machine.id, machine.name, stateCell(machine), lastStart(machine), checksCell(machine)],
+    wide: {
+      head: ["MEMORY", "ADDRESS", "VERSION"],
+      row: (machine: Machine) => [`${memoryMb(machine)} MB`, machine.private_address, machine.version],
+    },
+    spare: ["CHECKS"],
+    id: (machine: Machine) => machine.id,
+    empty: "It has no machines.",
+  };
+  const list = listText(machines, listing, options);
   return { document, text: `${head}\n\n${list}` };
-}
-
-function lastStart({ last_boot: boot }: Machine): string {
-  if (boot === null) return "never";
-  const kind = boot.kind === "cold" ? `cold (${boot.reason.split(":")[0]})` : bootWord(boot);
-  return `${kind} in ${Math.round(boot.duration_ms)} ms, ${ago(boot.at)}`;
 }
 
 /** `2 of 3 passing` */

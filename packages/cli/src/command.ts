@@ -25,6 +25,8 @@ export interface Option {
   minimum?: number;
   /** The unit of the number, which decides the accepted forms: `seconds` also takes `5m`, `mb` also `1gb`. */
   unit?: Unit;
+  /** What the option means without its optional value, in the form of a value. */
+  preset?: string;
   /** Not shown in help: an alias of another option. */
   hidden?: boolean;
   names?: Named;

@@ -3,6 +3,8 @@ import { CommanderError } from "commander";
 import type { Result } from "./command.ts";
 import { Context } from "./context.ts";
 import { EXIT, exitCodeOf, type Failure, failureText, toFailure } from "./failure.ts";
+import { asksForJson } from "./output-format.ts";
+import { isPaged, NO_PAGER, printLines } from "./pager.ts";
 import { buildProgram } from "./program.ts";
 import { NOUNS } from "./commands.ts";
 import { style } from "./terminal.ts";
@@ -22,35 +24,48 @@ process.exitCode = await main(process.argv.slice(2));
 async function main(args: string[]): Promise<number> {
   // Looked up in the raw words, because the error about a command line that cannot be parsed should be JSON too.
   const end = args.indexOf("--");
-  const json = args.slice(0, end === -1 ? args.length : end).includes("--json");
+  const json = asksForJson(args);
   let code: number = EXIT.ok;
-  const program = buildProgram(NOUNS, HIBERNAUT_VERSION, async (command, given, options, globals) => {
-    const afterDashes = end === -1 ? undefined : args.length - end - 1;
-    const context = new Context({ ...globals, afterDashes });
-    if (command.ofApp === true && command.appIsNamed !== true) await context.findOnlyApp();
-    code = report(await command.run(context, given, options), json);
-  });
+  let help = "";
+  const program = buildProgram(
+    NOUNS,
+    HIBERNAUT_VERSION,
+    async (command, given, options, globals) => {
+      const afterDashes = end === -1 ? undefined : args.length - end - 1;
+      const context = new Context({ ...globals, afterDashes });
+      if (command.ofApp === true && command.appIsNamed !== true) await context.findOnlyApp();
+      const paged = isPaged(command) && (options as { pager?: boolean }).pager !== false;
+      code = await report(await command.run(context, given, options), { json, paged });
+    },
+    (text) => {
+      help += text;
+    },
+  );
   // In commands, -v is short for another option.
   if (args.length === 1 && args[0] === "-v") args[0] = "--version";
   if (args.length === 0) {
     program.outputHelp({ error: false });
+    process.stdout.write(help);
     return EXIT.ok;
   }
   try {
-    await program.parseAsync(args, { from: "user" });
+    await program.parseAsync(args, { from: "user" }).catch((error: unknown) => {
+      // Help ends the parser like an error.
+      if (!(error instanceof CommanderError && error.exitCode === 0)) throw error;
+    });
+    if (help !== "") await printLines(help.trimEnd().split("\n"), { paged: !args.includes(NO_PAGER.flags) });
     return code;
   } catch (error) {
-    if (error instanceof CommanderError) {
-      if (error.exitCode === 0) return EXIT.ok;
-      return EXIT.usage;
-    }
-    return fail(toFailure(error), json);
+    return error instanceof CommanderError ? EXIT.usage : fail(toFailure(error), json);
   }
 }
 
-function report({ document, text, failures = [], exitCode = EXIT.ok }: Result, json: boolean): number {
+async function report(
+  { document, text, failures = [], exitCode = EXIT.ok }: Result,
+  { json, paged }: { json: boolean; paged: boolean },
+): Promise<number> {
   if (json && document !== undefined) process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
-  if (!json && text !== "") process.stdout.write(`${text}\n`);
+  if (!json && text !== "") await printLines(text.split("\n"), { paged });
   const all = failures.map(toFailure);
   for (const failure of all) complain(failure);
   return all[0] === undefined ? exitCode : exitCodeOf(all[0]);

@@ -11,7 +11,7 @@ const INTRODUCTION =
   "Hibernaut runs apps as virtual machines that suspend to disk when nobody uses them, and resume where they stopped at the next request.";
 
 const CONNECTION =
-  "The platform is found by HIBERNAUT_API_URL and HIBERNAUT_API_TOKEN, or by the file that it wrote when it started. HIBERNAUT_APP names the app.";
+  "The platform is found by HIBERNAUT_API_URL and HIBERNAUT_API_TOKEN, or by the file that it wrote when it started. HIBERNAUT_APP names the app. Long output goes through HIBERNAUT_PAGER, PAGER or less. Times are in the zone of TZ.";
 
 const EXIT_CODES: readonly (readonly [code: string, meaning: string])[] = [
   ["0", "success"],

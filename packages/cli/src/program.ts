@@ -3,6 +3,8 @@ import { Argument, InvalidArgumentError, Command as Parser, Option as ParserOpti
 import type { Command, Noun, Option } from "./command.ts";
 import { explain, pathOf, unknownCommand } from "./usage-errors.ts";
 import type { GlobalOptions } from "./context.ts";
+import { UsageError } from "./failure.ts";
+import type { OutputOptions } from "./output-format.ts";
 import { acceptedForms, type Quantity, readQuantity } from "./quantity.ts";
 
 /** Called with the command that the user asked for. */
@@ -11,8 +13,13 @@ type Execute = (command: Command, args: string[], options: object, globals: Glob
 /** What one needs first. Help lists these before all others. */
 const FIRST = new Set(["serve", "doctor", "launch", "deploy", "status", "ps", "logs", "open", "machine", "secrets"]);
 
-/** Builds the parser of the whole CLI. */
-export function buildProgram(nouns: readonly Noun[], version: string, execute: Execute): Parser {
+/** Builds the parser of the whole CLI. `writeOut` gets help and the version. */
+export function buildProgram(
+  nouns: readonly Noun[],
+  version: string,
+  execute: Execute,
+  writeOut = (text: string): void => void process.stdout.write(text),
+): Parser {
   const program = new Parser("hibernaut")
     .description("Machines that sleep: apps in virtual machines that suspend to disk and resume in milliseconds.")
     .version(version, "-V, --version", "show the version")
@@ -25,7 +32,7 @@ export function buildProgram(nouns: readonly Noun[], version: string, execute: E
     command.helpGroup(FIRST.has(command.name()) ? "Commands to begin with:" : "More commands:");
   program.command("version", { hidden: true }).action(() => void program.parse(["--version"], { from: "user" }));
   for (const parser of everyParser(program))
-    parser.configureOutput({ outputError: () => {} }).exitOverride((error) => {
+    parser.configureOutput({ outputError: () => {}, writeOut }).exitOverride((error) => {
       // Help and version arrive here too.
       throw error.exitCode === 0 || error.code === "commander.help" ? error : explain(error, parser);
     });
@@ -107,17 +114,35 @@ function addCommand(parent: Parser, command: Command, execute: Execute): void {
   for (const option of command.options ?? []) parser.addOption(parserOption(option));
   if (command.ofApp)
     parser.option("-a, --app <name>", "the app (default: HIBERNAUT_APP, `app` in ./hibernaut.toml, or the only app)");
+  refuseContradictions(parser, command.options ?? []);
   parser.option("--json", "print one JSON document instead of text");
   parser.action(() => {
-    const { json, app, ...options } = parser.opts<GlobalOptions & Record<string, unknown>>();
+    const { json: asked, app, ...options } = parser.opts<GlobalOptions & Record<string, unknown>>();
+    const { output } = options as OutputOptions;
+    if (asked && output === "wide") throw new UsageError("--json and -o wide exclude each other. Choose one.");
+    const json = asked || output === "json";
     return execute(command, parser.args, options, { ...(json && { json }), ...(app !== undefined && { app }) });
   });
 }
 
-function parserOption({ flags, description, repeats, choices, minimum, unit, hidden }: Option): ParserOption {
+/** Refuses `--upload` together with `--no-upload`: for the parser, the last one would win. */
+function refuseContradictions(parser: Parser, options: readonly Option[]): void {
+  const names = new Set(options.map(({ flags }) => /--([\w-]+)/.exec(flags)?.[1] ?? ""));
+  for (const name of names) {
+    if (!names.has(`no-${name}`)) continue;
+    const given = new Set<string>();
+    for (const one of [name, `no-${name}`])
+      parser.on(`option:${one}`, () => {
+        if (given.add(one).size > 1) throw new UsageError(`--${name} and --no-${name} exclude each other. Choose one.`);
+      });
+  }
+}
+
+function parserOption({ flags, description, repeats, choices, minimum, unit, preset, hidden }: Option): ParserOption {
   const option = new ParserOption(flags, description).hideHelp(hidden ?? false);
   if (choices) option.choices(choices);
   if (minimum !== undefined) option.argParser((text) => number(text, { minimum, unit }));
+  if (preset !== undefined) option.preset(preset);
   if (repeats) option.argParser((text, before: string[] | undefined) => [...(before ?? []), text]);
   return option;
 }

@@ -8,6 +8,7 @@ export type Unit = "seconds" | "mb" | "gb" | "days";
 /** What is accepted: whole numbers, of the unit if there is one. */
 export interface Quantity {
   minimum: number;
+  maximum?: number | undefined;
   unit?: Unit | undefined;
 }
 
@@ -29,18 +30,19 @@ const READ: Record<Unit, (text: string) => number | undefined> = {
  * readQuantity("1m30s", { unit: "seconds", minimum: 1 }); // 90
  * readQuantity("2048mb", { unit: "gb", minimum: 1 }); // 2
  */
-export function readQuantity(text: string, { minimum, unit }: Quantity): number | undefined {
+export function readQuantity(text: string, { minimum, maximum = MOST, unit }: Quantity): number | undefined {
   const value = (unit === undefined ? plain : READ[unit])(text);
-  return value !== undefined && Number.isInteger(value) && value >= minimum && value <= MOST ? value : undefined;
+  return value !== undefined && Number.isInteger(value) && value >= minimum && value <= maximum ? value : undefined;
 }
 
 /** The accepted forms with examples: the second half of an error message. */
-export function acceptedForms({ minimum, unit }: Quantity): string {
+export function acceptedForms({ minimum, maximum, unit }: Quantity): string {
+  const most = maximum === undefined ? "" : ` and at most ${maximum} MB`;
   switch (unit) {
     case "seconds":
       return `Use at least ${minimum} ${minimum === 1 ? "second" : "seconds"}, in whole seconds, as in 90, 90s, 5m or 1h30m.`;
     case "mb":
-      return `Use at least ${minimum} MB, in whole megabytes, as in 512, 512mb or 1gb.`;
+      return `Use at least ${minimum} MB${most}, in whole megabytes, as in 512, 512mb or 1gb.`;
     case "gb":
       return `Use at least ${minimum} GB, in whole gigabytes, as in 2, 2gb or 2048mb.`;
     case "days":

@@ -12,6 +12,11 @@ export function style(format: Style, text: string, stream: NodeJS.WriteStream): 
   return plain ? text : styleText(format, text, { validateStream: false });
 }
 
+/** Writes, and waits while the terminal, or the program that reads the output, is slow. */
+export async function write(text: string, stream: NodeJS.WriteStream = process.stdout): Promise<void> {
+  if (!stream.write(text)) await new Promise((resolve) => stream.once("drain", resolve));
+}
+
 /** Shows on stderr that work is in progress: a spinner with the elapsed time on a terminal, otherwise one line. */
 export async function showProgress<T>(
   label: string,
@@ -42,11 +47,31 @@ export async function showProgress<T>(
 const LEAST_CELL = 20;
 const GAP = "  ";
 
-/** Columns as wide as their widest cell; the first row is the header. Long cells are shortened to fit `width`. */
-export function table(rows: readonly (readonly string[])[], width = widthOf(process.stdout)): string {
+/** Headers of the columns that a narrow terminal goes without; the first of them goes first. */
+export type Spare = readonly string[];
+
+/**
+ * Columns as wide as their widest cell; the first row is the header. To fit `width` (default: the terminal's, unlimited
+ * elsewhere), long cells are shortened, and then spare columns are left out.
+ */
+export function table(
+  rows: readonly (readonly string[])[],
+  { width = widthOf(process.stdout), spare = [] }: { width?: number; spare?: Spare } = {},
+): string {
   const widths = fitting(widest(rows), width);
+  const [first, ...others] = spare;
+  if (first !== undefined && total(widths) > width)
+    return table(withoutColumn(rows, rows[0]?.indexOf(first) ?? -1), { width, spare: others });
   const cells = rows.map((row) => row.map((cell, column) => shortened(cell, widths[column] ?? 0)));
   return columns(cells, widths);
+}
+
+function withoutColumn(rows: readonly (readonly string[])[], index: number): string[][] {
+  return rows.map((row) => row.filter((_, column) => column !== index));
+}
+
+function total(widths: readonly number[]): number {
+  return widths.reduce((sum, one) => sum + one, GAP.length * (widths.length - 1));
 }
 
 /** Names and values, one pair per line. Values are never shortened. */
@@ -66,8 +91,7 @@ function widest(rows: readonly (readonly string[])[]): number[] {
 /** Narrows the widest column until all columns fit or none can become narrower. */
 function fitting(widths: readonly number[], width: number): number[] {
   const fit = [...widths];
-  const excess = () => fit.reduce((sum, one) => sum + one, GAP.length * (fit.length - 1)) - width;
-  while (excess() > 0 && Math.max(...fit) > LEAST_CELL) {
+  while (total(fit) > width && Math.max(...fit) > LEAST_CELL) {
     const column = fit.indexOf(Math.max(...fit));
     fit[column] = (fit[column] ?? 0) - 1;
   }

@@ -12,7 +12,12 @@ export interface Sample {
   at: number;
 }
 
-export const HEAD = ["APP", "NAME", "STATE", "CPU", "MEMORY", "LAST START", "WHY IT IS AWAKE"];
+export const HEAD = ["APP", "NAME", "STATE", "CPU", "HOST MEMORY", "LAST START", "WHY IT IS AWAKE"];
+
+export const SPARE = ["LAST START"];
+
+/** Below the table. */
+export const FOOT = "HOST MEMORY is what QEMU occupies of the host's RAM. 100 % CPU is one CPU.";
 
 /** One row per machine: those that are running first, the busiest at the top. `before` are the samples of the last time. */
 export function topRows(samples: readonly Sample[], before: ReadonlyMap<string, Sample>, now = Date.now()): string[][] {

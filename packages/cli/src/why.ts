@@ -4,13 +4,26 @@ import { COLD_REASONS } from "./cold-reasons.ts";
 import { stateText } from "./crashed.ts";
 import { ago } from "./terminal.ts";
 
-/** Answers both questions. `urls` are those of its app. */
-export function whyText(machine: Machine, { awake }: Activity, urls: readonly string[], now = Date.now()): string {
-  return [stateSentence(machine, awake, urls), startSentence(machine, now)].filter((line) => line !== "").join("\n");
+/** What is around a machine. */
+interface Around {
+  /** Those of its app. */
+  urls: readonly string[];
+  /** Whether the platform drains, and so starts no machine. */
+  draining: boolean;
 }
 
-function stateSentence(machine: Machine, awake: Activity["awake"], urls: readonly string[]): string {
+/** Answers both questions. */
+export function whyText(machine: Machine, { awake }: Activity, around: Around, now = Date.now()): string {
+  return [stateSentence(machine, awake, around), startSentence(machine, now)].filter((line) => line !== "").join("\n");
+}
+
+const DRAINING = "The platform is draining, so nothing starts it: `hibernaut undrain` ends that.";
+
+function stateSentence(machine: Machine, awake: Activity["awake"], { urls, draining }: Around): string {
   const { name, state, suspend } = machine;
+  if (draining && state === "suspended") return `Machine ${name} is asleep, with its memory. ${DRAINING}`;
+  if (draining && (state === "stopped" || state === "failed" || state === "created"))
+    return `Machine ${name} is ${stateText(machine).replace(/\.$/, "")}. ${DRAINING}`;
   const wakes = (machine.config.services ?? []).some(({ autostart = true }) => autostart) && !machine.cordoned;
   const cordoned = machine.cordoned
     ? ` It is cordoned, so requests neither reach nor wake it: \`hibernaut machine uncordon ${name}\` ends that.`

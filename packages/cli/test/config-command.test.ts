@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -55,6 +55,28 @@ describe("config validate", () => {
       stdout: expect.stringMatching(/^other\.toml:1:1: error: app: /),
       stderr: "Error: other.toml has 1 error. Fix the lines above.\n",
     });
+  });
+
+  test("finds what a deploy would: a bad name, a file that is missing, a Dockerfile that is missing", async () => {
+    write(
+      "hibernaut.toml",
+      'app = "My Shop"\n[build]\n  dockerfile = "Dockerfile.web"\n[[files]]\n  guest_path = "/etc/motd"\n  local_path = "motd.txt"\n',
+    );
+    const { code, stdout, stderr } = await hibernaut("config", "validate");
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "Error: hibernaut.toml has 3 errors. Fix the lines above.\n" });
+    expect(stdout.split("\n").map((line) => line.split(": ").slice(0, 3).join(": "))).toEqual([
+      "hibernaut.toml:1:1: error: app",
+      "hibernaut.toml:3:3: error: build.dockerfile",
+      "hibernaut.toml:6:3: error: files[0].local_path",
+      "",
+    ]);
+    // Paths are relative to the file's directory, not to the one that the command runs in.
+    mkdirSync(join(folder, "web"));
+    write("web/Dockerfile.web", "FROM scratch\n");
+    write("web/motd.txt", "hello\n");
+    write("web/fly.toml", readFileSync(join(folder, "hibernaut.toml"), "utf8").replace("My Shop", "shop"));
+    const below = await hibernaut("config", "validate", "--config", "web/fly.toml");
+    expect(below).toEqual({ code: 0, stdout: "web/fly.toml is valid.\n", stderr: "" });
   });
 
   test("is one document with --json", async () => {

@@ -45,6 +45,8 @@ export async function startCli(changes: Parameters<typeof startApi>[0] = {}): Pr
     const env = {
       PATH: process.env.PATH,
       HOME: folder,
+      // Whatever the zone of this host is.
+      TZ: "UTC",
       HIBERNAUT_API_URL: server.url,
       HIBERNAUT_API_TOKEN: server.token,
       HIBERNAUT_APP: "shop",

@@ -103,3 +103,17 @@ test("a follow ends when the machine is destroyed", async () => {
   cli.server.platform.machines.destroy("shop", ids[1] ?? "", { force: true });
   expect(await following).toMatchObject({ code: 0 });
 });
+
+test("times are those of the reader's zone, can be passed back, and stay UTC for programs", async () => {
+  const zone = { TZ: "Asia/Kolkata" };
+  const [first = ""] = (await cli.hibernaut(["logs"], zone)).stdout.split("\n");
+  expect(first).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+05:30 /);
+  expect(new Date(first.split(" ")[0] ?? "").toISOString()).toBe(printed[0]?.at);
+  const events = await cli.hibernaut(["machine", "events", ids[0] ?? ""], zone);
+  const [, at = ""] = /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+05:30) +started/m.exec(events.stdout) ?? [];
+  const since = await cli.hibernaut(["logs", "--since", at, "--json"], zone);
+  expect(since.stdout).toMatch(/^{"at":"[^"]+Z",.*"started: starting -> running/m);
+  expect((await cli.hibernaut(["machine", "status", ids[0] ?? ""], zone)).stdout).toMatch(
+    /^created +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+05:30$/m,
+  );
+});

@@ -33,7 +33,8 @@ export function spawnCli(place: Place, args: string[]): ChildProcess {
   return spawn(process.execPath, [CLI, ...args], { env: environment(place), stdio: ["ignore", "pipe", "pipe"] });
 }
 
-function environment(place: Place): NodeJS.ProcessEnv {
+/** What makes the CLI talk to the platform of the place. */
+export function environment(place: Place): NodeJS.ProcessEnv {
   return {
     ...process.env,
     HIBERNAUT_DATA_DIR: place.dataDir,

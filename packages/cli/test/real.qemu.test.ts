@@ -4,13 +4,17 @@ import { readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { masked, parseTape, record, TAPE, tourOf } from "../../../scripts/lib/tape.mjs";
 import { askUntilAnswered, COUNTER_IMAGE } from "../../platform/test/helpers/qemu-world.ts";
+import { longOr } from "../../platform/test/helpers/long.ts";
 import { NOTHING_LEFT, Place, WARM } from "../../platform/test/helpers/served.ts";
 import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
-import { runCli } from "./real-cli.ts";
+import { environment, runCli } from "./real-cli.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
+/** It ends in a second cold start of Node, and another test here updates a machine that starts faster. */
+const LAST_PART = /^hibernaut machine update /;
 
 let place: Place;
 beforeAll(async () => {
@@ -125,4 +129,18 @@ test("the program in the client library's document runs as it is", async () => {
   expect(stdout).toMatch(/nothing.*\n\[ 'web: running' \]\n$/);
   const { stdout: files } = await promisify(execFile)("tar", ["-tf", join(folder, "app.tar")]);
   expect(files).toContain("server.mjs");
+});
+
+test("the tour prints what its recording shows, apart from names, times and measurements", async () => {
+  const commands = tourOf(await readFile(join(ROOT, "README.md"), "utf8"));
+  const update = commands.findIndex((command) => LAST_PART.test(command));
+  // The update, and the request that shows its effect.
+  const isTyped = (index: number) => longOr(true, index !== update && index !== update + 1);
+  const { HIBERNAUT_APP: _ours, ...env } = environment(place);
+  const typed = commands.filter((_, index) => isTyped(index));
+  const printed = await record(typed, { proxyUrl: place.proxyUrl, env });
+  const recorded = parseTape(await readFile(join(ROOT, TAPE), "utf8")).filter((_, index) => isTyped(index));
+  expect(masked(printed), "if it is meant to be different now: npm run tape").toBe(masked(recorded));
+  const { count } = JSON.parse(printed.find(({ command }) => command.startsWith("curl -i"))?.output.at(-1) ?? "");
+  expect(count).toBe(3);
 });

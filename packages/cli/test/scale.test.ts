@@ -48,6 +48,17 @@ test("up and down again: the machine with the data stays, and each step says wha
   expect(again.stdout).toContain(`It has volume ${second?.id} (data), which no machine was using, with its data.\n`);
 });
 
+test("memory that no machine can have is refused before anything is announced", async () => {
+  const id = await run();
+  for (const size of ["64mb", "64gb"])
+    expect(await cli.hibernaut(["scale", "memory", size])).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: `Error: \`${size}\` is not valid. Use at least 128 MB and at most 32768 MB, in whole megabytes, as in 512, 512mb or 1gb.\n`,
+    });
+  expect((await cli.json(["machine", "status", id])).document.config.guest?.memory_mb ?? 256).toBe(256);
+});
+
 test("without volumes the newest go, whatever sleeps", async () => {
   const original = await run();
   await cli.hibernaut(["scale", "count", "3"]);

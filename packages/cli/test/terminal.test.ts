@@ -56,18 +56,34 @@ test("a table fits a terminal: paths keep their ends, texts their beginnings, id
       "machine 1 did not come up in 120 seconds, because",
     ],
   ];
-  const narrow = table(rows, 80);
+  const narrow = table(rows, { width: 80 });
   const [, line = ""] = narrow.split("\n");
   expect(line).toHaveLength(80);
   expect(line).toMatch(/^vol_0123456789abcdef  ….*\/counter:latest  machine 1 did not come .*…$/);
   // Where it cannot fit, ids still do not suffer.
-  expect(table(rows, 10)).toContain("vol_0123456789abcdef  …mine/counter:latest  machine 1 did not c…");
-  expect(table(rows, Number.POSITIVE_INFINITY)).toContain("in 120 seconds, because");
-  expect(table([["AT"], ['{"by":"proxy","path":"/a/b"}']], 20)).toContain('{"by":"proxy","path…');
+  expect(table(rows, { width: 10 })).toContain("vol_0123456789abcdef  …mine/counter:latest  machine 1 did not c…");
+  expect(table(rows, { width: Number.POSITIVE_INFINITY })).toContain("in 120 seconds, because");
+  expect(table([["AT"], ['{"by":"proxy","path":"/a/b"}']], { width: 20 })).toContain('{"by":"proxy","path…');
   expect(widthOf({ isTTY: true, columns: 80 })).toBe(80);
   expect(widthOf({ isTTY: false, columns: 80 })).toBe(Number.POSITIVE_INFINITY);
   expect(widthOf({ isTTY: true, columns: 0 })).toBe(Number.POSITIVE_INFINITY);
   expect(fields([["reason", "x".repeat(300)]])).toBe(`reason  ${"x".repeat(300)}`);
+});
+
+test("what still does not fit goes without its spare columns, in their order", () => {
+  const rows = [
+    ["ID", "REGION", "IMAGE", "STATE"],
+    ["5f541f9f4c0fdc", "local", "registry.example.com/me/shop:v1", "suspended"],
+  ];
+  const heads = (width: number) =>
+    table(rows, { width, spare: ["REGION", "IMAGE"] })
+      .split("\n", 1)[0]
+      ?.split(/ +/);
+  expect(heads(100)).toEqual(["ID", "REGION", "IMAGE", "STATE"]);
+  expect(heads(60)).toEqual(["ID", "REGION", "IMAGE", "STATE"]);
+  expect(heads(50)).toEqual(["ID", "IMAGE", "STATE"]);
+  expect(heads(40)).toEqual(["ID", "STATE"]);
+  expect(heads(10)).toEqual(["ID", "STATE"]);
 });
 
 test("times and sizes are for people", () => {

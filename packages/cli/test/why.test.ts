@@ -25,6 +25,7 @@ const machine = (changes: object) =>
     last_boot: boot("resume", "snapshot"),
     ...changes,
   }) as unknown as Machine;
+const NOWHERE = { urls: [], draining: false };
 const awake = { reason: "open_requests", message: "2 requests are open at the proxy." } as never;
 
 describe("why", () => {
@@ -47,7 +48,8 @@ describe("why", () => {
       "Machine web is stopped: the app exited with code 3. To start it: a request to http://shop wakes it.",
     ],
   ])("%j", (changes, now, first) => {
-    const text = whyText(machine(changes), { state: "running", awake: now, process: null }, ["http://shop"], NOW);
+    const activity = { state: "running", awake: now, process: null } as const;
+    const text = whyText(machine(changes), activity, { urls: ["http://shop"], draining: false }, NOW);
     expect(text).toBe(`${first}\nIts last start, 60 min ago, was a resume, and took 307 ms.`);
   });
 
@@ -60,7 +62,23 @@ describe("why", () => {
     [boot("cold", "new_reason"), "was cold, because new_reason. It took 307 ms."],
     [null, "It has never been started."],
   ])("%j", (last, said) => {
-    expect(whyText(machine({ last_boot: last }), { state: "running", awake, process: null }, [], NOW)).toContain(said);
+    expect(whyText(machine({ last_boot: last }), { state: "running", awake, process: null }, NOWHERE, NOW)).toContain(
+      said,
+    );
+  });
+
+  test.each([
+    [{ state: "suspended" }, "Machine web is asleep, with its memory. The platform is draining, so nothing starts it"],
+    // The drain ends first; until then uncordoning would change nothing.
+    [{ state: "suspended", cordoned: true }, "Machine web is asleep, with its memory. The platform is draining"],
+    [{ state: "stopped" }, "Machine web is stopped. The platform is draining, so nothing starts it"],
+    [{ state: "failed", state_reason: "no memory." }, "Machine web is failed: no memory. The platform is draining"],
+  ])("promises nothing in a drain: %j", (changes, first) => {
+    const draining = { urls: ["http://shop"], draining: true };
+    const text = whyText(machine(changes), { state: "running", awake: null, process: null }, draining, NOW);
+    expect(text.startsWith(first), text).toBe(true);
+    expect(text).toContain("`hibernaut undrain` ends that.");
+    expect(text).not.toContain("http://shop");
   });
 
   test("knows every reason that the documents list", () => {
@@ -147,6 +165,8 @@ describe("with a platform", () => {
     expect(copy).toMatchObject({ name: "web-2", state: "running", config: { guest: { memory_mb: 320 } } });
     expect(copy.id).not.toBe(web.id);
     const top = await cli.hibernaut(["top", "--app", "shop"]);
+    expect(top.stdout).toMatch(/^APP +NAME +STATE +CPU +HOST MEMORY +LAST START +WHY IT IS AWAKE$/m);
+    expect(top.stdout).toMatch(/\n\nHOST MEMORY is what QEMU occupies of the host's RAM\. 100 % CPU is one CPU\.\n$/);
     expect(top.stdout).toMatch(/^shop +web +running +0 % +320 MB +cold in \d+ ms, .* +1 command is running in it\.$/m);
     expect((await cli.json(["top"])).document).toContainEqual(
       expect.objectContaining({ name: "web", process: { cpu_ms: 1000, resident_bytes: 320 * 1024 * 1024 } }),
@@ -162,7 +182,34 @@ describe("with a platform", () => {
     expect((await cli.hibernaut(["status", "--app", "nosuch"])).code).toBe(1);
     expect((await cli.hibernaut(["open", "/products"])).stdout).toBe("http://shop.localhost:8080/products\n");
     await cli.hibernaut(["machine", "suspend", "web-2"]);
-    expect((await cli.hibernaut(["machine", "why", "web-2"])).stdout).toMatch(/^Machine web-2 is asleep/);
+    expect((await cli.hibernaut(["machine", "why", "web-2"])).stdout).toMatch(
+      / asleep, with its memory: a request to /,
+    );
+    await cli.hibernaut(["drain"]);
+    expect((await cli.hibernaut(["machine", "why", "web-2"])).stdout).toMatch(
+      / asleep, with its memory\. The platform is/,
+    );
+    await cli.hibernaut(["undrain"]);
+  });
+
+  test("open and status give no address that nothing answers at", async () => {
+    const job = { HIBERNAUT_APP: "job" };
+    await cli.hibernaut(["apps", "create", "job"]);
+    const none = await cli.hibernaut(["open"], job);
+    expect(none).toMatchObject({ code: 1, stdout: "" });
+    expect(none.stderr).toBe(
+      "Error: App job has no machine with a service, so nothing answers at its address. Create one with `hibernaut machine run <image> --app job --port <port>`.\n",
+    );
+    const { document } = await cli.json(["machine", "run", "app:1", "--name", "worker"], job);
+    expect((await cli.hibernaut(["open"], job)).stderr).toBe(
+      "Error: App job has no machine with a service, so nothing answers at its address. Give one a port with `hibernaut machine update worker --app job --port <port>`.\n",
+    );
+    expect((await cli.hibernaut(["status", "--app", "job"])).stdout).toMatch(
+      /^answers at +nowhere: no machine has a service$/m,
+    );
+    await cli.hibernaut(["machine", "update", document.id, "--port", "8080"], job);
+    expect((await cli.hibernaut(["open"], job)).stdout).toBe("http://job.localhost:8080/\n");
+    await cli.hibernaut(["apps", "destroy", "job", "--force"]);
   });
 
   test("the only app need not be named; of several, all are listed; deploy never guesses", async () => {

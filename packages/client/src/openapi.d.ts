@@ -3334,7 +3334,7 @@ export interface components {
       /** Format: date-time */
       created_at: string;
       machine_count: number;
-      /** @description Where the proxy answers for the app, as far as the platform knows for certain. Empty for an app without a service. */
+      /** @description Where the proxy answers for the app, as far as the platform knows for certain. Requests there get 404 while no machine of the app has a service. */
       urls: string[];
     };
     CheckConfig: {

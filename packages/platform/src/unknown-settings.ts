@@ -7,7 +7,14 @@ const PREFIX = "HIBERNAUT_";
 /** Variables that other programs read, and that may still be in the platform's environment. */
 const OTHER_VARIABLES: readonly string[] = [
   // the CLI and the setup
-  ...["HIBERNAUT_API_URL", "HIBERNAUT_API_TOKEN", "HIBERNAUT_APP", "HIBERNAUT_BUILD_DIR", "HIBERNAUT_LINK_FOLDER"],
+  ...[
+    "HIBERNAUT_API_URL",
+    "HIBERNAUT_API_TOKEN",
+    "HIBERNAUT_APP",
+    "HIBERNAUT_PAGER",
+    "HIBERNAUT_BUILD_DIR",
+    "HIBERNAUT_LINK_FOLDER",
+  ],
   // apps in machines, in which a platform may run too
   ...["HIBERNAUT_APP_NAME", "HIBERNAUT_IMAGE_REF", "HIBERNAUT_MACHINE_ID", "HIBERNAUT_MACHINE_VERSION"],
   ...["HIBERNAUT_PRIVATE_IP", "HIBERNAUT_VM_MEMORY_MB"],

@@ -76,13 +76,32 @@ function readAsked(section: Section): Asked {
     section.warning("protocol", "Not supported: checks use plain HTTP.");
   section.ignored(["tls_skip_verify", "tls_server_name"], "No effect: checks use plain HTTP.");
   return {
-    interval: section.seconds("interval", "ms"),
-    timeout: section.seconds("timeout", "ms"),
-    gracePeriod: section.seconds("grace_period", "ms"),
+    interval: checkTime(section, "interval"),
+    timeout: checkTime(section, "timeout"),
+    gracePeriod: section.seconds("grace_period", "ms", MAX_TIME_S),
     method: section.string("method")?.toUpperCase(),
     path: absolute(section.string("path")),
     headers: readHeaders(section),
   };
+}
+
+/** More frequent checks would keep an app busy, and few apps answer in less. A 5 without a unit is meant as seconds. */
+const LEAST_MS = 100;
+/** What the platform accepts as a number. */
+const MAX_TIME_S = 3600;
+
+/** The interval or time limit of a check, in seconds. Fly, too, refuses a text without a unit. */
+function checkTime(section: Section, key: "interval" | "timeout"): number | undefined {
+  const value = section.raw(key);
+  const [digits] = typeof value === "string" ? (/^\s*\d+(?:\.\d+)?\s*$/.exec(value) ?? []) : [];
+  if (digits !== undefined) return section.error(key, `Add a unit, as in "${digits.trim()}s" or "${digits.trim()}ms".`);
+  const seconds = section.seconds(key, "ms", MAX_TIME_S);
+  if (seconds === undefined || seconds * 1000 >= LEAST_MS) return seconds;
+  const meant = typeof value === "number" && value > 0 ? value : 5;
+  return section.error(
+    key,
+    `This is ${seconds * 1000} milliseconds; the minimum is ${LEAST_MS}. Write "${meant}s" for seconds.`,
+  );
 }
 
 function absolute(path: string | undefined): string | undefined {

@@ -30,6 +30,7 @@ function readFile(section: Section, groups: Groups): FileEntry[] {
   }
   if (raw !== undefined && !BASE64.test(raw.replaceAll(/[\r\n]/g, "")))
     section.error("raw_value", "Use base64, as `base64 < file` prints it.");
+  section.requireFile("local_path", local);
   const given = SOURCES.filter((key) => section.has(key));
   const content =
     local !== undefined ? { local } : raw !== undefined ? { raw } : secret !== undefined ? { secret } : undefined;

@@ -34,13 +34,16 @@ export interface Folder {
   appFile: string | undefined;
 }
 
+/** What a Dockerfile may be called, in the order in which they are looked for. */
+export const DOCKERFILES = ["Dockerfile", "Containerfile"] as const;
+
 /** Where the files of a static site are. */
 const PAGES = [".", "public", "dist", "_site"];
 
 /** Reads a directory: its top level only, and the heads of its tar files. */
 export function lookAt(path: string, appFile: string | undefined): Folder {
   const entries = readdirSync(path).sort();
-  const dockerfile = ["Dockerfile", "Containerfile"].find((name) => entries.includes(name));
+  const dockerfile = DOCKERFILES.find((name) => entries.includes(name));
   return {
     path,
     name: basename(path),

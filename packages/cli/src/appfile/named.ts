@@ -1,19 +1,36 @@
 /** Reads the app file that a command uses. */
-import { readFileSync } from "node:fs";
-import { relative } from "node:path";
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { dirname, relative, resolve } from "node:path";
 import { CliError, UsageError } from "../failure.ts";
 import { APP_FILES, findAppFile } from "./find.ts";
 import type { Reading } from "./read.ts";
 
-/** Reads the named app file, or the one of the directory. The name is relative to the current directory. */
-export async function readNamed(option: string | undefined): Promise<Reading & { name: string }> {
+/**
+ * Reads the named app file, or the one of the directory. The name is relative to the current directory. With `complete`,
+ * files that it names and that cannot be read are errors, too: a deploy may not need them, as with `--image`.
+ */
+export async function readNamed(
+  option: string | undefined,
+  { complete = false }: { complete?: boolean } = {},
+): Promise<Reading & { name: string }> {
   const path = option ?? findAppFile(process.cwd());
   if (path === undefined)
     throw new UsageError(
       `This directory has no ${APP_FILES.join(" or ")}. Create one with \`hibernaut launch\`, or name one with --config.`,
     );
   const { readAppFile } = await import("./read.ts");
-  return { name: option ?? relative(process.cwd(), path), ...readAppFile(textOf(path)) };
+  const missing = complete ? (file: string) => unreadable(resolve(dirname(path), file)) : undefined;
+  return { name: option ?? relative(process.cwd(), path), ...readAppFile(textOf(path), missing) };
+}
+
+/** The code of the error with which a file cannot be read; undefined if it can. */
+function unreadable(file: string): string | undefined {
+  try {
+    accessSync(file, constants.R_OK);
+    return statSync(file).isDirectory() ? "EISDIR" : undefined;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? String(error);
+  }
 }
 
 function textOf(path: string): string {

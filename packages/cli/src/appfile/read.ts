@@ -5,6 +5,7 @@ import { readFiles } from "./files.ts";
 import { type Finding, Findings } from "./findings.ts";
 import { readGroups } from "./groups.ts";
 import type { AppFile } from "./model.ts";
+import { isValidName, NAME_RULE } from "../names.ts";
 import { findPositions } from "./positions.ts";
 import { METRICS, readBuild, readDeploy, readInit } from "./release.ts";
 import { readMounts, readRestarts, readSizes } from "./resources.ts";
@@ -21,8 +22,18 @@ export interface Reading {
   findings: Finding[];
 }
 
-/** Reads `hibernaut.toml` or `fly.toml`. Never throws: errors in the text are among the findings. */
-export function readAppFile(text: string): Reading {
+/**
+ * Says why a file that the app file names cannot be read, such as `ENOENT`; undefined if it can. The path is relative to
+ * the directory of the app file.
+ */
+export type Missing = (path: string) => string | undefined;
+
+/**
+ * Reads `hibernaut.toml` or `fly.toml`. Never throws: errors in the text are among the findings.
+ *
+ * @param missing looks for the files that the text names. Without it, nobody looks.
+ */
+export function readAppFile(text: string, missing: Missing = () => undefined): Reading {
   const source = text.replace(/^\uFEFF/, "");
   let document: Record<string, unknown>;
   try {
@@ -31,7 +42,7 @@ export function readAppFile(text: string): Reading {
     return { file: undefined, findings: [syntaxFinding(error)] };
   }
   const findings = new Findings(findPositions(source, decodeKey));
-  const file = readDocument(new Section(document, [], findings));
+  const file = readDocument(new Section(document, [], findings, missing));
   const list = findings.list;
   return { file: list.some(({ severity }) => severity === "error") ? undefined : file, findings: list };
 }
@@ -41,7 +52,7 @@ function readDocument(top: Section): AppFile {
   const { services, checks } = readServices(top, groups);
   const { killTimeout: oldKillTimeout, ...init } = readInit(top);
   const file: AppFile = {
-    app: top.string("app"),
+    app: readName(top),
     primaryRegion: top.string("primary_region"),
     ...readBuild(top),
     env: readEnv(top),
@@ -69,6 +80,12 @@ function readDocument(top: Section): AppFile {
   top.ignored("regions", "No effect: there is one host.");
   top.finish();
   return file;
+}
+
+function readName(top: Section): string | undefined {
+  const name = top.string("app");
+  if (name === undefined || isValidName(name)) return name;
+  return top.error("app", `"${name}" is not a valid name for an app: it ${NAME_RULE}.`);
 }
 
 /** `[env]`; numbers and booleans become text, as TOML writes them. */

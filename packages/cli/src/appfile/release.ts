@@ -1,6 +1,7 @@
 /** How an app is deployed: `[build]`, `[deploy]`, and the old `[experimental]`. */
 import { type Builder, BUILDERS } from "../build/detect.ts";
 import { STRATEGIES } from "../deploy/strategies.ts";
+import { DOCKERFILES } from "./folder.ts";
 import type { AppFile, Build, Deploy, ReleaseCommand } from "./model.ts";
 import { readSize } from "./resources.ts";
 import type { Section } from "./section.ts";
@@ -18,12 +19,24 @@ export function readBuild(top: Section): Pick<AppFile, "image" | "build"> {
     args: (section && readArguments(section)) ?? {},
     ignorefile: section?.string("ignorefile") || undefined,
   };
+  if (section !== undefined && image === undefined) requireFiles(section, build);
   section?.ignored(["buildpacks", "builtin", "settings"], BUILDPACKS);
   section?.ignored("secrets", "No effect: pass secrets to a build with --build-secret.");
   section?.ignored(["compression", "compression_level"], "No effect: images of builds are compressed for speed.");
   section?.ignored("compose", "Not supported: a machine runs one image.");
   section?.finish();
   return { image, build };
+}
+
+/** What a build reads. */
+function requireFiles(section: Section, { builder, dockerfile, ignorefile }: Build): void {
+  section.requireFile("dockerfile", dockerfile);
+  section.requireFile("ignorefile", ignorefile);
+  if (builder === "dockerfile" && dockerfile === undefined && !DOCKERFILES.some((name) => section.finds(name)))
+    section.error(
+      "builder",
+      "The directory of the app file has no Dockerfile. Add one, or name one with `dockerfile`.",
+    );
 }
 
 const BUILDPACKS = `Not supported: buildpacks are not used. Without a Dockerfile, the directory decides, or builder: ${BUILDERS.join(", ")}.`;
@@ -57,6 +70,7 @@ export function readDeploy(top: Section): Deploy {
   if (maxUnavailable !== undefined && (strategy === "immediate" || strategy === "bluegreen"))
     section.warning("max_unavailable", `No effect: the strategy ${strategy} does not replace machines in batches.`);
   const waitTimeout = section.seconds("wait_timeout", "s");
+  if (waitTimeout === 0) section.error("wait_timeout", "Use at least one second.");
   const releaseCommand = readReleaseCommand(section);
   section.ignored("seed_command", "Not supported: no command runs on the first deploy only. Use `release_command`.");
   section.finish();

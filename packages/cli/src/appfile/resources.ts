@@ -1,10 +1,10 @@
 /** The resources of a machine: `[[vm]]`, `[[mounts]]`, `[[restart]]`. */
+import { MEMORY_MB } from "./limits.ts";
 import type { Groups } from "./groups.ts";
 import type { Mount, Restart, Size } from "./model.ts";
 import type { Section } from "./section.ts";
 
 /** What the platform accepts. */
-const MEMORY_MB = { minimum: 128, maximum: 32_768 } as const;
 const CPUS = { minimum: 1, maximum: 8 } as const;
 /** Memory per CPU of a preset size. */
 const MB_PER_CPU: Record<string, number> = { "shared-cpu": 256, performance: 2048, "dedicated-cpu": 2048 };

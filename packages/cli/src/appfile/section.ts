@@ -23,10 +23,13 @@ export class Section {
   readonly #table: Table;
   readonly #known = new Set<string>();
 
-  constructor(table: Table, path: Path, findings: Findings) {
+  readonly #missing: (path: string) => string | undefined;
+
+  constructor(table: Table, path: Path, findings: Findings, missing: (path: string) => string | undefined) {
     this.#table = table;
     this.path = path;
     this.findings = findings;
+    this.#missing = missing;
   }
 
   /** The raw value; the key counts as known from now on. */
@@ -118,11 +121,23 @@ export class Section {
     return megabytes ?? this.#wrong(key, 'a size, as in "512mb" or "1gb"', value);
   }
 
+  /** Whether there is such a file next to the app file, as far as anyone looks. */
+  finds(path: string): boolean {
+    return this.#missing(path) === undefined;
+  }
+
+  /** Reports a file that the key names and that cannot be read. */
+  requireFile(key: string, path: string | undefined): void {
+    const why = path === undefined ? undefined : this.#missing(path);
+    if (why !== undefined)
+      this.error(key, `${path} cannot be read (${why}). Paths are relative to the directory of the app file.`);
+  }
+
   /** A table. */
   section(key: string): Section | undefined {
     const value = this.raw(key);
     if (value === undefined) return undefined;
-    if (isTable(value)) return new Section(value, this.at(key), this.findings);
+    if (isTable(value)) return new Section(value, this.at(key), this.findings, this.#missing);
     return this.#wrong(key, `a table, as in [${key}]`, value);
   }
 
@@ -130,9 +145,9 @@ export class Section {
   sections(key: string): Section[] {
     const value = this.raw(key);
     if (value === undefined) return [];
-    if (isTable(value)) return [new Section(value, this.at(key), this.findings)];
+    if (isTable(value)) return [new Section(value, this.at(key), this.findings, this.#missing)];
     if (Array.isArray(value) && value.every(isTable))
-      return value.map((table, index) => new Section(table, [...this.at(key), index], this.findings));
+      return value.map((table, index) => new Section(table, [...this.at(key), index], this.findings, this.#missing));
     this.#wrong(key, `a table, as in [[${key}]]`, value);
     return [];
   }

@@ -1,5 +1,5 @@
 /** What kind of directory this is, and so how its image is built. Pure. */
-import type { Folder } from "../appfile/folder.ts";
+import { DOCKERFILES, type Folder } from "../appfile/folder.ts";
 import { CliError } from "../failure.ts";
 
 /** The ways to build an image; `builder` under `[build]` in the app file. */
@@ -24,7 +24,7 @@ export function detect(folder: Folder): Detected | undefined {
   const found = (builder: Builder, because: string | undefined) =>
     because === undefined ? [] : [{ builder, because }];
   return [
-    ...found("dockerfile", dockerfile === undefined ? undefined : first(["Dockerfile", "Containerfile"])),
+    ...found("dockerfile", dockerfile === undefined ? undefined : first(DOCKERFILES)),
     ...found("go", first(["go.mod"])),
     ...found("node", nodeStart(folder) === undefined ? undefined : packageJson ? "package.json" : first(NODE_FILES)),
     ...found("python", first(["requirements.txt", ...PYTHON_FILES])),

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { copyFile, mkdir, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
+import { DOCKERFILES } from "../appfile/folder.ts";
 import { CliError } from "../failure.ts";
 import { ignoreOf, readContext } from "./context.ts";
 import {
@@ -141,7 +142,7 @@ async function keepNewest(folder: string, keep: number): Promise<void> {
 }
 
 function dockerfileOf({ folder }: Job, wanted: string | undefined): string {
-  const name = wanted ?? ["Dockerfile", "Containerfile"].find((one) => folder.entries.includes(one)) ?? "Dockerfile";
+  const name = wanted ?? DOCKERFILES.find((one) => folder.entries.includes(one)) ?? "Dockerfile";
   const file = resolve(folder.path, name);
   if (existsSync(file)) return file;
   throw new CliError(

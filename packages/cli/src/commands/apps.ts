@@ -3,7 +3,7 @@ import type { App } from "@hibernaut/client";
 import { agreeToLose, lossOf } from "../app-loss.ts";
 import { command, type Noun } from "../command.ts";
 import { YES } from "../confirming.ts";
-import { listText, QUIET } from "../listing.ts";
+import { LISTING, listText } from "../listing.ts";
 import { urlsFrom } from "../answering.ts";
 import { ago, lines } from "../terminal.ts";
 
@@ -31,13 +31,15 @@ const list = command({
   name: "list",
   aliases: ["ls"],
   summary: "List apps",
-  options: [QUIET],
-  examples: ["hibernaut apps list", "hibernaut apps list --json"],
+  options: LISTING,
+  examples: ["hibernaut apps list", "hibernaut apps list -o wide"],
   async run(context, _args, options) {
-    const apps = await (await context.client()).listApps();
+    const client = await context.client();
+    const apps = await client.listApps();
     const listing = {
       head: ["NAME", "MACHINES", "CREATED"],
       row: (app: App) => [app.name, String(app.machine_count), ago(app.created_at)],
+      wide: { head: ["ANSWERS AT"], row: (app: App) => [urlsFrom(client.apiUrl, app).join(", ") || "-"] },
       id: (app: App) => app.name,
       empty: "There are no apps yet. Create one: hibernaut apps create <name>",
     };

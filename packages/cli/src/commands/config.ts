@@ -12,11 +12,12 @@ const CONFIG = {
 const validate = command({
   name: "validate",
   summary: "Check the app file",
-  description: "Lists errors and every key that has no effect here, each with its line and column.",
+  description:
+    "Lists errors, files that it names and that cannot be read, and every key that has no effect here, each with its line and column.",
   options: [CONFIG, { flags: "--strict", description: "fail on warnings too" }],
   examples: ["hibernaut config validate", "hibernaut config validate --config deploy/fly.toml --strict"],
   async run(_context, _args, { config, strict = false }) {
-    const { name, findings } = await readNamed(config);
+    const { name, findings } = await readNamed(config, { complete: true });
     const { findingText } = await import("../appfile/findings.ts");
     const errors = findings.filter(({ severity }) => severity === "error").length;
     const warnings = findings.length - errors;

@@ -9,7 +9,9 @@ import { STRATEGIES } from "../deploy/strategies.ts";
 import type { Stage } from "../deploy/strategy.ts";
 import { CliError, toFailure, UsageError } from "../failure.ts";
 import { answersAt } from "../answering.ts";
-import { ago, lines, style, table } from "../terminal.ts";
+import { listText } from "../listing.ts";
+import { TABLE } from "../output-format.ts";
+import { ago, lines, style } from "../terminal.ts";
 import { insteadOfSuspend } from "../unsuspendable.ts";
 import { provide, UPLOAD } from "../upload/provide.ts";
 
@@ -125,23 +127,29 @@ const releases = command({
   name: "releases",
   summary: "List releases, newest first",
   description: "To roll back, run `hibernaut deploy --image <reference>` with an older image.",
-  options: [{ flags: "--limit <count>", description: `how many releases (default: ${DEFAULT_RELEASES})`, minimum: 1 }],
+  options: [
+    { flags: "--limit <count>", description: `how many releases (default: ${DEFAULT_RELEASES})`, minimum: 1 },
+    ...TABLE,
+  ],
   ofApp: true,
-  examples: ["hibernaut releases --app shop"],
-  async run(context, _args, { limit = DEFAULT_RELEASES }) {
+  examples: ["hibernaut releases --app shop", "hibernaut releases --limit 1 -o wide --app shop"],
+  async run(context, _args, { limit = DEFAULT_RELEASES, ...options }) {
     const list = await (await context.client()).listReleases(context.app, { limit });
-    const rows = list.map((release) => [
-      `v${release.version}`,
-      release.status,
-      release.image.ref,
-      ago(release.created_at),
-      release.description,
-    ]);
-    const text =
-      list.length === 0
-        ? `App ${context.app} has no releases yet.`
-        : table([["VERSION", "STATUS", "IMAGE", "WHEN", "DESCRIPTION"], ...rows]);
-    return { document: list, text };
+    const listing = {
+      head: ["VERSION", "STATUS", "IMAGE", "WHEN", "DESCRIPTION"],
+      row: (release: Release) => [
+        `v${release.version}`,
+        release.status,
+        release.image.ref,
+        ago(release.created_at),
+        release.description,
+      ],
+      wide: { head: ["DIGEST"], row: (release: Release) => [release.image.digest] },
+      spare: ["WHEN"],
+      id: (release: Release) => `v${release.version}`,
+      empty: `App ${context.app} has no releases yet.`,
+    };
+    return { document: list, text: listText(list, listing, options) };
   },
 });
 

@@ -1,6 +1,6 @@
 /** `hibernaut hostnames` */
 import { command, type Noun } from "../command.ts";
-import { QUIET } from "../listing.ts";
+import { LISTING } from "../listing.ts";
 
 const HOSTNAME = [{ usage: "<hostname>", description: "e.g. www.example.com" }];
 /** A hostname that the app has. */
@@ -23,7 +23,7 @@ const list = command({
   name: "list",
   aliases: ["ls"],
   summary: "List the custom hostnames of an app",
-  options: [QUIET],
+  options: LISTING,
   ofApp: true,
   examples: ["hibernaut hostnames list --app shop"],
   async run(context, _args, { quiet = false }) {

@@ -3,7 +3,7 @@ import type { Image, OpenUpload } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { CliError, UsageError } from "../failure.ts";
 import { pull as pullImage } from "../pulling.ts";
-import { listText, QUIET } from "../listing.ts";
+import { LISTING, listText } from "../listing.ts";
 import { ago, megabytes, shortImage } from "../terminal.ts";
 import { upload } from "../upload/provide.ts";
 import { localImage } from "../upload/reference.ts";
@@ -12,8 +12,8 @@ const list = command({
   name: "list",
   aliases: ["ls"],
   summary: "List the images on the platform's disk",
-  options: [QUIET],
-  examples: ["hibernaut images list"],
+  options: LISTING,
+  examples: ["hibernaut images list", "hibernaut images list -o wide"],
   async run(context, _args, options) {
     const images = await (await context.client()).listImages();
     const listing = {
@@ -25,6 +25,8 @@ const list = command({
         in_use ? "yes" : "no",
         ago(imported_at),
       ],
+      wide: { head: ["WHOLE DIGEST"], row: ({ digest }: Image) => [digest] },
+      spare: ["IMPORTED", "IN USE"],
       id: ({ digest }: Image) => digest,
       empty: "No images.",
     };
@@ -69,7 +71,7 @@ const push = command({
 const uploads = command({
   name: "uploads",
   summary: "List the uploads that have not ended",
-  options: [QUIET],
+  options: LISTING,
   examples: ["hibernaut images uploads"],
   async run(context, _args, options) {
     const open = await (await context.client()).listUploads();
@@ -82,6 +84,7 @@ const uploads = command({
         megabytes(done_bytes),
         ago(used_at),
       ],
+      wide: { head: ["WHOLE DIGEST"], row: ({ digest }: OpenUpload) => [digest] },
       id: ({ digest }: OpenUpload) => digest,
       empty: "No uploads.",
     };

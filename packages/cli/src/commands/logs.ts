@@ -1,6 +1,8 @@
 /** `hibernaut logs`: what apps print and what happens to their machines. */
 import type { LogEntry, LogsOptions as ReadOptions } from "@hibernaut/client";
 import { command } from "../command.ts";
+import { localWord, writtenTime } from "../local-time.ts";
+import { NO_PAGER, printLines } from "../pager.ts";
 import { style } from "../terminal.ts";
 
 /** Enough of an id to tell the machines of an app apart. */
@@ -15,7 +17,7 @@ export const logs = command({
   name: "logs",
   summary: "Show what an app prints and what happens to its machines",
   description:
-    "Each line shows its time, the beginning of the machine's id, the stream and the text, oldest first. With --follow, new lines are printed until the machines are destroyed or you press Ctrl-C (exit code 130). With --json, each line is a JSON document.",
+    "Each line shows its time in your time zone, the beginning of the machine's id, the stream and the text, oldest first. With --follow, new lines are printed until the machines are destroyed or you press Ctrl-C (exit code 130). With --json, each line is a JSON document, with its time in UTC.",
   options: [
     {
       flags: "-m, --machine <id>",
@@ -24,7 +26,10 @@ export const logs = command({
       repeats: true,
     },
     { flags: "-f, --follow", description: "keep printing new lines, across suspends and from machines created later" },
-    { flags: "--since <when>", description: "only lines since then: 30s, 10m, 2h or 1d ago, or 2026-01-31T12:00:00Z" },
+    {
+      flags: "--since <when>",
+      description: "only lines since then: 30s, 10m, 2h or 1d ago, or 2026-01-31 12:00 in your time zone",
+    },
     {
       flags: "-n, --limit <count>",
       description: "only the last lines, this many (default: 100, or 10000 with --since)",
@@ -36,6 +41,7 @@ export const logs = command({
       description: `one of ${STREAMS.join(", ")}; repeat for several (default: all)`,
       repeats: true,
     },
+    NO_PAGER,
   ],
   ofApp: true,
   examples: [
@@ -43,29 +49,29 @@ export const logs = command({
     "hibernaut logs --app shop -m 3f9c01 --follow",
     "hibernaut logs --app shop --since 10m --stream stderr --json | jq .text",
   ],
-  async run(context, _args, { machine, follow, since, tail, limit = tail, stream }) {
+  async run(context, _args, { machine, follow = false, since, tail, limit = tail, stream, pager }) {
     const client = await context.client();
     const options: ReadOptions = {
       ...(machine !== undefined && { machine }),
-      ...(since !== undefined && { since }),
+      ...(since !== undefined && { since: writtenTime(since) }),
       ...(limit !== undefined && { limit }),
       ...(stream !== undefined && { stream: stream as LogEntry["stream"][] }),
     };
-    const lines = follow === true ? client.followLogs(context.app, options) : client.readLogs(context.app, options);
-    for await (const entry of lines) await write(context.json ? JSON.stringify(entry) : lineOf(entry));
+    const entries = follow ? client.followLogs(context.app, options) : client.readLogs(context.app, options);
+    const paged = !follow && !context.json && pager !== false;
+    await printLines(linesOf(entries, context.json ? JSON.stringify : lineOf), { paged, start: "end" });
     return { document: undefined, text: "" };
   },
 });
 
-/** Waits while the terminal, or the program that reads the output, is slow. */
-async function write(line: string): Promise<void> {
-  if (!process.stdout.write(`${line}\n`)) await new Promise((resolve) => process.stdout.once("drain", resolve));
+async function* linesOf(entries: AsyncIterable<LogEntry>, text: (entry: LogEntry) => string): AsyncGenerator<string> {
+  for await (const entry of entries) yield text(entry);
 }
 
 function lineOf({ at, machine, stream, text }: LogEntry): string {
   const { stdout } = process;
   const parts = [
-    style("dim", at, stdout),
+    style("dim", localWord(at), stdout),
     style("bold", machine.slice(0, SHORT_ID), stdout),
     style(COLOURS[stream] ?? "dim", stream.padEnd(STREAM_WIDTH), stdout),
   ];

@@ -1,11 +1,16 @@
 /** `hibernaut machine list`, `status` and `events`: commands that change nothing. */
 import type { FileConfig, Machine, MachineConfig, ServiceConfig } from "@hibernaut/client";
 import { bootWord } from "../boot-words.ts";
-import { type Command, command } from "../command.ts";
+import { type Command, command, type Result } from "../command.ts";
+import type { Context } from "../context.ts";
 import { DEFAULT_CPUS, DEFAULT_IDLE_TIMEOUT_S, DEFAULT_MEMORY_MB } from "../defaults.ts";
 import { stateCell, stateText } from "../crashed.ts";
-import { listText, QUIET } from "../listing.ts";
-import { ago, fields, megabytes, shortImage, table } from "../terminal.ts";
+import { LISTING, type ListOptions, listText } from "../listing.ts";
+import { localTime } from "../local-time.ts";
+import { WATCH, watched } from "../live.ts";
+import { WIDE_MACHINE } from "../machine-columns.ts";
+import { outputTable, TABLE } from "../output-format.ts";
+import { ago, fields, megabytes, shortImage } from "../terminal.ts";
 import { insteadOfSuspend } from "../unsuspendable.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
 
@@ -13,27 +18,36 @@ const list = command({
   name: "list",
   aliases: ["ls"],
   summary: "List the machines of an app",
-  options: [QUIET],
+  options: [...LISTING, WATCH],
   ofApp: true,
-  examples: ["hibernaut machine list --app shop", "HIBERNAUT_APP=shop hibernaut machine list --json"],
-  async run(context, _args, options) {
-    const machines = await (await context.client()).listMachines(context.app);
-    const listing = {
-      head: ["ID", "NAME", "STATE", "REGION", "IMAGE", "UPDATED"],
-      row: (machine: Machine) => [
-        machine.id,
-        machine.name,
-        stateCell(machine),
-        machine.region,
-        shortImage(machine.image.ref),
-        ago(machine.updated_at),
-      ],
-      id: (machine: Machine) => machine.id,
-      empty: `App ${context.app} has no machines.`,
-    };
-    return { document: machines, text: listText(machines, listing, options) };
-  },
+  examples: [
+    "hibernaut machine list --app shop",
+    "hibernaut machine list --app shop -o wide",
+    "hibernaut machine list --app shop --watch=5",
+    "HIBERNAUT_APP=shop hibernaut machine list --json",
+  ],
+  run: (context, _args, options) => watched(context, options, () => listMachines(context, options)),
 });
+
+async function listMachines(context: Context, options: ListOptions): Promise<Result> {
+  const machines = await (await context.client()).listMachines(context.app);
+  const listing = {
+    head: ["ID", "NAME", "STATE", "REGION", "IMAGE", "UPDATED"],
+    row: (machine: Machine) => [
+      machine.id,
+      machine.name,
+      stateCell(machine),
+      machine.region,
+      shortImage(machine.image.ref),
+      ago(machine.updated_at),
+    ],
+    wide: WIDE_MACHINE,
+    spare: ["REGION", "UPDATED", "IMAGE"],
+    id: (machine: Machine) => machine.id,
+    empty: `App ${context.app} has no machines.`,
+  };
+  return { document: machines, text: listText(machines, listing, options) };
+}
 
 const status = command({
   name: "status",
@@ -55,19 +69,19 @@ const events = command({
   name: "events",
   summary: "Show a machine's history, newest first",
   arguments: [MACHINE],
-  options: [{ flags: "--limit <count>", description: "how many events (default: 20)", minimum: 1 }],
+  options: [{ flags: "--limit <count>", description: "how many events (default: 20)", minimum: 1 }, ...TABLE],
   ofApp: true,
   examples: ["hibernaut machine events 3f9c01ab22de41 --app shop --limit 5"],
-  async run(context, [word], { limit = 20 }) {
+  async run(context, [word], { limit = 20, ...options }) {
     const { id } = await machineOf(context, word);
     const history = await (await context.client()).listMachineEvents(context.app, id, { limit });
     const rows = history.map(({ at, type, from, to, details }) => [
-      at,
+      localTime(at),
       type,
       from === null ? to : `${from} -> ${to}`,
       Object.keys(details).length === 0 ? "" : JSON.stringify(details),
     ]);
-    return { document: history, text: table([["AT", "EVENT", "STATE", "DETAILS"], ...rows]) };
+    return { document: history, text: outputTable([["AT", "EVENT", "STATE", "DETAILS"], ...rows], options) };
   },
 });
 
@@ -90,7 +104,9 @@ function statusText(machine: Machine): string {
       boot ? `${bootWord(boot)} in ${Math.round(boot.duration_ms)} ms, ${ago(boot.at)} (${boot.reason})` : "never",
     ],
     ...(machine.keep_awake === null ? [] : [keepAwakeLine(machine.keep_awake)]),
-    ...(machine.wake_at === null ? [] : [["wakes", `at ${machine.wake_at}, if it sleeps by then`] as [string, string]]),
+    ...(machine.wake_at === null
+      ? []
+      : [["wakes", `at ${localTime(machine.wake_at)}, if it sleeps by then`] as [string, string]]),
     ...(config.schedule === undefined ? [] : [["schedule", scheduleText(machine)] as [string, string]]),
     ...(config.services ?? []).map((service): [string, string] => ["service", serviceText(service)]),
     ...(config.files ?? []).map((file): [string, string] => ["file", fileText(file)]),
@@ -102,8 +118,8 @@ function statusText(machine: Machine): string {
     ["address", machine.private_address],
     ["region", machine.region],
     ["version", machine.version],
-    ["created", machine.created_at],
-    ["updated", machine.updated_at],
+    ["created", localTime(machine.created_at)],
+    ["updated", localTime(machine.updated_at)],
   ];
   return fields(lines);
 }
@@ -116,7 +132,7 @@ function sizeText({ guest, init }: MachineConfig): string {
 
 function scheduleText({ config, next_run: next }: Machine): string {
   const zone = config.schedule_timezone ?? "UTC";
-  return `${config.schedule} (${zone}), ${next === null ? "no next run" : `next run ${next}`}`;
+  return `${config.schedule} (${zone}), ${next === null ? "no next run" : `next run ${localTime(next)}`}`;
 }
 
 function bundleText({ guest_bundle: bundle }: Machine): string {
@@ -137,7 +153,7 @@ function fileText({ guest_path: path, raw_value: raw, secret_name: secret }: Fil
 }
 
 function keepAwakeLine({ until, reason }: { until: string; reason: string }): [string, string] {
-  return ["kept awake", `until ${until}${reason === "" ? "" : `: ${reason}`}`];
+  return ["kept awake", `until ${localTime(until)}${reason === "" ? "" : `: ${reason}`}`];
 }
 
 /** The commands that change nothing. */

@@ -15,13 +15,15 @@ const why = command({
   async run(context, [word]) {
     const client = await context.client();
     const machine = await machineOf(context, word);
-    const [activity, app, { whyText }] = await Promise.all([
+    const [activity, app, health, { whyText }] = await Promise.all([
       client.getMachineActivity(context.app, machine.id),
       client.getApp(context.app),
+      client.getHealth(),
       import("../why.ts"),
     ]);
     const document = { machine_id: machine.id, name: machine.name, ...activity, last_boot: machine.last_boot };
-    return { document, text: whyText(machine, activity, urlsFrom(client.apiUrl, app)) };
+    const around = { urls: urlsFrom(client.apiUrl, app), draining: health.status === "draining" };
+    return { document, text: whyText(machine, activity, around) };
   },
 });
 

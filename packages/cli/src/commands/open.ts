@@ -1,7 +1,8 @@
 /** `hibernaut open` */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { urlsFrom } from "../answering.ts";
+import type { Machine } from "@hibernaut/client";
+import { hasService, urlsFrom } from "../answering.ts";
 import { command } from "../command.ts";
 import { CliError } from "../failure.ts";
 
@@ -15,7 +16,9 @@ export const open = command({
   examples: ["hibernaut open --app shop", "hibernaut open /products --app shop"],
   async run(context, [path = "/"]) {
     const client = await context.client();
-    const [address] = urlsFrom(client.apiUrl, await client.getApp(context.app));
+    const [app, machines] = await Promise.all([client.getApp(context.app), client.listMachines(context.app)]);
+    if (!machines.some(hasService)) throw withoutService(context.app, machines[0]);
+    const [address] = urlsFrom(client.apiUrl, app);
     if (address === undefined)
       throw new CliError(
         "failed_precondition",
@@ -26,6 +29,17 @@ export const open = command({
     return { document: { url }, text: opened ? `Opened ${url}` : url };
   },
 });
+
+function withoutService(app: string, machine: Machine | undefined): CliError {
+  const advice =
+    machine === undefined
+      ? `Create one with \`hibernaut machine run <image> --app ${app} --port <port>\`.`
+      : `Give one a port with \`hibernaut machine update ${machine.name} --app ${app} --port <port>\`.`;
+  return new CliError(
+    "failed_precondition",
+    `App ${app} has no machine with a service, so nothing answers at its address. ${advice}`,
+  );
+}
 
 /** Whether a browser took it. */
 async function openInBrowser(url: string): Promise<boolean> {

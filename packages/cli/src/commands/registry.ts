@@ -2,7 +2,7 @@
 import type { RegistryLogin } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { UsageError } from "../failure.ts";
-import { listText, QUIET } from "../listing.ts";
+import { LISTING, listText } from "../listing.ts";
 
 const HOST = [
   { usage: "<host>", description: "as in image references: ghcr.io, host:5000, or docker.io for Docker Hub" },
@@ -38,7 +38,7 @@ const list = command({
   name: "list",
   aliases: ["ls"],
   summary: "List the registries that the platform is logged in to",
-  options: [QUIET],
+  options: LISTING,
   examples: ["hibernaut registry list"],
   async run(context, _args, options) {
     const logins = await (await context.client()).listRegistryLogins();

@@ -1,9 +1,11 @@
 /** `hibernaut scale`: how many machines an app has, and how large they are. */
 import type { MachineConfig } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
+import { MEMORY_MB } from "../appfile/limits.ts";
 import { DEFAULT_CPUS, DEFAULT_MEMORY_MB, WAIT_TIMEOUT_S } from "../defaults.ts";
 import { quantityArgument } from "../quantity.ts";
-import { megabytes, table } from "../terminal.ts";
+import { OUTPUT, outputTable } from "../output-format.ts";
+import { megabytes } from "../terminal.ts";
 import { count, GROUP, machinesOf, TIMEOUT } from "./scale-count.ts";
 
 const memory = command({
@@ -16,7 +18,8 @@ const memory = command({
   ofApp: true,
   examples: ["hibernaut scale memory 512mb --app shop"],
   async run(context, [text = ""], { group, waitTimeout = WAIT_TIMEOUT_S }) {
-    const memoryMb = quantityArgument(text, { minimum: 1, unit: "mb" });
+    // Checked before anything is announced, because the platform would refuse it at the first machine.
+    const memoryMb = quantityArgument(text, { ...MEMORY_MB, unit: "mb" });
     const [{ rollOut }, { groupOf, isUp }, { planStages }] = await Promise.all([
       import("../deploy/rollout.ts"),
       import("../deploy/plan.ts"),
@@ -45,9 +48,10 @@ const memory = command({
 const show = command({
   name: "show",
   summary: "Show the number and size of machines",
+  options: [OUTPUT],
   ofApp: true,
   examples: ["hibernaut scale show --app shop"],
-  async run(context) {
+  async run(context, _args, options) {
     const { groupOf } = await import("../deploy/plan.ts");
     const machines = await (await context.client()).listMachines(context.app);
     const groups = Map.groupBy(machines, (machine) => {
@@ -64,7 +68,7 @@ const show = command({
       String(row.cpus),
       megabytes(row.memory_mb * 1024 * 1024),
     ]);
-    return { document, text: table([["GROUP", "COUNT", "CPUS", "MEMORY"], ...rows]) };
+    return { document, text: outputTable([["GROUP", "COUNT", "CPUS", "MEMORY"], ...rows], options) };
   },
 });
 

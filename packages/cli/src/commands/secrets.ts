@@ -6,7 +6,7 @@ import type { Context } from "../context.ts";
 import { UsageError } from "../failure.ts";
 import { agree, YES } from "../confirming.ts";
 import { parseSecrets, readSecrets, textOf } from "../secret-arguments.ts";
-import { listText, QUIET } from "../listing.ts";
+import { LISTING, listText } from "../listing.ts";
 import { ago } from "../terminal.ts";
 
 const EFFECT =
@@ -67,7 +67,7 @@ const list = command({
   aliases: ["ls"],
   summary: "List the secrets of an app, without their values",
   description: "Equal values have equal digests.",
-  options: [QUIET],
+  options: LISTING,
   ofApp: true,
   examples: ["hibernaut secrets list --app shop"],
   async run(context, _args, options) {

@@ -1,7 +1,7 @@
 /** `hibernaut tokens` */
 import type { Token } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
-import { listText, QUIET } from "../listing.ts";
+import { LISTING, listText } from "../listing.ts";
 import { ago } from "../terminal.ts";
 
 const create = command({
@@ -20,7 +20,7 @@ const list = command({
   name: "list",
   aliases: ["ls"],
   summary: "List tokens",
-  options: [QUIET],
+  options: LISTING,
   examples: ["hibernaut tokens list"],
   async run(context, _args, options) {
     const tokens = await (await context.client()).listTokens();

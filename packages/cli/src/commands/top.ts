@@ -2,12 +2,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { HibernautClient, Machine, MachineState } from "@hibernaut/client";
 import { command } from "../command.ts";
-import { table } from "../terminal.ts";
-import { HEAD, type Sample, topRows } from "../top.ts";
+import { INTERVAL_S, repeat, screen } from "../live.ts";
+import { OUTPUT, outputTable } from "../output-format.ts";
+import { FOOT, HEAD, type Sample, SPARE, topRows } from "../top.ts";
 
-/** How often the table is drawn, unless asked otherwise. */
-const INTERVAL_S = 2;
-/** Between the two looks that a single table needs, because CPU is what was used in between. */
+/** Before the first table, which needs two looks: CPU is what was used in between. In milliseconds. */
 const ONCE_MS = 500;
 /** More machines than this are asked for one after the other. */
 const AT_ONCE = 20;
@@ -16,7 +15,7 @@ export const top = command({
   name: "top",
   summary: "Show what machines use, and what keeps them awake",
   description:
-    "Draws the table again and again on a terminal, until Ctrl-C. Elsewhere, and with --once or --json, prints it once. CPU is what the machine's QEMU process used in between, 100 % being one CPU; memory is what of it is in the host's RAM.",
+    "Draws the table again and again on a terminal, until Ctrl-C. Elsewhere, and with --once or --json, prints it once. CPU is what the machine's QEMU process used in between, 100 % being one CPU. Memory is what that process occupies of the host's RAM, which differs from the memory of the machine.",
   options: [
     { flags: "-a, --app <name>", description: "only machines of this app" },
     {
@@ -26,24 +25,24 @@ export const top = command({
       unit: "seconds",
     },
     { flags: "--once", description: "print the table once" },
+    OUTPUT,
   ],
   examples: ["hibernaut top", "hibernaut top --app shop --once"],
-  async run(context, _args, { interval = INTERVAL_S, once = false }) {
+  async run(context, _args, { interval = INTERVAL_S, once = false, ...options }) {
     const client = await context.client();
     const live = process.stdout.isTTY && !once && !context.json;
     let before = await samplesOf(client, context.namedApp);
-    for (;;) {
-      await delay(live ? interval * 1000 : ONCE_MS);
+    await delay(ONCE_MS);
+    const look = async () => {
       const samples = await samplesOf(client, context.namedApp);
-      const text = table([HEAD, ...topRows([...samples.values()], before)]);
-      if (!live)
-        return {
-          document: [...samples.values()].map(({ machine, activity }) => ({ ...named(machine), ...activity })),
-          text,
-        };
+      const text = `${outputTable([HEAD, ...topRows([...samples.values()], before)], options, SPARE)}\n\n${FOOT}`;
       before = samples;
-      process.stdout.write(`\x1b[H\x1b[2J${text}\n`);
-    }
+      return {
+        document: [...samples.values()].map(({ machine, activity }) => ({ ...named(machine), ...activity })),
+        text,
+      };
+    };
+    return live ? repeat(look, { seconds: interval, show: screen() }) : look();
   },
 });
 

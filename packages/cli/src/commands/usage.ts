@@ -3,7 +3,8 @@ import type { Usage, UsageReport } from "@hibernaut/client";
 import { command } from "../command.ts";
 import { csv } from "../csv.ts";
 import { UsageError } from "../failure.ts";
-import { table } from "../terminal.ts";
+import { writtenTime } from "../local-time.ts";
+import { type OutputOptions, outputTable, TABLE } from "../output-format.ts";
 
 const GROUPS = ["app", "machine", "day"] as const;
 /** A GB kept for 30 days, as in the price file. */
@@ -23,39 +24,45 @@ export const usage = command({
     { flags: "--by <group>", description: "one line for each app, machine or day (default: app)", choices: GROUPS },
     { flags: "--since <when>", description: "from this day on: 30d ago, or 2026-01-31 (default: 30d)" },
     { flags: "--until <when>", description: "up to this moment, in the same forms (default: now)" },
+    ...TABLE,
     { flags: "--csv", description: "print comma-separated values, with every amount" },
   ],
   examples: [
     "hibernaut usage",
     "hibernaut usage --app shop --by machine --since 7d",
+    "hibernaut usage -o wide",
     "hibernaut usage --since 2026-01-01 --until 2026-02-01 --csv > january.csv",
   ],
-  async run(context, _args, { by, since, until, csv: asCsv = false }) {
+  async run(context, _args, { by, since, until, csv: asCsv = false, ...options }) {
+    if (asCsv && options.output === "wide") throw new UsageError("--csv and -o wide exclude each other. Choose one.");
     if (asCsv && context.json) throw new UsageError("--csv and --json exclude each other. Choose one.");
     const client = await context.client();
     const { namedApp: app } = context;
     const document = await client.getUsage({
       ...(app !== undefined && { app }),
       ...(by !== undefined && { group_by: by }),
-      ...(since !== undefined && { from: since }),
-      ...(until !== undefined && { to: until }),
+      ...(since !== undefined && { from: writtenTime(since) }),
+      ...(until !== undefined && { to: writtenTime(until) }),
     });
-    return { document, text: asCsv ? reportCsv(document) : reportText(document) };
+    return { document, text: asCsv ? reportCsv(document) : reportText(document, options) };
   },
 });
 
-function reportText(report: UsageReport): string {
+function reportText(report: UsageReport, options: OutputOptions): string {
   const { from, to, usage: rows, total, currency } = report;
   const range = `${from.slice(0, 10)} to ${to.slice(0, 16).replace("T", " ")} UTC`;
   if (rows.length === 0) return `Nothing was used from ${range}.`;
+  const wide = options.output === "wide";
   const head = [
     ...groupHead(report),
     ...["RUNNING", "SUSPENDED", "STOPPED", "STORAGE", "WAKES", "PROXIED"],
     ...(currency === null ? [] : ["COST", "SAVED"]),
+    ...(wide ? WIDE_HEAD : []),
   ];
-  const all = rows.length > 1 ? [[...totalCells(report), ...amountCells(total, currency)]] : [];
-  const body = rows.map((row) => [...groupCells(row, report), ...amountCells(row, currency)]);
-  return `${table([head, ...body, ...all])}\n\nFrom ${range}. ${savingText(total, currency)}`;
+  const cells = (row: Usage) => [...amountCells(row, currency), ...(wide ? wideCells(row) : [])];
+  const all = rows.length > 1 ? [[...totalCells(report), ...cells(total)]] : [];
+  const body = rows.map((row) => [...groupCells(row, report), ...cells(row)]);
+  return `${outputTable([head, ...body, ...all], options, SPARE)}\n\nFrom ${range}. ${savingText(total, currency)}`;
 }
 
 function groupHead({ group_by: by }: UsageReport): string[] {
@@ -78,13 +85,37 @@ function amountCells(row: Usage, currency: string | null): string[] {
     duration(row.running_seconds),
     duration(row.suspended_seconds),
     duration(row.stopped_seconds),
-    `${((row.layer_gb_seconds + row.volume_gb_seconds) / GB_MONTH_S).toFixed(2)} GB-months`,
+    gigabyteMonths(row.layer_gb_seconds + row.volume_gb_seconds),
     String(wakes.resume + wakes.cold),
     size(moved.in + moved.out),
     ...(cost === null || currency === null
       ? []
       : [money(cost.total, currency), money(cost.saved_by_sleeping, currency)]),
   ];
+}
+
+const SPARE = ["PROXIED", "STOPPED", "STORAGE"];
+const WIDE_HEAD = ["RESUMES", "COLD STARTS", "LAYERS", "VOLUMES", "IN", "OUT"];
+
+/** The parts of sums that are in the usual columns. */
+function wideCells({
+  wakes,
+  layer_gb_seconds: layers,
+  volume_gb_seconds: volumes,
+  proxied_bytes: moved,
+}: Usage): string[] {
+  return [
+    String(wakes.resume),
+    String(wakes.cold),
+    gigabyteMonths(layers),
+    gigabyteMonths(volumes),
+    size(moved.in),
+    size(moved.out),
+  ];
+}
+
+function gigabyteMonths(gigabyteSeconds: number): string {
+  return `${(gigabyteSeconds / GB_MONTH_S).toFixed(2)} GB-months`;
 }
 
 /** What sleeping saved, in money or, without prices, in time. */

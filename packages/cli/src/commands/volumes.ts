@@ -3,8 +3,9 @@ import type { Volume, VolumeSnapshot } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
 import { agree, YES } from "../confirming.ts";
 import { UsageError } from "../failure.ts";
-import { listText, QUIET } from "../listing.ts";
-import { ago, fields, megabytes, table } from "../terminal.ts";
+import { LISTING, listText } from "../listing.ts";
+import { localTime } from "../local-time.ts";
+import { ago, fields, megabytes } from "../terminal.ts";
 
 const ID = [
   {
@@ -58,9 +59,9 @@ const list = command({
   name: "list",
   aliases: ["ls"],
   summary: "List the volumes of an app",
-  options: [QUIET],
+  options: LISTING,
   ofApp: true,
-  examples: ["hibernaut volumes list --app shop"],
+  examples: ["hibernaut volumes list --app shop", "hibernaut volumes list -o wide --app shop"],
   async run(context, _args, options) {
     const volumes = await (await context.client()).listVolumes(context.app);
     const listing = {
@@ -74,6 +75,11 @@ const list = command({
         volume.state,
         ago(volume.created_at),
       ],
+      wide: {
+        head: ["REGION", "SNAPSHOTS KEPT"],
+        row: (volume: Volume) => [volume.region, `${volume.snapshot_retention} d`],
+      },
+      spare: ["CREATED", "STATE"],
       id: (volume: Volume) => volume.id,
       empty: `App ${context.app} has no volumes.`,
     };
@@ -145,13 +151,26 @@ const listSnapshots = command({
   aliases: ["ls"],
   summary: "List the snapshots of a volume",
   arguments: ID,
+  options: LISTING,
   ofApp: true,
   examples: ["hibernaut volumes snapshots list vol_0123456789abcdef --app shop"],
-  async run(context, [word = ""]) {
+  async run(context, [word = ""], options) {
     const client = await context.client();
     const { id } = await client.getVolume(context.app, word);
     const found = await client.listVolumeSnapshots(context.app, id);
-    return { document: found, text: found.length === 0 ? `Volume ${id} has no snapshots.` : snapshotTable(found) };
+    const listing = {
+      head: ["ID", "VOLUME", "ON DISK", "STATE", "CREATED"],
+      row: (snapshot: VolumeSnapshot) => [
+        snapshot.id,
+        `${snapshot.volume_size} GB`,
+        megabytes(snapshot.size),
+        snapshot.status,
+        ago(snapshot.created_at),
+      ],
+      id: (snapshot: VolumeSnapshot) => snapshot.id,
+      empty: `Volume ${id} has no snapshots.`,
+    };
+    return { document: found, text: listText(found, listing, options) };
   },
 });
 
@@ -194,19 +213,8 @@ function volumeText(volume: Volume): string {
     ["state", volume.state],
     ["machine", volume.attached_machine_id ?? "-"],
     ["snapshots kept", `${volume.snapshot_retention} d`],
-    ["created", volume.created_at],
+    ["created", localTime(volume.created_at)],
   ]);
-}
-
-function snapshotTable(found: readonly VolumeSnapshot[]): string {
-  const rows = found.map((snapshot) => [
-    snapshot.id,
-    `${snapshot.volume_size} GB`,
-    megabytes(snapshot.size),
-    snapshot.status,
-    ago(snapshot.created_at),
-  ]);
-  return table([["ID", "VOLUME", "ON DISK", "STATE", "CREATED"], ...rows]);
 }
 
 /** The commands about volumes. */

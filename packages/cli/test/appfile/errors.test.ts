@@ -7,6 +7,7 @@ function saidOf(text: string): string[] {
   return readAppFile(text).findings.map((finding) => findingText(finding, "f"));
 }
 
+const check = (line: string) => `[checks.a]\nport = 80\n${line}`;
 const http = (...lines: string[]) => ["[http_service]", "internal_port = 80", ...lines].join("\n");
 
 describe("errors say where, what and what to write instead", () => {
@@ -87,6 +88,20 @@ describe("errors say where, what and what to write instead", () => {
     ],
     ['[deploy]\nrelease_command = "x"\n[deploy.release_command_vm]\nmemory = "1mb"', /a machine has 128 to 32768 MB/],
     ["[deploy]\nmax_unavailable = 0", /^f:2:1: error: deploy\.max_unavailable: Use a number above 0, not 0\./],
+    ['app = "My Shop"', /^f:1:1: error: app: "My Shop" is not a valid name for an app: it must have 1 to 63/],
+    [check('interval = "5"'), 'f:3:1: error: checks.a.interval: Add a unit, as in "5s" or "5ms".'],
+    [
+      check("interval = 5"),
+      'f:3:1: error: checks.a.interval: This is 5 milliseconds; the minimum is 100. Write "5s" for seconds.',
+    ],
+    [check("timeout = 0"), /^f:3:1: error: checks\.a\.timeout: This is 0 milliseconds; the minimum is 100\. Write "/],
+    [check('timeout = "0s"'), /^f:3:1: error: checks\.a\.timeout: This is 0 milliseconds/],
+    [check('interval = "2h"'), "f:3:1: error: checks.a.interval: This is 7200 seconds; the maximum is 3600."],
+    [
+      `${http()}\n[[http_service.checks]]\ntimeout = "0ms"`,
+      /^f:4:1: error: http_service\.checks\[0\]\.timeout: This is 0 milliseconds/,
+    ],
+    ['[deploy]\nwait_timeout = "0s"', "f:2:1: error: deploy.wait_timeout: Use at least one second."],
     ['[deploy]\nstrategy = "magic"', /^f:2:1: error: deploy\.strategy: Unknown value "magic"/],
   ])("%j", (text, message) => {
     const { file, findings } = readAppFile(text);
@@ -102,6 +117,52 @@ describe("errors say where, what and what to write instead", () => {
     expect(
       saidOf('[http_service]\ninternal_port = 0\nforce_https = 1\n[[vm]]\ncpus = "x"').map((line) => line.slice(0, 8)),
     ).toEqual(["f:2:1: e", "f:3:1: w", "f:5:1: e"]);
+  });
+});
+
+describe("durations of checks that mean what they say", () => {
+  test.each([
+    ["interval = 10000", { interval: 10 }],
+    ['interval = "100ms"', { interval: 0.1 }],
+    ['interval = "1h"', { interval: 3600 }],
+    ['timeout = "2s"', { timeout: 2 }],
+    // No time in which failures don't count.
+    ['grace_period = "0s"', { gracePeriod: 0 }],
+    ["grace_period = 0", { gracePeriod: 0 }],
+  ])("%s", (line, expected) => {
+    expect(readAppFile(check(line))).toMatchObject({ findings: [], file: { checks: [expected] } });
+  });
+});
+
+describe("files that are named, and missing", () => {
+  const missing = (path: string) => (path === "there.txt" ? undefined : "ENOENT");
+  const said = (text: string) => readAppFile(text, missing).findings.map((finding) => findingText(finding, "f"));
+
+  test.each([
+    [
+      '[[files]]\nguest_path = "/a"\nlocal_path = "gone.txt"',
+      "f:3:1: error: files[0].local_path: gone.txt cannot be read (ENOENT). Paths are relative to the directory of the app file.",
+    ],
+    ['[[files]]\nguest_path = "/a"\nlocal_path = "there.txt"', undefined],
+    [
+      '[build]\ndockerfile = "Dockerfile.web"',
+      "f:2:1: error: build.dockerfile: Dockerfile.web cannot be read (ENOENT). Paths are relative to the directory of the app file.",
+    ],
+    [
+      '[build]\nbuilder = "dockerfile"',
+      "f:2:1: error: build.builder: The directory of the app file has no Dockerfile. Add one, or name one with `dockerfile`.",
+    ],
+    ['[build]\nignorefile = ".ignore"', /^f:2:1: error: build\.ignorefile: \.ignore cannot be read \(ENOENT\)\./],
+    // Nothing is built.
+    ['[build]\nimage = "a:1"\ndockerfile = "Dockerfile.web"', undefined],
+    ['[build]\ndockerfile = "there.txt"\nbuilder = "dockerfile"', undefined],
+  ])("%j", (text, message) => {
+    if (message === undefined) expect(said(text)).toEqual([]);
+    else expect(said(text)).toEqual([typeof message === "string" ? message : expect.stringMatching(message)]);
+  });
+
+  test("are the business of who looks for them", () => {
+    expect(saidOf('[build]\ndockerfile = "gone"\n[[files]]\nguest_path = "/a"\nlocal_path = "gone"')).toEqual([]);
   });
 });
 

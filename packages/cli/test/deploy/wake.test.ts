@@ -68,6 +68,11 @@ test("a file from a secret that the app does not have is noticed before anything
 });
 
 test("a name that no app can have is refused before anything is built", async () => {
-  const refused = await deploy("app:1", { app: "Bad_App" });
-  expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(/^Error: `Bad_App` is not a valid name/m) });
+  const inFile = await deploy("app:1", { app: "Bad_App" });
+  expect(inFile).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/:1:1: error: app: "Bad_App" is not a valid/),
+  });
+  const given = await deploy("app:1", { options: ["--app", "Bad_App"] });
+  expect(given).toMatchObject({ code: 2, stderr: expect.stringMatching(/^Error: `Bad_App` is not a valid name/m) });
 });

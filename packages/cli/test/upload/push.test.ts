@@ -144,6 +144,18 @@ test("Ctrl-C leaves nothing behind on this machine, and the same command continu
   expect(line.bytes() - before).toBeLessThan(missing + FIRST_REQUEST_BYTES + headers);
 });
 
+test("to upload and not to upload is refused before anything is done", async () => {
+  for (const options of [
+    ["--upload", "--no-upload"],
+    ["--no-upload", "--upload"],
+  ])
+    expect(await cli.hibernaut(["machine", "run", `docker-archive:${archive}`, ...options])).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: "Error: --upload and --no-upload exclude each other. Choose one.\n",
+    });
+});
+
 test("an upload is canceled by the beginning of its digest", async () => {
   const manifest = JSON.stringify({ config: { digest: `sha256:${"a".repeat(64)}`, size: 5 }, layers: [] });
   const headers = { authorization: `Bearer ${cli.server.token}`, "content-type": "application/json" };

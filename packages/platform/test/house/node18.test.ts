@@ -48,7 +48,7 @@ const TRIALS: Record<string, () => Promise<unknown>> = {
   "packages/guest/build.mjs": () => run(["packages/guest/build.mjs"]),
 };
 /** For contributors, who put the Node that setup brings first on their PATH. */
-const NEWER = /^(scripts\/(build|check|client-types)\.mjs|bench\/.*)$/;
+const NEWER = /^(scripts\/(build|check|client-types|tape)\.mjs|bench\/.*)$/;
 
 test("every program that a document runs is tried here", () => {
   const programs = [...documented()].filter((program) => !NEWER.test(program));

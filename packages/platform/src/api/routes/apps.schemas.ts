@@ -10,7 +10,7 @@ export const AppReply = Type.Object(
     machine_count: Type.Integer(),
     urls: Type.Array(Type.String(), {
       description:
-        "Where the proxy answers for the app, as far as the platform knows for certain. Empty for an app without a service.",
+        "Where the proxy answers for the app, as far as the platform knows for certain. Requests there get 404 while no machine of the app has a service.",
     }),
   },
   { ...closed, title: "App", description: "A name that owns machines and hostnames." },

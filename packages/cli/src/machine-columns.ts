@@ -1,0 +1,29 @@
+/** Cells about machines that several tables have. */
+import type { Machine } from "@hibernaut/client";
+import { bootWord } from "./boot-words.ts";
+import { DEFAULT_CPUS, DEFAULT_MEMORY_MB } from "./defaults.ts";
+import { ago } from "./terminal.ts";
+
+/** What lists of machines add with `-o wide`. */
+export const WIDE_MACHINE = {
+  head: ["CPUS", "ADDRESS", "LAST START", "VERSION", "CREATED"],
+  row: (machine: Machine): string[] => [
+    String(machine.config.guest?.cpus ?? DEFAULT_CPUS),
+    machine.private_address,
+    lastStart(machine),
+    machine.version,
+    ago(machine.created_at),
+  ],
+};
+
+/** The memory that the machine is configured with, in MB. */
+export function memoryMb({ config }: Machine): number {
+  return config.guest?.memory_mb ?? DEFAULT_MEMORY_MB;
+}
+
+/** `resumed in 307 ms, 12 s ago` */
+export function lastStart({ last_boot: boot }: Machine): string {
+  if (boot === null) return "never";
+  const kind = boot.kind === "cold" ? `cold (${boot.reason.split(":")[0]})` : bootWord(boot);
+  return `${kind} in ${Math.round(boot.duration_ms)} ms, ${ago(boot.at)}`;
+}
