@@ -22,6 +22,7 @@ import { type CallOptions, type ClientOptions, send, sendForLines } from "./tran
 import type {
   Activity,
   App,
+  Backup,
   CreateMachineRequest,
   CreateReleaseRequest,
   CreateVolumeRequest,
@@ -101,6 +102,20 @@ export class HibernautClient {
   /** Ends the platform's drain. The machines that it suspended start again. */
   endDrain(options?: CallOptions): Promise<Drain> {
     return this.#call("delete", "/v1/platform/drain", { ...options });
+  }
+
+  /**
+   * Backs up the whole platform. Resolves with a tar archive of a data directory, which holds all secrets. Its stream fails
+   * if the archive is not whole; `getBackup` then says why.
+   */
+  async createBackup({ signal }: CallOptions = {}): Promise<Readable> {
+    const { readArchive } = await import("./archive.ts");
+    return readArchive(this.#options, { path: "/v1/platform/backup" }, { method: "POST", signal });
+  }
+
+  /** Returns how far the latest backup came. */
+  getBackup(options?: CallOptions): Promise<Backup> {
+    return this.#call("get", "/v1/platform/backup", { ...options });
   }
 
   /** Returns all apps. */
@@ -386,7 +401,7 @@ export class HibernautClient {
     return readArchive(
       this.#options,
       { path: `${MACHINE}/archive`, params: machineParams(app, id), query: { path } },
-      signal,
+      { signal },
     );
   }
 

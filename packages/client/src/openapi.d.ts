@@ -3233,6 +3233,83 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/platform/backup": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show how far the latest backup came */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description How far the latest backup since the platform started came. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Backup"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /**
+     * Back up the platform
+     * @description Holds all secrets. The reply breaks off if the backup fails after its beginning, and `GET` says why: an archive that ends with a `backup.sha256` that fits is whole.
+     */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description a tar archive of a data directory */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/x-tar": unknown;
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/images/blobs/{digest}": {
     parameters: {
       query?: never;
@@ -3336,6 +3413,32 @@ export interface components {
       machine_count: number;
       /** @description Where the proxy answers for the app, as far as the platform knows for certain. Empty for an app without a service. */
       urls: string[];
+    };
+    /** @description How far the latest backup since the platform started came. */
+    Backup: {
+      /** @enum {string} */
+      state: "none" | "running" | "complete" | "failed";
+      started_at: string | null;
+      ended_at: string | null;
+      /** @description Machines that were copied by now. */
+      machines_done: number;
+      /** @description Machines that there are. */
+      machines: number;
+      /** @description Bytes that were sent. */
+      bytes: number;
+      /** @description The longest that a running machine was paused for its copy. */
+      longest_pause_ms: number;
+      /** @description Machines that cold start when the backup is restored, although they were running. */
+      without_memory: {
+        machine_id: string;
+        app_name: string;
+        reason: string;
+      }[];
+      /** @description Why the backup is `failed`. */
+      error: {
+        code: string;
+        message: string;
+      } | null;
     };
     CheckConfig: {
       type: "tcp" | "http";

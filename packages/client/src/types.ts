@@ -59,6 +59,9 @@ export type LogStream = Schemas["LogStream"];
 /** One line of a machine's log. */
 export type LogEntry = Schemas["LogEntry"];
 
+/** How far the latest backup of the platform came. */
+export type Backup = Schemas["Backup"];
+
 /** A drain of the platform, or that there is none. */
 export type Drain = Schemas["Drain"];
 

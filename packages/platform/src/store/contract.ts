@@ -200,5 +200,7 @@ export interface Store {
   usage: UsageStore;
   /** Throws when the database cannot be read or written. */
   check(): void;
+  /** Writes a copy of everything, as of one moment, to a new file, while the store is used. */
+  copyTo(file: string): Promise<void>;
   close(): void;
 }

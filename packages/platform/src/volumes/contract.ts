@@ -49,6 +49,17 @@ export interface CreateVolume {
   snapshotId?: string | undefined;
 }
 
+/** What a backup needs from volumes. */
+export interface VolumeCopies {
+  /**
+   * Does `work` with the path of a volume's disk while no machine can start with it. False, without it, when a machine has
+   * the volume, or when it is not whole or no longer there.
+   */
+  whileUnused(id: string, work: (disk: string) => Promise<void>): Promise<boolean>;
+  /** The path of a volume snapshot's file, which never changes. */
+  snapshotFile(snapshot: VolumeSnapshotRecord): string;
+}
+
 /** What the API needs from volumes. Calls throw, or reject with, a HibernautError. */
 export interface VolumeService extends MachineVolumes {
   /** Finds a volume by its id, by its name if no other volume has it, or by the beginning of its id. */

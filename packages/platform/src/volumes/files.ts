@@ -4,10 +4,10 @@
  *   <data directory>/volumes/<volume id>/data.ext4                    the disk, sparse
  *   <data directory>/volumes/<volume id>/snapshots/<snapshot id>.ext4
  */
-import { mkdir, readdir, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
-import { cloneFile, copySparse, createSparse, formatExt4 } from "../lib/disk-files.ts";
+import { canCloneIn, cloneFile, copySparse, createSparse, formatExt4 } from "../lib/disk-files.ts";
 import { flush } from "../lib/durable.ts";
 import { failureReason } from "../lib/exec.ts";
 
@@ -62,7 +62,7 @@ export class VolumeFiles {
 
   /** Whether the file system can clone files: btrfs and XFS can, ext4 cannot. */
   canClone(): Promise<boolean> {
-    this.#canClone ??= this.#tryClone();
+    this.#canClone ??= canCloneIn(this.root);
     return this.#canClone;
   }
 
@@ -111,20 +111,6 @@ export class VolumeFiles {
         "unavailable",
         `The disk of a volume cannot be written: ${failureReason(error)}. Run \`hibernaut doctor\`.`,
       );
-    }
-  }
-
-  async #tryClone(): Promise<boolean> {
-    const probe = join(this.root, `.probe-${process.pid}`);
-    try {
-      await mkdir(this.root, { recursive: true, mode: 0o700 });
-      await writeFile(probe, "x");
-      await cloneFile(probe, `${probe}.clone`);
-      return true;
-    } catch {
-      return false;
-    } finally {
-      await Promise.all([probe, `${probe}.clone`].map((path) => rm(path, { force: true })));
     }
   }
 }

@@ -4,7 +4,7 @@ import { findNamed } from "../domain/naming.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import type { Store } from "../store/contract.ts";
 import { Attachments } from "./attachments.ts";
-import type { CreateVolume, HeldMounts, VolumeDisk, VolumeService, VolumeView } from "./contract.ts";
+import type { CreateVolume, HeldMounts, VolumeCopies, VolumeDisk, VolumeService, VolumeView } from "./contract.ts";
 import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import type { VolumeFiles } from "./files.ts";
 import { checkName, DEFAULT_RETENTION_DAYS, DEFAULT_SIZE_GB, newVolume, wantedOf } from "./rules.ts";
@@ -25,7 +25,7 @@ export interface VolumesOptions {
  * All volumes. An intent is stored before its files are touched, and its completion afterwards, so that `recover` can
  * remove what a killed platform left half done.
  */
-export class Volumes implements VolumeService {
+export class Volumes implements VolumeService, VolumeCopies {
   readonly #options: VolumesOptions;
   readonly #snapshots: VolumeSnapshots;
   readonly #queues = new SerialQueues();
@@ -178,6 +178,19 @@ export class Volumes implements VolumeService {
       disks.push({ id, file: files.disk(id) });
     }
     return disks;
+  }
+
+  whileUnused(id: string, work: (disk: string) => Promise<void>): Promise<boolean> {
+    const { store, files } = this.#options;
+    return this.#queues.run(id, async () => {
+      if (store.volumes.get(id)?.state !== "created" || this.#attachments.machineOf(id) !== undefined) return false;
+      await work(files.disk(id));
+      return true;
+    });
+  }
+
+  snapshotFile({ id, volumeId }: VolumeSnapshotRecord): string {
+    return this.#options.files.snapshot(volumeId, id);
   }
 
   /** Stores the intent, makes the files, then stores that they are whole. */

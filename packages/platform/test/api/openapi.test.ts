@@ -70,6 +70,8 @@ test("the document is OpenAPI 3.1 and has exactly the routes of the design", () 
       "GET /v1/platform/drain",
       "POST /v1/platform/drain",
       "DELETE /v1/platform/drain",
+      "GET /v1/platform/backup",
+      "POST /v1/platform/backup",
       "GET /v1/platform/regions",
       "GET /v1/health",
       "GET /v1/apps/{app_name}/secrets",
