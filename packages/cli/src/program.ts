@@ -117,6 +117,8 @@ function addCommand(parent: Parser, command: Command, execute: Execute): void {
 function parserOption({ flags, description, repeats, choices, minimum, unit, hidden }: Option): ParserOption {
   const option = new ParserOption(flags, description).hideHelp(hidden ?? false);
   if (choices) option.choices(choices);
+  // An option whose value can be left out says yes then.
+  if (flags.endsWith("]")) option.preset("true");
   if (minimum !== undefined) option.argParser((text) => number(text, { minimum, unit }));
   if (repeats) option.argParser((text, before: string[] | undefined) => [...(before ?? []), text]);
   return option;

@@ -52,6 +52,7 @@ import type {
   Token,
   UnpackedArchive,
   UpdateReleaseRequest,
+  UpdateVolumeRequest,
   UsageReport,
   Volume,
   VolumeSnapshot,
@@ -188,6 +189,12 @@ export class HibernautClient {
   /** Creates a volume, empty or from a snapshot. */
   createVolume(app: string, body: CreateVolumeRequest, options?: CallOptions): Promise<Volume> {
     return this.#call("post", "/v1/apps/{app_name}/volumes", { params: { app_name: app }, body, ...options });
+  }
+
+  /** Changes how snapshots of a volume are taken and kept. */
+  updateVolume(app: string, id: string, body: UpdateVolumeRequest, options?: CallOptions): Promise<Volume> {
+    const params = { app_name: app, volume_id: id };
+    return this.#call("put", "/v1/apps/{app_name}/volumes/{volume_id}", { params, body, ...options });
   }
 
   /** Extends a volume to `sizeGb` GB. Its machine sees the new size after its next cold start. */

@@ -2165,7 +2165,44 @@ export interface paths {
         };
       };
     };
-    put?: never;
+    /** Change how snapshots of a volume are taken and kept */
+    put: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The volume's id, its name if no other volume of the app has it, or the beginning of its id, with or without `vol_`. */
+          volume_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["UpdateVolumeRequest"];
+        };
+      };
+      responses: {
+        /** @description A disk that outlives machines. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Volume"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
     post?: never;
     /** Destroy a volume that belongs to no machine, with its snapshots */
     delete: {
@@ -3534,6 +3571,8 @@ export interface components {
       snapshot_id?: string;
       /** @description Days that the volume's snapshots are kept. Default: 5. */
       snapshot_retention?: number;
+      /** @description Take snapshots by itself. Default: as the setting HIBERNAUT_SCHEDULED_SNAPSHOTS says. */
+      auto_backup_enabled?: boolean;
     };
     /** @description While there is a drain, the platform neither starts nor creates machines. */
     Drain: {
@@ -3882,6 +3921,10 @@ export interface components {
       path: string;
       /** @description GB, for a volume that has yet to be created. Default: 1. */
       size_gb?: number;
+      /** @description Days that snapshots of a volume that has yet to be created are kept. Default: 5. */
+      snapshot_retention?: number;
+      /** @description Whether the platform takes snapshots by itself of a volume that has yet to be created. Default: as its settings say. */
+      scheduled_snapshots?: boolean;
     };
     /** @description A token that was just created. */
     NewToken: {
@@ -4049,6 +4092,12 @@ export interface components {
       status: "pending" | "complete" | "failed";
       description?: string;
     };
+    UpdateVolumeRequest: {
+      /** @description Days that the volume's snapshots are kept. */
+      snapshot_retention?: number;
+      /** @description Take snapshots by itself. */
+      auto_backup_enabled?: boolean;
+    };
     /** @description The configuration of an image, or one of its layers. */
     UploadBlob: {
       /** @description Digest of the blob. */
@@ -4133,6 +4182,12 @@ export interface components {
       attached_machine_id: string | null;
       /** @description Days that the volume's snapshots are kept. */
       snapshot_retention: number;
+      /** @description Whether the platform takes snapshots by itself. */
+      auto_backup_enabled: boolean;
+      /** @description When the platform last took one. Null before the first. */
+      last_scheduled_snapshot_at: string | null;
+      /** @description Why the one that is due could not be taken yet. Null when none is due. */
+      scheduled_snapshot_error: string | null;
       /** Format: date-time */
       created_at: string;
     };

@@ -87,6 +87,9 @@ export type Volume = Schemas["Volume"];
 /** What a new volume is made with. Only `name` is required. */
 export type CreateVolumeRequest = Schemas["CreateVolumeRequest"];
 
+/** What changes about a volume. */
+export type UpdateVolumeRequest = Schemas["UpdateVolumeRequest"];
+
 /** A volume that was extended. */
 export type ExtendedVolume = Schemas["ExtendedVolume"];
 

@@ -131,6 +131,7 @@ async function runLocked(
     store,
     files: new VolumeFiles(settings.dataDir),
     holdStill: (machineId, work) => machines.filled.holdStill(machineId, work),
+    schedule: { intervalMs: settings.snapshotIntervalH * 3_600_000, byDefault: settings.scheduledSnapshots, log },
     onTrouble: (message) => log.warn({}, message),
   });
   const resources = openMachines({
@@ -220,6 +221,7 @@ async function runLocked(
   await resources.recover();
   resources.dropSnapshots(unfit);
   open.defer(volumes.startExpiry(VOLUME_SNAPSHOTS_EXPIRE_MS));
+  open.defer(volumes.scheduler.start());
   open.defer(() => library.close());
   await library.open();
   await bundles.collect(bundlesInUse(store.machines));

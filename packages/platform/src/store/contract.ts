@@ -106,7 +106,7 @@ export interface TokenStore {
 export interface VolumeStore {
   /** Adds a volume. False when the app does not exist. */
   insert(volume: VolumeRecord): boolean;
-  /** Replaces a volume's size and state. */
+  /** Replaces a volume's size, state, retention and schedule. */
   update(volume: VolumeRecord): void;
   /** Removes a volume. Throws while it has snapshots. */
   remove(id: string): void;

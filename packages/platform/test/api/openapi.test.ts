@@ -71,6 +71,7 @@ test("the document is OpenAPI 3.1 and has exactly the routes of the design", () 
       "POST /v1/platform/drain",
       "DELETE /v1/platform/drain",
       "GET /v1/platform/backup",
+      "PUT /v1/apps/{app_name}/volumes/{volume_id}",
       "POST /v1/platform/backup",
       "GET /v1/platform/regions",
       "GET /v1/health",
