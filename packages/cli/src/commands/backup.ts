@@ -24,7 +24,7 @@ const create = command({
     const { receiveFile, receiveStream, requireNew } = await import("../backup/receiving.ts");
     if (!toStream) await requireNew(file);
     const client = await context.client();
-    using stop = interruptible("The backup was interrupted. No file was written, and the machines run as before.");
+    using stop = interruptible("The backup was interrupted. No file was written.");
     const progress = new CopyProgress("Backing up", context);
     try {
       const archive = await client.createBackup({ signal: stop.signal });

@@ -4,6 +4,8 @@ import { dirname, join, relative } from "node:path";
 import { canCloneIn, copySparseUntilAborted } from "../lib/disk-files.ts";
 import type { FileCopier } from "../machines/resources/machine-copies.ts";
 
+/** A name that nobody would give to a directory of their own: it is deleted without a question. */
+const STAGE = "tmp-backup";
 /** Directories of the data directory that only its owner may enter. */
 const FOLDERS = ["machines", "volumes", "bundles", "images"];
 
@@ -15,7 +17,7 @@ export class Stage implements FileCopier {
 
   constructor(dataDir: string) {
     this.#dataDir = dataDir;
-    this.folder = join(dataDir, "backup");
+    this.folder = join(dataDir, STAGE);
   }
 
   /** Empties the directory. Returns the paths in it that exist now, below which everything else is put. */

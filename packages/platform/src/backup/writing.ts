@@ -1,6 +1,8 @@
 /** Writes one backup: copies machine by machine, sends each copy, and ends with a database that fits all of them. */
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import { HibernautError } from "../domain/errors.ts";
 import { messageOf } from "../lib/text.ts";
 import type { MachineCopies, MachineCopy } from "../machines/resources/machine-copies.ts";
@@ -52,6 +54,8 @@ export class Writing {
   readonly #archive = new Archive();
   readonly #included = nothing();
   readonly #copies = new Map<string, MachineCopy>();
+  #longestPauseMs = 0;
+  readonly #withoutMemory = new Map<string, BackupView["withoutMemory"][number]>();
 
   constructor(parts: BackupParts, stage: Stage, report: (progress: Progress) => void) {
     this.#parts = parts;
@@ -96,23 +100,38 @@ export class Writing {
 
   async *#machines(signal: AbortSignal): AsyncGenerator<Buffer, void> {
     const { machineCopies } = this.#parts;
+    const included = this.#included.machines;
+    // More than once: sending takes long, and machines are created meanwhile.
     for (;;) {
-      const ids = machineCopies.ids();
-      this.#report({ machines: ids.length, machinesDone: this.#included.machines.size });
-      const id = ids.find((each) => !this.#included.machines.has(each));
-      if (id === undefined) return;
-      const copy = await machineCopies.copy(id, this.#stage, signal);
-      // One that was destroyed is not in the database at the end, either.
-      this.#included.machines.set(id, copy?.record.version ?? "");
-      if (copy === undefined) continue;
-      // A machine that never ran has no files.
-      await mkdir(join(this.#stage.folder, "machines", id), { recursive: true, mode: 0o700 });
-      this.#copies.set(id, copy);
-      for (const volume of copy.volumes) this.#included.volumes.add(volume);
-      this.#reportCopies();
-      const paths = [join("machines", id), ...copy.volumes.map((volume) => join("volumes", volume))];
-      yield* this.#send({ paths }, signal);
+      const left = machineCopies.ids().filter((id) => !included.has(id));
+      if (left.length === 0) return;
+      this.#report({ machines: included.size + left.length, machinesDone: included.size });
+      for (const id of left) {
+        const copy = await machineCopies.copy(id, this.#stage, signal);
+        // One that was destroyed is not in the database at the end, either.
+        included.set(id, copy?.record.version ?? "");
+        if (copy !== undefined) yield* this.#machine(copy, signal);
+      }
     }
+  }
+
+  async *#machine(copy: MachineCopy, signal: AbortSignal): AsyncGenerator<Buffer, void> {
+    const { record, volumes, pausedMs, withoutMemory: reason } = copy;
+    const { id, app } = record;
+    // A machine that never ran has no files.
+    await mkdir(join(this.#stage.folder, "machines", id), { recursive: true, mode: 0o700 });
+    this.#copies.set(id, copy);
+    for (const volume of volumes) this.#included.volumes.add(volume);
+    this.#longestPauseMs = Math.max(this.#longestPauseMs, pausedMs);
+    // It may have been copied before.
+    this.#withoutMemory.delete(id);
+    if (reason !== null) this.#withoutMemory.set(id, { id, app, reason });
+    this.#report({
+      machinesDone: this.#included.machines.size,
+      longestPauseMs: this.#longestPauseMs,
+      withoutMemory: [...this.#withoutMemory.values()],
+    });
+    yield* this.#send({ paths: [join("machines", id), ...volumes.map((volume) => join("volumes", volume))] }, signal);
   }
 
   /** The volumes that no machine has, and the snapshots of all. */
@@ -169,9 +188,12 @@ export class Writing {
       for (const { id, version } of machines)
         if (this.#included.machines.get(id) !== version) this.#included.machines.delete(id);
       if (missing.length > 0) return missing;
-      for (const { id } of machines) {
-        const { record, event } = this.#copies.get(id) as MachineCopy;
+      for (const machine of machines) {
+        const { record, event } = this.#copies.get(machine.id) as MachineCopy;
+        if (event === undefined && isDeepStrictEqual(record, machine)) continue;
         copy.machines.update(record, event);
+        // Each waits for the disk, and so would everything else that the platform does.
+        await setImmediate();
       }
       return [];
     } finally {
@@ -200,16 +222,5 @@ export class Writing {
       yield chunk;
     }
     if (!keep) await this.#stage.drop(paths);
-  }
-
-  #reportCopies(): void {
-    const copies = [...this.#copies.values()];
-    this.#report({
-      machinesDone: copies.length,
-      longestPauseMs: Math.max(0, ...copies.map(({ pausedMs }) => pausedMs)),
-      withoutMemory: copies.flatMap(({ record: { id, app }, withoutMemory: reason }) =>
-        reason === null ? [] : [{ id, app, reason }],
-      ),
-    });
   }
 }

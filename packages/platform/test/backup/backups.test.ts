@@ -1,7 +1,7 @@
 /** Online backups on the fake hypervisor: what is in them, and what is left when they fail. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { copyFile, mkdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, open, stat, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -146,11 +146,12 @@ describe("a backup", () => {
     await truncate(disk(world.folder, used), 1024 ** 3);
     const snapshot = await platform.volumes.snapshot("shop", used);
     const data = await restored();
-    expect((await readFile(disk(data, used))).toString("utf8", 0, 4)).toBe("used");
+    await using copied = await open(disk(data, used));
+    expect((await copied.read(Buffer.alloc(4), 0, 4, 0)).buffer.toString()).toBe("used");
     expect((await stat(disk(data, used))).blocks * 512).toBeLessThan(1024 ** 2);
     expect((await stat(disk(data, free.id))).size).toBe(1024 ** 3);
-    const copied = join(data, "volumes", used, "snapshots", `${snapshot.id}.ext4`);
-    expect((await stat(copied)).size).toBe(1024 ** 3);
+    const taken = join(data, "volumes", used, "snapshots", `${snapshot.id}.ext4`);
+    expect((await stat(taken)).size).toBe(1024 ** 3);
   });
 
   test("has what was made, updated and destroyed before its end, and nothing twice", async () => {
@@ -227,7 +228,7 @@ describe("while a backup is made", () => {
     await pieces.next();
     await pieces.return?.();
     expect(platform.backups.get()).toMatchObject({ state: "failed", error: { code: "aborted" } });
-    expect(existsSync(join(world.folder, "backup"))).toBe(false);
+    expect(existsSync(join(world.folder, "tmp-backup"))).toBe(false);
     expect(world.host.of(id)[0]?.running).toBe(true);
     expect(machinesIn(await restored())).toHaveLength(1);
   });
@@ -241,7 +242,7 @@ describe("while a backup is made", () => {
     });
     expect(world.host.of(id)[0]?.running).toBe(true);
     expect(world.host.guest(id)?.quiet).toBe(false);
-    expect(existsSync(join(world.folder, "backup"))).toBe(false);
+    expect(existsSync(join(world.folder, "tmp-backup"))).toBe(false);
     expect(platform.backups.get()).toMatchObject({ state: "failed", error: { code: "unavailable" } });
   });
 
@@ -252,10 +253,10 @@ describe("while a backup is made", () => {
     world.host.hold.capture = never.promise;
     const dying = restored().catch(() => {});
     await expect.poll(() => world.host.of(id)[0]?.running).toBe(false);
-    expect(existsSync(join(world.folder, "backup"))).toBe(true);
+    expect(existsSync(join(world.folder, "tmp-backup"))).toBe(true);
     // The dead platform's work never continues: the next one finds what is there.
     const next = await startPlatform(world);
-    expect(existsSync(join(world.folder, "backup"))).toBe(false);
+    expect(existsSync(join(world.folder, "tmp-backup"))).toBe(false);
     expect(next.machines.get("shop", id).record.state).toBe("running");
     expect(world.host.guest(id)?.request()?.nonce).toBe(before?.nonce);
     expect(world.host.of(id)[0]?.running).toBe(true);

@@ -18,6 +18,9 @@ import { eligibilityOf } from "../view.ts";
  */
 const GIVES_WAY = 3;
 
+/** A machine that starts and ends more often than this while it is copied is in no state to go back to. */
+const MOST_TRIES = 20;
+
 /** Copies files for {@link MachineCopies}. */
 export interface FileCopier {
   /** Where the copy of a file of the data directory is put, as an absolute path. */
@@ -64,10 +67,11 @@ export class MachineCopies {
 
   /**
    * Copies a machine's files: of one that rests as they are, of one that runs while its guest is paused. Undefined when
-   * the machine was destroyed meanwhile. Rejects with `unavailable` when there is no room, and with the signal's reason.
+   * the machine was destroyed meanwhile. Rejects with `unavailable` when there is no room, with `aborted` when the machine
+   * does not come to rest, and with the signal's reason.
    */
   async copy(id: string, copier: FileCopier, signal: AbortSignal): Promise<MachineCopy | undefined> {
-    for (let tries = 0; ; tries += 1) {
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
       const controller = this.#controllers.get(id);
       if (controller === undefined) return undefined;
       await settled(controller, signal);
@@ -79,6 +83,11 @@ export class MachineCopies {
       await this.#copyLogs(id, copier, signal);
       return copied;
     }
+    throw new HibernautError(
+      "aborted",
+      `Machine ${id} kept starting and ending while it was copied. Stop it with \`hibernaut machine stop ${id}\`, or mend its app, then back up again.`,
+      { machine_id: id },
+    );
   }
 
   /** Undefined when something else happened to the machine meanwhile. */
@@ -158,12 +167,15 @@ export class MachineCopies {
   async #copyLogs(id: string, copier: FileCopier, signal: AbortSignal): Promise<void> {
     const { folder, logs, console } = this.#ports.files.paths(id);
     const segments = (await readdir(logs).catch((): string[] => [])).map((name) => join(logs, name));
-    for (const from of [...segments, console, join(folder, "hot-pages.json")])
+    for (const from of [...segments, console, join(folder, "hot-pages.json")]) {
+      // A segment that was full is deleted, and a machine that never ran has no console.
+      const there = await stat(from).catch(() => undefined);
+      if (there === undefined) continue;
       await copier.copyFile(from, copier.pathOf(from), signal).catch((error: unknown) => {
         signal.throwIfAborted();
-        // A segment that was full was deleted meanwhile, or there never was one.
-        this.#ports.log.info({ machine: id, file: from, reason: failureReason(error) }, "a backup goes without a log");
+        this.#ports.log.warn({ machine: id, file: from, reason: failureReason(error) }, "a backup goes without a file");
       });
+    }
   }
 
   /** Refused before the guest is paused for nothing. */
