@@ -38,8 +38,8 @@ export class Backups implements BackupService {
   }
 
   /** Deletes what a platform that was killed left. Call it once, before anything else. */
-  recover(): Promise<void> {
-    return this.#stage.remove();
+  async recover(): Promise<void> {
+    await this.#clean();
   }
 
   get(): BackupView {
@@ -59,7 +59,6 @@ export class Backups implements BackupService {
 
   async *#write(signal: AbortSignal): AsyncGenerator<Buffer, void> {
     this.#refuseSecond();
-    const { log } = this.#options;
     const done = Promise.withResolvers<void>();
     this.#work = done.promise;
     this.#view = { ...NONE, state: "running", startedAt: new Date().toISOString() };
@@ -74,12 +73,18 @@ export class Backups implements BackupService {
       error = signal.aborted ? signal.reason : thrown;
       throw error;
     } finally {
-      await this.#stage.remove().catch((failure: unknown) => {
-        log.warn({ folder: this.#stage.folder, reason: messageOf(failure) }, "what a backup left cannot be deleted");
-      });
+      await this.#clean();
       this.#ended(error);
       done.resolve();
     }
+  }
+
+  /** What cannot be deleted takes space, and is no reason not to start. */
+  async #clean(): Promise<void> {
+    const { folder } = this.#stage;
+    await this.#stage.remove().catch((error: unknown) => {
+      this.#options.log.warn({ folder, reason: messageOf(error) }, "what a backup left cannot be deleted");
+    });
   }
 
   #ended(error: unknown): void {

@@ -31,7 +31,8 @@ export class Stage implements FileCopier {
 
   /** Deletes the directory: after a backup, and what a platform that was killed left. Safe to repeat. */
   async remove(): Promise<void> {
-    await rm(this.folder, { recursive: true, force: true });
+    // A `cp` that outlived its platform may still be writing.
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 10 });
   }
 
   /** Deletes what was put at paths that are relative to the directory. */
