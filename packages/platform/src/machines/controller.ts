@@ -140,7 +140,8 @@ export class MachineController {
       const limit = patient ? signal : AbortSignal.any([signal, task.signal]);
       copied = await copyPaused(input, this.#ports(), limit).catch((error: unknown) => {
         signal.throwIfAborted();
-        if (task.signal.aborted || this.#record.state !== "running") return undefined;
+        const ended = this.#guest.lost || this.#guest.exit !== undefined || this.#record.state !== "running";
+        if (task.signal.aborted || ended) return undefined;
         throw error;
       });
     };

@@ -246,6 +246,28 @@ describe("while a backup is made", () => {
     expect(platform.backups.get()).toMatchObject({ state: "failed", error: { code: "unavailable" } });
   });
 
+  test("a guest that the host has paused is left alone, and the backup says why it fails", async () => {
+    const id = await runningMachine(platform);
+    const [process] = world.host.of(id);
+    if (process === undefined) throw new Error("there is no guest");
+    process.running = false;
+    await expect(restored()).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/the host has paused it .* then back up again/),
+    });
+    expect(process.running, "nobody let it run on").toBe(false);
+    process.running = true;
+  });
+
+  test("a guest that does not get ready is copied without its memory, and runs on", async () => {
+    const id = await runningMachine(platform);
+    const guest = world.host.guest(id);
+    guest?.disconnect();
+    const data = await restored();
+    expect(machinesIn(data)[0]?.coldReason).toMatch(/^backup_without_memory: the guest was not ready: /);
+    expect(world.host.of(id)[0]?.running).toBe(true);
+  });
+
   test("a platform that is killed leaves a paused guest, which the next one wakes, and files, which it deletes", async () => {
     const id = await runningMachine(platform);
     const before = world.host.guest(id)?.request();

@@ -1,5 +1,6 @@
 /** Copying a running machine for a backup: its guest is paused, and runs on. It is never ended. */
 import { readyTimeoutMs } from "../../domain/config.ts";
+import { HibernautError } from "../../domain/errors.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import { never, within } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
@@ -51,6 +52,13 @@ export async function copyPaused(
   const disks = await ports.volumes.disks(record.config.mounts, { grow: false, signal });
   const folder = target.pathOf(ports.snapshots.folderOf(record.id, generation));
   const limit = within(signal, ports.settings.suspendTimeoutMs, "getting the guest ready");
+  // The host continues such a guest by itself as soon as it can, which may be in the middle of the copy.
+  if ((await live.vmm.state()) !== "running")
+    throw new HibernautError(
+      "unavailable",
+      `Machine ${record.id} cannot be copied: the host has paused it (${record.stateReason ?? "no reason is known"}). Free some space on the disk of the data directory, then back up again.`,
+      { machine_id: record.id },
+    );
   let clockMs = Date.now();
   let began: number | undefined;
   let pausedMs = 0;
@@ -70,6 +78,7 @@ export async function copyPaused(
     const files = [paths.layer, ...disks.map(({ file }) => file)].map((from) => ({ from, to: target.pathOf(from) }));
     if (without === undefined) files.push({ from: paths.memory, to: ports.snapshots.memoryOf(folder) });
     await target.copy(files, signal);
+    if ((await live.vmm.state()) === "running") throw new Error("the guest ran on while it was copied");
   } finally {
     if (began !== undefined) pausedMs = Math.round(performance.now() - began);
     await runOn(record, live, { clockMs, paused: began !== undefined }, ports);
