@@ -35,7 +35,10 @@ export interface PlatformInfo {
 
 /** The parts of the platform behind the API. Each route takes only those it needs. */
 export interface ApiDeps
-  extends Omit<Resources, "machineCopies" | "recover" | "startTimer" | "close" | "unfitSnapshots" | "dropSnapshots"> {
+  extends Omit<
+    Resources,
+    "machineCopies" | "recover" | "startTimer" | "close" | "unfitSnapshots" | "dropSnapshots" | "warm"
+  > {
   images: ImageLibrary;
   uploads: ImageUploads;
   volumes: VolumeService;
