@@ -98,6 +98,24 @@ describe("a backup", () => {
     await copy.close();
   });
 
+  test("leaves a process that is kept for a warm start alone, and has the memory behind it", async () => {
+    await platform.close();
+    await start({ settings: { keepWarmS: 600 } });
+    const id = await runningMachine(platform);
+    const before = world.host.guest(id)?.request();
+    await suspend(id);
+    const data = await restored();
+    platform.machines.start("shop", id);
+    await reach(id, "running");
+    expect(platform.machines.get("shop", id).record.lastBoot).toMatchObject({ kind: "warm" });
+    expect(world.host.guest(id)?.request()?.count).toBe((before?.count ?? 0) + 1);
+    const copy = await startRestored(data);
+    copy.platform.machines.start("shop", id);
+    await copy.platform.machines.wait("shop", id, ["running"], TIMEOUT);
+    expect(copy.world.host.guest(id)?.request()).toEqual({ ...before, count: (before?.count ?? 0) + 1 });
+    await copy.close();
+  });
+
   test("has a running machine as of the backup, which runs on and starts again in the restored platform", async () => {
     const id = await runningMachine(platform, MOUNTS);
     const before = world.host.guest(id)?.request();
