@@ -191,8 +191,8 @@ export class Writing {
       for (const machine of machines) {
         const { record, event } = this.#copies.get(machine.id) as MachineCopy;
         if (event === undefined && isDeepStrictEqual(record, machine)) continue;
-        copy.machines.update(record, event);
-        // Each waits for the disk, and so would everything else that the platform does.
+        copy.machines.update(record, event, { unsynced: true });
+        // Everything else that the platform does waits for each.
         await setImmediate();
       }
       return [];
