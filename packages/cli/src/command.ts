@@ -15,7 +15,7 @@ export interface Argument {
 
 /** An option of a command. */
 export interface Option {
-  /** For example `--memory <mb>`; a `--no-` option is true unless it is given. */
+  /** For example `--memory <mb>`; a `--no-` option is true unless it is given. A value in brackets is `true` if left out. */
   flags: string;
   description: string;
   /** The option can be repeated; its value is a list. */

@@ -2,6 +2,7 @@
 
 import type { Command, Noun } from "./command.ts";
 import { apps } from "./commands/apps.ts";
+import { backup } from "./commands/backup.ts";
 import { completionCommands } from "./commands/completion.ts";
 import { config } from "./commands/config.ts";
 import { deployCommands } from "./commands/deploy.ts";
@@ -73,4 +74,5 @@ export const NOUNS: readonly Noun[] = [
   images,
   registry,
   tokens,
+  backup,
 ];

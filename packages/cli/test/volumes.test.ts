@@ -26,6 +26,20 @@ test("volumes are made, listed, shown, extended and destroyed", async () => {
     /^ID +NAME +SIZE +USED +MACHINE +STATE +CREATED\nvol_\w+ +data +2 GB +[\d.]+ MB +- +created +.* ago\n$/,
   );
   expect((await hibernaut(["volumes", "show", volume.id])).stdout).toMatch(/^snapshots kept +9 d$/m);
+  expect((await hibernaut(["volumes", "show", volume.id])).stdout).toMatch(/^scheduled snapshots +off$/m);
+  const updated = await hibernaut([
+    "volumes",
+    "update",
+    volume.id,
+    "--snapshot-retention",
+    "7",
+    "--scheduled-snapshots",
+  ]);
+  expect(updated.stdout).toBe(`Updated volume ${volume.id}. Snapshots: scheduled, kept for 7 days.\n`);
+  expect((await hibernaut(["volumes", "show", volume.id])).stdout).toMatch(/^scheduled snapshots +none yet$/m);
+  const off = await json(["volumes", "update", volume.id, "--scheduled-snapshots=false"]);
+  expect(off.document).toMatchObject({ auto_backup_enabled: false, snapshot_retention: 7 });
+  expect(await hibernaut(["volumes", "update", volume.id])).toMatchObject({ code: 2 });
   const extended = await hibernaut(["volumes", "extend", volume.id, "--size", "3"]);
   expect(extended).toMatchObject({ code: 0, stdout: `Volume ${volume.id} now has 3 GB.\n` });
   expect(await hibernaut(["volumes", "extend", volume.id])).toMatchObject({ code: 2 });

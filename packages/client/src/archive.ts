@@ -12,8 +12,12 @@ import type { UnpackedArchive } from "./types.ts";
 const TAR = "application/x-tar";
 
 /** Returns the archive at an address. Its stream fails if the connection ends before it. */
-export async function readArchive(options: ClientOptions, address: Address, signal?: AbortSignal): Promise<Readable> {
-  return good(await exchange(options, address, { method: "GET", signal }));
+export async function readArchive(
+  options: ClientOptions,
+  address: Address,
+  { method = "GET", signal }: { method?: "GET" | "POST"; signal?: AbortSignal | undefined },
+): Promise<Readable> {
+  return good(await exchange(options, address, { method, signal }));
 }
 
 /** Sends an archive to an address and returns the reply. Destroys the archive when that fails. */

@@ -22,6 +22,7 @@ import { type CallOptions, type ClientOptions, send, sendForLines } from "./tran
 import type {
   Activity,
   App,
+  Backup,
   CreateMachineRequest,
   CreateReleaseRequest,
   CreateVolumeRequest,
@@ -51,6 +52,7 @@ import type {
   Token,
   UnpackedArchive,
   UpdateReleaseRequest,
+  UpdateVolumeRequest,
   UsageReport,
   Volume,
   VolumeSnapshot,
@@ -101,6 +103,20 @@ export class HibernautClient {
   /** Ends the platform's drain. The machines that it suspended start again. */
   endDrain(options?: CallOptions): Promise<Drain> {
     return this.#call("delete", "/v1/platform/drain", { ...options });
+  }
+
+  /**
+   * Backs up the whole platform. Resolves with a tar archive of a data directory, which holds all secrets. Its stream fails
+   * if the archive is not whole; `getBackup` then says why.
+   */
+  async createBackup({ signal }: CallOptions = {}): Promise<Readable> {
+    const { readArchive } = await import("./archive.ts");
+    return readArchive(this.#options, { path: "/v1/platform/backup" }, { method: "POST", signal });
+  }
+
+  /** Returns how far the latest backup came. */
+  getBackup(options?: CallOptions): Promise<Backup> {
+    return this.#call("get", "/v1/platform/backup", { ...options });
   }
 
   /** Returns all apps. */
@@ -173,6 +189,12 @@ export class HibernautClient {
   /** Creates a volume, empty or from a snapshot. */
   createVolume(app: string, body: CreateVolumeRequest, options?: CallOptions): Promise<Volume> {
     return this.#call("post", "/v1/apps/{app_name}/volumes", { params: { app_name: app }, body, ...options });
+  }
+
+  /** Changes how snapshots of a volume are taken and kept. */
+  updateVolume(app: string, id: string, body: UpdateVolumeRequest, options?: CallOptions): Promise<Volume> {
+    const params = { app_name: app, volume_id: id };
+    return this.#call("put", "/v1/apps/{app_name}/volumes/{volume_id}", { params, body, ...options });
   }
 
   /** Extends a volume to `sizeGb` GB. Its machine sees the new size after its next cold start. */
@@ -386,7 +408,7 @@ export class HibernautClient {
     return readArchive(
       this.#options,
       { path: `${MACHINE}/archive`, params: machineParams(app, id), query: { path } },
-      signal,
+      { signal },
     );
   }
 

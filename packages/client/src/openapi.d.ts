@@ -2165,7 +2165,44 @@ export interface paths {
         };
       };
     };
-    put?: never;
+    /** Change how snapshots of a volume are taken and kept */
+    put: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          /** @description The volume's id, its name if no other volume of the app has it, or the beginning of its id, with or without `vol_`. */
+          volume_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["UpdateVolumeRequest"];
+        };
+      };
+      responses: {
+        /** @description A disk that outlives machines. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Volume"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
     post?: never;
     /** Destroy a volume that belongs to no machine, with its snapshots */
     delete: {
@@ -3233,6 +3270,83 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/platform/backup": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show how far the latest backup came */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description How far the latest backup since the platform started came. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Backup"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /**
+     * Back up the platform
+     * @description Holds all secrets. The reply breaks off if the backup fails after its beginning, and `GET` says why: an archive that ends with a `backup.sha256` that fits is whole.
+     */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description a tar archive of a data directory */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/x-tar": unknown;
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/images/blobs/{digest}": {
     parameters: {
       query?: never;
@@ -3337,6 +3451,32 @@ export interface components {
       /** @description Where the proxy answers for the app, as far as the platform knows for certain. Requests there get 404 while no machine of the app has a service. */
       urls: string[];
     };
+    /** @description How far the latest backup since the platform started came. */
+    Backup: {
+      /** @enum {string} */
+      state: "none" | "running" | "complete" | "failed";
+      started_at: string | null;
+      ended_at: string | null;
+      /** @description Machines that were copied by now. */
+      machines_done: number;
+      /** @description Machines that there are. */
+      machines: number;
+      /** @description Bytes that were sent. */
+      bytes: number;
+      /** @description The longest that a running machine was paused for its copy. */
+      longest_pause_ms: number;
+      /** @description Machines that cold start when the backup is restored, although they were running. */
+      without_memory: {
+        machine_id: string;
+        app_name: string;
+        reason: string;
+      }[];
+      /** @description Why the backup is `failed`. */
+      error: {
+        code: string;
+        message: string;
+      } | null;
+    };
     CheckConfig: {
       type: "tcp" | "http";
       /** @description Default: `internal_port` of the first service. */
@@ -3431,6 +3571,8 @@ export interface components {
       snapshot_id?: string;
       /** @description Days that the volume's snapshots are kept. Default: 5. */
       snapshot_retention?: number;
+      /** @description Take snapshots by itself. Default: as the setting HIBERNAUT_SCHEDULED_SNAPSHOTS says. */
+      auto_backup_enabled?: boolean;
     };
     /** @description While there is a drain, the platform neither starts nor creates machines. */
     Drain: {
@@ -3781,6 +3923,10 @@ export interface components {
       path: string;
       /** @description GB, for a volume that has yet to be created. Default: 1. */
       size_gb?: number;
+      /** @description Days that snapshots of a volume that has yet to be created are kept. Default: 5. */
+      snapshot_retention?: number;
+      /** @description Whether the platform takes snapshots by itself of a volume that has yet to be created. Default: as its settings say. */
+      scheduled_snapshots?: boolean;
     };
     /** @description A token that was just created. */
     NewToken: {
@@ -3950,6 +4096,12 @@ export interface components {
       status: "pending" | "complete" | "failed";
       description?: string;
     };
+    UpdateVolumeRequest: {
+      /** @description Days that the volume's snapshots are kept. */
+      snapshot_retention?: number;
+      /** @description Take snapshots by itself. */
+      auto_backup_enabled?: boolean;
+    };
     /** @description The configuration of an image, or one of its layers. */
     UploadBlob: {
       /** @description Digest of the blob. */
@@ -4034,6 +4186,12 @@ export interface components {
       attached_machine_id: string | null;
       /** @description Days that the volume's snapshots are kept. */
       snapshot_retention: number;
+      /** @description Whether the platform takes snapshots by itself. */
+      auto_backup_enabled: boolean;
+      /** @description When the platform last took one. Null before the first. */
+      last_scheduled_snapshot_at: string | null;
+      /** @description Why the one that is due could not be taken yet. Null when none is due. */
+      scheduled_snapshot_error: string | null;
       /** Format: date-time */
       created_at: string;
     };

@@ -59,6 +59,9 @@ export type LogStream = Schemas["LogStream"];
 /** One line of a machine's log. */
 export type LogEntry = Schemas["LogEntry"];
 
+/** How far the latest backup of the platform came. */
+export type Backup = Schemas["Backup"];
+
 /** A drain of the platform, or that there is none. */
 export type Drain = Schemas["Drain"];
 
@@ -83,6 +86,9 @@ export type Volume = Schemas["Volume"];
 
 /** What a new volume is made with. Only `name` is required. */
 export type CreateVolumeRequest = Schemas["CreateVolumeRequest"];
+
+/** What changes about a volume. */
+export type UpdateVolumeRequest = Schemas["UpdateVolumeRequest"];
 
 /** A volume that was extended. */
 export type ExtendedVolume = Schemas["ExtendedVolume"];

@@ -59,6 +59,7 @@ export async function* diagnose(settings: Settings): AsyncIterable<Diagnosis> {
   yield checkSocketPath(settings.dataDir);
   yield await checkDataDir(settings.dataDir);
   yield await checkDisk(settings.dataDir);
+  yield* checkVolumes(settings.dataDir);
   const bundle = await builtBundle(settings.guestBundle);
   yield typeof bundle === "string"
     ? { name: "guest bundle", status: "fail", found: bundle, fix: "npm run setup" }
@@ -252,6 +253,30 @@ async function sleepersOf(dataDir: string): Promise<FoundSleepers> {
     return { ...sleepers, bound: modeOfSleepers(sleepers) };
   } catch (error) {
     return messageOf(error);
+  }
+}
+
+/** Whether scheduled snapshots of volumes are taken. Nothing without any. */
+async function* checkVolumes(dataDir: string): AsyncIterable<Diagnosis> {
+  const name = "volumes";
+  try {
+    const { readScheduledVolumes } = await import("./store/read-volumes.ts");
+    const volumes = readScheduledVolumes(join(dataDir, "hibernaut.db"));
+    if (volumes.length === 0) return;
+    const [first, ...others] = volumes.filter(({ schedule }) => schedule.trouble !== null);
+    if (first === undefined) {
+      yield { name, status: "ok", found: `${volumes.length} with scheduled snapshots, none late` };
+      return;
+    }
+    const late = [first, ...others].map(({ id }) => id);
+    yield {
+      name,
+      status: "warn",
+      found: `the scheduled snapshot of ${late.length} of ${volumes.length} volumes is late: ${late.join(", ")}. ${first.schedule.trouble?.reason ?? ""}`,
+      fix: `hibernaut volumes show ${first.id} --app ${first.app}`,
+    };
+  } catch (error) {
+    yield { name, status: "warn", found: `the volumes cannot be read: ${messageOf(error)}` };
   }
 }
 

@@ -9,6 +9,7 @@ import { buildApi } from "./api/app.ts";
 import type { LocalConnections } from "./api/auth.ts";
 import type { Api } from "./api/deps.ts";
 import { listenForApi } from "./api/listen.ts";
+import { Backups } from "./backup/backups.ts";
 import { CheckResults } from "./checks/results.ts";
 import { CheckRunner } from "./checks/runner.ts";
 import { startDns } from "./dns/start.ts";
@@ -131,6 +132,7 @@ async function runLocked(
     store,
     files: new VolumeFiles(settings.dataDir),
     holdStill: (machineId, work) => machines.filled.holdStill(machineId, work),
+    schedule: { intervalMs: settings.snapshotIntervalH * 3_600_000, byDefault: settings.scheduledSnapshots, log },
     onTrouble: (message) => log.warn({}, message),
   });
   const resources = openMachines({
@@ -160,6 +162,15 @@ async function runLocked(
   });
   machines.fill(resources.machines);
   open.defer(() => resources.close());
+  const backups = new Backups({
+    dataDir: settings.dataDir,
+    store,
+    openStore,
+    machineCopies: resources.machineCopies,
+    volumes,
+    log,
+  });
+  open.defer(() => backups.close());
   const library = new Library({
     images,
     inUse: () => imagesInUse(store.machines),
@@ -187,6 +198,7 @@ async function runLocked(
     images: library,
     uploads,
     volumes,
+    backups,
     registries: logins,
     usage: new Usage({ store: store.usage, prices }),
     tokens: store.tokens,
@@ -206,10 +218,12 @@ async function runLocked(
   if (unfit.length > 0) log.warn({ machines: unfit.length }, `dropping snapshots: ${unfitText(unfit)}`);
 
   // Everything starts: machines are recovered before the API listens, and checked before proxies hear of them.
+  await backups.recover();
   await volumes.recover();
   await resources.recover();
   resources.dropSnapshots(unfit);
   open.defer(volumes.startExpiry(VOLUME_SNAPSHOTS_EXPIRE_MS));
+  open.defer(volumes.scheduler.start());
   open.defer(() => library.close());
   await library.open();
   await bundles.collect(bundlesInUse(store.machines));

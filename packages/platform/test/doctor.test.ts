@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { qemuVersion } from "../src/hypervisor/qemu/accelerator.ts";
 import { identityOf, PRESENT_HARDWARE } from "../src/hypervisor/qemu/hardware.ts";
 import { checkNode, checkSocketPath, type Diagnosis, diagnose } from "../src/doctor.ts";
+import { openStore } from "../src/store/store.ts";
 import { readSettings } from "../src/settings.ts";
 import { newWorld, runningMachine, startPlatform, type World } from "./helpers/fake-world.ts";
 import { NOBODY, runAsNobody } from "./helpers/nobody.ts";
@@ -173,4 +174,35 @@ test("a socket's path may have 107 bytes, and a letter may have more than one", 
     fix: expect.stringContaining("HIBERNAUT_DATA_DIR"),
   });
   expect(checkSocketPath(`/${"ä".repeat(longest - 1)}`)).toMatchObject({ status: "fail" });
+});
+
+describe("scheduled snapshots of volumes", () => {
+  test("are not mentioned without any, and reported with the reason and a command when they are late", async () => {
+    const file = join(folder, "data", "hibernaut.db");
+    mkdirSync(join(folder, "data"));
+    const store = openStore(file);
+    expect((await diagnoses({})).has("volumes")).toBe(false);
+    const at = "2026-01-01T00:00:00.000Z";
+    store.apps.insert({ name: "shop", createdAt: at });
+    const schedule = { since: at, handledAt: null, latest: null, trouble: null };
+    const volume = {
+      id: "vol_1",
+      app: "shop",
+      name: "data",
+      sizeGb: 1,
+      state: "created" as const,
+      snapshotRetention: 5,
+    };
+    store.volumes.insert({ ...volume, schedule, createdAt: at });
+    expect((await diagnoses({})).get("volumes")).toMatchObject({ status: "ok" });
+    const trouble = { failures: 1, at, reason: "The disk is full." };
+    store.volumes.update({ ...volume, schedule: { ...schedule, trouble }, createdAt: at });
+    store.close();
+    expect((await diagnoses({})).get("volumes")).toEqual({
+      name: "volumes",
+      status: "warn",
+      found: "the scheduled snapshot of 1 of 1 volumes is late: vol_1. The disk is full.",
+      fix: "hibernaut volumes show vol_1 --app shop",
+    });
+  });
 });

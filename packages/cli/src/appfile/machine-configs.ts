@@ -94,10 +94,14 @@ function configOf(
     ...part("stop_config", { signal: file.killSignal, timeout: file.killTimeout }),
     ...present({ keep_layer: file.keepLayer }),
     ...(mounts.length > 0 && {
-      mounts: mounts.map(({ source, destination, sizeGb }) => ({
+      mounts: mounts.map(({ source, destination, sizeGb, snapshotRetention, scheduledSnapshots }) => ({
         volume: source,
         path: destination,
-        ...present({ size_gb: sizeGb }),
+        ...present({
+          size_gb: sizeGb,
+          snapshot_retention: snapshotRetention,
+          scheduled_snapshots: scheduledSnapshots,
+        }),
       })),
     }),
     ...(files.length > 0 && { files: files.map(fileConfig) }),

@@ -115,6 +115,9 @@ export interface Mount {
   destination: string;
   /** Whole gigabytes. */
   sizeGb: number | undefined;
+  /** Days. */
+  snapshotRetention: number | undefined;
+  scheduledSnapshots: boolean | undefined;
 }
 
 /** A file that is written into the machines of some groups. */

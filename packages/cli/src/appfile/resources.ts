@@ -6,6 +6,8 @@ import type { Section } from "./section.ts";
 
 /** What the platform accepts. */
 const CPUS = { minimum: 1, maximum: 8 } as const;
+/** How long snapshots of a volume can be kept, in days. */
+const RETENTION_DAYS = { minimum: 1, maximum: 60 } as const;
 /** Memory per CPU of a preset size. */
 const MB_PER_CPU: Record<string, number> = { "shared-cpu": 256, performance: 2048, "dedicated-cpu": 2048 };
 const NO_GPU = "Not supported: machines do not have GPUs.";
@@ -85,10 +87,8 @@ function readMount(section: Section, groups: Groups): Mount[] {
     ["auto_extend_size_threshold", "auto_extend_size_increment", "auto_extend_size_limit"],
     "Not supported: a volume keeps its size until you extend it.",
   );
-  section.ignored(
-    ["snapshot_retention", "scheduled_snapshots"],
-    "Not supported: volumes are not backed up automatically.",
-  );
+  const snapshotRetention = section.integer("snapshot_retention", RETENTION_DAYS);
+  const scheduledSnapshots = section.boolean("scheduled_snapshots");
   section.finish();
   if (source === undefined)
     section.findings.warning(section.path, "The mount has no `source`: its volume is named `data`. Add a name.");
@@ -102,7 +102,7 @@ function readMount(section: Section, groups: Groups): Mount[] {
   if (!destination.startsWith("/") || /^\/+$/.test(destination))
     section.error("destination", `Use an absolute directory other than /, not "${destination}".`);
   const sizeGb = sizeMb === undefined ? undefined : Math.max(1, Math.ceil(sizeMb / 1024));
-  return [{ groups: inGroups, source: source ?? "data", destination, sizeGb }];
+  return [{ groups: inGroups, source: source ?? "data", destination, sizeGb, snapshotRetention, scheduledSnapshots }];
 }
 
 const POLICIES = {

@@ -16,6 +16,13 @@ const ID = [
 ];
 const DEFAULT_SIZE_GB = 1;
 
+const RETENTION = {
+  flags: "--snapshot-retention <days>",
+  minimum: 1,
+  unit: "days",
+} as const;
+const SCHEDULED = { flags: "--scheduled-snapshots [on]", choices: ["true", "false"] } as const;
+
 const create = command({
   name: "create",
   summary: "Create a volume",
@@ -29,11 +36,11 @@ const create = command({
       unit: "gb",
     },
     { flags: "--snapshot-id <id>", description: "start with the content of this volume snapshot" },
+    { ...RETENTION, description: "how many days its snapshots are kept (default: 5)" },
     {
-      flags: "--snapshot-retention <days>",
-      description: "how many days its snapshots are kept (default: 5)",
-      minimum: 1,
-      unit: "days",
+      ...SCHEDULED,
+      description:
+        "whether the platform takes snapshots by itself (default: if the host's file system can clone files)",
     },
   ],
   ofApp: true,
@@ -41,13 +48,13 @@ const create = command({
     "hibernaut volumes create data --size 2 --app shop",
     "hibernaut volumes create data --snapshot-id vs_0123456789abcdef --app shop",
   ],
-  async run(context, [name = ""], { size, snapshotId, snapshotRetention }) {
+  async run(context, [name = ""], { size, snapshotId, snapshotRetention, scheduledSnapshots }) {
     const client = await context.client();
     const making = client.createVolume(context.app, {
       name,
       ...(size !== undefined && { size_gb: size }),
       ...(snapshotId !== undefined && { snapshot_id: snapshotId }),
-      ...(snapshotRetention !== undefined && { snapshot_retention: snapshotRetention }),
+      ...snapshotChanges(snapshotRetention, scheduledSnapshots),
     });
     const volume = await context.progress(`Creating volume ${name}`, making);
     const text = `Created volume ${volume.id} (${name}, ${volume.size_gb} GB). Mount it: hibernaut machine run <image> --volume ${name}:/data`;
@@ -123,6 +130,28 @@ const extend = command({
       document: { volume, needs_restart },
       text: `Volume ${volume.id} now has ${size} GB.${next}`,
     };
+  },
+});
+
+const update = command({
+  name: "update",
+  summary: "Change how snapshots of a volume are taken and kept",
+  arguments: ID,
+  options: [
+    { ...RETENTION, description: "how many days its snapshots are kept, also those that there are" },
+    { ...SCHEDULED, description: "whether the platform takes snapshots by itself" },
+  ],
+  ofApp: true,
+  examples: [
+    "hibernaut volumes update vol_0123456789abcdef --snapshot-retention 7 --app shop",
+    "hibernaut volumes update vol_0123456789abcdef --scheduled-snapshots=false --app shop",
+  ],
+  async run(context, [word = ""], { snapshotRetention, scheduledSnapshots }) {
+    const changes = snapshotChanges(snapshotRetention, scheduledSnapshots);
+    if (Object.keys(changes).length === 0)
+      throw new UsageError("No change. Add --snapshot-retention <days> or --scheduled-snapshots=true or =false.");
+    const volume = await (await context.client()).updateVolume(context.app, word, changes);
+    return { document: volume, text: `Updated volume ${volume.id}. Snapshots: ${snapshotsText(volume)}.` };
   },
 });
 
@@ -213,8 +242,30 @@ function volumeText(volume: Volume): string {
     ["state", volume.state],
     ["machine", volume.attached_machine_id ?? "-"],
     ["snapshots kept", `${volume.snapshot_retention} d`],
+    ["scheduled snapshots", scheduleText(volume)],
     ["created", localTime(volume.created_at)],
   ]);
+}
+
+function snapshotChanges(retention: number | undefined, scheduled: "true" | "false" | undefined) {
+  return {
+    ...(retention !== undefined && { snapshot_retention: retention }),
+    ...(scheduled !== undefined && { auto_backup_enabled: scheduled === "true" }),
+  };
+}
+
+function snapshotsText(volume: Volume): string {
+  return `${volume.auto_backup_enabled ? "scheduled" : "not scheduled"}, kept for ${volume.snapshot_retention} days`;
+}
+
+function scheduleText({
+  auto_backup_enabled: on,
+  last_scheduled_snapshot_at: last,
+  scheduled_snapshot_error: error,
+}: Volume): string {
+  if (!on) return "off";
+  const taken = last === null ? "none yet" : `last ${ago(last)}`;
+  return error === null ? taken : `${taken}; one is due: ${error}`;
 }
 
 /** The commands about volumes. */
@@ -222,7 +273,7 @@ export const volumes: Noun = {
   name: "volumes",
   aliases: ["volume"],
   summary: "Manage volumes",
-  commands: [create, list, show, extend, destroy],
+  commands: [create, list, show, update, extend, destroy],
   nouns: [
     {
       name: "snapshots",

@@ -14,6 +14,7 @@ import { activityRoute } from "./routes/activity.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { appRoutes } from "./routes/apps.ts";
 import { archiveRoutes } from "./routes/archive.ts";
+import { backupRoutes } from "./routes/backup.ts";
 import { drainRoutes } from "./routes/drain.ts";
 import { forwardRoute } from "./routes/forward.ts";
 import { execRoute } from "./routes/exec.ts";
@@ -113,6 +114,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     usageRoutes(secured, deps);
     regionRoute(secured, deps);
     drainRoutes(secured, deps);
+    backupRoutes(secured, deps);
     metricsRoute(secured, metrics.registry);
   });
   await app.ready();

@@ -10,6 +10,7 @@ import type {
 } from "fastify";
 import type { Registry } from "prom-client";
 import type { Activity } from "../domain/awake.ts";
+import type { BackupService } from "../backup/contract.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, ImageUploads, RegistryLogins } from "../images/contract.ts";
 import type { Resources } from "../machines/open.ts";
@@ -34,10 +35,14 @@ export interface PlatformInfo {
 
 /** The parts of the platform behind the API. Each route takes only those it needs. */
 export interface ApiDeps
-  extends Omit<Resources, "recover" | "startTimer" | "close" | "unfitSnapshots" | "dropSnapshots" | "warm"> {
+  extends Omit<
+    Resources,
+    "machineCopies" | "recover" | "startTimer" | "close" | "unfitSnapshots" | "dropSnapshots" | "warm"
+  > {
   images: ImageLibrary;
   uploads: ImageUploads;
   volumes: VolumeService;
+  backups: BackupService;
   registries: RegistryLogins;
   usage: Usage;
   tokens: TokenStore;

@@ -17,6 +17,9 @@ const CPUS = { minimum: 1, maximum: 8, default: 1 } as const;
 /** A volume's file is sparse, so its size is only a limit. One that is larger than any disk is a mistake. */
 export const VOLUME_GB = { minimum: 1, maximum: 4096 } as const;
 
+/** How long snapshots of a volume can be kept, in days. */
+export const RETENTION_DAYS = { minimum: 1, maximum: 60 } as const;
+
 /** Directories that the machine itself uses. No volume can be mounted there. */
 const OWN_FOLDERS = ["/proc", "/sys", "/dev", "/run", "/.hibernaut", "/.fly"];
 
@@ -127,6 +130,18 @@ export const MountConfig = Type.Object(
     path: Type.String({ maxLength: 1024, description: "Directory where the volume is mounted." }),
     size_gb: Type.Optional(
       Type.Integer({ ...VOLUME_GB, description: "GB, for a volume that has yet to be created. Default: 1." }),
+    ),
+    snapshot_retention: Type.Optional(
+      Type.Integer({
+        ...RETENTION_DAYS,
+        description: "Days that snapshots of a volume that has yet to be created are kept. Default: 5.",
+      }),
+    ),
+    scheduled_snapshots: Type.Optional(
+      Type.Boolean({
+        description:
+          "Whether the platform takes snapshots by itself of a volume that has yet to be created. Default: as its settings say.",
+      }),
     ),
   },
   { ...closed, title: "MountConfig" },

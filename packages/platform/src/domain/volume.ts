@@ -16,7 +16,21 @@ export interface VolumeRecord {
   state: VolumeState;
   /** How long snapshots are kept, in days. */
   snapshotRetention: number;
+  /** The snapshots that the platform takes by itself. Absent or null when it takes none. */
+  schedule?: SnapshotSchedule | null;
   createdAt: string;
+}
+
+/** How far the scheduled snapshots of a volume have come. Times are RFC 3339. */
+export interface SnapshotSchedule {
+  /** Since when there is a schedule. The first snapshot is due within one interval. */
+  since: string;
+  /** When a snapshot was last taken, or found not to be needed. Null before the first time. */
+  handledAt: string | null;
+  /** The latest snapshot, and what the disk looked like to the host then; null if it was being written. */
+  latest: { id: string; at: string; disk: string | null } | null;
+  /** The tries that failed since. Null when the last one did not. */
+  trouble: { failures: number; at: string; reason: string } | null;
 }
 
 /** A copy of a volume at one moment. */

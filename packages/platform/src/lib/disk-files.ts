@@ -1,6 +1,7 @@
 /** Files that hold a disk. They are sparse: only what was written takes up space. */
-import { constants, copyFile, rm, truncate, writeFile } from "node:fs/promises";
-import { run } from "./exec.ts";
+import { constants, copyFile, mkdir, rm, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { run, runUntilAborted } from "./exec.ts";
 
 /** Creates a file of `bytes` bytes without any content, readable by its owner alone. Replaces a file that exists. */
 export async function createSparse(path: string, bytes: number): Promise<void> {
@@ -42,4 +43,34 @@ export async function copySparse(from: string, to: string, { timeoutMs }: { time
   } catch {
     await run("cp", ["--sparse=always", "--", from, to], { timeoutMs });
   }
+}
+
+/** Whether the file system of a directory, which is made if needed, can clone files. */
+export async function canCloneIn(folder: string): Promise<boolean> {
+  const probe = join(folder, `.probe-${process.pid}-${Math.random().toString(16).slice(2)}`);
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await writeFile(probe, "x");
+    await cloneFile(probe, `${probe}.clone`);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await Promise.all([probe, `${probe}.clone`].map((path) => rm(path, { force: true })));
+  }
+}
+
+/**
+ * Does what {@link copySparse} does, for as long as it takes or until the signal is aborted: it then rejects with the
+ * signal's reason, once nothing writes to `to` any more. Rejects with Node's error of `cp` when that fails.
+ */
+export async function copySparseUntilAborted(from: string, to: string, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  await rm(to, { force: true });
+  try {
+    await cloneFile(from, to);
+  } catch {
+    await runUntilAborted("cp", ["--sparse=always", "--", from, to], signal);
+  }
+  signal.throwIfAborted();
 }

@@ -1,9 +1,13 @@
 /** Running programs of the host. */
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { promisify } from "node:util";
 import { messageOf } from "./text.ts";
 
 const execute = promisify(execFile);
+
+/** More of what a program complains about does not explain its failure better. Characters. */
+const MAX_STDERR = 16_384;
 
 /**
  * The environment for programs of the host. Programs for administrators (`mkfs.ext4`, `ip`, `nft`) are in directories
@@ -26,6 +30,29 @@ export function run(
   { timeoutMs }: { timeoutMs: number },
 ): Promise<{ stdout: string; stderr: string }> {
   return execute(program, [...args], { timeout: timeoutMs, env: programEnvironment() });
+}
+
+/**
+ * Runs a program until it ends, or kills it when the signal is aborted. Settles once the process is gone: rejects with
+ * the signal's reason, or with an error that {@link failureReason} explains.
+ */
+export async function runUntilAborted(program: string, args: readonly string[], signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const child = spawn(program, [...args], { stdio: ["ignore", "ignore", "pipe"], env: programEnvironment() });
+  const abort = () => void child.kill("SIGKILL");
+  signal.addEventListener("abort", abort, { once: true });
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    if (stderr.length < MAX_STDERR) stderr += text;
+  });
+  try {
+    const [code, killedBy] = (await once(child, "close")) as [number | null, string | null];
+    signal.throwIfAborted();
+    if (code !== 0)
+      throw Object.assign(new Error(`${program} ended with code ${code}`), { stderr, signal: killedBy ?? undefined });
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
 }
 
 /**

@@ -8,7 +8,7 @@ import { isResting, type KeepAwake, type MachineRecord } from "../domain/machine
 import type { GuestCommand } from "../guest/command.ts";
 import type { CommandSpec } from "../guest/protocol.ts";
 import type { VmmRef, VmmUsage } from "../hypervisor/contract.ts";
-import { never, within } from "../lib/async.ts";
+import { abortable, never, within } from "../lib/async.ts";
 import { messageOf } from "../lib/text.ts";
 import { protocolOf } from "./agent-protocol.ts";
 import type { ChangeListener } from "./changes.ts";
@@ -24,6 +24,7 @@ import {
 } from "./decide/index.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { discardSnapshots } from "./effects/discard.ts";
+import { copyPaused, type CopyTarget, type PausedCopy } from "./effects/copy-paused.ts";
 import { holdStill } from "./effects/hold-still.ts";
 import { runEffect } from "./effects/index.ts";
 import type { EffectPorts, Milestones } from "./effects/ports.ts";
@@ -126,6 +127,33 @@ export class MachineController {
       reason: "a snapshot of a volume was requested",
     });
     if (!held) throw busy;
+  }
+
+  /**
+   * Copies the machine while its guest is paused, and lets the guest run on. What is requested meanwhile ends the copy,
+   * unless it is `patient`. Returns the record as of the copy, or undefined when the machine no longer runs, or something
+   * else was requested.
+   */
+  async copyPaused(
+    { withoutMemory, patient, target }: { withoutMemory: string | undefined; patient: boolean; target: CopyTarget },
+    signal: AbortSignal,
+  ): Promise<(PausedCopy & { record: MachineRecord }) | undefined> {
+    while (this.#queue.busy) await abortable(this.#queue.drained(), signal);
+    const record = this.#record;
+    if (this.#closed || record.state !== "running" || this.#guest.live === undefined) return undefined;
+    let copied: PausedCopy | undefined;
+    const input = { record, generation: newUlid(), withoutMemory, target };
+    const work = async (task: Task) => {
+      const limit = patient ? signal : AbortSignal.any([signal, task.signal]);
+      copied = await copyPaused(input, this.#ports(), limit).catch((error: unknown) => {
+        signal.throwIfAborted();
+        const ended = this.#guest.lost || this.#guest.exit !== undefined || this.#record.state !== "running";
+        if (task.signal.aborted || ended) return undefined;
+        throw error;
+      });
+    };
+    await this.#queue.replace(work, { reason: "it is copied for a backup" });
+    return copied && { ...copied, record };
   }
 
   /** Returns what the machine's VMM takes of the host. Undefined without one. */

@@ -10,6 +10,7 @@ import { Forwards } from "./resources/forwards.ts";
 import { GuestApi } from "./resources/guest-api.ts";
 import { Hostnames } from "./resources/hostnames.ts";
 import { Logs } from "./resources/logs.ts";
+import { MachineCopies } from "./resources/machine-copies.ts";
 import { Machines } from "./resources/machines.ts";
 import { ReleaseCommands } from "./resources/release-commands.ts";
 import { Releases } from "./resources/releases.ts";
@@ -30,6 +31,7 @@ export interface Resources {
   readonly commands: Commands;
   readonly fileCopies: FileCopies;
   readonly forwards: Forwards;
+  readonly machineCopies: MachineCopies;
   readonly guestApi: GuestApi;
   readonly drain: Drain;
   readonly scrubber: Scrubber;
@@ -80,6 +82,7 @@ export function openMachines(deps: MachineDependencies): Resources {
     commands,
     fileCopies: new FileCopies(commands),
     forwards: new Forwards(machines, commands),
+    machineCopies: new MachineCopies(deps, controllers),
     guestApi: new GuestApi(deps, controllers),
     drain,
     scrubber: new Scrubber(deps, controllers),

@@ -130,6 +130,19 @@ export const MACHINE_SETTINGS = {
     description:
       "`on` resumes the machines that a [drain](operate.md#drain-the-platform) suspended when the platform starts again, because they were running before. With `off` they sleep until a request or a command wakes them.",
   }),
+  scheduledSnapshots: choice("HIBERNAUT_SCHEDULED_SNAPSHOTS", ["auto", "on", "off"], {
+    default: "auto",
+    description:
+      "Whether the platform takes [snapshots](volumes.md#scheduled-snapshots) of a new volume by itself, unless its creation says so. `auto`: if the file system of the data directory can clone files (btrfs, XFS), where a snapshot takes the space of what changes; elsewhere each would be a full copy.",
+  }),
+  snapshotIntervalH: duration("HIBERNAUT_SNAPSHOT_INTERVAL", {
+    unit: "h",
+    default: 24,
+    min: 1,
+    max: 8760,
+    description:
+      "How often such a snapshot is taken of each volume. At the default and five days of retention, there are up to five.",
+  }),
   hookTimeoutMs: duration("HIBERNAUT_HOOK_TIMEOUT", {
     formerly: "HIBERNAUT_HOOK_TIMEOUT_MS",
     default: 5_000,

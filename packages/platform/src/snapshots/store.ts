@@ -8,7 +8,7 @@
 import { constants } from "node:fs";
 import { access, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { DeviceState } from "../hypervisor/contract.ts";
+import type { DeviceState, Vmm } from "../hypervisor/contract.ts";
 import { flush } from "../lib/durable.ts";
 import { messageOf } from "../lib/text.ts";
 import { GenerationFiles, undefinedIfMissing, UNSEALED } from "./check.ts";
@@ -95,39 +95,56 @@ export class SnapshotStore {
    * power cut; when it rejects, there is no snapshot. It is sealed in the background afterwards. Returns the snapshot's
    * size on disk, in bytes.
    */
-  async publish(draft: Draft, origin: SnapshotOrigin, { createdAt, clockMs }: TakenAt): Promise<number> {
+  async publish(draft: Draft, origin: SnapshotOrigin, takenAt: TakenAt): Promise<number> {
     const memory = join(draft.folder, "memory");
     await link(join(this.#machineFolder(origin.machineId), "memory"), memory);
-    const [memoryPrint, devicesPrint] = await Promise.all([
-      fingerprint(memory, "sampled"),
-      fingerprint(draft.devices, "whole"),
-    ]);
-    const manifest: SnapshotManifest = {
-      format: 2,
-      machine_id: origin.machineId,
-      machine_version: origin.machineVersion,
-      generation: draft.generation,
-      created_at: createdAt,
-      guest_clock_ms: clockMs,
-      hypervisor: origin.hypervisor,
-      bundle_version: origin.bundleVersion,
-      agent_protocol: origin.agentProtocol,
-      image_digest: origin.imageDigest,
-      cpus: origin.cpus,
-      memory_mb: origin.memoryMb,
-      files: { memory: memoryPrint, devices: devicesPrint },
-    };
-    await writeFile(join(draft.folder, "manifest.json"), manifestText(manifest), {
-      mode: 0o600,
-      flush: true,
-    });
+    const { devices } = await writeManifest(draft.folder, origin, { ...takenAt, generation: draft.generation });
     await flush(draft.folder);
     const { blocks } = await stat(memory);
     const folder = join(this.#folder(origin.machineId), draft.generation);
     await rename(draft.folder, folder);
     await flush(this.#folder(origin.machineId));
     this.#sealer.add(origin.machineId, folder);
-    return blocks * 512 + devicesPrint.size;
+    return blocks * 512 + devices.size;
+  }
+
+  /** The directory of a generation. */
+  folderOf(machineId: string, generation: string): string {
+    return join(this.#folder(machineId), generation);
+  }
+
+  /** The path of the memory in the directory of a generation. */
+  memoryOf(folder: string): string {
+    return join(folder, "memory");
+  }
+
+  /** Begins a copy of a paused guest's state in a directory elsewhere, with its device state. */
+  async captureCopy(folder: string, vmm: Pick<Vmm, "capture">, signal: AbortSignal): Promise<void> {
+    await rm(folder, { recursive: true, force: true });
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await vmm.capture(join(folder, "devices"), signal);
+  }
+
+  /**
+   * Completes a copy whose memory has been put into its directory. It is a generation for the restored platform only: here,
+   * nothing finds it. Returns its size on disk, in bytes.
+   */
+  async describeCopy(
+    folder: string,
+    origin: SnapshotOrigin,
+    takenAt: TakenAt & { generation: string },
+  ): Promise<number> {
+    const { devices } = await writeManifest(folder, origin, takenAt);
+    const { blocks } = await stat(join(folder, "memory"));
+    return blocks * 512 + devices.size;
+  }
+
+  /** Lists the files of a sleeping machine's generation that a backup needs, as absolute paths. */
+  async filesOf(machineId: string, generation: string): Promise<string[]> {
+    const folder = this.folderOf(machineId, generation);
+    const files = ["memory", "devices", "manifest.json", "seal.json"].map((name) => join(folder, name));
+    const present = await Promise.all(files.map(exists));
+    return files.filter((_, index) => present[index]);
   }
 
   /** Finds a generation. Returns a reason instead when it cannot be resumed here, such as `guest_bundle_changed: ...`. */
@@ -237,6 +254,35 @@ export class SnapshotStore {
   #folder(machineId: string): string {
     return join(this.#machineFolder(machineId), "snapshots");
   }
+}
+
+/** Writes the manifest of the memory and the device state in a directory. */
+async function writeManifest(
+  folder: string,
+  origin: SnapshotOrigin,
+  { generation, createdAt, clockMs }: TakenAt & { generation: string },
+): Promise<SnapshotManifest["files"]> {
+  const [memory, devices] = await Promise.all([
+    fingerprint(join(folder, "memory"), "sampled"),
+    fingerprint(join(folder, "devices"), "whole"),
+  ]);
+  const manifest: SnapshotManifest = {
+    format: 2,
+    machine_id: origin.machineId,
+    machine_version: origin.machineVersion,
+    generation,
+    created_at: createdAt,
+    guest_clock_ms: clockMs,
+    hypervisor: origin.hypervisor,
+    bundle_version: origin.bundleVersion,
+    agent_protocol: origin.agentProtocol,
+    image_digest: origin.imageDigest,
+    cpus: origin.cpus,
+    memory_mb: origin.memoryMb,
+    files: { memory, devices },
+  };
+  await writeFile(join(folder, "manifest.json"), manifestText(manifest), { mode: 0o600, flush: true });
+  return manifest.files;
 }
 
 function exists(path: string): Promise<boolean> {

@@ -109,7 +109,7 @@ export interface TokenStore {
 export interface VolumeStore {
   /** Adds a volume. False when the app does not exist. */
   insert(volume: VolumeRecord): boolean;
-  /** Replaces a volume's size and state. */
+  /** Replaces a volume's size, state, retention and schedule. */
   update(volume: VolumeRecord): void;
   /** Removes a volume. Throws while it has snapshots. */
   remove(id: string): void;
@@ -203,5 +203,7 @@ export interface Store {
   usage: UsageStore;
   /** Throws when the database cannot be read or written. */
   check(): void;
+  /** Writes a copy of everything, as of one moment, to a new file, while the store is used. */
+  copyTo(file: string): Promise<void>;
   close(): void;
 }

@@ -209,6 +209,10 @@ export const MIGRATIONS: readonly string[] = [
   INSERT INTO usage_names SELECT id, app, name FROM machines WHERE state <> 'destroyed';
   INSERT OR IGNORE INTO usage_names SELECT 'volumes:' || app, app, NULL FROM volumes;
   `,
+
+  // The snapshots of a volume that the platform takes by itself: one JSON document. NULL, as for all volumes of earlier
+  // releases, when it takes none: an upgrade must not begin to fill a disk.
+  "ALTER TABLE volumes ADD COLUMN schedule TEXT",
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

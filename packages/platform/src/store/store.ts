@@ -35,6 +35,7 @@ export function openStore(file: string, now: () => number = Date.now): Store {
     drain: explainFaults(drainStore(db)),
     usage: explainFaults(usageStore(db, meter)),
     check: writeCheck(db),
+    copyTo: async (path) => void (await db.backup(path)),
     close: () => void db.close(),
   };
 }

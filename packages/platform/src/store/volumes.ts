@@ -1,24 +1,38 @@
 /** Volumes of apps, and their snapshots, in the database. */
 import type { Database } from "better-sqlite3";
-import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
+import type { SnapshotSchedule, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import type { VolumeStore } from "./contract.ts";
 import type { UsageMeter } from "./usage-meter.ts";
+
+/** A volume's row: the schedule is JSON, or null. */
+type VolumeRow = Omit<VolumeRecord, "schedule"> & { schedule: string | null };
+
+function toRow({ schedule = null, ...volume }: VolumeRecord): VolumeRow {
+  return { ...volume, schedule: schedule === null ? null : JSON.stringify(schedule) };
+}
+
+function fromRow({ schedule, ...volume }: VolumeRow): VolumeRecord {
+  return { ...volume, ...(schedule !== null && { schedule: JSON.parse(schedule) as SnapshotSchedule }) };
+}
 
 /** Returns the repository of volumes in an open, migrated database. `usage` follows each change in its transaction. */
 export function volumeStore(db: Database, usage: Pick<UsageMeter, "volume" | "volumeRemoved">): VolumeStore {
   const columns =
-    "id, app, name, size_gb AS sizeGb, state, snapshot_retention AS snapshotRetention, created_at AS createdAt";
+    "id, app, name, size_gb AS sizeGb, state, snapshot_retention AS snapshotRetention, schedule, created_at AS createdAt";
   const snapshotColumns =
     "id, volume_id AS volumeId, size_gb AS sizeGb, size_bytes AS sizeBytes, state, created_at AS createdAt";
-  const insert = db.prepare<VolumeRecord>(`
-    INSERT INTO volumes (id, app, name, size_gb, state, snapshot_retention, created_at)
-    SELECT @id, @app, @name, @sizeGb, @state, @snapshotRetention, @createdAt WHERE EXISTS (SELECT 1 FROM apps WHERE name = @app)
+  const insert = db.prepare<VolumeRow>(`
+    INSERT INTO volumes (id, app, name, size_gb, state, snapshot_retention, schedule, created_at)
+    SELECT @id, @app, @name, @sizeGb, @state, @snapshotRetention, @schedule, @createdAt WHERE EXISTS (SELECT 1 FROM apps WHERE name = @app)
   `);
-  const update = db.prepare<VolumeRecord>("UPDATE volumes SET size_gb = @sizeGb, state = @state WHERE id = @id");
+  const update = db.prepare<VolumeRow>(`
+    UPDATE volumes SET size_gb = @sizeGb, state = @state, snapshot_retention = @snapshotRetention, schedule = @schedule
+    WHERE id = @id
+  `);
   const remove = db.prepare<[string]>("DELETE FROM volumes WHERE id = ?");
-  const get = db.prepare<[string], VolumeRecord>(`SELECT ${columns} FROM volumes WHERE id = ?`);
-  const listAll = db.prepare<[], VolumeRecord>(`SELECT ${columns} FROM volumes ORDER BY seq`);
-  const listApp = db.prepare<[string], VolumeRecord>(`SELECT ${columns} FROM volumes WHERE app = ? ORDER BY seq`);
+  const get = db.prepare<[string], VolumeRow>(`SELECT ${columns} FROM volumes WHERE id = ?`);
+  const listAll = db.prepare<[], VolumeRow>(`SELECT ${columns} FROM volumes ORDER BY seq`);
+  const listApp = db.prepare<[string], VolumeRow>(`SELECT ${columns} FROM volumes WHERE app = ? ORDER BY seq`);
   const insertSnapshot = db.prepare<VolumeSnapshotRecord>(`
     INSERT INTO volume_snapshots (id, volume_id, size_gb, size_bytes, state, created_at)
     VALUES (@id, @volumeId, @sizeGb, @sizeBytes, @state, @createdAt)
@@ -35,12 +49,12 @@ export function volumeStore(db: Database, usage: Pick<UsageMeter, "volume" | "vo
   );
 
   const insertMetered = db.transaction((volume: VolumeRecord): boolean => {
-    const inserted = insert.run(volume).changes === 1;
+    const inserted = insert.run(toRow(volume)).changes === 1;
     if (inserted) usage.volume(volume);
     return inserted;
   });
   const updateMetered = db.transaction((volume: VolumeRecord): void => {
-    if (update.run(volume).changes === 1) usage.volume(volume);
+    if (update.run(toRow(volume)).changes === 1) usage.volume(volume);
   });
   const removeMetered = db.transaction((id: string): void => {
     if (remove.run(id).changes === 1) usage.volumeRemoved(id);
@@ -50,8 +64,11 @@ export function volumeStore(db: Database, usage: Pick<UsageMeter, "volume" | "vo
     insert: (volume) => insertMetered.immediate(volume),
     update: (volume) => updateMetered.immediate(volume),
     remove: (id) => removeMetered.immediate(id),
-    get: (id) => get.get(id),
-    list: (app) => (app === undefined ? listAll.all() : listApp.all(app)),
+    get(id) {
+      const row = get.get(id);
+      return row && fromRow(row);
+    },
+    list: (app) => (app === undefined ? listAll.all() : listApp.all(app)).map(fromRow),
     insertSnapshot: (snapshot) => void insertSnapshot.run(snapshot),
     updateSnapshot: (snapshot) => void updateSnapshot.run(snapshot),
     removeSnapshot: (id) => void removeSnapshot.run(id),

@@ -2,7 +2,7 @@
 import type { MachineRecord } from "../domain/machine.ts";
 import type { Store } from "../store/contract.ts";
 import type { Mount, VolumeRecord } from "../domain/volume.ts";
-import { chooseVolume, DEFAULT_SIZE_GB, newVolume, resolved, volumesOf, wantedOf } from "./rules.ts";
+import { chooseVolume, resolved, volumeFor, volumesOf } from "./rules.ts";
 
 /** Volumes that are reserved for a machine that is about to be stored. */
 interface Reservation {
@@ -19,8 +19,11 @@ export class Attachments {
   /** Ids of volumes that are reserved for machines that are about to be stored. */
   readonly #reserved = new Set<string>();
 
-  constructor(store: Pick<Store, "machines" | "volumes">) {
+  readonly #now: () => Date;
+
+  constructor(store: Pick<Store, "machines" | "volumes">, now: () => Date) {
     this.#store = store;
+    this.#now = now;
   }
 
   /** The machine that has the volume, or is about to. */
@@ -51,7 +54,7 @@ export class Attachments {
     const missing: VolumeRecord[] = [];
     const choose = (mount: Mount): Mount => {
       const found = chooseVolume(mount, { volumes: this.#store.volumes.list(app), takenBy, attached });
-      const volume = found ?? newVolume(app, wantedOf(mount), mount.size_gb ?? DEFAULT_SIZE_GB);
+      const volume = found ?? volumeFor(app, mount, this.#now());
       if (found === undefined) missing.push(volume);
       chosen.push(volume.id);
       this.#reserved.add(volume.id);

@@ -45,8 +45,21 @@ export interface CreateVolume {
   sizeGb?: number | undefined;
   /** How long snapshots are kept, in days. Default: 5. */
   snapshotRetention?: number | undefined;
+  /** Whether the platform takes snapshots by itself. Default: as the platform's settings say. */
+  scheduledSnapshots?: boolean | undefined;
   /** Start with the content of this snapshot, which must be of a volume of the same app. */
   snapshotId?: string | undefined;
+}
+
+/** What a backup needs from volumes. */
+export interface VolumeCopies {
+  /**
+   * Does `work` with the path of a volume's disk while no machine can start with it. False, without it, when a machine has
+   * the volume, or when it is not whole or no longer there.
+   */
+  whileUnused(id: string, work: (disk: string) => Promise<void>): Promise<boolean>;
+  /** The path of a volume snapshot's file, which never changes. */
+  snapshotFile(snapshot: VolumeSnapshotRecord): string;
 }
 
 /** What the API needs from volumes. Calls throw, or reject with, a HibernautError. */
@@ -56,6 +69,8 @@ export interface VolumeService extends MachineVolumes {
   /** The space that a volume takes up on the disk, in bytes. Grows as the volume is written; 0 before its file is whole. */
   usedBytes(volume: VolumeRecord): Promise<number>;
   create(app: string, wanted: CreateVolume): Promise<VolumeView>;
+  /** Changes how snapshots of a volume are taken and kept. What is absent stays as it is. */
+  update(app: string, id: string, changes: Pick<CreateVolume, "snapshotRetention" | "scheduledSnapshots">): VolumeView;
   /** Makes a volume larger, from the machine's next cold start on. `needsRestart` is true when one is still to come. */
   extend(app: string, id: string, sizeGb: number): { volume: VolumeView; needsRestart: boolean };
   /** Deletes a volume and its snapshots. Rejects with `failed_precondition` while a machine has the volume. */

@@ -4,10 +4,11 @@
  *   <data directory>/volumes/<volume id>/data.ext4                    the disk, sparse
  *   <data directory>/volumes/<volume id>/snapshots/<snapshot id>.ext4
  */
-import { mkdir, readdir, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
-import { cloneFile, copySparse, createSparse, formatExt4 } from "../lib/disk-files.ts";
+import { canCloneIn, cloneFile, copySparseUntilAborted, createSparse, formatExt4 } from "../lib/disk-files.ts";
+import { never, within } from "../lib/async.ts";
 import { flush } from "../lib/durable.ts";
 import { failureReason } from "../lib/exec.ts";
 
@@ -50,9 +51,10 @@ export class VolumeFiles {
     });
   }
 
-  /** Copies a file that nothing writes to; its holes stay holes. */
-  async copy(from: string, to: string): Promise<void> {
-    await this.#publish(to, (draft) => copySparse(from, draft, { timeoutMs: COPY_TIMEOUT_MS }));
+  /** Copies a file that nothing writes to; its holes stay holes. When aborted, nothing is left. */
+  async copy(from: string, to: string, signal?: AbortSignal): Promise<void> {
+    const limit = within(signal ?? never(), COPY_TIMEOUT_MS, "the copy");
+    await this.#publish(to, (draft) => copySparseUntilAborted(from, draft, limit));
   }
 
   /** Copies a file in a moment, whatever its size. Rejects where the file system cannot clone. */
@@ -62,7 +64,7 @@ export class VolumeFiles {
 
   /** Whether the file system can clone files: btrfs and XFS can, ext4 cannot. */
   canClone(): Promise<boolean> {
-    this.#canClone ??= this.#tryClone();
+    this.#canClone ??= canCloneIn(this.root);
     return this.#canClone;
   }
 
@@ -72,6 +74,12 @@ export class VolumeFiles {
     if ((await stat(disk)).size >= sizeGb * GB) return;
     await truncate(disk, sizeGb * GB);
     await flush(disk);
+  }
+
+  /** What a file looks like to the host. It stays the same exactly as long as nothing writes to the file. */
+  async stamp(path: string): Promise<string> {
+    const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
+    return [ino, size, mtimeNs, ctimeNs].join(":");
   }
 
   /** The space that a file takes up on the disk, in bytes. */
@@ -111,20 +119,6 @@ export class VolumeFiles {
         "unavailable",
         `The disk of a volume cannot be written: ${failureReason(error)}. Run \`hibernaut doctor\`.`,
       );
-    }
-  }
-
-  async #tryClone(): Promise<boolean> {
-    const probe = join(this.root, `.probe-${process.pid}`);
-    try {
-      await mkdir(this.root, { recursive: true, mode: 0o700 });
-      await writeFile(probe, "x");
-      await cloneFile(probe, `${probe}.clone`);
-      return true;
-    } catch {
-      return false;
-    } finally {
-      await Promise.all([probe, `${probe}.clone`].map((path) => rm(path, { force: true })));
     }
   }
 }

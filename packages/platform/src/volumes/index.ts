@@ -4,12 +4,16 @@ import { findNamed } from "../domain/naming.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import type { Store } from "../store/contract.ts";
 import { Attachments } from "./attachments.ts";
-import type { CreateVolume, HeldMounts, VolumeDisk, VolumeService, VolumeView } from "./contract.ts";
+import type { CreateVolume, HeldMounts, VolumeCopies, VolumeDisk, VolumeService, VolumeView } from "./contract.ts";
 import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import type { VolumeFiles } from "./files.ts";
 import { checkName, DEFAULT_RETENTION_DAYS, DEFAULT_SIZE_GB, newVolume, wantedOf } from "./rules.ts";
 import { type HoldStill, VolumeSnapshots } from "./snapshots.ts";
+import { newSchedule } from "./schedule.ts";
+import { SnapshotScheduler } from "./scheduler.ts";
 import { SerialQueues } from "./serial-queues.ts";
+
+const DAY_MS = 24 * 60 * 60_000;
 
 /** What {@link Volumes} works with. */
 export interface VolumesOptions {
@@ -17,6 +21,16 @@ export interface VolumesOptions {
   files: VolumeFiles;
   /** Pauses a running machine, its disks flushed, for the time of the work. */
   holdStill: HoldStill;
+  /** The snapshots that are taken by themselves. Default: none. */
+  schedule?: {
+    /** How often each volume is due, in milliseconds. */
+    intervalMs: number;
+    /** Whether new volumes have such snapshots. `auto`: where they take only the space of what changes. */
+    byDefault: "auto" | "on" | "off";
+    log: ConstructorParameters<typeof SnapshotScheduler>[0]["log"];
+  };
+  /** The wall clock. By default, the host's. */
+  clock?(): Date;
   /** Receives what the owner should know, e.g. about files that belong to no volume. */
   onTrouble(message: string): void;
 }
@@ -25,18 +39,27 @@ export interface VolumesOptions {
  * All volumes. An intent is stored before its files are touched, and its completion afterwards, so that `recover` can
  * remove what a killed platform left half done.
  */
-export class Volumes implements VolumeService {
+export class Volumes implements VolumeService, VolumeCopies {
   readonly #options: VolumesOptions;
   readonly #snapshots: VolumeSnapshots;
   readonly #queues = new SerialQueues();
   readonly #attachments: Attachments;
+  /** Takes the snapshots that are due. */
+  readonly scheduler: SnapshotScheduler;
 
   constructor(options: VolumesOptions) {
     this.#options = options;
     const { store, files, holdStill } = options;
-    this.#attachments = new Attachments(store);
+    this.#attachments = new Attachments(store, () => this.#now());
     const machineOf = (id: string) => this.#attachments.machineOf(id);
     this.#snapshots = new VolumeSnapshots({ store: store.volumes, files, holdStill, queues: this.#queues, machineOf });
+    this.scheduler = new SnapshotScheduler({
+      store: store.volumes,
+      snapshots: this.#snapshots,
+      intervalMs: options.schedule?.intervalMs ?? DAY_MS,
+      clock: () => this.#now(),
+      log: options.schedule?.log ?? { info() {}, warn: (_fields, message) => options.onTrouble(message) },
+    });
   }
 
   /** Removes what a platform that died left half made or half deleted. Call once, before anything else. */
@@ -78,7 +101,10 @@ export class Volumes implements VolumeService {
     return state === "created" ? files.sizeBytes(files.disk(id)) : 0;
   }
 
-  async create(app: string, { name, sizeGb, snapshotRetention, snapshotId }: CreateVolume): Promise<VolumeView> {
+  async create(
+    app: string,
+    { name, sizeGb, snapshotRetention, scheduledSnapshots, snapshotId }: CreateVolume,
+  ): Promise<VolumeView> {
     this.#requireApp(app);
     checkName(name);
     const snapshot = snapshotId === undefined ? undefined : this.#snapshots.find(app, snapshotId);
@@ -93,8 +119,29 @@ export class Volumes implements VolumeService {
         },
       );
     const retention = snapshotRetention ?? DEFAULT_RETENTION_DAYS;
-    const volume = { ...newVolume(app, name, sizeGb ?? least), snapshotRetention: retention };
+    const volume: VolumeRecord = {
+      ...newVolume(app, name, sizeGb ?? least),
+      snapshotRetention: retention,
+      ...this.#scheduleOf(scheduledSnapshots),
+    };
     return this.#view(await this.#make(volume, snapshot));
+  }
+
+  update(
+    app: string,
+    word: string,
+    { snapshotRetention, scheduledSnapshots }: Pick<CreateVolume, "snapshotRetention" | "scheduledSnapshots">,
+  ): VolumeView {
+    const volume = this.#whole(app, word);
+    const already = (volume.schedule ?? null) !== null;
+    const updated: VolumeRecord = {
+      ...volume,
+      ...(snapshotRetention !== undefined && { snapshotRetention }),
+      // One that is on already keeps its times.
+      ...(scheduledSnapshots !== already && this.#scheduleOf(scheduledSnapshots)),
+    };
+    this.#options.store.volumes.update(updated);
+    return this.#view(updated);
   }
 
   extend(app: string, word: string, sizeGb: number): { volume: VolumeView; needsRestart: boolean } {
@@ -167,6 +214,7 @@ export class Volumes implements VolumeService {
     const { store, files } = this.#options;
     const disks: VolumeDisk[] = [];
     for (const id of mounts.map(wantedOf)) {
+      this.scheduler.giveWay(id);
       await this.#queues.idle(id, signal);
       const volume = store.volumes.get(id);
       if (volume?.state !== "created")
@@ -180,9 +228,24 @@ export class Volumes implements VolumeService {
     return disks;
   }
 
-  /** Stores the intent, makes the files, then stores that they are whole. */
-  async #make(volume: VolumeRecord, snapshot?: VolumeSnapshotRecord): Promise<VolumeRecord> {
+  whileUnused(id: string, work: (disk: string) => Promise<void>): Promise<boolean> {
     const { store, files } = this.#options;
+    return this.#queues.run(id, async () => {
+      if (store.volumes.get(id)?.state !== "created" || this.#attachments.machineOf(id) !== undefined) return false;
+      await work(files.disk(id));
+      return true;
+    });
+  }
+
+  snapshotFile({ id, volumeId }: VolumeSnapshotRecord): string {
+    return this.#options.files.snapshot(volumeId, id);
+  }
+
+  /** Stores the intent, makes the files, then stores that they are whole. */
+  async #make(wanted: VolumeRecord, snapshot?: VolumeSnapshotRecord): Promise<VolumeRecord> {
+    const { store, files } = this.#options;
+    const volume: VolumeRecord =
+      wanted.schedule === undefined ? { ...wanted, ...this.#scheduleOf(await this.#byDefault()) } : wanted;
     if (!store.volumes.insert(volume)) throw noApp(volume.app);
     try {
       if (snapshot === undefined) await files.make(volume.id, volume.sizeGb);
@@ -194,6 +257,21 @@ export class Volumes implements VolumeService {
       await this.#remove(volume);
       throw error;
     }
+  }
+
+  /** Whether new volumes have scheduled snapshots. */
+  async #byDefault(): Promise<boolean> {
+    const { schedule, files } = this.#options;
+    return schedule?.byDefault === "auto" ? files.canClone() : schedule?.byDefault === "on";
+  }
+
+  /** The part of a record that says so; nothing when it is not known yet. */
+  #scheduleOf(on: boolean | undefined): Pick<VolumeRecord, "schedule"> {
+    return on === undefined ? {} : { schedule: on ? newSchedule(this.#now()) : null };
+  }
+
+  #now(): Date {
+    return this.#options.clock?.() ?? new Date();
   }
 
   async #remove(volume: VolumeRecord): Promise<void> {

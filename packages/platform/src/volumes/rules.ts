@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { HibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
+import { newSchedule } from "./schedule.ts";
 
 export const DEFAULT_SIZE_GB = 1;
 export const DEFAULT_RETENTION_DAYS = 5;
@@ -21,6 +22,16 @@ export function newVolume(app: string, name: string, sizeGb: number): VolumeReco
   const createdAt = new Date().toISOString();
   const snapshotRetention = DEFAULT_RETENTION_DAYS;
   return { id: newId("vol"), app, name, sizeGb, state: "creating", snapshotRetention, createdAt };
+}
+
+/** Returns the record of a volume that is about to be made for a mount. */
+export function volumeFor(app: string, mount: Mount, now: Date): VolumeRecord {
+  const { size_gb: sizeGb = DEFAULT_SIZE_GB, snapshot_retention: snapshotRetention, scheduled_snapshots: on } = mount;
+  return {
+    ...newVolume(app, wantedOf(mount), sizeGb),
+    ...(snapshotRetention !== undefined && { snapshotRetention }),
+    ...(on !== undefined && { schedule: on ? newSchedule(now) : null }),
+  };
 }
 
 /** Throws `invalid_argument` unless the name is valid. An id is not, because a mount could then mean either volume. */
@@ -76,8 +87,16 @@ export function chooseVolume(mount: Mount, { volumes, takenBy, attached }: Candi
 }
 
 /** Returns a mount as it is stored: with the volume's id, and with its name, which people and `deploy` know it by. */
-export function resolved({ path, size_gb }: Mount, { id, name }: Pick<VolumeRecord, "id" | "name">): Mount {
-  return { volume: id, name, path, ...(size_gb !== undefined && { size_gb }) };
+export function resolved(mount: Mount, { id, name }: Pick<VolumeRecord, "id" | "name">): Mount {
+  const { path, size_gb, snapshot_retention, scheduled_snapshots } = mount;
+  return {
+    volume: id,
+    name,
+    path,
+    ...(size_gb !== undefined && { size_gb }),
+    ...(snapshot_retention !== undefined && { snapshot_retention }),
+    ...(scheduled_snapshots !== undefined && { scheduled_snapshots }),
+  };
 }
 
 /** Whether a snapshot is older than its volume keeps snapshots. `now` is in milliseconds since 1970. */

@@ -19,6 +19,13 @@ interface SnapshotsOptions {
   machineOf(volumeId: string): MachineRecord | undefined;
 }
 
+/** How a volume is copied, depending on what its machine does. */
+interface HowToCopy {
+  /** Whether no guest has the disk, so that it does not change. */
+  atRest: boolean;
+  copy(from: string, to: string, signal?: AbortSignal): Promise<void>;
+}
+
 /** The snapshots of all volumes. */
 export class VolumeSnapshots {
   readonly #options: SnapshotsOptions;
@@ -48,32 +55,55 @@ export class VolumeSnapshots {
 
   /** Takes a snapshot of the volume as it is now. */
   async create(volume: VolumeRecord): Promise<VolumeSnapshotRecord> {
-    const { store, files, queues } = this.#options;
-    // A start of the volume's machine waits for this work, so the machine's state does not change meanwhile.
+    return this.#options.queues.run(volume.id, async () => this.#create(volume, await this.#howToCopy(volume.id)));
+  }
+
+  /**
+   * Takes a snapshot unless the disk is at rest and `known` says that it is not needed; undefined then. Returns its id and
+   * what the disk looked like to the host, null if it was being written. Rejects with the signal's reason when aborted,
+   * which also ends a copy.
+   */
+  async createUnless(
+    volume: VolumeRecord,
+    known: (disk: string) => boolean,
+    signal: AbortSignal,
+  ): Promise<{ id: string; disk: string | null } | undefined> {
+    const { files, queues } = this.#options;
     return queues.run(volume.id, async () => {
-      const copy = await this.#howToCopy(volume.id);
-      const { sizeGb, id: volumeId } = store.get(volume.id) ?? fail(`Volume ${volume.id} no longer exists.`);
-      const createdAt = new Date().toISOString();
-      const begun: VolumeSnapshotRecord = {
-        id: newId("vs"),
-        volumeId,
-        sizeGb,
-        sizeBytes: 0,
-        state: "creating",
-        createdAt,
-      };
-      const path = files.snapshot(volumeId, begun.id);
-      store.insertSnapshot(begun);
-      try {
-        await copy(files.disk(volumeId), path);
-        const done: VolumeSnapshotRecord = { ...begun, sizeBytes: await files.sizeBytes(path), state: "created" };
-        store.updateSnapshot(done);
-        return done;
-      } catch (error) {
-        await this.#remove(begun);
-        throw error;
-      }
+      signal.throwIfAborted();
+      const how = await this.#howToCopy(volume.id);
+      const disk = how.atRest ? await files.stamp(files.disk(volume.id)) : null;
+      if (disk !== null && known(disk)) return undefined;
+      const { id } = await this.#create(volume, how, signal);
+      return { id, disk };
     });
+  }
+
+  /** Call it in the volume's queue: a start of its machine waits for that, so the machine's state does not change meanwhile. */
+  async #create(volume: VolumeRecord, { copy }: HowToCopy, signal?: AbortSignal): Promise<VolumeSnapshotRecord> {
+    const { store, files } = this.#options;
+    const { sizeGb, id: volumeId } = store.get(volume.id) ?? fail(`Volume ${volume.id} no longer exists.`);
+    const createdAt = new Date().toISOString();
+    const begun: VolumeSnapshotRecord = {
+      id: newId("vs"),
+      volumeId,
+      sizeGb,
+      sizeBytes: 0,
+      state: "creating",
+      createdAt,
+    };
+    const path = files.snapshot(volumeId, begun.id);
+    store.insertSnapshot(begun);
+    try {
+      await copy(files.disk(volumeId), path, signal);
+      const done: VolumeSnapshotRecord = { ...begun, sizeBytes: await files.sizeBytes(path), state: "created" };
+      store.updateSnapshot(done);
+      return done;
+    } catch (error) {
+      await this.#remove(begun);
+      signal?.throwIfAborted();
+      throw error;
+    }
   }
 
   /** Deletes a snapshot of the volume. */
@@ -107,11 +137,11 @@ export class VolumeSnapshots {
   }
 
   /** Decides how to copy: at leisure when nothing writes to the disk, otherwise by a clone while the machine is paused. */
-  async #howToCopy(volumeId: string): Promise<(from: string, to: string) => Promise<void>> {
+  async #howToCopy(volumeId: string): Promise<HowToCopy> {
     const { files, holdStill, machineOf } = this.#options;
     const machine = machineOf(volumeId);
     if (machine === undefined || ["created", "stopped", "suspended", "failed"].includes(machine.state))
-      return (from, to) => files.copy(from, to);
+      return { atRest: true, copy: (from, to, signal) => files.copy(from, to, signal) };
     const refuse = (why: string) =>
       new HibernautError("failed_precondition", `No snapshot of volume ${volumeId} can be taken: ${why}`, {
         volume_id: volumeId,
@@ -120,7 +150,8 @@ export class VolumeSnapshots {
       });
     if (machine.state !== "running")
       throw refuse(`its machine ${machine.id} is ${machine.state}. Try again in a moment.`);
-    if (await files.canClone()) return (from, to) => holdStill(machine.id, () => files.clone(from, to));
+    if (await files.canClone())
+      return { atRest: false, copy: (from, to) => holdStill(machine.id, () => files.clone(from, to)) };
     throw refuse(
       `its machine ${machine.id} is running, and the file system of ${files.root} cannot clone files (btrfs and XFS can). Suspend or stop the machine and try again.`,
     );

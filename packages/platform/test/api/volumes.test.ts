@@ -33,11 +33,19 @@ test("are created, listed, shown, extended and destroyed, with Fly's field names
     used_bytes: expect.any(Number),
     attached_machine_id: null,
     snapshot_retention: 7,
+    auto_backup_enabled: false,
+    last_scheduled_snapshot_at: null,
+    scheduled_snapshot_error: null,
     created_at: expect.any(String),
   });
   const one = `${VOLUMES}/${body.id}`;
   expect((await call("GET", VOLUMES)).body).toEqual([body]);
   expect((await call("GET", one)).body).toEqual(body);
+  const scheduled = { auto_backup_enabled: true, snapshot_retention: 9 };
+  expect(await call("PUT", one, scheduled)).toMatchObject({ status: 200, body: { ...body, ...scheduled } });
+  expect(await call("PUT", one, { snapshot_retention: 61 })).toMatchObject({ status: 400 });
+  const { auto_backup_enabled: off, snapshot_retention: days } = body;
+  expect(await call("PUT", one, { auto_backup_enabled: off, snapshot_retention: days })).toMatchObject({ body });
   expect(await call("PUT", `${one}/extend`, { size_gb: 3 })).toMatchObject({
     status: 200,
     body: { volume: { ...body, size_gb: 3 }, needs_restart: false },

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { RUN_VARIABLE } from "../../../../scripts/leftovers.mjs";
 import { CURRENT_PROTOCOL } from "../../src/domain/agent-protocol.ts";
+import { Backups } from "../../src/backup/backups.ts";
 import type { HypervisorIdentity, Hypervisor } from "../../src/hypervisor/contract.ts";
 import { refusedCarryOver } from "../../src/hypervisor/qemu/carry-over.ts";
 import { FailedCarryOvers } from "../../src/hypervisor/qemu/failed-carry-overs.ts";
@@ -109,6 +110,7 @@ export async function newWorld({ fill = async () => {}, now = Date.now }: WorldO
 /** A platform in a world. */
 export interface FakePlatform extends Resources {
   readonly volumes: Volumes;
+  readonly backups: Backups;
 }
 
 export interface PlatformParts {
@@ -185,14 +187,24 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     log: { info: note, warn: note, error: note },
   };
   const resources: Resources = openMachines(parts.wrap?.(deps) ?? deps);
+  const backups = new Backups({
+    dataDir: world.folder,
+    store: world.store,
+    openStore,
+    machineCopies: resources.machineCopies,
+    volumes,
+    log: { info: note, warn: note },
+  });
+  await backups.recover();
   await volumes.recover();
   await resources.recover();
   const close = async () => {
+    await backups.close();
     await resources.close();
     // As the platform does: a seal that is being written would be in the way of the world's removal.
     await snapshots.close();
   };
-  return { ...resources, volumes, close };
+  return { ...resources, volumes, backups, close };
 }
 
 /** An app with one running machine. */

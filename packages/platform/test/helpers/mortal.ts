@@ -45,6 +45,8 @@ export class Mortality {
         "stage",
         "discard",
         "discardOthers",
+        "captureCopy",
+        "describeCopy",
       ]),
       carryOvers: this.#async(deps.carryOvers, "carryOvers", ["failed"]),
       files: this.#async(deps.files, "files", ["freshLayer", "remove", "forgetMemory"]),

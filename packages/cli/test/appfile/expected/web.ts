@@ -85,15 +85,10 @@ export const WEB: Record<string, Expected> = {
       app: {
         guest: { memory_mb: 512 },
         services: sleeping(80),
-        mounts: [{ volume: "storage", path: "/rails/storage", size_gb: 1 }],
+        mounts: [{ volume: "storage", path: "/rails/storage", size_gb: 1, snapshot_retention: 14 }],
       },
     },
-    warns: [
-      "mounts.snapshot_retention",
-      "mounts.auto_extend_size_threshold",
-      "mounts.auto_extend_size_increment",
-      "mounts.auto_extend_size_limit",
-    ],
+    warns: ["mounts.auto_extend_size_threshold", "mounts.auto_extend_size_increment", "mounts.auto_extend_size_limit"],
   },
   "laravel.toml": {
     means: { app: { env: { LOG_STDERR_FORMATTER: "Monolog\\Formatter\\JsonFormatter" }, services: stopping(8080) } },

@@ -1,6 +1,6 @@
 /** Shapes of `/v1/apps/{app_name}/volumes`. */
 import { type Static, Type } from "typebox";
-import { VOLUME_GB } from "../../domain/config.ts";
+import { RETENTION_DAYS, VOLUME_GB } from "../../domain/config.ts";
 import { closed, nullable, oneOf, time } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 
@@ -20,6 +20,12 @@ export const VolumeReply = Type.Object(
     encrypted: Type.Literal(false, { description: "Volumes are not encrypted. Encrypt the host's disk instead." }),
     attached_machine_id: nullable(Type.String(), "Id of the one machine that uses the volume."),
     snapshot_retention: Type.Integer({ description: "Days that the volume's snapshots are kept." }),
+    auto_backup_enabled: Type.Boolean({ description: "Whether the platform takes snapshots by itself." }),
+    last_scheduled_snapshot_at: nullable(time, "When the platform last took one. Null before the first."),
+    scheduled_snapshot_error: nullable(
+      Type.String(),
+      "Why the one that is due could not be taken yet. Null when none is due.",
+    ),
     created_at: time,
   },
   { ...closed, title: "Volume", description: "A disk that outlives machines." },
@@ -73,10 +79,26 @@ export const CreateVolumeBody = Type.Object(
       Type.String({ maxLength: 64, description: "Start with the content of this snapshot. Default: empty." }),
     ),
     snapshot_retention: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 60, description: "Days that the volume's snapshots are kept. Default: 5." }),
+      Type.Integer({ ...RETENTION_DAYS, description: "Days that the volume's snapshots are kept. Default: 5." }),
+    ),
+    auto_backup_enabled: Type.Optional(
+      Type.Boolean({
+        description: "Take snapshots by itself. Default: as the setting HIBERNAUT_SCHEDULED_SNAPSHOTS says.",
+      }),
     ),
   },
   { ...closed, title: "CreateVolumeRequest" },
+);
+
+/** Changes a volume. What is absent stays as it is. */
+export const UpdateVolumeBody = Type.Object(
+  {
+    snapshot_retention: Type.Optional(
+      Type.Integer({ ...RETENTION_DAYS, description: "Days that the volume's snapshots are kept." }),
+    ),
+    auto_backup_enabled: Type.Optional(Type.Boolean({ description: "Take snapshots by itself." })),
+  },
+  { ...closed, title: "UpdateVolumeRequest" },
 );
 
 /** Extends a volume. */

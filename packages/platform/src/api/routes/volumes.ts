@@ -1,4 +1,5 @@
 /** `/v1/apps/{app_name}/volumes`: disks that outlive machines, with Fly's field names. */
+import type { Static } from "typebox";
 import { HibernautError } from "../../domain/errors.ts";
 import type { VolumeView } from "../../volumes/contract.ts";
 import type { VolumeSnapshotRecord } from "../../domain/volume.ts";
@@ -9,6 +10,7 @@ import {
   CreateVolumeBody,
   ExtendVolumeBody,
   ExtendVolumeReply,
+  UpdateVolumeBody,
   VolumeList,
   VolumeParams,
   VolumeReply,
@@ -48,8 +50,8 @@ export function volumeRoutes(app: Api, { volumes, platform: { region } }: Pick<A
           "invalid_argument",
           `There is no region ${body.region} here; the only one is ${region}.`,
         );
-      const { name, size_gb: sizeGb, snapshot_id: snapshotId, snapshot_retention: snapshotRetention } = body;
-      const made = await volumes.create(params.app_name, { name, sizeGb, snapshotId, snapshotRetention });
+      const { name, size_gb: sizeGb, snapshot_id: snapshotId } = body;
+      const made = await volumes.create(params.app_name, { name, sizeGb, snapshotId, ...changesOf(body) });
       return reply.code(201).send(await wire(made));
     },
   );
@@ -74,6 +76,20 @@ export function volumeRoutes(app: Api, { volumes, platform: { region } }: Pick<A
       await volumes.destroy(params.app_name, params.volume_id);
       return { ok: true as const };
     },
+  );
+
+  app.put(
+    `${path}/:volume_id`,
+    {
+      schema: {
+        ...common,
+        summary: "Change how snapshots of a volume are taken and kept",
+        params: VolumeParams,
+        body: UpdateVolumeBody,
+        response: replies(200, VolumeReply),
+      },
+    },
+    async ({ params, body }) => wire(volumes.update(params.app_name, params.volume_id, changesOf(body))),
   );
 
   app.put(
@@ -155,8 +171,15 @@ function snapshotRoutes(app: Api, { volumes }: Pick<ApiDeps, "volumes">): void {
   );
 }
 
+function changesOf({
+  snapshot_retention: snapshotRetention,
+  auto_backup_enabled: scheduledSnapshots,
+}: Static<typeof UpdateVolumeBody>) {
+  return { snapshotRetention, scheduledSnapshots };
+}
+
 function volumeWire(
-  { id, name, state, sizeGb, machineId, snapshotRetention, createdAt }: VolumeView,
+  { id, name, state, sizeGb, machineId, snapshotRetention, schedule = null, createdAt }: VolumeView,
   { region, usedBytes }: { region: string; usedBytes: number },
 ): VolumeWire {
   return {
@@ -169,6 +192,9 @@ function volumeWire(
     encrypted: false,
     attached_machine_id: machineId,
     snapshot_retention: snapshotRetention,
+    auto_backup_enabled: schedule !== null,
+    last_scheduled_snapshot_at: schedule?.latest?.at ?? null,
+    scheduled_snapshot_error: schedule?.trouble?.reason ?? null,
     created_at: createdAt,
   };
 }

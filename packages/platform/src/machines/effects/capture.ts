@@ -20,7 +20,8 @@ interface CaptureInput {
   generation: string;
 }
 
-type CapturePorts = Pick<
+/** What suspending, and copying, a running guest works with. */
+export type CapturePorts = Pick<
   EffectPorts,
   "snapshots" | "files" | "bundles" | "secrets" | "settings" | "log" | "guest" | "inside" | "machineLog" | "warm"
 >;
@@ -52,7 +53,7 @@ export async function capture(input: CaptureInput, ports: CapturePorts, signal: 
 }
 
 /** Gets the guest ready to be paused. Returns by how much its clock is ahead, and why the app was not ready, if so. */
-async function quiesce(
+export async function quiesce(
   record: MachineRecord,
   { vmm, agent }: LiveGuest,
   ports: CapturePorts,

@@ -1,4 +1,4 @@
-/** A backup made and restored as operate.md says: on the same host, in another directory, with a sleeping machine. */
+/** A backup made and restored without the platform, as operate.md says: on the same host, with a sleeping machine. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir } from "node:fs/promises";

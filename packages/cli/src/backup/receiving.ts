@@ -1,0 +1,73 @@
+/** Writes a backup to a file that appears only when it is whole. */
+import { createWriteStream } from "node:fs";
+import { access, open, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { Transform, type Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { CliError, UsageError } from "../failure.ts";
+import { BackupCheck, type WholeBackup } from "./checking.ts";
+
+/** What a file is called until it is whole. */
+const PART = ".part";
+
+/** Throws a usage error when there is something at the path already: a backup is never replaced. */
+export async function requireNew(file: string): Promise<void> {
+  const there = await access(file).then(
+    () => true,
+    () => false,
+  );
+  if (there) throw new UsageError(`${file} already exists. Choose another name, or delete it first.`);
+}
+
+/**
+ * Writes the archive to a file that only its owner can read. Rejects when it is not whole or cannot be written; no file is
+ * left then.
+ */
+export async function receiveFile(archive: Readable, counter: Transform, file: string): Promise<WholeBackup> {
+  const part = file + PART;
+  const check = new BackupCheck();
+  await rm(part, { force: true });
+  try {
+    const out = createWriteStream(part, { flags: "wx", mode: 0o600, flush: true });
+    await pipeline(archive, counter, checking(check), out).catch((error: unknown) => {
+      throw unwritable(error, file);
+    });
+    const whole = check.end(file);
+    await rename(part, file);
+    await flushFolder(dirname(file));
+    return whole;
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
+}
+
+/** Writes the archive to standard output. Rejects when it is not whole. */
+export async function receiveStream(archive: Readable, counter: Transform): Promise<WholeBackup> {
+  const check = new BackupCheck();
+  await pipeline(archive, counter, checking(check), process.stdout, { end: false });
+  return check.end("standard output");
+}
+
+function checking(check: BackupCheck): Transform {
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      check.add(chunk);
+      done(null, chunk);
+    },
+  });
+}
+
+async function flushFolder(path: string): Promise<void> {
+  await using folder = await open(path, "r");
+  await folder.sync();
+}
+
+function unwritable(error: unknown, file: string): unknown {
+  const { code, syscall, message } = (error ?? {}) as NodeJS.ErrnoException;
+  if (code === "ENOSPC")
+    return new CliError("unavailable", `The disk of ${file} is full. Free some space, or back up to another disk.`);
+  return syscall === "open" || syscall === "write"
+    ? new CliError("unavailable", `${file} cannot be written: ${message}.`)
+    : error;
+}

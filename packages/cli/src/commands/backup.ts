@@ -1,0 +1,117 @@
+/** `hibernaut backup`: everything the platform has, in one file. */
+import { resolve } from "node:path";
+import { type Backup, ApiError, type HibernautClient } from "@hibernaut/client";
+import { command, type Noun, type Result } from "../command.ts";
+import { CopyProgress } from "../copy/progress.ts";
+import { UsageError } from "../failure.ts";
+import { interruptible } from "../interrupting.ts";
+import { lines, megabytes } from "../terminal.ts";
+
+const FILE = { usage: "<file>", description: "the backup", names: "file" as const };
+
+const create = command({
+  name: "create",
+  summary: "Back up the platform while it serves",
+  description:
+    "Writes all apps, machines with their memory, volumes, images and secrets to one tar archive, which only you can read: it holds the key of the secrets. No machine is stopped. Each running one is paused while it is copied; requests wait. - is standard output.",
+  arguments: [{ usage: "<file>", description: "where to write the backup, or -", names: "file" }],
+  examples: ["hibernaut backup create backup.tar", "hibernaut backup create - | restic backup --stdin"],
+  async run(context, [name = ""]) {
+    const toStream = name === "-";
+    if (toStream && context.json)
+      throw new UsageError("With --json, standard output is for the document. Back up to a file instead of -.");
+    const file = resolve(name);
+    const { receiveFile, receiveStream, requireNew } = await import("../backup/receiving.ts");
+    if (!toStream) await requireNew(file);
+    const client = await context.client();
+    using stop = interruptible("The backup was interrupted. No file was written.");
+    const progress = new CopyProgress("Backing up", context);
+    try {
+      const archive = await client.createBackup({ signal: stop.signal });
+      const whole = toStream
+        ? await receiveStream(archive, progress.counter)
+        : await receiveFile(archive, progress.counter, file);
+      const made = await client.getBackup();
+      return toStream ? { document: undefined, text: "" } : createdResult(file, whole, made);
+    } catch (error) {
+      throw stop.signal.aborted ? stop.signal.reason : await explained(client, error);
+    } finally {
+      progress.end();
+    }
+  },
+});
+
+const verify = command({
+  name: "verify",
+  summary: "Check that a backup is whole",
+  description: "Reads all of it and compares it with the checksum in it. Needs no platform.",
+  arguments: [FILE],
+  examples: ["hibernaut backup verify backup.tar"],
+  async run(context, [name = ""]) {
+    const { checkBackup } = await import("../backup/checking.ts");
+    using stop = interruptible("The check was interrupted.");
+    const whole = await context.progress(`Reading ${name}`, checkBackup(resolve(name), stop.signal));
+    return { document: { file: resolve(name), ...whole }, text: `${name} is whole: ${megabytes(whole.bytes)}.` };
+  },
+});
+
+const restore = command({
+  name: "restore",
+  summary: "Extract a backup into an empty directory",
+  description:
+    "Checks the backup first. Run it on the host, and as the user, of the platform that is to use the directory, then start that platform. Needs no running platform.",
+  arguments: [FILE],
+  options: [{ flags: "--data <directory>", description: "the new data directory: empty, or not there yet" }],
+  examples: ["hibernaut backup restore backup.tar --data /srv/hibernaut"],
+  async run(context, [name = ""], { data }) {
+    if (data === undefined)
+      throw new UsageError("Where to? Add --data with a new directory, as in --data /srv/hibernaut.");
+    const [file, directory] = [resolve(name), resolve(data)];
+    const [{ checkBackup }, { emptyDirectory, extract }] = await Promise.all([
+      import("../backup/checking.ts"),
+      import("../backup/restoring.ts"),
+    ]);
+    using stop = interruptible(`The restore was interrupted. ${directory} is empty.`);
+    const whole = await context.progress(`Checking ${name}`, checkBackup(file, stop.signal));
+    await emptyDirectory(directory);
+    await context.progress(`Extracting to ${directory}`, extract(file, directory, stop.signal));
+    const text = lines(
+      `Restored ${megabytes(whole.bytes)} to ${directory}.`,
+      "Stop the original first, for good: the same machines must not run twice. Then start the platform:",
+      `    HIBERNAUT_DATA_DIR=${directory} hibernaut serve`,
+    );
+    return { document: { file, data_dir: directory, ...whole }, text };
+  },
+});
+
+function createdResult(file: string, whole: { bytes: number; sha256: string }, made: Backup): Result {
+  const { machines, longest_pause_ms: pause, without_memory: without } = made;
+  const text = lines(
+    `Backed up ${machines} ${machines === 1 ? "machine" : "machines"} to ${file}, ${megabytes(whole.bytes)}. It holds all secrets: keep it where only you can read it.`,
+    pause > 0 && `The longest that a machine was paused: ${pause} ms.`,
+    ...without.map(
+      ({ app_name: app, machine_id: id, reason }) => `Without memory: machine ${id} of app ${app}: ${reason}.`,
+    ),
+  );
+  return { document: { file, ...whole, machines, longest_pause_ms: pause, without_memory: without }, text };
+}
+
+/** A reply that breaks off does not say why. The platform does, if it is still there. */
+async function explained(client: HibernautClient, error: unknown): Promise<unknown> {
+  const { code } = (error ?? {}) as { code?: unknown };
+  if (code !== "ECONNRESET" && code !== "ERR_STREAM_PREMATURE_CLOSE") return error;
+  const { state, error: why } = await client.getBackup().catch(() => ({ state: "unknown", error: null }));
+  if (state === "failed" && why !== null) return new ApiError({ code: why.code, message: why.message });
+  return new ApiError({
+    code: "unavailable",
+    message: "The platform broke off the backup, because it ended. Start it, then back up again.",
+    cause: error,
+  });
+}
+
+/** The commands about backups. */
+export const backup: Noun = {
+  name: "backup",
+  summary: "Back up and restore the platform",
+  commands: [create, verify, restore],
+};

@@ -1,0 +1,111 @@
+/** Online backups: the implementation of {@link BackupService}. */
+import { HibernautError } from "../domain/errors.ts";
+import { messageOf } from "../lib/text.ts";
+import type { BackupService, BackupView } from "./contract.ts";
+import { type BackupParts, Writing } from "./writing.ts";
+import { Stage } from "./stage.ts";
+
+interface BackupsOptions extends BackupParts {
+  log: {
+    info(fields: Record<string, unknown>, message: string): void;
+    warn(fields: Record<string, unknown>, message: string): void;
+  };
+}
+
+const NONE: BackupView = {
+  state: "none",
+  startedAt: null,
+  endedAt: null,
+  machinesDone: 0,
+  machines: 0,
+  bytes: 0,
+  longestPauseMs: 0,
+  withoutMemory: [],
+  error: null,
+};
+
+/** The backups of one data directory. */
+export class Backups implements BackupService {
+  readonly #options: BackupsOptions;
+  readonly #stage: Stage;
+  readonly #closing = new AbortController();
+  #view: BackupView = NONE;
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(options: BackupsOptions) {
+    this.#options = options;
+    this.#stage = new Stage(options.dataDir);
+  }
+
+  /** Deletes what a platform that was killed left. Call it once, before anything else. */
+  async recover(): Promise<void> {
+    await this.#clean();
+  }
+
+  get(): BackupView {
+    return this.#view;
+  }
+
+  create(signal: AbortSignal): AsyncIterable<Buffer> {
+    this.#refuseSecond();
+    return this.#write(AbortSignal.any([signal, this.#closing.signal]));
+  }
+
+  /** Ends a backup that is being made, and waits until its machines run on. */
+  async close(): Promise<void> {
+    this.#closing.abort(new HibernautError("unavailable", "The platform is shutting down. Back up again later."));
+    await this.#work;
+  }
+
+  async *#write(signal: AbortSignal): AsyncGenerator<Buffer, void> {
+    this.#refuseSecond();
+    const done = Promise.withResolvers<void>();
+    this.#work = done.promise;
+    this.#view = { ...NONE, state: "running", startedAt: new Date().toISOString() };
+    const writing = new Writing(this.#options, this.#stage, (progress) => {
+      this.#view = { ...this.#view, ...progress };
+    });
+    let error: unknown = new HibernautError("aborted", "The client went away before the backup was whole.");
+    try {
+      yield* writing.run(signal);
+      error = undefined;
+    } catch (thrown) {
+      error = signal.aborted ? signal.reason : thrown;
+      throw error;
+    } finally {
+      await this.#clean();
+      this.#ended(error);
+      done.resolve();
+    }
+  }
+
+  /** What cannot be deleted takes space, and is no reason not to start. */
+  async #clean(): Promise<void> {
+    const { folder } = this.#stage;
+    await this.#stage.remove().catch((error: unknown) => {
+      this.#options.log.warn({ folder, reason: messageOf(error) }, "what a backup left cannot be deleted");
+    });
+  }
+
+  #ended(error: unknown): void {
+    const { log } = this.#options;
+    const code = error instanceof HibernautError ? error.code : "internal";
+    this.#view = {
+      ...this.#view,
+      state: error === undefined ? "complete" : "failed",
+      endedAt: new Date().toISOString(),
+      error: error === undefined ? null : { code, message: messageOf(error) },
+    };
+    const { machines, bytes, longestPauseMs } = this.#view;
+    if (error === undefined) log.info({ machines, bytes, longestPauseMs }, "a backup was made");
+    else log.warn({ reason: messageOf(error), bytes }, "a backup failed");
+  }
+
+  #refuseSecond(): void {
+    if (this.#view.state !== "running") return;
+    throw new HibernautError(
+      "failed_precondition",
+      `A backup is being made since ${this.#view.startedAt}. Wait until it is done, then back up again.`,
+    );
+  }
+}

@@ -1,0 +1,226 @@
+/** Writes one backup: copies machine by machine, sends each copy, and ends with a database that fits all of them. */
+import { mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
+import { HibernautError } from "../domain/errors.ts";
+import { messageOf } from "../lib/text.ts";
+import type { MachineCopies, MachineCopy } from "../machines/resources/machine-copies.ts";
+import type { Store } from "../store/contract.ts";
+import type { VolumeCopies } from "../volumes/contract.ts";
+import { Archive } from "./archive.ts";
+import type { BackupView } from "./contract.ts";
+import { missingFrom, nothing } from "./missing.ts";
+import type { Stage } from "./stage.ts";
+
+/**
+ * How often what changed since it was copied is copied again. A deploy changes each machine once; machines that keep
+ * changing for longer than that are not a state to go back to.
+ */
+const MOST_ROUNDS = 5;
+const DATABASE = "hibernaut.db";
+/**
+ * The files at the top of the data directory that belong to a backup. The others are made again: the lock, templates of
+ * writable layers, and what was found out about this host.
+ */
+const SMALL_FILES = [
+  "secrets.key",
+  "registries.json",
+  "network.json",
+  "config.json",
+  "admin-token",
+  "failed-carry-overs.json",
+];
+/** The name of an image's directory. What else is there are downloads, which can be repeated. */
+const IMAGE = /^[0-9a-f]{64}$/;
+
+/** What backups are made from. */
+export interface BackupParts {
+  dataDir: string;
+  store: Pick<Store, "copyTo" | "volumes">;
+  /** Opens a copy of the database. */
+  openStore(file: string): Pick<Store, "machines" | "volumes" | "close">;
+  machineCopies: Pick<MachineCopies, "ids" | "copy">;
+  volumes: VolumeCopies;
+}
+
+type Progress = Partial<Pick<BackupView, "machinesDone" | "machines" | "bytes" | "longestPauseMs" | "withoutMemory">>;
+
+/** One backup. */
+export class Writing {
+  readonly #parts: BackupParts;
+  readonly #stage: Stage;
+  readonly #report: (progress: Progress) => void;
+  readonly #archive = new Archive();
+  readonly #included = nothing();
+  readonly #copies = new Map<string, MachineCopy>();
+  #longestPauseMs = 0;
+  readonly #withoutMemory = new Map<string, BackupView["withoutMemory"][number]>();
+
+  constructor(parts: BackupParts, stage: Stage, report: (progress: Progress) => void) {
+    this.#parts = parts;
+    this.#stage = stage;
+    this.#report = report;
+  }
+
+  /** Yields the archive. */
+  async *run(signal: AbortSignal): AsyncGenerator<Buffer, void> {
+    try {
+      yield* this.#send({ paths: await this.#stage.open(), keep: true }, signal);
+      yield* this.#content(signal);
+      yield* this.#folders("images", signal);
+      yield* this.#folders("bundles", signal);
+      yield* this.#send({ paths: [DATABASE] }, signal);
+      yield* this.#smallFiles(signal);
+      yield* this.#archive.end(this.#stage.folder, signal);
+    } catch (error) {
+      if (error instanceof HibernautError || signal.aborted) throw error;
+      throw new HibernautError(
+        "unavailable",
+        `The backup failed: ${messageOf(error)}. Make sure that the disk of ${this.#stage.folder} has space, then back up again.`,
+      );
+    }
+  }
+
+  /** Everything that the database speaks of. At the end, the stage has a database that speaks of nothing else. */
+  async *#content(signal: AbortSignal): AsyncGenerator<Buffer, void> {
+    let missing: string[] = [];
+    for (let round = 0; round < MOST_ROUNDS; round += 1) {
+      yield* this.#machines(signal);
+      yield* this.#volumes(signal);
+      missing = await this.#database();
+      if (missing.length === 0) return;
+      signal.throwIfAborted();
+    }
+    throw new HibernautError(
+      "aborted",
+      `Machines or volumes kept changing while they were backed up (${missing.slice(0, 3).join(", ")}). Wait until deploys are over, then back up again.`,
+    );
+  }
+
+  async *#machines(signal: AbortSignal): AsyncGenerator<Buffer, void> {
+    const { machineCopies } = this.#parts;
+    const included = this.#included.machines;
+    // More than once: sending takes long, and machines are created meanwhile.
+    for (;;) {
+      const left = machineCopies.ids().filter((id) => !included.has(id));
+      if (left.length === 0) return;
+      this.#report({ machines: included.size + left.length, machinesDone: included.size });
+      for (const id of left) {
+        const copy = await machineCopies.copy(id, this.#stage, signal);
+        // One that was destroyed is not in the database at the end, either.
+        included.set(id, copy?.record.version ?? "");
+        if (copy !== undefined) yield* this.#machine(copy, signal);
+      }
+    }
+  }
+
+  async *#machine(copy: MachineCopy, signal: AbortSignal): AsyncGenerator<Buffer, void> {
+    const { record, volumes, pausedMs, withoutMemory: reason } = copy;
+    const { id, app } = record;
+    // A machine that never ran has no files.
+    await mkdir(join(this.#stage.folder, "machines", id), { recursive: true, mode: 0o700 });
+    this.#copies.set(id, copy);
+    for (const volume of volumes) this.#included.volumes.add(volume);
+    this.#longestPauseMs = Math.max(this.#longestPauseMs, pausedMs);
+    // It may have been copied before.
+    this.#withoutMemory.delete(id);
+    if (reason !== null) this.#withoutMemory.set(id, { id, app, reason });
+    this.#report({
+      machinesDone: this.#included.machines.size,
+      longestPauseMs: this.#longestPauseMs,
+      withoutMemory: [...this.#withoutMemory.values()],
+    });
+    yield* this.#send({ paths: [join("machines", id), ...volumes.map((volume) => join("volumes", volume))] }, signal);
+  }
+
+  /** The volumes that no machine has, and the snapshots of all. */
+  async *#volumes(signal: AbortSignal): AsyncGenerator<Buffer, void> {
+    const { store, volumes } = this.#parts;
+    for (const { id } of store.volumes.list()) {
+      const folder = join("volumes", id);
+      if (!this.#included.volumes.has(id)) {
+        const copied = await volumes.whileUnused(id, (disk) =>
+          this.#stage.copyFile(disk, this.#stage.pathOf(disk), signal),
+        );
+        if (copied) {
+          this.#included.volumes.add(id);
+          yield* this.#send({ paths: [folder] }, signal);
+        }
+      }
+      for (const snapshot of store.volumes.listSnapshots(id)) {
+        if (snapshot.state !== "created" || this.#included.volumeSnapshots.has(snapshot.id)) continue;
+        if (!(await this.#stage.link(volumes.snapshotFile(snapshot), signal))) continue;
+        this.#included.volumeSnapshots.add(snapshot.id);
+        yield* this.#send({ paths: [folder], immutable: true }, signal);
+      }
+    }
+  }
+
+  /**
+   * Images and guest bundles: directories that never change and that appear and disappear as a whole. Those that machines
+   * in the database have are still there, because unused ones are kept for hours. One that is gone is gone for its machine
+   * here, too.
+   */
+  async *#folders(parent: "images" | "bundles", signal: AbortSignal): AsyncGenerator<Buffer, void> {
+    const root = join(this.#parts.dataDir, parent);
+    for (const name of await readdir(root).catch((): string[] => [])) {
+      const wanted = parent === "images" ? IMAGE.test(name) : !name.startsWith("tmp-");
+      const path = join(parent, name);
+      if (wanted && (await this.#stage.linkAll(join(root, name), signal)))
+        yield* this.#send({ paths: [path], immutable: true }, signal);
+      await this.#stage.drop([path]);
+    }
+  }
+
+  /** Copies the database. Returns what it speaks of that has to be copied first; if nothing, the copy fits what was sent. */
+  async #database(): Promise<string[]> {
+    const { store, openStore } = this.#parts;
+    await this.#stage.drop([DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`]);
+    const file = join(this.#stage.folder, DATABASE);
+    await store.copyTo(file);
+    const copy = openStore(file);
+    try {
+      const machines = copy.machines.list();
+      const volumes = copy.volumes.list();
+      const volumeSnapshots = volumes.flatMap(({ id }) => copy.volumes.listSnapshots(id));
+      const missing = missingFrom(this.#included, { machines, volumes, volumeSnapshots });
+      for (const { id, version } of machines)
+        if (this.#included.machines.get(id) !== version) this.#included.machines.delete(id);
+      if (missing.length > 0) return missing;
+      for (const machine of machines) {
+        const { record, event } = this.#copies.get(machine.id) as MachineCopy;
+        if (event === undefined && isDeepStrictEqual(record, machine)) continue;
+        copy.machines.update(record, event, { unsynced: true });
+        // Everything else that the platform does waits for each.
+        await setImmediate();
+      }
+      return [];
+    } finally {
+      copy.close();
+    }
+  }
+
+  async *#smallFiles(signal: AbortSignal): AsyncGenerator<Buffer, void> {
+    const present: string[] = [];
+    const found = new Set(await readdir(this.#parts.dataDir));
+    for (const name of SMALL_FILES.filter((each) => found.has(each))) {
+      const from = join(this.#parts.dataDir, name);
+      await this.#stage.copyFile(from, this.#stage.pathOf(from), signal);
+      present.push(name);
+    }
+    if (present.length > 0) yield* this.#send({ paths: present }, signal);
+  }
+
+  /** Sends what is at some paths of the stage, and deletes it there unless it is kept. */
+  async *#send(
+    { paths, immutable = false, keep = false }: { paths: string[]; immutable?: boolean; keep?: boolean },
+    signal: AbortSignal,
+  ): AsyncGenerator<Buffer, void> {
+    for await (const chunk of this.#archive.add({ folder: this.#stage.folder, paths, immutable }, signal)) {
+      this.#report({ bytes: this.#archive.bytes });
+      yield chunk;
+    }
+    if (!keep) await this.#stage.drop(paths);
+  }
+}

@@ -1,0 +1,117 @@
+/** Copying a running machine for a backup: its guest is paused, and runs on. It is never ended. */
+import { readyTimeoutMs } from "../../domain/config.ts";
+import { HibernautError } from "../../domain/errors.ts";
+import type { MachineRecord } from "../../domain/machine.ts";
+import { never, within } from "../../lib/async.ts";
+import { messageOf } from "../../lib/text.ts";
+import type { PausedMemory } from "../decide/backed-up.ts";
+import type { LiveGuest } from "../guest.ts";
+import { type CapturePorts, quiesce } from "./capture.ts";
+import { type EffectPorts, originOf } from "./ports.ts";
+
+const WAKE_TIMEOUT_MS = 10_000;
+
+/** Copies files of the data directory. */
+export interface CopyTarget {
+  /** Where the copy of a file of the data directory is put, as an absolute path. */
+  pathOf(file: string): string;
+  /** Copies files to new places. Rejects when aborted, once nothing is being written any more. */
+  copy(files: readonly { from: string; to: string }[], signal: AbortSignal): Promise<void>;
+}
+
+interface CopyPausedInput {
+  record: MachineRecord;
+  /** The name of the snapshot that the copy gets. */
+  generation: string;
+  /** Why the memory is not copied; undefined when it is. */
+  withoutMemory: string | undefined;
+  target: CopyTarget;
+}
+
+/** What was copied, and for how many milliseconds the guest was paused. */
+export interface PausedCopy {
+  memory: PausedMemory;
+  pausedMs: number;
+}
+
+type CopyPorts = CapturePorts & Pick<EffectPorts, "volumes">;
+
+/**
+ * Copies the machine's disks and, unless something speaks against it, its memory, all as of one moment. The guest runs
+ * on in the same VMM, whatever happens: nothing in the machine's own directory says that there was a snapshot, so it
+ * cannot be resumed twice. A platform that dies meanwhile leaves a paused guest, which the next one wakes.
+ */
+export async function copyPaused(
+  { record, generation, withoutMemory, target }: CopyPausedInput,
+  ports: CopyPorts,
+  signal: AbortSignal,
+): Promise<PausedCopy> {
+  const { live } = ports.guest;
+  if (live === undefined) throw new Error("there is no guest to copy");
+  const paths = ports.files.paths(record.id);
+  const disks = await ports.volumes.disks(record.config.mounts, { grow: false, signal });
+  const folder = target.pathOf(ports.snapshots.folderOf(record.id, generation));
+  const limit = within(signal, ports.settings.suspendTimeoutMs, "getting the guest ready");
+  // The host continues such a guest by itself as soon as it can, which may be in the middle of the copy.
+  if ((await live.vmm.state()) !== "running")
+    throw new HibernautError(
+      "unavailable",
+      `Machine ${record.id} cannot be copied: the host has paused it (${record.stateReason ?? "no reason is known"}). Free some space on the disk of the data directory, then back up again.`,
+      { machine_id: record.id },
+    );
+  let clockMs = Date.now();
+  let began: number | undefined;
+  let pausedMs = 0;
+  let without = withoutMemory;
+  try {
+    try {
+      const { aheadMs } = await quiesce(record, live, ports, limit);
+      clockMs = Date.now() + aheadMs;
+    } catch (error) {
+      signal.throwIfAborted();
+      // Its disks are then as after a power cut, which its file systems are made for.
+      without = `the guest was not ready: ${messageOf(error)}`;
+    }
+    began = performance.now();
+    await live.vmm.pause();
+    if (without === undefined) await ports.snapshots.captureCopy(folder, live.vmm, signal);
+    const files = [paths.layer, ...disks.map(({ file }) => file)].map((from) => ({ from, to: target.pathOf(from) }));
+    if (without === undefined) files.push({ from: paths.memory, to: ports.snapshots.memoryOf(folder) });
+    await target.copy(files, signal);
+    if ((await live.vmm.state()) === "running") throw new Error("the guest ran on while it was copied");
+  } finally {
+    if (began !== undefined) pausedMs = Math.round(performance.now() - began);
+    await runOn(record, live, { clockMs, paused: began !== undefined }, ports);
+  }
+  ports.machineLog.platform(`The machine was paused for ${pausedMs} ms while it was copied for a backup.`);
+  if (without !== undefined) return { memory: { snapshot: null, reason: without }, pausedMs };
+  const createdAt = new Date(clockMs).toISOString();
+  const secrets = ports.secrets.version(record.app);
+  const origin = originOf(record, ports, live.vmm.identity);
+  const size = await ports.snapshots.describeCopy(folder, origin, { generation, createdAt, clockMs });
+  return { memory: { snapshot: { generation, created_at: createdAt, size_bytes: size, secrets } }, pausedMs };
+}
+
+/** Lets the guest run on. One that cannot is ended, so that its restart policy can act. */
+async function runOn(
+  record: MachineRecord,
+  { vmm, agent }: LiveGuest,
+  { clockMs, paused }: { clockMs: number; paused: boolean },
+  { log, inside }: CopyPorts,
+): Promise<void> {
+  const { id: machine } = record;
+  try {
+    if (paused) await vmm.run();
+  } catch (error) {
+    log.error({ machine, reason: messageOf(error) }, "a guest was lost: it did not run on after it was copied");
+    return await vmm.kill();
+  }
+  // A guest that is slow to answer is not lost: it runs on by itself after a while.
+  const stoodMs = Date.now() - clockMs;
+  await agent
+    .awake(within(never(), WAKE_TIMEOUT_MS, "waking the guest"), paused ? stoodMs : undefined)
+    .then(() => readyTimeoutMs(record.config) > 0 && inside.started("resume", 0))
+    .catch((error: unknown) => {
+      log.warn({ machine, reason: messageOf(error) }, "the guest does not answer after it was copied");
+    });
+}

@@ -1,0 +1,242 @@
+/** Copies of machines for a backup, each as of one moment, while the platform serves. */
+import { readdir, stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { HibernautError } from "../../domain/errors.ts";
+import { isResting, type MachineRecord } from "../../domain/machine.ts";
+import { failureReason } from "../../lib/exec.ts";
+import type { MachineController } from "../controller.ts";
+import type { ControllerSet } from "../controller-set.ts";
+import { backedUp, type BackedUp } from "../decide/backed-up.ts";
+import type { MachineDependencies } from "../dependencies.ts";
+import { settled } from "../drain/settled.ts";
+import type { CopyTarget } from "../effects/copy-paused.ts";
+import { eligibilityOf } from "../view.ts";
+
+/**
+ * How often a copy gives way to what is requested of its machine meanwhile, such as a wake. After that the copy is
+ * finished first: a machine that is started and put to sleep all the time would otherwise never be in a backup.
+ */
+const GIVES_WAY = 3;
+
+/** A machine that starts and ends more often than this while it is copied is in no state to go back to. */
+const MOST_TRIES = 20;
+
+/** Copies files for {@link MachineCopies}. */
+export interface FileCopier {
+  /** Where the copy of a file of the data directory is put, as an absolute path. */
+  pathOf(file: string): string;
+  /** Copies a file without filling its holes. Rejects when aborted, once nothing writes to `to` any more. */
+  copyFile(from: string, to: string, signal: AbortSignal): Promise<void>;
+  /** Whether a copy takes a moment and no room, whatever the file's size. */
+  clones(): Promise<boolean>;
+  /** Deletes what was copied of a machine. */
+  discard(machineId: string): Promise<void>;
+  /** The directory that copies are put into. */
+  readonly folder: string;
+}
+
+/** A machine that was copied. */
+export interface MachineCopy extends BackedUp {
+  /** For how many milliseconds its guest was paused; 0 for a machine without one. */
+  pausedMs: number;
+  /** Why its memory is not in the copy although it was running; null when it is, or when there was none. */
+  withoutMemory: string | null;
+  /** The volumes whose disks were copied with it. */
+  volumes: string[];
+}
+
+type CopiesPorts = Pick<
+  MachineDependencies,
+  "files" | "snapshots" | "volumes" | "settings" | "bundles" | "clock" | "log"
+>;
+
+/** Copies machines, one at a time, without ending or starting any. */
+export class MachineCopies {
+  readonly #ports: CopiesPorts;
+  readonly #controllers: ControllerSet;
+
+  constructor(ports: CopiesPorts, controllers: ControllerSet) {
+    this.#ports = ports;
+    this.#controllers = controllers;
+  }
+
+  /** Returns the ids of all machines, oldest first. */
+  ids(): string[] {
+    return this.#controllers.all().map(({ record }) => record.id);
+  }
+
+  /**
+   * Copies a machine's files: of one that rests as they are, of one that runs while its guest is paused. Undefined when
+   * the machine was destroyed meanwhile. Rejects with `unavailable` when there is no room, with `aborted` when the machine
+   * does not come to rest, and with the signal's reason.
+   */
+  async copy(id: string, copier: FileCopier, signal: AbortSignal): Promise<MachineCopy | undefined> {
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+      const controller = this.#controllers.get(id);
+      if (controller === undefined) return undefined;
+      await settled(controller, signal);
+      if (controller.record.state === "destroyed") return undefined;
+      await copier.discard(id);
+      const patient = tries >= GIVES_WAY;
+      const copied = await this.#try(controller, { copier, patient }, signal);
+      if (copied === undefined) continue;
+      await this.#copyLogs(id, copier, signal);
+      return copied;
+    }
+    throw new HibernautError(
+      "aborted",
+      `Machine ${id} kept starting and ending while it was copied. Stop it with \`hibernaut machine stop ${id}\`, or mend its app, then back up again.`,
+      { machine_id: id },
+    );
+  }
+
+  /** Undefined when something else happened to the machine meanwhile. */
+  #try(
+    controller: MachineController,
+    { copier, patient }: { copier: FileCopier; patient: boolean },
+    signal: AbortSignal,
+  ): Promise<MachineCopy | undefined> {
+    return controller.record.state === "running"
+      ? this.#copyRunning(controller, { copier, patient }, signal)
+      : this.#copyAtRest(controller, copier, signal);
+  }
+
+  async #copyRunning(
+    controller: MachineController,
+    { copier, patient }: { copier: FileCopier; patient: boolean },
+    signal: AbortSignal,
+  ): Promise<MachineCopy | undefined> {
+    const { record } = controller;
+    const { reasons } = eligibilityOf(record, this.#ports);
+    const withoutMemory = reasons.length === 0 ? undefined : `it cannot be suspended: ${reasons.join("; ")}`;
+    const memory = withoutMemory === undefined ? [this.#ports.files.paths(record.id).memory] : [];
+    const disks = await this.#disksOf(record, signal);
+    await this.#requireRoom(record, [...memory, ...disks], copier);
+    const copied = await controller.copyPaused({ withoutMemory, patient, target: targetOf(record, copier) }, signal);
+    if (copied === undefined) return undefined;
+    const now = this.#ports.clock?.() ?? new Date();
+    return {
+      ...backedUp(copied.record, copied.memory, now),
+      pausedMs: copied.pausedMs,
+      withoutMemory: copied.memory.snapshot === null ? copied.memory.reason : null,
+      volumes: volumeIds(copied.record),
+    };
+  }
+
+  /** Nothing is held up: a wake, or anything else that is requested of the machine, ends the copy. */
+  async #copyAtRest(
+    controller: MachineController,
+    copier: FileCopier,
+    signal: AbortSignal,
+  ): Promise<MachineCopy | undefined> {
+    const { record } = controller;
+    const changed = new AbortController();
+    const unsubscribe = controller.subscribe(() => {
+      if (!sameFiles(record, controller.record)) changed.abort(new Error("the machine changed while it was copied"));
+    });
+    try {
+      const limit = AbortSignal.any([signal, changed.signal]);
+      const disks = await this.#disksOf(record, limit);
+      const { snapshot } = record;
+      const memory = snapshot === null ? [] : await this.#ports.snapshots.filesOf(record.id, snapshot.generation);
+      await this.#requireRoom(record, [...memory, ...disks], copier);
+      await targetOf(record, copier).copy(
+        [...memory, ...disks].map((from) => ({ from, to: copier.pathOf(from) })),
+        limit,
+      );
+      if (changed.signal.aborted || !sameFiles(record, controller.record)) return undefined;
+      return { record, event: undefined, pausedMs: 0, withoutMemory: null, volumes: volumeIds(record) };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (changed.signal.aborted || !sameFiles(record, controller.record)) return undefined;
+      throw error;
+    } finally {
+      unsubscribe();
+    }
+  }
+
+  /** The writable layer, if there is one, and the volumes. */
+  async #disksOf(record: MachineRecord, signal: AbortSignal): Promise<string[]> {
+    const { files, volumes } = this.#ports;
+    const disks = await volumes.disks(record.config.mounts, { grow: false, signal });
+    const layer = (await files.hasLayer(record.id)) ? [files.paths(record.id).layer] : [];
+    return [...layer, ...disks.map(({ file }) => file)];
+  }
+
+  /** What a restored machine can do without: logs, and which pages its last wake needed. They may grow meanwhile. */
+  async #copyLogs(id: string, copier: FileCopier, signal: AbortSignal): Promise<void> {
+    const { folder, logs, console } = this.#ports.files.paths(id);
+    const segments = (await readdir(logs).catch((): string[] => [])).map((name) => join(logs, name));
+    for (const from of [...segments, console, join(folder, "hot-pages.json")]) {
+      // A segment that was full is deleted, and a machine that never ran has no console.
+      const there = await stat(from).catch(() => undefined);
+      if (there === undefined) continue;
+      await copier.copyFile(from, copier.pathOf(from), signal).catch((error: unknown) => {
+        signal.throwIfAborted();
+        this.#ports.log.warn({ machine: id, file: from, reason: failureReason(error) }, "a backup goes without a file");
+      });
+    }
+  }
+
+  /** Refused before the guest is paused for nothing. */
+  async #requireRoom({ id }: MachineRecord, files: string[], copier: FileCopier): Promise<void> {
+    if (await copier.clones()) return;
+    const sizes = await Promise.all(files.map((file) => stat(file).then(({ blocks }) => blocks * BLOCK_BYTES)));
+    const needed = sizes.reduce((sum, size) => sum + size, 0) + RESERVE_BYTES;
+    const { bavail, bsize } = await statfs(copier.folder);
+    if (bavail * bsize >= needed) return;
+    throw noRoom(id, copier, `it needs ${megabytes(needed)}, and ${megabytes(bavail * bsize)} are free`);
+  }
+}
+
+/** The unit of `blocks` of a file, whatever the file system. */
+const BLOCK_BYTES = 512;
+/** Left for guests that write and for the database, which must be able to say that the disk is full. */
+const RESERVE_BYTES = 64 * 1024 * 1024;
+
+function targetOf({ id }: MachineRecord, copier: FileCopier): CopyTarget {
+  return {
+    pathOf: (file) => copier.pathOf(file),
+    async copy(files, signal) {
+      // All at once: the guest is paused meanwhile. What fails first ends the others.
+      const failed = new AbortController();
+      const limit = AbortSignal.any([signal, failed.signal]);
+      const copies = files.map(({ from, to }) =>
+        copier.copyFile(from, to, limit).catch((error: unknown) => {
+          failed.abort(error);
+          throw error;
+        }),
+      );
+      await Promise.allSettled(copies);
+      signal.throwIfAborted();
+      if (failed.signal.aborted) throw noRoom(id, copier, failureReason(failed.signal.reason));
+    },
+  };
+}
+
+function noRoom(id: string, { folder }: FileCopier, why: string): HibernautError {
+  return new HibernautError(
+    "unavailable",
+    `Machine ${id} cannot be copied to ${folder}: ${why}. Free some space on that disk, then back up again.`,
+    { machine_id: id },
+  );
+}
+
+/** Whether nothing has happened to the machine that could have changed its files. */
+function sameFiles(before: MachineRecord, now: MachineRecord): boolean {
+  return (
+    isResting(now.state) &&
+    now.state === before.state &&
+    now.updatedAt === before.updatedAt &&
+    now.version === before.version &&
+    now.snapshot?.generation === before.snapshot?.generation
+  );
+}
+
+function volumeIds({ config }: MachineRecord): string[] {
+  return (config.mounts ?? []).map(({ volume = "" }) => volume);
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.ceil(bytes / 1024 / 1024)} MB`;
+}
