@@ -67,6 +67,11 @@ export class MachineGuest {
     return this.#lost;
   }
 
+  /** Why the VMM of the present guest is gone, if its guest could not continue: see `Vmm.failure`. */
+  get failure(): string | undefined {
+    return this.#live?.vmm.failure;
+  }
+
   /** Settles when the app of the present guest ends. */
   exited(): Promise<GuestExit> {
     return this.#exit.promise;
@@ -90,20 +95,21 @@ export class MachineGuest {
     } catch (error) {
       const gone = await isGone(vmm);
       await vmm.kill();
-      throw gone ? new VmmKilled(messageOf(error)) : error;
+      throw gone ? new VmmKilled(vmm.failure ?? messageOf(error)) : error;
     }
     vmm.onStalled = (why) => this.#live?.vmm === vmm && this.#options.listener.stalled(why);
     void vmm.exited.then(() => this.#gone(vmm));
     return this.#live;
   }
 
-  /** Ends the guest, if there is one, and waits until it is gone. */
-  async kill(): Promise<void> {
+  /** Ends the guest, if there is one, and waits until it is gone. Returns why, if it could not continue anyway. */
+  async kill(): Promise<string | undefined> {
     const live = this.#live;
     this.forget();
     await live?.vmm.kill();
     live?.agent.close();
     this.#options.machineLog.rest();
+    return live?.vmm.failure;
   }
 
   /** Whether the VMM ended although nobody here ended it. */

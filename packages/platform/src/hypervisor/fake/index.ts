@@ -10,6 +10,7 @@ import {
   type Hypervisor,
   type HypervisorIdentity,
   type Vmm,
+  VmmFailed,
   VmmKilled,
   type VmmRef,
   type VmmSpec,
@@ -30,6 +31,8 @@ class FakeProcess {
   readonly identity: HypervisorIdentity;
   readonly gone = Promise.withResolvers<void>();
   running = false;
+  /** Why its guest could not continue. */
+  failure: string | undefined;
   /** The device state that the guest was restored from, until it runs for the first time. */
   restoredFrom: string | undefined;
 
@@ -89,6 +92,15 @@ export class FakeHost {
     process?.gone.resolve();
   }
 
+  /** The guest of a machine cannot continue, which ends its process, or will when the next platform adopts it. */
+  fail(machineId: string, why: string, noticed: "now" | "when adopted" = "now"): void {
+    for (const process of this.of(machineId)) {
+      process.failure = why;
+      process.running = false;
+      if (noticed === "now") this.end(process.ref);
+    }
+  }
+
   /** Throws the injected fault, if there is one, and clears it. */
   takeFault(kind: keyof FakeHost["faults"]): void {
     const fault = this.faults[kind];
@@ -111,6 +123,10 @@ class FakeVmm implements Vmm {
     this.exited = process.gone.promise;
     this.#host = host;
     this.#process = process;
+  }
+
+  get failure(): string | undefined {
+    return this.#process.failure;
   }
 
   /** As if the guest had touched all of its memory. */
@@ -245,6 +261,10 @@ export class FakeHypervisor implements Hypervisor {
   async adopt(ref: VmmRef): Promise<Vmm> {
     const process = this.#host.processes.get(ref.pid);
     if (process === undefined || process.ref.startTicks !== ref.startTicks) throw new Error("the VMM is gone");
+    if (process.failure !== undefined) {
+      this.#host.end(ref);
+      throw new VmmFailed(process.failure);
+    }
     return new FakeVmm(this.#host, process);
   }
 

@@ -1,5 +1,5 @@
 /** The hypervisor contract on QEMU. */
-import { open, rm } from "node:fs/promises";
+import { open, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
@@ -11,11 +11,13 @@ import {
   type Hypervisor,
   type HypervisorIdentity,
   type Vmm,
+  VmmFailed,
   VmmKilled,
   type VmmRef,
   type VmmSpec,
 } from "../contract.ts";
 import { hardwareIn, qemuArguments, socketPaths } from "./arguments.ts";
+import { brokenBy } from "./failure.ts";
 import { type Hardware, hardwareOf, type HostCpu, identityOf, PRESENT_HARDWARE } from "./hardware.ts";
 import { askHostCpu } from "./host-cpu.ts";
 import { readAhead } from "./hot-pages.ts";
@@ -102,7 +104,13 @@ export class QemuHypervisor implements Hypervisor {
     const host = enabled ? await askHostCpu(qmp) : undefined;
     const about = { version: qmp.version, accelerator: enabled ? "kvm" : "tcg", host } as const;
     const identity = identityOf(about, hardwareIn(await argumentsOf(ref.pid)));
-    return new QemuVmm(ref, identity, qmp, runDir, join(this.#settings.machineRoot, ref.machineId, "memory"));
+    const folder = join(this.#settings.machineRoot, ref.machineId);
+    const files = { runDir, memory: join(folder, "memory"), console: join(folder, "console.log") };
+    const vmm = new QemuVmm(ref, identity, qmp, files);
+    const { status } = await qmp.execute<{ status: string }>("query-status");
+    if (brokenBy(status) === undefined) return vmm;
+    await vmm.exited;
+    throw new VmmFailed(vmm.failure);
   }
 
   end(ref: VmmRef): Promise<void> {
@@ -121,6 +129,7 @@ export class QemuHypervisor implements Hypervisor {
     const incoming = state !== undefined;
     const args = qemuArguments(spec, { accelerator, hardware, incoming });
     signal.throwIfAborted();
+    const before = await stat(spec.consoleLog).catch(() => undefined);
     const started = await spawnDetached(program, args, {
       machineId: spec.machineId,
       log: spec.consoleLog,
@@ -135,7 +144,9 @@ export class QemuHypervisor implements Hypervisor {
     try {
       const connection = await Qmp.connect(path, limit);
       const identity = identityOf({ version: connection.version, accelerator, host }, hardware);
-      return { vmm: new QemuVmm(ref, identity, connection, spec.runDir, spec.memory), started };
+      const { runDir, memory, consoleLog } = spec;
+      const files = { runDir, memory, console: consoleLog, consoleBefore: before?.size ?? 0 };
+      return { vmm: new QemuVmm(ref, identity, connection, files), started };
     } catch (error) {
       const killed = signal.aborted ? undefined : await wasKilled(started);
       await killProcess(ref);

@@ -11,6 +11,7 @@ import { abortable } from "../../lib/async.ts";
 import { flush } from "../../lib/durable.ts";
 import type { HypervisorIdentity, Vmm, VmmRef, VmmUsage } from "../contract.ts";
 import { connectToQemu } from "./connect.ts";
+import { readTail, tellingLine, watchFailure } from "./failure.ts";
 import { recordHotPages } from "./hot-pages.ts";
 import { INHERITED_FD, killProcess, usageOf, watchExit } from "./process.ts";
 import { type Qmp, QmpError } from "./qmp.ts";
@@ -31,6 +32,16 @@ interface MigrationInfo {
   "error-desc"?: string;
 }
 
+/** Where the files of a VMM are. */
+export interface VmmFiles {
+  runDir: string;
+  memory: string;
+  /** What QEMU and the guest's kernel print. */
+  console: string;
+  /** How much of that, in bytes, is from before this QEMU. */
+  consoleBefore?: number;
+}
+
 /** The VMM contract on one QEMU process. */
 export class QemuVmm implements Vmm {
   readonly ref: VmmRef;
@@ -38,8 +49,7 @@ export class QemuVmm implements Vmm {
   onStalled: (reason: string | undefined) => void = () => {};
   readonly exited: Promise<void>;
   readonly #qmp: Qmp;
-  readonly #runDir: string;
-  readonly #memory: string;
+  readonly #files: VmmFiles;
   readonly #watch = new AbortController();
   readonly #gone = Promise.withResolvers<void>();
   /** Whether a snapshot was loaded and the guest has not run since. */
@@ -47,17 +57,41 @@ export class QemuVmm implements Vmm {
   #channel: Socket | undefined;
   /** A channel that was opened before the first call of `openChannel`. */
   #early: Socket | undefined;
+  #failure: string | undefined;
+  #failing: Promise<void> | undefined;
 
-  constructor(ref: VmmRef, identity: HypervisorIdentity, qmp: Qmp, runDir: string, memory: string) {
+  constructor(ref: VmmRef, identity: HypervisorIdentity, qmp: Qmp, files: VmmFiles) {
     this.ref = ref;
     this.identity = identity;
     this.#qmp = qmp;
-    this.#runDir = runDir;
-    this.#memory = memory;
+    this.#files = files;
     this.exited = this.#gone.promise;
-    // A released VMM has not exited: its promise stays pending.
-    void watchExit(ref, this.#watch.signal).then(() => this.#watch.signal.aborted || this.#gone.resolve());
+    void this.#watchExit();
     endStalls(qmp, this.#watch.signal, (reason) => this.onStalled(reason));
+    watchFailure(qmp, (what) => {
+      this.#failing ??= this.#fail(what);
+    });
+  }
+
+  /** A released VMM has not exited: its promise stays pending. */
+  async #watchExit(): Promise<void> {
+    await watchExit(this.ref, this.#watch.signal);
+    await this.#failing;
+    if (!this.#watch.signal.aborted) this.#gone.resolve();
+  }
+
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  /** Ends a guest that cannot continue, once it is known why. */
+  async #fail(what: string): Promise<void> {
+    this.#failure = what;
+    const { console, consoleBefore } = this.#files;
+    const line = tellingLine(await readTail(console, consoleBefore));
+    if (line !== undefined) this.#failure = `${what}: ${line}`;
+    // One that the kernel does not end in time stays alive, and so does its machine.
+    await killProcess(this.ref).catch(() => {});
   }
 
   usage(): Promise<VmmUsage | undefined> {
@@ -78,7 +112,7 @@ export class QemuVmm implements Vmm {
   /** Records the hot pages once. When that fails, because the guest has ended for instance, the next resume is slower. */
   async #recordHotPages(): Promise<void> {
     await delay(RECORD_AFTER_MS, undefined, { signal: this.#watch.signal, ref: false })
-      .then(() => recordHotPages(this.ref.pid, this.#memory))
+      .then(() => recordHotPages(this.ref.pid, this.#files.memory))
       .catch(() => {});
   }
 
@@ -88,7 +122,7 @@ export class QemuVmm implements Vmm {
 
   async capture(deviceState: string, signal: AbortSignal): Promise<void> {
     await this.#qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
-    const path = join(this.#runDir, "capture.sock");
+    const path = join(this.#files.runDir, "capture.sock");
     await rm(path, { force: true });
     const server = createServer();
     // QEMU blocks as a whole while it writes: a connection that nothing reads must not stay open.
@@ -109,8 +143,8 @@ export class QemuVmm implements Vmm {
         pipeline(socket as Socket, createWriteStream(deviceState, { mode: 0o600, flush: true }), { signal: either }),
       );
       await Promise.all([written.catch(fail), this.#migrate("migrate", `unix:${path}`, either).catch(fail)]);
-      await flush(this.#memory);
-      await flush(dirname(this.#memory));
+      await flush(this.#files.memory);
+      await flush(dirname(this.#files.memory));
     } catch (error) {
       over = true;
       for (const socket of sockets) socket.destroy();
@@ -140,7 +174,7 @@ export class QemuVmm implements Vmm {
   /** Loads the device state whose file descriptor QEMU inherited. */
   async load(signal: AbortSignal): Promise<void> {
     // Connected before the state is loaded: the guest then finds its channel as it was, with no change to handle.
-    this.#early = await connectToQemu(join(this.#runDir, "agent.sock"), signal);
+    this.#early = await connectToQemu(join(this.#files.runDir, "agent.sock"), signal);
     await this.#qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
     await this.#migrate("migrate-incoming", `fd:${INHERITED_FD}`, signal);
     this.#restored = true;
@@ -148,13 +182,14 @@ export class QemuVmm implements Vmm {
 
   async openChannel(signal: AbortSignal): Promise<Duplex> {
     this.#channel?.destroy();
-    this.#channel = this.#early ?? (await connectToQemu(join(this.#runDir, "agent.sock"), signal));
+    this.#channel = this.#early ?? (await connectToQemu(join(this.#files.runDir, "agent.sock"), signal));
     this.#early = undefined;
     return this.#channel;
   }
 
   async kill(): Promise<void> {
     await killProcess(this.ref);
+    await this.#failing;
     this.release();
     this.#gone.resolve();
   }

@@ -98,8 +98,7 @@ async function turnBack(
     if (live === undefined) throw new Error("the guest is gone");
     await live.vmm.run();
   } catch (error) {
-    await guest.kill();
-    const why = `${reason}; ${messageOf(error)}`;
+    const why = (await guest.kill()) ?? `${reason}; ${messageOf(error)}`;
     log.warn({ machine: record.id, reason: why }, "a guest was lost: it did not run on after a failed suspend");
     return { type: "lost", reason: why };
   }

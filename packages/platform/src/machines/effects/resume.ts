@@ -49,12 +49,13 @@ export async function resume(record: MachineRecord, ports: EffectPorts, signal: 
     return { kind: "resumed", details };
   } catch (error) {
     const killed = !progress.consumed && (error instanceof VmmKilled || (await ports.guest.wasKilled()));
-    await ports.guest.kill();
+    const failure = await ports.guest.kill();
     // QEMU that cannot even be started (no memory, a port that is taken), or was killed before its guest ran, says
     // nothing about the snapshot: it is kept for the next try, and a cold start now would fail the same way.
     if (signal.aborted || isHibernautError(error, "unavailable")) throw error;
-    if (killed) throw new VmmKilled(messageOf(error));
-    const reason = `resume_failed: ${messageOf(error)}`;
+    const why = failure ?? messageOf(error);
+    if (killed) throw new VmmKilled(why);
+    const reason = `resume_failed: ${why}`;
     log.warn({ machine: record.id, reason }, "a resume failed; starting cold");
     return refuse(reason, await failedCarryOver(snapshot, ports));
   }
