@@ -13,6 +13,7 @@ import type { HypervisorIdentity, Vmm, VmmRef, VmmUsage } from "../contract.ts";
 import { connectToQemu } from "./connect.ts";
 import { readTail, tellingLine, watchFailure } from "./failure.ts";
 import { recordHotPages } from "./hot-pages.ts";
+import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { INHERITED_FD, killProcess, usageOf, watchExit } from "./process.ts";
 import { type Qmp, QmpError } from "./qmp.ts";
 import { endStalls } from "./stall.ts";
@@ -21,8 +22,6 @@ import { endStalls } from "./stall.ts";
 const CAPABILITIES = ["x-ignore-shared", "events"].map((capability) => ({ capability, state: true }));
 /** States of a stream that has ended (MigrationStatus in QEMU's QAPI schema). */
 const STREAM_ENDED = new Set(["none", "completed", "failed", "cancelled"]);
-/** A stream ends within a few milliseconds. A QEMU that needs longer has other problems. */
-const STREAM_END_MS = 5000;
 const STREAM_POLL_MS = 2;
 /** By then, a resumed guest has answered its first request. The pages it touched are those the next resume needs. */
 const RECORD_AFTER_MS = 500;
@@ -50,6 +49,7 @@ export class QemuVmm implements Vmm {
   readonly exited: Promise<void>;
   readonly #qmp: Qmp;
   readonly #files: VmmFiles;
+  readonly #streamEndMs: number;
   readonly #watch = new AbortController();
   readonly #gone = Promise.withResolvers<void>();
   /** Whether a snapshot was loaded and the guest has not run since. */
@@ -60,7 +60,14 @@ export class QemuVmm implements Vmm {
   #failure: string | undefined;
   #failing: Promise<void> | undefined;
 
-  constructor(ref: VmmRef, identity: HypervisorIdentity, qmp: Qmp, files: VmmFiles) {
+  constructor(
+    ref: VmmRef,
+    identity: HypervisorIdentity,
+    qmp: Qmp,
+    files: VmmFiles,
+    { streamEndMs }: QemuLimits = USUAL_LIMITS,
+  ) {
+    this.#streamEndMs = streamEndMs;
     this.ref = ref;
     this.identity = identity;
     this.#qmp = qmp;
@@ -164,7 +171,7 @@ export class QemuVmm implements Vmm {
    * the real end it refuses to let the guest continue or to begin another stream.
    */
   async #streamEnded(): Promise<void> {
-    for (const end = performance.now() + STREAM_END_MS; performance.now() < end; await delay(STREAM_POLL_MS)) {
+    for (const end = performance.now() + this.#streamEndMs; performance.now() < end; await delay(STREAM_POLL_MS)) {
       const { status: stream = "none" } = await this.#qmp.execute<MigrationInfo>("query-migrate");
       const { status: guest } = await this.#qmp.execute<{ status: string }>("query-status");
       if (STREAM_ENDED.has(stream) && guest !== "finish-migrate") return;
