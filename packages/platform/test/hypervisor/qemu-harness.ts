@@ -3,12 +3,13 @@ import { mkdir } from "node:fs/promises";
 import type { GuestConfig } from "../../src/guest/protocol.ts";
 import { readBundle } from "../../src/guest/bundles.ts";
 import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
+import { readHostCpu } from "../../src/hypervisor/qemu/host-cpu.ts";
 import { QemuHypervisor } from "../../src/hypervisor/qemu/index.ts";
 import { openImageStore } from "../../src/images/index.ts";
 import { MachineFiles } from "../../src/machines/files.ts";
 import { newMachineId } from "../../src/machines/identity.ts";
 import { UserNetwork } from "../../src/network/user.ts";
-import { askUntilAnswered, BUNDLE, dataFolder } from "../helpers/qemu-world.ts";
+import { ACCELERATOR, askUntilAnswered, BUNDLE, dataFolder } from "../helpers/qemu-world.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 import type { Harness } from "./conformance.ts";
 
@@ -20,13 +21,15 @@ export async function openQemu(): Promise<Harness> {
   const image = await (await openImageStore({ dataDir: folder.path })).ensure(SMALL_APP);
   const bundle = await readBundle(BUNDLE);
   const version = await qemuVersion("qemu-system-x86_64");
+  const host = ACCELERATOR === "kvm" ? await readHostCpu("qemu-system-x86_64") : undefined;
   const network = new UserNetwork();
   return {
     hypervisor: () =>
       new QemuHypervisor({
         program: "qemu-system-x86_64",
         version,
-        accelerator: "tcg",
+        accelerator: ACCELERATOR,
+        host,
         runRoot: files.runRoot,
         machineRoot: files.machineRoot,
       }),

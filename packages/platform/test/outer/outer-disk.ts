@@ -49,6 +49,13 @@ const INITRD_PROGRAMS = ["sh", "mount", "insmod", "switch_root"];
 /** Leaves flushes out, to see what the test makes of it. */
 const NO_FLUSH = { source: join(import.meta.dirname, "no-flush.c"), library: "/lib/no-flush.so" };
 
+export interface OuterOptions {
+  /** Whether flushes on the disk are real. Default: true. */
+  flush?: boolean;
+  /** See `InitOptions`. Default: false. */
+  proved?: boolean;
+}
+
 /** Paths of what QEMU starts the outer machine with. */
 export interface OuterFiles {
   kernel: string;
@@ -60,10 +67,10 @@ export interface OuterFiles {
  * Builds all three files in an empty directory. Rejects when the setup has not been run. With `flush: false`, no program
  * on the disk really flushes anything.
  */
-export async function buildOuterFiles(folder: string, { flush }: { flush: boolean }): Promise<OuterFiles> {
+export async function buildOuterFiles(folder: string, options: OuterOptions = {}): Promise<OuterFiles> {
   const modules = await unpackKernel(folder);
   const root = join(folder, "root.squashfs");
-  const [initrd] = await Promise.all([packInitrd(folder, modules), packRoot(join(folder, "root"), root, flush)]);
+  const [initrd] = await Promise.all([packInitrd(folder, modules), packRoot(join(folder, "root"), root, options)]);
   return { kernel: join(folder, "vmlinux"), initrd, root };
 }
 
@@ -105,7 +112,7 @@ async function packInitrd(folder: string, modules: readonly string[]): Promise<s
   return file;
 }
 
-async function packRoot(tree: string, to: string, flush: boolean): Promise<void> {
+async function packRoot(tree: string, to: string, { flush = true, proved = false }: OuterOptions): Promise<void> {
   const node = await realpath(process.execPath);
   await stage(
     tree,
@@ -119,7 +126,7 @@ async function packRoot(tree: string, to: string, flush: boolean): Promise<void>
   const { version: bundle } = await readBundle(BUNDLE);
   const preloaded = flush ? "" : NO_FLUSH.library;
   const qemu = await qemuVersion("qemu-system-x86_64");
-  await writeScript(join(tree, "init"), [initScript({ qemu, bundle, preloaded })]);
+  await writeScript(join(tree, "init"), [initScript({ qemu, bundle, preloaded, proved })]);
   const options = ["-noI", "-noD", "-noF", "-noX", "-no-exports", "-no-progress", "-quiet"];
   await run("mksquashfs", [tree, to, ...options]);
 }
