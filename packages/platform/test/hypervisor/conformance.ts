@@ -20,7 +20,8 @@ export interface Harness {
   dispose(): Promise<void>;
 }
 
-const LIMIT_MS = 60_000;
+/** For each step, on a host of the usual speed. */
+const LIMIT_MS = 60_000 * Number(process.env["HIBERNAUT_SLOW_FACTOR"] ?? 1);
 /** A capture is cancelled at this many moments, evenly spread over the time that it takes. */
 const MOMENTS = 60;
 const limit = () => AbortSignal.timeout(LIMIT_MS);
@@ -210,6 +211,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       await vmm.kill();
       await expect(vmm.state()).rejects.toThrow();
       expect(await vmm.usage()).toBeUndefined();
+      expect(vmm.failure, "its guest did not crash").toBeUndefined();
     });
 
     test("a guest that is told to stop powers itself off", async () => {
@@ -220,6 +222,7 @@ export function describeHypervisor(name: string, open: () => Promise<Harness>, {
       agent.stop(15, 5000);
       expect(await exit).toMatchObject({ code: 0, oom: false });
       await vmm.exited;
+      expect(vmm.failure).toBeUndefined();
     });
 
     test("an aborted start leaves nothing behind", async () => {

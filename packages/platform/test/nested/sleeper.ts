@@ -7,8 +7,8 @@ const APP = "sleeper";
 /** The API waits no longer. */
 const WAIT_S = 300;
 const ANSWER_MS = 300_000;
-/** The shortest of these requests says best what time it is inside. */
-const LOOKS = 4;
+/** The header `Date` counts seconds. */
+const DATE_MS = 1000;
 
 const CONFIG: MachineConfig = {
   image: SMALL_APP,
@@ -22,9 +22,8 @@ export interface Look {
   nonce: string;
   count: number;
   uptimeMs: number;
-  /** How far its wall clock is ahead of this host's, in milliseconds, and how far that may be off. */
-  aheadMs: number;
-  unsureMs: number;
+  /** How far its wall clock is from its host's, in milliseconds, beyond what cannot be told. */
+  offMs: number;
 }
 
 export class Sleeper {
@@ -76,19 +75,11 @@ export class Sleeper {
     return (await this.#client.getMachine(APP, this.#id)).last_boot;
   }
 
+  /** Asks the app between two looks at the clock of the outer machine, which has its own idea of the time. */
   async look(): Promise<Look> {
-    const looks: Look[] = [];
-    for (let count = 0; count < LOOKS; count += 1) looks.push(await this.#lookOnce());
-    const last = looks.at(-1);
-    const best = looks.toSorted((one, other) => one.unsureMs - other.unsureMs)[0];
-    if (last === undefined || best === undefined) throw new Error("it was not looked at");
-    return { ...last, aheadMs: best.aheadMs, unsureMs: best.unsureMs };
-  }
-
-  async #lookOnce(): Promise<Look> {
-    const asked = Date.now();
+    const early = await this.#date();
     const { text } = await this.#ask();
-    const unsureMs = (Date.now() - asked) / 2;
+    const late = (await this.#date()) + DATE_MS;
     const {
       nonce,
       count,
@@ -100,7 +91,14 @@ export class Sleeper {
       uptime_ms: number;
       now: string;
     };
-    return { nonce, count, uptimeMs, aheadMs: Math.round(Date.parse(now) - asked - unsureMs), unsureMs };
+    const time = Date.parse(now);
+    return { nonce, count, uptimeMs, offMs: Math.max(0, early - time, time - late) };
+  }
+
+  /** What time it is in the outer machine, or up to a second later. */
+  async #date(): Promise<number> {
+    const { headers } = await fetch(`${this.#client.apiUrl}/v1/health`);
+    return Date.parse(headers.get("date") ?? "");
   }
 
   async #ask() {

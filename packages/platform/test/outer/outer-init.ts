@@ -11,6 +11,12 @@ export const PROXY_PORT = 8080;
 /** What the script says when the platform has ended, which it should not. */
 export const ENDED = "the platform has ended";
 
+/** The parameter of the kernel that says what to run, and what runs instead of the platform: a program of the tests. */
+export const PROGRAM = "hibernaut.program=";
+export const INSIDE = "packages/platform/test/nested/conformance.js";
+/** What the script says when that has ended, before its exit code. */
+export const EXITED = "the program has ended with ";
+
 /** Node only interprets, because the emulator would have to translate what it compiles. */
 const INTERPRET = "--no-sparkplug --no-maglev --no-opt";
 
@@ -64,6 +70,13 @@ export function initScript({ qemu, bundle, preloaded, proved }: InitOptions): st
     "mkdir -p /data/h && read -r boot < /proc/sys/kernel/random/boot_id",
     ...(proved ? [`echo "{\\"key\\":\\"$boot ${qemu} ${bundle} auto\\",${rest}" > /data/h/kvm-verdict.json`] : []),
     ...(preloaded === "" ? [] : [`export LD_PRELOAD=${preloaded}`]),
+    "read -r parameters < /proc/cmdline",
+    `case "$parameters" in *${PROGRAM}conformance*)`,
+    "mkdir -p /data/t",
+    `HIBERNAUT_TEST_ACCELERATOR=kvm TMPDIR=/data/t node ${INTERPRET} ${ROOT}/${INSIDE} > /dev/ttyS1 2>&1`,
+    `echo "${EXITED}$?" > /dev/ttyS1`,
+    "while true; do sleep 1000; done ;;",
+    "esac",
     // The first line says that the platform is up. The host needs the token that it then finds here.
     `node ${INTERPRET} ${ROOT}/packages/cli/bin/hibernaut.js serve --json |` +
       ' { read -r line; cat /data/h/config.json; echo "$line"; cat; } > /dev/ttyS1',

@@ -3,6 +3,7 @@ import { open, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
+import { abortable } from "../../lib/async.ts";
 import { createSparse } from "../../lib/disk-files.ts";
 import { failureReason, run } from "../../lib/exec.ts";
 import { messageOf } from "../../lib/text.ts";
@@ -110,7 +111,7 @@ export class QemuHypervisor implements Hypervisor {
     const vmm = new QemuVmm(ref, identity, qmp, files, this.#limits);
     const { status } = await qmp.execute<{ status: string }>("query-status");
     if (brokenBy(status) === undefined) return vmm;
-    await vmm.exited;
+    await abortable(vmm.exited, limit);
     throw new VmmFailed(vmm.failure);
   }
 
