@@ -11,7 +11,7 @@ import { abortable } from "../../lib/async.ts";
 import { flush } from "../../lib/durable.ts";
 import type { HypervisorIdentity, Vmm, VmmRef, VmmUsage } from "../contract.ts";
 import { connectToQemu } from "./connect.ts";
-import { readTail, tellingLine, watchFailure } from "./failure.ts";
+import { GuestEnd } from "./guest-end.ts";
 import { recordHotPages } from "./hot-pages.ts";
 import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { INHERITED_FD, killProcess, usageOf, watchExit } from "./process.ts";
@@ -57,8 +57,7 @@ export class QemuVmm implements Vmm {
   #channel: Socket | undefined;
   /** A channel that was opened before the first call of `openChannel`. */
   #early: Socket | undefined;
-  #failure: string | undefined;
-  #failing: Promise<void> | undefined;
+  readonly #end: GuestEnd;
 
   constructor(
     ref: VmmRef,
@@ -73,32 +72,20 @@ export class QemuVmm implements Vmm {
     this.#qmp = qmp;
     this.#files = files;
     this.exited = this.#gone.promise;
-    void this.#watchExit();
     endStalls(qmp, this.#watch.signal, (reason) => this.onStalled(reason));
-    watchFailure(qmp, (what) => {
-      this.#failing ??= this.#fail(what);
-    });
+    this.#end = new GuestEnd(ref, qmp, files);
+    void this.#watchExit();
   }
 
   /** A released VMM has not exited: its promise stays pending. */
   async #watchExit(): Promise<void> {
     await watchExit(this.ref, this.#watch.signal);
-    await this.#failing;
+    await this.#end.settled();
     if (!this.#watch.signal.aborted) this.#gone.resolve();
   }
 
   get failure(): string | undefined {
-    return this.#failure;
-  }
-
-  /** Ends a guest that cannot continue, once it is known why. */
-  async #fail(what: string): Promise<void> {
-    this.#failure = what;
-    const { console, consoleBefore } = this.#files;
-    const line = tellingLine(await readTail(console, consoleBefore));
-    if (line !== undefined) this.#failure = `${what}: ${line}`;
-    // One that the kernel does not end in time stays alive, and so does its machine.
-    await killProcess(this.ref).catch(() => {});
+    return this.#end.failure;
   }
 
   usage(): Promise<VmmUsage | undefined> {
@@ -196,7 +183,7 @@ export class QemuVmm implements Vmm {
 
   async kill(): Promise<void> {
     await killProcess(this.ref);
-    await this.#failing;
+    await this.#end.settled();
     this.release();
     this.#gone.resolve();
   }
