@@ -162,10 +162,12 @@ export interface Hypervisor {
    */
   boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm>;
   /**
-   * Loads the device state together with the memory file. The guest is paused, and its memory file does not change until
-   * `run`. Rejects like `boot`.
+   * Loads the device state together with the memory file. The guest is paused until `run`. Rejects like `boot`.
+   *
+   * The memory file does not change before `checked` resolves; with its rejection, nothing is loaded. After that, the load
+   * itself may write to it: KVM tells a guest that is loaded what time it is, in a page of its memory.
    */
-  restore(spec: VmmSpec, devices: DeviceState, signal: AbortSignal): Promise<Vmm>;
+  restore(spec: VmmSpec, devices: DeviceState, signal: AbortSignal, checked?: Promise<void>): Promise<Vmm>;
   /** Lists the VMMs of this data directory that are alive now, no matter which platform started them. */
   find(): Promise<VmmRef[]>;
   /**

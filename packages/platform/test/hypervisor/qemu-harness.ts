@@ -72,6 +72,7 @@ export async function openQemu(): Promise<Harness> {
       const { nonce, count, now } = await askUntilAnswered(spec.network.address);
       return { nonce, count, now: Date.parse(now) };
     },
+    writesOnLoad: ACCELERATOR === "kvm" ? 1 : 0,
     murder: (ref) => process.kill(ref.pid, "SIGKILL"),
     dispose: () => folder.dispose(),
   };

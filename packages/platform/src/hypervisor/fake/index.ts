@@ -55,6 +55,8 @@ export class FakeHost {
   faults: { capture?: Error; boot?: Error; restore?: Error } = {};
   /** Awaited in the middle of a capture, boot or restore, to hold it up. */
   hold: { capture?: Promise<void>; boot?: Promise<void>; restore?: Promise<void> } = {};
+  /** Whether a load writes to the memory file, as KVM does. */
+  writesOnLoad = false;
   /** Ids of machines whose app ends as soon as it is started. */
   readonly crashing = new Set<string>();
   /** Where apps listen that do not listen where they should, by machine id. */
@@ -232,7 +234,12 @@ export class FakeHypervisor implements Hypervisor {
     return new FakeVmm(this.#host, process);
   }
 
-  async restore(spec: VmmSpec, { file, takenBy }: DeviceState, signal: AbortSignal): Promise<Vmm> {
+  async restore(
+    spec: VmmSpec,
+    { file, takenBy }: DeviceState,
+    signal: AbortSignal,
+    checked: Promise<void> = Promise.resolve(),
+  ): Promise<Vmm> {
     // It runs on what the snapshot was taken on, as QEMU does.
     const { cpu_model, machine_type } = takenBy;
     const process = this.#host.launch(spec, { ...this.#identity, cpu_model, machine_type });
@@ -240,7 +247,9 @@ export class FakeHypervisor implements Hypervisor {
       this.#host.takeFault("restore");
       if (!readFileSync(file, "utf8").includes(spec.machineId))
         throw new Error("the device state belongs to another machine");
+      await checked;
       const memory = await readFile(spec.memory);
+      if (this.#host.writesOnLoad) await writeOnLoad(spec.memory);
       await this.#host.hold.restore;
       signal.throwIfAborted();
       if (!this.#host.processes.has(process.ref.pid)) throw new VmmKilled("the fake was killed");
@@ -270,5 +279,15 @@ export class FakeHypervisor implements Hypervisor {
 
   async end(ref: VmmRef): Promise<void> {
     this.#host.end(ref);
+  }
+}
+
+/** The time, in a page behind the guest's state. */
+async function writeOnLoad(path: string): Promise<void> {
+  const memory = await open(path, "r+");
+  try {
+    await memory.write(Buffer.from(String(Date.now())), 0, undefined, STATE_BYTES);
+  } finally {
+    await memory.close();
   }
 }

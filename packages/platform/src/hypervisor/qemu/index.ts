@@ -65,10 +65,16 @@ export class QemuHypervisor implements Hypervisor {
     return (await this.#start(spec, { hardware: PRESENT_HARDWARE }, signal)).vmm;
   }
 
-  async restore(spec: VmmSpec, devices: DeviceState, signal: AbortSignal): Promise<Vmm> {
+  async restore(
+    spec: VmmSpec,
+    devices: DeviceState,
+    signal: AbortSignal,
+    checked: Promise<void> = Promise.resolve(),
+  ): Promise<Vmm> {
     void readAhead(spec.memory, signal);
     const { vmm, started } = await this.#startWith(devices, spec, signal);
     try {
+      await abortable(checked, signal);
       await vmm.load(signal);
       return vmm;
     } catch (error) {

@@ -110,7 +110,10 @@ async function run(
   return { slept_ms: sleptMs, ...(failed !== undefined && { hooks: failed }) };
 }
 
-/** Loads a snapshot while its files are checked: nothing of it runs yet. Returns the flaw if the files have one. */
+/**
+ * Starts QEMU while the files of the snapshot are checked, and loads them once they are found whole: a load may write to
+ * the memory, which would then look damaged. Returns the flaw if the files have one.
+ */
 async function load(
   record: MachineRecord,
   snapshot: FittingSnapshot,
@@ -118,9 +121,12 @@ async function load(
   limit: AbortSignal,
 ): Promise<Vmm | string> {
   const useless = new AbortController();
-  const loaded = restore(record, snapshot, ports, AbortSignal.any([limit, useless.signal]));
+  const found = snapshot.files.flaw();
+  const checked = whole(found);
+  checked.catch(() => {}); // QEMU may not have started yet, or never
+  const loaded = restore(record, snapshot, ports, { checked, limit: AbortSignal.any([limit, useless.signal]) });
   loaded.catch(() => {}); // a flaw, if there is one, explains it better
-  const flaw = await snapshot.files.flaw();
+  const flaw = await found;
   if (flaw === undefined) return loaded;
   useless.abort(new Error(flaw));
   await loaded.then(
@@ -130,14 +136,20 @@ async function load(
   return flaw;
 }
 
+/** Resolves when no flaw was found, and rejects with the one that was. */
+async function whole(found: Promise<string | undefined>): Promise<void> {
+  const flaw = await found;
+  if (flaw !== undefined) throw new Error(flaw);
+}
+
 async function restore(
   record: MachineRecord,
   { generation, devices }: FittingSnapshot,
   ports: EffectPorts,
-  limit: AbortSignal,
+  { checked, limit }: { checked: Promise<void>; limit: AbortSignal },
 ): Promise<Vmm> {
   await ports.files.prepare(record.id);
   await ports.snapshots.stage(record.id, generation);
   const { spec } = await specOf(record, { cold: false }, ports, limit);
-  return ports.hypervisor.restore(spec, devices, limit);
+  return ports.hypervisor.restore(spec, devices, limit, checked);
 }
