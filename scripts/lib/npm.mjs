@@ -1,12 +1,28 @@
 /** npm dependencies: installed if they differ from the lock file. */
 import { createHash } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { BROUGHT_NODE } from "../../packages/cli/bin/newer-node.js";
 import { ROOT } from "./node.mjs";
 import { run } from "./run.mjs";
 
 const MODULES = join(ROOT, "node_modules");
 const STAMP = join(MODULES, ".hibernaut-stamp");
+
+const REPORT = /** @type {{ header: { glibcVersionRuntime?: string } }} */ (process.report.getReport());
+const LIBC = REPORT.header.glibcVersionRuntime ? "glibc" : "musl";
+
+const CI = [
+  "ci",
+  "--ignore-scripts",
+  "--include=dev",
+  "--include=optional",
+  "--no-audit",
+  "--no-fund",
+  "--loglevel=error",
+];
 
 /**
  * Runs `npm ci`, unless node_modules already matches package-lock.json. Install scripts of packages are not run: we
@@ -18,42 +34,66 @@ export async function installDependencies(step) {
   const lock = await readFile(join(ROOT, "package-lock.json"), "utf8");
   const stamp = `${createHash("sha256").update(lock).digest("hex")}\n`;
   if ((await readFile(STAMP, "utf8").catch(() => "")) === stamp) return;
-  if (!matches(lock, await readFile(join(MODULES, ".package-lock.json"), "utf8").catch(() => "{}"))) {
+  if ((await missing(lock)).length > 0) {
     step.show();
-    const args = [
-      "ci",
-      "--ignore-scripts",
-      "--include=dev",
-      "--include=optional",
-      "--no-audit",
-      "--no-fund",
-      "--loglevel=error",
-    ];
-    await run("npm", args, {
-      cwd: ROOT,
-      env: npmEnvironment(),
-      onLine: step.detail,
-      what: "npm ci",
-      next: "Check the network, then run npm run setup again.",
-    });
+    await npmCi(npmEnvironment(), step);
+    if ((await missing(lock)).length > 0 && existsSync(BROUGHT_NODE)) await npmCiUnderBroughtNode(step);
   }
   await writeFile(STAMP, stamp);
 }
 
 /**
- * Whether npm's own record of what it installed has every package of the lock file, in the same version. Packages for
- * other platforms are optional and may be absent.
+ * npm leaves out an optional package whose `engines` do not accept the Node that npm runs under, without a word: under
+ * Debian 12's Node 18, these are the compiled halves of the test runner and the linter. They run under the Node that the
+ * first `npm ci` brought, so npm does too, from a copy, because `npm ci` deletes node_modules first.
+ *
+ * @param {import("./progress.mjs").Step} step
+ */
+async function npmCiUnderBroughtNode(step) {
+  const folder = await mkdtemp(join(tmpdir(), "hibernaut-node-"));
+  try {
+    await copyFile(BROUGHT_NODE, join(folder, "node"));
+    const env = npmEnvironment();
+    await npmCi({ ...env, PATH: `${folder}${delimiter}${env.PATH}` }, step);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * @param {NodeJS.ProcessEnv} env
+ * @param {import("./progress.mjs").Step} step
+ */
+async function npmCi(env, step) {
+  const next = "Check the network, then run npm run setup again.";
+  await run("npm", CI, { cwd: ROOT, env, onLine: step.detail, what: "npm ci", next });
+}
+
+/**
+ * The packages of the lock file that npm's own record of what it installed does not have in the same version. Packages
+ * for other platforms are not missed.
  *
  * @param {string} lock
- * @param {string} installed
+ * @returns {Promise<string[]>} paths such as `node_modules/vitest`
  */
-function matches(lock, installed) {
-  const wanted = Object.entries(JSON.parse(lock).packages ?? {});
-  const found = JSON.parse(installed).packages ?? {};
-  return wanted.every(([path, entry]) => {
-    if (!path.includes("node_modules/")) return true;
-    return found[path] ? found[path].version === entry.version : entry.optional === true;
-  });
+async function missing(lock) {
+  const record = await readFile(join(MODULES, ".package-lock.json"), "utf8").catch(() => "{}");
+  const found = JSON.parse(record).packages ?? {};
+  return Object.entries(JSON.parse(lock).packages ?? {})
+    .filter(([path, entry]) => path.includes("node_modules/") && found[path]?.version !== entry.version)
+    .filter(([path, entry]) => found[path] || !entry.optional || isForThisPlatform(entry))
+    .map(([path]) => path);
+}
+
+/**
+ * Whether an optional package is compiled for this platform. One that names no platform is needed only by those for
+ * others.
+ *
+ * @param {{ os?: string[], cpu?: string[], libc?: string[] }} entry
+ */
+function isForThisPlatform({ os, cpu, libc }) {
+  if (os === undefined || cpu === undefined) return false;
+  return os.includes(process.platform) && cpu.includes(process.arch) && (libc === undefined || libc.includes(LIBC));
 }
 
 /** The environment for npm. It must run under the host's Node, because `npm ci` deletes the one in node_modules. */

@@ -22,8 +22,9 @@ const CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt";
 /** How this host reaches the network is not for us to know: the variables go along. */
 const ABOUT_THE_NETWORK = /proxy|ssl_cert|ca_certs|^npm_config_(registry|cafile)$/i;
 
-/** `$1` is the directory, `$2` what to run there. */
+/** `$1` is the directory, `$2` what to run there. Its root is a mount, as that of every real system is. */
 const ENTER = `set -e
+mount --bind "$1" "$1"
 mount -t proc proc "$1/proc"
 mount -t sysfs sysfs "$1/sys"
 mount --rbind /dev "$1/dev"

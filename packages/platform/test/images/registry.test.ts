@@ -1,5 +1,4 @@
 // Against Debian's docker-registry.
-import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ImageStore } from "../../src/images/contract.ts";
@@ -86,13 +85,13 @@ test("rejects with not_found for an unknown name or tag", async () => {
 test("needs the registry for a tag, but not for a cached digest", async () => {
   await push(await makeLayout(folder, "gone"), "gone:1");
   const { digest } = await store.ensure(`${host}/gone:1`);
-  execFileSync("kill", ["-STOP", String(registry.process.pid)]);
+  registry.process.kill("SIGSTOP");
   try {
     const impatient = AbortSignal.timeout(300);
     await expect(store.ensure(`${host}/gone:1`, { signal: impatient })).rejects.toMatchObject({ code: "aborted" });
     expect(await store.ensure(`${host}/gone@${digest}`)).toMatchObject({ digest });
   } finally {
-    execFileSync("kill", ["-CONT", String(registry.process.pid)]);
+    registry.process.kill("SIGCONT");
   }
 });
 
