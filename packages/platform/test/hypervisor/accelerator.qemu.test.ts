@@ -65,6 +65,13 @@ describe.runIf(existsSync("/dev/kvm"))("a KVM that cannot be trusted", () => {
     await expect(prove(folder, broken, { accelerator: "kvm" })).rejects.toMatchObject({ code: "failed_precondition" });
   });
 
+  test("a CPU that QEMU does not know is refused with QEMU's line, not with its warnings", async () => {
+    const folder = await tempFolder("kvm");
+    const emulating = await alteredQemu(folder, `echo 'qemu: warning: of little use' >&2; exec ${QEMU} "$@"`);
+    const { accelerator, reason } = await prove(folder, emulating, { kvmCpu: "max,no-such-part=on" });
+    expect([accelerator, reason]).toEqual(["tcg", expect.stringMatching(/no-such-part.* not found/)]);
+  });
+
   test("one that stops in the middle is not waited for, and QEMU's own line is shown", async () => {
     const folder = await tempFolder("kvm");
     const script = join(import.meta.dirname, "stand-in-qemu.ts");

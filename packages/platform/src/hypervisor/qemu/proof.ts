@@ -81,8 +81,9 @@ async function boot(
   }
 }
 
-/** What QEMU said before it ended. */
+/** What QEMU said before it ended. Under a CPU that is not the host's, it warns of what the host does not have. */
 async function complaint(log: string): Promise<string | undefined> {
-  const lines = (await readFile(log, "utf8").catch(() => "")).split("\n");
-  return lines.find((line) => /error|assert/i.test(line))?.trim();
+  const lines = (await readFile(log, "utf8").catch(() => "")).split("\n").map((line) => line.trim());
+  const grave = lines.find((line) => /error|assert/i.test(line));
+  return grave ?? lines.find((line) => /^\S*qemu\S*: /.test(line) && !/: warning: /.test(line));
 }
