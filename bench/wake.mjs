@@ -47,6 +47,7 @@ Object.assign(process.env, {
   HIBERNAUT_DATA_DIR: dataDir,
   XDG_CONFIG_HOME: join(dataDir, "cfg"),
   HIBERNAUT_API_LISTEN: "127.0.0.1:0",
+  HIBERNAUT_KEEP_WARM: "0", // every start is to come from the snapshot; `bench:warm` measures the others
 });
 const platform = await startPlatform();
 const { call } = platform;

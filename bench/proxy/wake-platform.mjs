@@ -27,6 +27,7 @@ export async function openPlatform() {
     XDG_CONFIG_HOME: join(folder, "cfg"),
     HIBERNAUT_API_LISTEN: `${HOST}:0`,
     HIBERNAUT_PROXY_LISTEN: `${HOST}:${proxyPort}`,
+    HIBERNAUT_KEEP_WARM: "0", // every wake is to come from the snapshot; `bench:warm` measures the others
   });
   const preload = `--import=${pathToFileURL(join(import.meta.dirname, "wake-trace.mjs")).href}`;
   Object.assign(process.env, { NODE_OPTIONS: preload, HIBERNAUT_BENCH_TRACE: trace });

@@ -28,7 +28,7 @@ export function invitation({ app, machine_id: id, address }, { apiUrl, proxyUrl 
     `The platform is running at ${apiUrl}. In another terminal, suspend the machine${proxyUrl ? " and wake it with a request" : ""}:`,
     ...lines.map((line) => `  ${line}`),
     ...(proxyUrl
-      ? ["`Hibernaut-Wake: resume` in the reply says that the request woke the machine, and how long that took in ms."]
+      ? ["`Hibernaut-Wake: warm` in the reply says that the request woke the machine, and how long that took in ms."]
       : []),
     "Press Ctrl-C to end the tour's machine and the platform.",
     "",

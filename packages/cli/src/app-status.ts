@@ -1,6 +1,7 @@
 /** What `hibernaut status --app` shows. */
 import type { HibernautClient, Machine } from "@hibernaut/client";
 import { urlsFrom } from "./answering.ts";
+import { bootWord } from "./boot-words.ts";
 import type { Result } from "./command.ts";
 import { stateCell } from "./crashed.ts";
 import { ago, fields, table } from "./terminal.ts";
@@ -33,7 +34,7 @@ export async function appStatus(client: HibernautClient, name: string): Promise<
 
 function lastStart({ last_boot: boot }: Machine): string {
   if (boot === null) return "never";
-  const kind = boot.kind === "resume" ? "resumed" : `cold (${boot.reason.split(":")[0]})`;
+  const kind = boot.kind === "cold" ? `cold (${boot.reason.split(":")[0]})` : bootWord(boot);
   return `${kind} in ${Math.round(boot.duration_ms)} ms, ${ago(boot.at)}`;
 }
 

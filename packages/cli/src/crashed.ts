@@ -24,11 +24,15 @@ export function stateText({ state, state_reason: reason, crash }: Machine, now =
   return reason === null ? state : `${state}: ${reason}`;
 }
 
-/** The state as lists show it, including a crash loop or a cordon. */
+/** The state as lists show it, including a crash loop, a cordon and a kept VMM. */
 export function stateCell(machine: Machine): string {
   const { state, crash, cordoned } = machine;
   if (isCrashLoop(machine)) return `${state} (crash loop, ${crash?.attempt} of ${crash?.max_attempts})`;
-  return cordoned ? `${state} (cordoned)` : state;
+  const notes = [
+    ...((machine.snapshot?.warm_until ?? null) === null ? [] : ["warm"]),
+    ...(cordoned ? ["cordoned"] : []),
+  ];
+  return notes.length === 0 ? state : `${state} (${notes.join(", ")})`;
 }
 
 /** Whether the app crashed and the restart policy will start it again. */

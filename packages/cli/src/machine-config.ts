@@ -39,6 +39,12 @@ export const CONFIG_OPTIONS = [
     unit: "seconds",
   },
   {
+    flags: "--keep-warm <time>",
+    description: "how long the paused virtual machine stays in memory after a suspend, as in 30s or 5m; 0: not at all",
+    minimum: 0,
+    unit: "seconds",
+  },
+  {
     flags: "--min-running <count>",
     description: "machines of the app that keep running when idle",
     minimum: 0,
@@ -164,7 +170,8 @@ function merged(key: keyof MachineConfig, before: object | undefined, changes: o
 }
 
 function withServiceOptions(before: ServiceConfig[] | undefined, options: ConfigOptions): ServiceConfig[] | undefined {
-  const { port, autostop, autostopFallback, autostart, idleTimeout, minRunning, softLimit, hardLimit } = options;
+  const { port, autostop, autostopFallback, autostart, idleTimeout, keepWarm, minRunning, softLimit, hardLimit } =
+    options;
   const limits = {
     ...(softLimit !== undefined && { soft_limit: softLimit }),
     ...(hardLimit !== undefined && { hard_limit: hardLimit }),
@@ -174,6 +181,7 @@ function withServiceOptions(before: ServiceConfig[] | undefined, options: Config
     ...(autostopFallback !== undefined && { autostop_fallback: autostopFallback }),
     ...(autostart !== undefined && { autostart: autostart === "on" }),
     ...(idleTimeout !== undefined && { idle_timeout: idleTimeout }),
+    ...(keepWarm !== undefined && { keep_warm: keepWarm }),
     ...(minRunning !== undefined && { min_machines_running: minRunning }),
   };
   const changed = (service: ServiceConfig): ServiceConfig => ({
@@ -188,7 +196,7 @@ function withServiceOptions(before: ServiceConfig[] | undefined, options: Config
   if (Object.keys({ ...changes, ...limits }).length === 0) return before;
   if (!before?.length)
     throw new UsageError(
-      "--autostop, --autostop-fallback, --autostart, --idle-timeout, --min-running, --soft-limit and --hard-limit need a port. Add --port.",
+      "--autostop, --autostop-fallback, --autostart, --idle-timeout, --keep-warm, --min-running, --soft-limit and --hard-limit need a port. Add --port.",
     );
   return before.map(changed);
 }

@@ -1,5 +1,6 @@
 /** The rows of `hibernaut top`. Pure. */
 import type { Activity, Machine } from "@hibernaut/client";
+import { bootWord } from "./boot-words.ts";
 import { stateCell } from "./crashed.ts";
 import { ago, megabytes } from "./terminal.ts";
 
@@ -40,5 +41,5 @@ function cpuOf({ activity, at }: Sample, last: Sample | undefined): number | und
 
 function startCell({ last_boot: boot }: Machine, now: number): string {
   if (boot === null) return "never";
-  return `${boot.kind === "resume" ? "resumed" : "cold"} in ${Math.round(boot.duration_ms)} ms, ${ago(boot.at, now)}`;
+  return `${bootWord(boot)} in ${Math.round(boot.duration_ms)} ms, ${ago(boot.at, now)}`;
 }

@@ -71,7 +71,7 @@ export async function waitForRun(context: Context, id: string, options: WaitingO
   const client = await context.client();
   const reached = await waitFor(context, id, [...RUN_ENDS], options);
   const machine = await client.getMachine(context.app, id);
-  const toldWhenUp = (machine.config.services ?? []).length > 0 || machine.last_boot?.kind === "resume";
+  const toldWhenUp = (machine.config.services ?? []).length > 0 || (machine.last_boot?.kind ?? "cold") !== "cold";
   if (reached !== "running" || toldWhenUp) return machine;
   const early = client.waitForMachine(context.app, id, {
     state: ["stopped", "failed", "restarting"],

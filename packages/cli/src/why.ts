@@ -29,6 +29,8 @@ function startSentence({ last_boot: boot }: Machine, now: number): string {
   if (boot === null) return "It has never been started.";
   const when = `Its last start, ${ago(boot.at, now)},`;
   const took = `took ${Math.round(boot.duration_ms)} ms`;
+  if (boot.kind === "warm")
+    return `${when} was warm: the virtual machine was still in memory, next to its snapshot. It ${took}.`;
   if (boot.kind === "resume") return `${when} was a resume, and ${took}.`;
   const [word = "", ...details] = boot.reason.split(": ");
   const more = details.length === 0 ? "" : ` (${details.join(": ")})`;

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { ask, wakeOf } from "../../platform/test/helpers/proxied.ts";
-import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
+import { NOTHING_LEFT, Place, WARM } from "../../platform/test/helpers/served.ts";
 import { openTempFolder, type TempFolder } from "../../platform/test/helpers/temp.ts";
 import { Project } from "./build/project.ts";
 import { runCli } from "./real-cli.ts";
@@ -22,7 +22,7 @@ let project: Project;
 beforeAll(async () => {
   temp = await openTempFolder("built");
   project = new Project(temp.path, "six");
-  place = await Place.open();
+  place = await Place.open(WARM);
 });
 afterAll(async () => {
   vi.unstubAllEnvs();
@@ -56,7 +56,7 @@ test("launch, deploy, ask, sleep, wake: the server keeps its memory", async () =
   const first = await visit();
   expect(first).toMatchObject({ count: 1, user: 1000, cwd: "/app" });
   expect((await hib("suspend")).code).toBe(0);
-  expect(await visit()).toMatchObject({ nonce: first.nonce, count: 2, wake: "resume" });
+  expect(await visit()).toMatchObject({ nonce: first.nonce, count: 2, wake: "warm" });
 
   expect((await hib("deploy")).out).toContain("1 kept");
   expect(await visit()).toMatchObject({ nonce: first.nonce, count: 3 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { askUntilAnswered, COUNTER_IMAGE } from "../../platform/test/helpers/qemu-world.ts";
-import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
+import { NOTHING_LEFT, Place, WARM } from "../../platform/test/helpers/served.ts";
 import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { runCli } from "./real-cli.ts";
@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dirname, "../../..");
 
 let place: Place;
 beforeAll(async () => {
-  place = await Place.open();
+  place = await Place.open(WARM);
 });
 afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);
@@ -48,7 +48,7 @@ test("run, suspend, start, update, stop, destroy", async () => {
   });
   expect((await hib("machine", "start", id)).code).toBe(0);
   expect(await askUntilAnswered(address)).toMatchObject({ nonce: first.nonce, count: first.count + 1 });
-  expect(await json("machine", "list")).toMatchObject([{ id, state: "running", last_boot: { kind: "resume" } }]);
+  expect(await json("machine", "list")).toMatchObject([{ id, state: "running", last_boot: { kind: "warm" } }]);
 
   const waited = await hib("machine", "wait", id, "--state", "suspended", "--wait-timeout", "1");
   expect(waited.code, "124, as timeout(1) does").toBe(124);
@@ -120,7 +120,7 @@ test("the program in the client library's document runs as it is", async () => {
   };
   const { stdout } = await promisify(execFile)(process.execPath, ["demo.mjs"], { cwd: folder, env });
   expect(stdout).toMatch(
-    /^demo answers at http:\/\/demo\.localhost:\d+\/\nresume after \d+\S* ms\n0 42\nfrom the machine\n0\n/,
+    /^demo answers at http:\/\/demo\.localhost:\d+\/\nwarm after \d+\S* ms\n0 42\nfrom the machine\n0\n/,
   );
   expect(stdout).toMatch(/stdout counter listens on port 8080/);
   expect(stdout).toMatch(/nothing.*\n\[ 'web: running' \]\n$/);

@@ -3647,10 +3647,12 @@ export interface components {
         created_at: string;
         /** @description Bytes that the snapshot takes on the host's disk. */
         size_bytes: number;
+        /** @description Until when the paused virtual machine stays in memory, so that a start takes milliseconds. Null if it does not. */
+        warm_until: string | null;
       } | null;
       last_boot: {
         /** @enum {string} */
-        kind: "resume" | "cold";
+        kind: "warm" | "resume" | "cold";
         /** @description Why it was a cold start, or `snapshot`. Details follow a colon. */
         reason: string;
         /** Format: date-time */
@@ -3914,6 +3916,8 @@ export interface components {
       min_machines_running?: number;
       /** @description Seconds without a request after which the machine is idle. Default: 300. */
       idle_timeout?: number;
+      /** @description Seconds for which the paused virtual machine stays in memory after a suspend, next to the snapshot, so that the next start is faster. 0: not at all. Default: the platform's setting HIBERNAUT_KEEP_WARM. */
+      keep_warm?: number;
       concurrency?: {
         type?: "requests" | "connections";
         /** @description Load at which another machine of the app is started. Default: 20. */

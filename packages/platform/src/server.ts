@@ -24,6 +24,7 @@ import { openLog } from "./log.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { bundlesInUse, imagesInUse } from "./machines/in-use.ts";
 import { openMachines, type Resources } from "./machines/open.ts";
+import { warmMetrics } from "./api/warm-metrics.ts";
 import { droppingRefusal, unfitText } from "./machines/unfit-snapshots.ts";
 import { readPageRanges } from "./lib/page-ranges.ts";
 import { Slots } from "./machines/slots.ts";
@@ -168,6 +169,7 @@ async function runLocked(
 
   // The API.
   const registry = new Registry();
+  warmMetrics(registry, resources.warm);
   const addresses = new AppAddresses(resources.hostnames, settings.proxySuffixes);
   const info = {
     version: VERSION,

@@ -18,6 +18,7 @@ const PLACES: Record<string, string> = {
       "auto_start_machines",
       "min_machines_running",
       "idle_timeout",
+      "keep_warm",
     ].map((key) => [key, SERVICE]),
   ),
   release_command: "in [deploy]",

@@ -108,12 +108,12 @@ function configOf(
 
 function serviceConfig(service: Service): ServiceConfig {
   const { internalPort, reach, autostop, autostopFallback, autostart, concurrency } = service;
-  const { minMachinesRunning, idleTimeout } = service;
+  const { minMachinesRunning, idleTimeout, keepWarm } = service;
   return {
     protocol: reach === "private" ? "tcp" : "http",
     internal_port: internalPort,
     ...present({ autostop, autostop_fallback: autostopFallback, autostart }),
-    ...present({ min_machines_running: minMachinesRunning, idle_timeout: idleTimeout }),
+    ...present({ min_machines_running: minMachinesRunning, idle_timeout: idleTimeout, keep_warm: keepWarm }),
     ...(concurrency && {
       concurrency: {
         type: concurrency.type,

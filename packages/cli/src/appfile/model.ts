@@ -82,6 +82,8 @@ export interface Service {
   minMachinesRunning: number | undefined;
   /** Seconds. */
   idleTimeout: number | undefined;
+  /** Seconds. */
+  keepWarm: number | undefined;
   concurrency: Concurrency | undefined;
 }
 

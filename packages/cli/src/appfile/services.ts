@@ -52,6 +52,7 @@ function readService(section: Section, groups: Groups, reach: Service["reach"]):
     autostart: section.boolean("auto_start_machines"),
     minMachinesRunning: section.integer("min_machines_running", { minimum: 0, maximum: 1000 }),
     idleTimeout: readIdleTimeout(section),
+    keepWarm: readKeepWarm(section),
     concurrency: readConcurrency(section),
   };
   checkWaking(section, service);
@@ -77,6 +78,11 @@ function readAutostop(section: Section): Service["autostop"] {
 function readIdleTimeout(section: Section): number | undefined {
   const seconds = section.seconds("idle_timeout", "s", MAX_IDLE_S);
   if (seconds === 0) return section.error("idle_timeout", "Use at least one second.");
+  return seconds === undefined ? undefined : Math.ceil(seconds);
+}
+
+function readKeepWarm(section: Section): number | undefined {
+  const seconds = section.seconds("keep_warm", "s", MAX_IDLE_S);
   return seconds === undefined ? undefined : Math.ceil(seconds);
 }
 

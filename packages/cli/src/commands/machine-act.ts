@@ -1,5 +1,6 @@
 /** `hibernaut machine start`, `stop`, `suspend`, `restart`, `destroy` and `wait`, `cordon` and `uncordon`. */
 import type { HibernautClient, Machine, WaitState } from "@hibernaut/client";
+import { bootWord } from "../boot-words.ts";
 import { type Command, command } from "../command.ts";
 import { UsageError } from "../failure.ts";
 import { settle, WAIT_TIMEOUT, WAITING, waitFor } from "../waiting.ts";
@@ -166,7 +167,7 @@ function waitState(word: string): WaitState {
 
 function stateText({ id, state, last_boot }: Machine): string {
   if (state !== "running" || !last_boot) return `Machine ${id} is ${state}.`;
-  const how = last_boot.kind === "resume" ? "resumed" : "cold started";
+  const how = last_boot.kind === "cold" ? "cold started" : bootWord(last_boot);
   return `Machine ${id} is running (${how} in ${Math.round(last_boot.duration_ms)} ms).`;
 }
 

@@ -1,5 +1,6 @@
 /** `hibernaut machine list`, `status` and `events`: commands that change nothing. */
 import type { FileConfig, Machine, MachineConfig, ServiceConfig } from "@hibernaut/client";
+import { bootWord } from "../boot-words.ts";
 import { type Command, command } from "../command.ts";
 import { DEFAULT_CPUS, DEFAULT_IDLE_TIMEOUT_S, DEFAULT_MEMORY_MB } from "../defaults.ts";
 import { stateCell, stateText } from "../crashed.ts";
@@ -86,9 +87,7 @@ function statusText(machine: Machine): string {
     ["snapshot", snapshot ? `${megabytes(snapshot.size_bytes)}, ${ago(snapshot.created_at)}` : "none"],
     [
       "last start",
-      boot
-        ? `${boot.kind === "resume" ? "resumed" : "cold"} in ${Math.round(boot.duration_ms)} ms, ${ago(boot.at)} (${boot.reason})`
-        : "never",
+      boot ? `${bootWord(boot)} in ${Math.round(boot.duration_ms)} ms, ${ago(boot.at)} (${boot.reason})` : "never",
     ],
     ...(machine.keep_awake === null ? [] : [keepAwakeLine(machine.keep_awake)]),
     ...(machine.wake_at === null ? [] : [["wakes", `at ${machine.wake_at}, if it sleeps by then`] as [string, string]]),

@@ -34,7 +34,7 @@ export interface PlatformInfo {
 
 /** The parts of the platform behind the API. Each route takes only those it needs. */
 export interface ApiDeps
-  extends Omit<Resources, "recover" | "startTimer" | "close" | "unfitSnapshots" | "dropSnapshots"> {
+  extends Omit<Resources, "recover" | "startTimer" | "close" | "unfitSnapshots" | "dropSnapshots" | "warm"> {
   images: ImageLibrary;
   uploads: ImageUploads;
   volumes: VolumeService;

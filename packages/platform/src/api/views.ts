@@ -15,6 +15,7 @@ export function machineWire({
   checks,
   guestBundle,
   nextRun,
+  warmUntil,
 }: MachineView): MachineWire {
   const { snapshot } = record;
   return {
@@ -34,7 +35,7 @@ export function machineWire({
     suspend,
     health,
     checks,
-    snapshot: snapshot && { created_at: snapshot.created_at, size_bytes: snapshot.size_bytes },
+    snapshot: snapshot && { created_at: snapshot.created_at, size_bytes: snapshot.size_bytes, warm_until: warmUntil },
     last_boot: record.lastBoot,
     keep_awake: liveLease(record.keepAwake),
     next_run: nextRun,

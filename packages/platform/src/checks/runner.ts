@@ -56,7 +56,7 @@ export class CheckRunner {
     const checks = running ? checksOf(config) : [];
     if (checks.length === 0) return;
     // A machine that was resumed is as healthy as it was before: no request should wait for a check.
-    this.#results.begin(id, checks, lastBoot?.kind === "resume" ? checks.map(presumed) : []);
+    this.#results.begin(id, checks, lastBoot !== null && lastBoot.kind !== "cold" ? checks.map(presumed) : []);
     const run: Run = { startedAt: performance.now(), stop: new AbortController(), done: Promise.resolve() };
     this.#runs.set(id, run);
     run.done = Promise.all(checks.map((check) => this.#repeat(record, run, check)));

@@ -51,6 +51,14 @@ export const ServiceConfig = Type.Object(
         description: "Seconds without a request after which the machine is idle. Default: 300.",
       }),
     ),
+    keep_warm: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 86_400,
+        description:
+          "Seconds for which the paused virtual machine stays in memory after a suspend, next to the snapshot, so that the next start is faster. 0: not at all. Default: the platform's setting HIBERNAUT_KEEP_WARM.",
+      }),
+    ),
     concurrency: Type.Optional(
       Type.Object(
         {

@@ -25,9 +25,15 @@ export interface SnapshotRecord {
   secrets?: string;
 }
 
+/**
+ * How a machine comes up. `resume`: from its snapshot. `warm`: the same state, in the VMM that was kept when it was
+ * taken. `cold`: from scratch.
+ */
+export type BootKind = "warm" | "resume" | "cold";
+
 /** How a machine was last started. */
 export interface LastBoot {
-  kind: "resume" | "cold";
+  kind: BootKind;
   /** Why it was a cold start, or why it resumed: a stable word and, after a colon, details. */
   reason: string;
   at: string;

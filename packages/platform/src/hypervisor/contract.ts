@@ -96,6 +96,8 @@ export interface VmmUsage {
   cpuMs: number;
   /** Memory that is in the host's RAM, in bytes. A guest's memory that it never touched, or that was paged out, is not. */
   residentBytes: number;
+  /** The part of it that is in no file: it goes only when the process ends. */
+  anonymousBytes: number;
 }
 
 /** A running hypervisor process with its guest. */

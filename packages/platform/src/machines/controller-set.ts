@@ -7,6 +7,8 @@ import { MachineController } from "./controller.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { sentenceOf } from "./logs/sentences.ts";
 import { requireApp } from "./require-app.ts";
+import { WarmKeeper } from "./warm/keeper.ts";
+import { MemoryPressure } from "./warm/pressure.ts";
 
 /** Recovery talks to guests: up to this many at a time, so that a small host is not overwhelmed. */
 const RECOVER_AT_ONCE = 8;
@@ -14,12 +16,21 @@ const RECOVER_AT_ONCE = 8;
 /** One controller per machine that is not destroyed. Call {@link recover} once, before anything else. */
 export class ControllerSet {
   readonly #deps: MachineDependencies;
+  /** The paused VMMs of suspended machines. */
+  readonly warm: WarmKeeper;
   readonly #controllers = new Map<string, MachineController>();
   /** Where every change of a machine is told. */
   readonly changes = new MachineChanges();
 
   constructor(deps: MachineDependencies) {
     this.#deps = deps;
+    this.warm = new WarmKeeper({
+      budgetBytes: deps.settings.keepWarmMemoryMb * 1024 * 1024,
+      pressure: deps.memoryPressure ?? new MemoryPressure(),
+      evict: async (id, reason) => this.#controllers.get(id)?.evict(reason),
+      log: deps.log,
+      now: () => (deps.clock?.() ?? new Date()).getTime(),
+    });
   }
 
   /** Reconciles every stored machine with what is found on the host, and ends guests that belong to no machine. */
@@ -41,6 +52,7 @@ export class ControllerSet {
 
   /** Finishes the work in progress and disconnects from the guests, which keep running. */
   async close(): Promise<void> {
+    this.warm.shut("shutdown");
     await Promise.all([...this.#controllers.values()].map((controller) => controller.close()));
   }
 
@@ -96,7 +108,7 @@ export class ControllerSet {
   }
 
   #control(record: MachineRecord): MachineController {
-    const controller = new MachineController(this.#deps, record);
+    const controller = new MachineController({ ...this.#deps, warm: this.warm }, record);
     this.#controllers.set(record.id, controller);
     controller.subscribe((changed) => {
       if (changed.state === "destroyed") this.#controllers.delete(changed.id);
@@ -107,6 +119,6 @@ export class ControllerSet {
 
   #destroyed(id: string): MachineController | undefined {
     const record = this.#deps.store.machines.get(id);
-    return record && new MachineController(this.#deps, record);
+    return record && new MachineController({ ...this.#deps, warm: this.warm }, record);
   }
 }

@@ -34,13 +34,19 @@ import { Inside } from "./inside.ts";
 import { MachineLog } from "./logs/machine-log.ts";
 import { sentenceOf } from "./logs/sentences.ts";
 import { runCommand } from "./run-command.ts";
+import type { WarmKeeper } from "./warm/keeper.ts";
 import { type Task, WorkQueue } from "./work-queue.ts";
 
 const STORE_RETRY_MS = 100;
 const STORE_RETRY_LONGEST_MS = 5_000;
 
+interface ControllerDependencies extends MachineDependencies {
+  /** Where the paused VMMs of suspended machines are kept. */
+  warm: WarmKeeper;
+}
+
 export class MachineController {
-  readonly #deps: MachineDependencies;
+  readonly #deps: ControllerDependencies;
   readonly #listeners = new Set<ChangeListener>();
   readonly #queue = new WorkQueue();
   readonly #guest: MachineGuest;
@@ -51,7 +57,7 @@ export class MachineController {
   /** What the app prints, and what happens to the machine. */
   readonly machineLog: MachineLog;
 
-  constructor(deps: MachineDependencies, record: MachineRecord) {
+  constructor(deps: ControllerDependencies, record: MachineRecord) {
     this.#deps = deps;
     this.#record = record;
     this.machineLog = new MachineLog({
@@ -75,6 +81,7 @@ export class MachineController {
         ended: () => this.#noticeEnd(),
         stalled: (why) => this.#stalled(why),
         reachability: (why) => this.#happened({ type: "reachability", why: why ?? null }),
+        unkept: (reason) => deps.warm.remove(record.id, reason),
       },
     });
   }
@@ -124,6 +131,15 @@ export class MachineController {
   /** Returns what the machine's VMM takes of the host. Undefined without one. */
   async usage(): Promise<VmmUsage | undefined> {
     return this.#guest.live?.vmm.usage();
+  }
+
+  /** Ends the kept VMM, unless the machine has been started meanwhile. Its snapshot stays as it is. */
+  async evict(reason: string): Promise<void> {
+    await this.#queue.add(async () => {
+      if (this.#guest.kept === undefined) return;
+      this.#deps.log.info({ machine: this.#record.id, reason }, "the VMM of a suspended machine is no longer kept");
+      await this.#guest.kill();
+    });
   }
 
   /** Stores, or with null ends, the app's wish not to be put to sleep. */
@@ -184,6 +200,8 @@ export class MachineController {
     if (this.#record.state === "restarting") this.#queue.abandon("the platform is shutting down");
     await this.#queue.drained();
     this.inside.streams.reset("the platform is shutting down");
+    // Nobody would know of it; the next platform would end it.
+    if (this.#guest.kept !== undefined) await this.#guest.kill();
     this.#guest.release();
     await this.machineLog.close();
   }
@@ -247,6 +265,7 @@ export class MachineController {
 
   async #discardSnapshots({ memory }: Extract<Effect, { type: "discard_snapshots" }>): Promise<void> {
     const machineId = this.#record.id;
+    if (memory && this.#guest.kept !== undefined) await this.#guest.kill();
     await discardSnapshots({ machineId, memory }, this.#deps).catch((error: unknown) => {
       this.#deps.log.warn({ machine: machineId, reason: messageOf(error) }, "old snapshots cannot be deleted");
     });

@@ -12,6 +12,7 @@ import type { MachineVolumes } from "../volumes/contract.ts";
 import type { MachineFiles } from "./files.ts";
 import type { CheckResult } from "../domain/check.ts";
 import type { Slots } from "./slots.ts";
+import type { MemoryPressure } from "./warm/pressure.ts";
 
 /** The guest bundles at hand: the one that machines are made with now, and older ones that machines still boot. */
 interface Bundles {
@@ -45,6 +46,8 @@ type MachineSettings = Pick<
   | "resumeOnBoot"
   | "scrubIntervalH"
   | "scrubRateMb"
+  | "keepWarmS"
+  | "keepWarmMemoryMb"
 >;
 
 export interface MachineDependencies {
@@ -66,6 +69,8 @@ export interface MachineDependencies {
   log: Logger;
   /** The wall clock, which tests move. By default, the host's. */
   clock?(): Date;
+  /** Whether memory is short. By default, what the kernel says. */
+  memoryPressure?: Pick<MemoryPressure, "short">;
   /** What the checks of a machine say. */
   checkResults?(machineId: string): CheckResult[];
   /** Calls `listener` with a machine's id after every result of its checks. Returns a function that ends that. */

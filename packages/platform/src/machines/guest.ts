@@ -20,6 +20,14 @@ export interface LiveGuest {
   reachability: Reachability;
 }
 
+/** A paused VMM that is kept as a cache of the snapshot that was taken of it. */
+export interface KeptGuest extends LiveGuest {
+  /** The snapshot's. */
+  generation: string;
+  /** The guest's clock when it was paused, in milliseconds since 1970. */
+  clockMs: number;
+}
+
 /** What a guest reports by itself, always about the one that is attached. */
 interface GuestListener {
   /** The app ended, or the VMM is gone although nobody here ended it: see {@link MachineGuest.exit} and `lost`. */
@@ -28,6 +36,8 @@ interface GuestListener {
   stalled(why: string | undefined): void;
   /** Why no request reaches the app; undefined when one does. */
   reachability(why: string | undefined): void;
+  /** The kept VMM runs again, or has ended, for this reason. */
+  unkept(reason?: "discarded" | "gone"): void;
 }
 
 interface MachineGuestOptions {
@@ -44,6 +54,7 @@ interface MachineGuestOptions {
 export class MachineGuest {
   readonly #options: MachineGuestOptions;
   #live: LiveGuest | undefined;
+  #kept: KeptGuest | undefined;
   #exit = Promise.withResolvers<GuestExit>();
   #exitValue: GuestExit | undefined;
   #lost = false;
@@ -55,6 +66,11 @@ export class MachineGuest {
   /** Undefined while the machine has no guest. */
   get live(): LiveGuest | undefined {
     return this.#live;
+  }
+
+  /** The paused VMM of a suspended machine. It is not the machine's guest until {@link wakeKept}. */
+  get kept(): KeptGuest | undefined {
+    return this.#kept;
   }
 
   /** How the app of the last guest ended, once it did. */
@@ -102,14 +118,39 @@ export class MachineGuest {
     return this.#live;
   }
 
-  /** Ends the guest, if there is one, and waits until it is gone. Returns why, if it could not continue anyway. */
-  async kill(): Promise<string | undefined> {
+  /** Keeps the paused guest, of which a snapshot was published. From now on, the machine has no guest. */
+  keep(snapshot: Pick<KeptGuest, "generation" | "clockMs">): void {
     const live = this.#live;
+    if (live === undefined) return;
+    this.#kept = { ...live, ...snapshot };
     this.forget();
-    await live?.vmm.kill();
-    live?.agent.close();
     this.#options.machineLog.rest();
-    return live?.vmm.failure;
+  }
+
+  /** Makes the kept VMM's guest the machine's again. Call it once the snapshot is consumed. */
+  wakeKept(): LiveGuest | undefined {
+    const kept = this.#kept;
+    if (kept === undefined) return undefined;
+    const { vmm, agent, reachability } = kept;
+    this.#kept = undefined;
+    this.#live = { vmm, agent, reachability };
+    this.#options.listener.unkept();
+    return this.#live;
+  }
+
+  /**
+   * Ends the guest, if there is one, or the kept VMM, and waits until it is gone. Returns why, if it could not continue
+   * anyway.
+   */
+  async kill(): Promise<string | undefined> {
+    const guest = this.#live ?? this.#kept;
+    if (this.#kept !== undefined) this.#options.listener.unkept("discarded");
+    this.forget();
+    this.#kept = undefined;
+    await guest?.vmm.kill();
+    guest?.agent.close();
+    this.#options.machineLog.rest();
+    return guest?.vmm.failure;
   }
 
   /** Whether the VMM ended although nobody here ended it. */
@@ -163,6 +204,11 @@ export class MachineGuest {
   }
 
   #gone(vmm: Vmm): void {
+    if (this.#kept?.vmm === vmm) {
+      this.#kept.agent.close();
+      this.#kept = undefined;
+      this.#options.listener.unkept("gone");
+    }
     if (this.#live?.vmm !== vmm) return;
     this.#live.agent.close();
     this.#lost = true;

@@ -15,6 +15,7 @@ import { ReleaseCommands } from "./resources/release-commands.ts";
 import { Releases } from "./resources/releases.ts";
 import { DueTimer } from "./schedule/timer.ts";
 import { Scrubber } from "./scrubber.ts";
+import type { WarmKeeper } from "./warm/keeper.ts";
 import { type Unfit, unfitSnapshots } from "./unfit-snapshots.ts";
 
 /** Everything the platform does with apps and machines, by resource. */
@@ -32,6 +33,8 @@ export interface Resources {
   readonly guestApi: GuestApi;
   readonly drain: Drain;
   readonly scrubber: Scrubber;
+  /** The paused VMMs that are kept of suspended machines. */
+  readonly warm: Pick<WarmKeeper, "kept" | "evicted">;
   /** The sleeping machines whose snapshots do not fit this platform. Changes nothing. */
   unfitSnapshots(): Promise<Unfit[]>;
   /** Drops the snapshots of these machines. Call it after `recover`. */
@@ -56,6 +59,9 @@ export interface Resources {
 export function openMachines(deps: MachineDependencies): Resources {
   const controllers = new ControllerSet(deps);
   const drain = new Drain(deps, controllers);
+  const keepOrNot = (draining: boolean) => (draining ? controllers.warm.shut("drain") : controllers.warm.reopen());
+  keepOrNot(drain.active);
+  drain.subscribe(keepOrNot);
   const machines = new Machines(deps, controllers, drain);
   const apps = new Apps(deps, machines);
   const logs = new Logs(deps, controllers, apps);
@@ -77,6 +83,7 @@ export function openMachines(deps: MachineDependencies): Resources {
     guestApi: new GuestApi(deps, controllers),
     drain,
     scrubber: new Scrubber(deps, controllers),
+    warm: controllers.warm,
     unfitSnapshots: () => unfitSnapshots(deps.store.machines.list(), deps),
     dropSnapshots(unfit) {
       for (const { machine, reason } of unfit) controllers.require(machine.id).dropSnapshot(reason);

@@ -6,6 +6,7 @@ import type { MachineDependencies } from "./dependencies.ts";
 import { protocolOf } from "./agent-protocol.ts";
 import { suspendEligibility } from "./eligibility.ts";
 import { nextScheduled } from "./schedule/due.ts";
+import type { WarmKeeper } from "./warm/keeper.ts";
 
 /** A machine with what follows from its record. */
 export interface MachineView {
@@ -18,12 +19,16 @@ export interface MachineView {
   guestBundle: { version: string; current: boolean };
   /** The image reference as configured, and the digest it resolved to. */
   image: { ref: string; digest: string };
+  /** Until when the paused VMM of the suspended machine is kept, RFC 3339. Null when there is none. */
+  warmUntil: string | null;
   /** When the schedule starts the machine next, RFC 3339. Null without a schedule. */
   nextRun: string | null;
 }
 
 /** What a view is made from. */
-type ViewDependencies = Pick<MachineDependencies, "settings" | "bundles" | "checkResults" | "clock">;
+interface ViewDependencies extends Pick<MachineDependencies, "settings" | "bundles" | "checkResults" | "clock"> {
+  warm: Pick<WarmKeeper, "until">;
+}
 
 /** Returns whether the machine can be suspended, and all the reasons if not. */
 export function eligibilityOf(
@@ -40,6 +45,7 @@ export function eligibilityOf(
 /** Returns the machine as others see it now. */
 export function viewOf(record: MachineRecord, deps: ViewDependencies): MachineView {
   const checks = deps.checkResults?.(record.id) ?? [];
+  const warmUntil = deps.warm.until(record.id);
   return {
     record,
     suspend: eligibilityOf(record, deps),
@@ -47,6 +53,7 @@ export function viewOf(record: MachineRecord, deps: ViewDependencies): MachineVi
     checks,
     guestBundle: { version: record.bundleVersion, current: record.bundleVersion === deps.bundles.current.version },
     image: { ref: record.config.image, digest: record.imageDigest },
+    warmUntil: warmUntil === undefined ? null : new Date(warmUntil).toISOString(),
     nextRun: nextScheduled(record, deps.clock?.() ?? new Date())?.toISOString() ?? null,
   };
 }

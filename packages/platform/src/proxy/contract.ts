@@ -2,6 +2,7 @@
  * The contract between the proxy's HTTP engine and the part of the proxy that knows the machines. The engine knows HTTP
  * and sockets. Routing a hostname, choosing a machine and waking it is the lease provider's business.
  */
+import type { BootKind } from "../domain/machine.ts";
 
 /**
  * Finds a machine for a request. `request-path.ts` calls the three methods in the order in which they are listed, and
@@ -85,7 +86,7 @@ export interface Lease {
 
 /** How a machine came to answer a request. */
 export interface Wake {
-  readonly kind: "running" | "resume" | "cold";
+  readonly kind: "running" | BootKind;
   /** How long the request waited for the machine, in milliseconds; 0 if the machine was running. */
   readonly durationMs: number;
 }

@@ -1,5 +1,5 @@
 /** The messages between proxies and the coordinator, and the table of machines in them. All of it is JSON. */
-import type { MachineState } from "../domain/machine.ts";
+import type { BootKind, MachineState } from "../domain/machine.ts";
 import type { Traffic } from "../store/contract.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 
@@ -10,7 +10,7 @@ export interface TableMachine {
   state: MachineState;
   address: string;
   /** How the machine last started, for the `Hibernaut-Wake` header. */
-  lastBoot: { kind: "resume" | "cold"; at: string } | null;
+  lastBoot: { kind: BootKind; at: string } | null;
   /** Whether the machine's checks let it take requests; true for a machine without checks. */
   healthy: boolean;
   /** Why the machine is in its state, for the response if it cannot be woken. */

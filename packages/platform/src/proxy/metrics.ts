@@ -2,8 +2,8 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { AccessEntry, Wake } from "./contract.ts";
 
-/** Buckets from a resume on fast hardware to a cold start under emulation on a busy host. */
-const WAKE_SECONDS = [0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30, 60];
+/** Buckets from a warm start to a cold start under emulation on a busy host. */
+const WAKE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30, 60];
 
 interface ProxyCounts {
   /** How many requests wait for a machine, by app. */

@@ -56,16 +56,19 @@ export function duration(
 
 const EXAMPLES = { ms: "500ms, 30s or 1m30s", s: "30s, 5m or 1h", h: "12h or 48h" } as const;
 
+type Computed = Omit<Given<never>, "default"> & Required<Pick<SettingInfo, "defaultText" | "fallback">>;
+type SizeGiven = { min: number; max: number } & (Given<number> | Computed);
+
 /** A size in whole megabytes of 1024 KB. A plain number counts megabytes. */
-export function size(env: string, { min, max, ...given }: Given<number> & { min: number; max: number }) {
+export function size(env: string, { min, max, ...given }: SizeGiven) {
   return Type.Integer({
-    ...given,
     ...info(
       env,
       "size",
       `a size from ${sizeWords(min)} to ${sizeWords(max)}, in whole megabytes, such as 512mb or 2gb`,
     ),
-    defaultText: sizeWords(given.default),
+    ...("default" in given && { defaultText: sizeWords(given.default) }),
+    ...given,
     unit: "MB",
     minimum: min,
     maximum: max,
@@ -123,10 +126,7 @@ export function optionalListen(env: string, given: Omit<Given<never>, "default">
 }
 
 /** An absolute path. */
-export function path(
-  env: string,
-  given: Omit<Given<never>, "default"> & Required<Pick<SettingInfo, "defaultText" | "fallback">>,
-) {
+export function path(env: string, given: Computed) {
   return Type.String({ pattern: "^/", ...given, ...info(env, "path", "an absolute path") });
 }
 

@@ -1,6 +1,11 @@
 /** Settings of machines: the virtual hardware, their network, and how long each step may take. */
+import { totalmem } from "node:os";
 import { choice, duration, integer, size, path, text } from "./forms.ts";
 import { BUNDLED_GUEST } from "./places.ts";
+
+const MB = 1024 * 1024;
+/** The share of the host's memory that kept VMMs may take: the rest is for machines that run. */
+const WARM_SHARE = 8;
 
 export const MACHINE_SETTINGS = {
   accelerator: choice("HIBERNAUT_ACCELERATOR", ["auto", "kvm", "tcg"], {
@@ -65,6 +70,22 @@ export const MACHINE_SETTINGS = {
     max: 1_048_576,
     description:
       "Machines with more memory than this cannot be suspended; when they are idle they are [stopped](machines.md#if-an-idle-machine-cannot-be-suspended). Their snapshots would cost too much disk and time.",
+  }),
+  keepWarmS: duration("HIBERNAUT_KEEP_WARM", {
+    unit: "s",
+    default: 300,
+    min: 0,
+    max: 86_400,
+    description:
+      "How long the paused virtual machine of a suspended machine stays in memory, next to its snapshot: a wake then takes milliseconds, see [warm sleep](proxy.md#warm-sleep). Services may say otherwise with `keep_warm`. 0: not at all.",
+  }),
+  keepWarmMemoryMb: size("HIBERNAUT_KEEP_WARM_MEMORY", {
+    fallback: () => Math.floor(totalmem() / WARM_SHARE / MB),
+    defaultText: "an eighth of the host's memory",
+    min: 0,
+    max: 1_048_576,
+    description:
+      "How much memory the paused virtual machines of suspended machines may take together. The memory of their guests does not count: it is on disk, and the kernel drops it when it needs room. 0: none is kept.",
   }),
   layerSizeMb: size("HIBERNAUT_LAYER_SIZE", {
     formerly: "HIBERNAUT_LAYER_SIZE_MB",

@@ -177,6 +177,11 @@ export class SnapshotStore {
     };
   }
 
+  /** The machine starts without its snapshot being staged: work on it in the background ends. */
+  interrupt(machineId: string): void {
+    this.#sealer.stop(machineId);
+  }
+
   /** Links the snapshot's memory to the path that the machine's VMM will map. Work on it in the background ends. */
   async stage(machineId: string, generation: string): Promise<void> {
     this.#sealer.stop(machineId);

@@ -7,7 +7,7 @@
  */
 import type { Database, Statement } from "better-sqlite3";
 import { guestSize } from "../domain/config.ts";
-import { isResting, type MachineEvent, type MachineRecord } from "../domain/machine.ts";
+import { isResting, type LastBoot, type MachineEvent, type MachineRecord } from "../domain/machine.ts";
 import { ALL_TIME, dayOf, daysOf, monthOf } from "../domain/periods.ts";
 import {
   accrued,
@@ -34,6 +34,11 @@ interface OpenRow extends OpenUsage {
 
 /** How a machine that a request woke came up. */
 type Wake = "resume" | "cold";
+
+/** A start from memory is metered as what it saves: a resume. */
+function wakeOf(lastBoot: LastBoot | null): Wake | null {
+  return lastBoot === null ? null : lastBoot.kind === "cold" ? "cold" : "resume";
+}
 
 /** Follows every change of a machine or volume. */
 export interface UsageMeter {
@@ -123,8 +128,7 @@ export function usageMeter(db: Database, now: () => number): UsageMeter {
       if (before === undefined && state !== "destroyed") name.run({ name: id, app, title: machine.name });
       const meter = meterAfter(state, before?.meter as Exclude<Rates["meter"], "volume"> | undefined);
       const woken = isWoken(before, machine, event);
-      const wake =
-        before?.state === "starting" && state === "running" && woken ? (machine.lastBoot?.kind ?? null) : null;
+      const wake = before?.state === "starting" && state === "running" && woken ? wakeOf(machine.lastBoot) : null;
       const { cpus, memoryMb } = guestSize(machine.config);
       const next: OpenRow | null = meter && {
         ...{ subject: id, app, machine: id, meter, since: 0, cpus, memoryMb },

@@ -181,6 +181,8 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       resumeOnBoot: "on",
       scrubIntervalH: 24,
       scrubRateMb: 1024,
+      keepWarmS: 0,
+      keepWarmMemoryMb: 1024,
       ...parts.settings,
     },
     log: { info: note, warn: note, error: note },

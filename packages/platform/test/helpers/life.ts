@@ -17,7 +17,7 @@ export interface Running {
 
 /** What a request found. */
 export interface Found {
-  /** What the proxy says about it: `running`, `resume` or `cold`. */
+  /** What the proxy says about it: `running`, `warm`, `resume` or `cold`. */
   wake: string;
   /** `kept`, or the documented reason of the cold start that lost it. */
   memory: string;

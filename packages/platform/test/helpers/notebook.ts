@@ -29,9 +29,9 @@ export class Notes {
     this.#address = address;
   }
 
-  /** Written and flushed to the disk when it resolves; with `sure: false` only written. */
-  async add(text: string, { sure = true } = {}): Promise<void> {
-    await this.#ask("POST", sure ? "/sure" : "/", text);
+  /** Written and flushed to the disk when it resolves; with `sure: false` only written. Rejects when aborted. */
+  async add(text: string, { sure = true, signal }: { sure?: boolean; signal?: AbortSignal } = {}): Promise<void> {
+    await this.#ask("POST", sure ? "/sure" : "/", { body: text, signal });
   }
 
   async all(): Promise<string[]> {
@@ -42,10 +42,14 @@ export class Notes {
     return JSON.parse(await patiently(() => this.#ask("GET", "/disk"))) as Disk;
   }
 
-  #ask(method: string, path: string, body = ""): Promise<string> {
+  #ask(
+    method: string,
+    path: string,
+    { body = "", signal }: { body?: string; signal?: AbortSignal | undefined } = {},
+  ): Promise<string> {
     return new Promise((resolve, reject) => {
       const sent = request(
-        { host: this.#address, port: 8080, agent: false, method, path, timeout: 20_000 },
+        { host: this.#address, port: 8080, agent: false, method, path, timeout: 20_000, signal },
         (reply) => {
           let text = "";
           reply.setEncoding("utf8").on("data", (chunk: string) => {

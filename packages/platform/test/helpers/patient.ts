@@ -6,6 +6,7 @@ export const PATIENT = {
   HIBERNAUT_BOOT_TIMEOUT: "5m",
   HIBERNAUT_RESUME_TIMEOUT: "2m",
   HIBERNAUT_SUSPEND_TIMEOUT: "4m",
+  HIBERNAUT_READY_TIMEOUT: "2m",
 };
 
 /** The same for version 0.1. */

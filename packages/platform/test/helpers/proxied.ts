@@ -44,7 +44,7 @@ export function ask(
 
 /** `Hibernaut-Wake: resume; dur=212` in parts. */
 export function wakeOf({ headers }: ProxiedAnswer): { kind: string; ms: number } {
-  const match = /^(running|resume|cold); dur=(\d+)$/.exec(String(headers["hibernaut-wake"]));
+  const match = /^(running|warm|resume|cold); dur=(\d+)$/.exec(String(headers["hibernaut-wake"]));
   if (!match) throw new Error(`no wake header: ${JSON.stringify(headers)}`);
   return { kind: match[1] ?? "", ms: Number(match[2]) };
 }

@@ -15,6 +15,8 @@ import { SMALL_APP } from "./small-app/image.ts";
 
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
 const WAIT_S = 120;
+/** Warm sleep as users have it who set nothing. */
+export const WARM = { HIBERNAUT_KEEP_WARM: "5m" };
 
 export class Served {
   readonly #dataDir: string;
@@ -49,6 +51,8 @@ export class Served {
         HIBERNAUT_ACCELERATOR: ACCELERATOR,
         HIBERNAUT_LAYER_SIZE_MB: "256",
         HIBERNAUT_LOG_LEVEL: "silent",
+        // Most stories are about snapshots: a wake that finds the VMM in memory would not need them.
+        HIBERNAUT_KEEP_WARM: "0",
         ...this.#env,
         ...env,
       },

@@ -7,6 +7,7 @@ import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-worl
 import { Mortality } from "../helpers/mortal.ts";
 import { expectWhole } from "../metering/ledger.ts";
 
+const KEEP_WARM_S = 300;
 const TIMEOUT = { timeoutMs: 5000 };
 /** With a volume, which stays the same for the whole life. */
 const KEEPING = { ...SMALL, mounts: [{ volume: "data", path: "/data" }] };
@@ -61,12 +62,15 @@ async function life(
   await reach("destroyed");
 }
 
-async function liveUntilDeath(mortality: Mortality): Promise<{ id?: string; nonce?: string; updated?: boolean }> {
+async function liveUntilDeath(
+  mortality: Mortality,
+  keepWarmS = 0,
+): Promise<{ id?: string; nonce?: string; updated?: boolean }> {
   // Whenever usage looks at the clock, a second has passed: a lost or doubled interval cannot go unnoticed.
   let clock = Date.parse("2026-01-31T23:59:00Z");
   world = await newWorld({ now: () => (clock += 1000) });
   const seen: { id?: string; nonce?: string; updated?: boolean } = {};
-  const platform = await startPlatform(world, { wrap: (deps) => mortality.wrap(deps) });
+  const platform = await startPlatform(world, { wrap: (deps) => mortality.wrap(deps), settings: { keepWarmS } });
   const end = life(platform, world.host, seen).catch((error: unknown) => {
     if (!mortality.dead) throw error;
   });
@@ -74,10 +78,16 @@ async function liveUntilDeath(mortality: Mortality): Promise<{ id?: string; nonc
   return seen;
 }
 
-const rehearsal = new Mortality();
-await liveUntilDeath(rehearsal);
-await world?.dispose();
-const steps = rehearsal.steps.map((name, step) => ({ name, step }));
+/** The steps of a whole life, with VMMs kept or not. */
+async function rehearse(keepWarmS: number): Promise<{ name: string; step: number }[]> {
+  const rehearsal = new Mortality();
+  await liveUntilDeath(rehearsal, keepWarmS);
+  await world?.dispose();
+  return rehearsal.steps.map((name, step) => ({ name, step }));
+}
+
+const steps = await rehearse(0);
+const warmSteps = await rehearse(KEEP_WARM_S);
 
 test("the rehearsal covers the whole life", () => {
   expect(steps.length).toBeGreaterThan(50);
@@ -94,11 +104,15 @@ test("the rehearsal covers the whole life", () => {
 });
 
 describe.each(["before", "after"] as const)("killed %s", (when) => {
-  test.each(steps)("step $step, $name", async ({ step }) => {
-    const seen = await liveUntilDeath(new Mortality(step, when));
+  const lives = [
+    ...steps.map((step) => ({ ...step, keepWarmS: 0, kept: "" })),
+    ...warmSteps.map((step) => ({ ...step, keepWarmS: KEEP_WARM_S, kept: ", VMMs kept" })),
+  ];
+  test.each(lives)("step $step, $name$kept", async ({ step, keepWarmS }) => {
+    const seen = await liveUntilDeath(new Mortality(step, when), keepWarmS);
     if (world === undefined) throw new Error("no world");
     const { host, store } = world;
-    const platform = await startPlatform(world);
+    const platform = await startPlatform(world, { settings: { keepWarmS } });
     const { machines } = platform;
     try {
       // A drain that was in progress continues. Once it is over, what it suspended starts again.

@@ -3,7 +3,14 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isResting } from "../../src/domain/machine.ts";
 import { listedMoves } from "../helpers/decisions.ts";
-import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
+import {
+  type FakePlatform,
+  newWorld,
+  type PlatformParts,
+  SMALL,
+  startPlatform,
+  type World,
+} from "../helpers/fake-world.ts";
 import { longOr } from "../helpers/long.ts";
 
 const SEQUENCES = longOr(4000, 600);
@@ -57,7 +64,11 @@ const step: fc.Arbitrary<Step> = fc.record({
 const moves = listedMoves();
 const seen = new Set<string>();
 
-async function act(event: RandomEvent, id: string, platform: FakePlatform, world: World): Promise<FakePlatform> {
+async function act(
+  event: RandomEvent,
+  id: string,
+  { platform, world, parts }: { platform: FakePlatform; world: World; parts: PlatformParts },
+): Promise<FakePlatform> {
   const process = world.host.of(id)[0];
   switch (event) {
     case "exit":
@@ -75,7 +86,7 @@ async function act(event: RandomEvent, id: string, platform: FakePlatform, world
     case "kill":
       // A platform that ends gracefully in the middle of things; `kill.test.ts` does the other kind.
       await platform.close();
-      return startPlatform(world);
+      return startPlatform(world, parts);
     case "update":
       await platform.machines.update("shop", id, SMALL);
       return platform;
@@ -89,9 +100,10 @@ async function act(event: RandomEvent, id: string, platform: FakePlatform, world
   }
 }
 
-async function play(launch: boolean, steps: Step[]): Promise<void> {
+async function play(launch: boolean, warm: boolean, steps: Step[]): Promise<void> {
   const world = await newWorld();
-  let platform = await startPlatform(world);
+  const parts = { settings: { keepWarmS: warm ? 300 : 0 } };
+  let platform = await startPlatform(world, parts);
   try {
     platform.apps.create("shop");
     const { record } = await platform.machines.create("shop", {
@@ -100,7 +112,7 @@ async function play(launch: boolean, steps: Step[]): Promise<void> {
     });
     for (const { event, pause } of steps) {
       try {
-        platform = await act(event, record.id, platform, world);
+        platform = await act(event, record.id, { platform, world, parts });
       } catch (error) {
         expect(error).toMatchObject({ code: expect.stringMatching(/^(failed_precondition|aborted|not_found)$/) });
       }
@@ -133,7 +145,7 @@ describe("random sequences", () => {
   test(`${SEQUENCES} sequences keep to the tables and the invariants`, { timeout: 300_000 }, async () => {
     const sequences = fc.array(step, { minLength: 3, maxLength: 20 });
     const share = () =>
-      fc.assert(fc.asyncProperty(fc.boolean(), sequences, play), {
+      fc.assert(fc.asyncProperty(fc.boolean(), fc.boolean(), sequences, play), {
         numRuns: SEQUENCES / AT_ONCE,
         interruptAfterTimeLimit: 280_000,
         markInterruptAsFailure: true,

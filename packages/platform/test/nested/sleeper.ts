@@ -13,7 +13,8 @@ const DATE_MS = 1000;
 const CONFIG: MachineConfig = {
   image: SMALL_APP,
   guest: { cpus: 1, memory_mb: 128 },
-  services: [{ internal_port: 8080, protocol: "http", autostop: "off" }],
+  // Every wake is to be one from the snapshot.
+  services: [{ internal_port: 8080, protocol: "http", autostop: "off", keep_warm: 0 }],
   restart: { policy: "no" },
 };
 

@@ -40,7 +40,7 @@ export interface MachineAfter {
   /** Newest first. */
   events: readonly MachineEvent[];
   /** Its first start after the cut, by recovery or by the check. Null while it has not been started. */
-  boot: { kind: "resume" | "cold"; reason: string } | null;
+  boot: { kind: "warm" | "resume" | "cold"; reason: string } | null;
   /** The app's first answer after that start. */
   answer: { nonce: string; count: number } | null;
   /** The lines on its volume. */

@@ -6,14 +6,17 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask, wakeOf } from "../helpers/proxied.ts";
 import { TestRegistry } from "../helpers/registry.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
 
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
 
 let place: Place;
 let registry: TestRegistry;
 beforeAll(async () => {
-  [place, registry] = await Promise.all([Place.open({ HIBERNAUT_IDLE_CHECK_INTERVAL: "1" }), TestRegistry.start()]);
+  [place, registry] = await Promise.all([
+    Place.open({ ...WARM, HIBERNAUT_IDLE_CHECK_INTERVAL: "1" }),
+    TestRegistry.start(),
+  ]);
 });
 afterAll(async () => {
   await registry.stop();
@@ -95,7 +98,7 @@ primary_region = "ams"
   const asleep = () => place.client.waitForMachine("cafe", id, { state: ["suspended"], timeout: 60 });
   await asleep();
   const woken = await ask(target);
-  expect([woken.text, wakeOf(woken).kind]).toEqual(["one 2", "resume"]);
+  expect([woken.text, wakeOf(woken).kind]).toEqual(["one 2", "warm"]);
   await asleep();
 
   const second = await registry.pushSmallApp("cafe:2", ["--label", "two"]);

@@ -34,7 +34,7 @@ test("a script suspends its own machine, is resumed, and continues at the next l
     exec sleep 3600`);
   await place.reach(id, "suspended");
   await place.start(id);
-  await expect.poll(async () => (await sh(id, "cat /tmp/after")).exit_code).toBe(0);
+  await expect.poll(async () => (await sh(id, "cat /tmp/after")).exit_code, { timeout: 30_000 }).toBe(0);
   const { stdout } = await sh(id, "cat /tmp/reply /tmp/before /tmp/after");
   const [reply, before, after] = stdout.replace("}", "}\n").trim().split("\n");
   expect(reply).toBe('{"ok":true}');

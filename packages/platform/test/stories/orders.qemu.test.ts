@@ -1,6 +1,7 @@
 /** The orders service in a machine: what people see first, and how an app lives with being suspended. */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { PATIENT } from "../helpers/patient.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
 const ORDERS_IMAGE = `oci:${join(import.meta.dirname, "../../../../.build/orders")}:latest`;
@@ -9,7 +10,7 @@ const MACHINE = { image: ORDERS_IMAGE, services: [{ internal_port: 3000 }] };
 let place: Place;
 beforeAll(async () => {
   // Most other stories are told on a bridge, where there is root.
-  place = await Place.open({ HIBERNAUT_NETWORK: "user" });
+  place = await Place.open({ ...PATIENT, HIBERNAUT_NETWORK: "user" });
 });
 afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PATIENT } from "../helpers/patient.ts";
 import { RotatingApp } from "../helpers/rotating-app.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
 
 let place: Place;
 beforeAll(async () => {
-  place = await Place.open({ ...PATIENT, HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });
+  place = await Place.open({ ...PATIENT, ...WARM, HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });
 });
 afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);

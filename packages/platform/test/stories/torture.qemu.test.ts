@@ -9,7 +9,7 @@ import { WebSocket } from "ws";
 import { longOr } from "../helpers/long.ts";
 import { ask, wakeOf } from "../helpers/proxied.ts";
 import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
-import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
 
 const SECONDS = Number(process.env.HIBERNAUT_TORTURE_S ?? longOr(40, 18));
 /** Create, start, started. */
@@ -23,6 +23,7 @@ const MORE_MS = 45_000;
 let place: Place;
 beforeAll(async () => {
   place = await Place.open({
+    ...WARM,
     HIBERNAUT_IDLE_CHECK_INTERVAL: "1",
     HIBERNAUT_LOG_LEVEL: process.env.HIBERNAUT_LOG_LEVEL ?? "warn",
   });
@@ -89,19 +90,26 @@ const CALM_MS = 4000;
 const pause = (most: number) => delay(randomInt(1, most));
 
 test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and waking`, async () => {
-  const config = {
-    image: COUNTER_IMAGE,
-    init: { cmd: ["-e", APP] },
-    services: [{ internal_port: 8080, autostop: "suspend" as const, idle_timeout: 1, concurrency: { soft_limit: 4 } }],
+  const service = {
+    internal_port: 8080,
+    autostop: "suspend" as const,
+    idle_timeout: 1,
+    concurrency: { soft_limit: 4 },
   };
-  const machines = [await place.machine(config), await place.machine(config)];
+  const config = { image: COUNTER_IMAGE, init: { cmd: ["-e", APP] }, services: [service] };
+  // One wakes warm, the other from its snapshot.
+  const machines = [
+    await place.machine(config),
+    await place.machine({ ...config, services: [{ ...service, keep_warm: 0 }] }),
+  ];
   const target = { proxyUrl: place.proxyUrl, app: place.app };
   const tally: Tally = { sent: [], wakes: {}, echoes: 0, downloads: 0, suspends: 0, faults: [] };
   const end = performance.now() + SECONDS * 1000;
   // A short run on a busy host may see no request that finds its machine asleep: it continues until one has.
+  const woken = () => (tally.wakes.resume ?? 0) + (tally.wakes.warm ?? 0);
   const going = () => {
     const now = performance.now();
-    return now < end || ((tally.wakes.resume ?? 0) === 0 && now < end + MORE_MS);
+    return now < end || (woken() === 0 && now < end + MORE_MS);
   };
   const began = performance.now();
   const calm = async () => {
@@ -169,7 +177,7 @@ test(`nothing fails, is lost, doubled or cut in ${SECONDS} s of sleeping and wak
   expect(tally.faults).toEqual([]);
   expect(Object.entries(seen).filter(([, count]) => count !== 1)).toEqual([]);
   expect(Object.keys(seen).toSorted()).toEqual(tally.sent.toSorted());
-  expect(tally.wakes.resume ?? 0).toBeGreaterThan(0);
+  expect(woken()).toBeGreaterThan(0);
   expect(tally.suspends).toBeGreaterThan(0);
   expect(tally.downloads).toBeGreaterThan(0);
   expect(tally.echoes).toBeGreaterThan(0);

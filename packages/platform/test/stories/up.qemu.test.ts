@@ -80,7 +80,7 @@ test("npm run up shows every step, and stays for what its last lines say, until 
   expect(lines.filter((line) => line.includes("hibernaut machine"))).toHaveLength(2);
   const followed = await shell(lines);
   expect(followed).toMatch(/is suspended/);
-  expect(followed).toMatch(/^hibernaut-wake: resume; dur=\d+/im);
+  expect(followed).toMatch(/^hibernaut-wake: warm; dur=\d+/im);
   expect(followed).toContain("Jalapeño Green Tea Jar");
 
   // As a terminal does: to the whole foreground group.

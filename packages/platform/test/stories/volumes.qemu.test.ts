@@ -126,12 +126,13 @@ test("kill -9 of QEMU in the middle of writes loses none that was acknowledged",
   for (let round = 1; round <= ROUNDS; round += 1) {
     const [first] = await notes.all().then((all) => all.slice(kept.length));
     if (first !== undefined) kept.push(first); // written, and killed before it could be acknowledged
+    // The host would repeat the request that is being sent for many seconds, until a new guest says no to it.
     const enough = new AbortController();
     const writing = (async () => {
       while (!enough.signal.aborted) {
         const line = `${round}.${kept.length}`;
         if (
-          !(await notes.add(line).then(
+          !(await notes.add(line, { signal: enough.signal }).then(
             () => true,
             () => false,
           ))

@@ -34,12 +34,16 @@ const Crash = Type.Object(
 
 const LastBoot = Type.Object(
   {
-    kind: oneOf(["resume", "cold"]),
+    kind: oneOf(["warm", "resume", "cold"]),
     reason: Type.String({ description: "Why it was a cold start, or `snapshot`. Details follow a colon." }),
     at: time,
     duration_ms: Type.Number({ description: "Milliseconds." }),
   },
-  closed,
+  {
+    ...closed,
+    description:
+      "How the machine came up. `resume`: from its snapshot. `warm`: the same, from the paused virtual machine that was still in memory. `cold`: from scratch.",
+  },
 );
 
 /** A machine. */
@@ -98,6 +102,10 @@ export const MachineReply = Type.Object(
         {
           created_at: time,
           size_bytes: Type.Integer({ description: "Bytes that the snapshot takes on the host's disk." }),
+          warm_until: nullable(
+            time,
+            "Until when the paused virtual machine stays in memory, so that a start takes milliseconds. Null if it does not.",
+          ),
         },
         closed,
       ),

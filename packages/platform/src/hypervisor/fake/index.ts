@@ -21,6 +21,9 @@ import { FakeGuest, type FakeGuestState } from "./guest.ts";
 
 /** Bytes at the beginning of a memory file that hold the guest's state. */
 const STATE_BYTES = 4096;
+const MB = 1024 * 1024;
+/** What a fake VMM needs for itself. */
+const ANONYMOUS_MB = 64;
 /** Bytes of a memory file, however much memory the machine has: every suspend reads all of it. */
 const MEMORY_BYTES = 256 * 1024;
 
@@ -35,6 +38,10 @@ class FakeProcess {
   failure: string | undefined;
   /** The device state that the guest was restored from, until it runs for the first time. */
   restoredFrom: string | undefined;
+  /** Likewise, of the snapshot that was taken of it while it was paused. */
+  capturedTo: string | undefined;
+  /** It answers nothing any more. */
+  hangs = false;
 
   constructor(ref: VmmRef, identity: HypervisorIdentity, spec: VmmSpec, end: () => void) {
     this.ref = ref;
@@ -49,7 +56,7 @@ export class FakeHost {
   readonly processes = new Map<number, FakeProcess>();
   /** The largest number of VMMs that one machine had at the same time. More than one is a fault. */
   mostPerMachine = 0;
-  /** Device state files of the snapshots that were run. A file that appears twice is a fault. */
+  /** Device state files of the snapshots that were run, restored or not. A file that appears twice is a fault. */
   readonly restored: string[] = [];
   /** Thrown by the next capture, boot or restore, once. */
   faults: { capture?: Error; boot?: Error; restore?: Error } = {};
@@ -134,18 +141,22 @@ class FakeVmm implements Vmm {
   /** As if the guest had touched all of its memory. */
   async usage(): Promise<VmmUsage | undefined> {
     const process = this.#host.processes.get(this.ref.pid);
-    return process && { cpuMs: 1000, residentBytes: process.spec.memoryMb * 1024 * 1024 };
+    return process && { cpuMs: 1000, residentBytes: process.spec.memoryMb * MB, anonymousBytes: ANONYMOUS_MB * MB };
   }
 
   async state(): Promise<"running" | "paused"> {
-    return this.#alive().running ? "running" : "paused";
+    const process = this.#alive();
+    if (process.hangs) await process.gone.promise;
+    return process.running ? "running" : "paused";
   }
 
   async run(): Promise<void> {
     const process = this.#alive();
     process.running = true;
-    if (process.restoredFrom !== undefined) this.#host.restored.push(process.restoredFrom);
+    const from = process.restoredFrom ?? process.capturedTo;
+    if (from !== undefined) this.#host.restored.push(from);
     process.restoredFrom = undefined;
+    process.capturedTo = undefined;
     process.guest.resume();
   }
 
@@ -170,6 +181,8 @@ class FakeVmm implements Vmm {
       await memory.close();
     }
     await writeFile(deviceState, `devices of ${spec.machineId}`, { flag: "wx", flush: true });
+    // Where it will be once it is published.
+    this.#process.capturedTo = deviceState.replace("/tmp-", "/");
     signal.throwIfAborted();
   }
 

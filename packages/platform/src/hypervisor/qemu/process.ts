@@ -85,7 +85,13 @@ export async function usageOf(ref: VmmRef): Promise<VmmUsage | undefined> {
   const fields = await statOf(ref.pid);
   if (fields[19] !== ref.startTicks) return undefined;
   const ticks = Number(fields[11]) + Number(fields[12]);
-  return { cpuMs: (ticks * 1000) / TICKS_PER_S, residentBytes: Number(fields[21]) * PAGE_BYTES };
+  const status = await readFile(`/proc/${ref.pid}/status`, "utf8").catch(() => "");
+  const anonymousKb = Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
+  return {
+    cpuMs: (ticks * 1000) / TICKS_PER_S,
+    residentBytes: Number(fields[21]) * PAGE_BYTES,
+    anonymousBytes: anonymousKb * 1024,
+  };
 }
 
 /** Whether the process is alive, and not another one with the same pid. */

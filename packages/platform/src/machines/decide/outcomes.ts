@@ -61,7 +61,7 @@ export function decideOutcome(record: MachineRecord, outcome: EffectOutcome, con
     outcome.type === "app_ended" || outcome.type === "lost"
       ? decideEnd(record, outcome, context.now)
       : { type: outcome.type, ...factsOf(record, outcome) };
-  const resumed = outcome.type === "started" && outcome.boot.lastBoot.kind === "resume";
+  const resumed = outcome.type === "started" && outcome.boot.lastBoot.kind !== "cold";
   const answer = TABLE[record.state][type]?.({ goal: record.goal, from: record.pending?.from, resumed });
   if (answer === undefined || answer.kind === "refuse") return tooLate(record, type);
   return step(record, { type, answer, changes, details: { ...details, ...outcome.details } }, context);

@@ -10,6 +10,7 @@ import type { EffectPorts } from "./ports.ts";
 import { untilReady } from "./ready.ts";
 import { resume } from "./resume.ts";
 import { imageOf } from "./spec.ts";
+import { wakeKept } from "./wake-kept.ts";
 
 interface BootInput {
   record: MachineRecord;
@@ -34,9 +35,9 @@ export async function boot(
   };
   try {
     if (ports.guest.live !== undefined) return await takeOverStart(record, booted, ports, signal);
-    const resumed = await resume(record, ports, signal);
-    if (resumed.kind === "resumed")
-      return { type: "started", boot: booted("resume", "snapshot"), details: resumed.details };
+    const resumed = (await wakeKept(record, ports, signal)) ?? (await resume(record, ports, signal));
+    if (resumed.kind !== "cold")
+      return { type: "started", boot: booted(resumed.kind, "snapshot"), details: resumed.details };
     const { restedSince } = effect;
     const input = { record, reason: resumed.reason, restedSince, booted };
     return await ports.bootSlots.run(() => coldStart(input, ports, signal), signal);

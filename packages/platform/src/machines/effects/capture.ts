@@ -5,6 +5,7 @@ import { abortable, never, within } from "../../lib/async.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { EffectOutcome } from "../decide/index.ts";
 import type { LiveGuest } from "../guest.ts";
+import { keepWarmMs } from "../warm/rules.ts";
 import { getReady } from "./hooks.ts";
 import { type EffectPorts, originOf } from "./ports.ts";
 
@@ -18,10 +19,10 @@ interface CaptureInput {
 
 type CapturePorts = Pick<
   EffectPorts,
-  "snapshots" | "files" | "bundles" | "secrets" | "settings" | "log" | "guest" | "inside" | "machineLog"
+  "snapshots" | "files" | "bundles" | "secrets" | "settings" | "log" | "guest" | "inside" | "machineLog" | "warm"
 >;
 
-/** Publishes the generation and ends the guest. If that fails, or is cancelled, the same guest keeps running. */
+/** Publishes the generation, and ends the guest or keeps it paused. If that fails, or is cancelled, the same guest keeps running. */
 export async function capture(input: CaptureInput, ports: CapturePorts, signal: AbortSignal): Promise<EffectOutcome> {
   const { live } = ports.guest;
   if (live === undefined) return { type: "lost", reason: "there is no guest to suspend" };
@@ -33,7 +34,7 @@ export async function capture(input: CaptureInput, ports: CapturePorts, signal: 
     await live.vmm.pause();
     const paused = performance.now();
     const published = await publish(input, live, { ports, clockMs, limit });
-    await ports.guest.kill();
+    await leave(input, clockMs, ports);
     // Secrets that changed meanwhile leave this machine as it is, as they would have while it ran.
     const snapshot = { ...published, secrets: ports.secrets.version(input.record.app) };
     const details = {
@@ -80,6 +81,19 @@ async function publish(
   const createdAt = new Date().toISOString();
   const size = await snapshots.publish(draft, originOf(record, ports, vmm.identity), { createdAt, clockMs });
   return { generation, created_at: createdAt, size_bytes: size };
+}
+
+/** The snapshot is all that the machine needs from now on. Its VMM may stay, paused, as a cache of it. */
+async function leave({ record, generation }: CaptureInput, clockMs: number, ports: CapturePorts): Promise<void> {
+  const { guest, settings, warm } = ports;
+  const ms = keepWarmMs(record.config, settings.keepWarmS);
+  const usage = ms > 0 && warm.open ? await guest.live?.vmm.usage() : undefined;
+  if (usage === undefined) {
+    await guest.kill();
+    return;
+  }
+  guest.keep({ generation, clockMs });
+  warm.add(record.id, { ms, bytes: usage.anonymousBytes });
 }
 
 /** Lets the same guest run on. The generation goes first: it must never be found next to a guest that ran on. */

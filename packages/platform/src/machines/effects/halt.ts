@@ -72,7 +72,8 @@ async function endGuest(
   signal: AbortSignal,
 ): Promise<void> {
   const { live, exit } = ports.guest;
-  if (live === undefined) return;
+  // A suspended machine may have a kept VMM.
+  if (live === undefined) return void (await ports.guest.kill());
   const image = await ports.images.get(record.imageDigest);
   // Nobody waits for a machine that is destroyed.
   if (exit === undefined && !destroying)

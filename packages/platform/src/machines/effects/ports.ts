@@ -9,6 +9,7 @@ import type { MachineDependencies } from "../dependencies.ts";
 import type { MachineGuest } from "../guest.ts";
 import type { Inside } from "../inside.ts";
 import type { MachineLog } from "../logs/machine-log.ts";
+import type { WarmKeeper } from "../warm/keeper.ts";
 
 export interface EffectPorts extends MachineDependencies {
   /** The guest that the machine has now. */
@@ -18,6 +19,8 @@ export interface EffectPorts extends MachineDependencies {
   /** What the app prints, and what happens to it. */
   machineLog: MachineLog;
   milestones: Milestones;
+  /** Where the paused VMMs of suspended machines are kept. */
+  warm: Pick<WarmKeeper, "open" | "add">;
 }
 
 /** What a start stores in its middle. Each call is durable when it returns, and throws if it cannot be. */

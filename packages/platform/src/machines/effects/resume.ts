@@ -9,7 +9,7 @@ import type { FittingSnapshot } from "../../snapshots/store.ts";
 import { CONSUMED } from "../decide/notes.ts";
 import type { Details } from "../decide/index.ts";
 import { fittingSnapshot } from "./fitting.ts";
-import { runHooks } from "./hooks.ts";
+import { letRun } from "./let-run.ts";
 import type { EffectPorts } from "./ports.ts";
 import { specOf } from "./spec.ts";
 import { damaged } from "./whole.ts";
@@ -18,7 +18,7 @@ import { damaged } from "./whole.ts";
 const LOST = "resume_lost";
 
 export type Resumed =
-  | { kind: "resumed"; details: Details }
+  | { kind: "warm" | "resume"; details: Details }
   /** The start must be cold. */
   | { kind: "cold"; reason: string };
 
@@ -46,7 +46,7 @@ export async function resume(record: MachineRecord, ports: EffectPorts, signal: 
       limit,
       signal,
     });
-    return { kind: "resumed", details };
+    return { kind: "resume", details };
   } catch (error) {
     const killed = !progress.consumed && (error instanceof VmmKilled || (await ports.guest.wasKilled()));
     const failure = await ports.guest.kill();
@@ -93,21 +93,13 @@ async function run(
   ports: EffectPorts,
   { limit, signal }: { limit: AbortSignal; signal: AbortSignal },
 ): Promise<Details> {
-  const { guest, milestones, inside, log, settings } = ports;
+  const { guest, milestones } = ports;
   const { agent } = await guest.attach(vmm, servicePorts(record.config));
+  const { clockMs } = snapshot;
   // From here on the snapshot is spent, whatever happens: that must be stored before the guest runs.
   milestones.consumeSnapshot();
   progress.consumed = true;
-  const stoodMs = snapshot.clockMs === undefined ? undefined : Date.now() - snapshot.clockMs;
-  await vmm.run();
-  const { hooks, clockOffMs } = await agent.awake(limit, stoodMs);
-  log.info({ machine: record.id, clockOffMs }, "the guest is awake");
-  const sleptMs = Date.now() - Date.parse(createdAt);
-  inside.started("resume", sleptMs);
-  const timeoutMs = settings.hookTimeoutMs;
-  const failed = hooks ? await runHooks({ kind: "post-resume", timeoutMs }, ports, signal) : undefined;
-  if (failed !== undefined) log.warn({ machine: record.id, reason: failed }, "the machine keeps running anyway");
-  return { slept_ms: sleptMs, ...(failed !== undefined && { hooks: failed }) };
+  return letRun({ record, createdAt, clockMs, vmm, agent }, ports, { limit, signal });
 }
 
 /**

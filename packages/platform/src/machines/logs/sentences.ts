@@ -63,7 +63,9 @@ function withRequester(sentence: string, { by, idle_ms: idleMs }: Record<string,
 function remarks(details: Record<string, unknown>): string[] {
   const { kind, slept_ms: sleptMs, reason, warning } = details;
   return [
-    kind === "resume" ? `Resumed${typeof sleptMs === "number" ? ` after ${seconds(sleptMs)} asleep` : ""}.` : "",
+    kind === "resume" || kind === "warm"
+      ? `Resumed${typeof sleptMs === "number" ? ` after ${seconds(sleptMs)} asleep` : ""}.`
+      : "",
     kind === "cold" ? "Cold start." : "",
     typeof reason === "string" && reason !== "" ? `Reason: ${reason}.` : "",
     typeof warning === "string" ? `Warning: ${warning}.` : "",

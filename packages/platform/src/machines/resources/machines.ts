@@ -177,6 +177,6 @@ export class Machines {
   }
 
   #view({ record }: MachineController): MachineView {
-    return viewOf(record, this.#deps);
+    return viewOf(record, { ...this.#deps, warm: this.#controllers.warm });
   }
 }

@@ -1,0 +1,163 @@
+#!/usr/bin/env node
+/**
+ * `npm run bench:warm` measures what warm sleep is worth: from a request at the proxy to the first byte of the answer,
+ * for a machine that runs (hot), one whose paused VMM is kept (warm), and one that resumes from its snapshot. The three
+ * take turns in every round, on the same platform, with the same image and 256 MB. Also: how long a durable suspend takes,
+ * and how much memory a kept VMM needs. Prints medians and spread, records every sample in `bench/results/warm.json`, and
+ * exits with code 1 if a goal is missed.
+ *
+ * Requests are the first on a new connection.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { startPlatform } from "../scripts/lib/platform.mjs";
+import { createProgress } from "../scripts/lib/progress.mjs";
+import { setup } from "../scripts/setup.mjs";
+import { commandLine, environment, writeResult } from "./lib/record.mjs";
+import { percentile, round, summary } from "./lib/stats.mjs";
+import { quietMoment } from "./proxy/wake-quiet.mjs";
+import { ask } from "./proxy/wake-request.mjs";
+
+const ROOT = join(import.meta.dirname, "..");
+const HOST = "127.0.0.1";
+const PORT = 8080;
+const MEMORY_MB = 256;
+/** Rounds before the first one that counts: V8 and the emulator need several until they have compiled what runs often. */
+const WARM_UP = 5;
+/** Hot requests in each round. */
+const HOT = 5;
+/** By then, an app that was just woken has finished what it had to do. */
+const SETTLE_MS = 300;
+const PATIENCE_MS = 4_000;
+
+/** In turns, because what comes second finds the caches of the first. */
+const KINDS = /** @type {const} */ (["warm", "resume"]);
+
+const GOALS = {
+  warm_to_hot_p50: 3,
+  warm_p99_to_hot_p50: 10,
+  resume_to_warm_p50: 8,
+  suspend_p50_ms: 60,
+};
+
+const { values: options } = parseArgs({
+  options: { rounds: { type: "string", default: "60" }, quick: { type: "boolean", default: false } },
+});
+const rounds = options.quick ? 5 : Number(options.rounds);
+
+await setup({ quiet: true });
+const about = environment();
+const folder = realpathSync(mkdtempSync(join(tmpdir(), "hibernaut-warm-")));
+Object.assign(process.env, {
+  HIBERNAUT_DATA_DIR: folder,
+  XDG_CONFIG_HOME: join(folder, "cfg"),
+  HIBERNAUT_API_LISTEN: `${HOST}:0`,
+  HIBERNAUT_PROXY_LISTEN: `${HOST}:0`,
+});
+const platform = await startPlatform();
+const { call } = platform;
+const { api_token: token } = JSON.parse(readFileSync(join(folder, "config.json"), "utf8"));
+const proxyPort = Number(new URL(platform.proxyUrl ?? "").port);
+
+/**
+ * Creates an app with one machine.
+ *
+ * @param {string} app
+ * @param {number} keepWarm Seconds.
+ */
+async function create(app, keepWarm) {
+  await call("POST", "/apps", { app_name: app });
+  const services = [{ internal_port: PORT, autostop: "off", autostart: true, keep_warm: keepWarm }];
+  const config = { image: `oci:${join(ROOT, ".build/counter")}:latest`, guest: { memory_mb: MEMORY_MB }, services };
+  const { machine_id: id } = await call("POST", `/apps/${app}/machines`, { config });
+  const path = `/apps/${app}/machines/${id}`;
+  await call("GET", `${path}/wait`);
+  return {
+    request: () => ask({ host: HOST, port: proxyPort, name: `${app}.localhost` }),
+    async suspend() {
+      const began = performance.now();
+      await call("POST", `${path}/suspend`);
+      await call("GET", `${path}/wait?state=suspended`);
+      return performance.now() - began;
+    },
+  };
+}
+
+/** How much memory the platform counts for the VMM that it keeps, in MB. */
+async function keptMb() {
+  const text = await (
+    await fetch(`${platform.apiUrl}/metrics`, { headers: { authorization: `Bearer ${token}` } })
+  ).text();
+  return round(Number(/^hibernaut_warm_bytes (\d+)/m.exec(text)?.[1] ?? Number.NaN) / 1024 / 1024, 1);
+}
+
+/** @type {Record<"hot" | "warm" | "resume" | "suspend" | "kept_mb", number[]>} */
+const samples = { hot: [], warm: [], resume: [], suspend: [], kept_mb: [] };
+const progress = createProgress(1);
+try {
+  const [warm, resumed] = [await create("warm", 3600), await create("resumed", 0)];
+  await progress.step(`${rounds} rounds`, async (step) => {
+    for (let number = -WARM_UP; number < rounds; number += 1) {
+      const counts = number >= 0;
+      for (let i = 0; i < HOT; i += 1) await measure("hot", "running", warm, counts);
+      const suspended = await warm.suspend();
+      await resumed.suspend();
+      if (counts) samples.suspend.push(round(suspended));
+      if (counts) samples.kept_mb.push(await keptMb());
+      for (const kind of number % 2 === 0 ? KINDS : KINDS.toReversed()) {
+        await quietMoment(PATIENCE_MS);
+        await measure(kind, kind, kind === "warm" ? warm : resumed, counts);
+        await delay(SETTLE_MS);
+      }
+      step.detail(`${number + WARM_UP + 1} of ${rounds + WARM_UP}`);
+    }
+  });
+} finally {
+  for (const app of ["warm", "resumed"]) await call("DELETE", `/apps/${app}?force=true`).catch(() => {});
+  await platform.stop();
+  const uninstall = [join(ROOT, "packages/cli/bin/hibernaut.js"), "uninstall"];
+  spawnSync(process.execPath, uninstall, { stdio: ["ignore", "ignore", "inherit"] });
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/**
+ * One request. Throws when the machine was not woken the way it should have been.
+ *
+ * @param {"hot" | "warm" | "resume"} kind
+ * @param {string} expected
+ * @param {Awaited<ReturnType<typeof create>>} machine
+ * @param {boolean} counts
+ */
+async function measure(kind, expected, { request }, counts) {
+  const { began, firstByte, wake } = await request();
+  if (!wake.startsWith(`${expected};`)) throw new Error(`A ${kind} request was answered with "${wake}".`);
+  if (counts) samples[kind].push(round(firstByte - began));
+}
+
+const [hot, warm, resume] = [summary(samples.hot), summary(samples.warm), summary(samples.resume)];
+const figures = {
+  warm_to_hot_p50: round(warm.median / hot.median),
+  warm_p99_to_hot_p50: round(percentile(samples.warm, 0.99) / hot.median),
+  resume_to_warm_p50: round(resume.median / warm.median),
+  suspend_p50_ms: summary(samples.suspend).median,
+};
+for (const name of /** @type {const} */ (["hot", "warm", "resume", "suspend"])) {
+  const { n, min, median, p90, max } = summary(samples[name]);
+  const line = [n, min, median, p90, percentile(samples[name], 0.99), max].map((value) => String(value).padStart(8));
+  console.log(`${name.padEnd(8)} n, min, p50, p90, p99, max (ms): ${line.join("")}`);
+}
+console.log(`a kept VMM: ${summary(samples.kept_mb).median} MB (max ${summary(samples.kept_mb).max})`);
+const missed = Object.entries(GOALS).filter(([name, goal]) => {
+  const value = figures[/** @type {keyof typeof GOALS} */ (name)];
+  const met = name === "resume_to_warm_p50" ? value >= goal : value <= goal;
+  console.log(
+    `${met ? "ok  " : "MISS"} ${name}: ${value} (goal: ${name === "resume_to_warm_p50" ? ">=" : "<="} ${goal})`,
+  );
+  return !met;
+});
+if (!options.quick) writeResult("warm", { command: commandLine("bench:warm"), ...about, figures, samples });
+process.exitCode = missed.length === 0 ? 0 : 1;

@@ -1,0 +1,34 @@
+/** The end of every resume: a paused guest whose snapshot is consumed continues. */
+import type { MachineRecord } from "../../domain/machine.ts";
+import type { Details } from "../decide/index.ts";
+import type { LiveGuest } from "../guest.ts";
+import { runHooks } from "./hooks.ts";
+import type { EffectPorts } from "./ports.ts";
+
+interface LetRunInput extends Pick<LiveGuest, "vmm" | "agent"> {
+  record: MachineRecord;
+  /** When the snapshot was taken, RFC 3339. */
+  createdAt: string;
+  /** The guest's clock when it was paused, in milliseconds since 1970, if that is known. */
+  clockMs: number | undefined;
+}
+
+/** Starts the guest's CPUs, sets its clock and runs its hooks. Rejects when the guest does not answer within `limit`. */
+export async function letRun(
+  { record, createdAt, clockMs, vmm, agent }: LetRunInput,
+  ports: Pick<EffectPorts, "guest" | "machineLog" | "inside" | "log" | "settings">,
+  { limit, signal }: { limit: AbortSignal; signal: AbortSignal },
+): Promise<Details> {
+  const { inside, log, settings } = ports;
+  const stoodMs = clockMs === undefined ? undefined : Date.now() - clockMs;
+  // Sent at once: the agent reads it as soon as there is a CPU to read it, one round trip to the VMM earlier.
+  const running = vmm.run();
+  const [{ hooks, clockOffMs }] = await Promise.all([agent.awake(limit, stoodMs), running]);
+  log.info({ machine: record.id, clockOffMs }, "the guest is awake");
+  const sleptMs = Date.now() - Date.parse(createdAt);
+  inside.started("resume", sleptMs);
+  const timeoutMs = settings.hookTimeoutMs;
+  const failed = hooks ? await runHooks({ kind: "post-resume", timeoutMs }, ports, signal) : undefined;
+  if (failed !== undefined) log.warn({ machine: record.id, reason: failed }, "the machine keeps running anyway");
+  return { slept_ms: sleptMs, ...(failed !== undefined && { hooks: failed }) };
+}

@@ -1,0 +1,101 @@
+/**
+ * Keeps the paused VMMs of suspended machines for a while, as a cache of their snapshots: a start that finds one lets its
+ * CPUs continue instead of loading the snapshot. Nothing depends on them, so any of them can end at any time.
+ */
+import { messageOf } from "../../lib/text.ts";
+import type { Logger } from "../dependencies.ts";
+import type { MemoryPressure } from "./pressure.ts";
+import { type Eviction, evictions, type EvictionReason, type KeptMachine } from "./rules.ts";
+
+/** A machine that expires ends this much later at most; the kernel needs about as long to notice a lack of memory. */
+const CHECK_INTERVAL_MS = 1000;
+
+interface WarmKeeperOptions {
+  budgetBytes: number;
+  pressure: Pick<MemoryPressure, "short">;
+  /** Ends the machine's kept VMM, unless the machine has been started meanwhile. */
+  evict(machineId: string, reason: EvictionReason): Promise<void>;
+  log: Logger;
+  now(): number;
+}
+
+export class WarmKeeper {
+  readonly #options: WarmKeeperOptions;
+  readonly #kept = new Map<string, KeptMachine>();
+  readonly #evicted = new Map<EvictionReason, number>();
+  #closedFor: EvictionReason | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: WarmKeeperOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a VMM may be kept at all now. */
+  get open(): boolean {
+    return this.#closedFor === undefined && this.#options.budgetBytes > 0;
+  }
+
+  /** What is kept now, in no particular order. */
+  get kept(): KeptMachine[] {
+    return [...this.#kept.values()];
+  }
+
+  /** How many VMMs have ended for each reason since the platform started. */
+  get evicted(): ReadonlyMap<EvictionReason, number> {
+    return this.#evicted;
+  }
+
+  /** How long the machine's VMM is still kept, as a time in milliseconds since 1970. Undefined if it is not. */
+  until(machineId: string): number | undefined {
+    return this.#kept.get(machineId)?.untilMs;
+  }
+
+  /** A machine was suspended, and its VMM kept for `ms`. */
+  add(machineId: string, { ms, bytes }: { ms: number; bytes: number }): void {
+    const sinceMs = this.#options.now();
+    this.#kept.set(machineId, { machineId, sinceMs, untilMs: sinceMs + ms, bytes });
+    this.#timer ??= setInterval(() => void this.#check(), CHECK_INTERVAL_MS).unref();
+    // A VMM that was being captured when the doors closed.
+    if (this.#closedFor !== undefined) this.#carryOut([{ machineId, reason: this.#closedFor }]);
+    else this.#carryOut(this.#due(false));
+  }
+
+  /** The machine's VMM runs again, or has ended for `reason`. */
+  remove(machineId: string, reason?: EvictionReason): void {
+    if (!this.#kept.delete(machineId)) return;
+    if (reason !== undefined) this.#evicted.set(reason, (this.#evicted.get(reason) ?? 0) + 1);
+    if (this.#kept.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Ends all that are kept, and keeps no more until {@link reopen}. */
+  shut(reason: EvictionReason): void {
+    this.#closedFor = reason;
+    this.#carryOut(this.kept.map(({ machineId }) => ({ machineId, reason })));
+  }
+
+  /** Keeps VMMs again. */
+  reopen(): void {
+    this.#closedFor = undefined;
+  }
+
+  async #check(): Promise<void> {
+    const short = await this.#options.pressure.short();
+    this.#carryOut(this.#due(short));
+  }
+
+  #due(pressure: boolean): Eviction[] {
+    const { now, budgetBytes } = this.#options;
+    return evictions(this.kept, { nowMs: now(), budgetBytes, pressure });
+  }
+
+  #carryOut(due: readonly Eviction[]): void {
+    for (const { machineId, reason } of due) {
+      this.remove(machineId, reason);
+      this.#options.evict(machineId, reason).catch((error: unknown) => {
+        this.#options.log.warn({ machine: machineId, reason: messageOf(error) }, "a kept VMM cannot be ended");
+      });
+    }
+  }
+}

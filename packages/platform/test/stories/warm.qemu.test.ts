@@ -1,0 +1,99 @@
+/** Warm sleep with real guests: a cache of the snapshot, which can go at any moment without anything being lost. */
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { outOfCache } from "../../../../bench/proxy/wake-files.mjs";
+import { ask, wakeOf } from "../helpers/proxied.ts";
+import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
+import { join } from "node:path";
+import { readdir } from "node:fs/promises";
+
+const LIMIT_MS = 60_000;
+
+let place: Place;
+let id: string;
+/** What the app said last. */
+let last: { nonce: string; count: number };
+
+beforeAll(async () => {
+  place = await Place.open(WARM);
+  ({ machine_id: id } = await place.machine());
+  last = JSON.parse((await visit()).text) as typeof last;
+});
+afterAll(async () => {
+  expect(await place.close()).toEqual(NOTHING_LEFT);
+});
+
+const visit = () => ask({ proxyUrl: place.proxyUrl, app: place.app });
+
+/** One request, which finds the machine's memory as it was. Returns how it was woken. */
+async function wake(): Promise<string> {
+  const answer = await visit();
+  expect(answer.status, answer.text).toBe(200);
+  const said = JSON.parse(answer.text) as typeof last & { now: string };
+  expect(said).toMatchObject({ nonce: last.nonce, count: last.count + 1 });
+  expect(Math.abs(Date.parse(said.now) - Date.now())).toBeLessThan(500);
+  last = said;
+  return wakeOf(answer).kind;
+}
+
+/** The one QEMU that the sleeping machine keeps. */
+async function kept(): Promise<number> {
+  const [vmm, ...more] = await place.processes();
+  expect(more).toEqual([]);
+  if (vmm === undefined) throw new Error("nothing is kept");
+  return vmm.pid;
+}
+
+test("a request wakes the process that was kept, again and again", async () => {
+  for (let cycle = 0; cycle < 5; cycle += 1) {
+    await place.suspend(id);
+    expect((await place.get(id)).snapshot?.warm_until).toEqual(expect.any(String));
+    const pid = await kept();
+    expect(await wake()).toBe("warm");
+    expect(await kept()).toBe(pid);
+  }
+  expect((await place.get(id)).last_boot).toMatchObject({ kind: "warm", reason: "snapshot" });
+});
+
+test("the kept process is killed: the snapshot is resumed", async () => {
+  await place.suspend(id);
+  process.kill(await kept(), "SIGKILL");
+  expect(await wake()).toBe("resume");
+});
+
+test("the kept process does not answer: it is ended, and the snapshot resumed", { timeout: LIMIT_MS }, async () => {
+  await place.suspend(id);
+  const pid = await kept();
+  process.kill(pid, "SIGSTOP");
+  expect(await wake()).toBe("resume");
+  expect(await kept()).not.toBe(pid);
+});
+
+test("the platform is killed: the next one ends the kept process, and resumes the snapshot", async () => {
+  await place.suspend(id);
+  await place.served.kill();
+  await kept();
+  await place.served.start();
+  await vi.waitFor(async () => expect(await place.processes()).toEqual([]), LIMIT_MS);
+  expect(await wake()).toBe("resume");
+});
+
+test("everything dies, and the page cache with it: the disk has it all", async () => {
+  await place.suspend(id);
+  await place.served.kill();
+  process.kill(await kept(), "SIGKILL");
+  await vi.waitFor(async () => expect(await place.processes()).toEqual([]), LIMIT_MS);
+  const machine = join(place.dataDir, "machines", id);
+  const files = await readdir(machine, { recursive: true, withFileTypes: true });
+  outOfCache(files.filter((file) => file.isFile()).map((file) => join(file.parentPath, file.name)));
+  await place.served.start();
+  expect(await wake()).toBe("resume");
+});
+
+test("the platform ends: nothing that it kept is left", async () => {
+  await place.suspend(id);
+  await kept();
+  await place.served.stop();
+  expect(await place.processes()).toEqual([]);
+  await place.served.start();
+  expect(await wake()).toBe("resume");
+});
