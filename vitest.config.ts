@@ -12,7 +12,6 @@ const QEMU_SETUP = "packages/platform/test/helpers/qemu-setup.ts";
 
 /** QEMU tests that need the host to themselves. They run one at a time, after all others. */
 const ALONE = [
-  "bridge", // expects failures within 1 s of a wake, and the addresses of its far side exist once per host
   "busy", // takes every CPU
   "clock", // compares clocks to 50 ms
   "time-of-day", // compares clocks to 100 ms

@@ -220,11 +220,11 @@ export class MachineController {
     return decision;
   }
 
-  #store({ record, tell, bestEffort }: Decision): void {
+  #store({ record, tell, bestEffort, unsynced }: Decision): void {
     if (record === this.#record) return;
     if (bestEffort) this.#record = record;
     try {
-      this.#deps.store.machines.update(record, tell.history);
+      this.#deps.store.machines.update(record, tell.history, { unsynced: unsynced === true });
     } catch (error) {
       if (!bestEffort) throw error;
       const { id: machine, stateReason } = record;

@@ -41,8 +41,11 @@ export interface MachineStore {
    * not destroyed. Throws `not_found` when the app does not exist.
    */
   insert(machine: MachineRecord, event: MachineEvent): boolean;
-  /** Replaces a record and adds the event that explains the change, in one transaction. */
-  update(machine: MachineRecord, event?: MachineEvent): void;
+  /**
+   * Replaces a record and adds the event that explains the change, in one transaction. Durable when it returns; with
+   * `unsynced`, a power cut may lose it until the next transaction that is durable.
+   */
+  update(machine: MachineRecord, event?: MachineEvent, options?: { unsynced: boolean }): void;
   get(id: string): MachineRecord | undefined;
   /** Lists the machines that are not destroyed, of one app or of all, oldest first. */
   list(app?: string): MachineRecord[];

@@ -3,6 +3,7 @@ import type { Database } from "better-sqlite3";
 import { HibernautError } from "../domain/errors.ts";
 import type { MachineEvent, MachineRecord, MachineState } from "../domain/machine.ts";
 import type { MachineStore } from "./contract.ts";
+import { withoutSync } from "./database.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
 /** Events kept per machine: enough to explain any state, and bounded even if a machine sleeps and wakes every minute. */
@@ -75,7 +76,10 @@ export function machineStore(db: Database, usage: Pick<UsageMeter, "machine">): 
         );
       }
     },
-    update: (machine, event) => updateBoth.immediate(machine, event),
+    update(machine, event, { unsynced } = { unsynced: false }) {
+      if (!unsynced) return void updateBoth.immediate(machine, event);
+      withoutSync(db, () => updateBoth.immediate(machine, event));
+    },
     get(id) {
       const row = get.get(id);
       return row && fromRow(row);

@@ -20,6 +20,8 @@ const run = promisify(execFile);
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
 const isRoot = process.getuid?.() === 0;
 const SLEEPS = longOr(20, 5);
+/** It takes some 50 ms. A connection that nobody tells of its end lives for many minutes. */
+const SOON_MS = 8_000;
 
 interface Seen {
   id: string;
@@ -351,40 +353,40 @@ describe.skipIf(!isRoot)("a bridge", () => {
       await place.client.destroyApp("extra", { force: true });
     });
 
-    test("fails within 1 s of the wake when the host's service closed it", async () => {
+    test("fails soon after the wake when the host's service closed it", async () => {
       await hold(gateway, open.port);
       await lives(0);
       expect(
         await failsAfter(async () => {
           for (const socket of open.sockets) socket.end();
         }),
-      ).toBeLessThan(1000);
+      ).toBeLessThan(SOON_MS);
     });
 
-    test("fails within 1 s when the host's service ended", async () => {
+    test("fails soon when the host's service ended", async () => {
       await hold(gateway, open.port);
       await lives(0);
       expect(
         await failsAfter(async () => {
           for (const socket of open.sockets) socket.resetAndDestroy();
         }),
-      ).toBeLessThan(1000);
+      ).toBeLessThan(SOON_MS);
     });
 
-    test("fails within 1 s when a server outside closed it", async () => {
+    test("fails soon when a server outside closed it", async () => {
       await hold(OUTSIDE, PORTS.echo);
       await lives(0);
-      expect(await failsAfter(() => outside.closeConnections())).toBeLessThan(1000);
+      expect(await failsAfter(() => outside.closeConnections())).toBeLessThan(SOON_MS);
     });
 
-    test("fails within 1 s when the host no longer knows how it was translated", async () => {
+    test("fails soon when the host no longer knows how it was translated", async () => {
       await hold(OUTSIDE, PORTS.echo);
       await lives(0);
       const flap = async () => {
         await outside.unplug();
         await outside.plugIn();
       };
-      expect(await failsAfter(flap)).toBeLessThan(1000);
+      expect(await failsAfter(flap)).toBeLessThan(SOON_MS);
     });
   });
 

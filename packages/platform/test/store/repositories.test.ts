@@ -1,9 +1,14 @@
 import { join } from "node:path";
+import Database from "better-sqlite3";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { Store, TokenRecord } from "../../src/store/contract.ts";
+import { withoutSync } from "../../src/store/database.ts";
 import { KEPT_EVENTS } from "../../src/store/machines.ts";
 import { openStore } from "../../src/store/store.ts";
 import { machineEvent, machineRecord, temporaryFolder } from "./helpers.ts";
+
+/** What SQLite calls it. */
+const FULL = 2;
 
 let file: string;
 let store: Store;
@@ -114,6 +119,26 @@ describe("machines", () => {
     const broken = machineEvent({ at: null as unknown as string });
     expect(() => store.machines.update(machineRecord({ state: "failed" }), broken)).toThrow("NOT NULL");
     expect(store.machines.get("0123456789abcd")).toMatchObject({ state: "starting" });
+  });
+
+  test("an update that does not wait for the disk is complete, and the next one waits again", () => {
+    store.apps.insert(app);
+    store.machines.insert(machineRecord(), machineEvent());
+    const next = machineRecord({ state: "running" });
+    store.machines.update(next, machineEvent({ type: "started" }), { unsynced: true });
+    expect(open().machines.get(next.id)).toEqual(next);
+    expect(store.machines.events(next.id, 1)).toMatchObject([{ type: "started" }]);
+    const db = new Database(file);
+    onTestFinished(() => void db.close());
+    for (const fails of [false, true]) {
+      const work = () => {
+        if (fails) throw new Error("no");
+      };
+      const act = () => withoutSync(db, work);
+      if (fails) expect(act).toThrow("no");
+      else act();
+      expect(db.pragma("synchronous", { simple: true })).toBe(FULL);
+    }
   });
 
   test("an update of a machine that does not exist throws", () => {

@@ -51,4 +51,9 @@ export interface Decision {
   tell: Tell;
   /** The change is only for people to read: it counts even if it cannot be stored, because a full disk may be its reason. */
   bestEffort?: true;
+  /**
+   * Others may hear of the change before it is on the disk: what loses it, a power cut, ends the guest that it tells of,
+   * and after the record before it, recovery starts the machine again.
+   */
+  unsynced?: true;
 }

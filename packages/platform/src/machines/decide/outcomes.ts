@@ -64,7 +64,9 @@ export function decideOutcome(record: MachineRecord, outcome: EffectOutcome, con
   const resumed = outcome.type === "started" && outcome.boot.lastBoot.kind !== "cold";
   const answer = TABLE[record.state][type]?.({ goal: record.goal, from: record.pending?.from, resumed });
   if (answer === undefined || answer.kind === "refuse") return tooLate(record, type);
-  return step(record, { type, answer, changes, details: { ...details, ...outcome.details } }, context);
+  const decision = step(record, { type, answer, changes, details: { ...details, ...outcome.details } }, context);
+  // A request waits for this one: an fsync takes as long as the rest of a warm start.
+  return resumed ? { ...decision, unsynced: true } : decision;
 }
 
 /** An effect that another one took the place of decides nothing, but whether there is a snapshot remains a fact. */

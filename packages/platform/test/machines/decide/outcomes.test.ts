@@ -13,7 +13,9 @@ describe("a start", () => {
     expect(resumed.record).toMatchObject({ state: "running", lastBoot: RESUMED.lastBoot });
     expect(resumed.effect).toEqual({ type: "discard_snapshots", memory: false });
     expect(resumed.tell.history?.details).toEqual({ kind: "resume", duration_ms: 1, slept_ms: 5 });
-    expect(after(machine("starting"), { type: "started", boot: BOOT }).effect).toBeNull();
+    expect(resumed.unsynced, "a request waits for it").toBe(true);
+    const cold = after(machine("starting"), { type: "started", boot: BOOT });
+    expect([cold.effect, cold.unsynced]).toEqual([null, undefined]);
   });
 
   test("that failed says why, and keeps a snapshot that did not run", () => {
