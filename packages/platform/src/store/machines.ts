@@ -77,8 +77,8 @@ export function machineStore(db: Database, usage: Pick<UsageMeter, "machine">): 
       }
     },
     update(machine, event, { unsynced } = { unsynced: false }) {
-      if (!unsynced) return void updateBoth.immediate(machine, event);
-      withoutSync(db, () => updateBoth.immediate(machine, event));
+      if (unsynced) withoutSync(db, () => updateBoth.immediate(machine, event));
+      else updateBoth.immediate(machine, event);
     },
     get(id) {
       const row = get.get(id);
