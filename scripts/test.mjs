@@ -3,7 +3,8 @@
  * Sets up what is missing, runs the checks, the unit tests and the tests on QEMU, looks for leftovers, and lists the
  * slowest files. The last line is the total.
  *
- * `npm run test:long` runs what takes too long for `npm test`, and ends the same way.
+ * `npm run test:long` runs what takes too long for `npm test`, and ends the same way. `npm run test:kvm` runs chosen tests
+ * under KVM.
  *
  * Plain JavaScript for Node 18 and later, because it installs the Node that the tests run with.
  */
@@ -14,6 +15,7 @@ import { dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { closeRun, findLeftovers, openRun } from "./leftovers.mjs";
+import { planKvm } from "./lib/kvm-tests.mjs";
 import { chooseFiles, isLong, listTestFiles } from "./lib/test-files.mjs";
 import { runProgram } from "./lib/test-process.mjs";
 import { minutes, slowest } from "./lib/test-summary.mjs";
@@ -26,13 +28,16 @@ const LONG_DEADLINE_MS = 6 * 60 * 60_000;
 /** A process that was told to end may need a moment. */
 const LEFTOVERS_GRACE_MS = 5000;
 
-const USAGE = `Usage: npm test [-- <word>...], npm run test:long [-- <word>...]
+const USAGE = `Usage: npm test [-- <word>...], npm run test:long [-- <word>...], npm run test:kvm [-- <word>...]
 
 Sets up what is missing and runs the test files whose paths have one of the words, delimited by / . _ or -
 (lock matches store/lock.test.ts but not clock.qemu.test.ts). Without words it runs all tests.
 
 HIBERNAUT_SOAK sets how long the soak of npm run test:long takes, such as 3m. Its default is 1h.
 HIBERNAUT_POWER_CUTS sets how many power cuts it makes. Its default is 50.
+
+npm run test:kvm runs chosen tests under KVM where it works, and otherwise the platform in an emulated machine with KVM.
+HIBERNAUT_NESTED_CYCLES sets how often a machine sleeps and wakes in there. Its default is 5.
 `;
 
 const [first, ...rest] = process.argv.slice(2);
@@ -41,9 +46,10 @@ if (first === "--help") {
   process.exit();
 }
 const RUN = openRun();
-const long = first === "--long";
+const kvm = first === "--kvm";
+const long = first === "--long" || kvm;
 const words = long ? rest : process.argv.slice(2);
-const environment = { ...RUN.environment, ...(long && { HIBERNAUT_LONG_TESTS: "1" }) };
+const environment = { ...RUN.environment, ...(long && !kvm && { HIBERNAUT_LONG_TESTS: "1" }) };
 
 /** Vitest's projects, by stage. Stages run one after another. */
 const STAGES = long
@@ -117,9 +123,18 @@ async function runStage(node, reports, stage, projects, files) {
   console.log(`${stage}: ${minutes(performance.now() - began)}\n`);
 }
 
-/** Returns the chosen files by stage; a stage may have none. */
-function chooseStages() {
-  const listed = listTestFiles(ROOT).filter((file) => (long ? isLong(ROOT, file) : !file.endsWith(".long.test.ts")));
+/** Lists the files of this kind of run. @param {string} node @returns {string[]} */
+function listFiles(node) {
+  if (!kvm) return listTestFiles(ROOT).filter((file) => (long ? isLong(ROOT, file) : !file.endsWith(".long.test.ts")));
+  const plan = planKvm(ROOT, node);
+  console.log(`under KVM: ${plan.why}\n`);
+  Object.assign(environment, plan.environment);
+  return plan.files;
+}
+
+/** Returns the chosen files by stage; a stage may have none. @param {string} node */
+function chooseStages(node) {
+  const listed = listFiles(node);
   const { chosen, unknown } = chooseFiles(listed, words);
   for (const word of unknown) console.log(`no test file has the word "${word}" in its path`);
   sum.failed += unknown.length;
@@ -151,7 +166,7 @@ async function main() {
   const reports = mkdtempSync(join(tmpdir(), "hibernaut-reports-"));
   try {
     if (!long) await runChecks(node, reports);
-    for (const { stage, projects, files } of chooseStages())
+    for (const { stage, projects, files } of chooseStages(node))
       if (files.length > 0) await runStage(node, reports, stage, projects, files);
     if (sum.files.length === 0) {
       console.log("no test ran");

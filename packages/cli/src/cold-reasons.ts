@@ -6,7 +6,8 @@ export const COLD_REASONS: Readonly<Record<string, string>> = {
   stopped: "it had been stopped or restarted, or its app had exited, so there was no snapshot",
   updated: "it had been updated, and there was no snapshot of the new version",
   secrets_changed: "the app's secrets changed while it slept, and the snapshot held the old ones",
-  vmm_lost: "its QEMU process had ended unexpectedly: a crash, a kill, a reboot of the host",
+  vmm_lost:
+    "its QEMU process had ended unexpectedly: a crash of the guest's kernel or of QEMU, a guest that KVM could not continue, a kill, a reboot of the host",
   resume_lost: "a resume had begun, and guest and platform ended before the machine was running",
   snapshot_missing: "a file of the snapshot was missing",
   snapshot_corrupt: "a file of the snapshot was not what had been written",

@@ -38,11 +38,11 @@ export function modeOfSleepers({ machines, alive }: Sleepers): NetworkMode | und
 export async function unfitSleepers(
   { machines, alive }: Sleepers,
   settings: Settings,
-  { bundle, accelerator }: { bundle: GuestBundle; accelerator: Verdict["accelerator"] },
+  { bundle, accelerator, cpu }: { bundle: GuestBundle } & Pick<Verdict, "accelerator" | "cpu">,
 ): Promise<Unfit[]> {
   const files = new MachineFiles(settings.dataDir, settings.layerSizeMb);
   const { machineRoot, runRoot } = files;
-  const { hypervisor, refusedHypervisor } = await openQemu(settings, { accelerator, runRoot, machineRoot });
+  const { hypervisor, refusedHypervisor } = await openQemu(settings, { accelerator, cpu, runRoot, machineRoot });
   const known = machines.map((record) => knownMachine(record, alive));
   return unfitSnapshots(machines, {
     hypervisor,

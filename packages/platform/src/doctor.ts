@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import type { Sleepers } from "./doctor-sleepers.ts";
 import type { GuestBundle } from "./domain/guest-bundle.ts";
 import { readBundle } from "./guest/bundles.ts";
+import type { Verdict } from "./hypervisor/qemu/accelerator.ts";
 import { run } from "./lib/exec.ts";
 import { LONGEST_SOCKET, MAX_SOCKET_PATH, type Settings } from "./settings.ts";
 import { messageOf } from "./lib/text.ts";
@@ -24,7 +25,8 @@ export interface Diagnosis {
 }
 
 const TOOL_TIMEOUT_MS = 10_000;
-const PROOF_TIMEOUT_MS = 60_000;
+/** What starting and ending QEMU may add to the proof of KVM. */
+const PROOF_MARGIN_MS = 60_000;
 const NODE_MAJOR = 24;
 /** Room for an image, a writable layer and a snapshot of a small machine. */
 const COMFORTABLE_BYTES = 4 * 1024 ** 3;
@@ -66,9 +68,9 @@ export async function* diagnose(settings: Settings): AsyncIterable<Diagnosis> {
     : { name: "guest bundle", status: "ok", found: `version ${bundle.version} in ${settings.guestBundle}` };
   yield await checkKvmDevice();
   if (typeof bundle === "string") return;
-  const { accelerator, ...diagnosis } = await checkAccelerator(settings, bundle);
+  const { verdict, ...diagnosis } = await checkAccelerator(settings, bundle);
   yield diagnosis;
-  if (accelerator !== undefined) yield await checkSnapshots(sleepers, settings, { bundle, accelerator });
+  if (verdict !== undefined) yield await checkSnapshots(sleepers, settings, { bundle, ...verdict });
 }
 
 /** Checks that this version of Node runs TypeScript and has what the platform uses. */
@@ -221,21 +223,19 @@ async function checkKvmDevice(): Promise<Diagnosis> {
   }
 }
 
-async function checkAccelerator(
-  settings: Settings,
-  bundle: GuestBundle,
-): Promise<Diagnosis & { accelerator?: "kvm" | "tcg" }> {
+async function checkAccelerator(settings: Settings, bundle: GuestBundle): Promise<Diagnosis & { verdict?: Verdict }> {
   const name = "accelerator";
   const folder = await mkdtemp(join(tmpdir(), "hibernaut-doctor-"));
   try {
     const { proveAccelerator } = await import("./hypervisor/qemu/accelerator.ts");
     // The verdict is stored for the platform if its data directory exists; a check does not make one.
     const dataDir = (await existing(settings.dataDir)) === settings.dataDir ? settings.dataDir : folder;
-    const signal = AbortSignal.timeout(PROOF_TIMEOUT_MS);
-    const { accelerator, reason } = await proveAccelerator({ ...settings, dataDir }, bundle, signal);
+    const signal = AbortSignal.timeout(settings.kvmProofTimeoutMs + PROOF_MARGIN_MS * settings.slowFactor);
+    const verdict = await proveAccelerator({ ...settings, dataDir }, bundle, signal);
+    const { accelerator, reason } = verdict;
     const chosen = settings.accelerator === accelerator;
     const status = accelerator === "kvm" || chosen ? "ok" : "warn";
-    return { name, status, found: `${accelerator}: ${reason}`, accelerator };
+    return { name, status, found: `${accelerator}: ${reason}`, verdict };
   } catch (error) {
     return { name, status: "fail", found: messageOf(error), fix: "export HIBERNAUT_ACCELERATOR=tcg" };
   } finally {
@@ -284,7 +284,7 @@ async function* checkVolumes(dataDir: string): AsyncIterable<Diagnosis> {
 async function checkSnapshots(
   sleepers: FoundSleepers,
   settings: Settings,
-  installed: { bundle: GuestBundle; accelerator: "kvm" | "tcg" },
+  installed: { bundle: GuestBundle } & Pick<Verdict, "accelerator" | "cpu">,
 ): Promise<Diagnosis> {
   const name = "snapshots";
   if (typeof sleepers === "string") return { name, status: "warn", found: `the machines cannot be read: ${sleepers}` };

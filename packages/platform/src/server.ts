@@ -99,8 +99,8 @@ async function runLocked(
   await Promise.all([machineRoot, runRoot].map((path) => mkdir(path, { recursive: true, mode: 0o700 })));
   const bundles = await BundleStore.open(settings.dataDir, settings.guestBundle);
   const verdict = await proveAccelerator(settings, bundles.current, signal);
-  const { accelerator } = verdict;
-  const qemuOptions = { accelerator, runRoot, machineRoot };
+  const { accelerator, cpu } = verdict;
+  const qemuOptions = { accelerator, cpu, runRoot, machineRoot };
   const { hypervisor, carryOvers, refusedHypervisor } = await openQemu(settings, qemuOptions);
   const store = openStore(join(settings.dataDir, "hibernaut.db"));
   open.defer(() => store.close());

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Static, Type } from "typebox";
+import { type Static, type TSchema, Type } from "typebox";
 import { infoOf } from "./settings/forms.ts";
 import { IMAGE_SETTINGS } from "./settings/images.ts";
 import { MACHINE_SETTINGS } from "./settings/machines.ts";
@@ -61,16 +61,31 @@ export const FORMER_SETTING_NAMES: readonly string[] = Object.values(SettingsSch
  */
 export function readSettings(environment: NodeJS.ProcessEnv): Settings {
   const { values: file } = readSettingsFile(environment);
-  const entries = Object.entries(SettingsSchema.properties).map(([key, schema]) => {
-    const { env, formerly, fallback } = infoOf(schema);
+  const given = (schema: TSchema) => {
+    const { env, formerly } = infoOf(schema);
     const names = formerly === undefined ? [env] : [env, formerly];
     for (const source of [environment, file]) {
       const name = names.find((each) => (source[each] ?? "") !== "");
-      if (name !== undefined) return [key, parseSetting(schema, String(source[name]), name)];
+      if (name !== undefined) return { value: parseSetting(schema, String(source[name]), name) };
     }
+    return undefined;
+  };
+  const { slowFactor } = MACHINE_SETTINGS;
+  const factor = Number(given(slowFactor)?.value ?? (slowFactor as { default?: unknown }).default);
+  const entries = Object.entries(SettingsSchema.properties).map(([key, schema]) => {
+    const found = given(schema);
+    if (found !== undefined) return [key, found.value];
+    const { fallback, scaled } = infoOf(schema);
+    if (scaled === true) return [key, scaledDefault(schema, factor)];
     return [key, fallback === undefined ? (schema as { default?: unknown }).default : fallback(environment)];
   });
   return Object.fromEntries(entries) as Settings;
+}
+
+/** A time limit on a host that is slower than usual. */
+function scaledDefault(schema: TSchema, factor: number): number {
+  const { default: usual, maximum } = schema as TSchema & { default: number; maximum: number };
+  return Math.min(usual * factor, maximum);
 }
 
 /** The file of settings and what is in it; nothing when there is no such file. */

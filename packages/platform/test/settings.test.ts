@@ -76,6 +76,19 @@ describe("settings", () => {
     expect(unknownSettings(environment)).toEqual([]);
   });
 
+  test("a slow host gets more time, up to what a limit accepts, except where its owner set the limit", () => {
+    const slow = { ...NOWHERE, HIBERNAUT_SLOW_FACTOR: "20" };
+    expect(readSettings(slow)).toMatchObject({
+      kvmProofTimeoutMs: 160_000,
+      flushTimeoutMs: 200_000,
+      bootTimeoutMs: 600_000, // 20 minutes would be more than it accepts
+      drainTimeoutMs: readSettings(NOWHERE).drainTimeoutMs, // not about how fast the host is
+    });
+    const own = { ...slow, HIBERNAUT_KVM_PROOF_TIMEOUT: "10s", HIBERNAUT_BOOT_TIMEOUT_MS: "5000" };
+    expect(readSettings(own)).toMatchObject({ kvmProofTimeoutMs: 10_000, bootTimeoutMs: 5000 });
+    expect(readSettings({ ...NOWHERE, HIBERNAUT_SLOW_FACTOR: "" })).toEqual(readSettings(NOWHERE));
+  });
+
   test("the name of a setting goes before its former name, and the environment before the file", async () => {
     const folder = await tempFolder("settings");
     const environment = { XDG_CONFIG_HOME: folder, HIBERNAUT_BOOT_TIMEOUT_MS: "5000" };

@@ -105,8 +105,16 @@ export interface Vmm {
   readonly ref: VmmRef;
   /** The hypervisor that runs this guest. An upgrade of the host's packages does not change it. */
   readonly identity: HypervisorIdentity;
-  /** Resolves when the process has ended, for whatever reason. Never rejects. */
+  /**
+   * Resolves when the process has ended, for whatever reason. Never rejects. The process of a guest that cannot continue
+   * is ended at once.
+   */
   readonly exited: Promise<void>;
+  /**
+   * Once the process has ended: why, if the guest crashed or the hypervisor could not continue it. In the hypervisor's
+   * own words, as far as there are any.
+   */
+  readonly failure: string | undefined;
   /**
    * Called with the reason when the guest is halted because the host's disk cannot take its writes, and with undefined
    * once it continues, which it does without help as soon as the disk has space.
@@ -141,6 +149,11 @@ export class VmmKilled extends Error {
   override name = "VmmKilled";
 }
 
+/** The guest of a VMM that was to be adopted could not continue, so the VMM was ended. The message says why. */
+export class VmmFailed extends Error {
+  override name = "VmmFailed";
+}
+
 /** Starts guests, and finds those that an earlier platform started. */
 export interface Hypervisor {
   /** Returns what a snapshot taken now would record. */
@@ -151,13 +164,18 @@ export interface Hypervisor {
    */
   boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm>;
   /**
-   * Loads the device state together with the memory file. The guest is paused, and its memory file does not change until
-   * `run`. Rejects like `boot`.
+   * Loads the device state together with the memory file. The guest is paused until `run`. Rejects like `boot`.
+   *
+   * The memory file does not change before `checked` resolves; with its rejection, nothing is loaded. After that, the load
+   * itself may write to it: KVM tells a guest that is loaded what time it is, in a page of its memory.
    */
-  restore(spec: VmmSpec, devices: DeviceState, signal: AbortSignal): Promise<Vmm>;
+  restore(spec: VmmSpec, devices: DeviceState, signal: AbortSignal, checked?: Promise<void>): Promise<Vmm>;
   /** Lists the VMMs of this data directory that are alive now, no matter which platform started them. */
   find(): Promise<VmmRef[]>;
-  /** Takes over a VMM that `find` returned. Rejects when it is no longer the same process or does not answer. */
+  /**
+   * Takes over a VMM that `find` returned. Rejects when it is no longer the same process or does not answer, and with
+   * {@link VmmFailed} when its guest cannot continue.
+   */
   adopt(ref: VmmRef, signal: AbortSignal): Promise<Vmm>;
   /** Kills a VMM that cannot be adopted, unless its pid now belongs to another process. */
   end(ref: VmmRef): Promise<void>;

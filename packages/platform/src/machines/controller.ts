@@ -327,11 +327,11 @@ export class MachineController {
    */
   #noticeEnd(): void {
     if (this.#record.state !== "running") return;
-    const { exit, lost } = this.#guest;
+    const { exit, lost, failure } = this.#guest;
     if (exit !== undefined) return void this.#report({ type: "app_ended", exit });
     if (!lost) return;
     this.#guest.forget();
-    void this.#report({ type: "lost", reason: "the virtual machine ended" });
+    void this.#report({ type: "lost", reason: failure ?? "the virtual machine ended" });
   }
 
   #stalled(why: string | undefined): void {

@@ -83,6 +83,11 @@ export class MachineGuest {
     return this.#lost;
   }
 
+  /** Why the VMM of the present guest is gone, if its guest could not continue: see `Vmm.failure`. */
+  get failure(): string | undefined {
+    return this.#live?.vmm.failure;
+  }
+
   /** Settles when the app of the present guest ends. */
   exited(): Promise<GuestExit> {
     return this.#exit.promise;
@@ -106,7 +111,7 @@ export class MachineGuest {
     } catch (error) {
       const gone = await isGone(vmm);
       await vmm.kill();
-      throw gone ? new VmmKilled(messageOf(error)) : error;
+      throw gone ? new VmmKilled(vmm.failure ?? messageOf(error)) : error;
     }
     vmm.onStalled = (why) => this.#live?.vmm === vmm && this.#options.listener.stalled(why);
     void vmm.exited.then(() => this.#gone(vmm));
@@ -133,8 +138,11 @@ export class MachineGuest {
     return this.#live;
   }
 
-  /** Ends the guest, if there is one, or the kept VMM, and waits until it is gone. */
-  async kill(): Promise<void> {
+  /**
+   * Ends the guest, if there is one, or the kept VMM, and waits until it is gone. Returns why, if it could not continue
+   * anyway.
+   */
+  async kill(): Promise<string | undefined> {
     const guest = this.#live ?? this.#kept;
     if (this.#kept !== undefined) this.#options.listener.unkept("discarded");
     this.forget();
@@ -142,6 +150,7 @@ export class MachineGuest {
     await guest?.vmm.kill();
     guest?.agent.close();
     this.#options.machineLog.rest();
+    return guest?.vmm.failure;
   }
 
   /** Whether the VMM ended although nobody here ended it. */

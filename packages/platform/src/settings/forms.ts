@@ -28,10 +28,12 @@ export interface SettingInfo {
   fallback?(environment: NodeJS.ProcessEnv): unknown;
   /** What the value counts. */
   unit?: Unit;
+  /** Whether `HIBERNAUT_SLOW_FACTOR` multiplies the default, up to the most that the setting accepts. */
+  scaled?: boolean;
 }
 
 /** Everything that the author of a setting writes; the form adds the rest. */
-type Given<T> = Pick<SettingInfo, "description" | "formerly"> & { default: T };
+type Given<T> = Pick<SettingInfo, "description" | "formerly" | "scaled"> & { default: T };
 
 export const MS_PER: Record<Exclude<Unit, "MB">, number> = { ms: 1, s: 1000, h: 3_600_000 };
 

@@ -13,6 +13,28 @@ export const MACHINE_SETTINGS = {
     description:
       "`auto` uses KVM if the guest bundle boots under it, and software emulation otherwise. `kvm` insists; `tcg` uses software emulation without trying KVM.",
   }),
+  kvmCpu: text("HIBERNAUT_KVM_CPU", {
+    default: "auto",
+    pattern: "^[A-Za-z0-9][A-Za-z0-9_.+=,-]*$",
+    accepts: "auto, or a CPU as QEMU's -cpu takes it, such as host,-vmx",
+    description:
+      "The CPU of machines under KVM. `auto` is the host's, without what its KVM refuses: see [where KVM is partial](operate.md#where-kvm-is-partial). A change costs sleeping machines their memory, so it needs [`serve --drop-snapshots`](operate.md#when-a-start-would-cost-memory).",
+  }),
+  kvmProofTimeoutMs: duration("HIBERNAUT_KVM_PROOF_TIMEOUT", {
+    scaled: true,
+    default: 8_000,
+    min: 1000,
+    max: 600_000,
+    description:
+      "How long a guest may take to boot under KVM to prove that it works. It takes a second. KVM on a host that needs longer counts as broken.",
+  }),
+  slowFactor: integer("HIBERNAUT_SLOW_FACTOR", {
+    default: 1,
+    min: 1,
+    max: 100,
+    description:
+      "How many times slower than usual this host is, for example because it is itself a virtual machine with nested KVM. It multiplies the time that QEMU and guests get, and the defaults of the time limits here: boot, ready, resume, suspend, flush, wake, hooks, QEMU's answers, the proof of KVM, and how long the proxy holds a request. A limit that you set yourself counts as it is.",
+  }),
   network: choice("HIBERNAUT_NETWORK", ["auto", "bridge", "user"], {
     default: "auto",
     description:
@@ -74,6 +96,7 @@ export const MACHINE_SETTINGS = {
       "How large a machine's writable layer may become. It takes disk space only for what is written. Existing layers keep their size.",
   }),
   bootTimeoutMs: duration("HIBERNAUT_BOOT_TIMEOUT", {
+    scaled: true,
     formerly: "HIBERNAUT_BOOT_TIMEOUT_MS",
     default: 60_000,
     min: 1000,
@@ -82,6 +105,7 @@ export const MACHINE_SETTINGS = {
       "From power on to the agent's first message. It takes 3 s under emulation on a quiet host, and ten times that on a loaded one. A start that takes longer fails.",
   }),
   readyTimeoutMs: duration("HIBERNAUT_READY_TIMEOUT", {
+    scaled: true,
     formerly: "HIBERNAUT_READY_TIMEOUT_MS",
     default: 30_000,
     min: 0,
@@ -89,6 +113,7 @@ export const MACHINE_SETTINGS = {
     description: "From then until the app listens. After that, the machine counts as running anyway.",
   }),
   resumeTimeoutMs: duration("HIBERNAUT_RESUME_TIMEOUT", {
+    scaled: true,
     formerly: "HIBERNAUT_RESUME_TIMEOUT_MS",
     default: 15_000,
     min: 500,
@@ -96,12 +121,35 @@ export const MACHINE_SETTINGS = {
     description: "For a resume, which takes a fraction of a second. One that takes longer becomes a cold start.",
   }),
   suspendTimeoutMs: duration("HIBERNAUT_SUSPEND_TIMEOUT", {
+    scaled: true,
     formerly: "HIBERNAUT_SUSPEND_TIMEOUT_MS",
     default: 60_000,
     min: 1000,
     max: 600_000,
     description:
       "For a suspend; flushing a large memory to a slow disk takes longest. A suspend that takes longer is cancelled, and the machine keeps running.",
+  }),
+  flushTimeoutMs: duration("HIBERNAUT_FLUSH_TIMEOUT", {
+    scaled: true,
+    default: 10_000,
+    min: 500,
+    max: 600_000,
+    description:
+      "Of a suspend: for the guest to pause its app and flush its disks. A guest that writes a lot takes a while. After that, the suspend is given up, and the machine keeps running.",
+  }),
+  wakeTimeoutMs: duration("HIBERNAUT_WAKE_TIMEOUT", {
+    scaled: true,
+    default: 10_000,
+    min: 500,
+    max: 600_000,
+    description: "For the guest to answer after a suspend was given up. One that is slower continues by itself.",
+  }),
+  qemuTimeoutMs: duration("HIBERNAUT_QEMU_TIMEOUT", {
+    scaled: true,
+    default: 10_000,
+    min: 500,
+    max: 600_000,
+    description: "For QEMU's answer to a command, which takes milliseconds. A QEMU that is silent for longer hangs.",
   }),
   scrubIntervalH: duration("HIBERNAUT_SCRUB_INTERVAL", {
     unit: "h",
@@ -144,6 +192,7 @@ export const MACHINE_SETTINGS = {
       "How often such a snapshot is taken of each volume. At the default and five days of retention, there are up to five.",
   }),
   hookTimeoutMs: duration("HIBERNAUT_HOOK_TIMEOUT", {
+    scaled: true,
     formerly: "HIBERNAUT_HOOK_TIMEOUT_MS",
     default: 5_000,
     min: 100,

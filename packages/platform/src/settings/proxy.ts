@@ -43,6 +43,7 @@ export const PROXY_SETTINGS = {
       "Addresses and networks of [proxies in front of this one](proxy.md#run-behind-another-proxy). Only their `X-Forwarded-For` is trusted.",
   }),
   proxyHoldTimeoutMs: duration("HIBERNAUT_PROXY_HOLD_TIMEOUT", {
+    scaled: true,
     formerly: "HIBERNAUT_PROXY_HOLD_TIMEOUT_MS",
     default: HOLD_TIMEOUT_MS,
     min: 100,

@@ -50,8 +50,8 @@ export interface FittingSnapshot {
   /** The guest's clock when it was paused, in milliseconds since 1970. Undefined in snapshots of earlier versions. */
   clockMs: number | undefined;
   /**
-   * Its files. Check them while QEMU loads the snapshot, but let no guest run before the check has passed. What may have
-   * changed from outside is checked before: reading all of it can take longer than a resume.
+   * Its files. Check them while QEMU starts, and load them only when the check has passed. What may have changed from
+   * outside is checked before: reading all of it can take longer than a resume.
    */
   files: Pick<GenerationFiles, "damage" | "flaw">;
 }

@@ -11,6 +11,9 @@ const ROOT = join(import.meta.dirname, "../../../..");
 export const COUNTER_IMAGE = `oci:${join(ROOT, ".build/counter")}:latest`;
 export const BUNDLE = join(ROOT, "packages/guest/.build/bundle");
 
+/** What runs guests in tests on QEMU: `npm run test:kvm` has them under KVM where it works. */
+export const ACCELERATOR = process.env["HIBERNAUT_TEST_ACCELERATOR"] === "kvm" ? "kvm" : "tcg";
+
 export interface CounterAnswer {
   nonce: string;
   count: number;

@@ -10,7 +10,7 @@ import { listTaps } from "../../src/network/bridge/commands.ts";
 import { namesFor } from "../../src/network/bridge/names.ts";
 import { uninstallBridge } from "../../src/network/bridge/remove.ts";
 import { addPreparedImages } from "./prepared-images.ts";
-import { dataFolder } from "./qemu-world.ts";
+import { ACCELERATOR, dataFolder } from "./qemu-world.ts";
 import { SMALL_APP } from "./small-app/image.ts";
 
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
@@ -48,7 +48,7 @@ export class Served {
         XDG_CONFIG_HOME: join(this.#dataDir, "cfg"),
         HIBERNAUT_API_LISTEN: "127.0.0.1:0",
         HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
-        HIBERNAUT_ACCELERATOR: "tcg",
+        HIBERNAUT_ACCELERATOR: ACCELERATOR,
         HIBERNAUT_LAYER_SIZE_MB: "256",
         HIBERNAUT_LOG_LEVEL: "silent",
         // Most stories are about snapshots: a wake that finds the VMM in memory would not need them.

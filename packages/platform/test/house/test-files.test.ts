@@ -1,6 +1,7 @@
 /** Which files `npm test -- WORD` runs, and what it tells at its end. */
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { NESTED, ON_KVM } from "../../../../scripts/lib/kvm-tests.mjs";
 import { chooseFiles, hasWord, isLong, listTestFiles } from "../../../../scripts/lib/test-files.mjs";
 import { spread } from "../../../../scripts/lib/test-sequencer.mjs";
 import { minutes, slowest } from "../../../../scripts/lib/test-summary.mjs";
@@ -42,6 +43,10 @@ describe("tests on QEMU are spread among unit tests, and each kind keeps its ord
   ])("%j and %j: %s", (one: string[], other: string[], expected) => {
     expect(spread(one, other).join(" ")).toBe(expected);
   });
+});
+
+test("what test:kvm runs is there", () => {
+  expect(listTestFiles(ROOT)).toEqual(expect.arrayContaining([...ON_KVM, ...NESTED]));
 });
 
 test("every kind of test file is listed, and test:long runs those that repeat more there", () => {

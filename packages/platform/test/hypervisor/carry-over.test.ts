@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { HypervisorIdentity } from "../../src/hypervisor/contract.ts";
-import { qemuArguments } from "../../src/hypervisor/qemu/arguments.ts";
+import { cpuIn, qemuArguments } from "../../src/hypervisor/qemu/arguments.ts";
 import { refusedCarryOver, seriesOf } from "../../src/hypervisor/qemu/carry-over.ts";
 import { FailedCarryOvers } from "../../src/hypervisor/qemu/failed-carry-overs.ts";
 import { hardwareOf, hardwareOfType, identityOf, PRESENT_HARDWARE } from "../../src/hypervisor/qemu/hardware.ts";
@@ -14,8 +14,10 @@ import { tempFolder } from "../helpers/temp.ts";
 const OLD = "7.2.18 (Debian 1:7.2+dfsg-7+deb12u15)";
 const NEW = "7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)";
 const NEXT = "10.0.2 (Debian 1:10.0.2+ds-2+deb13u1)";
-const HOST = { name: "AMD EPYC", features: ["avx2", "family=25", "fpu"] };
+const HOST = { name: "AMD EPYC", cpu: "host", features: ["avx2", "family=25", "fpu"] };
 const SERIES = { accept: "series", failed: [] } as const;
+
+const EMPTY = { bundle: {}, volumes: [], memory: "", image: "", layer: "", consoleLog: "", runDir: "" };
 
 const tcg = (version: string) => identityOf({ version, accelerator: "tcg" }, PRESENT_HARDWARE);
 const kvm = (version: string, host = HOST) => identityOf({ version, accelerator: "kvm", host }, PRESENT_HARDWARE);
@@ -77,16 +79,7 @@ describe("a snapshot of version 0.1", () => {
   });
 
   test("is loaded on the hardware that it was taken on", () => {
-    const spec = {
-      bundle: {},
-      network: { mode: "tap" },
-      volumes: [],
-      memory: "",
-      image: "",
-      layer: "",
-      consoleLog: "",
-      runDir: "",
-    };
+    const spec = { ...EMPTY, network: { mode: "tap" } };
     const taken = hardwareOf(first(OLD)) ?? PRESENT_HARDWARE;
     const words = (hardware: typeof taken) =>
       qemuArguments(spec as never, { accelerator: "tcg", hardware, incoming: true }).join(" ");
@@ -105,6 +98,30 @@ describe("under KVM", () => {
     expect(refusedCarryOver(kvm(OLD), kvm(OLD, { ...HOST, name: "Intel" }), SERIES)).toMatch(
       /^cpu_model_changed: CPU m/,
     );
+  });
+
+  test("a snapshot is resumed with the CPU that it was taken with, and with no other", () => {
+    const less = { ...HOST, cpu: "host,-arch-capabilities" };
+    expect(refusedCarryOver(kvm(OLD, less), kvm(NEW, less), SERIES)).toBeUndefined();
+    for (const [was, now] of [
+      [HOST, less],
+      [less, HOST],
+    ] as const)
+      expect(refusedCarryOver(kvm(OLD, was), kvm(OLD, now), SERIES)).toBe(
+        `cpu_model_changed: CPU model was ${was.cpu} (AMD EPYC), is ${now.cpu} (AMD EPYC)`,
+      );
+    const words = qemuArguments({ ...EMPTY, network: { mode: "tap" } } as never, {
+      accelerator: "kvm",
+      hardware: PRESENT_HARDWARE,
+      kvmCpu: less.cpu,
+      incoming: true,
+    });
+    expect(cpuIn(words), "the next platform finds it in what QEMU was started with").toBe(less.cpu);
+  });
+
+  test("a snapshot taken under emulation is refused, and the other way round", () => {
+    expect(refusedCarryOver(tcg(OLD), kvm(OLD), SERIES)).toBe("accelerator_changed: accelerator was tcg, is kvm");
+    expect(refusedCarryOver(kvm(OLD), tcg(OLD), SERIES)).toBe("accelerator_changed: accelerator was kvm, is tcg");
   });
 
   test("a snapshot that does not say what the CPU had fits its own build only", () => {

@@ -4,13 +4,15 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { connectToQemu } from "../../src/hypervisor/qemu/connect.ts";
 import { readHostCpu } from "../../src/hypervisor/qemu/host-cpu.ts";
+import { USUAL_LIMITS } from "../../src/hypervisor/qemu/limits.ts";
 import { tempFolder } from "../helpers/temp.ts";
 
 test("a QEMU that does not answer in time is reported with what to do", async () => {
   const program = join(await tempFolder(), "qemu");
   await writeFile(program, "#!/bin/sh\nexec sleep 60\n");
   await chmod(program, 0o755);
-  await expect(readHostCpu(program, "kvm", { deadlineMs: 200 })).rejects.toMatchObject({
+  const limits = { ...USUAL_LIMITS, hostCpuMs: 200 };
+  await expect(readHostCpu(program, "kvm", { limits })).rejects.toMatchObject({
     code: "unavailable",
     message: expect.stringMatching(/did not answer within 0\.2 s.*Start the platform again/),
   });

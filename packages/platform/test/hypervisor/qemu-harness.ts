@@ -3,12 +3,15 @@ import { mkdir } from "node:fs/promises";
 import type { GuestConfig } from "../../src/guest/protocol.ts";
 import { readBundle } from "../../src/guest/bundles.ts";
 import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
+import { readHostCpu } from "../../src/hypervisor/qemu/host-cpu.ts";
 import { QemuHypervisor } from "../../src/hypervisor/qemu/index.ts";
+import { qemuLimits } from "../../src/hypervisor/qemu/limits.ts";
 import { openImageStore } from "../../src/images/index.ts";
 import { MachineFiles } from "../../src/machines/files.ts";
 import { newMachineId } from "../../src/machines/identity.ts";
 import { UserNetwork } from "../../src/network/user.ts";
-import { askUntilAnswered, BUNDLE, dataFolder } from "../helpers/qemu-world.ts";
+import { readSettings } from "../../src/settings.ts";
+import { ACCELERATOR, askUntilAnswered, BUNDLE, dataFolder } from "../helpers/qemu-world.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 import type { Harness } from "./conformance.ts";
 
@@ -20,13 +23,17 @@ export async function openQemu(): Promise<Harness> {
   const image = await (await openImageStore({ dataDir: folder.path })).ensure(SMALL_APP);
   const bundle = await readBundle(BUNDLE);
   const version = await qemuVersion("qemu-system-x86_64");
+  const limits = qemuLimits(readSettings(process.env));
+  const host = ACCELERATOR === "kvm" ? await readHostCpu("qemu-system-x86_64", "kvm", { limits }) : undefined;
   const network = new UserNetwork();
   return {
     hypervisor: () =>
       new QemuHypervisor({
         program: "qemu-system-x86_64",
         version,
-        accelerator: "tcg",
+        accelerator: ACCELERATOR,
+        host,
+        limits,
         runRoot: files.runRoot,
         machineRoot: files.machineRoot,
       }),
@@ -65,6 +72,7 @@ export async function openQemu(): Promise<Harness> {
       const { nonce, count, now } = await askUntilAnswered(spec.network.address);
       return { nonce, count, now: Date.parse(now) };
     },
+    writesOnLoad: ACCELERATOR === "kvm" ? 1 : 0,
     murder: (ref) => process.kill(ref.pid, "SIGKILL"),
     dispose: () => folder.dispose(),
   };

@@ -494,6 +494,56 @@ describe("when the app or its virtual machine ends", () => {
     expect(record(id).lastBoot).toMatchObject({ kind: "cold", reason: "vmm_lost" });
   });
 
+  describe("a guest that the hypervisor cannot continue", () => {
+    const WHY = "QEMU cannot continue the guest (internal-error): KVM internal error. Suberror: 1";
+    const latest = (id: string) => machines.events("shop", id, 3).find(({ type }) => type.startsWith("lost"));
+
+    test("is a crash: it starts again as its restart policy says, and its history says why", async () => {
+      const id = await runningMachine(platform);
+      world.host.fail(id, WHY);
+      await expect.poll(() => record(id).restarts).toBe(1);
+      await reach(id, "running");
+      expect(latest(id)).toMatchObject({ type: "lost_restarts", details: { reason: WHY, attempt: 1 } });
+      expect(record(id).lastBoot).toMatchObject({ kind: "cold", reason: "vmm_lost" });
+    });
+
+    test("stays down without a restart policy", async () => {
+      const id = await runningMachine(platform, { restart: { policy: "no" } });
+      world.host.fail(id, WHY);
+      await reach(id, "failed");
+      expect(record(id).stateReason).toBe(WHY);
+    });
+
+    test("is noticed by the next platform if that happened in between", async () => {
+      const id = await runningMachine(platform, { restart: { policy: "no" } });
+      await platform.close();
+      world.host.fail(id, WHY, "when adopted");
+      platform = await startPlatform(world);
+      ({ machines } = platform);
+      await reach(id, "failed");
+      expect(record(id).stateReason).toBe(WHY);
+      expect(world.host.of(id)).toEqual([]);
+    });
+
+    test("in the middle of a start is started again within it, and after three times the start fails with the reason", async () => {
+      await platform.close();
+      class Failing extends FakeHypervisor {
+        override async boot(...[spec, signal]: Parameters<Hypervisor["boot"]>) {
+          const vmm = await super.boot(spec, signal);
+          world.host.fail(spec.machineId, WHY);
+          return vmm;
+        }
+      }
+      const hypervisor = new Failing(world.host, world.identity);
+      platform = await startPlatform(world, { wrap: (deps) => ({ ...deps, hypervisor }) });
+      ({ machines } = platform);
+      platform.apps.create("shop");
+      const { record: made } = await machines.create("shop", { config: SMALL });
+      await reach(made.id, "failed");
+      expect(record(made.id).stateReason).toBe(WHY);
+    });
+  });
+
   test("a virtual machine that disappears while a failed suspend is undone is noticed", async () => {
     await platform.close();
     const hypervisor = new FakeHypervisor(world.host, world.identity);

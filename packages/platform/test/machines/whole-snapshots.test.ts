@@ -85,6 +85,32 @@ test("a machine is destroyed while its snapshot is sealed: that ends without a w
   expect(world.logged.filter(({ message }) => message.includes("sealed"))).toEqual([]);
 });
 
+test("a load that writes to the memory, as KVM's does, is not taken for damage", async () => {
+  world.host.writesOnLoad = true;
+  const { snapshots } = deps;
+  const fitting: typeof snapshots.fitting = async (...args) => {
+    const found = await snapshots.fitting(...args);
+    if (typeof found === "string") return found;
+    const { files } = found;
+    const flaw = async () => {
+      // The disk is slow: whatever does not wait for the check is done before it.
+      await vi.waitUntil(() => world.host.of(id).length > 0);
+      for (let turn = 0; turn < 200; turn += 1) await new Promise(setImmediate);
+      return files.flaw();
+    };
+    return { ...found, files: { damage: (signal) => files.damage(signal), flaw } };
+  };
+  deps.snapshots = new Proxy(snapshots, {
+    get(target, key) {
+      if (key === "fitting") return fitting;
+      const member = Reflect.get(target, key, target) as unknown;
+      return typeof member === "function" ? (member.bind(target) as unknown) : member;
+    },
+  });
+  await started();
+  expect(record().lastBoot).toMatchObject({ kind: "resume", reason: "snapshot" });
+});
+
 test("after a restart of the host, damage is found before the guest runs: a cold start with the reason", async () => {
   await damage();
   await platform.close();

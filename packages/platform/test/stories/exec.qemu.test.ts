@@ -114,3 +114,12 @@ test("refusals: a machine that sleeps, a machine that is not there, a command th
   await expect(place.client.openExec(place.app, id, { command: ["ls"] })).rejects.toMatchObject({ status: 412 });
   await place.start(id);
 });
+
+test("a guest whose kernel crashes starts again, and its history says what the kernel said", async () => {
+  await exec(["sh", "-c", "echo c > /proc/sysrq-trigger"]).catch(() => {}); // it ends with its machine
+  await expect.poll(async () => (await place.get(id)).last_boot?.reason, { timeout: 60_000 }).toBe("vmm_lost");
+  const events = await place.client.listMachineEvents(place.app, id);
+  expect(events.find(({ type }) => type === "lost_restarts")?.details).toMatchObject({
+    reason: expect.stringMatching(/kernel has crashed.*Kernel panic - not syncing/),
+  });
+});

@@ -14,7 +14,7 @@ const ROUNDS = longOr(10, 1);
 
 test("the two builds differ, and are of one series", async (context) => {
   if (OTHER === undefined) return context.skip("the package sources have only the installed build of QEMU");
-  const [one, other] = await Promise.all([INSTALLED, OTHER].map(qemuVersion));
+  const [one, other] = await Promise.all([INSTALLED, OTHER].map((program) => qemuVersion(program)));
   expect(one).not.toBe(other);
   expect(seriesOf(one ?? "")).toBe(seriesOf(other ?? "-"));
 });

@@ -10,6 +10,7 @@ import {
   type Hypervisor,
   type HypervisorIdentity,
   type Vmm,
+  VmmFailed,
   VmmKilled,
   type VmmRef,
   type VmmSpec,
@@ -33,6 +34,8 @@ class FakeProcess {
   readonly identity: HypervisorIdentity;
   readonly gone = Promise.withResolvers<void>();
   running = false;
+  /** Why its guest could not continue. */
+  failure: string | undefined;
   /** The device state that the guest was restored from, until it runs for the first time. */
   restoredFrom: string | undefined;
   /** Likewise, of the snapshot that was taken of it while it was paused. */
@@ -59,6 +62,8 @@ export class FakeHost {
   faults: { capture?: Error; boot?: Error; restore?: Error } = {};
   /** Awaited in the middle of a capture, boot or restore, to hold it up. */
   hold: { capture?: Promise<void>; boot?: Promise<void>; restore?: Promise<void> } = {};
+  /** Whether a load writes to the memory file, as KVM does. */
+  writesOnLoad = false;
   /** Ids of machines whose app ends as soon as it is started. */
   readonly crashing = new Set<string>();
   /** Where apps listen that do not listen where they should, by machine id. */
@@ -96,6 +101,15 @@ export class FakeHost {
     process?.gone.resolve();
   }
 
+  /** The guest of a machine cannot continue, which ends its process, or will when the next platform adopts it. */
+  fail(machineId: string, why: string, noticed: "now" | "when adopted" = "now"): void {
+    for (const process of this.of(machineId)) {
+      process.failure = why;
+      process.running = false;
+      if (noticed === "now") this.end(process.ref);
+    }
+  }
+
   /** Throws the injected fault, if there is one, and clears it. */
   takeFault(kind: keyof FakeHost["faults"]): void {
     const fault = this.faults[kind];
@@ -118,6 +132,10 @@ class FakeVmm implements Vmm {
     this.exited = process.gone.promise;
     this.#host = host;
     this.#process = process;
+  }
+
+  get failure(): string | undefined {
+    return this.#process.failure;
   }
 
   /** As if the guest had touched all of its memory. */
@@ -229,7 +247,12 @@ export class FakeHypervisor implements Hypervisor {
     return new FakeVmm(this.#host, process);
   }
 
-  async restore(spec: VmmSpec, { file, takenBy }: DeviceState, signal: AbortSignal): Promise<Vmm> {
+  async restore(
+    spec: VmmSpec,
+    { file, takenBy }: DeviceState,
+    signal: AbortSignal,
+    checked: Promise<void> = Promise.resolve(),
+  ): Promise<Vmm> {
     // It runs on what the snapshot was taken on, as QEMU does.
     const { cpu_model, machine_type } = takenBy;
     const process = this.#host.launch(spec, { ...this.#identity, cpu_model, machine_type });
@@ -237,7 +260,9 @@ export class FakeHypervisor implements Hypervisor {
       this.#host.takeFault("restore");
       if (!readFileSync(file, "utf8").includes(spec.machineId))
         throw new Error("the device state belongs to another machine");
+      await checked;
       const memory = await readFile(spec.memory);
+      if (this.#host.writesOnLoad) await writeOnLoad(spec.memory);
       await this.#host.hold.restore;
       signal.throwIfAborted();
       if (!this.#host.processes.has(process.ref.pid)) throw new VmmKilled("the fake was killed");
@@ -258,10 +283,24 @@ export class FakeHypervisor implements Hypervisor {
   async adopt(ref: VmmRef): Promise<Vmm> {
     const process = this.#host.processes.get(ref.pid);
     if (process === undefined || process.ref.startTicks !== ref.startTicks) throw new Error("the VMM is gone");
+    if (process.failure !== undefined) {
+      this.#host.end(ref);
+      throw new VmmFailed(process.failure);
+    }
     return new FakeVmm(this.#host, process);
   }
 
   async end(ref: VmmRef): Promise<void> {
     this.#host.end(ref);
+  }
+}
+
+/** The time, in a page behind the guest's state. */
+async function writeOnLoad(path: string): Promise<void> {
+  const memory = await open(path, "r+");
+  try {
+    await memory.write(Buffer.from(String(Date.now())), 0, undefined, STATE_BYTES);
+  } finally {
+    await memory.close();
   }
 }

@@ -1,6 +1,7 @@
 /** QEMU's arguments, computed from a machine. Pure. */
 import { join } from "node:path";
 import type { VmmSpec } from "../contract.ts";
+import { HOST_CPU } from "./cpu-choice.ts";
 import { cpuArgument, type Hardware, hardwareOfType, PRESENT_HARDWARE } from "./hardware.ts";
 
 /** The name by which the agent finds its port. */
@@ -25,6 +26,8 @@ const KERNEL_OPTIONS = [
 interface QemuOptions {
   accelerator: "kvm" | "tcg";
   hardware: Hardware;
+  /** What guests get under KVM: see `HostCpu`. */
+  kvmCpu?: string | undefined;
   /** Wait, paused, for a snapshot to be loaded instead of booting. */
   incoming: boolean;
 }
@@ -40,13 +43,13 @@ function processName(spec: Pick<VmmSpec, "machineId" | "runDir">): string {
 }
 
 /** Returns the arguments to start QEMU with. */
-export function qemuArguments(spec: VmmSpec, { accelerator, hardware, incoming }: QemuOptions): string[] {
+export function qemuArguments(spec: VmmSpec, { accelerator, hardware, kvmCpu, incoming }: QemuOptions): string[] {
   const { qmp, agent } = socketPaths(spec.runDir);
   return [
     ...["-name", processName(spec)],
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],
     ...["-machine", `${hardware.machineType},${MACHINE_OPTIONS}`, "-accel", accelerator],
-    ...["-cpu", cpuArgument(hardware, accelerator)],
+    ...["-cpu", cpuArgument(hardware, accelerator, kvmCpu)],
     ...["-smp", String(spec.cpus), "-m", `${spec.memoryMb}M`],
     ...["-object", `memory-backend-file,id=ram,size=${spec.memoryMb}M,mem-path=${escape(spec.memory)},share=on`],
     // A resumed guest has its kernel in memory and never boots again, because of `-no-reboot`.
@@ -73,6 +76,11 @@ export function qemuArguments(spec: VmmSpec, { accelerator, hardware, incoming }
 export function hardwareIn(args: readonly string[]): Hardware {
   const machineType = args[args.indexOf("-machine") + 1]?.split(",")[0] ?? "";
   return hardwareOfType(machineType) ?? PRESENT_HARDWARE;
+}
+
+/** The CPU of a QEMU that was started with these arguments. */
+export function cpuIn(args: readonly string[]): string {
+  return args[args.indexOf("-cpu") + 1] ?? HOST_CPU;
 }
 
 /**

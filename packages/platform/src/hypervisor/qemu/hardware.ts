@@ -3,6 +3,7 @@
  * on, so every set that was ever in use stays listed here. Pure.
  */
 import type { HypervisorIdentity } from "../contract.ts";
+import { HOST_CPU } from "./cpu-choice.ts";
 
 /** Increase this with every change to the devices in `arguments.ts`. A snapshot can be loaded only into the same devices. */
 const DEVICE_LAYOUT = 1;
@@ -10,7 +11,7 @@ const DEVICE_LAYOUT = 1;
 /** A machine type and the CPU models that belong to it. */
 export interface Hardware {
   machineType: string;
-  /** Under software emulation. KVM always shows the host's CPU. */
+  /** Under software emulation. KVM shows the host's CPU, or what it can of it. */
   emulatedCpu: string;
   /** Whether both names mean the same in every build of QEMU of one series. */
   versioned: boolean;
@@ -39,13 +40,15 @@ const EVERY_HARDWARE: readonly Hardware[] = [PRESENT_HARDWARE, HARDWARE_0_1];
 export interface HostCpu {
   /** For people, such as `AMD EPYC`. */
   name: string;
+  /** What guests get of it, in the form of QEMU's `-cpu`: `host`, or less where KVM refuses a part. */
+  cpu: string;
   /** What QEMU makes of it for guests, sorted. */
   features: readonly string[];
 }
 
-/** What QEMU is told about the CPU. */
-export function cpuArgument({ emulatedCpu }: Hardware, accelerator: "kvm" | "tcg"): string {
-  return accelerator === "kvm" ? "host" : emulatedCpu;
+/** What QEMU is told about the CPU. `kvmCpu` is what guests get under KVM: by default, the host's. */
+export function cpuArgument({ emulatedCpu }: Hardware, accelerator: "kvm" | "tcg", kvmCpu = HOST_CPU): string {
+  return accelerator === "kvm" ? kvmCpu : emulatedCpu;
 }
 
 /** The hardware with a machine type, as QEMU's `-machine` names it. Undefined when it never was ours. */
@@ -67,7 +70,7 @@ export function identityOf(
     hypervisor: "qemu",
     version,
     accelerator,
-    cpu_model: accelerator === "kvm" ? `host (${host?.name ?? "unknown"})` : hardware.emulatedCpu,
+    cpu_model: accelerator === "kvm" ? `${host?.cpu ?? HOST_CPU} (${host?.name ?? "unknown"})` : hardware.emulatedCpu,
     ...(accelerator === "kvm" && host !== undefined && { cpu_features: [...host.features] }),
     machine_type: machineTypeOf(hardware),
   };

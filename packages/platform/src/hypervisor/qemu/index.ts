@@ -1,8 +1,9 @@
 /** The hypervisor contract on QEMU. */
-import { open, rm } from "node:fs/promises";
+import { open, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
+import { abortable } from "../../lib/async.ts";
 import { createSparse } from "../../lib/disk-files.ts";
 import { failureReason, run } from "../../lib/exec.ts";
 import { messageOf } from "../../lib/text.ts";
@@ -11,23 +12,21 @@ import {
   type Hypervisor,
   type HypervisorIdentity,
   type Vmm,
+  VmmFailed,
   VmmKilled,
   type VmmRef,
   type VmmSpec,
 } from "../contract.ts";
-import { hardwareIn, qemuArguments, socketPaths } from "./arguments.ts";
+import { cpuIn, hardwareIn, qemuArguments, socketPaths } from "./arguments.ts";
+import { brokenBy } from "./failure.ts";
 import { type Hardware, hardwareOf, type HostCpu, identityOf, PRESENT_HARDWARE } from "./hardware.ts";
 import { askHostCpu } from "./host-cpu.ts";
 import { readAhead } from "./hot-pages.ts";
+import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { argumentsOf, findProcesses, isAlive, killProcess, type Started, spawnDetached, watchExit } from "./process.ts";
 import { Qmp } from "./qmp.ts";
 import { QemuVmm } from "./vmm.ts";
 
-/** QEMU listens within 50 ms, and much later on a loaded host. This is the bound for a QEMU that hangs. */
-const START_DEADLINE_MS = 30_000;
-const ADOPT_DEADLINE_MS = 10_000;
-/** A killed QEMU closes its sockets first, and is gone once the kernel has freed its memory. */
-const DYING_MS = 2_000;
 /** Reserving space takes milliseconds, and longer on file systems that write zeros instead. */
 const FALLOCATE_TIMEOUT_MS = 30_000;
 
@@ -39,6 +38,8 @@ interface QemuSettings {
   accelerator: "kvm" | "tcg";
   /** The CPU that guests see under KVM. */
   host?: HostCpu | undefined;
+  /** By default, the usual ones. */
+  limits?: QemuLimits;
   /** Parent of all run directories, `<runRoot>/<machine id>`. */
   runRoot: string;
   /** Parent of all machine directories, `<machineRoot>/<machine id>`. */
@@ -48,9 +49,11 @@ interface QemuSettings {
 /** Runs guests in QEMU, one process for each. */
 export class QemuHypervisor implements Hypervisor {
   readonly #settings: QemuSettings;
+  readonly #limits: QemuLimits;
 
   constructor(settings: QemuSettings) {
     this.#settings = settings;
+    this.#limits = settings.limits ?? USUAL_LIMITS;
   }
 
   identity(): HypervisorIdentity {
@@ -62,14 +65,20 @@ export class QemuHypervisor implements Hypervisor {
     return (await this.#start(spec, { hardware: PRESENT_HARDWARE }, signal)).vmm;
   }
 
-  async restore(spec: VmmSpec, devices: DeviceState, signal: AbortSignal): Promise<Vmm> {
+  async restore(
+    spec: VmmSpec,
+    devices: DeviceState,
+    signal: AbortSignal,
+    checked: Promise<void> = Promise.resolve(),
+  ): Promise<Vmm> {
     void readAhead(spec.memory, signal);
     const { vmm, started } = await this.#startWith(devices, spec, signal);
     try {
+      await abortable(checked, signal);
       await vmm.load(signal);
       return vmm;
     } catch (error) {
-      const killed = await wasKilled(started);
+      const killed = await wasKilled(started, this.#limits);
       await vmm.kill();
       throw killed ?? error;
     }
@@ -96,13 +105,20 @@ export class QemuHypervisor implements Hypervisor {
     if (!(await isAlive(ref)))
       throw new HibernautError("unavailable", `The QEMU process of machine ${ref.machineId} has ended.`);
     const runDir = join(this.#settings.runRoot, ref.machineId);
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(ADOPT_DEADLINE_MS)]);
-    const qmp = await Qmp.connect(socketPaths(runDir).qmp, limit);
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.adoptMs)]);
+    const qmp = await Qmp.connect(socketPaths(runDir).qmp, limit, this.#limits);
     const { enabled } = await qmp.execute<{ enabled: boolean }>("query-kvm");
-    const host = enabled ? await askHostCpu(qmp) : undefined;
+    const args = await argumentsOf(ref.pid);
+    const host = enabled ? await askHostCpu(qmp, cpuIn(args)) : undefined;
     const about = { version: qmp.version, accelerator: enabled ? "kvm" : "tcg", host } as const;
-    const identity = identityOf(about, hardwareIn(await argumentsOf(ref.pid)));
-    return new QemuVmm(ref, identity, qmp, runDir, join(this.#settings.machineRoot, ref.machineId, "memory"));
+    const identity = identityOf(about, hardwareIn(args));
+    const folder = join(this.#settings.machineRoot, ref.machineId);
+    const files = { runDir, memory: join(folder, "memory"), console: join(folder, "console.log") };
+    const vmm = new QemuVmm(ref, identity, qmp, files, this.#limits);
+    const { status } = await qmp.execute<{ status: string }>("query-status");
+    if (brokenBy(status) === undefined) return vmm;
+    await abortable(vmm.exited, limit);
+    throw new VmmFailed(vmm.failure);
   }
 
   end(ref: VmmRef): Promise<void> {
@@ -119,8 +135,9 @@ export class QemuHypervisor implements Hypervisor {
     await Promise.all([rm(path, { force: true }), rm(agent, { force: true })]);
     const { accelerator, program, host } = this.#settings;
     const incoming = state !== undefined;
-    const args = qemuArguments(spec, { accelerator, hardware, incoming });
+    const args = qemuArguments(spec, { accelerator, hardware, kvmCpu: host?.cpu, incoming });
     signal.throwIfAborted();
+    const before = await stat(spec.consoleLog).catch(() => undefined);
     const started = await spawnDetached(program, args, {
       machineId: spec.machineId,
       log: spec.consoleLog,
@@ -131,13 +148,15 @@ export class QemuHypervisor implements Hypervisor {
     const gone = new AbortController();
     const connected = new AbortController();
     void watchExit(ref, connected.signal).then(() => gone.abort(new Error("the process ended during its start")));
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(START_DEADLINE_MS), gone.signal]);
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.startMs), gone.signal]);
     try {
-      const connection = await Qmp.connect(path, limit);
+      const connection = await Qmp.connect(path, limit, this.#limits);
       const identity = identityOf({ version: connection.version, accelerator, host }, hardware);
-      return { vmm: new QemuVmm(ref, identity, connection, spec.runDir, spec.memory), started };
+      const { runDir, memory, consoleLog } = spec;
+      const files = { runDir, memory, console: consoleLog, consoleBefore: before?.size ?? 0 };
+      return { vmm: new QemuVmm(ref, identity, connection, files, this.#limits), started };
     } catch (error) {
-      const killed = signal.aborted ? undefined : await wasKilled(started);
+      const killed = signal.aborted ? undefined : await wasKilled(started, this.#limits);
       await killProcess(ref);
       signal.throwIfAborted();
       if (killed !== undefined) throw killed;
@@ -155,10 +174,10 @@ export class QemuHypervisor implements Hypervisor {
  * Finds out whether someone else killed the process; call this before killing it. SIGKILL comes from people and from the
  * kernel's out-of-memory killer, never from QEMU itself.
  */
-async function wasKilled({ ended }: Started): Promise<VmmKilled | undefined> {
+async function wasKilled({ ended }: Started, { dyingMs }: QemuLimits): Promise<VmmKilled | undefined> {
   // Referenced: without a timer, nothing would keep a short program such as doctor alive until the process has ended.
   const waited = new AbortController();
-  const by = await Promise.race([ended, delay(DYING_MS, undefined, { signal: waited.signal }).catch(() => undefined)]);
+  const by = await Promise.race([ended, delay(dyingMs, undefined, { signal: waited.signal }).catch(() => undefined)]);
   waited.abort();
   if (by !== "SIGKILL") return undefined;
   return new VmmKilled("QEMU was killed while the machine started; the host may be short of memory");

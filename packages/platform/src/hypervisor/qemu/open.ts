@@ -6,13 +6,18 @@ import { refusedCarryOver } from "./carry-over.ts";
 import { FailedCarryOvers } from "./failed-carry-overs.ts";
 import { readHostCpu } from "./host-cpu.ts";
 import { QemuHypervisor } from "./index.ts";
+import { type LimitSettings, qemuLimits } from "./limits.ts";
 
 interface OpenOptions {
   accelerator: "kvm" | "tcg";
+  /** What guests get under KVM, as the proof found it. */
+  cpu: string;
   /** Parent of all run directories, and of all machine directories. */
   runRoot: string;
   machineRoot: string;
 }
+
+type OpenSettings = LimitSettings & Pick<Settings, "qemu" | "dataDir" | "snapshotQemu">;
 
 interface OpenedQemu {
   hypervisor: QemuHypervisor;
@@ -22,15 +27,15 @@ interface OpenedQemu {
 }
 
 /** Looks at the QEMU of the settings, and changes nothing. Rejects with `failed_precondition` when it is missing or too old. */
-export async function openQemu(
-  { qemu: program, dataDir, snapshotQemu: accept }: Pick<Settings, "qemu" | "dataDir" | "snapshotQemu">,
-  { accelerator, runRoot, machineRoot }: OpenOptions,
-): Promise<OpenedQemu> {
-  const version = await qemuVersion(program);
-  const host = accelerator === "kvm" ? await readHostCpu(program) : undefined;
+export async function openQemu(settings: OpenSettings, options: OpenOptions): Promise<OpenedQemu> {
+  const { qemu: program, dataDir, snapshotQemu: accept } = settings;
+  const { accelerator, cpu, runRoot, machineRoot } = options;
+  const limits = qemuLimits(settings);
+  const version = await qemuVersion(program, limits);
+  const host = accelerator === "kvm" ? await readHostCpu(program, "kvm", { cpu, limits }) : undefined;
   const carryOvers = await FailedCarryOvers.open(dataDir);
   return {
-    hypervisor: new QemuHypervisor({ program, version, accelerator, host, runRoot, machineRoot }),
+    hypervisor: new QemuHypervisor({ program, version, accelerator, host, limits, runRoot, machineRoot }),
     carryOvers,
     refusedHypervisor: (was, now) => refusedCarryOver(was, now, { accept, failed: carryOvers.all }),
   };

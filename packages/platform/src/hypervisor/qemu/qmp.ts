@@ -5,9 +5,7 @@
 import type { Socket } from "node:net";
 import { messageOf } from "../../lib/text.ts";
 import { connectToQemu } from "./connect.ts";
-
-/** QEMU answers a command within milliseconds. One that is silent for this long hangs. */
-const COMMAND_TIMEOUT_MS = 10_000;
+import { USUAL_LIMITS } from "./limits.ts";
 
 /** No answer of QEMU is longer than this. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
@@ -38,13 +36,15 @@ export class Qmp {
   version = "";
   readonly #listeners = new Set<(event: QmpEvent) => void>();
   readonly #socket: Socket;
+  readonly #commandMs: number;
   readonly #pending = new Map<number, Pending>();
   #line = "";
   #nextId = 1;
   #greeted = Promise.withResolvers<void>();
 
-  private constructor(socket: Socket) {
+  private constructor(socket: Socket, commandMs: number) {
     this.#socket = socket;
+    this.#commandMs = commandMs;
     this.#greeted.promise.catch(() => {});
     socket.setEncoding("utf8");
     socket.on("data", (chunk: string) => this.#receive(chunk));
@@ -54,11 +54,11 @@ export class Qmp {
 
   /**
    * Connects as soon as QEMU listens, and leaves the negotiation mode. Rejects with the signal's reason when it is
-   * aborted first.
+   * aborted first. A command that has no answer after `commandMs` (milliseconds) is taken as refused.
    */
-  static async connect(path: string, signal: AbortSignal): Promise<Qmp> {
+  static async connect(path: string, signal: AbortSignal, { commandMs } = USUAL_LIMITS): Promise<Qmp> {
     const socket = await connectToQemu(path, signal);
-    const qmp = new Qmp(socket);
+    const qmp = new Qmp(socket, commandMs);
     const abort = () => socket.destroy();
     signal.addEventListener("abort", abort, { once: true });
     try {
@@ -76,7 +76,7 @@ export class Qmp {
     const id = this.#nextId++;
     const answer = Promise.withResolvers<unknown>();
     this.#pending.set(id, answer);
-    const timer = setTimeout(() => this.#settle(id, undefined, "no answer in time"), COMMAND_TIMEOUT_MS);
+    const timer = setTimeout(() => this.#settle(id, undefined, "no answer in time"), this.#commandMs);
     this.#socket.write(`${JSON.stringify({ execute: command, arguments: args, id })}\n`);
     try {
       return (await answer.promise) as T;

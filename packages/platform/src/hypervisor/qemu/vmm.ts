@@ -11,7 +11,9 @@ import { abortable } from "../../lib/async.ts";
 import { flush } from "../../lib/durable.ts";
 import type { HypervisorIdentity, Vmm, VmmRef, VmmUsage } from "../contract.ts";
 import { connectToQemu } from "./connect.ts";
+import { GuestEnd } from "./guest-end.ts";
 import { recordHotPages } from "./hot-pages.ts";
+import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { INHERITED_FD, killProcess, usageOf, watchExit } from "./process.ts";
 import { type Qmp, QmpError } from "./qmp.ts";
 import { endStalls } from "./stall.ts";
@@ -20,8 +22,6 @@ import { endStalls } from "./stall.ts";
 const CAPABILITIES = ["x-ignore-shared", "events"].map((capability) => ({ capability, state: true }));
 /** States of a stream that has ended (MigrationStatus in QEMU's QAPI schema). */
 const STREAM_ENDED = new Set(["none", "completed", "failed", "cancelled"]);
-/** A stream ends within a few milliseconds. A QEMU that needs longer has other problems. */
-const STREAM_END_MS = 5000;
 const STREAM_POLL_MS = 2;
 /** By then, a resumed guest has answered its first request. The pages it touched are those the next resume needs. */
 const RECORD_AFTER_MS = 500;
@@ -31,6 +31,16 @@ interface MigrationInfo {
   "error-desc"?: string;
 }
 
+/** Where the files of a VMM are. */
+export interface VmmFiles {
+  runDir: string;
+  memory: string;
+  /** What QEMU and the guest's kernel print. */
+  console: string;
+  /** How much of that, in bytes, is from before this QEMU. */
+  consoleBefore?: number;
+}
+
 /** The VMM contract on one QEMU process. */
 export class QemuVmm implements Vmm {
   readonly ref: VmmRef;
@@ -38,8 +48,8 @@ export class QemuVmm implements Vmm {
   onStalled: (reason: string | undefined) => void = () => {};
   readonly exited: Promise<void>;
   readonly #qmp: Qmp;
-  readonly #runDir: string;
-  readonly #memory: string;
+  readonly #files: VmmFiles;
+  readonly #streamEndMs: number;
   readonly #watch = new AbortController();
   readonly #gone = Promise.withResolvers<void>();
   /** Whether a snapshot was loaded and the guest has not run since. */
@@ -47,17 +57,35 @@ export class QemuVmm implements Vmm {
   #channel: Socket | undefined;
   /** A channel that was opened before the first call of `openChannel`. */
   #early: Socket | undefined;
+  readonly #end: GuestEnd;
 
-  constructor(ref: VmmRef, identity: HypervisorIdentity, qmp: Qmp, runDir: string, memory: string) {
+  constructor(
+    ref: VmmRef,
+    identity: HypervisorIdentity,
+    qmp: Qmp,
+    files: VmmFiles,
+    { streamEndMs }: QemuLimits = USUAL_LIMITS,
+  ) {
+    this.#streamEndMs = streamEndMs;
     this.ref = ref;
     this.identity = identity;
     this.#qmp = qmp;
-    this.#runDir = runDir;
-    this.#memory = memory;
+    this.#files = files;
     this.exited = this.#gone.promise;
-    // A released VMM has not exited: its promise stays pending.
-    void watchExit(ref, this.#watch.signal).then(() => this.#watch.signal.aborted || this.#gone.resolve());
     endStalls(qmp, this.#watch.signal, (reason) => this.onStalled(reason));
+    this.#end = new GuestEnd(ref, qmp, files);
+    void this.#watchExit();
+  }
+
+  /** A released VMM has not exited: its promise stays pending. */
+  async #watchExit(): Promise<void> {
+    await watchExit(this.ref, this.#watch.signal);
+    await this.#end.settled();
+    if (!this.#watch.signal.aborted) this.#gone.resolve();
+  }
+
+  get failure(): string | undefined {
+    return this.#end.failure;
   }
 
   usage(): Promise<VmmUsage | undefined> {
@@ -78,7 +106,7 @@ export class QemuVmm implements Vmm {
   /** Records the hot pages once. When that fails, because the guest has ended for instance, the next resume is slower. */
   async #recordHotPages(): Promise<void> {
     await delay(RECORD_AFTER_MS, undefined, { signal: this.#watch.signal, ref: false })
-      .then(() => recordHotPages(this.ref.pid, this.#memory))
+      .then(() => recordHotPages(this.ref.pid, this.#files.memory))
       .catch(() => {});
   }
 
@@ -88,7 +116,7 @@ export class QemuVmm implements Vmm {
 
   async capture(deviceState: string, signal: AbortSignal): Promise<void> {
     await this.#qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
-    const path = join(this.#runDir, "capture.sock");
+    const path = join(this.#files.runDir, "capture.sock");
     await rm(path, { force: true });
     const server = createServer();
     // QEMU blocks as a whole while it writes: a connection that nothing reads must not stay open.
@@ -109,8 +137,8 @@ export class QemuVmm implements Vmm {
         pipeline(socket as Socket, createWriteStream(deviceState, { mode: 0o600, flush: true }), { signal: either }),
       );
       await Promise.all([written.catch(fail), this.#migrate("migrate", `unix:${path}`, either).catch(fail)]);
-      await flush(this.#memory);
-      await flush(dirname(this.#memory));
+      await flush(this.#files.memory);
+      await flush(dirname(this.#files.memory));
     } catch (error) {
       over = true;
       for (const socket of sockets) socket.destroy();
@@ -130,7 +158,7 @@ export class QemuVmm implements Vmm {
    * the real end it refuses to let the guest continue or to begin another stream.
    */
   async #streamEnded(): Promise<void> {
-    for (const end = performance.now() + STREAM_END_MS; performance.now() < end; await delay(STREAM_POLL_MS)) {
+    for (const end = performance.now() + this.#streamEndMs; performance.now() < end; await delay(STREAM_POLL_MS)) {
       const { status: stream = "none" } = await this.#qmp.execute<MigrationInfo>("query-migrate");
       const { status: guest } = await this.#qmp.execute<{ status: string }>("query-status");
       if (STREAM_ENDED.has(stream) && guest !== "finish-migrate") return;
@@ -140,7 +168,7 @@ export class QemuVmm implements Vmm {
   /** Loads the device state whose file descriptor QEMU inherited. */
   async load(signal: AbortSignal): Promise<void> {
     // Connected before the state is loaded: the guest then finds its channel as it was, with no change to handle.
-    this.#early = await connectToQemu(join(this.#runDir, "agent.sock"), signal);
+    this.#early = await connectToQemu(join(this.#files.runDir, "agent.sock"), signal);
     await this.#qmp.execute("migrate-set-capabilities", { capabilities: CAPABILITIES });
     await this.#migrate("migrate-incoming", `fd:${INHERITED_FD}`, signal);
     this.#restored = true;
@@ -148,13 +176,14 @@ export class QemuVmm implements Vmm {
 
   async openChannel(signal: AbortSignal): Promise<Duplex> {
     this.#channel?.destroy();
-    this.#channel = this.#early ?? (await connectToQemu(join(this.#runDir, "agent.sock"), signal));
+    this.#channel = this.#early ?? (await connectToQemu(join(this.#files.runDir, "agent.sock"), signal));
     this.#early = undefined;
     return this.#channel;
   }
 
   async kill(): Promise<void> {
     await killProcess(this.ref);
+    await this.#end.settled();
     this.release();
     this.#gone.resolve();
   }

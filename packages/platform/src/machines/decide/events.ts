@@ -115,6 +115,8 @@ export interface Found {
   type: "found";
   /** The machine's VMM, if one is alive and answers. */
   vmm: "running" | "paused" | "none";
+  /** Why there is none, if there was one whose guest could not continue. */
+  failure?: string;
   /** Generations that are whole on disk. */
   published: readonly string[];
   /** The generation that the machine was recorded as capturing, if it is published and readable. */

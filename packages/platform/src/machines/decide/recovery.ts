@@ -66,7 +66,7 @@ function planRecovery(record: MachineRecord, found: Found): Plan {
       return { vmm: end, keep: snapshot, next: snapshot === null ? effect("discard_snapshots") : rest, reason: "" };
     case "running":
       if (alive) return { vmm: run, keep: null, next: rest, reason: "adopted" };
-      return { vmm: "none", keep: null, ...lost(record, "the VMM ended while the platform was away") };
+      return { vmm: "none", keep: null, ...lost(record, found.failure ?? "the VMM ended while the platform was away") };
     case "starting":
       // The snapshot is consumed in the store before the guest runs. Not consumed: the guest has not run, its memory
       // file is as it was, and the start is made again from the beginning.
@@ -90,7 +90,7 @@ function planRecovery(record: MachineRecord, found: Found): Plan {
  * A cancel removes the generation before the guest runs on. So a published generation whose guest is paused, or gone,
  * is the machine's last state, and one whose guest runs is stale.
  */
-function planSuspending(record: MachineRecord, { vmm, published, captured }: Found): Plan {
+function planSuspending(record: MachineRecord, { vmm, failure, published, captured }: Found): Plan {
   const { capturing } = record;
   const whole = capturing !== null && published.includes(capturing);
   if (whole && vmm !== "running") {
@@ -98,7 +98,7 @@ function planSuspending(record: MachineRecord, { vmm, published, captured }: Fou
     const outcome = { type: "captured", snapshot: captured, details: { reason } } as const;
     return { vmm: vmm === "none" ? "none" : "kill", keep: capturing, next: { kind: "outcome", outcome }, reason };
   }
-  if (vmm === "none") return { vmm, keep: null, ...lost(record, "the VMM ended during a suspend") };
+  if (vmm === "none") return { vmm, keep: null, ...lost(record, failure ?? "the VMM ended during a suspend") };
   const reason = "the platform ended during the suspend";
   const outcome: EffectOutcome = { type: "capture_cancelled", reason };
   return { vmm: vmm === "paused" ? "wake" : "adopt", keep: null, next: { kind: "outcome", outcome }, reason };

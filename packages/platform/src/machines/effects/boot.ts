@@ -43,8 +43,7 @@ export async function boot(
     return await ports.bootSlots.run(() => coldStart(input, ports, signal), signal);
   } catch (error) {
     const killed = !signal.aborted && (error instanceof VmmKilled || (await ports.guest.wasKilled()));
-    await ports.guest.kill();
-    const reason = messageOf(error);
+    const reason = (await ports.guest.kill()) ?? messageOf(error);
     if (!killed) return { type: "start_failed", reason };
     const { attempt } = effect;
     ports.log.warn({ machine: record.id, reason, attempt }, "a guest was killed while it started");

@@ -9,9 +9,6 @@ import { keepWarmMs } from "../warm/rules.ts";
 import { getReady } from "./hooks.ts";
 import { type EffectPorts, originOf } from "./ports.ts";
 
-/** The guest flushes its disks before it is paused; one that writes a lot may take a while. */
-const QUIESCE_TIMEOUT_MS = 10_000;
-const WAKE_TIMEOUT_MS = 10_000;
 /** A program that requested the suspend itself should get its reply before it is paused. */
 const REPLY_TIMEOUT_MS = 1_000;
 
@@ -64,7 +61,7 @@ export async function quiesce(
   const timeoutMs = readyTimeoutMs(record.config);
   const unready = timeoutMs > 0 ? await getReady({ timeoutMs }, ports, limit) : undefined;
   if (unready !== undefined) ports.log.warn({ machine: record.id, reason: unready }, "suspending anyway");
-  const aheadMs = await agent.quiesce(within(limit, QUIESCE_TIMEOUT_MS, "flushing the guest's disks"));
+  const aheadMs = await agent.quiesce(within(limit, ports.settings.flushTimeoutMs, "flushing the guest's disks"));
   if (ports.guest.exit !== undefined) throw new Error("the app ended meanwhile");
   return { aheadMs, unready };
 }
@@ -92,7 +89,10 @@ async function leave({ record, generation }: CaptureInput, clockMs: number, port
   const { guest, settings, warm } = ports;
   const ms = keepWarmMs(record.config, settings.keepWarmS);
   const usage = ms > 0 && warm.open ? await guest.live?.vmm.usage() : undefined;
-  if (usage === undefined) return guest.kill();
+  if (usage === undefined) {
+    await guest.kill();
+    return;
+  }
   guest.keep({ generation, clockMs });
   warm.add(record.id, { ms, bytes: usage.anonymousBytes });
 }
@@ -101,7 +101,7 @@ async function leave({ record, generation }: CaptureInput, clockMs: number, port
 async function turnBack(
   { record, generation }: CaptureInput,
   reason: string,
-  { snapshots, guest, inside, log }: CapturePorts,
+  { snapshots, guest, inside, settings, log }: CapturePorts,
   signal: AbortSignal,
 ): Promise<EffectOutcome> {
   const { live } = guest;
@@ -110,14 +110,13 @@ async function turnBack(
     if (live === undefined) throw new Error("the guest is gone");
     await live.vmm.run();
   } catch (error) {
-    await guest.kill();
-    const why = `${reason}; ${messageOf(error)}`;
+    const why = (await guest.kill()) ?? `${reason}; ${messageOf(error)}`;
     log.warn({ machine: record.id, reason: why }, "a guest was lost: it did not run on after a failed suspend");
     return { type: "lost", reason: why };
   }
   // A guest that is slow to answer is not lost: it speaks again by itself after a while.
   await live.agent
-    .awake(within(never(), WAKE_TIMEOUT_MS, "waking the guest"))
+    .awake(within(never(), settings.wakeTimeoutMs, "waking the guest"))
     .then(() => readyTimeoutMs(record.config) > 0 && inside.started("resume", 0))
     .catch((error: unknown) => {
       log.warn({ machine: record.id, reason: messageOf(error) }, "the guest does not answer after a failed suspend");

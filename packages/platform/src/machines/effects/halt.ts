@@ -15,7 +15,7 @@ const UNMOUNT_MS = 45_000;
 /** A machine that is destroyed leaves its volumes in order, but may no longer take its time. */
 const LAST_GRACE_MS = 5_000;
 
-type HaltPorts = Pick<EffectPorts, "images" | "snapshots" | "files" | "guest" | "finishRequests">;
+type HaltPorts = Pick<EffectPorts, "images" | "snapshots" | "files" | "guest" | "settings" | "finishRequests">;
 type RemovePorts = HaltPorts & Pick<EffectPorts, "network" | "machineLog">;
 interface HaltInput {
   record: MachineRecord;
@@ -73,7 +73,7 @@ async function endGuest(
 ): Promise<void> {
   const { live, exit } = ports.guest;
   // A suspended machine may have a kept VMM.
-  if (live === undefined) return ports.guest.kill();
+  if (live === undefined) return void (await ports.guest.kill());
   const image = await ports.images.get(record.imageDigest);
   // Nobody waits for a machine that is destroyed.
   if (exit === undefined && !destroying)
@@ -81,7 +81,8 @@ async function endGuest(
   const { signal: number, graceMs: wanted } = stopOf(record.config, image?.config);
   const graceMs = destroying ? Math.min(wanted, LAST_GRACE_MS) : wanted;
   live.agent.stop(number, graceMs);
-  const tooLong = delay(graceMs + (hasVolumes(record) ? UNMOUNT_MS : POWER_OFF_MS), undefined, { ref: false });
+  const endMs = (hasVolumes(record) ? UNMOUNT_MS : POWER_OFF_MS) * ports.settings.slowFactor;
+  const tooLong = delay(graceMs + endMs, undefined, { ref: false });
   // Superseded (destroy): no more patience with the app.
   await abortable(Promise.race([live.vmm.exited, tooLong]), signal).catch(() => {});
   await ports.guest.kill();

@@ -5,8 +5,7 @@ import type { LiveGuest } from "../guest.ts";
 import type { EffectPorts } from "./ports.ts";
 
 /** For the disks to be flushed; the agent lets the app run on by itself 10 s after that. */
-const QUIESCE_TIMEOUT_MS = 5_000;
-const WAKE_TIMEOUT_MS = 10_000;
+const FLUSH_TIMEOUT_MS = 5_000;
 /** Less than the agent's patience: after that the app may have been running during the work. */
 const LONGEST_MS = 8_000;
 
@@ -19,18 +18,18 @@ interface HoldStillInput {
 /** Does `work` while the app is paused and nothing changes on the disks. Rejects if that took too long to be sure. */
 export async function holdStill(
   { machineId, agent, work }: HoldStillInput,
-  { log }: Pick<EffectPorts, "log">,
+  { settings, log }: Pick<EffectPorts, "settings" | "log">,
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted();
   try {
-    await agent.quiesce(within(signal, QUIESCE_TIMEOUT_MS, "flushing the guest's disks"));
+    await agent.quiesce(within(signal, FLUSH_TIMEOUT_MS * settings.slowFactor, "flushing the guest's disks"));
     const began = performance.now();
     await work();
     if (performance.now() - began > LONGEST_MS) throw new Error(`it took longer than ${LONGEST_MS} ms`);
   } finally {
     // A guest that is slow to answer is not lost: it runs on by itself after a while.
-    await agent.awake(within(never(), WAKE_TIMEOUT_MS, "waking the guest")).catch((error) => {
+    await agent.awake(within(never(), settings.wakeTimeoutMs, "waking the guest")).catch((error) => {
       log.warn({ machine: machineId, reason: messageOf(error) }, "the guest does not answer after it was held still");
     });
   }

@@ -1,7 +1,7 @@
 /** The doing side of recovery: look at the host, and take over what runs there. */
 import { servicePorts } from "../../domain/config.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
-import type { Vmm, VmmRef } from "../../hypervisor/contract.ts";
+import { type Vmm, VmmFailed, type VmmRef } from "../../hypervisor/contract.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { Found, TakenOver, TakeOver } from "../decide/index.ts";
 import type { EffectPorts } from "./ports.ts";
@@ -24,12 +24,15 @@ export async function observe(
   for (const other of others) await hypervisor.end(other);
   let vmm: Vmm | undefined;
   let state: Found["vmm"] = "none";
+  let failure: string | undefined;
   if (ref !== undefined) {
     try {
       vmm = await hypervisor.adopt(ref, signal);
       state = await vmm.state();
     } catch (error) {
-      log.warn({ machine: record.id, pid: ref.pid, reason: messageOf(error) }, "a VMM does not answer; ending it");
+      if (error instanceof VmmFailed) failure = error.message;
+      const what = failure === undefined ? "a VMM does not answer; ending it" : "the guest of a VMM could not continue";
+      log.warn({ machine: record.id, pid: ref.pid, reason: messageOf(error) }, what);
       vmm?.release();
       vmm = undefined;
       await hypervisor.end(ref);
@@ -40,7 +43,8 @@ export async function observe(
   const taken =
     capturing !== null && published.includes(capturing) ? await snapshots.describe(record.id, capturing) : undefined;
   const captured = taken === undefined ? null : { ...taken, secrets: secrets.version(record.app) };
-  return { vmm, found: { type: "found", vmm: state, published, captured } };
+  const found: Found = { type: "found", vmm: state, published, captured };
+  return { vmm, found: failure === undefined ? found : { ...found, failure } };
 }
 
 interface TakeOverInput {

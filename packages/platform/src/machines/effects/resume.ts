@@ -49,12 +49,13 @@ export async function resume(record: MachineRecord, ports: EffectPorts, signal: 
     return { kind: "resume", details };
   } catch (error) {
     const killed = !progress.consumed && (error instanceof VmmKilled || (await ports.guest.wasKilled()));
-    await ports.guest.kill();
+    const failure = await ports.guest.kill();
     // QEMU that cannot even be started (no memory, a port that is taken), or was killed before its guest ran, says
     // nothing about the snapshot: it is kept for the next try, and a cold start now would fail the same way.
     if (signal.aborted || isHibernautError(error, "unavailable")) throw error;
-    if (killed) throw new VmmKilled(messageOf(error));
-    const reason = `resume_failed: ${messageOf(error)}`;
+    const why = failure ?? messageOf(error);
+    if (killed) throw new VmmKilled(why);
+    const reason = `resume_failed: ${why}`;
     log.warn({ machine: record.id, reason }, "a resume failed; starting cold");
     return refuse(reason, await failedCarryOver(snapshot, ports));
   }
@@ -101,7 +102,10 @@ async function run(
   return letRun({ record, createdAt, clockMs, vmm, agent }, ports, { limit, signal });
 }
 
-/** Loads a snapshot while its files are checked: nothing of it runs yet. Returns the flaw if the files have one. */
+/**
+ * Starts QEMU while the files of the snapshot are checked, and loads them once they are found whole: a load may write to
+ * the memory, which would then look damaged. Returns the flaw if the files have one.
+ */
 async function load(
   record: MachineRecord,
   snapshot: FittingSnapshot,
@@ -109,9 +113,12 @@ async function load(
   limit: AbortSignal,
 ): Promise<Vmm | string> {
   const useless = new AbortController();
-  const loaded = restore(record, snapshot, ports, AbortSignal.any([limit, useless.signal]));
+  const found = snapshot.files.flaw();
+  const checked = whole(found);
+  checked.catch(() => {}); // QEMU may not have started yet, or never
+  const loaded = restore(record, snapshot, ports, { checked, limit: AbortSignal.any([limit, useless.signal]) });
   loaded.catch(() => {}); // a flaw, if there is one, explains it better
-  const flaw = await snapshot.files.flaw();
+  const flaw = await found;
   if (flaw === undefined) return loaded;
   useless.abort(new Error(flaw));
   await loaded.then(
@@ -121,14 +128,20 @@ async function load(
   return flaw;
 }
 
+/** Resolves when no flaw was found, and rejects with the one that was. */
+async function whole(found: Promise<string | undefined>): Promise<void> {
+  const flaw = await found;
+  if (flaw !== undefined) throw new Error(flaw);
+}
+
 async function restore(
   record: MachineRecord,
   { generation, devices }: FittingSnapshot,
   ports: EffectPorts,
-  limit: AbortSignal,
+  { checked, limit }: { checked: Promise<void>; limit: AbortSignal },
 ): Promise<Vmm> {
   await ports.files.prepare(record.id);
   await ports.snapshots.stage(record.id, generation);
   const { spec } = await specOf(record, { cold: false }, ports, limit);
-  return ports.hypervisor.restore(spec, devices, limit);
+  return ports.hypervisor.restore(spec, devices, limit, checked);
 }

@@ -5,17 +5,18 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { copyFile, cp, mkdir, readdir, readFile, realpath, symlink, writeFile } from "node:fs/promises";
-import { basename, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
-import { build } from "esbuild";
+import { build, type BuildOptions, type Plugin } from "esbuild";
 import { readBundle } from "../../src/guest/bundles.ts";
 import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
 import { BUNDLE } from "../helpers/qemu-world.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
-import { initScript } from "./outer-init.ts";
+import { initScript, INSIDE } from "./outer-init.ts";
 import { programPath, stage, writeScript } from "./staging.ts";
 
 const run = promisify(execFile);
+const NO_VITEST = join(import.meta.dirname, "../nested/mini-vitest.ts");
 const ROOT = join(import.meta.dirname, "../../../..");
 /** Where the guest build keeps the kernel package that it downloaded. */
 const KERNELS = join(ROOT, "packages/guest/.build/cache");
@@ -42,12 +43,32 @@ const REPOSITORY = [
   `${NATIVE}/lib`,
 ];
 
+const BUNDLING = {
+  bundle: true,
+  format: "esm",
+  platform: "node",
+  target: "node24",
+  external: ["better-sqlite3"],
+  banner: { js: 'import{createRequire}from"node:module";const require=createRequire(import.meta.url);' },
+  legalComments: "none",
+  logLevel: "warning",
+} as const satisfies BuildOptions;
+
 /** What the kernel needs to find its disks and network, and to run guests of its own with KVM. */
 const MODULES = ["virtio_pci", "virtio_blk", "virtio_net", "squashfs", "ext4", "kvm_amd"];
 const INITRD_PROGRAMS = ["sh", "mount", "insmod", "switch_root"];
 
 /** Leaves flushes out, to see what the test makes of it. */
 const NO_FLUSH = { source: join(import.meta.dirname, "no-flush.c"), library: "/lib/no-flush.so" };
+
+export interface OuterOptions {
+  /** Whether flushes on the disk are real. Default: true. */
+  flush?: boolean;
+  /** See `InitOptions`. Default: false. */
+  proved?: boolean;
+  /** The source of a program of the tests that {@link Outer.run} runs. */
+  program?: string;
+}
 
 /** Paths of what QEMU starts the outer machine with. */
 export interface OuterFiles {
@@ -60,10 +81,10 @@ export interface OuterFiles {
  * Builds all three files in an empty directory. Rejects when the setup has not been run. With `flush: false`, no program
  * on the disk really flushes anything.
  */
-export async function buildOuterFiles(folder: string, { flush }: { flush: boolean }): Promise<OuterFiles> {
+export async function buildOuterFiles(folder: string, options: OuterOptions = {}): Promise<OuterFiles> {
   const modules = await unpackKernel(folder);
   const root = join(folder, "root.squashfs");
-  const [initrd] = await Promise.all([packInitrd(folder, modules), packRoot(join(folder, "root"), root, flush)]);
+  const [initrd] = await Promise.all([packInitrd(folder, modules), packRoot(join(folder, "root"), root, options)]);
   return { kernel: join(folder, "vmlinux"), initrd, root };
 }
 
@@ -105,7 +126,11 @@ async function packInitrd(folder: string, modules: readonly string[]): Promise<s
   return file;
 }
 
-async function packRoot(tree: string, to: string, flush: boolean): Promise<void> {
+async function packRoot(
+  tree: string,
+  to: string,
+  { flush = true, proved = false, program }: OuterOptions,
+): Promise<void> {
   const node = await realpath(process.execPath);
   await stage(
     tree,
@@ -115,11 +140,12 @@ async function packRoot(tree: string, to: string, flush: boolean): Promise<void>
   for (const path of [...REPOSITORY, relative(ROOT, BUNDLE), relative(ROOT, imageOf(SMALL_APP))])
     await cp(join(ROOT, path), join(tree, ROOT, path), { recursive: true });
   await bundlePlatform(join(tree, ROOT));
+  if (program !== undefined) await bundleProgram(program, join(tree, ROOT, INSIDE));
   if (!flush) await run("cc", ["-shared", "-fPIC", "-o", join(tree, NO_FLUSH.library), NO_FLUSH.source]);
   const { version: bundle } = await readBundle(BUNDLE);
   const preloaded = flush ? "" : NO_FLUSH.library;
   const qemu = await qemuVersion("qemu-system-x86_64");
-  await writeScript(join(tree, "init"), [initScript({ qemu, bundle, preloaded })]);
+  await writeScript(join(tree, "init"), [initScript({ qemu, bundle, preloaded, proved })]);
   const options = ["-noI", "-noD", "-noF", "-noX", "-no-exports", "-no-progress", "-quiet"];
   await run("mksquashfs", [tree, to, ...options]);
 }
@@ -136,21 +162,29 @@ function imageOf(reference: string): string {
 async function bundlePlatform(repository: string): Promise<void> {
   const platform = join(repository, "packages/platform");
   await build({
+    ...BUNDLING,
     entryPoints: ["server", "settings"].map((name) => join(ROOT, `packages/platform/src/${name}.ts`)),
     outdir: join(platform, "src"),
-    bundle: true,
     splitting: true,
-    format: "esm",
-    platform: "node",
-    target: "node24",
-    external: ["better-sqlite3"],
-    banner: { js: 'import{createRequire}from"node:module";const require=createRequire(import.meta.url);' },
-    legalComments: "none",
-    logLevel: "warning",
   });
   const about = JSON.parse(await readFile(join(ROOT, "packages/platform/package.json"), "utf8")) as object;
   const exports = { ".": "./src/server.js", "./settings.ts": "./src/settings.js" };
   await writeFile(join(platform, "package.json"), JSON.stringify({ ...about, exports }));
   await mkdir(join(repository, "node_modules/@hibernaut"), { recursive: true });
   await symlink("../../packages/platform", join(repository, "node_modules/@hibernaut/platform"));
+}
+
+/** Puts a program of the tests into one file. Its parts find what they need by where they were in the repository. */
+async function bundleProgram(source: string, to: string): Promise<void> {
+  const places: Plugin = {
+    name: "places",
+    setup: ({ onLoad }) =>
+      onLoad({ filter: /\.(ts|mjs)$/ }, async ({ path }) => ({
+        contents: (await readFile(path, "utf8"))
+          .replaceAll("import.meta.dirname", JSON.stringify(dirname(path)))
+          .replaceAll("import.meta.filename", JSON.stringify(path)),
+        loader: path.endsWith(".ts") ? "ts" : "js",
+      })),
+  };
+  await build({ ...BUNDLING, entryPoints: [source], outfile: to, alias: { vitest: NO_VITEST }, plugins: [places] });
 }

@@ -1,0 +1,86 @@
+/**
+ * Guests that QEMU can no longer run. Under KVM a guest may come upon something that the processor, or KVM's emulation of
+ * it, refuses. QEMU then stops the guest for good and stays: nothing ends by itself, and nothing ever answers again.
+ */
+import { open } from "node:fs/promises";
+import type { Qmp } from "./qmp.ts";
+
+/** Run states (RunState in QEMU's QAPI schema) from which a guest cannot continue. */
+const BROKEN: Readonly<Record<string, string>> = {
+  "internal-error": "QEMU cannot continue the guest (internal-error)",
+  "guest-panicked": "the guest's kernel has crashed (guest-panicked)",
+};
+
+/** Why QEMU ends by itself (ShutdownCause), where that is a crash of the guest. `-no-reboot` turns a reset into an end. */
+const CRASHES: Readonly<Record<string, string>> = {
+  "guest-reset": "the guest's kernel has crashed, or rebooted",
+  "guest-panic": "the guest's kernel has crashed",
+};
+
+/** How much of the end of a log is searched. A dump of the registers takes 3 KB. */
+const TAIL_BYTES = 64 * 1024;
+const LONGEST_LINE = 300;
+
+/** What QEMU and kernels print about it, the most telling first. */
+const TELLING = [/KVM internal error/, /kvm run failed|KVM: |hardware error/i, /Kernel panic - not syncing/];
+/** QEMU explains an internal error of KVM in the next line, before the registers. */
+const EXPLAINED = /KVM internal error/;
+const REGISTERS = /^(RAX|EAX)=/;
+
+/** Says what is wrong with a guest in this run state. Undefined when it runs, or can run again. */
+export function brokenBy(status: string): string | undefined {
+  return BROKEN[status];
+}
+
+/**
+ * Calls `onFailure` when the guest is stopped for good, or crashes: now, if that has happened already, and later. It may
+ * be called more than once. Returns how to stop that.
+ */
+export function watchFailure(qmp: Qmp, onFailure: (what: string) => void): () => void {
+  const look = async () => {
+    const { status } = await qmp.execute<{ status: string }>("query-status");
+    const what = brokenBy(status);
+    if (what !== undefined) onFailure(what);
+  };
+  const lookIfAlive = () => void look().catch(() => {}); // QEMU has ended: others notice that
+  lookIfAlive();
+  return qmp.subscribe(({ event, data }) => {
+    if (event === "STOP" || event === "GUEST_PANICKED") lookIfAlive();
+    const crash = event === "SHUTDOWN" ? CRASHES[String(data["reason"])] : undefined;
+    if (crash !== undefined) onFailure(crash);
+  });
+}
+
+/** Returns the line in which QEMU or the guest's kernel says why, in what they printed. Undefined when none does. Pure. */
+export function tellingLine(text: string): string | undefined {
+  const lines = text.split("\n").map((line) => line.trim());
+  for (const pattern of TELLING) {
+    const at = lines.findLastIndex((line) => pattern.test(line));
+    const line = lines[at];
+    if (line === undefined) continue;
+    const next = lines[at + 1] ?? "";
+    const explained = EXPLAINED.test(line) && next !== "" && !REGISTERS.test(next);
+    return (explained ? `${line}, ${next}` : line).slice(0, LONGEST_LINE);
+  }
+  return undefined;
+}
+
+/**
+ * Returns what was appended to a log since it had `from` bytes, at most the last 64 KB; "" when it cannot be read.
+ * By default, the end of all of it.
+ */
+export async function readTail(path: string, from = 0): Promise<string> {
+  const file = await open(path, "r").catch(() => undefined);
+  if (file === undefined) return "";
+  try {
+    const { size } = await file.stat();
+    const start = Math.max(from, size - TAIL_BYTES);
+    if (start >= size) return "";
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start);
+    return buffer.toString("utf8", 0, bytesRead);
+  } catch {
+    return "";
+  } finally {
+    await file.close();
+  }
+}

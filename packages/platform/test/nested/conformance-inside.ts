@@ -1,0 +1,48 @@
+/** What real KVM has to show, as a program that runs in the outer machine: the conformance suite, and other CPUs than the host's. */
+import { describe, expect, test } from "vitest";
+import { readBundle } from "../../src/guest/bundles.ts";
+import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
+import { PLAIN_CPU } from "../../src/hypervisor/qemu/cpu-choice.ts";
+import { readHostCpu } from "../../src/hypervisor/qemu/host-cpu.ts";
+import { qemuLimits } from "../../src/hypervisor/qemu/limits.ts";
+import { bootUnderKvm } from "../../src/hypervisor/qemu/proof.ts";
+import { readSettings } from "../../src/settings.ts";
+import { BUNDLE } from "../helpers/qemu-world.ts";
+import { describeHypervisor } from "../hypervisor/conformance.ts";
+import { openQemu } from "../hypervisor/qemu-harness.ts";
+
+/** At how many moments a capture is cancelled. Each takes seconds in there. */
+const MOMENTS = 4;
+const QEMU = "qemu-system-x86_64";
+
+const settings = readSettings(process.env);
+const limits = qemuLimits(settings);
+
+async function proof(cpu: string): Promise<string> {
+  const subject = { program: QEMU, version: await qemuVersion(QEMU, limits), bundle: await readBundle(BUNDLE), limits };
+  return bootUnderKvm({ ...subject, cpu }, AbortSignal.timeout(settings.kvmProofTimeoutMs));
+}
+
+describe("where KVM refuses the host's CPU", () => {
+  test("a guest boots with the plain one, of which it gets what the host has", async () => {
+    expect(await proof(PLAIN_CPU)).toBe("");
+    const { features: all } = await readHostCpu(QEMU, "kvm", { limits });
+    const { cpu, features } = await readHostCpu(QEMU, "kvm", { cpu: PLAIN_CPU, limits });
+    expect(cpu).toBe(PLAIN_CPU);
+    const flags = features.filter((feature) => !feature.includes("="));
+    expect(flags.filter((feature) => !all.includes(feature))).toEqual([]);
+    expect(flags.filter((feature) => feature === "cx16" || feature === "popcnt")).toEqual(["cx16", "popcnt"]);
+  });
+
+  test("a part can be left out, which shows in what snapshots are compared by", async () => {
+    const { features: all } = await readHostCpu(QEMU, "kvm", { limits });
+    const { features: less } = await readHostCpu(QEMU, "kvm", { cpu: "host,-popcnt", limits });
+    expect(all.filter((feature) => !less.includes(feature))).toEqual(["popcnt"]);
+  });
+
+  test("a CPU that QEMU does not know is refused at once, with QEMU's line", async () => {
+    expect(/property .*no-such-part.* not found/i.test(await proof("host,no-such-part=on"))).toBe(true);
+  });
+});
+
+describeHypervisor("QEMU under KVM", openQemu, { moments: MOMENTS });

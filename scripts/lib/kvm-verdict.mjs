@@ -1,0 +1,19 @@
+/** Prints as JSON whether KVM runs guests on this host, and why not. Needs Node 24, and the guest bundle of the setup. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readBundle } from "../../packages/platform/src/guest/bundles.ts";
+import { proveAccelerator } from "../../packages/platform/src/hypervisor/qemu/accelerator.ts";
+import { readSettings } from "../../packages/platform/src/settings.ts";
+
+/** The proof ends by itself. This is the bound for a QEMU that does not even say its version. */
+const LIMIT_MS = 15 * 60_000;
+
+const dataDir = await mkdtemp(join(tmpdir(), "hibernaut-kvm-verdict-"));
+try {
+  const settings = { ...readSettings(process.env), accelerator: /** @type {const} */ ("auto"), dataDir };
+  const bundle = await readBundle(settings.guestBundle);
+  console.log(JSON.stringify(await proveAccelerator(settings, bundle, AbortSignal.timeout(LIMIT_MS))));
+} finally {
+  await rm(dataDir, { recursive: true, force: true });
+}
