@@ -84,8 +84,8 @@ hibernaut deploy`),
     );
     console.log(release, /^deployed after .*$/m.exec(first.out)?.[0]);
     expect(first.out).toMatch(/1 kept/);
-    const answers = [...first.out.matchAll(/^(running|resume|cold).* (\{.*\})$/gm)];
-    expect(answers.map(([, kind]) => kind)).toEqual(["running", "resume"]);
+    const answers = [...first.out.matchAll(/^(running|warm|resume|cold).* (\{.*\})$/gm)];
+    expect(answers.map(([, kind]) => kind)).toEqual(["running", "warm"]);
     const nonceOf = (answer: string | undefined) => (JSON.parse(answer ?? "{}") as { nonce: string }).nonce;
     expect(nonceOf(answers[1]?.[2])).toBe(nonceOf(answers[0]?.[2]));
 
