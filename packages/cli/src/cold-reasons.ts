@@ -8,6 +8,7 @@ export const COLD_REASONS: Readonly<Record<string, string>> = {
   secrets_changed: "the app's secrets changed while it slept, and the snapshot held the old ones",
   vmm_lost:
     "its QEMU process had ended unexpectedly: a crash of the guest's kernel or of QEMU, a guest that KVM could not continue, a kill, a reboot of the host",
+  backup_without_memory: "it was restored from a backup that had only its disks",
   resume_lost: "a resume had begun, and guest and platform ended before the machine was running",
   snapshot_missing: "a file of the snapshot was missing",
   snapshot_corrupt: "a file of the snapshot was not what had been written",

@@ -151,6 +151,7 @@ test.each(THOROUGH)("with Node %s every command does its work", { timeout: LIMIT
   expect(await good("volumes list")).toContain(volume.id);
   await good(`volumes show ${volume.id}`);
   await good(`volumes extend ${volume.id} --size 2`);
+  await good(`volumes update ${volume.id} --snapshot-retention 7`);
   const snapshot = await json(`volumes snapshots create ${volume.id}`);
   expect(await good(`volumes snapshots list ${volume.id}`)).toContain(snapshot.id);
   await good(`volumes snapshots destroy ${volume.id} ${snapshot.id}`);
@@ -164,6 +165,10 @@ test.each(THOROUGH)("with Node %s every command does its work", { timeout: LIMIT
   // The fake store makes no image of an upload, so this one stays open.
   const [, digest = ""] = /^upload:tiny +([0-9a-f]{12}) /m.exec(await good("images uploads")) ?? [];
   await good(`images cancel ${digest}`);
+
+  await good("backup create ./all.tar");
+  await good("backup verify ./all.tar");
+  await good("backup restore ./all.tar --data ./restored");
 
   await good("registry login ghcr.io -u me --password-stdin", { input: "right" });
   expect(await good("registry list")).toContain("ghcr.io");

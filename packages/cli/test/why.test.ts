@@ -56,7 +56,7 @@ describe("why", () => {
   test.each([
     [
       boot("cold", "vmm_lost"),
-      "was cold, because its QEMU process had ended unexpectedly: a crash, a kill, a reboot of the host. It took",
+      "was cold, because its QEMU process had ended unexpectedly: a crash of the guest's kernel or of QEMU, a guest that KVM could not continue, a kill, a reboot of the host. It took",
     ],
     [boot("cold", "resume_failed: no answer: 5 s"), "did not wake in time (no answer: 5 s). It took 307 ms."],
     [boot("cold", "new_reason"), "was cold, because new_reason. It took 307 ms."],

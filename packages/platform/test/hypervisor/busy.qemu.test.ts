@@ -15,7 +15,7 @@ import { longOr } from "../helpers/long.ts";
 import { BUNDLE, dataFolder } from "../helpers/qemu-world.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 
-const BOOTS = longOr(20, 3);
+const BOOTS = longOr(20, 2);
 /** A boot takes 3 s on a quiet host. This is not a goal but the line beyond which it hangs. */
 const HUNG_MS = 60_000;
 

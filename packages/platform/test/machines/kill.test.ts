@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Resources } from "../../src/machines/open.ts";
 import { isResting } from "../../src/domain/machine.ts";
 import { newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
+import { longOr } from "../helpers/long.ts";
 import { Mortality } from "../helpers/mortal.ts";
 import { expectWhole } from "../metering/ledger.ts";
 
@@ -103,10 +104,17 @@ test("the rehearsal covers the whole life", () => {
   );
 });
 
+/** Kept VMMs change what is found, not what is stored: the short run tries one side of each step with them. */
+const WITH_KEPT = longOr(["before", "after"], ["before"]);
+
 describe.each(["before", "after"] as const)("killed %s", (when) => {
   const lives = [
     ...steps.map((step) => ({ ...step, keepWarmS: 0, kept: "" })),
-    ...warmSteps.map((step) => ({ ...step, keepWarmS: KEEP_WARM_S, kept: ", VMMs kept" })),
+    ...(WITH_KEPT.includes(when) ? warmSteps : []).map((step) => ({
+      ...step,
+      keepWarmS: KEEP_WARM_S,
+      kept: ", VMMs kept",
+    })),
   ];
   test.each(lives)("step $step, $name$kept", async ({ step, keepWarmS }) => {
     const seen = await liveUntilDeath(new Mortality(step, when), keepWarmS);
