@@ -78,6 +78,7 @@ const ELSEWHERE: Record<string, string> = {
   doctor: "examines the host",
   uninstall: "changes the host",
   deploy: "needs a directory to build: test/deploy",
+  "backup restore": "writes a directory of the host: backup.test.ts",
   "machine exec": "reads standard input",
   "machine console": "needs a terminal",
   "machine cp": "reads and writes files: copy.test.ts",
