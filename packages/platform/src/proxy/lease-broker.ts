@@ -19,8 +19,8 @@ export interface LeaseBrokerOptions extends QueueLimits {
   link: CoordinatorLink;
   /** How long a machine's port may take to answer once the machine is running, in milliseconds. */
   connectTimeoutMs: number;
-  /** A machine is about to sleep, or has left: connections to it are of no more use. */
-  onLeft?(machineId: string): void;
+  /** As in {@link TableUpdater}: connections to the machine are of no more use. */
+  onLeft?(machineId: string, ended: boolean): void;
   /** A request was given to a machine that woke for it. */
   onWake?(app: string, wake: Wake): void;
   /** For tests: milliseconds of a steady clock. */
@@ -49,7 +49,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
       reporter: this.#reporter,
       link: options.link,
       wake: (machine) => this.onWanted(machine),
-      onLeft: (machineId) => options.onLeft?.(machineId),
+      onLeft: (machineId, ended) => options.onLeft?.(machineId, ended),
       now: this.now,
     });
   }

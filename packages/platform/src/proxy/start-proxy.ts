@@ -53,8 +53,8 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
   const { broker, close } = options.connect({
     maxHeld: settings.proxyMaxHeld,
     ...patience,
-    onLeft: (machineId) => {
-      for (const server of servers) server.forget(machineId);
+    onLeft: (machineId, ended) => {
+      for (const server of servers) server.forget(machineId, ended);
     },
     onWake: (app, wake) => metrics.onWake(app, wake),
   });

@@ -1,4 +1,5 @@
 /** Applies the coordinator's messages to a proxy's table, and serves the waiting requests that they help. */
+import type { MachineState } from "../domain/machine.ts";
 import type { AppQueues } from "./app-queues.ts";
 import type { LoadReporter } from "./load-reporter.ts";
 import type { MachineTable } from "./machine-table.ts";
@@ -12,10 +13,24 @@ interface TableUpdaterPorts {
   link: CoordinatorLink;
   /** Requests a wake, once until the machine's state changes. */
   wake(machine: RoutedMachine): void;
-  /** The machine is about to sleep, or has left: connections to it are of no more use. */
-  onLeft(machineId: string): void;
+  /**
+   * The machine is about to sleep, or has left: connections to it are of no more use. Those in use end by themselves,
+   * unless its guest has `ended`: nobody is left who would close them.
+   */
+  onLeft(machineId: string, ended: boolean): void;
   /** Milliseconds of a steady clock. */
   now(): number;
+}
+
+/** States in which a machine has no guest, and no snapshot of the one that it had in {@link WITH_GUEST}. */
+const WITHOUT_GUEST: ReadonlySet<MachineState> = new Set(["restarting", "starting", "failed", "stopped"]);
+const WITH_GUEST: ReadonlySet<MachineState> = new Set(["running", "suspending", "stopping", "updating"]);
+
+/** Whether the guest that had connections is gone. One that sleeps still has them. */
+function guestEnded(before: MachineState | undefined, now: MachineState): boolean {
+  if (before === undefined || !WITH_GUEST.has(before) || !WITHOUT_GUEST.has(now)) return false;
+  // A suspend may be followed by a start without a rest in between.
+  return !(before === "suspending" && now === "starting");
 }
 
 export class TableUpdater {
@@ -33,7 +48,7 @@ export class TableUpdater {
         this.#update(message.machine);
         return this.#ports.queues.serve(message.machine.app);
       case "gone":
-        return this.#remove(message.id);
+        return this.#remove(message.id, true);
       case "hostnames":
         this.#ports.table.hostnames = message.hostnames;
         return;
@@ -72,7 +87,7 @@ export class TableUpdater {
     const { table, queues, reporter } = this.#ports;
     Object.assign(table, { hostnames, suffixes, connectionsSurvive, draining });
     const present = new Set(machines.map(({ id }) => id));
-    for (const { id } of table.all()) if (!present.has(id)) this.#remove(id);
+    for (const { id } of table.all()) if (!present.has(id)) this.#remove(id, true);
     for (const row of machines) this.#update(row);
     // A platform that is new, or back, does not know what was requested before.
     for (const machine of table.all()) {
@@ -84,10 +99,11 @@ export class TableUpdater {
 
   #update(row: TableMachine): void {
     const { table, onLeft, wake } = this.#ports;
-    if (row.policy === null) return this.#remove(row.id);
+    if (row.policy === null) return this.#remove(row.id, false);
+    const before = table.get(row.id)?.row.state;
     const { machine, moved } = table.put(row, row.policy);
     if (!moved) return;
-    if (row.state !== "running") onLeft(row.id);
+    if (row.state !== "running") onLeft(row.id, guestEnded(before, row.state));
     if (this.#isNeeded(machine)) wake(machine);
   }
 
@@ -97,11 +113,11 @@ export class TableUpdater {
     return open.requests > (this.#ports.table.connectionsSurvive ? tunnels : 0);
   }
 
-  #remove(id: string): void {
+  #remove(id: string, ended: boolean): void {
     const { table, queues, onLeft } = this.#ports;
     const machine = table.remove(id);
     if (machine === undefined) return;
-    onLeft(id);
+    onLeft(id, ended);
     queues.serve(machine.row.app);
   }
 
@@ -124,7 +140,7 @@ export class TableUpdater {
       (machine.open.requests === 0 && queues.size(machine.row.app) === 0 && machine.open.idleMs(now()) >= idleMs);
     if (agreed && machine !== undefined) {
       machine.draining = true;
-      onLeft(id);
+      onLeft(id, false);
     }
     link.send({ kind: "drained", question, agreed });
   }

@@ -31,6 +31,8 @@ export interface ProxyWorld {
   wakes: Wake[];
   /** Machines whose connections were dropped. */
   left: string[];
+  /** Those of them whose guest had ended. */
+  ended: string[];
   unhealthy: Set<string>;
   /** What proxies reported to have forwarded. */
   traffic: [id: string, Traffic][];
@@ -48,7 +50,7 @@ export function useProxyWorld(): void {
       world,
       platform,
       machines: platform.machines,
-      ...{ now: 1_000_000, proxies: [], wakes: [], left: [], unhealthy: new Set(), traffic: [] },
+      ...{ now: 1_000_000, proxies: [], wakes: [], left: [], ended: [], unhealthy: new Set(), traffic: [] },
       ...coordination(world, platform, false),
     };
     w.proxies.push(newProxy());
@@ -92,7 +94,10 @@ export function newProxy(limits: { maxHeld?: number; holdTimeoutMs?: number } = 
     holdTimeoutMs: PATIENT_MS,
     connectTimeoutMs: 1000,
     onWake: (_app, wake) => void w.wakes.push(wake),
-    onLeft: (id) => void w.left.push(id),
+    onLeft: (id, ended) => {
+      w.left.push(id);
+      if (ended) w.ended.push(id);
+    },
     now: () => w.now,
     ...limits,
   });

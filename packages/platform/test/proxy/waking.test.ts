@@ -1,5 +1,5 @@
 /** Waking: requests to machines that run, sleep, crash or are full. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { SMALL } from "../helpers/fake-world.ts";
 import type { MachineConfig } from "../../src/domain/config.ts";
 import {
@@ -17,6 +17,8 @@ import {
   useProxyWorld,
   w,
 } from "./proxy-world.ts";
+
+const TIMEOUT_MS = 5000;
 
 useProxyWorld();
 
@@ -54,6 +56,24 @@ describe("waking", () => {
       .filter(({ type, from }) => type === "start" && from === "suspended");
     expect(starts).toHaveLength(1);
     for (const lease of leases) lease.release({});
+  });
+
+  test("the end of a guest is told, whatever ends it; a sleep, a drain and a wake are not one", async () => {
+    const id = await machine();
+    await asleep(id);
+    (await acquire()).release({});
+    await settled();
+    expect(w.ended).toEqual([]);
+    const [process] = w.world.host.of(id);
+    if (process) w.world.host.end(process.ref);
+    await vi.waitFor(() => expect(w.ended).toHaveLength(1), TIMEOUT_MS);
+    await reach(id, "running");
+    w.machines.stop("shop", id);
+    await reach(id, "stopped");
+    await vi.waitFor(() => expect(w.ended).toHaveLength(2), TIMEOUT_MS);
+    w.machines.destroy("shop", id);
+    await vi.waitFor(() => expect(w.ended).toHaveLength(3), TIMEOUT_MS);
+    expect(w.ended).toEqual([id, id, id]);
   });
 
   test("a suspended machine is started before a stopped one", async () => {

@@ -5,7 +5,10 @@ import type { Limits } from "./limits.ts";
 import { proxyRefusal } from "./refusals.ts";
 import { UpstreamConnection } from "./upstream.ts";
 
-/** The machine went to sleep or ended while a connection to it was being made: the request needs a new lease. */
+/**
+ * The machine went to sleep or ended while a connection to it was being made, or its guest ended with a request: the
+ * request needs a new lease.
+ */
 export class MachineLeft extends Error {
   override name = "MachineLeft";
 }
@@ -76,14 +79,18 @@ export class ConnectionPool {
     machine.idle.push(connection);
   }
 
-  /** Closes the machine's idle connections now, and busy ones when their response has ended. */
-  forget(machineId: string): void {
+  /**
+   * Closes the machine's idle connections now, and busy ones when their response has ended; now, too, if the machine's
+   * guest has `ended` and nothing more will come.
+   */
+  forget(machineId: string, ended = false): void {
     const machine = this.#machines.get(machineId);
     if (machine === undefined) return;
     machine.leaving.abort(new MachineLeft("The machine has left."));
     machine.leaving = new AbortController();
     for (const connection of machine.all) connection.retired = true;
     for (const connection of machine.idle.splice(0)) connection.destroy();
+    if (ended) for (const connection of [...machine.all]) connection.abandon(new MachineLeft("The machine has ended."));
   }
 
   /** Closes connections that were idle for too long. */

@@ -13,6 +13,7 @@ import type { AccessEntry, Field, Lease, ProxyRefusal, RequestHead } from "../co
 import type { Peer } from "./admission.ts";
 import { lastChunk, pushChunk } from "./chunked.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
+import { MachineLeft } from "./connection-pool.ts";
 import type { Engine, PathExchange } from "./engine.ts";
 import { awaited, type ExchangePhase, patienceMs, timeoutEnding } from "./exchange-deadlines.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
@@ -183,6 +184,11 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     const unsent = connection?.outbox.written === 0;
     const repeatable = !this.#bodyTaken && !connection?.answering && (unsent || IDEMPOTENT.has(this.#message.method));
     this.#holdBody();
+    if (error instanceof MachineLeft) {
+      if (repeatable && this.search.startAgain()) return this.#retry(false);
+      const ended = "The machine ended before the app answered. `hibernaut machine events` says why.";
+      return this.refuse(proxyRefusal("upstream_closed", ended, { cause: error }));
+    }
     // The app closed a kept connection at the moment it was used: that says nothing against the machine.
     if (repeatable && connection?.reused) return this.#retry(true);
     const message = "The app closed the connection without a response. Its logs may say why.";

@@ -22,6 +22,8 @@ export class MachineSearch {
   active = true;
   /** Why the last of the machines did not answer. */
   #failure: ProxyRefusal | undefined;
+  /** How many guests have ended with the request. */
+  #ended = 0;
   /** Made only for requests that wait: most find a machine and a connection to it at once. */
   #abort: AbortController | undefined;
   /** Why the request ended. */
@@ -79,6 +81,17 @@ export class MachineSearch {
     if (this.lease !== undefined) this.head = { ...this.head, tried: [...this.head.tried, this.lease.machineId] };
     if (this.head.tried.length >= this.#ports.limits.tries) return false;
     this.#giveBack(failure.code);
+    return true;
+  }
+
+  /**
+   * Gives back a machine whose guest ended with the request: it may be the right one again once it has been started.
+   * Returns false if that has happened too often; the request may be what ends it.
+   */
+  startAgain(): boolean {
+    this.#ended += 1;
+    if (this.#ended >= this.#ports.limits.tries) return false;
+    this.#giveBack("machine_left");
     return true;
   }
 

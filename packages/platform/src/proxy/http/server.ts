@@ -37,8 +37,11 @@ export interface ProxyServer {
   close(graceMs: number): Promise<void>;
   /** Returns whether the proxy can answer for a hostname: over TLS it needs a certificate. */
   covers(hostname: string): boolean;
-  /** Closes the connections to a machine. Call it before the machine is suspended or stopped. */
-  forget(machineId: string): void;
+  /**
+   * Closes the connections to a machine. Call it before the machine is suspended or stopped, and with `ended` when its
+   * guest is gone: requests that it did not answer then fail, or wait for a machine again if they may be repeated.
+   */
+  forget(machineId: string, ended?: boolean): void;
   /** Returns the number of client connections, including upgraded ones and those in a handshake. */
   openConnections(): number;
   stats(): ProxyStats;
@@ -122,8 +125,8 @@ class HttpProxy implements ProxyServer {
     return this.#tls === undefined || this.#certificates?.find(hostname) !== undefined;
   }
 
-  forget(machineId: string): void {
-    this.#path.pool.forget(machineId);
+  forget(machineId: string, ended = false): void {
+    this.#path.pool.forget(machineId, ended);
   }
 
   openConnections(): number {

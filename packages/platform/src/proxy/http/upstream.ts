@@ -110,6 +110,11 @@ export class UpstreamConnection implements BodySink {
     this.#socket.destroy();
   }
 
+  /** The app is gone, and nobody will close its side: the handler is told at once. */
+  abandon(reason: Error): void {
+    this.#socket.destroy(reason);
+  }
+
   data(piece: Buffer): void {
     this.#handler?.onData(piece);
   }

@@ -298,4 +298,40 @@ describe("forget", () => {
     expect(app.accepted).toBe(3);
     proxy.forget("unknown");
   });
+
+  test("a machine that has ended: who may ask again waits for a machine again, everybody else hears of it at once", async () => {
+    const silent: string[] = [];
+    let ended = false;
+    const app = await httpApp(({ method = "" }, response) => {
+      if (ended) response.end("back");
+      else silent.push(method);
+    });
+    const { client, heads, proxy } = await rig({ app });
+    const [reader, writer] = [await client(), await client()];
+    reader.send(`GET / HTTP/1.1\r\n${CLOSE}`);
+    writer.send(`POST / HTTP/1.1\r\nContent-Length: 2\r\n${CLOSE}hi`);
+    await until(() => silent.length === 2, "both requests");
+    ended = true;
+    proxy.forget("m1", true);
+    expect(parsed(await reader.ends())).toMatchObject({ status: 200 });
+    expect(reader.text).toContain("back");
+    const refused = parsed(await writer.ends());
+    expect(refused.status).toBe(502);
+    expect(JSON.parse(refused.body)).toMatchObject({
+      error: "upstream_closed",
+      message: expect.stringContaining("The machine ended before the app answered."),
+    });
+    expect(heads.map(({ tried }) => tried)).toEqual([[], [], []]);
+  });
+
+  test("a request that ends every machine is not repeated forever", async () => {
+    let asked = 0;
+    const app = await httpApp(() => {
+      asked += 1;
+      setImmediate(() => proxy.forget("m1", true));
+    });
+    const { ask, proxy } = await rig({ app, limits: { tries: 3 } });
+    expect(parsed(await ask(`GET / HTTP/1.1\r\n${CLOSE}`)).status).toBe(502);
+    expect(asked).toBe(3);
+  });
 });
