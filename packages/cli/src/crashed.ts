@@ -17,11 +17,13 @@ export function hasCrashed({ crash, state }: Machine): boolean {
 }
 
 /** Returns `restarting in 4 s, attempt 3 of 10: the app exited with code 1`; for any other machine, its state and reason. */
-export function stateText({ state, state_reason: reason, crash }: Machine, now = Date.now()): string {
+export function stateText(machine: Machine, now = Date.now()): string {
+  const { state, state_reason: reason, crash } = machine;
   if (state === "restarting" && crash !== null) return `restarting ${nextAttempt(crash, now)}: ${crash.reason}`;
   if (state === "starting" && crash !== null)
     return `starting, attempt ${crash.attempt} of ${crash.max_attempts}; previously, ${crash.reason}`;
-  return reason === null ? state : `${state}: ${reason}`;
+  if (reason !== null) return `${state}: ${reason}`;
+  return (machine.snapshot?.warm_until ?? null) === null ? state : `${state} (warm)`;
 }
 
 /** The state as lists show it, including a crash loop, a cordon and a kept VMM. */

@@ -29,6 +29,8 @@ import { QemuVmm } from "./vmm.ts";
 
 /** Reserving space takes milliseconds, and longer on file systems that write zeros instead. */
 const FALLOCATE_TIMEOUT_MS = 30_000;
+/** The unit of `blocks` of a file, whatever the file system. */
+const BLOCK_BYTES = 512;
 
 interface QemuSettings {
   /** Path or name of the QEMU program. */
@@ -72,6 +74,7 @@ export class QemuHypervisor implements Hypervisor {
     checked: Promise<void> = Promise.resolve(),
   ): Promise<Vmm> {
     void readAhead(spec.memory, signal);
+    await reserveHoles(spec.memory, spec.memoryMb);
     const { vmm, started } = await this.#startWith(devices, spec, signal);
     try {
       await abortable(checked, signal);
@@ -184,19 +187,36 @@ async function wasKilled({ ended }: Started, { dyingMs }: QemuLimits): Promise<V
 }
 
 /**
- * Makes a new memory file; the old one cannot be reused, because a snapshot may still link to it. The disk space is
- * reserved at once: the kernel kills a guest that touches memory for which a full disk has no space. Rejects with
- * `unavailable` when there is not enough space.
+ * Makes a new memory file; the old one cannot be reused, because a snapshot may still link to it. Rejects like
+ * {@link reserve}.
  */
 async function makeMemoryFile(path: string, megabytes: number): Promise<void> {
   await createSparse(path, megabytes * 1024 * 1024);
+  try {
+    await reserve(path, megabytes);
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
+  }
+}
+
+/** A memory file from a backup has holes where the guest had nothing: what it may still write gets its space now. */
+async function reserveHoles(path: string, megabytes: number): Promise<void> {
+  const { size, blocks } = await stat(path);
+  if (blocks * BLOCK_BYTES < size) await reserve(path, megabytes);
+}
+
+/**
+ * Reserves the disk space of a memory file and keeps what is in it: the kernel kills a guest that touches memory for
+ * which a full disk has no space. Rejects with `unavailable` when there is not enough.
+ */
+async function reserve(path: string, megabytes: number): Promise<void> {
   try {
     await run("fallocate", ["--length", `${megabytes}MiB`, "--", path], { timeoutMs: FALLOCATE_TIMEOUT_MS });
   } catch (error) {
     const reason = failureReason(error);
     // A file system that cannot reserve space (ZFS, some network file systems) has nothing better than a sparse file.
     if (/not supported/i.test(reason)) return;
-    await rm(path, { force: true });
     throw new HibernautError(
       "unavailable",
       `There is no room for ${megabytes} MB of guest memory at ${path}: ${reason}. Free some disk space.`,
