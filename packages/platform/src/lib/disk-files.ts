@@ -3,6 +3,14 @@ import { constants, copyFile, mkdir, rm, truncate, writeFile } from "node:fs/pro
 import { join } from "node:path";
 import { run, runUntilAborted } from "./exec.ts";
 
+/** The unit of `blocks` in stat(2), whatever the file system. */
+const BLOCK_BYTES = 512;
+
+/** The space that a file takes up on the disk, in bytes: without its holes. */
+export function allocatedBytes({ blocks }: { blocks: number }): number {
+  return blocks * BLOCK_BYTES;
+}
+
 /** Creates a file of `bytes` bytes without any content, readable by its owner alone. Replaces a file that exists. */
 export async function createSparse(path: string, bytes: number): Promise<void> {
   await rm(path, { force: true });

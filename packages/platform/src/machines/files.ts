@@ -2,7 +2,7 @@
 import { mkdir, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
-import { copySparse, createSparse, formatExt4 } from "../lib/disk-files.ts";
+import { allocatedBytes, copySparse, createSparse, formatExt4 } from "../lib/disk-files.ts";
 import { flush } from "../lib/durable.ts";
 import { failureReason } from "../lib/exec.ts";
 
@@ -10,8 +10,6 @@ import { failureReason } from "../lib/exec.ts";
 const TOOL_TIMEOUT_MS = 30_000;
 /** A small journal repairs the file system after a lost guest, and costs little to create and copy. */
 const JOURNAL_MB = 4;
-/** The unit of `blocks` of a file, whatever the file system. */
-const BLOCK_BYTES = 512;
 /** Kept free on the data disk when a machine starts: databases and logs need room to report that there is none. */
 const RESERVE_BYTES = 64 * 1024 * 1024;
 
@@ -86,8 +84,7 @@ export class MachineFiles {
 
   /** What the machine's writable layer takes up on the disk, in bytes; 0 without one. */
   async layerBytes(machineId: string): Promise<number> {
-    const { blocks } = await stat(this.paths(machineId).layer).catch(() => ({ blocks: 0 }));
-    return blocks * BLOCK_BYTES;
+    return allocatedBytes(await stat(this.paths(machineId).layer).catch(() => ({ blocks: 0 })));
   }
 
   /**

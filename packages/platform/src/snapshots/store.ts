@@ -9,6 +9,7 @@ import { constants } from "node:fs";
 import { access, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { DeviceState, Vmm } from "../hypervisor/contract.ts";
+import { allocatedBytes } from "../lib/disk-files.ts";
 import { flush } from "../lib/durable.ts";
 import { messageOf } from "../lib/text.ts";
 import { GenerationFiles, undefinedIfMissing, UNSEALED } from "./check.ts";
@@ -135,8 +136,7 @@ export class SnapshotStore {
     takenAt: TakenAt & { generation: string },
   ): Promise<number> {
     const { devices } = await writeManifest(folder, origin, takenAt);
-    const { blocks } = await stat(join(folder, "memory"));
-    return blocks * 512 + devices.size;
+    return allocatedBytes(await stat(join(folder, "memory"))) + devices.size;
   }
 
   /** Lists the files of a sleeping machine's generation that a backup needs, as absolute paths. */
@@ -190,7 +190,7 @@ export class SnapshotStore {
     return {
       generation,
       created_at: manifest.created_at,
-      size_bytes: (memory?.blocks ?? 0) * 512 + manifest.files.devices.size,
+      size_bytes: allocatedBytes(memory ?? { blocks: 0 }) + manifest.files.devices.size,
     };
   }
 

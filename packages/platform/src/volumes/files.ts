@@ -7,7 +7,14 @@
 import { mkdir, readdir, rename, rm, stat, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
-import { canCloneIn, cloneFile, copySparseUntilAborted, createSparse, formatExt4 } from "../lib/disk-files.ts";
+import {
+  allocatedBytes,
+  canCloneIn,
+  cloneFile,
+  copySparseUntilAborted,
+  createSparse,
+  formatExt4,
+} from "../lib/disk-files.ts";
 import { never, within } from "../lib/async.ts";
 import { flush } from "../lib/durable.ts";
 import { failureReason } from "../lib/exec.ts";
@@ -84,7 +91,7 @@ export class VolumeFiles {
 
   /** The space that a file takes up on the disk, in bytes. */
   async sizeBytes(path: string): Promise<number> {
-    return (await stat(path)).blocks * 512;
+    return allocatedBytes(await stat(path));
   }
 
   /** Deletes a volume's disk and snapshots. Safe to repeat. */

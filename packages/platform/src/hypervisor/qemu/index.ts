@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
 import { abortable } from "../../lib/async.ts";
-import { createSparse } from "../../lib/disk-files.ts";
+import { allocatedBytes, createSparse } from "../../lib/disk-files.ts";
 import { failureReason, run } from "../../lib/exec.ts";
 import { messageOf } from "../../lib/text.ts";
 import {
@@ -29,8 +29,6 @@ import { QemuVmm } from "./vmm.ts";
 
 /** Reserving space takes milliseconds, and longer on file systems that write zeros instead. */
 const FALLOCATE_TIMEOUT_MS = 30_000;
-/** The unit of `blocks` of a file, whatever the file system. */
-const BLOCK_BYTES = 512;
 
 interface QemuSettings {
   /** Path or name of the QEMU program. */
@@ -202,8 +200,8 @@ async function makeMemoryFile(path: string, megabytes: number): Promise<void> {
 
 /** A memory file from a backup has holes where the guest had nothing: what it may still write gets its space now. */
 async function reserveHoles(path: string, megabytes: number): Promise<void> {
-  const { size, blocks } = await stat(path);
-  if (blocks * BLOCK_BYTES < size) await reserve(path, megabytes);
+  const file = await stat(path);
+  if (allocatedBytes(file) < file.size) await reserve(path, megabytes);
 }
 
 /**

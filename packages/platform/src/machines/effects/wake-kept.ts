@@ -23,9 +23,9 @@ export async function wakeKept(
   const { kept } = guest;
   if (kept === undefined) return undefined;
   const { snapshot } = record;
-  const useless = snapshot === null ? "the snapshot is gone" : await flawOf(kept, record, ports, signal);
   // A copy of a volume that is being made has to be finished first.
   await ports.volumes.disks(record.config.mounts, { grow: false, signal });
+  const useless = await flawOf(kept, record, ports, signal);
   if (snapshot === null || useless !== undefined) {
     log.info({ machine: record.id, reason: useless }, "the kept VMM cannot be used; it ends");
     await guest.kill();

@@ -11,6 +11,7 @@ import type { MachineDependencies } from "../dependencies.ts";
 import { settled } from "../drain/settled.ts";
 import type { CopyTarget } from "../effects/copy-paused.ts";
 import { eligibilityOf } from "../view.ts";
+import { allocatedBytes } from "../../lib/disk-files.ts";
 
 /**
  * How often a copy gives way to what is requested of its machine meanwhile, such as a wake. After that the copy is
@@ -181,7 +182,7 @@ export class MachineCopies {
   /** Refused before the guest is paused for nothing. */
   async #requireRoom({ id }: MachineRecord, files: string[], copier: FileCopier): Promise<void> {
     if (await copier.clones()) return;
-    const sizes = await Promise.all(files.map((file) => stat(file).then(({ blocks }) => blocks * BLOCK_BYTES)));
+    const sizes = await Promise.all(files.map((file) => stat(file).then(allocatedBytes)));
     const needed = sizes.reduce((sum, size) => sum + size, 0) + RESERVE_BYTES;
     const { bavail, bsize } = await statfs(copier.folder);
     if (bavail * bsize >= needed) return;
@@ -189,8 +190,6 @@ export class MachineCopies {
   }
 }
 
-/** The unit of `blocks` of a file, whatever the file system. */
-const BLOCK_BYTES = 512;
 /** Left for guests that write and for the database, which must be able to say that the disk is full. */
 const RESERVE_BYTES = 64 * 1024 * 1024;
 
