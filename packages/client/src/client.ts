@@ -10,6 +10,7 @@ import type {
   MachineUsageOptions,
   PullOptions,
   ReleaseCommandOptions,
+  UpdateOptions,
   UploadOptions,
   UsageOptions,
   WaitOptions,
@@ -291,8 +292,13 @@ export class HibernautClient {
    * Gives a machine a complete new configuration. Without one, the machine moves to the current guest bundle, at
    * its next cold start if it has a snapshot, and nothing else changes.
    */
-  updateMachine(app: string, id: string, config?: MachineConfig, options?: CallOptions): Promise<Machine> {
-    const body = config === undefined ? {} : { config };
+  updateMachine(
+    app: string,
+    id: string,
+    config?: MachineConfig,
+    { prewarm, ...options }: UpdateOptions = {},
+  ): Promise<Machine> {
+    const body = { ...(config !== undefined && { config }), ...(prewarm !== undefined && { prewarm }) };
     return this.#call("post", MACHINE, { params: machineParams(app, id), body, ...options });
   }
 

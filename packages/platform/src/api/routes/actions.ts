@@ -70,7 +70,8 @@ function cordonRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">): void {
     );
 }
 
-function sent(reply: ServerResponse): Promise<void> {
+/** Settles when the reply is sent, or its client is gone. */
+export function sent(reply: ServerResponse): Promise<void> {
   return new Promise((resolve) => reply.once("close", resolve).once("finish", resolve));
 }
 
