@@ -8,6 +8,12 @@ export interface DestroyOptions extends CallOptions {
   force?: boolean;
 }
 
+/** Why a machine is started. */
+export interface StartOptions extends CallOptions {
+  /** For the machine's history. Default: none. */
+  reason?: string;
+}
+
 /** What happens to a sleeping machine that is updated. */
 export interface UpdateOptions extends CallOptions {
   /**

@@ -16,6 +16,8 @@ import { waitFor, type WaitOptions, type WaitTarget } from "../waiting.ts";
 interface Requester {
   /** Absent for a client of the API. */
   by?: "proxy" | "itself" | "prewarm";
+  /** What the machine is needed for, or what is wrong with it. */
+  reason?: string;
 }
 
 /** What an idle machine does, and what it does instead of a suspend that is not possible. */
@@ -124,7 +126,7 @@ export class Machines {
     this.#controllers.find(app, id).command({ type: "suspend", details: { ...requester } });
   }
 
-  stop(app: string, id: string, requester: Requester & { reason?: string } = {}): void {
+  stop(app: string, id: string, requester: Requester = {}): void {
     this.#controllers.find(app, id).command({ type: "stop", details: { ...requester } });
   }
 
