@@ -32,7 +32,9 @@ export function decideCommand(record: MachineRecord, command: Command, context: 
     ...changesBy(record, { command, moves: answer.kind === "move" }, context),
     ...prewarmAfter(record, command, context.now),
   };
-  return step(record, { type: command.type, answer, changes, details }, context);
+  const decision = step(record, { type: command.type, answer, changes, details }, context);
+  // A request waits for this one, and a power cut that loses it ends the request, too.
+  return command.type === "start" && command.unattended === true ? { ...decision, unsynced: true } : decision;
 }
 
 /** An idle machine is suspended or stopped, or keeps running because its owner wants that of one that cannot be suspended. */
