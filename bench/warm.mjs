@@ -30,7 +30,7 @@ const MEMORY_MB = 256;
 const WARM_UP = 5;
 /** Hot requests in each round. */
 const HOT = 5;
-/** A prewarmed update boots the guest: only every so many rounds. */
+/** Rounds between two prewarmed updates, each of which boots the guest. */
 const PREWARM_EVERY = 4;
 /** By then, an app that was just woken has finished what it had to do. */
 const SETTLE_MS = 300;

@@ -17,8 +17,8 @@ export function endsPrewarm({ details }: Pick<Command, "details">): boolean {
 }
 
 /**
- * What a command changes. An update brings a prewarm of its own, or none; only a machine that rests needs one. Whoever
- * asks for anything else takes the machine as it is.
+ * What a command changes. An update brings a prewarm of its own, or none; only a machine that rests needs one. Any
+ * other command takes the machine as it is.
  */
 export function prewarmAfter(
   record: MachineRecord,
