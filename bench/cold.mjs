@@ -123,7 +123,10 @@ try {
       Object.entries(results).map(([name, parts]) => [
         name,
         Object.fromEntries(
-          Object.entries(parts).map(([part, { median, min, p90 }]) => [part, `${median} (${round(min, 0)}-${round(p90, 0)})`]),
+          Object.entries(parts).map(([part, { median, min, p90 }]) => [
+            part,
+            `${median} (${round(min, 0)}-${round(p90, 0)})`,
+          ]),
         ),
       ]),
     ),

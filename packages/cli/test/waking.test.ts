@@ -6,16 +6,21 @@ let cli: TestCli;
 let id: string;
 beforeEach(async () => {
   cli = await startCli();
-  ({ document: { machine_id: id } } = await cli.json(["machine", "run", "app:1", "--port", "8080"]));
+  ({
+    document: { machine_id: id },
+  } = await cli.json(["machine", "run", "app:1", "--port", "8080"]));
 });
 afterEach(() => cli.close());
 
 /** Runs a command. On the fake host, every command ends at once. */
-const exec = (...options: string[]) => cli.json(["machine", "exec", id, ...options, "--", "true"]);
+async function exec(...options: string[]) {
+  const { code, stdout } = await cli.hibernaut(["machine", "exec", id, "--json", ...options, "--", "true"]);
+  return { code, document: JSON.parse(stdout) as object };
+}
 
 const starts = async (): Promise<object[]> =>
   (await cli.json(["machine", "events", id])).document
-    .filter(({ type }: { type: string }) => type === "start")
+    .filter(({ type, from }: { type: string; from: string }) => type === "start" && from !== "created")
     .map(({ details }: { details: object }) => details);
 
 test("exec wakes a sleeping machine, and its history says why", async () => {

@@ -68,7 +68,8 @@ const exec = command({
 const console = command({
   name: "console",
   summary: "Open a shell in a machine",
-  description: "Wakes the machine if it sleeps. If the app has several machines and you name none, you are asked which one.",
+  description:
+    "Wakes the machine if it sleeps. If the app has several machines and you name none, you are asked which one.",
   arguments: [MACHINE],
   options: OPTIONS,
   ofApp: true,

@@ -86,13 +86,13 @@ const update = command({
   async run(context, [word], options) {
     const client = await context.client();
     const changes = changesConfig(options);
+    if (!changes && options.prewarm)
+      throw new UsageError("--prewarm starts a machine with a change. Add an option that changes it.");
     const move = !changes && !options.yes;
     if (move && !process.stdin.isTTY)
       throw new UsageError("Nothing to change. Add an option, or --yes to move to the current guest bundle.");
     const before = await machineOf(context, word);
     const { id } = before;
-    if (!changes && options.prewarm)
-      throw new UsageError("--prewarm starts a machine with a change. Add an option that changes it.");
     if (!changes) return moveBundle(context, before, options);
     const changed = withOptions(before.config, options);
     // The image of the machine is where the platform found it, which may not be this machine.

@@ -88,7 +88,8 @@ async function untilPrewarmed(context: Context, old: Machine, left: number, opti
   await waitFor(context, id, ["prewarmed"], options);
   const { prewarm } = await client.getMachine(context.app, id);
   const reason = prewarm?.reason ?? null;
-  if (prewarm?.status === "failed") throw stoppedError(context, id, await failed(context, id, reason), left, old.config.image);
+  if (prewarm?.status === "failed")
+    throw stoppedError(context, id, await whyFailed(context, id, reason), left, old.config.image);
   if (prewarm?.status === "done") {
     const state = await waitFor(context, id, ["settled"], options);
     const why = reason === null ? "" : `: ${reason}`;
@@ -100,7 +101,7 @@ async function untilPrewarmed(context: Context, old: Machine, left: number, opti
 }
 
 /** Why a prewarm failed, with the last words of an app that crashed. */
-async function failed(context: Context, id: string, reason: string | null) {
+async function whyFailed(context: Context, id: string, reason: string | null) {
   const text = reason ?? "it did not work";
   const machine = await (await context.client()).getMachine(context.app, id);
   return { text, ...(hasCrashed(machine) && { lastWords: await lastWords(context, id) }) };

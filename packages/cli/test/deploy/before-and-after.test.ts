@@ -35,7 +35,7 @@ test("a sleeping machine is not tested unless it is asked for; with --prewarm it
   const tested = await deploy("app:3", { options: ["--prewarm"] });
   expect(tested).toMatchObject({
     code: 0,
-    stderr: expect.stringMatching(/ran the new version .* is suspended again\./),
+    stderr: expect.stringMatching(/ran the new version, and is suspended again\./),
   });
   expect(await machine()).toMatchObject({
     state: "suspended",
@@ -58,7 +58,10 @@ test("the app file asks for it, too, and an option overrides the file", async ()
   await deploy("app:1");
   await cli.hibernaut(["machine", "suspend"]);
   const more = "[deploy]\nprewarm = true\n";
-  expect(await deploy("app:2", { more })).toMatchObject({ code: 0, stderr: expect.stringMatching(/is suspended again/) });
+  expect(await deploy("app:2", { more })).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/is suspended again/),
+  });
   const without = await deploy("app:3", { more, options: ["--no-prewarm"] });
   expect(without).toMatchObject({ code: 0, stderr: expect.stringMatching(/is not tested yet/) });
   expect(await deploy("app:4", { more: '[deploy]\nprewarm = "soon"\n' })).toMatchObject({

@@ -130,7 +130,8 @@ test("with --prewarm, the first visitor of a new version does not wait for its s
   const folder = await folderWith("dawn", "hibernaut.toml", file);
   const target = { proxyUrl: place.proxyUrl, app: "dawn" };
   expect(await hibernaut(folder, "deploy")).toMatchObject({ code: 0 });
-  const [{ machine_id: id = "" } = {}] = await place.client.listMachines("dawn");
+  const [machine] = await place.client.listMachines("dawn");
+  const id = machine?.id ?? "";
   const asleep = async () => {
     await place.client.suspendMachine("dawn", id);
     await place.client.waitForMachine("dawn", id, { state: ["suspended"], timeout: 60 });

@@ -90,8 +90,7 @@ export function machineRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">)
     { schema: { ...one, summary: "Update a machine", body: UpdateMachineBody, response: replies(200, MachineReply) } },
     async ({ params, body: { config, prewarm = false } }) => {
       if (config === undefined && prewarm !== false) throw new HibernautError("invalid_argument", NOTHING_TO_PREWARM);
-      const until = prewarm === "prepared" ? prewarm : "healthy";
-      const options = prewarm === false ? {} : { prewarm: until };
+      const options = prewarm === false ? {} : ({ prewarm: prewarm === true ? "healthy" : prewarm } as const);
       return machineWire(await machines.update(params.app_name, params.machine_id, config, options));
     },
   );

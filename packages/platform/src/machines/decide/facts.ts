@@ -67,10 +67,7 @@ function haltedFacts(record: MachineRecord, { exit }: Extract<EffectOutcome, { t
   return { changes, details: { ...(ended !== null && { reason: ended }), ...(kept && { keep_layer: true }) } };
 }
 
-function capturedFacts(
-  record: MachineRecord,
-  { snapshot }: Extract<EffectOutcome, { type: "captured" }>,
-): Facts {
+function capturedFacts(record: MachineRecord, { snapshot }: Extract<EffectOutcome, { type: "captured" }>): Facts {
   const coldReason = snapshot === null ? "snapshot_corrupt: the manifest cannot be read" : "";
   // The app worked until it slept, so earlier failures no longer count.
   const changes = { ...prewarmCaptured(record), snapshot, coldReason, stateReason: null, restarts: 0, crash: null };

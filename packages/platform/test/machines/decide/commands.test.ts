@@ -266,7 +266,7 @@ describe("a prewarm", () => {
   ])("%s, is taken by %o", (state, command, expected) => {
     const { record, tell } = after(machine(state, { prewarm: PREWARM }), command);
     expect(record.prewarm).toEqual({ ...PREWARM, status: "taken", ...expected });
-    expect(tell.followers, "whoever waits for its end hears of it").toBe(true);
+    expect(tell.followers, "a client that waits for its end hears of it").toBe(true);
   });
 
   test("continues when the platform suspends the machine as planned, and is done with the snapshot", () => {
@@ -277,9 +277,12 @@ describe("a prewarm", () => {
   });
 
   test("makes an update boot what would have stayed asleep", () => {
-    const { record, effect } = after(machine("updating", { pending: { ...PENDING, from: "suspended" }, prewarm: PREWARM }), {
-      type: "updated",
-    });
+    const { record, effect } = after(
+      machine("updating", { pending: { ...PENDING, from: "suspended" }, prewarm: PREWARM }),
+      {
+        type: "updated",
+      },
+    );
     expect([record.state, effect?.type]).toEqual(["starting", "boot"]);
   });
 });

@@ -4,7 +4,14 @@ import type { CheckResult } from "../../../src/domain/check.ts";
 import type { MachineConfig } from "../../../src/domain/config.ts";
 import type { Prewarm } from "../../../src/domain/machine.ts";
 import type { MachineDependencies } from "../../../src/machines/dependencies.ts";
-import { type FakePlatform, newWorld, runningMachine, SMALL, startPlatform, type World } from "../../helpers/fake-world.ts";
+import {
+  type FakePlatform,
+  newWorld,
+  runningMachine,
+  SMALL,
+  startPlatform,
+  type World,
+} from "../../helpers/fake-world.ts";
 
 const TIMEOUT = { timeoutMs: 5000 };
 const NEW: MachineConfig = { ...SMALL, image: "app:2" };
@@ -61,7 +68,7 @@ function checked(status: CheckResult["status"]): void {
 describe("a sleeping machine that is updated with a prewarm", () => {
   beforeEach(asleep);
 
-  test("runs the new version, and sleeps again with a snapshot of it: the next wake is no cold start", async () => {
+  test("runs the new version, and sleeps again with a snapshot of it, from which the next start resumes", async () => {
     await update(NEW);
     expect(view().record.prewarm).toMatchObject({ status: "pending", until: "healthy" });
     await reach("prewarmed");
@@ -83,7 +90,9 @@ describe("a sleeping machine that is updated with a prewarm", () => {
     await update(CHECKED);
     await reach("running");
     checked("warning");
-    await expect(platform.machines.wait("shop", id, ["prewarmed"], { timeoutMs: 50 })).rejects.toThrow("failed to reach");
+    await expect(platform.machines.wait("shop", id, ["prewarmed"], { timeoutMs: 50 })).rejects.toThrow(
+      "failed to reach",
+    );
     checked("passing");
     await reach("suspended");
     expect(view().record.snapshot).not.toBeNull();
@@ -125,7 +134,9 @@ describe("a sleeping machine that is updated with a prewarm", () => {
   test("that waits for a program in it sleeps when that has said so, and not before", async () => {
     await update(NEW, "prepared");
     await reach("running");
-    await expect(platform.machines.wait("shop", id, ["prewarmed"], { timeoutMs: 50 })).rejects.toThrow("failed to reach");
+    await expect(platform.machines.wait("shop", id, ["prewarmed"], { timeoutMs: 50 })).rejects.toThrow(
+      "failed to reach",
+    );
     expect(platform.guestApi.prepared(id)).toBe(true);
     await reach("suspended");
     expect(view().record.prewarm).toMatchObject({ status: "done" });
