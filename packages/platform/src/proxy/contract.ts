@@ -56,6 +56,8 @@ export interface RequestHead {
   readonly connection: object;
   /** Machines that were given this request in vain, in order. */
   readonly tried: readonly string[];
+  /** The port of the proxy that a TCP connection came to. Absent for HTTP. */
+  readonly tcpPort?: number;
 }
 
 /** A machine's place for one request. */
