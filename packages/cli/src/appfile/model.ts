@@ -88,6 +88,8 @@ export interface Service {
   idleTimeout: number | undefined;
   /** Seconds. */
   keepWarm: number | undefined;
+  /** Whether a connection that is open, but silent, keeps the machine awake. */
+  idle: "open" | "quiet" | undefined;
   concurrency: Concurrency | undefined;
 }
 

@@ -60,6 +60,7 @@ function readService(
     minMachinesRunning: section.integer("min_machines_running", { minimum: 0, maximum: 1000 }),
     idleTimeout: readIdleTimeout(section),
     keepWarm: readKeepWarm(section),
+    idle: section.choice("idle", ["open", "quiet"]),
     concurrency: readConcurrency(section),
   };
   checkWaking(section, service);

@@ -61,6 +61,12 @@ export const ServiceConfig = Type.Object(
         description: "Seconds without a request after which the machine is idle. Default: 300.",
       }),
     ),
+    idle: Type.Optional(
+      Type.Union([Type.Literal("open"), Type.Literal("quiet")], {
+        description:
+          "What a connection that stays open means, over TCP or upgraded. `open`: it keeps the machine awake. `quiet`: only while something passes through it; on a bridge, the connection survives the sleep, and what the client sends next wakes the machine. Default: open.",
+      }),
+    ),
     keep_warm: Type.Optional(
       Type.Integer({
         minimum: 0,

@@ -80,6 +80,11 @@ export interface Lease {
   /** The client sent something through the tunnel, and the machine may be asleep. Cheap; called for every piece. */
   wanted?(): void;
   /**
+   * Nothing passes through the tunnel, or something does again. A service may say that a quiet tunnel does not keep its
+   * machine awake.
+   */
+  quiet?(quiet: boolean): void;
+  /**
    * Called exactly once: when the last byte of the response was sent, when the upgraded connection closed, or when the
    * request failed. Must not throw.
    */

@@ -57,6 +57,10 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     });
   }
 
+  get connectionsSurvive(): boolean {
+    return this.#table.connectionsSurvive;
+  }
+
   route(hostname: string): string {
     const app = this.#table.appFor(hostname);
     if (app === undefined) throw unknownHostRefusal(hostname);

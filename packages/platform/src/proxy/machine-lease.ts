@@ -12,6 +12,8 @@ export interface LeaseKeeper {
   onWanted(machine: RoutedMachine): void;
   /** Bytes were forwarded between a client and the machine. */
   onMoved(machine: RoutedMachine, bytesIn: number, bytesOut: number): void;
+  /** Whether connections to machines outlive their sleep. */
+  readonly connectionsSurvive: boolean;
   /** Milliseconds of a steady clock. */
   now(): number;
 }
@@ -28,6 +30,8 @@ export class MachineLease implements Lease {
   readonly #machine: RoutedMachine;
   readonly #connection: object;
   #tunnel = false;
+  /** A quiet tunnel that does not count at present. */
+  #quiet = false;
 
   /**
    * @param connection identity of the client's connection
@@ -69,7 +73,23 @@ export class MachineLease implements Lease {
     if (row.state !== "running" && policy.autostart) this.#keeper.onWanted(this.#machine);
   }
 
+  quiet(quiet: boolean): void {
+    const { policy, open } = this.#machine;
+    if (!this.#tunnel || quiet === this.#quiet) return;
+    if (quiet && !(policy.quiet && this.#keeper.connectionsSurvive)) return;
+    this.#quiet = quiet;
+    if (quiet) return this.#forget();
+    this.#machine.tunnels += 1;
+    open.add(this.#connection);
+    this.#keeper.onLoadChanged(this.#machine);
+  }
+
   release(): void {
+    if (!this.#quiet) this.#forget();
+  }
+
+  /** The machine's place is free. */
+  #forget(): void {
     if (this.#tunnel) this.#machine.tunnels -= 1;
     this.#machine.open.remove(this.#connection, this.#keeper.now());
     this.#keeper.onLoadChanged(this.#machine);

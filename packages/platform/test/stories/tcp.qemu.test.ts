@@ -86,13 +86,30 @@ test("many at once wake it once, and each gets its own answers", async () => {
 });
 
 test("an open connection keeps it awake, and survives a suspend by hand: what is sent next wakes it", async (context) => {
-  if ((await place.client.getHealth()).network?.mode !== "bridge") return context.skip();
+  if ((await place.client.getHealth()).network.mode !== "bridge") return context.skip();
   const socket = await dial();
   expect(await say(socket, "before")).toMatch(/before$/);
   await place.suspend(id);
   expect(await say(socket, "after")).toMatch(/after$/);
   expect((await place.get(id)).state).toBe("running");
   socket.destroy();
+});
+
+test("with idle = quiet, a pool of silent connections sleeps and wakes with its machine", async (context) => {
+  if ((await place.client.getHealth()).network.mode !== "bridge") return context.skip();
+  const services = config(port).services?.map((service) => ({ ...service, idle: "quiet" as const, idle_timeout: 1 }));
+  await place.client.updateMachine(place.app, id, { ...config(port), image, services });
+  await place.reach(id, "running");
+  const pool = await Promise.all(Array.from({ length: 10 }, dial));
+  for (const socket of pool) expect(await say(socket, "hello")).toMatch(/hello$/);
+  for (let cycle = 0; cycle < 3; cycle += 1) {
+    await place.reach(id, "suspended");
+    const answers = await Promise.all(pool.map((socket, index) => say(socket, `${cycle} ${index}`)));
+    const counts = answers.map((answer) => Number(answer.split(" ")[0])).sort((a, b) => a - b);
+    expect(counts).toEqual(pool.map((_, index) => 11 + cycle * pool.length + index));
+  }
+  expect(pool.every((socket) => socket.readyState === "open")).toBe(true);
+  for (const socket of pool) socket.destroy();
 });
 
 test("a port leads to one app: another one is refused, and may have it once it is free", async () => {

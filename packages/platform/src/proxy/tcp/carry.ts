@@ -6,6 +6,11 @@ import { connect } from "../http/connect.ts";
 import type { Limits } from "../http/limits.ts";
 import { openTunnel } from "../http/tunnel.ts";
 
+/**
+ * A connection may be silent for days, as in a pool, so no time limit ends it. The kernel asks this often whether a silent
+ * client is still there.
+ */
+const KEEP_ALIVE_MS = 60_000;
 /** How much a client may send before its machine is awake; the rest waits in the kernel. */
 const AHEAD_BYTES = 64 * 1024;
 
@@ -14,7 +19,7 @@ export interface CarryOptions {
   app: string;
   port: number;
   leases: Pick<LeaseProvider, "leaseNow" | "waitForLease">;
-  limits: Pick<Limits, "connectAttemptMs" | "connectPauseMs" | "tunnelMs" | "findMachineMs">;
+  limits: Pick<Limits, "connectAttemptMs" | "connectPauseMs" | "findMachineMs">;
   /** The connection is being given to this machine. Returns what to call when that is over. */
   onMachine(machineId: string): () => void;
   onAccess(entry: AccessEntry): void;
@@ -58,7 +63,7 @@ async function exchange({ client, app, port, leases, limits, onMachine }: CarryO
   try {
     const upstream = await connect({ ...lease, deadline: lease.connectDeadline, signal, limits });
     client.off("close", leave);
-    const over = await tunnel({ client, upstream, lease, fromClient: ahead(), idleMs: limits.tunnelMs });
+    const over = await tunnel({ client, upstream, lease, fromClient: ahead() });
     return { ...over, wake, machineId };
   } finally {
     ended();
@@ -87,16 +92,17 @@ interface Ends {
   upstream: Socket;
   lease: Lease;
   fromClient: Buffer;
-  idleMs: number;
 }
 
-function tunnel({ client, upstream, lease, fromClient, idleMs }: Ends): Promise<Over> {
+function tunnel({ client, upstream, lease, fromClient }: Ends): Promise<Over> {
   lease.upgraded?.();
+  client.setKeepAlive(true, KEEP_ALIVE_MS);
   upstream.on("error", () => {});
   return new Promise((resolve) => {
     openTunnel({
-      ...{ client, upstream, fromClient, fromUpstream: Buffer.alloc(0), idleMs },
+      ...{ client, upstream, fromClient, fromUpstream: Buffer.alloc(0), idleMs: 0 },
       onClientData: () => lease.wanted?.(),
+      onQuiet: (quiet) => lease.quiet?.(quiet),
       onMoved: (bytesIn, bytesOut) => lease.moved?.(bytesIn, bytesOut),
       onClose: ({ bytesIn, bytesOut, error }) => resolve({ ...NOTHING, bytesIn, bytesOut, error }),
     });
