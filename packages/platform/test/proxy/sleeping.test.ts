@@ -9,7 +9,6 @@ import {
   anotherProxy,
   later,
   machine,
-  newProxy,
   reach,
   replaceCoordinator,
   settled,
@@ -38,10 +37,9 @@ describe("sleeping", () => {
 
   test("with idle = quiet, a silent tunnel counts for nothing, until something passes", async () => {
     await replaceCoordinator({ connectionsSurvive: true });
-    w.proxies = [newProxy()];
-    await settled();
+    const { broker } = await anotherProxy();
     const id = await machine({ idle: "quiet" });
-    const lease = await acquire();
+    const lease = await acquireAt(broker);
     lease.upgraded?.();
     await later(60);
     expect(state(id), "it is not quiet yet").toBe("running");
