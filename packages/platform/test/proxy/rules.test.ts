@@ -258,17 +258,19 @@ describe("a service's configuration", () => {
     expect(policyOf({ image: "x" })).toBeUndefined();
   });
 
-  test.each([[{ concurrency: { soft_limit: 30, hard_limit: 20 } }, /soft_limit.*30.*hard_limit.*20/]])(
-    "%j cannot work and is refused with the reason",
-    (service, reason) => {
-      expect(() => requireSupported(config(service))).toThrow(reason);
-    },
-  );
+  test.each([
+    [{ concurrency: { soft_limit: 30, hard_limit: 20 } }, /soft_limit.*30.*hard_limit.*20/],
+    [{ protocol: "http", ports: [{ port: 5432 }] }, /Leave `ports` out, or use `protocol: tcp`/],
+    [{ ports: [{ port: 5432 }, { port: 5432 }] }, /Port 5432 is listed twice/],
+  ])("%j cannot work and is refused with the reason", (service, reason) => {
+    expect(() => requireSupported(config(service))).toThrow(reason);
+  });
 
   test.each([
     [{ autostop: "off", autostart: false }],
     [{ autostop: "suspend", autostart: false }],
     [{ autostop: "suspend" }],
+    [{ protocol: "tcp", ports: [{ port: 5432 }, { port: 6432 }] }],
     [{ concurrency: { soft_limit: 20, hard_limit: 20 } }],
   ])("%j works", (service) => {
     expect(() => requireSupported(config(service))).not.toThrow();
