@@ -58,8 +58,7 @@ interface Refused {
 }
 
 function portWarning({ isHttp, handlers, shown, protocol }: Refused): string {
-  if (isHttp)
-    return `The proxy does not listen on ${shown}: requests reach the service on the ports of the proxy.`;
+  if (isHttp) return `The proxy does not listen on ${shown}: requests reach the service on the ports of the proxy.`;
   const elsewhere = `port ${shown} is not opened: the service answers at the machine's own address.`;
   if (protocol !== "tcp") return `A TCP port needs \`protocol = "tcp"\`, and ${elsewhere}`;
   if (handlers.length > 0) return `The proxy has no handler ${handlers.join(", ")} for TCP ports, and ${elsewhere}`;

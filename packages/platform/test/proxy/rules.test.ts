@@ -142,6 +142,8 @@ describe("sleeping", () => {
     autostart: true,
     minRunning: least,
     idleTimeoutMs: IDLE,
+    quiet: false,
+
     unit: "requests" as const,
     softLimit: 10,
     hardLimit: 20,
@@ -191,7 +193,13 @@ describe("sleeping", () => {
 describe("resting", () => {
   const policy = (minRunning: number, autostop: "suspend" | "off") =>
     ({ autostop, minRunning, softLimit: 10, idleTimeoutMs: 5000 }) as IdleMachine["policy"];
-  const running = (id: string, load: number, more: Partial<IdleMachine> = {}, least = 0): IdleMachine => ({
+  const running = (
+    id: string,
+
+    load: number,
+    more: Partial<IdleMachine> = {},
+    least = 0,
+  ): IdleMachine => ({
     ...{ id, load, idleMs: 0, keptAwake: false, resting: false, policy: policy(least, "suspend") },
     ...more,
   });
@@ -250,6 +258,8 @@ describe("a service's configuration", () => {
       autostart: true,
       minRunning: 0,
       idleTimeoutMs: 300_000,
+      quiet: false,
+
       unit: "requests",
       softLimit: 20,
       hardLimit: Number.POSITIVE_INFINITY,

@@ -59,7 +59,7 @@ async function dial(): Promise<Socket> {
   return socket;
 }
 
-test("a connection wakes its machine, which goes on counting where it was", async () => {
+test("a connection wakes its machine, which continues to count where it was", async () => {
   const first = await dial();
   expect(await say(first, "awake")).toBe("1 awake");
   first.end();
@@ -97,7 +97,7 @@ test("an open connection keeps it awake, and survives a suspend by hand: what is
 
 test("with idle = quiet, a pool of silent connections sleeps and wakes with its machine", async (context) => {
   if ((await place.client.getHealth()).network.mode !== "bridge") return context.skip();
-  const services = config(port).services?.map((service) => ({ ...service, idle: "quiet" as const, idle_timeout: 1 }));
+  const services = (config(port).services ?? []).map((one) => ({ ...one, idle: "quiet" as const, idle_timeout: 1 }));
   await place.client.updateMachine(place.app, id, { ...config(port), image, services });
   await place.reach(id, "running");
   const pool = await Promise.all(Array.from({ length: 10 }, dial));

@@ -30,11 +30,14 @@ interface TunnelOptions extends TunnelWatch {
   fromUpstream: Buffer;
   /** How long both sides may be silent before the tunnel ends, in milliseconds. 0: without limit. */
   idleMs: number;
+  /** Reset the other side when one breaks off, so that what is cut short does not look whole. Not over TLS. Default: false. */
+  reset?: boolean;
 }
 
 /** Connects the two sides. Either may end its direction and still read. A side that breaks off also ends the other. */
 export function openTunnel(options: TunnelOptions): void {
-  const { client, upstream, fromClient, fromUpstream, idleMs, onClientData, onMoved, onQuiet, onClose } = options;
+  const { client, upstream, fromClient, fromUpstream, idleMs, onClientData, onMoved, onQuiet, onClose, reset } =
+    options;
   const noticed = quietness(onQuiet);
   const moved: Tunnelled = { bytesIn: fromClient.length, bytesOut: fromUpstream.length, error: undefined };
   onMoved(fromClient.length, fromUpstream.length);
@@ -55,6 +58,7 @@ export function openTunnel(options: TunnelOptions): void {
   upstream.pipe(client);
   // Everything passes this socket in one direction or the other.
   client.setTimeout(idleMs, () => client.destroy());
+  const cut = (socket: Socket) => (reset === true ? socket.resetAndDestroy() : socket.destroy());
   const over = () => {
     noticed.end();
     onClose(moved);
@@ -63,14 +67,14 @@ export function openTunnel(options: TunnelOptions): void {
   client.once("close", () => {
     if (!whole()) {
       moved.error ??= ENDINGS.clientGone;
-      upstream.destroy();
+      cut(upstream);
     }
     if (upstream.closed) over();
   });
   upstream.once("close", () => {
     if (!whole()) {
       moved.error ??= ENDINGS.upstreamBroke;
-      client.destroy();
+      cut(client);
     }
     if (client.closed) over();
   });

@@ -100,7 +100,7 @@ function tunnel({ client, upstream, lease, fromClient }: Ends): Promise<Over> {
   upstream.on("error", () => {});
   return new Promise((resolve) => {
     openTunnel({
-      ...{ client, upstream, fromClient, fromUpstream: Buffer.alloc(0), idleMs: 0 },
+      ...{ client, upstream, fromClient, fromUpstream: Buffer.alloc(0), idleMs: 0, reset: true },
       onClientData: () => lease.wanted?.(),
       onQuiet: (quiet) => lease.quiet?.(quiet),
       onMoved: (bytesIn, bytesOut) => lease.moved?.(bytesIn, bytesOut),
