@@ -1,4 +1,5 @@
 /** Turns options of `machine create`, `run` and `update` into a configuration. */
+import { IDLE_TIMEOUT_S, KEEP_WARM_S, STOP_TIMEOUT_S, SUSPEND_TIMEOUT_S } from "../../platform/src/domain/limits.ts";
 import type { MachineConfig, MountConfig, ServiceConfig } from "@hibernaut/client";
 import type { Option, OptionValues } from "./command.ts";
 import { UsageError } from "./failure.ts";
@@ -40,13 +41,13 @@ export const CONFIG_OPTIONS = [
   {
     flags: "--idle-timeout <time>",
     description: "idle after this time without a request: seconds, or a unit as in 30s or 5m",
-    minimum: 1,
+    ...IDLE_TIMEOUT_S,
     unit: "seconds",
   },
   {
     flags: "--keep-warm <time>",
     description: "how long the paused virtual machine stays in memory after a suspend, as in 30s or 5m; 0: not at all",
-    minimum: 0,
+    ...KEEP_WARM_S,
     unit: "seconds",
   },
   {
@@ -74,7 +75,7 @@ export const CONFIG_OPTIONS = [
   {
     flags: "--stop-timeout <time>",
     description: "how long the app may take to exit before it is killed, as in 30s",
-    minimum: 0,
+    ...STOP_TIMEOUT_S,
     unit: "seconds",
   },
   {
@@ -90,7 +91,7 @@ export const CONFIG_OPTIONS = [
   {
     flags: "--suspend-timeout <time>",
     description: "how long the app may prepare for a suspend, as in 5s; 0: it is not asked",
-    minimum: 0,
+    ...SUSPEND_TIMEOUT_S,
     unit: "seconds",
   },
   ...FILE_OPTIONS,

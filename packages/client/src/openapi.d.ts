@@ -3488,7 +3488,7 @@ export interface components {
         /** @description For how many milliseconds no request has been open. */
         idle_ms: number;
       } | null;
-      /** @description What its QEMU process takes of the host. Null without one. */
+      /** @description What its QEMU process takes of the host, also that of a suspended machine that is kept warm. Null without one. */
       process: {
         /** @description CPU time since its start, in milliseconds: the guest's, and its own. */
         cpu_ms: number;
@@ -3535,11 +3535,11 @@ export interface components {
       type: "tcp" | "http";
       /** @description Default: `internal_port` of the first service. */
       port?: number;
-      /** @description Time between two checks. Default: 15s. A number of seconds, or a text such as "15s". */
+      /** @description Time between two checks, from 100ms to 1h. Default: 15s. A number of seconds, or a text such as "15s". */
       interval?: number | string;
-      /** @description Time limit of one check. Default: 5s. A number of seconds, or a text such as "15s". */
+      /** @description Time limit of one check, from 100ms to 1h. Default: 5s. A number of seconds, or a text such as "15s". */
       timeout?: number | string;
-      /** @description Time after a start in which failures don't count. Default: 10s. A number of seconds, or a text such as "15s". */
+      /** @description Time after a start in which failures don't count, up to 1h. Default: 10s. A number of seconds, or a text such as "15s". */
       grace_period?: number | string;
       /** @description For `http`. Default: GET. */
       method?: string;

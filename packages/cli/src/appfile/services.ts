@@ -1,4 +1,5 @@
 /** `[http_service]` and `[[services]]`. */
+import { IDLE_TIMEOUT_S, KEEP_WARM_S } from "../../../platform/src/domain/limits.ts";
 import { readHttpChecks, readTcpChecks } from "./checks.ts";
 import type { Groups } from "./groups.ts";
 import type { Check, Concurrency, Service } from "./model.ts";
@@ -9,7 +10,6 @@ import type { Section } from "./section.ts";
 const DEFAULT_PORT = 8080;
 const PORTS = { minimum: 1, maximum: 65_535 } as const;
 /** What the platform accepts. */
-const MAX_IDLE_S = 86_400;
 const MAX_LIMIT = 1_000_000;
 
 /** All services and the checks within them. */
@@ -35,6 +35,7 @@ export function readServices(top: Section, groups: Groups): Services {
     else found.push(readService(section, groups, readReach(section)));
   }
   warnOfSecond(found);
+  warnOfKeepWarm(found);
   return { services: found.map(({ service }) => service), checks: found.flatMap(({ checks }) => checks) };
 }
 
@@ -84,14 +85,17 @@ function readAutostop(section: Section): Service["autostop"] {
 }
 
 function readIdleTimeout(section: Section): number | undefined {
-  const seconds = section.seconds("idle_timeout", "s", MAX_IDLE_S);
+  const seconds = section.seconds("idle_timeout", "s", IDLE_TIMEOUT_S.maximum);
   if (seconds === 0) return section.error("idle_timeout", "Use at least one second.");
   return seconds === undefined ? undefined : Math.ceil(seconds);
 }
 
+/** Fly has no such key, so no old file has an empty one: it is a mistake here, and so is a part of a second. */
 function readKeepWarm(section: Section): number | undefined {
-  const seconds = section.seconds("keep_warm", "s", MAX_IDLE_S);
-  return seconds === undefined ? undefined : Math.ceil(seconds);
+  const seconds = section.seconds("keep_warm", "s", KEEP_WARM_S.maximum);
+  if (section.raw("keep_warm") === "" || (seconds !== undefined && !Number.isInteger(seconds)))
+    return section.error("keep_warm", 'Use whole seconds, as in "30s" or "5m", or 0 to keep nothing.');
+  return seconds;
 }
 
 function checkWaking(section: Section, service: Service): void {
@@ -161,6 +165,19 @@ function warnOfSecond(found: readonly ReadService[]): void {
         section.path,
         `The proxy sends requests to one port of a machine, here ${port}. Port ${service.internalPort} answers only at the machine's own address.`,
       );
+  }
+}
+
+/** Warns of machines that would be kept warm while they sleep, and are never suspended when they are idle. */
+function warnOfKeepWarm(found: readonly ReadService[]): void {
+  for (const { section, service } of found) {
+    if ((service.keepWarm ?? 0) === 0) continue;
+    const sharesGroup = (other: Service) => other.groups.some((group) => service.groups.includes(group));
+    if (found.some((other) => other.service.autostop === "suspend" && sharesGroup(other.service))) continue;
+    section.warning(
+      "keep_warm",
+      'No effect on an idle machine, which is not suspended: only `hibernaut machine suspend` then keeps one warm. Set auto_stop_machines = "suspend".',
+    );
   }
 }
 
