@@ -23,6 +23,11 @@ export const CONFIG_OPTIONS = [
     minimum: 1,
   },
   {
+    flags: "--tcp <port>",
+    description: "port of the proxy that takes TCP connections for the machine instead of HTTP requests",
+    minimum: 1,
+  },
+  {
     flags: "--autostop <what>",
     description: "what to do with the machine when it is idle",
     choices: ["suspend", "stop", "off"],
@@ -171,8 +176,8 @@ function merged(key: keyof MachineConfig, before: object | undefined, changes: o
 }
 
 function withServiceOptions(before: ServiceConfig[] | undefined, options: ConfigOptions): ServiceConfig[] | undefined {
-  const { port, autostop, autostopFallback, autostart, idleTimeout, keepWarm, minRunning, softLimit, hardLimit } =
-    options;
+  const { autostop, autostopFallback, autostart, idleTimeout, keepWarm, minRunning, softLimit, hardLimit } = options;
+  const { tcp, port = tcp } = options;
   const limits = {
     ...(softLimit !== undefined && { soft_limit: softLimit }),
     ...(hardLimit !== undefined && { hard_limit: hardLimit }),
@@ -192,7 +197,8 @@ function withServiceOptions(before: ServiceConfig[] | undefined, options: Config
   });
   if (port !== undefined) {
     const [first = { protocol: "http" as const, internal_port: port }, ...others] = before ?? [];
-    return [{ ...changed(first), internal_port: port }, ...others];
+    const asTcp = tcp !== undefined && { protocol: "tcp" as const, ports: [{ port: tcp }] };
+    return [{ ...changed(first), internal_port: port, ...asTcp }, ...others];
   }
   if (Object.keys({ ...changes, ...limits }).length === 0) return before;
   if (!before?.length)

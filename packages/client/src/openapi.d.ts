@@ -4117,6 +4117,10 @@ export interface components {
       protocol?: "tcp" | "http";
       /** @description The port that the app listens on. */
       internal_port: number;
+      /** @description For `tcp`: ports of the proxy whose connections lead here. Each belongs to one app of the platform. Default: none. */
+      ports?: {
+        port: number;
+      }[];
       /** @description What happens to the machine when it is idle. Default: off. */
       autostop?: "suspend" | "stop" | "off";
       /** @description What happens with `autostop: suspend` to an idle machine that cannot be suspended. `stop`: it is stopped, and what it wrote to its file system is kept. `off`: it keeps running. Default: stop. */
@@ -4127,6 +4131,8 @@ export interface components {
       min_machines_running?: number;
       /** @description Seconds without a request after which the machine is idle. Default: 300. */
       idle_timeout?: number;
+      /** @description What a connection that stays open means, over TCP or upgraded. `open`: it keeps the machine awake. `quiet`: only while something passes through it; on a bridge, the connection survives the sleep, and what the client sends next wakes the machine. Default: open. */
+      idle?: "open" | "quiet";
       /** @description Seconds for which the paused virtual machine stays in memory after a suspend, next to the snapshot, so that the next start is faster. 0: not at all. Default: the platform's setting HIBERNAUT_KEEP_WARM. */
       keep_warm?: number;
       concurrency?: {

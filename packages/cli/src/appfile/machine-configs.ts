@@ -112,12 +112,13 @@ function configOf(
 
 function serviceConfig(service: Service): ServiceConfig {
   const { internalPort, reach, autostop, autostopFallback, autostart, concurrency } = service;
-  const { minMachinesRunning, idleTimeout, keepWarm } = service;
+  const { minMachinesRunning, idleTimeout, keepWarm, idle, ports } = service;
   return {
-    protocol: reach === "private" ? "tcp" : "http",
+    protocol: reach === "private" || reach === "tcp" ? "tcp" : "http",
     internal_port: internalPort,
+    ...(ports.length > 0 && { ports: ports.map((port) => ({ port })) }),
     ...present({ autostop, autostop_fallback: autostopFallback, autostart }),
-    ...present({ min_machines_running: minMachinesRunning, idle_timeout: idleTimeout, keep_warm: keepWarm }),
+    ...present({ min_machines_running: minMachinesRunning, idle_timeout: idleTimeout, keep_warm: keepWarm, idle }),
     ...(concurrency && {
       concurrency: {
         type: concurrency.type,

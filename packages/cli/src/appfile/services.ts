@@ -27,7 +27,7 @@ interface ReadService {
 
 /** Reads both forms. */
 export function readServices(top: Section, groups: Groups): Services {
-  const found = top.sections("http_service").map((section) => readService(section, groups, "web"));
+  const found = top.sections("http_service").map((section) => readService(section, groups, WEB));
   for (const section of top.sections("services")) {
     if (section.keys.length === 0) continue; // `[[services]]` alone, as some generators leave it
     if (section.raw("protocol") === "udp") section.ignoredWhole("Not supported: UDP. The service is ignored.");
@@ -43,17 +43,25 @@ export function readServices(top: Section, groups: Groups): Services {
 const NO_PORT =
   "The service has no `internal_port` and comes after another service, so it is ignored. Add the port, or remove the service.";
 
-function readService(section: Section, groups: Groups, reach: Service["reach"]): ReadService {
+const WEB = { reach: "web", ports: [] } as const satisfies Pick<Service, "reach" | "ports">;
+
+function readService(
+  section: Section,
+  groups: Groups,
+  { reach, ports }: Pick<Service, "reach" | "ports">,
+): ReadService {
   const service: Service = {
     groups: groups.of(section),
     internalPort: section.integer("internal_port", PORTS) ?? DEFAULT_PORT,
     reach,
+    ports,
     autostop: readAutostop(section),
     autostopFallback: section.choice("auto_stop_fallback", ["stop", "off"]),
     autostart: section.boolean("auto_start_machines"),
     minMachinesRunning: section.integer("min_machines_running", { minimum: 0, maximum: 1000 }),
     idleTimeout: readIdleTimeout(section),
     keepWarm: readKeepWarm(section),
+    idle: section.choice("idle", ["open", "quiet"]),
     concurrency: readConcurrency(section),
   };
   checkWaking(section, service);
@@ -147,7 +155,7 @@ function readLimits(section: Section): Concurrency {
 
 /** Warns of a second port: the proxy sends requests to one port of a machine. */
 function warnOfSecond(found: readonly ReadService[]): void {
-  const inOrder = found.filter(({ service }) => service.reach !== "private");
+  const inOrder = found.filter(({ service }) => service.reach === "web" || service.reach === "other");
   inOrder.sort((a, b) => byReach(a.service, b.service));
   for (const [index, { section, service }] of inOrder.entries()) {
     const sharesGroup = (other: ReadService) => other.service.groups.some((group) => service.groups.includes(group));
@@ -175,6 +183,6 @@ function warnOfKeepWarm(found: readonly ReadService[]): void {
 
 /** Orders the services of a machine: the proxy serves the first one. */
 export function byReach(a: Service, b: Service): number {
-  const order = ["web", "other", "private"];
+  const order = ["web", "other", "tcp", "private"];
   return order.indexOf(a.reach) - order.indexOf(b.reach);
 }

@@ -32,6 +32,13 @@ export const ServiceConfig = Type.Object(
   {
     protocol: Type.Optional(Type.Union([Type.Literal("tcp"), Type.Literal("http")], { description: "Default: tcp." })),
     internal_port: Type.Integer({ minimum: 1, maximum: 65_535, description: "The port that the app listens on." }),
+    ports: Type.Optional(
+      Type.Array(Type.Object({ port: Type.Integer({ minimum: 1, maximum: 65_535 }) }, closed), {
+        maxItems: 8,
+        description:
+          "For `tcp`: ports of the proxy whose connections lead here. Each belongs to one app of the platform. Default: none.",
+      }),
+    ),
     autostop: Type.Optional(
       Type.Union([Type.Literal("suspend"), Type.Literal("stop"), Type.Literal("off")], {
         description: "What happens to the machine when it is idle. Default: off.",
@@ -55,6 +62,12 @@ export const ServiceConfig = Type.Object(
       Type.Integer({
         ...IDLE_TIMEOUT_S,
         description: "Seconds without a request after which the machine is idle. Default: 300.",
+      }),
+    ),
+    idle: Type.Optional(
+      Type.Union([Type.Literal("open"), Type.Literal("quiet")], {
+        description:
+          "What a connection that stays open means, over TCP or upgraded. `open`: it keeps the machine awake. `quiet`: only while something passes through it; on a bridge, the connection survives the sleep, and what the client sends next wakes the machine. Default: open.",
       }),
     ),
     keep_warm: Type.Optional(
@@ -287,6 +300,7 @@ export function requireSupported(config: MachineConfig): void {
     refuseMount(mount, (config.mounts ?? []).slice(0, index), (message) => refuse(`mounts[${index}]`, message));
   for (const [index, service] of (config.services ?? []).entries())
     refuseImpossible(service, `services[${index}]`, refuse);
+  refuseTwice(config, refuse);
   for (const [name, check] of Object.entries(config.checks ?? {})) {
     const time = checkTimeRefusal(check);
     if (time !== undefined) refuse(`checks.${name}.${time.key}`, time.message);
@@ -319,16 +333,31 @@ function refuseMount(
 
 /** Refuses values that are each valid but cannot work together. */
 function refuseImpossible(
-  { concurrency = {} }: ServiceConfig,
+  { concurrency = {}, protocol = "tcp", ports = [] }: ServiceConfig,
   field: string,
   refuse: (field: string, message: string) => void,
 ): void {
+  if (protocol === "http" && ports.length > 0)
+    refuse(
+      `${field}.ports`,
+      "A service with `protocol: http` answers at the proxy's own ports. Leave `ports` out, or use `protocol: tcp`.",
+    );
   const { soft_limit: soft, hard_limit: hard } = concurrency;
   if (soft !== undefined && hard !== undefined && soft > hard)
     refuse(
       `${field}.concurrency`,
       `\`soft_limit\` (${soft}) is higher than \`hard_limit\` (${hard}), so no machine would ever reach it. Set it to ${hard} or less.`,
     );
+}
+
+/** A connection can lead to one port of a machine only. */
+function refuseTwice({ services = [] }: MachineConfig, refuse: (field: string, message: string) => void): void {
+  const seen = new Set<number>();
+  for (const [index, { ports = [] }] of services.entries())
+    for (const { port } of ports) {
+      if (seen.has(port)) refuse(`services[${index}].ports`, `Port ${port} is listed twice. Remove one of them.`);
+      seen.add(port);
+    }
 }
 
 /** Returns the swap of the machine, in MB. */

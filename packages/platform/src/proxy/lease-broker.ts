@@ -13,6 +13,7 @@ import type { CoordinatorLink, ToProxy } from "./messages.ts";
 import type { QueueLimits } from "./queue.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
 import { TableUpdater } from "./table-updater.ts";
+import { internalPort, portOwners } from "./tcp/ports.ts";
 import { TrafficReporter } from "./traffic-reporter.ts";
 
 export interface LeaseBrokerOptions extends QueueLimits {
@@ -21,6 +22,8 @@ export interface LeaseBrokerOptions extends QueueLimits {
   connectTimeoutMs: number;
   /** As in {@link TableUpdater}: connections to the machine are of no more use. */
   onLeft?(machineId: string, ended: boolean): void;
+  /** Which app each port for TCP connections belongs to, after every change that may have changed it. */
+  onPorts?(owners: ReadonlyMap<number, string>): void;
   /** A request was given to a machine that woke for it. */
   onWake?(app: string, wake: Wake): void;
   /** For tests: milliseconds of a steady clock. */
@@ -54,6 +57,10 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     });
   }
 
+  get connectionsSurvive(): boolean {
+    return this.#table.connectionsSurvive;
+  }
+
   route(hostname: string): string {
     const app = this.#table.appFor(hostname);
     if (app === undefined) throw unknownHostRefusal(hostname);
@@ -69,9 +76,16 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     return this.#queues.wait(app, this.now(), signal, (since) => this.#leaseOrWake(app, request, since));
   }
 
+  /** Which app each port for TCP connections belongs to. */
+  tcpPorts(): ReadonlyMap<number, string> {
+    return portOwners(this.#table.all());
+  }
+
   /** Adopts a message of the coordinator. */
   receive(message: ToProxy): void {
     this.#updater.apply(message);
+    if (message.kind === "table" || message.kind === "machine" || message.kind === "gone")
+      this.#options.onPorts?.(this.tcpPorts());
     if (message.kind === "table") this.#traffic.connected();
   }
 
@@ -125,7 +139,9 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
    */
   #leaseOrWake(app: string, request: RequestHead, since?: number): Lease | undefined {
     const { tried } = request;
-    const all = this.#table.ofApp(app);
+    const { tcpPort } = request;
+    const ofApp = this.#table.ofApp(app);
+    const all = tcpPort === undefined ? ofApp : ofApp.filter(({ row }) => internalPort(row.tcp, tcpPort) !== undefined);
     const machines = tried.length === 0 ? all : all.filter(({ id }) => !tried.includes(id));
     const { send, wake, hope } = choose(machines);
     if (wake !== undefined) this.onWanted(wake);
@@ -144,10 +160,11 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     this.#options.link.send({ kind: "wake", id: machine.id });
   }
 
-  #lease(machine: RoutedMachine, { connection }: RequestHead, since: number | undefined): Lease {
+  #lease(machine: RoutedMachine, { connection, tcpPort }: RequestHead, since: number | undefined): Lease {
     const { onWake, connectTimeoutMs } = this.#options;
     const wake = machine.wakeSince(since);
     if (wake.kind !== "running") onWake?.(machine.row.app, wake);
-    return new MachineLease(this, machine, connection, { wake, connectTimeoutMs });
+    const port = tcpPort === undefined ? undefined : internalPort(machine.row.tcp, tcpPort);
+    return new MachineLease(this, machine, connection, { wake, connectTimeoutMs, port });
   }
 }

@@ -1,7 +1,7 @@
 /** Settings of the proxy. */
 import { join } from "node:path";
 import { CONNECT_TIMEOUT_MS, HOLD_TIMEOUT_MS } from "../domain/patience.ts";
-import { choice, duration, integer, list, listen, optionalListen, path } from "./forms.ts";
+import { choice, duration, integer, list, listen, optionalListen, path, text } from "./forms.ts";
 import { configFolder } from "./places.ts";
 
 /** A hostname in lower case. */
@@ -34,6 +34,13 @@ export const PROXY_SETTINGS = {
     fallback: (environment) => join(configFolder(environment), "certificates"),
     defaultText: "`certificates` in the configuration directory",
     description: "The directory of certificates and keys. It must exist when TLS is on.",
+  }),
+  proxyTcpListen: text("HIBERNAUT_TCP_LISTEN", {
+    default: "127.0.0.1",
+    pattern: "^(off|[0-9a-fA-F.:]+)$",
+    accepts: "an IP address, or off",
+    description:
+      "The address at which [TCP services](proxy.md#reach-a-tcp-service) take connections, each at its own port. The default is loopback. `off`: nowhere.",
   }),
   proxyTrusted: list("HIBERNAUT_PROXY_TRUSTED", {
     default: [],
