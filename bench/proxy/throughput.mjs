@@ -6,14 +6,11 @@
  * another. Prints medians and spread, records every sample in `bench/results/proxy.json`, and exits with code 1 if a
  * goal is missed.
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createProgress } from "../../scripts/lib/progress.mjs";
-import { findTool, toolEnvironment } from "../../scripts/lib/test-tools.mjs";
 import { setup } from "../../scripts/setup.mjs";
 import { commandLine, environment, writeResult } from "../lib/record.mjs";
 import { median } from "../lib/stats.mjs";

@@ -15,11 +15,11 @@ const lease = {
 };
 const port = await freePort();
 const fronts = new TcpFronts({
-  ...{ host: HOST, reusePort: false, limits: DEFAULT_LIMITS },
+  ...{ isStranger: () => false, reusePort: false, limits: DEFAULT_LIMITS },
   leases: { leaseNow: () => lease, waitForLease: async () => lease },
   onAccess() {},
   log: { warn: (_fields, message) => process.stderr.write(`${message}\n`) },
 });
-fronts.update(new Map([[port, "bench"]]));
+fronts.update(new Map([[port, "bench"]]), [HOST]);
 while (fronts.ports.length === 0) await new Promise((resolve) => setImmediate(resolve));
 ready(port);

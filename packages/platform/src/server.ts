@@ -249,7 +249,7 @@ async function runLocked(
   // The last platform may have ended before it measured what machines wrote.
   void recorder.measureLayers();
   const onTraffic = (id: string, traffic: Traffic) => recorder.moved(id, traffic);
-  const parts = { resources, checks, proxies, addresses, connectionsSurvive, onTraffic };
+  const parts = { resources, checks, proxies, addresses, connectionsSurvive, gateway: network.gateway, onTraffic };
   const coordinator = await startCoordinator({ ...parts, settings, registry, log });
   proxied.coordinator = coordinator;
   open.defer(() => coordinator.close());

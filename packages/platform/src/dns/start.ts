@@ -22,6 +22,9 @@ export async function startDns(
       if (store.apps.get(app) === undefined) return undefined;
       return store.machines.list(app).filter(({ state }) => state === "running");
     },
+    hasPorts: (app) =>
+      store.apps.get(app) !== undefined &&
+      store.machines.list(app).some(({ config }) => config.services?.some(({ ports = [] }) => ports.length > 0)),
   };
   try {
     return await DnsServer.open({ address: gateway, port: DNS_PORT, zone });

@@ -23,7 +23,7 @@ export interface LeaseBrokerOptions extends QueueLimits {
   /** As in {@link TableUpdater}: connections to the machine are of no more use. */
   onLeft?(machineId: string, ended: boolean): void;
   /** Which app each port for TCP connections belongs to, after every change that may have changed it. */
-  onPorts?(owners: ReadonlyMap<number, string>): void;
+  onPorts?(): void;
   /** A request was given to a machine that woke for it. */
   onWake?(app: string, wake: Wake): void;
   /** For tests: milliseconds of a steady clock. */
@@ -76,6 +76,16 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     return this.#queues.wait(app, this.now(), signal, (since) => this.#leaseOrWake(app, request, since));
   }
 
+  /** The host's address in the machines' network, if they have one. */
+  get gateway(): string | undefined {
+    return this.#table.gateway;
+  }
+
+  /** Returns the app of the machine with this address. Undefined for any other client. */
+  appOfAddress(address: string): string | undefined {
+    return this.#table.appsByAddress.get(address);
+  }
+
   /** Which app each port for TCP connections belongs to. */
   tcpPorts(): ReadonlyMap<number, string> {
     return portOwners(this.#table.all());
@@ -84,8 +94,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
   /** Adopts a message of the coordinator. */
   receive(message: ToProxy): void {
     this.#updater.apply(message);
-    if (message.kind === "table" || message.kind === "machine" || message.kind === "gone")
-      this.#options.onPorts?.(this.tcpPorts());
+    if (message.kind === "table" || message.kind === "machine" || message.kind === "gone") this.#options.onPorts?.();
     if (message.kind === "table") this.#traffic.connected();
   }
 

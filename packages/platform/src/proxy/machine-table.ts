@@ -15,6 +15,10 @@ export class MachineTable {
   suffixes: readonly string[] = [];
   /** Whether connections to a machine outlive its sleep. */
   connectionsSurvive = false;
+  /** The host's address in the machines' network, if they have one. */
+  gateway: string | undefined;
+  /** The app of each machine's address, also of machines without a service. */
+  readonly appsByAddress = new Map<string, string>();
   /** Whether the platform starts no machines at the moment. */
   draining = false;
 

@@ -41,6 +41,8 @@ export type ToProxy =
       machines: TableMachine[];
       hostnames: Record<string, string>;
       suffixes: string[];
+      /** The host's address in the machines' network. Absent in user mode. */
+      gateway?: string;
       /** Whether connections to a machine outlive its sleep: on a bridge they do, in user mode they do not. */
       connectionsSurvive: boolean;
       /** Whether the platform starts no machines at the moment. */

@@ -23,6 +23,8 @@ interface CoordinatorOptions {
   proxies: ConnectedProxies;
   /** Hostnames end with one of these: `<app>.<suffix>`. */
   suffixes: readonly string[];
+  /** The host's address in the machines' network, if they have one. */
+  gateway?: string | undefined;
   /** How often to look for idle machines, in milliseconds. Machines that become idle in between are looked at then. */
   idleCheckIntervalMs: number;
   /** Whether connections to a machine outlive its sleep. */
@@ -112,13 +114,14 @@ export class ProxyCoordinator {
 
   /** Connects a proxy, which is sent the whole table first. */
   connect(send: (message: ToProxy) => void): ProxyConnection {
-    const { hostnames, suffixes, connectionsSurvive } = this.#options;
+    const { hostnames, suffixes, connectionsSurvive, gateway } = this.#options;
     const proxy = this.#proxies.add(send);
     send({
       kind: "table",
       machines: [...this.#machines.values()].map((machine) => this.#tableMachine(machine)),
       hostnames: hostnames.owners(),
       suffixes: [...suffixes],
+      ...(gateway !== undefined && { gateway }),
       connectionsSurvive,
       draining: this.#options.isDraining?.() ?? false,
     });

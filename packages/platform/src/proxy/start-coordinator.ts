@@ -18,6 +18,8 @@ interface StartCoordinatorOptions {
   proxies: ConnectedProxies;
   /** Told where a proxy in this process listens. */
   addresses: AppAddresses;
+  /** The host's address in the machines' network, if they have one. */
+  gateway: string | undefined;
   /** Whether connections to a machine outlive its sleep. */
   connectionsSurvive: boolean;
   /** Told what proxies have forwarded. */
@@ -34,12 +36,14 @@ export interface RunningCoordinator extends Pick<ProxyCoordinator, "activity"> {
 
 /** Call it once machines are recovered. Rejects with `unavailable` if a port cannot be opened. */
 export async function startCoordinator(options: StartCoordinatorOptions): Promise<RunningCoordinator> {
-  const { resources, checks, proxies, addresses, settings, registry, log, connectionsSurvive, onTraffic } = options;
+  const { resources, checks, proxies, addresses, settings, registry, log, connectionsSurvive, gateway, onTraffic } =
+    options;
   const coordinator = new ProxyCoordinator({
     ...resources,
     proxies,
     suffixes: settings.proxySuffixes,
     idleCheckIntervalMs: settings.idleCheckIntervalS * 1000,
+    gateway,
     connectionsSurvive,
     onTraffic,
     isHealthy: (id) => checks.isHealthy(id),

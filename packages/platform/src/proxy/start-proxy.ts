@@ -44,6 +44,9 @@ export interface RunningProxy {
   close(): Promise<void>;
 }
 
+/** How IPv4 addresses look to a socket that listens on IPv6. */
+const IPV4_IN_IPV6 = /^::ffff:/;
+
 /** How long open requests may take to end when the proxy closes: service managers usually wait at least 10 s. */
 const CLOSE_GRACE_MS = 8_000;
 
@@ -62,13 +65,19 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
       for (const server of servers) server.forget(machineId, ended);
       tcp?.forget(machineId, ended);
     },
-    onPorts: (owners) => tcp?.update(owners),
+    onPorts: () => openTcpPorts(),
     onWake: (app, wake) => metrics.onWake(app, wake),
   });
   const metrics = proxyMetrics(registry, {
     held: () => broker.held(),
     inFlight: () => servers.reduce((sum, server) => sum + server.stats().requests, 0),
   });
+  /** At the address that was set, and for the machines at the host's address in their network. */
+  const openTcpPorts = () => {
+    const inside = broker.gateway === undefined ? [] : [broker.gateway];
+    const everywhere = ["0.0.0.0", "::"].includes(settings.proxyTcpListen);
+    tcp?.update(broker.tcpPorts(), [settings.proxyTcpListen, ...(everywhere ? [] : inside)]);
+  };
   const accessLog = openAccessLog(settings.logLevel, lineWriter(settings.logFormat));
   const onAccess = (entry: AccessEntry) => {
     metrics.onAccess(entry);
@@ -100,8 +109,10 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     if (settings.proxyTlsListen) await start(settings.proxyTlsListen, { folder: settings.proxyTlsFolder });
     const limits = { ...DEFAULT_LIMITS, findMachineMs: findMachineMs(patience) };
     const host = settings.proxyTcpListen;
-    if (host !== "off") tcp = new TcpFronts({ host, reusePort, leases: broker, limits, onAccess, log });
-    tcp?.update(broker.tcpPorts());
+    const isStranger = (address: string, app: string) =>
+      (broker.appOfAddress(address.replace(IPV4_IN_IPV6, "")) ?? app) !== app;
+    if (host !== "off") tcp = new TcpFronts({ reusePort, leases: broker, limits, isStranger, onAccess, log });
+    openTcpPorts();
     return { url: `http://${hostOf(address)}:${address.port}`, fronts, close: end };
   } catch (error) {
     await end();

@@ -83,9 +83,11 @@ export class TableUpdater {
     for (const app of table.apps()) queues.serve(app);
   }
 
-  #replace({ machines, hostnames, suffixes, connectionsSurvive, draining }: Extract<ToProxy, { kind: "table" }>): void {
+  #replace({ machines, ...whole }: Extract<ToProxy, { kind: "table" }>): void {
     const { table, queues, reporter } = this.#ports;
-    Object.assign(table, { hostnames, suffixes, connectionsSurvive, draining });
+    const { hostnames, suffixes, connectionsSurvive, draining, gateway } = whole;
+    Object.assign(table, { hostnames, suffixes, connectionsSurvive, draining, gateway });
+    table.appsByAddress.clear();
     const present = new Set(machines.map(({ id }) => id));
     for (const { id } of table.all()) if (!present.has(id)) this.#remove(id, true);
     for (const row of machines) this.#update(row);
@@ -99,6 +101,8 @@ export class TableUpdater {
 
   #update(row: TableMachine): void {
     const { table, onLeft, wake } = this.#ports;
+    // An address is given to another machine only after this one is gone, so the newest word about it is right.
+    table.appsByAddress.set(row.address, row.app);
     if (row.policy === null) return this.#remove(row.id, false);
     const before = table.get(row.id)?.row.state;
     const { machine, moved } = table.put(row, row.policy);

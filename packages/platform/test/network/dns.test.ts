@@ -14,6 +14,7 @@ import { lookUp, type Zone } from "../../src/dns/zone.ts";
 
 const ZONE: Zone = {
   gateway: "10.213.0.1",
+  hasPorts: (app) => app === "shop",
   running: (app) =>
     ({
       shop: [
@@ -71,6 +72,8 @@ test("names: apps, machines, the host, and nothing else below .internal", () => 
   expect(lookUp(ZONE, "asleep.internal")).toEqual([]);
   expect(lookUp(ZONE, "bb.vm.shop.internal")).toEqual(["10.213.0.6"]);
   expect(lookUp(ZONE, "host.hibernaut.internal")).toEqual(["10.213.0.1"]);
+  expect(lookUp(ZONE, "Shop.flycast"), "the proxy, which wakes it").toEqual(["10.213.0.1"]);
+  for (const name of ["asleep.flycast", "flycast", "a.shop.flycast"]) expect(lookUp(ZONE, name), name).toBeUndefined();
   for (const name of ["nobody.internal", "internal", "cc.vm.shop.internal", "a.shop.internal", "x.vm.nobody.internal"])
     expect(lookUp(ZONE, name), name).toBeUndefined();
   for (const name of ["example.com", "shop.internal.example.com", "", "."])

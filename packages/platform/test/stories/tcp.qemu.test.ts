@@ -112,6 +112,26 @@ test("with idle = quiet, a pool of silent connections sleeps and wakes with its 
   for (const socket of pool) socket.destroy();
 });
 
+test("a machine of the app wakes it by name, and one of another app is not let in", async (context) => {
+  if ((await place.client.getHealth()).network.mode !== "bridge") return context.skip();
+  const sleeper = { image, init: { cmd: ["-c", "exec sleep 3600"] }, services: [] };
+  const { machine_id: web } = await place.machine(sleeper);
+  await place.client.createApp("guest");
+  const { machine_id: stranger } = await place.client.createMachine("guest", { config: sleeper });
+  await place.client.waitForMachine("guest", stranger, { timeout: 60 });
+  await place.reach(id, "suspended");
+  const ask = `const socket = require("net").connect(${port}, "${place.app}.flycast", () => socket.write("inside\\n"));
+    socket.on("data", (line) => { console.log(String(line).trim()); process.exit(); });
+    socket.on("error", ({ code }) => { console.log(code); process.exit(); });`;
+  const from = async (app: string, machine: string) =>
+    (await place.client.runExec(app, machine, { command: ["node", "-e", ask], timeout: 60 })).stdout.trim();
+  expect(await from("guest", stranger)).toBe("ECONNRESET");
+  expect((await place.get(id)).state).toBe("suspended");
+  expect(await from(place.app, web)).toMatch(/^\d+ inside$/);
+  await place.client.destroyMachine(place.app, web, { force: true });
+  await place.client.destroyApp("guest", { force: true });
+});
+
 test("a port leads to one app: another one is refused, and may have it once it is free", async () => {
   await place.client.createApp("other");
   const refused = place.client.createMachine("other", { config: { image, ...config(port) } });

@@ -5,8 +5,8 @@ import { messageOf } from "../../lib/text.ts";
 import { carry, type CarryOptions } from "./carry.ts";
 
 export interface TcpFrontsOptions extends Pick<CarryOptions, "leases" | "limits" | "onAccess"> {
-  /** The address to listen on. */
-  host: string;
+  /** Whether the client is a machine of another app, which has no business at this app's ports. */
+  isStranger(address: string, app: string): boolean;
   /** Whether several processes may share the ports. */
   reusePort: boolean;
   log: { warn(fields: object, message: string): void };
@@ -25,8 +25,9 @@ interface Carried {
 
 export class TcpFronts {
   readonly #options: TcpFrontsOptions;
-  readonly #servers = new Map<number, Server>();
-  readonly #retries = new Map<number, NodeJS.Timeout>();
+  /** By `host port`. */
+  readonly #servers = new Map<string, Server>();
+  readonly #retries = new Map<string, NodeJS.Timeout>();
   readonly #carried = new Set<Carried>();
   #owners: ReadonlyMap<number, string> = new Map();
   #closed = false;
@@ -35,17 +36,18 @@ export class TcpFronts {
     this.#options = options;
   }
 
-  /** Opens the ports that are new, and closes those that belong to no app any more. Connections are left alone. */
-  update(owners: ReadonlyMap<number, string>): void {
+  /** Opens the ports that are new at each of the hosts, and closes those that belong to no app any more. */
+  update(owners: ReadonlyMap<number, string>, hosts: readonly string[]): void {
     if (this.#closed) return;
     this.#owners = owners;
-    for (const port of owners.keys()) if (!this.#servers.has(port) && !this.#retries.has(port)) this.#open(port);
-    for (const port of [...this.#servers.keys(), ...this.#retries.keys()]) if (!owners.has(port)) this.#shut(port);
+    const wanted = new Set([...owners.keys()].flatMap((port) => hosts.map((host) => `${host} ${port}`)));
+    for (const place of wanted) if (!this.#servers.has(place) && !this.#retries.has(place)) this.#open(place);
+    for (const place of [...this.#servers.keys(), ...this.#retries.keys()]) if (!wanted.has(place)) this.#shut(place);
   }
 
-  /** The ports that are open. */
+  /** The ports that are open, each once for every host. */
   get ports(): number[] {
-    return [...this.#servers].filter(([, server]) => server.listening).map(([port]) => port);
+    return [...this.#servers].filter(([, server]) => server.listening).map(([place]) => portOf(place));
   }
 
   /** Breaks the connections to a machine whose guest has ended: nobody is left who would close them. */
@@ -57,7 +59,7 @@ export class TcpFronts {
   /** Takes no more connections, and cuts the others off as soon as they are quiet, or after `graceMs`. */
   async close(graceMs: number): Promise<void> {
     this.#closed = true;
-    for (const port of [...this.#servers.keys(), ...this.#retries.keys()]) this.#shut(port);
+    for (const place of [...this.#servers.keys(), ...this.#retries.keys()]) this.#shut(place);
     const end = performance.now() + graceMs;
     const moved = new Map<Carried, { bytes: number; at: number }>();
     while (this.#carried.size > 0) {
@@ -73,37 +75,39 @@ export class TcpFronts {
     }
   }
 
-  #open(port: number): void {
-    const { host, reusePort, log } = this.#options;
+  #open(place: string): void {
+    const { reusePort, log } = this.#options;
+    const [host = ""] = place.split(" ");
+    const port = portOf(place);
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(port, socket));
-    this.#servers.set(port, server);
+    this.#servers.set(place, server);
     server.on("error", (error) => {
       if (server.listening) return log.warn({ port, reason: messageOf(error) }, "a TCP port has a problem");
-      this.#servers.delete(port);
+      this.#servers.delete(place);
       log.warn(
         { port, host, app: this.#owners.get(port), reason: messageOf(error) },
         `the TCP port ${port} cannot be opened, and is tried again; does another program listen there?`,
       );
-      this.#retries.set(port, setTimeout(() => this.#retry(port), RETRY_MS).unref());
+      const retry = () => {
+        this.#retries.delete(place);
+        this.#open(place);
+      };
+      this.#retries.set(place, setTimeout(retry, RETRY_MS).unref());
     });
     server.listen({ host, port, reusePort });
   }
 
-  #retry(port: number): void {
-    this.#retries.delete(port);
-    if (!this.#closed && this.#owners.has(port)) this.#open(port);
-  }
-
-  #shut(port: number): void {
-    this.#servers.get(port)?.close();
-    this.#servers.delete(port);
-    clearTimeout(this.#retries.get(port));
-    this.#retries.delete(port);
+  #shut(place: string): void {
+    this.#servers.get(place)?.close();
+    this.#servers.delete(place);
+    clearTimeout(this.#retries.get(place));
+    this.#retries.delete(place);
   }
 
   #accept(port: number, client: Socket): void {
     const app = this.#owners.get(port);
-    if (app === undefined) return void client.destroy();
+    const { isStranger } = this.#options;
+    if (app === undefined || isStranger(client.remoteAddress ?? "", app)) return void client.resetAndDestroy();
     const one: Carried = { client, machineId: undefined };
     this.#carried.add(one);
     const { leases, limits, onAccess } = this.#options;
@@ -113,4 +117,8 @@ export class TcpFronts {
     };
     void carry({ client, app, port, leases, limits, onMachine, onAccess }).finally(() => this.#carried.delete(one));
   }
+}
+
+function portOf(place: string): number {
+  return Number(place.split(" ")[1]);
 }

@@ -21,6 +21,8 @@ let heads: RequestHead[];
 let released: number;
 let log: AccessEntry[];
 let warned: string[];
+/** Apps to which the test's clients are strangers. */
+let strangers: Set<string>;
 let port: number;
 
 async function freePort(): Promise<number> {
@@ -33,7 +35,7 @@ async function freePort(): Promise<number> {
 }
 
 beforeEach(async () => {
-  [accepted, heads, released, log, warned] = [[], [], 0, [], []];
+  [accepted, heads, released, log, warned, strangers] = [[], [], 0, [], [], new Set()];
   waiting = Promise.withResolvers();
   app = createServer({ allowHalfOpen: true }, (socket) => {
     accepted.push(socket);
@@ -42,7 +44,7 @@ beforeEach(async () => {
   await once(app, "listening");
   machine = lease;
   fronts = new TcpFronts({
-    host: HOST,
+    isStranger: (_address, name) => strangers.has(name),
     reusePort: false,
     limits: DEFAULT_LIMITS,
     leases: {
@@ -59,7 +61,7 @@ beforeEach(async () => {
     log: { warn: (_fields, message) => void warned.push(message) },
   });
   port = await freePort();
-  fronts.update(new Map([[port, "db"]]));
+  fronts.update(new Map([[port, "db"]]), [HOST]);
   await vi.waitFor(() => expect(fronts.ports).toEqual([port]));
 });
 afterEach(async () => {
@@ -184,14 +186,27 @@ describe("a connection", () => {
 });
 
 describe("the ports", () => {
+  test("are open at each address, and closed to machines of other apps", async () => {
+    fronts.update(new Map([[port, "db"]]), [HOST, "127.0.0.2"]);
+    await vi.waitFor(() => expect(fronts.ports).toEqual([port, port]));
+    const inside = connect({ host: "127.0.0.2", port });
+    await once(inside, "connect");
+    inside.destroy();
+    strangers.add("db");
+    const refused = connect({ host: "127.0.0.2", port });
+    expect((await once(refused, "error"))[0]).toMatchObject({ code: "ECONNRESET" });
+    fronts.update(new Map([[port, "db"]]), [HOST]);
+    await vi.waitFor(() => expect(fronts.ports).toEqual([port]));
+  });
+
   test("open and close with their services; connections outlive the port", async () => {
     const here = await client();
     const there = await programs();
-    fronts.update(new Map());
+    fronts.update(new Map(), [HOST]);
     await expect(client()).rejects.toMatchObject({ code: "ECONNREFUSED" });
     here.write("still here");
     expect(String(await once(there, "data"))).toBe("still here");
-    fronts.update(new Map([[port, "db"]]));
+    fronts.update(new Map([[port, "db"]]), [HOST]);
     await vi.waitFor(() => expect(fronts.ports).toEqual([port]));
     here.destroy();
     (await client()).destroy();
@@ -206,6 +221,7 @@ describe("the ports", () => {
         [port, "db"],
         [taken, "mail"],
       ]),
+      [HOST],
     );
     await vi.waitFor(() => expect(warned).toEqual([expect.stringContaining(`TCP port ${taken} cannot be opened`)]));
     expect(fronts.ports).toEqual([port]);
