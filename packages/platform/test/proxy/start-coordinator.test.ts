@@ -23,6 +23,7 @@ async function addressesWith(environment: Record<string, string>) {
     checks: { isHealthy: () => true, subscribe: () => () => {} },
     proxies: new ConnectedProxies(),
     addresses,
+    challenges: { all: () => ({}), subscribe: () => () => {} },
     connectionsSurvive: false,
     onTraffic() {},
     settings,
