@@ -12,7 +12,7 @@ const ROOTS = `${SRC}/(server|doctor|doctor-sleepers|uninstall)\\.ts$`;
  */
 const SHARED = `${SRC}/(lib/(base64|quantities)|domain/(naming|cron|schedule|limits|guest-paths|check-times))\\.ts$`;
 /** Parts that other parts know by their contract.ts only. */
-const CONTRACTS = ["hypervisor", "network", "images", "store", "secrets", "volumes"];
+const CONTRACTS = ["hypervisor", "network", "images", "store", "secrets", "volumes", "certs"];
 /** Everything below machines. */
 const BELOW = [...CONTRACTS, "snapshots", "guest", "domain", "lib"];
 /** CLI files that load the platform into their own process. */

@@ -3,7 +3,16 @@ import type { Context } from "./context.ts";
 import type { Unit } from "./quantity.ts";
 
 /** What a word names: completion lists those that there are. */
-export type Named = "app" | "machine" | "volume" | "hostname" | "secret" | "token" | "registry" | "file";
+export type Named =
+  | "app"
+  | "machine"
+  | "volume"
+  | "hostname"
+  | "certificate"
+  | "secret"
+  | "token"
+  | "registry"
+  | "file";
 
 /** An argument after the name of a command. */
 export interface Argument {

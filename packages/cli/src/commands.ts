@@ -3,6 +3,7 @@
 import type { Command, Noun } from "./command.ts";
 import { apps } from "./commands/apps.ts";
 import { backup } from "./commands/backup.ts";
+import { certs } from "./commands/certs.ts";
 import { completionCommands } from "./commands/completion.ts";
 import { config } from "./commands/config.ts";
 import { deployCommands } from "./commands/deploy.ts";
@@ -69,6 +70,7 @@ export const NOUNS: readonly Noun[] = [
   scale,
   config,
   hostnames,
+  certs,
   secrets,
   volumes,
   images,

@@ -131,6 +131,8 @@ describe("with a platform, the first example of each command works, with a docum
     const snapshots = await client.listVolumeSnapshots("shop", volume.id);
     const snapshot = snapshots[0] ?? (await client.createVolumeSnapshot("shop", volume.id));
     const [token] = await client.listTokens();
+    // Examples of certificates are about a hostname that others remove.
+    await client.addHostname("shop", "www.example.com");
     return [
       [/\b3f9c01ab22de41\b/, id],
       [/\bvol_0123456789abcdef\b/, volume.id],

@@ -140,6 +140,10 @@ test.each(THOROUGH)("with Node %s every command does its work", { timeout: LIMIT
 
   await good("hostnames add www.example.com");
   expect(await good("hostnames list")).toContain("www.example.com");
+  expect(await good("certs add www.example.com")).toMatch(/^www.example.com has a certificate until /);
+  expect(await good("certs list")).toMatch(/^www.example.com +valid /m);
+  expect(await good("certs check www.example.com")).toMatch(/^ok /);
+  await good("certs remove www.example.com");
   await good("hostnames remove www.example.com");
 
   await good("secrets set KEY=-", { input: "secret" });

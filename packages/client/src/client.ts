@@ -23,8 +23,11 @@ import type { Method, Path, RouteReply, RouteRequest } from "./routes.ts";
 import { type CallOptions, type ClientOptions, send, sendForLines } from "./transport.ts";
 import type {
   Activity,
+  AddCertificateRequest,
   App,
   Backup,
+  Certificate,
+  CertificateFinding,
   CreateMachineRequest,
   CreateReleaseRequest,
   CreateVolumeRequest,
@@ -246,6 +249,34 @@ export class HibernautClient {
   async removeHostname(app: string, hostname: string, options?: CallOptions): Promise<void> {
     const params = { app_name: app, hostname };
     await this.#call("delete", "/v1/apps/{app_name}/hostnames/{hostname}", { params, ...options });
+  }
+
+  /** Returns the certificates that the platform manages for an app. */
+  async listCertificates(app: string, options?: CallOptions): Promise<Certificate[]> {
+    const request = { params: { app_name: app }, ...options };
+    return (await this.#call("get", "/v1/apps/{app_name}/certificates", request)).certificates;
+  }
+
+  /** Returns one certificate. */
+  getCertificate(app: string, hostname: string, options?: CallOptions): Promise<Certificate> {
+    return this.#call("get", CERTIFICATE, { params: { app_name: app, hostname }, ...options });
+  }
+
+  /** Orders a certificate. Returns at once; `getCertificate` says how far it is. A failed order is repeated. */
+  addCertificate(app: string, certificate: AddCertificateRequest, options?: CallOptions): Promise<Certificate> {
+    const request = { params: { app_name: app }, body: certificate, ...options };
+    return this.#call("post", "/v1/apps/{app_name}/certificates", request);
+  }
+
+  /** Looks what a certificate for a hostname needs. */
+  async checkCertificate(app: string, hostname: string, options?: CallOptions): Promise<CertificateFinding[]> {
+    const request = { params: { app_name: app, hostname }, ...options };
+    return (await this.#call("get", `${CERTIFICATE}/check`, request)).findings;
+  }
+
+  /** Removes a certificate with its key. */
+  async removeCertificate(app: string, hostname: string, options?: CallOptions): Promise<void> {
+    await this.#call("delete", CERTIFICATE, { params: { app_name: app, hostname }, ...options });
   }
 
   /** Returns an app's secrets, without their values. */
@@ -557,6 +588,7 @@ export class HibernautClient {
 }
 
 const MACHINE = "/v1/apps/{app_name}/machines/{machine_id}";
+const CERTIFICATE = "/v1/apps/{app_name}/certificates/{hostname}";
 
 function machineParams(app: string, id: string) {
   return { app_name: app, machine_id: id };

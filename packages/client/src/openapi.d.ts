@@ -1761,6 +1761,224 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/apps/{app_name}/certificates": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List an app's certificates */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              certificates: components["schemas"]["Certificate"][];
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /** Order a certificate, which is renewed from then on. Repeats a failed order at once */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      /** @description Which name to get a certificate for. */
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["AddCertificateRequest"];
+        };
+      };
+      responses: {
+        /** @description A certificate that the platform gets and renews by itself. */
+        201: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Certificate"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/certificates/{hostname}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show a certificate */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          hostname: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description A certificate that the platform gets and renews by itself. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Certificate"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    /** Remove a certificate with its key */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          hostname: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/certificates/{hostname}/check": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Look in DNS and at port 80 what a certificate for the hostname needs */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+          hostname: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              findings: components["schemas"]["CertificateFinding"][];
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/apps/{app_name}/secrets": {
     parameters: {
       query?: never;
@@ -3496,6 +3714,12 @@ export interface components {
         resident_bytes: number;
       } | null;
     };
+    /** @description Which name to get a certificate for. */
+    AddCertificateRequest: {
+      hostname: string;
+      /** @description Agree to the authority's terms of service. Needed once. Default: false. */
+      agree_to_terms?: boolean;
+    };
     /** @description A name that owns machines and hostnames. */
     App: {
       name: string;
@@ -3530,6 +3754,42 @@ export interface components {
         code: string;
         message: string;
       } | null;
+    };
+    /** @description A certificate that the platform gets and renews by itself. */
+    Certificate: {
+      /** @description A hostname, or `*.` and a hostname. */
+      hostname: string;
+      /** @enum {string} */
+      status: "ordering" | "valid" | "overdue" | "failed" | "expired" | "unused";
+      /** @enum {string} */
+      challenge: "http-01" | "dns-01";
+      issuer: string | null;
+      not_before: string | null;
+      not_after: string | null;
+      /** @description When its renewal is due. */
+      renew_at: string | null;
+      failure: {
+        reason: string;
+        /** @description How many orders have failed in a row. */
+        attempts: number;
+        /** Format: date-time */
+        at: string;
+        /**
+         * Format: date-time
+         * @description When the next order is due.
+         */
+        next_at: string;
+      } | null;
+    };
+    /** @description Something that a certificate needs, and whether it is there. */
+    CertificateFinding: {
+      /** @enum {string} */
+      what: "authority" | "dns" | "caa" | "port_80" | "dns_hook" | "tls";
+      /** @enum {string} */
+      status: "ok" | "missing" | "unknown";
+      found: string;
+      /** @description DNS records to add, as lines of a zone file. */
+      records: string[];
     };
     CheckConfig: {
       type: "tcp" | "http";

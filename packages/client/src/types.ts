@@ -110,6 +110,15 @@ export type UpdateReleaseRequest = Schemas["UpdateReleaseRequest"];
 /** How the command of a release ended. */
 export type ReleaseCommandEnd = Schemas["ReleaseCommandEnd"];
 
+/** A certificate that the platform gets and renews by itself. */
+export type Certificate = Schemas["Certificate"];
+
+/** Which name to get a certificate for. */
+export type AddCertificateRequest = Schemas["AddCertificateRequest"];
+
+/** Something that a certificate needs, and whether it is there. */
+export type CertificateFinding = Schemas["CertificateFinding"];
+
 /** A secret of an app, without its value. */
 export type Secret = Schemas["Secret"];
 

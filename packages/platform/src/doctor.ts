@@ -62,6 +62,7 @@ export async function* diagnose(settings: Settings): AsyncIterable<Diagnosis> {
   yield await checkDataDir(settings.dataDir);
   yield await checkDisk(settings.dataDir);
   yield* checkVolumes(settings.dataDir);
+  yield* checkCertificates(settings.dataDir);
   const bundle = await builtBundle(settings.guestBundle);
   yield typeof bundle === "string"
     ? { name: "guest bundle", status: "fail", found: bundle, fix: "npm run setup" }
@@ -278,6 +279,42 @@ async function* checkVolumes(dataDir: string): AsyncIterable<Diagnosis> {
   } catch (error) {
     yield { name, status: "warn", found: `the volumes cannot be read: ${messageOf(error)}` };
   }
+}
+
+/** Whether certificates can be had and renewed. Nothing without any. */
+async function* checkCertificates(dataDir: string): AsyncIterable<Diagnosis> {
+  const name = "certificates";
+  try {
+    const { readManagedCertificates } = await import("./store/read-certificates.ts");
+    const managed = readManagedCertificates(join(dataDir, "hibernaut.db"));
+    if (managed.length === 0) return;
+    const [first, ...others] = managed.filter(({ failure }) => failure !== null);
+    if (first === undefined) {
+      yield { name, status: "ok", found: `${managed.length} managed, and the last order of each succeeded` };
+      return;
+    }
+    const late = [first, ...others].map((each) => each.name);
+    const until = await expiry(dataDir, first.name);
+    const has = until === undefined ? "has none" : `has one until ${new Date(until).toISOString()}`;
+    yield {
+      name,
+      status: "warn",
+      found: `${late.length} of ${managed.length} could not be had or renewed: ${late.join(", ")}. ${first.name} ${has}. ${first.failure?.reason ?? ""}`,
+      fix: `hibernaut certs check ${first.name} --app ${first.app}`,
+    };
+  } catch (error) {
+    yield { name, status: "warn", found: `the certificates cannot be read: ${messageOf(error)}` };
+  }
+}
+
+/** When the stored certificate of a name expires, in milliseconds since 1970. Undefined if there is none. */
+async function expiry(dataDir: string, name: string): Promise<number | undefined> {
+  const [{ CertificateFiles }, { certificatesFolder }] = await Promise.all([
+    import("./certs/files.ts"),
+    import("./certs/contract.ts"),
+  ]);
+  const stored = await new CertificateFiles(certificatesFolder(dataDir)).readAll(() => {}).catch(() => undefined);
+  return stored?.get(name)?.notAfter;
 }
 
 /** Whether the next start would cost sleeping machines their memory. */

@@ -10,6 +10,7 @@ import type { LocalConnections } from "./api/auth.ts";
 import type { Api } from "./api/deps.ts";
 import { listenForApi } from "./api/listen.ts";
 import { Backups } from "./backup/backups.ts";
+import { openCertificates } from "./certs/open.ts";
 import { CheckResults } from "./checks/results.ts";
 import { CheckRunner } from "./checks/runner.ts";
 import { startDns } from "./dns/start.ts";
@@ -25,6 +26,7 @@ import { openLog } from "./log.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { bundlesInUse, imagesInUse } from "./machines/in-use.ts";
 import { openMachines, type Resources } from "./machines/open.ts";
+import { certificateMetrics } from "./api/certificate-metrics.ts";
 import { warmMetrics } from "./api/warm-metrics.ts";
 import { droppingRefusal, unfitText } from "./machines/unfit-snapshots.ts";
 import { readPageRanges } from "./lib/page-ranges.ts";
@@ -172,6 +174,14 @@ async function runLocked(
     log,
   });
   open.defer(() => backups.close());
+  const addresses = new AppAddresses(resources.hostnames, settings.proxySuffixes);
+  const { manager: certificates, challenges } = await openCertificates({
+    settings,
+    store: store.certificates,
+    namesOf: (app) => addresses.namesOf(app),
+    log,
+  });
+  open.defer(() => certificates.close());
   const library = new Library({
     images,
     inUse: () => imagesInUse(store.machines),
@@ -182,7 +192,7 @@ async function runLocked(
   // The API.
   const registry = new Registry();
   warmMetrics(registry, resources.warm);
-  const addresses = new AppAddresses(resources.hostnames, settings.proxySuffixes);
+  certificateMetrics(registry, certificates);
   const info = {
     version: VERSION,
     region: settings.region,
@@ -200,6 +210,7 @@ async function runLocked(
     uploads,
     volumes,
     backups,
+    certificates,
     registries: logins,
     usage: new Usage({ store: store.usage, prices }),
     tokens: store.tokens,
@@ -249,10 +260,14 @@ async function runLocked(
   // The last platform may have ended before it measured what machines wrote.
   void recorder.measureLayers();
   const onTraffic = (id: string, traffic: Traffic) => recorder.moved(id, traffic);
-  const parts = { resources, checks, proxies, addresses, connectionsSurvive, gateway: network.gateway, onTraffic };
+  const inside = { connectionsSurvive, gateway: network.gateway };
+  const parts = { resources, checks, proxies, addresses, challenges, ...inside, onTraffic };
   const coordinator = await startCoordinator({ ...parts, settings, registry, log });
   proxied.coordinator = coordinator;
   open.defer(() => coordinator.close());
+  // An authority asks for proofs at once, so the proxies come first.
+  open.defer(resources.hostnames.subscribe(() => void certificates.look()));
+  certificates.start();
   open.defer(resources.startTimer());
   open.defer(resources.scrubber.start());
   const proxyUrl = addresses.url();

@@ -6,6 +6,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Static, type TSchema, Type } from "typebox";
+import { CERTIFICATE_SETTINGS } from "./settings/certificates.ts";
 import { infoOf } from "./settings/forms.ts";
 import { IMAGE_SETTINGS } from "./settings/images.ts";
 import { MACHINE_SETTINGS } from "./settings/machines.ts";
@@ -22,6 +23,7 @@ export { configFolder } from "./settings/places.ts";
 export const SETTING_GROUPS = {
   Platform: PLATFORM_SETTINGS,
   Proxy: PROXY_SETTINGS,
+  Certificates: CERTIFICATE_SETTINGS,
   Machines: MACHINE_SETTINGS,
   Images: IMAGE_SETTINGS,
   Usage: USAGE_SETTINGS,
@@ -30,6 +32,7 @@ export const SETTING_GROUPS = {
 const SettingsSchema = Type.Object({
   ...PLATFORM_SETTINGS,
   ...PROXY_SETTINGS,
+  ...CERTIFICATE_SETTINGS,
   ...MACHINE_SETTINGS,
   ...IMAGE_SETTINGS,
   ...USAGE_SETTINGS,

@@ -1,6 +1,9 @@
 /** `hibernaut hostnames` */
+import { addAndWait, AGREE_TERMS, certificateText } from "../certificates.ts";
 import { command, type Noun } from "../command.ts";
 import { LISTING } from "../listing.ts";
+import { lines } from "../terminal.ts";
+import { WAITING } from "../waiting.ts";
 
 const HOSTNAME = [{ usage: "<hostname>", description: "e.g. www.example.com" }];
 /** A hostname that the app has. */
@@ -11,11 +14,18 @@ const add = command({
   summary: "Add a custom hostname to an app",
   description: "Requests at the proxy with this Host header go to the app, as those for <app>.localhost do.",
   arguments: HOSTNAME,
+  options: [{ flags: "--tls", description: "also get a certificate, as `certs add` does" }, AGREE_TERMS, ...WAITING],
   ofApp: true,
-  examples: ["hibernaut hostnames add www.example.com --app shop"],
-  async run(context, [hostname = ""]) {
+  examples: [
+    "hibernaut hostnames add www.example.com --app shop",
+    "hibernaut hostnames add www.example.com --tls --app shop",
+  ],
+  async run(context, [hostname = ""], { tls = false, ...options }) {
     const name = await (await context.client()).addHostname(context.app, hostname);
-    return { document: { hostname: name }, text: `App ${context.app} answers for ${name}.` };
+    const text = `App ${context.app} answers for ${name}.`;
+    if (!tls) return { document: { hostname: name }, text };
+    const certificate = await addAndWait(context, name, options);
+    return { document: { hostname: name, certificate }, text: lines(text, certificateText(certificate)) };
   },
 });
 

@@ -19,6 +19,8 @@ export const LISTS: Record<Exclude<Named, "file">, List> = {
   volume: async (client, app, signal) =>
     (await client.listVolumes(app(), { signal })).map(({ id, name, size_gb: size }) => [id, `${name}, ${size} GB`]),
   hostname: async (client, app, signal) => (await client.listHostnames(app(), { signal })).map((name) => [name, ""]),
+  certificate: async (client, app, signal) =>
+    (await client.listCertificates(app(), { signal })).map(({ hostname, status }) => [hostname, status]),
   secret: async (client, app, signal) => (await client.listSecrets(app(), { signal })).map(({ name }) => [name, ""]),
   token: async (client, _app, signal) => (await client.listTokens({ signal })).map(({ id, name }) => [id, name]),
   registry: async (client, _app, signal) =>

@@ -15,6 +15,7 @@ import { actionRoutes } from "./routes/actions.ts";
 import { appRoutes } from "./routes/apps.ts";
 import { archiveRoutes } from "./routes/archive.ts";
 import { backupRoutes } from "./routes/backup.ts";
+import { certificateRoutes } from "./routes/certificates.ts";
 import { drainRoutes } from "./routes/drain.ts";
 import { forwardRoute } from "./routes/forward.ts";
 import { execRoute } from "./routes/exec.ts";
@@ -39,6 +40,8 @@ export type { Api, ApiDeps, PlatformInfo } from "./deps.ts";
 
 /** A configuration is a few KB; a MiB leaves room for an environment full of certificates. */
 const MAX_BODY_BYTES = 1024 * 1024;
+/** The longest name in a path, in characters: a hostname has up to 253, and the `*.` of a wildcard is part of them. */
+const MAX_NAME = 253;
 
 /**
  * Given to the constructor, because Fastify loads compilers of its own before the setters could replace them. Their types
@@ -64,6 +67,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     bodyLimit: MAX_BODY_BYTES,
     // The heads of requests have Node's own limit, 60 s. Bodies have ours, because archives may take longer.
     requestTimeout: 0,
+    routerOptions: { maxParamLength: MAX_NAME },
     exposeHeadRoutes: false,
     forceCloseConnections: true,
     genReqId: requestId,
@@ -104,6 +108,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     forwardRoute(secured, deps);
     insideRoutes(secured, deps);
     hostnameRoutes(secured, deps);
+    certificateRoutes(secured, deps);
     secretRoutes(secured, deps);
     releaseRoutes(secured, deps);
     volumeRoutes(secured, deps);

@@ -11,6 +11,7 @@ import type {
 import type { Registry } from "prom-client";
 import type { Activity } from "../domain/awake.ts";
 import type { BackupService } from "../backup/contract.ts";
+import type { CertificateService } from "../certs/contract.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, ImageUploads, RegistryLogins } from "../images/contract.ts";
 import type { Resources } from "../machines/open.ts";
@@ -43,6 +44,7 @@ export interface ApiDeps
   uploads: ImageUploads;
   volumes: VolumeService;
   backups: BackupService;
+  certificates: CertificateService;
   registries: RegistryLogins;
   usage: Usage;
   tokens: TokenStore;

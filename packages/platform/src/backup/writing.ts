@@ -1,10 +1,11 @@
 /** Writes one backup: copies machine by machine, sends each copy, and ends with a database that fits all of them. */
 import { mkdir, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { HibernautError } from "../domain/errors.ts";
 import { messageOf } from "../lib/text.ts";
+import { certificatesFolder } from "../certs/contract.ts";
 import type { MachineCopies, MachineCopy } from "../machines/resources/machine-copies.ts";
 import type { Store } from "../store/contract.ts";
 import type { VolumeCopies } from "../volumes/contract.ts";
@@ -72,6 +73,7 @@ export class Writing {
       yield* this.#folders("bundles", signal);
       yield* this.#send({ paths: [DATABASE] }, signal);
       yield* this.#smallFiles(signal);
+      yield* this.#certificates(signal);
       yield* this.#archive.end(this.#stage.folder, signal);
     } catch (error) {
       if (error instanceof HibernautError || signal.aborted) throw error;
@@ -210,6 +212,18 @@ export class Writing {
       present.push(name);
     }
     if (present.length > 0) yield* this.#send({ paths: present }, signal);
+  }
+
+  /** Managed certificates and the accounts that they come from. One that is replaced meanwhile is still whole. */
+  async *#certificates(signal: AbortSignal): AsyncGenerator<Buffer, void> {
+    const folder = certificatesFolder(this.#parts.dataDir);
+    const names = (await readdir(folder).catch((): string[] => [])).filter((name) => !name.endsWith(".tmp"));
+    const paths: string[] = [];
+    for (const name of names) {
+      const from = join(folder, name);
+      if (await this.#stage.link(from, signal)) paths.push(relative(this.#parts.dataDir, from));
+    }
+    if (paths.length > 0) yield* this.#send({ paths, immutable: true }, signal);
   }
 
   /** Sends what is at some paths of the stage, and deletes it there unless it is kept. */

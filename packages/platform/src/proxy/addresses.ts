@@ -13,11 +13,11 @@ export interface Front {
 
 /** The addresses of apps. There are none until a proxy in the platform's own process listens. */
 export class AppAddresses {
-  readonly #hostnames: Pick<Hostnames, "owners">;
+  readonly #hostnames: Pick<Hostnames, "owners" | "list">;
   readonly #suffixes: readonly string[];
   #proxy: { url: string; fronts: readonly Front[] } | undefined;
 
-  constructor(hostnames: Pick<Hostnames, "owners">, suffixes: readonly string[]) {
+  constructor(hostnames: Pick<Hostnames, "owners" | "list">, suffixes: readonly string[]) {
     this.#hostnames = hostnames;
     this.#suffixes = suffixes;
   }
@@ -30,6 +30,11 @@ export class AppAddresses {
   /** Returns the proxy's URL. Undefined if proxies run in processes of their own. */
   url(): string | undefined {
     return this.#proxy?.url;
+  }
+
+  /** Returns an app's hostnames, and its names under the suffixes. Throws `not_found` when there is no such app. */
+  namesOf(app: string): string[] {
+    return [...this.#hostnames.list(app), ...this.#suffixes.map((suffix) => `${app}.${suffix}`)];
   }
 
   /** Returns the addresses of an app that are known for sure. None if proxies run in processes of their own. */

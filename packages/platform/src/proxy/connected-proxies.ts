@@ -1,6 +1,6 @@
 /** The proxies that are connected to the coordinator: what each has open, and what they agree to. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { FromProxy, ToProxy } from "./messages.ts";
+import type { ToProxy } from "./messages.ts";
 
 /** A proxy, as the coordinator sees it. */
 export interface ConnectedProxy {
@@ -70,8 +70,17 @@ export class ConnectedProxies {
 
   /** Asks every proxy to let go of a machine that may be idle. Resolves with whether all agreed. */
   async askToDrain(id: string, idleMs: number): Promise<boolean> {
-    const answers = await Promise.all([...this.#proxies].map((proxy) => this.#ask(proxy, id, idleMs)));
+    const answers = await Promise.all(
+      [...this.#proxies].map((proxy) => this.#ask((question) => proxy.send({ kind: "drain", id, question, idleMs }))),
+    );
     return answers.every(Boolean);
+  }
+
+  /** Tells every proxy which challenges are open. Resolves once all know, or have had time to. */
+  async tellChallenges(challenges: Record<string, string>): Promise<void> {
+    const tell = (proxy: ConnectedProxy) =>
+      this.#ask((question) => proxy.send({ kind: "challenges", question, challenges }));
+    await Promise.all([...this.#proxies].map(tell));
   }
 
   /** Takes a machine from the proxies that has only just come up, unless a request needs it. Resolves with whether it did. */
@@ -82,11 +91,12 @@ export class ConnectedProxies {
   }
 
   /** A proxy answered a question. */
-  answered({ question, agreed }: Extract<FromProxy, { kind: "drained" }>): void {
+  answered(question: number, agreed: boolean): void {
     this.#questions.get(question)?.(agreed);
   }
 
-  #ask(proxy: ConnectedProxy, id: string, idleMs: number): Promise<boolean> {
+  /** Sends a question. Resolves with the answer; false if there is none in time. */
+  #ask(send: (question: number) => void): Promise<boolean> {
     const question = (this.#lastQuestion += 1);
     return new Promise((resolve) => {
       const answer = (agreed: boolean) => {
@@ -96,7 +106,7 @@ export class ConnectedProxies {
       };
       const timer = setTimeout(() => answer(false), ANSWER_MS);
       this.#questions.set(question, answer);
-      proxy.send({ kind: "drain", id, question, idleMs });
+      send(question);
     });
   }
 }

@@ -13,6 +13,8 @@ import type { BootKind } from "../domain/machine.ts";
  * `internal`.
  */
 export interface LeaseProvider {
+  /** Returns what answers a challenge of a certificate authority, if the target is that of one that is open now. */
+  challengeAnswer?(hostname: string, target: string): string | undefined;
   /** Returns the app that answers for the hostname. Refuses with `unknown_host` if there is none. */
   route(hostname: string): string;
   /**

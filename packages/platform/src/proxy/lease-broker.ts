@@ -6,6 +6,7 @@ import { AppQueues } from "./app-queues.ts";
 import { choose } from "./balance.ts";
 import { type Lease, type LeaseProvider, ProxyRefusal, type RequestHead, type Wake } from "./contract.ts";
 import { cordonHint, drainingRefusal, noMachineRefusal, unknownHostRefusal } from "./lease-refusals.ts";
+import { challengeKey } from "./http/challenge.ts";
 import { LoadReporter } from "./load-reporter.ts";
 import { type LeaseKeeper, MachineLease } from "./machine-lease.ts";
 import { MachineTable } from "./machine-table.ts";
@@ -55,6 +56,12 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
       onLeft: (machineId, ended) => options.onLeft?.(machineId, ended),
       now: this.now,
     });
+  }
+
+  challengeAnswer(hostname: string, target: string): string | undefined {
+    const { challenges } = this.#table;
+    const key = challengeKey(hostname, target);
+    return Object.hasOwn(challenges, key) ? challenges[key] : undefined;
   }
 
   get connectionsSurvive(): boolean {

@@ -21,6 +21,8 @@ export class MachineTable {
   readonly appsByAddress = new Map<string, string>();
   /** Whether the platform starts no machines at the moment. */
   draining = false;
+  /** The answers to open challenges, by `<hostname>/<token>`. */
+  challenges: Readonly<Record<string, string>> = {};
 
   /** @param now milliseconds of a steady clock */
   constructor(now: () => number) {

@@ -47,6 +47,8 @@ export type ToProxy =
       connectionsSurvive: boolean;
       /** Whether the platform starts no machines at the moment. */
       draining: boolean;
+      /** The answers to open challenges of certificate authorities, by `<hostname>/<token>`. */
+      challenges: Record<string, string>;
     }
   /** The platform begins, or ceases, to refuse starts. */
   | { kind: "draining"; draining: boolean }
@@ -54,6 +56,8 @@ export type ToProxy =
   | { kind: "machine"; machine: TableMachine }
   | { kind: "gone"; id: string }
   | { kind: "hostnames"; hostnames: Record<string, string> }
+  /** Challenges were opened or closed. Answered with `noted`: an authority may ask right after that. */
+  | { kind: "challenges"; question: number; challenges: Record<string, string> }
   /** The load that the other proxies put on machines, for machines where it changed. */
   | { kind: "others"; loads: Record<string, number> }
   /**
@@ -77,7 +81,9 @@ export type FromProxy =
   | { kind: "loads"; loads: Record<string, { load: number; requests: number }> }
   /** What was forwarded since the last such message, in bytes, by machine. Never sent twice. */
   | { kind: "traffic"; moved: Record<string, Traffic> }
-  | { kind: "drained"; question: number; agreed: boolean };
+  | { kind: "drained"; question: number; agreed: boolean }
+  /** The proxy knows the challenges. */
+  | { kind: "noted"; question: number };
 
 /** How a proxy reaches the coordinator. */
 export interface CoordinatorLink {

@@ -31,6 +31,8 @@ interface CoordinatorOptions {
   connectionsSurvive: boolean;
   /** Whether the platform starts no machines at the moment. By default, it does. */
   isDraining?(): boolean;
+  /** The answers to open challenges of certificate authorities. By default, there are none. */
+  challenges?(): Record<string, string>;
   /** Told what proxies have forwarded. */
   onTraffic?(machineId: string, traffic: Traffic): void;
   /** Whether a machine's checks let it take requests. By default, every machine may. */
@@ -107,6 +109,11 @@ export class ProxyCoordinator {
     this.#proxies.tellAll({ kind: "hostnames", hostnames: this.#options.hostnames.owners() });
   }
 
+  /** Challenges were opened or closed. Resolves once all proxies know. */
+  challengesChanged(): Promise<void> {
+    return this.#proxies.tellChallenges(this.#options.challenges?.() ?? {});
+  }
+
   /** A drain began or ended. */
   drainChanged(draining: boolean): void {
     this.#proxies.tellAll({ kind: "draining", draining });
@@ -124,6 +131,7 @@ export class ProxyCoordinator {
       ...(gateway !== undefined && { gateway }),
       connectionsSurvive,
       draining: this.#options.isDraining?.() ?? false,
+      challenges: this.#options.challenges?.() ?? {},
     });
     return {
       receive: (message) => this.#receive(proxy, message),
@@ -142,7 +150,9 @@ export class ProxyCoordinator {
   #receive(proxy: ConnectedProxy, message: FromProxy): void {
     switch (message.kind) {
       case "drained":
-        return this.#proxies.answered(message);
+        return this.#proxies.answered(message.question, message.agreed);
+      case "noted":
+        return this.#proxies.answered(message.question, true);
       case "wake":
         return this.#wake(proxy, message.id);
       case "traffic":

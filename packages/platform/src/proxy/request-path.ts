@@ -15,7 +15,8 @@
  *     11 log       the request                   access-log.ts
  *
  * Most requests get from 2 to 8 without waiting for anything. One that cannot continue is refused, which is steps 9
- * to 11. One whose machine fails before it responds returns to step 4 if it is safe to repeat.
+ * to 11. The proxy also answers challenges of certificate authorities itself. One whose machine fails before it responds
+ * returns to step 4 if it is safe to repeat.
  */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
@@ -30,6 +31,7 @@ import { serveHttp2 } from "./http/http2.ts";
 import type { Limits } from "./http/limits.ts";
 import type { MachineSearch } from "./http/machine-search.ts";
 import { toProxyRefusal } from "./http/refusals.ts";
+import { isChallenge } from "./http/challenge.ts";
 import { parseRequest, type RequestMessage } from "./http/request.ts";
 import { Trust } from "./http/trust.ts";
 
@@ -91,7 +93,9 @@ export class RequestPath implements Engine {
     this.requests += 1;
     const { framing } = message;
     const { bodyBytes } = this.limits;
-    if (framing.kind === "length" && framing.length > bodyBytes)
+    const challenge = isChallenge(message) ? this.#leases.challengeAnswer?.(message.host, message.target) : undefined;
+    if (challenge !== undefined) exchange.answer(challenge);
+    else if (framing.kind === "length" && framing.length > bodyBytes)
       exchange.refuse(toProxyRefusal(bodyTooLarge(bodyBytes)));
     else this.findMachine(exchange, false);
     return exchange;

@@ -1,5 +1,6 @@
 /** Starts the platform's side of the proxies: the coordinator, its socket, and by default a proxy in this process. */
 import type { Registry } from "prom-client";
+import type { Challenges } from "../certs/contract.ts";
 import type { CheckRunner } from "../checks/runner.ts";
 import type { Resources } from "../machines/open.ts";
 import type { Settings } from "../settings.ts";
@@ -20,6 +21,8 @@ interface StartCoordinatorOptions {
   addresses: AppAddresses;
   /** The host's address in the machines' network, if they have one. */
   gateway: string | undefined;
+  /** The challenges of certificate authorities, which proxies answer. */
+  challenges: Challenges;
   /** Whether connections to a machine outlive its sleep. */
   connectionsSurvive: boolean;
   /** Told what proxies have forwarded. */
@@ -36,8 +39,8 @@ export interface RunningCoordinator extends Pick<ProxyCoordinator, "activity"> {
 
 /** Call it once machines are recovered. Rejects with `unavailable` if a port cannot be opened. */
 export async function startCoordinator(options: StartCoordinatorOptions): Promise<RunningCoordinator> {
-  const { resources, checks, proxies, addresses, settings, registry, log, connectionsSurvive, gateway, onTraffic } =
-    options;
+  const { resources, checks, proxies, addresses, challenges, settings, registry, log } = options;
+  const { connectionsSurvive, gateway, onTraffic } = options;
   const coordinator = new ProxyCoordinator({
     ...resources,
     proxies,
@@ -48,10 +51,12 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
     onTraffic,
     isHealthy: (id) => checks.isHealthy(id),
     isDraining: () => resources.drain.active,
+    challenges: () => challenges.all(),
     log,
   });
   const unsubscribes = [
     resources.hostnames.subscribe(() => coordinator.hostnamesChanged()),
+    challenges.subscribe(() => coordinator.challengesChanged()),
     checks.subscribe((id) => coordinator.healthChanged(id)),
     resources.drain.subscribe((draining) => coordinator.drainChanged(draining)),
   ];

@@ -1,6 +1,8 @@
 /** Starts a proxy, in the platform's process or its own: its ports, the broker behind them, its log and its metrics. */
+import { existsSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
+import { certificatesFolder } from "../certs/contract.ts";
 import { findMachineMs } from "../domain/patience.ts";
 import { cannotListen } from "../listening.ts";
 import type { Listen, Settings } from "../settings.ts";
@@ -20,6 +22,7 @@ export interface StartProxyOptions {
     | "proxyListen"
     | "proxyTlsListen"
     | "proxyTlsFolder"
+    | "dataDir"
     | "proxyTcpListen"
     | "proxyTrusted"
     | "proxyHoldTimeoutMs"
@@ -106,7 +109,15 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
   };
   try {
     const address = await start(settings.proxyListen);
-    if (settings.proxyTlsListen) await start(settings.proxyTlsListen, { folder: settings.proxyTlsFolder });
+    const folders = { folder: settings.proxyTlsFolder, managed: certificatesFolder(settings.dataDir) };
+    if (settings.proxyTlsListen) {
+      await start(settings.proxyTlsListen, folders);
+      if (!existsSync(folders.folder))
+        log.warn(
+          { folder: folders.folder },
+          "HIBERNAUT_PROXY_TLS_FOLDER does not exist; only managed certificates are served",
+        );
+    }
     const limits = { ...DEFAULT_LIMITS, findMachineMs: findMachineMs(patience) };
     const host = settings.proxyTcpListen;
     const isStranger = (address: string, app: string) =>

@@ -52,6 +52,9 @@ export class TableUpdater {
       case "hostnames":
         this.#ports.table.hostnames = message.hostnames;
         return;
+      case "challenges":
+        this.#ports.table.challenges = message.challenges;
+        return this.#ports.link.send({ kind: "noted", question: message.question });
       case "others":
         for (const [id, load] of Object.entries(message.loads)) this.#change(id, { others: load });
         return;
@@ -83,10 +86,10 @@ export class TableUpdater {
     for (const app of table.apps()) queues.serve(app);
   }
 
-  #replace({ machines, ...whole }: Extract<ToProxy, { kind: "table" }>): void {
+  #replace({ machines, ...rest }: Extract<ToProxy, { kind: "table" }>): void {
     const { table, queues, reporter } = this.#ports;
-    const { hostnames, suffixes, connectionsSurvive, draining, gateway } = whole;
-    Object.assign(table, { hostnames, suffixes, connectionsSurvive, draining, gateway });
+    const { hostnames, suffixes, connectionsSurvive, draining, gateway, challenges } = rest;
+    Object.assign(table, { hostnames, suffixes, connectionsSurvive, draining, gateway, challenges });
     table.appsByAddress.clear();
     const present = new Set(machines.map(({ id }) => id));
     for (const { id } of table.all()) if (!present.has(id)) this.#remove(id, true);

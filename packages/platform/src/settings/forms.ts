@@ -149,6 +149,20 @@ export function text(
   return Type.String({ pattern, ...given, ...info(env, "text", accepts), defaultText: given.default });
 }
 
+/** Text that fits a pattern, if any. */
+export function optionalText(
+  env: string,
+  { pattern, accepts, ...given }: Omit<Given<never>, "default"> & { pattern: string; accepts: string },
+) {
+  return Type.Unsafe<string | undefined>({
+    type: "string",
+    pattern,
+    ...given,
+    ...info(env, "text", accepts),
+    defaultText: "none",
+  });
+}
+
 /** What a schema made here says about itself. */
 export function infoOf(schema: TSchema): SettingInfo {
   return schema as TSchema & SettingInfo;

@@ -27,13 +27,14 @@ export const PROXY_SETTINGS = {
       "Hostnames that end with one of these are `<app>.<suffix>`. `localhost` resolves to this host everywhere.",
   }),
   proxyTlsListen: optionalListen("HIBERNAUT_PROXY_TLS_LISTEN", {
-    description: "Where apps answer over [TLS](proxy.md#serve-https). Without it, they do not.",
+    description: "Where apps answer over [HTTPS](https.md). Without it, they do not.",
   }),
   /** `<hostname>.crt` and `<hostname>.key`; `default` for every other name. */
   proxyTlsFolder: path("HIBERNAUT_PROXY_TLS_FOLDER", {
     fallback: (environment) => join(configFolder(environment), "certificates"),
     defaultText: "`certificates` in the configuration directory",
-    description: "The directory of certificates and keys. It must exist when TLS is on.",
+    description:
+      "The directory of [your own certificates](https.md#use-your-own-certificates). Those that the platform manages are in the data directory.",
   }),
   proxyTcpListen: text("HIBERNAUT_TCP_LISTEN", {
     default: "127.0.0.1",

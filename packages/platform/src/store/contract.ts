@@ -3,6 +3,7 @@
  * `unavailable` when the disk cannot be written. Calls are synchronous on purpose: nothing may come between deciding on
  * a transition and storing it.
  */
+import type { OrderFailure } from "../domain/certificate.ts";
 import type { DrainRecord } from "../domain/drain.ts";
 import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "../domain/machine.ts";
 import type { PeriodRange } from "../domain/periods.ts";
@@ -61,6 +62,30 @@ export interface HostnameStore {
   insert(name: string, app: string): boolean;
   /** Removes a hostname. False when the app does not have it. */
   remove(name: string, app: string): boolean;
+}
+
+/** A certificate that the platform manages. The certificate itself is a file. */
+export interface CertificateRecord {
+  /** A hostname, or `*.` and a hostname. */
+  name: string;
+  app: string;
+  /** RFC 3339. */
+  addedAt: string;
+  /** The last order, if it failed. */
+  failure: OrderFailure | null;
+}
+
+/** The certificates that the platform manages. They go with their apps. */
+export interface CertificateStore {
+  /** Lists all certificates, sorted by name. */
+  list(): CertificateRecord[];
+  get(name: string): CertificateRecord | undefined;
+  /** Adds a certificate. False when there is one of the name, or no such app. */
+  insert(certificate: CertificateRecord): boolean;
+  /** Replaces the app and the failure. */
+  update(certificate: CertificateRecord): void;
+  /** Removes a certificate. False when there is none. */
+  remove(name: string): boolean;
 }
 
 /** The releases of apps. */
@@ -196,6 +221,7 @@ export interface Store {
   machines: MachineStore;
   tokens: TokenStore;
   hostnames: HostnameStore;
+  certificates: CertificateStore;
   secrets: SecretStore;
   releases: ReleaseStore;
   volumes: VolumeStore;

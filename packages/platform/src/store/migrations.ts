@@ -213,6 +213,15 @@ export const MIGRATIONS: readonly string[] = [
   // The snapshots of a volume that the platform takes by itself: one JSON document. NULL, as for all volumes of earlier
   // releases, when it takes none: an upgrade must not begin to fill a disk.
   "ALTER TABLE volumes ADD COLUMN schedule TEXT",
+  `
+  -- Certificates that the platform gets by itself. The certificates are files.
+  CREATE TABLE certificates (
+    name     TEXT PRIMARY KEY,
+    app      TEXT NOT NULL REFERENCES apps (name) ON DELETE CASCADE,
+    added_at TEXT NOT NULL,
+    failure  TEXT
+  ) STRICT;
+  `,
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

@@ -1,6 +1,7 @@
 /** The store in one SQLite file. */
 import type { Database } from "better-sqlite3";
 import { appStore } from "./apps.ts";
+import { certificateStore } from "./certificates.ts";
 import type { Store } from "./contract.ts";
 import { openDatabase } from "./database.ts";
 import { drainStore } from "./drain.ts";
@@ -29,6 +30,7 @@ export function openStore(file: string, now: () => number = Date.now): Store {
     machines: explainFaults(machineStore(db, meter)),
     tokens: explainFaults(tokenStore(db)),
     hostnames: explainFaults(hostnameStore(db)),
+    certificates: explainFaults(certificateStore(db)),
     secrets: explainFaults(secretStore(db)),
     releases: explainFaults(releaseStore(db)),
     volumes: explainFaults(volumeStore(db, meter)),

@@ -2,6 +2,10 @@
 import { join } from "node:path";
 import pino from "pino";
 import { vi } from "vitest";
+import { openCertificates } from "../../src/certs/open.ts";
+import { AppAddresses } from "../../src/proxy/addresses.ts";
+import { readSettings } from "../../src/settings.ts";
+import { FakeAuthority } from "../helpers/fake-authority.ts";
 import { buildApi } from "../../src/api/app.ts";
 import type { Api, ApiDeps } from "../../src/api/deps.ts";
 import { createToken } from "../../src/api/tokens.ts";
@@ -24,6 +28,8 @@ export interface TestApi {
   platform: FakePlatform;
   /** The fake host: make boots fail with `host.faults.boot`, or take forever with `holdBoots()`. */
   world: World;
+  /** Where certificates come from. Its terms are agreed to. */
+  authority: FakeAuthority;
   /** How many clients wait for a state or read logs at the moment. */
   open: { waits: number; logs: number };
   /** Lines that the API logged, parsed. */
@@ -55,11 +61,23 @@ export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi>
     keepMs: 0,
     onFault: (err) => logger.error({ err }, "images could not be collected"),
   });
+  const addresses = new AppAddresses(platform.hostnames, ["localhost"]);
+  const authority = new FakeAuthority();
+  await authority.agree();
+  const { manager: certificates } = await openCertificates({
+    settings: readSettings({ HIBERNAUT_DATA_DIR: world.folder, XDG_CONFIG_HOME: world.folder }),
+    store: world.store.certificates,
+    namesOf: (app) => addresses.namesOf(app),
+    log: { info() {}, warn() {} },
+    authority,
+    examine: async () => [{ what: "dns", status: "ok", found: "It leads to this host.", records: [] }],
+  });
   const { uploads } = await openImages({ dataDir: join(world.folder, "uploaded") });
   const api = await buildApi({
     ...platform,
     images: library,
     uploads,
+    certificates,
     registries: new FakeRegistries(),
     usage: new Usage({ store: world.store.usage }),
     tokens,
@@ -84,6 +102,7 @@ export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi>
     tokens,
     platform,
     world,
+    authority,
     open,
     logged,
     async print(id, line, stream) {
@@ -97,6 +116,7 @@ export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi>
     },
     async close() {
       await api.close();
+      await certificates.close();
       world.releaseBoots();
       await platform.close();
       await world.dispose();

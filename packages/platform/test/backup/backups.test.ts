@@ -1,10 +1,11 @@
 /** Online backups on the fake hypervisor: what is in them, and what is left when they fail. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { copyFile, mkdir, open, stat, truncate, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, open, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { certificatesFolder } from "../../src/certs/contract.ts";
 import type { MachineRecord } from "../../src/domain/machine.ts";
 import { openStore } from "../../src/store/store.ts";
 import {
@@ -84,6 +85,19 @@ async function startRestored(data: string): Promise<{ world: World; platform: Fa
 }
 
 describe("a backup", () => {
+  test("has the managed certificates with their keys, for their owner alone", async () => {
+    const folder = certificatesFolder(world.folder);
+    await mkdir(folder, { mode: 0o700 });
+    for (const name of ["www.example.com.pem", "account-0123.json", "half.pem.tmp"])
+      await writeFile(join(folder, name), name, { mode: 0o600 });
+    const data = certificatesFolder(await restored());
+    expect((await readdir(data)).toSorted()).toEqual(["account-0123.json", "www.example.com.pem"]);
+    expect(await readFile(join(data, "www.example.com.pem"), "utf8")).toBe("www.example.com.pem");
+    expect([(await stat(data)).mode & 0o777, (await stat(join(data, "account-0123.json"))).mode & 0o777]).toEqual([
+      0o700, 0o600,
+    ]);
+  });
+
   test("has a sleeping machine with its memory, which resumes where it was", async () => {
     const id = await runningMachine(platform);
     const before = world.host.guest(id)?.request();

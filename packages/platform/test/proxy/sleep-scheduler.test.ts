@@ -21,7 +21,7 @@ function scheduled(...apps: string[]) {
   }
   const proxies = new ConnectedProxies();
   const proxy = proxies.add((message) => {
-    if (message.kind === "drain") proxies.answered({ kind: "drained", question: message.question, agreed: true });
+    if (message.kind === "drain") proxies.answered(message.question, true);
   });
   const asleep = new Map<string, number>();
   const sleep = (_app: string, id: string) => {

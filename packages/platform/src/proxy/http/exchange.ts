@@ -11,13 +11,14 @@
 import type { Socket } from "node:net";
 import type { AccessEntry, Field, Lease, ProxyRefusal, RequestHead } from "../contract.ts";
 import type { Peer } from "./admission.ts";
+import { challengeAnswer } from "./challenge.ts";
 import { lastChunk, pushChunk } from "./chunked.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import { MachineLeft } from "./connection-pool.ts";
 import type { Engine, PathExchange } from "./engine.ts";
 import { awaited, type ExchangePhase, patienceMs, timeoutEnding } from "./exchange-deadlines.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
-import { answerOf, interimOf, type Origin, passingTrailers, requestHead } from "./heads.ts";
+import { type Answer, answerOf, interimOf, type Origin, passingTrailers, requestHead } from "./heads.ts";
 import { MachineSearch } from "./machine-search.ts";
 import { ENDINGS, proxyRefusal, refusalAnswer, toProxyRefusal } from "./refusals.ts";
 import type { RequestMessage } from "./request.ts";
@@ -208,18 +209,28 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   // The end.
 
   refuse(refusal: ProxyRefusal): void {
-    this.status = refusal.status;
     this.#phase = "sending";
     this.#dropConnection(refusal);
+    this.#respond(refusalAnswer(refusal, this.#origin.requestId), refusal.code);
+  }
+
+  /** Answers the challenge of a certificate authority. No machine is asked. */
+  answer(text: string): void {
+    this.search.end(new Error("The proxy answers the request itself."));
+    this.#respond(challengeAnswer(text, this.#origin.requestId), undefined);
+  }
+
+  #respond({ answer, body }: { answer: Answer; body: Buffer }, error: string | undefined): void {
+    this.status = answer.status;
+    this.#phase = "sending";
     this.#client.dropBody();
-    const { answer, body } = refusalAnswer(refusal, this.#origin.requestId);
     const headOnly = this.#message.method === "HEAD";
     this.#client.sendHead(headOnly ? { ...answer, framing: { kind: "none" } } : answer);
     if (!headOnly) {
       this.#bytesOut += body.length;
       this.#client.sendData(body);
     }
-    this.#end([], refusal.code);
+    this.#end([], error);
   }
 
   cut(): void {

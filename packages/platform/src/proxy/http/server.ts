@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type ListenOptions, type Server, type S
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import type { AccessEntry, LeaseProvider } from "../contract.ts";
 import { RequestPath } from "../request-path.ts";
-import { Certificates } from "./certificates.ts";
+import { type CertificateFolders, Certificates } from "./certificates.ts";
 import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
 
 export interface ProxyOptions {
@@ -20,10 +20,8 @@ export interface ProxyOptions {
   tls?: TlsOptions;
 }
 
-export interface TlsOptions {
-  /** See {@link Certificates}. */
-  folder: string;
-  /** How often to look for changes in the directory, in milliseconds; 2000 by default. */
+export interface TlsOptions extends CertificateFolders {
+  /** How often to look for changes in the directories, in milliseconds; 2000 by default. */
   refreshMs?: number;
 }
 
@@ -147,8 +145,8 @@ class HttpProxy implements ProxyServer {
     return createServer({ noDelay: true, allowHalfOpen: true }, (socket) => this.#path.accept(socket, false));
   }
 
-  async #tlsServer({ folder, refreshMs = REFRESH_MS }: TlsOptions): Promise<Server> {
-    const certificates = await Certificates.open(folder, this.#path.onFault);
+  async #tlsServer({ refreshMs = REFRESH_MS, ...folders }: TlsOptions): Promise<Server> {
+    const certificates = await Certificates.open(folders, this.#path.onFault);
     this.#certificates = certificates;
     const server = createTlsServer({
       ALPNProtocols: ["h2", "http/1.1"],

@@ -126,7 +126,7 @@ describe("TLS", () => {
   test("checks its directory as often as it is told to, even while it still reads what it saw before", async () => {
     const folder = await tempFolder("certificates");
     await put(folder, "default", "default");
-    const certificates = await Certificates.open(folder, () => {});
+    const certificates = await Certificates.open({ folder }, () => {});
     for (const name of Array.from({ length: 20 }, (_, round) => ["newer", "default"][round % 2] as string)) {
       await put(folder, "default", name);
       const looks: Promise<void>[] = [];

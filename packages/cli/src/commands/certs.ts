@@ -1,0 +1,115 @@
+/** `hibernaut certs` */
+import type { Certificate } from "@hibernaut/client";
+import { addAndWait, AGREE_TERMS, certificateText } from "../certificates.ts";
+import { command, type Noun } from "../command.ts";
+import { CliError } from "../failure.ts";
+import { LISTING, listText } from "../listing.ts";
+import { localTime } from "../local-time.ts";
+import { lines, style } from "../terminal.ts";
+import { WAITING } from "../waiting.ts";
+
+const HOSTNAME = [
+  { usage: "<hostname>", description: "a hostname of the app, or *.example.com for all below it", names: "hostname" },
+] as const;
+/** A certificate that the app has. */
+const KNOWN = [{ usage: "<hostname>", description: "as `certs list` shows it", names: "certificate" }] as const;
+
+const add = command({
+  name: "add",
+  summary: "Get a certificate for a hostname, and renew it from then on",
+  description:
+    "The authority checks that the hostname leads to this platform: port 80 must lead to the proxy. `certs check` says what is missing. Adding a certificate again repeats a failed attempt at once.",
+  arguments: HOSTNAME,
+  options: [AGREE_TERMS, ...WAITING],
+  ofApp: true,
+  examples: [
+    "hibernaut certs add www.example.com --app shop",
+    "hibernaut certs add www.example.com --app shop --agree-terms",
+  ],
+  async run(context, [hostname = ""], options) {
+    const certificate = await addAndWait(context, hostname, options);
+    return { document: certificate, text: certificateText(certificate) };
+  },
+});
+
+const list = command({
+  name: "list",
+  aliases: ["ls"],
+  summary: "List the certificates of an app",
+  options: LISTING,
+  ofApp: true,
+  examples: ["hibernaut certs list --app shop", "hibernaut certs list -o wide --app shop"],
+  async run(context, _args, options) {
+    const certificates = await (await context.client()).listCertificates(context.app);
+    const listing = {
+      head: ["HOSTNAME", "STATUS", "EXPIRES", "RENEWAL"],
+      row: ({ hostname, status, not_after: until, renew_at: renewal, failure }: Certificate) => [
+        hostname,
+        status,
+        until === null ? "-" : localTime(until),
+        renewalText(renewal, failure?.attempts ?? 0),
+      ],
+      wide: {
+        head: ["ISSUER", "CHALLENGE", "FAILURE"],
+        row: ({ issuer, challenge, failure }: Certificate) => [issuer ?? "-", challenge, failure?.reason ?? "-"],
+      },
+      spare: ["RENEWAL"],
+      id: ({ hostname }: Certificate) => hostname,
+      empty: `App ${context.app} has no certificates.`,
+    };
+    return { document: certificates, text: listText(certificates, listing, options) };
+  },
+});
+
+function renewalText(renewal: string | null, failures: number): string {
+  if (failures > 0) return failures === 1 ? "failed once" : `failed ${failures} times`;
+  return renewal === null ? "-" : localTime(renewal);
+}
+
+const MARKS = { ok: "green", missing: "red", unknown: "yellow" } as const;
+
+const check = command({
+  name: "check",
+  summary: "Check what a hostname needs for a certificate",
+  description:
+    "Looks in DNS and at port 80, as the authority will, and prints the DNS records to add. Exits with code 1 if something is missing.",
+  arguments: HOSTNAME,
+  ofApp: true,
+  examples: ["hibernaut certs check www.example.com --app shop"],
+  async run(context, [hostname = ""]) {
+    const client = await context.client();
+    const findings = await context.progress(`Checking ${hostname}`, client.checkCertificate(context.app, hostname));
+    const text = findings.map(({ status, what, found, records }) =>
+      lines(
+        `${style(MARKS[status], status.padEnd(7), process.stdout)}  ${what.padEnd(9)}  ${found}`,
+        ...records.map((record) => `    ${record}`),
+      ),
+    );
+    const missing = findings.filter(({ status }) => status === "missing");
+    const message = `${hostname} lacks what a certificate needs: ${missing.map(({ what }) => what).join(", ")}. The lines above say how to repair it.`;
+    const failures = missing.length === 0 ? [] : [new CliError("failed_precondition", message)];
+    return { document: findings, text: text.join("\n"), failures };
+  },
+});
+
+const remove = command({
+  name: "remove",
+  aliases: ["rm"],
+  summary: "Remove a certificate with its key",
+  description: "It is no longer renewed, and the proxy shows it no more. The hostname stays.",
+  arguments: KNOWN,
+  ofApp: true,
+  examples: ["hibernaut certs remove www.example.com --app shop"],
+  async run(context, [hostname = ""]) {
+    await (await context.client()).removeCertificate(context.app, hostname);
+    return { document: { hostname, ok: true }, text: `Removed the certificate for ${hostname}.` };
+  },
+});
+
+/** The commands that manage certificates. */
+export const certs: Noun = {
+  name: "certs",
+  aliases: ["certificates"],
+  summary: "Manage HTTPS certificates that renew themselves",
+  commands: [add, list, check, remove],
+};
