@@ -84,6 +84,10 @@ export interface Service {
   idleTimeout: number | undefined;
   /** Seconds. */
   keepWarm: number | undefined;
+  placement: "shared" | "pinned" | undefined;
+  machineHostnames: boolean | undefined;
+  /** Names of other apps. */
+  replayFrom: string[] | undefined;
   concurrency: Concurrency | undefined;
 }
 

@@ -3,6 +3,7 @@ import { readHttpChecks, readTcpChecks } from "./checks.ts";
 import type { Groups } from "./groups.ts";
 import type { Check, Concurrency, Service } from "./model.ts";
 import { FORCE_HTTPS, readReach } from "./ports.ts";
+import { isValidName, NAME_RULE } from "../names.ts";
 import type { Section } from "./section.ts";
 
 /** As on Fly. */
@@ -53,9 +54,13 @@ function readService(section: Section, groups: Groups, reach: Service["reach"]):
     minMachinesRunning: section.integer("min_machines_running", { minimum: 0, maximum: 1000 }),
     idleTimeout: readIdleTimeout(section),
     keepWarm: readKeepWarm(section),
+    placement: section.choice("placement", ["shared", "pinned"]),
+    machineHostnames: section.boolean("machine_hostnames"),
+    replayFrom: readReplayFrom(section),
     concurrency: readConcurrency(section),
   };
   checkWaking(section, service);
+  checkPlacement(section, service);
   const checks = [...readTcpChecks(section, service), ...readHttpChecks(section, service)];
   section.ignored("force_https", FORCE_HTTPS);
   section.ignored(
@@ -84,6 +89,22 @@ function readIdleTimeout(section: Section): number | undefined {
 function readKeepWarm(section: Section): number | undefined {
   const seconds = section.seconds("keep_warm", "s", MAX_IDLE_S);
   return seconds === undefined ? undefined : Math.ceil(seconds);
+}
+
+function readReplayFrom(section: Section): string[] | undefined {
+  const apps = section.strings("replay_from");
+  const wrong = apps?.find((app) => !isValidName(app));
+  if (wrong === undefined) return apps;
+  return section.error("replay_from", `"${wrong}" is not the name of an app: it ${NAME_RULE}.`);
+}
+
+/** A pinned machine sleeps by itself, whatever the others do. */
+function checkPlacement(section: Section, { placement, minMachinesRunning = 0 }: Service): void {
+  if (placement === "pinned" && minMachinesRunning > 0)
+    section.warning(
+      "min_machines_running",
+      'Keeps no machine awake: with placement = "pinned", each machine sleeps by itself. Use auto_stop_machines = "off" to keep all of them running.',
+    );
 }
 
 function checkWaking(section: Section, service: Service): void {
@@ -148,6 +169,8 @@ function warnOfSecond(found: readonly ReadService[]): void {
   for (const [index, { section, service }] of inOrder.entries()) {
     const sharesGroup = (other: ReadService) => other.service.groups.some((group) => service.groups.includes(group));
     const port = inOrder.slice(0, index).find(sharesGroup)?.service.internalPort;
+    // Requests may reach this one by the machine's hostname with the port.
+    if (service.machineHostnames === true) continue;
     if (port !== undefined && port !== service.internalPort)
       section.findings.warning(
         section.path,

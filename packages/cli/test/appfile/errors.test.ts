@@ -37,6 +37,11 @@ describe("errors say where, what and what to write instead", () => {
       http('force_https = true\ninternal_port2 = "x"').replace("80", '"eighty"'),
       /^f:2:1: error: http_service\.internal_port: .* not "eighty"\./,
     ],
+    [
+      http('replay_from = ["router", "a.b"]'),
+      /^f:3:1: error: http_service\.replay_from: "a\.b" is not the name of an app: it must have 1 to 63 /,
+    ],
+    [http('placement = "fixed"'), /^f:3:1: error: http_service\.placement: .* Use one of: shared, pinned\./],
     [http().replace("80", "70000"), /a whole number from 1 to 65535, not 70000/],
     [
       http('auto_stop_machines = "sleep"'),

@@ -7,6 +7,7 @@ import { posix } from "node:path";
 import { type Static, Type } from "typebox";
 import { HibernautError } from "./errors.ts";
 import { FileConfig, filesRefusal, MAX_FILES } from "./guest-files.ts";
+import { NAME_PATTERN } from "./naming.ts";
 import { SCHEDULE_MAX_LENGTH, scheduleRefusal } from "./schedule.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -19,6 +20,9 @@ export const VOLUME_GB = { minimum: 1, maximum: 4096 } as const;
 
 /** How long snapshots of a volume can be kept, in days. */
 export const RETENTION_DAYS = { minimum: 1, maximum: 60 } as const;
+
+/** How many apps one service may name in `replay_from`: every proxy keeps the list for every machine. */
+const MAX_REPLAY_FROM = 100;
 
 /** Directories that the machine itself uses. No volume can be mounted there. */
 const OWN_FOLDERS = ["/proc", "/sys", "/dev", "/run", "/.hibernaut", "/.fly"];
@@ -60,6 +64,24 @@ export const ServiceConfig = Type.Object(
         maximum: 86_400,
         description:
           "Seconds for which the paused virtual machine stays in memory after a suspend, next to the snapshot, so that the next start is faster. 0: not at all. Default: the platform's setting HIBERNAUT_KEEP_WARM.",
+      }),
+    ),
+    placement: Type.Optional(
+      Type.Union([Type.Literal("shared"), Type.Literal("pinned")], {
+        description:
+          "`shared`: the app's machines share its load. `pinned`: each machine has work of its own and sleeps by itself, and requests that name no machine go to the others. Default: shared.",
+      }),
+    ),
+    machine_hostnames: Type.Optional(
+      Type.Boolean({
+        description:
+          "Whether requests may choose the machine: by its own hostname, `<machine>.<app>.<suffix>` or `<port>--<machine>.<app>.<suffix>`, or by a header. Default: false.",
+      }),
+    ),
+    replay_from: Type.Optional(
+      Type.Array(Type.String({ pattern: NAME_PATTERN }), {
+        maxItems: MAX_REPLAY_FROM,
+        description: "Other apps that may send their requests on to this one. Default: none.",
       }),
     ),
     concurrency: Type.Optional(

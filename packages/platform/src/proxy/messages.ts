@@ -7,6 +7,7 @@ import type { ServicePolicy } from "./service-policy.ts";
 export interface TableMachine {
   id: string;
   app: string;
+  name: string;
   state: MachineState;
   address: string;
   /** How the machine last started, for the `Hibernaut-Wake` header. */
@@ -83,6 +84,9 @@ export function toWire(policy: ServicePolicy): WirePolicy {
   return { ...policy, hardLimit: Number.isFinite(policy.hardLimit) ? policy.hardLimit : null };
 }
 
+/** For what an older platform does not send: the platform and its proxies are not restarted at the same moment. */
+const OF_EARLIER_RELEASES = { pinned: false, ownPorts: [], replayFrom: [] } as const;
+
 export function fromWire(policy: WirePolicy): ServicePolicy {
-  return { ...policy, hardLimit: policy.hardLimit ?? Number.POSITIVE_INFINITY };
+  return { ...OF_EARLIER_RELEASES, ...policy, hardLimit: policy.hardLimit ?? Number.POSITIVE_INFINITY };
 }

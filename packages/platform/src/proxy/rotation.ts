@@ -1,7 +1,7 @@
 /** Keeps as many machines of an app in the rotation for new requests as it has needed lately; the others rest. */
 import type { CoordinatedMachine } from "./coordinated-machine.ts";
 import { Demand } from "./demand.ts";
-import { type IdleMachine, neededOf, planRest } from "./idle.ts";
+import { type IdleMachine, neededOf, planRest, sharing } from "./idle.ts";
 
 interface RotationOptions {
   known: ReadonlyMap<string, CoordinatedMachine>;
@@ -42,7 +42,7 @@ export class Rotation {
 
   /** A machine is running now: someone wanted as many machines as there are. */
   cameUp({ record: { app } }: CoordinatedMachine): void {
-    this.#demandOf(app).note(this.#running(app).length, this.#options.now());
+    this.#demandOf(app).note(sharing(this.#running(app)).length, this.#options.now());
   }
 
   /** A machine reached its soft limit. */
@@ -54,7 +54,7 @@ export class Rotation {
   recall(machine: CoordinatedMachine): void {
     const { app } = machine.record;
     machine.resting = false;
-    this.#demandOf(app).note(this.#running(app).filter(({ resting }) => !resting).length, this.#options.now());
+    this.#demandOf(app).note(sharing(this.#running(app)).filter(({ resting }) => !resting).length, this.#options.now());
     this.#options.tell(machine);
   }
 
@@ -78,7 +78,7 @@ export class Rotation {
 
   #untilLess(app: string, running: readonly CoordinatedMachine[]): number {
     const demand = this.#demand.get(app);
-    if (demand === undefined || running.length < 2) return Number.POSITIVE_INFINITY;
+    if (demand === undefined || sharing(running).length < 2) return Number.POSITIVE_INFINITY;
     return demand.untilLessMs(idleTimeoutMs(running), this.#options.now());
   }
 
@@ -101,5 +101,5 @@ export function takesPart({ record, policy }: CoordinatedMachine): boolean {
 }
 
 function idleTimeoutMs(running: readonly CoordinatedMachine[]): number {
-  return Math.max(0, ...running.map(({ policy }) => policy?.idleTimeoutMs ?? 0));
+  return Math.max(0, ...sharing(running).map(({ policy }) => policy?.idleTimeoutMs ?? 0));
 }

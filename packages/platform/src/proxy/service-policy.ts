@@ -15,7 +15,7 @@ export interface ServicePolicy {
   autostopFallback: "stop" | "off";
   /** Whether a request may start a machine. */
   autostart: boolean;
-  /** At least this many of the app's machines keep running. */
+  /** At least this many of the app's machines keep running; 0 for a pinned machine. */
   minRunning: number;
   idleTimeoutMs: number;
   /** What counts as load: open requests, or client connections that have one. */
@@ -23,6 +23,12 @@ export interface ServicePolicy {
   softLimit: number;
   /** Infinity if none is set. */
   hardLimit: number;
+  /** Whether the machine has work of its own, and is judged without the app's other machines. */
+  pinned: boolean;
+  /** The ports of all services at which requests may choose this machine. */
+  ownPorts: readonly number[];
+  /** Other apps that may send their requests on to this machine. */
+  replayFrom: readonly string[];
 }
 
 /**
@@ -32,21 +38,26 @@ export interface ServicePolicy {
 export function policyOf(config: MachineConfig): ServicePolicy | undefined {
   const services = config.services ?? [];
   const service = services.find(({ protocol }) => protocol === "http") ?? services[0];
-  return service && servicePolicy(service);
+  const ownPorts = services.filter((one) => one.machine_hostnames === true).map((one) => one.internal_port);
+  return service && servicePolicy(service, ownPorts);
 }
 
-function servicePolicy(service: ServiceConfig): ServicePolicy {
+function servicePolicy(service: ServiceConfig, ownPorts: number[]): ServicePolicy {
   const { concurrency = {} } = service;
   const hardLimit = concurrency.hard_limit ?? Number.POSITIVE_INFINITY;
+  const pinned = service.placement === "pinned";
   return {
     port: service.internal_port,
     autostop: service.autostop ?? "off",
     autostopFallback: service.autostop_fallback ?? "stop",
     autostart: service.autostart ?? true,
-    minRunning: service.min_machines_running ?? 0,
+    minRunning: pinned ? 0 : (service.min_machines_running ?? 0),
     idleTimeoutMs: (service.idle_timeout ?? IDLE_TIMEOUT_S) * 1000,
     unit: concurrency.type ?? "requests",
     softLimit: concurrency.soft_limit ?? Math.min(SOFT_LIMIT, hardLimit),
     hardLimit,
+    pinned,
+    ownPorts,
+    replayFrom: service.replay_from ?? [],
   };
 }

@@ -199,6 +199,17 @@ export const FORMS: Record<string, Expected> = {
     warns: [],
   },
   "idle-timeout.toml": { means: { app: { services: [{ autostop: "suspend", idle_timeout: 91 }] } }, warns: [] },
+  "pinned.toml": {
+    means: {
+      app: {
+        services: [
+          { internal_port: 8080, placement: "pinned", machine_hostnames: true, replay_from: ["router"] },
+          { internal_port: 9090, machine_hostnames: true },
+        ],
+      },
+    },
+    warns: ["http_service.min_machines_running"],
+  },
   "primary-region-env.toml": { means: { app: { env: { PRIMARY_REGION: "ams", OTHER: "x" } } }, warns: [] },
   "process-words.toml": {
     means: {
