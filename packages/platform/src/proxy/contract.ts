@@ -5,8 +5,8 @@
 import type { BootKind } from "../domain/machine.ts";
 
 /**
- * Finds a machine for a request. `request-path.ts` calls the three methods in the order in which they are listed, and
- * calls the last two again, with the failed machines in `request.tried`, if a machine could not be reached or died
+ * Finds a machine for a request. `request-path.ts` calls the first three methods in the order in which they are listed,
+ * and calls the last two of them again, with the failed machines in `request.tried`, if a machine could not be reached or died
  * before the first byte of its response and the request is safe to repeat.
  *
  * A method that refuses a request throws, or rejects with, a {@link ProxyRefusal}. Any other error becomes a 500
@@ -27,6 +27,28 @@ export interface LeaseProvider {
    * @param signal aborts when the client leaves or the proxy runs out of patience
    */
   waitForLease(app: string, request: RequestHead, signal: AbortSignal): Promise<Lease>;
+  /**
+   * Returns where a request goes that an app sends on; {@link RequestHead.to} then has it. Refuses if there is no such
+   * app or machine, or if that app does not allow it.
+   */
+  replayTo(order: ReplayOrder, fromApp: string): Destination;
+}
+
+/** What an app says about a request that it sends on. */
+export interface ReplayOrder {
+  /** Undefined for the app itself. */
+  readonly app: string | undefined;
+  /** The id or the name of a machine. Undefined if any machine of the app will do. */
+  readonly machine: string | undefined;
+  /** A text for the app that gets the request. */
+  readonly state: string | undefined;
+}
+
+/** Where a request goes that an app sent on. */
+export interface Destination {
+  readonly app: string;
+  /** Undefined if any machine of the app will do. */
+  readonly machineId: string | undefined;
 }
 
 /** A field line of a message: `name` as it was spelled, `key` in lower case, `value` without surrounding whitespace. */
@@ -56,6 +78,8 @@ export interface RequestHead {
   readonly connection: object;
   /** Machines that were given this request in vain, in order. */
   readonly tried: readonly string[];
+  /** Where an app sent the request on to, which counts instead of its hostname and its fields. */
+  readonly to?: Destination | undefined;
 }
 
 /** A machine's place for one request. */

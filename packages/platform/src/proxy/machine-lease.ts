@@ -32,16 +32,17 @@ export class MachineLease implements Lease {
   /**
    * @param connection identity of the client's connection
    * @param connectTimeoutMs how long the machine's port may take to answer
+   * @param port that of the service, or of another one that the request asks for
    */
   constructor(
     keeper: LeaseKeeper,
     machine: RoutedMachine,
     connection: object,
-    { wake, connectTimeoutMs }: { wake: Wake; connectTimeoutMs: number },
+    { wake, connectTimeoutMs, port }: { wake: Wake; connectTimeoutMs: number; port: number },
   ) {
-    const { row, policy, open } = machine;
+    const { row, open } = machine;
     this.address = row.address;
-    this.port = policy.port;
+    this.port = port;
     this.machineId = row.id;
     this.appName = row.app;
     this.wake = wake;
