@@ -6,7 +6,7 @@
  *      2 parse     the head of a request         http/request.ts, http/http2-request.ts
  *      3 admit     limits, and whom to believe   http/admission.ts, http/trust.ts
  *      4 route     the hostname to an app        routing.ts
- *      5 choose    a machine, or wake one        balance.ts
+ *      5 choose    a machine, or wake one        machine-choice.ts, balance.ts
  *      6 wait      in the app's queue            queue.ts
  *      7 connect   or use a kept connection      http/connection-pool.ts, http/connect.ts
  *      8 forward   the request to the app        http/exchange.ts, http/upstream.ts
@@ -15,11 +15,12 @@
  *     11 log       the request                   access-log.ts
  *
  * Most requests get from 2 to 8 without waiting for anything. One that cannot continue is refused, which is steps 9
- * to 11. One whose machine fails before it responds returns to step 4 if it is safe to repeat.
+ * to 11. One whose machine fails before it responds returns to step 4 if it is safe to repeat, and so does one that its
+ * app sends on (http/replay.ts).
  */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { AccessEntry, Lease, LeaseProvider } from "./contract.ts";
+import type { AccessEntry, Destination, Lease, LeaseProvider, ReplayOrder } from "./contract.ts";
 import { admit, type Peer, peerOf } from "./http/admission.ts";
 import { ClientConnection } from "./http/client-connection.ts";
 import type { ClientSide, RequestHandler } from "./http/client-side.ts";
@@ -27,6 +28,7 @@ import { ConnectionPool } from "./http/connection-pool.ts";
 import type { ClientConnectionHandle, Engine, PathExchange } from "./http/engine.ts";
 import { bodyTooLarge, Exchange } from "./http/exchange.ts";
 import { serveHttp2 } from "./http/http2.ts";
+import { KeptBodies } from "./http/kept-bodies.ts";
 import type { Limits } from "./http/limits.ts";
 import type { MachineSearch } from "./http/machine-search.ts";
 import { toProxyRefusal } from "./http/refusals.ts";
@@ -48,6 +50,7 @@ export class RequestPath implements Engine {
   readonly limits: Limits;
   readonly pool: ConnectionPool;
   readonly trust: Trust;
+  readonly bodies: KeptBodies;
   readonly connections = new Set<ClientConnectionHandle>();
   readonly onAccess: (entry: AccessEntry) => void;
   readonly onFault: (error: unknown) => void;
@@ -64,6 +67,7 @@ export class RequestPath implements Engine {
     this.limits = limits;
     this.pool = new ConnectionPool(limits);
     this.trust = new Trust(trustedProxies);
+    this.bodies = new KeptBodies(limits);
     this.onAccess = onAccess;
     this.onFault = onFault;
   }
@@ -116,7 +120,7 @@ export class RequestPath implements Engine {
   /** 4 to 6. */
   #leaseOrWait(search: MachineSearch): Lease | Promise<Lease> {
     const request = search.head;
-    const app = this.#leases.route(request.host);
+    const app = request.to?.app ?? this.#leases.route(request.host);
     return this.#leases.leaseNow(app, request) ?? this.#leases.waitForLease(app, request, search.signal);
   }
 
@@ -134,6 +138,11 @@ export class RequestPath implements Engine {
       // Otherwise the request ended in the meantime, and this is only the echo of its abort.
       if (search.active) exchange.refuse(search.refusalFor(error));
     }
+  }
+
+  /** 4, for a request that its app sends on. */
+  replayTo(order: ReplayOrder, fromApp: string): Destination {
+    return this.#leases.replayTo(order, fromApp);
   }
 
   /** 10 and 11. The exchange has sent the reply (9), or could not. */

@@ -23,8 +23,14 @@ const NOT_FORWARDED = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-/** Also not forwarded to apps: the proxy itself names the request's id and its client. */
-const NOT_TO_APPS = new Set([...NOT_FORWARDED, "x-request-id", "hibernaut-request-id", "hibernaut-client-ip"]);
+/** Also not forwarded to apps: the proxy itself names the request's id and its client, and follows the wish for a machine. */
+const NOT_TO_APPS = new Set([
+  ...NOT_FORWARDED,
+  "x-request-id",
+  "hibernaut-request-id",
+  "hibernaut-client-ip",
+  "hibernaut-machine",
+]);
 /** Fields that {@link forwardedLines} rewrites. */
 const FORWARDED = new Set(["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port"]);
 const TRAILERS = /(^|[\s,])trailers\b/i;
@@ -38,6 +44,7 @@ const NOT_IN_TRAILERS = new Set([
   "content-type",
   "cookie",
   "expect",
+  "hibernaut-machine",
   "proxy-authorization",
   "set-cookie",
   "trailer",
@@ -54,8 +61,12 @@ export interface Origin {
   secure: boolean;
 }
 
-/** Returns the head of the request to the app. */
-export function requestHead(message: RequestMessage, origin: Origin): string {
+/**
+ * Returns the head of the request to the app.
+ *
+ * @param source the value of `fly-replay-src`, if another app sent the request on
+ */
+export function requestHead(message: RequestMessage, origin: Origin, source?: string): string {
   let text = `${message.method} ${message.target} HTTP/1.1\r\nHost: ${message.authority}\r\n`;
   let forwarded: Field[] | undefined;
   for (const one of message.fields) {
@@ -65,6 +76,7 @@ export function requestHead(message: RequestMessage, origin: Origin): string {
     else if (!NOT_TO_APPS.has(key) && !message.connection.includes(key)) text += `${name}: ${value}\r\n`;
   }
   if (message.upgrade !== undefined) text += `Connection: Upgrade\r\nUpgrade: ${message.upgrade}\r\n`;
+  if (source !== undefined) text += `Fly-Replay-Src: ${source}\r\n`;
   const { requestId } = origin;
   text += `${framingField(message.framing)}X-Request-Id: ${requestId}\r\nHibernaut-Request-Id: ${requestId}\r\n`;
   return text + (forwarded === undefined ? directLines(message, origin) : forwardedLines(message, origin, forwarded));
