@@ -4070,6 +4070,8 @@ export interface components {
       machine_hostnames?: boolean;
       /** @description Other apps that may send their requests on to this one. Default: none. */
       replay_from?: string[];
+      /** @description Whether a request over plain HTTP is redirected to HTTPS, if the proxy serves it. Default: false. */
+      force_https?: boolean;
       concurrency?: {
         type?: "requests" | "connections";
         /** @description Load at which another machine of the app is started. Default: 20. */

@@ -112,13 +112,14 @@ function configOf(
 
 function serviceConfig(service: Service): ServiceConfig {
   const { internalPort, reach, autostop, autostopFallback, autostart, concurrency } = service;
-  const { minMachinesRunning, idleTimeout, keepWarm, placement, machineHostnames, replayFrom } = service;
+  const { minMachinesRunning, idleTimeout, keepWarm, placement, machineHostnames, replayFrom, forceHttps } = service;
   return {
     protocol: reach === "private" ? "tcp" : "http",
     internal_port: internalPort,
     ...present({ autostop, autostop_fallback: autostopFallback, autostart }),
     ...present({ min_machines_running: minMachinesRunning, idle_timeout: idleTimeout, keep_warm: keepWarm }),
     ...present({ placement, machine_hostnames: machineHostnames, replay_from: replayFrom }),
+    ...present({ force_https: forceHttps }),
     ...(concurrency && {
       concurrency: {
         type: concurrency.type,

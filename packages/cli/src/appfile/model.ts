@@ -88,6 +88,7 @@ export interface Service {
   machineHostnames: boolean | undefined;
   /** Names of other apps. */
   replayFrom: string[] | undefined;
+  forceHttps: boolean | undefined;
   concurrency: Concurrency | undefined;
 }
 

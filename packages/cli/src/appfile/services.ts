@@ -2,7 +2,7 @@
 import { readHttpChecks, readTcpChecks } from "./checks.ts";
 import type { Groups } from "./groups.ts";
 import type { Check, Concurrency, Service } from "./model.ts";
-import { FORCE_HTTPS, readReach } from "./ports.ts";
+import { readPorts } from "./ports.ts";
 import { isValidName, NAME_RULE } from "../names.ts";
 import type { Section } from "./section.ts";
 
@@ -28,12 +28,12 @@ interface ReadService {
 
 /** Reads both forms. */
 export function readServices(top: Section, groups: Groups): Services {
-  const found = top.sections("http_service").map((section) => readService(section, groups, "web"));
+  const found = top.sections("http_service").map((section) => readService(section, groups));
   for (const section of top.sections("services")) {
     if (section.keys.length === 0) continue; // `[[services]]` alone, as some generators leave it
     if (section.raw("protocol") === "udp") section.ignoredWhole("Not supported: UDP. The service is ignored.");
     else if (found.length > 0 && !section.has("internal_port")) section.ignoredWhole(NO_PORT);
-    else found.push(readService(section, groups, readReach(section)));
+    else found.push(readService(section, groups, readPorts(section)));
   }
   warnOfSecond(found);
   return { services: found.map(({ service }) => service), checks: found.flatMap(({ checks }) => checks) };
@@ -43,7 +43,10 @@ export function readServices(top: Section, groups: Groups): Services {
 const NO_PORT =
   "The service has no `internal_port` and comes after another service, so it is ignored. Add the port, or remove the service.";
 
-function readService(section: Section, groups: Groups, reach: Service["reach"]): ReadService {
+/** Every port of `[http_service]` is HTTP. */
+const WEB: ReturnType<typeof readPorts> = { reach: "web", forceHttps: undefined };
+
+function readService(section: Section, groups: Groups, { reach, forceHttps } = WEB): ReadService {
   const service: Service = {
     groups: groups.of(section),
     internalPort: section.integer("internal_port", PORTS) ?? DEFAULT_PORT,
@@ -57,12 +60,12 @@ function readService(section: Section, groups: Groups, reach: Service["reach"]):
     placement: section.choice("placement", ["shared", "pinned"]),
     machineHostnames: section.boolean("machine_hostnames"),
     replayFrom: readReplayFrom(section),
+    forceHttps: section.boolean("force_https") ?? forceHttps,
     concurrency: readConcurrency(section),
   };
   checkWaking(section, service);
   checkPlacement(section, service);
   const checks = [...readTcpChecks(section, service), ...readHttpChecks(section, service)];
-  section.ignored("force_https", FORCE_HTTPS);
   section.ignored(
     ["http_options", "tls_options", "proxy_proto_options"],
     "Not supported: the proxy has no such options per service.",

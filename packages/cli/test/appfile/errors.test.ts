@@ -120,7 +120,7 @@ describe("errors say where, what and what to write instead", () => {
 
   test("all of a file at once, in the order of the text", () => {
     expect(
-      saidOf('[http_service]\ninternal_port = 0\nforce_https = 1\n[[vm]]\ncpus = "x"').map((line) => line.slice(0, 8)),
+      saidOf('[http_service]\ninternal_port = 0\nhttp_options = 1\n[[vm]]\ncpus = "x"').map((line) => line.slice(0, 8)),
     ).toEqual(["f:2:1: e", "f:3:1: w", "f:5:1: e"]);
   });
 });

@@ -84,6 +84,12 @@ export const ServiceConfig = Type.Object(
         description: "Other apps that may send their requests on to this one. Default: none.",
       }),
     ),
+    force_https: Type.Optional(
+      Type.Boolean({
+        description:
+          "Whether a request over plain HTTP is redirected to HTTPS, if the proxy serves it. Default: false.",
+      }),
+    ),
     concurrency: Type.Optional(
       Type.Object(
         {

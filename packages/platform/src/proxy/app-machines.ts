@@ -5,6 +5,7 @@ interface Prepared {
   sharing: readonly RoutedMachine[];
   byName: ReadonlyMap<string, RoutedMachine>;
   addressable: boolean;
+  forcesHttps: boolean;
 }
 
 /** Prepared when a request asks first: a table of thousands of machines arrives machine by machine. */
@@ -24,6 +25,11 @@ export class AppMachines {
   /** Whether requests may choose one of the machines. */
   get addressable(): boolean {
     return this.#get().addressable;
+  }
+
+  /** Whether requests over plain HTTP are redirected. */
+  get forcesHttps(): boolean {
+    return this.#get().forcesHttps;
   }
 
   /** Returns the machine with this name. */
@@ -48,5 +54,6 @@ function prepared(all: readonly RoutedMachine[]): Prepared {
     sharing: unpinned.length > 0 ? unpinned : all,
     byName: new Map(all.map((machine) => [machine.row.name, machine])),
     addressable: all.some(({ policy }) => policy.ownPorts.length > 0),
+    forcesHttps: all.some(({ policy }) => policy.forceHttps),
   };
 }

@@ -130,12 +130,20 @@ export class ProxyRefusal extends Error {
   readonly code: string;
   /** Seconds after which the client may try again; sent as `Retry-After`. */
   readonly retryAfterS: number | undefined;
+  /** Where the client should go instead; sent as `Location`. */
+  readonly location: string | undefined;
 
-  constructor(status: number, code: string, message: string, options: ErrorOptions & { retryAfterS?: number } = {}) {
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    options: ErrorOptions & { retryAfterS?: number; location?: string } = {},
+  ) {
     super(message, options);
     this.status = status;
     this.code = code;
     this.retryAfterS = options.retryAfterS;
+    this.location = options.location;
   }
 }
 

@@ -13,10 +13,12 @@ import {
   type RequestHead,
   type Wake,
 } from "./contract.ts";
+import { httpsLocation } from "./https-redirect.ts";
 import {
   chosenMachineRefusal,
   cordonHint,
   drainingRefusal,
+  httpsRedirect,
   noMachineRefusal,
   unknownHostRefusal,
 } from "./lease-refusals.ts";
@@ -37,6 +39,8 @@ export interface LeaseBrokerOptions extends QueueLimits {
   connectTimeoutMs: number;
   /** As in {@link TableUpdater}: connections to the machine are of no more use. */
   onLeft?(machineId: string, ended: boolean): void;
+  /** Returns the port on which this proxy serves HTTPS. Undefined if it does not. */
+  tlsPort?(): number | undefined;
   /** A request was given to a machine that woke for it. */
   onWake?(app: string, wake: Wake): void;
   /** For tests: milliseconds of a steady clock. */
@@ -77,19 +81,21 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
   }
 
   leaseNow(app: string, request: RequestHead): Lease | undefined {
+    const location = this.#table.forcesHttps(app) ? httpsLocation(request, this.#options.tlsPort?.()) : undefined;
+    if (location !== undefined) throw httpsRedirect(app, location);
     const chosen = chosenMachine(this.#table, app, request);
     // No request overtakes those that wait for the same.
     return this.#queues.waitsIn(app, chosen?.machine.id) ? undefined : this.#leaseOrWake(app, request, chosen);
   }
 
   waitForLease(app: string, request: RequestHead, signal: AbortSignal): Promise<Lease> {
-    const choose = () => chosenMachine(this.#table, app, request);
+    const chosen = () => chosenMachine(this.#table, app, request);
     return this.#queues.wait(app, {
       since: this.now(),
-      machine: choose()?.machine.id,
+      machine: chosen()?.machine.id,
       signal,
       // The machine may have been destroyed or cordoned in the meantime.
-      attempt: (since) => this.#leaseOrWake(app, request, choose(), since),
+      attempt: (since) => this.#leaseOrWake(app, request, chosen(), since),
     });
   }
 

@@ -11,6 +11,12 @@ export function unknownHostRefusal(hostname: string): ProxyRefusal {
   return new ProxyRefusal(404, "unknown_host", message);
 }
 
+/** The app wants its requests over HTTPS. The method stays the same, unlike with 301. */
+export function httpsRedirect(app: string, location: string): ProxyRefusal {
+  const message = `App ${app} is served over HTTPS (force_https). Use ${location}`;
+  return new ProxyRefusal(308, "https_required", message, { location });
+}
+
 /** A request asks for a machine that the app does not have. */
 export function unknownMachineRefusal(app: string, word: string): ProxyRefusal {
   const message = `App ${app} has no machine "${word}" with a service: it may have been destroyed. Use the whole ID or the name of a machine. See: hibernaut machine list --app ${app}`;

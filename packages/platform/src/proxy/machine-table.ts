@@ -44,6 +44,11 @@ export class MachineTable {
     return this.#byApp.get(app)?.addressable === true;
   }
 
+  /** Whether requests to the app over plain HTTP are redirected. */
+  forcesHttps(app: string): boolean {
+    return this.#byApp.get(app)?.forcesHttps === true;
+  }
+
   /** Returns a machine of the app by its whole id, or else by its name. */
   find(app: string, word: string): RoutedMachine | undefined {
     const machine = this.#machines.get(word);
@@ -102,7 +107,7 @@ export class MachineTable {
 
 /** Whether requests find the machine in another way than before. States change much more often. */
 function foundDifferently({ row, policy }: RoutedMachine, now: TableMachine, nowPolicy: ServicePolicy): boolean {
-  const { pinned, ownPorts } = policy;
-  if (row.name !== now.name || pinned !== nowPolicy.pinned) return true;
+  const { pinned, forceHttps, ownPorts } = policy;
+  if (row.name !== now.name || pinned !== nowPolicy.pinned || forceHttps !== nowPolicy.forceHttps) return true;
   return ownPorts.length > 0 !== nowPolicy.ownPorts.length > 0;
 }

@@ -85,7 +85,7 @@ export function toWire(policy: ServicePolicy): WirePolicy {
 }
 
 /** For what an older platform does not send: the platform and its proxies are not restarted at the same moment. */
-const OF_EARLIER_RELEASES = { pinned: false, ownPorts: [], replayFrom: [] } as const;
+const OF_EARLIER_RELEASES = { pinned: false, ownPorts: [], replayFrom: [], forceHttps: false } as const;
 
 export function fromWire(policy: WirePolicy): ServicePolicy {
   return { ...OF_EARLIER_RELEASES, ...policy, hardLimit: policy.hardLimit ?? Number.POSITIVE_INFINITY };

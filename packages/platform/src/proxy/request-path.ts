@@ -20,13 +20,14 @@
  */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { AccessEntry, Destination, Lease, LeaseProvider, ReplayOrder } from "./contract.ts";
+import type { AccessEntry, Destination, Field, Lease, LeaseProvider, ReplayOrder } from "./contract.ts";
 import { admit, type Peer, peerOf } from "./http/admission.ts";
 import { ClientConnection } from "./http/client-connection.ts";
 import type { ClientSide, RequestHandler } from "./http/client-side.ts";
 import { ConnectionPool } from "./http/connection-pool.ts";
 import type { ClientConnectionHandle, Engine, PathExchange } from "./http/engine.ts";
 import { bodyTooLarge, Exchange } from "./http/exchange.ts";
+import { field } from "./http/heads.ts";
 import { serveHttp2 } from "./http/http2.ts";
 import { KeptBodies } from "./http/kept-bodies.ts";
 import type { Limits } from "./http/limits.ts";
@@ -40,6 +41,8 @@ interface RequestPathOptions {
   limits: Limits;
   /** Addresses and networks of proxies in front of this one. */
   trustedProxies: readonly string[];
+  /** How many seconds clients over TLS are told to use nothing else; 0: they are not told. */
+  hstsS: number;
   /** Called once for each request, when it has ended. */
   onAccess(entry: AccessEntry): void;
   /** Called for faults that no client is told about. */
@@ -51,6 +54,7 @@ export class RequestPath implements Engine {
   readonly pool: ConnectionPool;
   readonly trust: Trust;
   readonly bodies: KeptBodies;
+  readonly secureFields: readonly Field[] | undefined;
   readonly connections = new Set<ClientConnectionHandle>();
   readonly onAccess: (entry: AccessEntry) => void;
   readonly onFault: (error: unknown) => void;
@@ -62,12 +66,13 @@ export class RequestPath implements Engine {
    */
   requests = 0;
 
-  constructor({ leases, limits, trustedProxies, onAccess, onFault }: RequestPathOptions) {
+  constructor({ leases, limits, trustedProxies, hstsS, onAccess, onFault }: RequestPathOptions) {
     this.#leases = leases;
     this.limits = limits;
     this.pool = new ConnectionPool(limits);
     this.trust = new Trust(trustedProxies);
     this.bodies = new KeptBodies(limits);
+    this.secureFields = hstsS > 0 ? [field("Strict-Transport-Security", `max-age=${hstsS}`)] : undefined;
     this.onAccess = onAccess;
     this.onFault = onFault;
   }

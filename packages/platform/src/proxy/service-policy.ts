@@ -29,6 +29,8 @@ export interface ServicePolicy {
   ownPorts: readonly number[];
   /** Other apps that may send their requests on to this machine. */
   replayFrom: readonly string[];
+  /** Whether requests over plain HTTP are redirected. */
+  forceHttps: boolean;
 }
 
 /**
@@ -59,5 +61,6 @@ function servicePolicy(service: ServiceConfig, ownPorts: number[]): ServicePolic
     pinned,
     ownPorts,
     replayFrom: service.replay_from ?? [],
+    forceHttps: service.force_https ?? false,
   };
 }

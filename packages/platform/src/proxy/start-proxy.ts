@@ -19,6 +19,7 @@ export interface StartProxyOptions {
     | "proxyTlsListen"
     | "proxyTlsFolder"
     | "proxyTrusted"
+    | "proxyHstsS"
     | "proxyHoldTimeoutMs"
     | "proxyMaxHeld"
     | "proxyConnectTimeoutMs"
@@ -57,6 +58,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
       for (const server of servers) server.forget(machineId, ended);
     },
     onWake: (app, wake) => metrics.onWake(app, wake),
+    tlsPort: () => fronts.find(({ scheme }) => scheme === "https")?.port,
   });
   const metrics = proxyMetrics(registry, {
     held: () => broker.held(),
@@ -72,6 +74,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     const trustedProxies = settings.proxyTrusted;
     const server = createProxyServer({
       ...{ leases: broker, onAccess, onFault, trustedProxies, limits: { findMachineMs: findMachineMs(patience) } },
+      hstsS: settings.proxyHstsS,
       ...(tls && { tls }),
     });
     servers.push(server);

@@ -35,6 +35,14 @@ export const PROXY_SETTINGS = {
     defaultText: "`certificates` in the configuration directory",
     description: "The directory of certificates and keys. It must exist when TLS is on.",
   }),
+  proxyHstsS: duration("HIBERNAUT_PROXY_HSTS", {
+    unit: "s",
+    default: 0,
+    min: 0,
+    max: 63_072_000,
+    description:
+      "For how long browsers that saw an app over TLS [use only HTTPS](proxy.md#serve-https) for its hostname, as `Strict-Transport-Security` tells them. 0: they are not told, because they cannot be told otherwise until the time is over.",
+  }),
   proxyTrusted: list("HIBERNAUT_PROXY_TRUSTED", {
     default: [],
     item: /^[0-9a-fA-F.:]+(?:\/\d{1,3})?$/,

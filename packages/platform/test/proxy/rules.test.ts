@@ -145,7 +145,7 @@ describe("sleeping", () => {
     unit: "requests" as const,
     softLimit: 10,
     hardLimit: 20,
-    ...{ pinned: false, ownPorts: [], replayFrom: [] },
+    ...{ pinned: false, ownPorts: [], replayFrom: [], forceHttps: false },
   });
   const idle = (id: string, idleMs = IDLE, least = 0): IdleMachine => ({
     id,
@@ -204,8 +204,7 @@ describe("resting", () => {
     ...{ id, load, idleMs: 0, keptAwake: false, resting: false, policy: policy(least, "suspend") },
     ...more,
   });
-  const pinned = (id: string, load: number) =>
-    running(id, load, { policy: { ...policy(0, "suspend"), pinned: true } });
+  const pinned = (id: string, load: number) => running(id, load, { policy: { ...policy(0, "suspend"), pinned: true } });
 
   test.each<[string, IdleMachine[], number, string[]]>([
     ["one alone never rests", [running("a", 0)], 1, []],
@@ -272,7 +271,7 @@ describe("a service's configuration", () => {
       unit: "requests",
       softLimit: 20,
       hardLimit: Number.POSITIVE_INFINITY,
-      ...{ pinned: false, ownPorts: [], replayFrom: [] },
+      ...{ pinned: false, ownPorts: [], replayFrom: [], forceHttps: false },
     });
     expect(policyOf(config({ concurrency: { hard_limit: 5 } }))).toMatchObject({ softLimit: 5, hardLimit: 5 });
     expect(policyOf({ image: "x" })).toBeUndefined();

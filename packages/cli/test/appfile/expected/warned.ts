@@ -16,7 +16,7 @@ export const WARNED: Record<string, Expected> = {
     means: { app: { services: [{ protocol: "tcp", internal_port: 9999, autostop: "off" }] } },
     warns: ["services[0]", "services[0].auto_stop_machines"],
   },
-  "stray-ports.toml": { means: port(8090), warns: ["http_service.force_https", "services"] },
+  "stray-ports.toml": { means: port(8090), warns: ["services"] },
   "misplaced.toml": {
     means: port(8080),
     warns: [

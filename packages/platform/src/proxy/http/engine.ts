@@ -1,5 +1,5 @@
 /** What all connections and exchanges of one proxy share. The implementation is the request path. */
-import type { AccessEntry, Destination, ProxyRefusal, ReplayOrder } from "../contract.ts";
+import type { AccessEntry, Destination, Field, ProxyRefusal, ReplayOrder } from "../contract.ts";
 import type { Peer } from "./admission.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
@@ -15,6 +15,8 @@ export interface Engine {
   readonly pool: ConnectionPool;
   readonly trust: Trust;
   readonly bodies: KeptBodies;
+  /** Fields that every app's response over TLS has, unless the app sends its own. */
+  readonly secureFields: readonly Field[] | undefined;
   /** Client connections, without those that are still in a TLS handshake. */
   readonly connections: Set<ClientConnectionHandle>;
   /** No further requests are accepted on the open connections. */

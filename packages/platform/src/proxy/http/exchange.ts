@@ -17,7 +17,7 @@ import { MachineLeft } from "./connection-pool.ts";
 import type { Engine, PathExchange } from "./engine.ts";
 import { awaited, type ExchangePhase, patienceMs, timeoutEnding } from "./exchange-deadlines.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
-import { answerOf, interimOf, type Origin, passingTrailers, requestHead } from "./heads.ts";
+import { type Answer, answerOf, interimOf, type Origin, passingTrailers, requestHead } from "./heads.ts";
 import { type KeptBody, piecesOf } from "./kept-bodies.ts";
 import { MachineSearch } from "./machine-search.ts";
 import { ENDINGS, proxyRefusal, refusalAnswer, toProxyRefusal } from "./refusals.ts";
@@ -159,7 +159,12 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#forgetBody();
     this.status = response.status;
     this.#touch();
-    if (!this.#client.sendHead(answerOf(response, this.#origin.requestId, this.#lease.wake))) this.#holdApp();
+    if (!this.#client.sendHead(this.#answerOf(response))) this.#holdApp();
+  }
+
+  #answerOf(response: ResponseMessage): Answer {
+    const { requestId, secure } = this.#origin;
+    return answerOf(response, requestId, this.#lease.wake, secure ? this.#engine.secureFields : undefined);
   }
 
   onData(piece: Buffer): void {
@@ -190,7 +195,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#touch();
     const lease = this.#lease;
     lease.upgraded?.();
-    const answer = answerOf(response, this.#origin.requestId, lease.wake);
+    const answer = this.#answerOf(response);
     this.#client.tunnel(answer, response.upgrade ?? "", socket, first, {
       onClientData: () => lease.wanted?.(),
       onMoved: (bytesIn, bytesOut) => lease.moved?.(bytesIn, bytesOut),
@@ -382,5 +387,17 @@ function leaseRequest(
   { connection }: Peer,
 ): RequestHead {
   const tried = NONE_TRIED;
-  return { method, target, host, httpVersion, fields, clientAddress, secure, requestId, connection, tried, to: undefined };
+  return {
+    method,
+    target,
+    host,
+    httpVersion,
+    fields,
+    clientAddress,
+    secure,
+    requestId,
+    connection,
+    tried,
+    to: undefined,
+  };
 }

@@ -133,8 +133,12 @@ export interface Answer {
   upgrade?: string | undefined;
 }
 
-/** Returns what the client gets of the app's response, with what the proxy adds. */
-export function answerOf(response: ResponseMessage, requestId: string, wake: Wake): Answer {
+/**
+ * Returns what the client gets of the app's response, with what the proxy adds.
+ *
+ * @param more fields that are added unless the app sends its own
+ */
+export function answerOf(response: ResponseMessage, requestId: string, wake: Wake, more?: readonly Field[]): Answer {
   const { status, reason, framing, length } = response;
   const fields = endToEnd(response.fields, response.connection);
   fields.push(
@@ -142,6 +146,7 @@ export function answerOf(response: ResponseMessage, requestId: string, wake: Wak
     field("Hibernaut-Wake", `${wake.kind}; dur=${Math.round(wake.durationMs)}`),
     field("Hibernaut-Request-Id", requestId),
   );
+  if (more !== undefined) fields.push(...more.filter((one) => !fields.some(({ key }) => key === one.key)));
   // 204 has no body that could have a length (RFC 9110 8.6).
   const asked = status === 426 ? { upgrade: response.upgrade } : undefined;
   return { status, reason, fields, framing, length: status === 204 ? undefined : length, ...asked };

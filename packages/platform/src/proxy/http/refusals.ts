@@ -69,7 +69,7 @@ export function toProxyRefusal(error: unknown): ProxyRefusal {
 }
 
 /** Returns the refusal as a response head, and its body. */
-export function refusalAnswer({ status, code, message, retryAfterS }: ProxyRefusal, requestId: string) {
+export function refusalAnswer({ status, code, message, retryAfterS, location }: ProxyRefusal, requestId: string) {
   const body = Buffer.from(`${JSON.stringify({ error: code, message, request_id: requestId })}\n`);
   const fields = [
     field("Content-Type", "application/json; charset=utf-8"),
@@ -78,6 +78,7 @@ export function refusalAnswer({ status, code, message, retryAfterS }: ProxyRefus
   ];
   if (status === 405) fields.push(field("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
   if (retryAfterS !== undefined) fields.push(field("Retry-After", String(Math.ceil(retryAfterS))));
+  if (location !== undefined) fields.push(field("Location", location));
   const framing = { kind: "length", length: body.length } as const;
   const answer: Answer = { status, reason: reasonOf(status), fields, framing, length: body.length };
   return { answer, body };
