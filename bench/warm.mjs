@@ -3,8 +3,9 @@
  * `npm run bench:warm` measures what warm sleep is worth: from a request at the proxy to the first byte of the answer,
  * for a machine that runs (hot), one whose paused VMM is kept (warm), and one that resumes from its snapshot. The three
  * take turns in every round, on the same platform, with the same image and 256 MB. Also: how long a durable suspend takes,
- * and how much memory a kept VMM needs. Prints medians and spread, records every sample in `bench/results/warm.json`, and
- * exits with code 1 if a goal is missed.
+ * how much memory a kept VMM needs, and how long the first request after a prewarmed update waits, compared with the
+ * second one after an update without: an app that has just started answers more slowly than one that has run for long.
+ * Prints medians and spread, records every sample in `bench/results/warm.json`, and exits with code 1 if a goal is missed.
  *
  * Requests are the first on a new connection.
  */
@@ -30,6 +31,8 @@ const MEMORY_MB = 256;
 const WARM_UP = 5;
 /** Hot requests in each round. */
 const HOT = 5;
+/** Rounds between two prewarmed updates, each of which boots the guest. */
+const PREWARM_EVERY = 4;
 /** By then, an app that was just woken has finished what it had to do. */
 const SETTLE_MS = 300;
 const PATIENCE_MS = 4_000;
@@ -42,6 +45,7 @@ const GOALS = {
   warm_p99_to_hot_p50: 10,
   resume_to_warm_p50: 8,
   suspend_p50_ms: 60,
+  prewarmed_to_second_p50: 1.2,
 };
 
 const { values: options } = parseArgs({
@@ -77,6 +81,15 @@ async function create(app, keepWarm) {
   const path = `/apps/${app}/machines/${id}`;
   await call("GET", `${path}/wait`);
   return {
+    /** Changes the sleeping machine. With `prewarm`, the platform starts it, checks it, and lets it sleep again. */
+    async update(/** @type {number} */ number, /** @type {boolean} */ prewarm) {
+      // Without a check, nothing of the app would have run before its first request.
+      const checks = { up: { type: "http", port: PORT, path: "/", interval: "1h" } };
+      const changed = { ...config, checks, env: { ROUND: `${number} ${prewarm}` } };
+      await call("POST", path, { config: changed, prewarm });
+      await call("GET", `${path}/wait?state=prewarmed&timeout=120`);
+      await call("GET", `${path}/wait?state=suspended`);
+    },
     request: () => ask({ host: HOST, port: proxyPort, name: `${app}.localhost` }),
     async suspend() {
       const began = performance.now();
@@ -95,11 +108,13 @@ async function keptMb() {
   return round(Number(/^hibernaut_warm_bytes (\d+)/m.exec(text)?.[1] ?? Number.NaN) / 1024 / 1024, 1);
 }
 
-/** @type {Record<"hot" | "warm" | "resume" | "suspend" | "kept_mb", number[]>} */
-const samples = { hot: [], warm: [], resume: [], suspend: [], kept_mb: [] };
+/** @type {Record<"hot" | "warm" | "resume" | "second" | "prewarmed" | "suspend" | "kept_mb", number[]>} */
+const samples = { hot: [], warm: [], resume: [], second: [], prewarmed: [], suspend: [], kept_mb: [] };
 const progress = createProgress(1);
 try {
   const [warm, resumed] = [await create("warm", 3600), await create("resumed", 0)];
+  const prewarmed = await create("prewarmed", 0);
+  await prewarmed.suspend();
   await progress.step(`${rounds} rounds`, async (step) => {
     for (let number = -WARM_UP; number < rounds; number += 1) {
       const counts = number >= 0;
@@ -113,11 +128,24 @@ try {
         await measure(kind, kind, kind === "warm" ? warm : resumed, counts);
         await delay(SETTLE_MS);
       }
+      if (number % PREWARM_EVERY === 0) {
+        for (const kind of /** @type {const} */ (["second", "prewarmed"])) {
+          await prewarmed.update(number, kind === "prewarmed");
+          if (kind === "second") {
+            await prewarmed.request();
+            await prewarmed.suspend();
+          }
+          await quietMoment(PATIENCE_MS);
+          await measure(kind, "resume", prewarmed, counts);
+          await delay(SETTLE_MS);
+          await prewarmed.suspend();
+        }
+      }
       step.detail(`${number + WARM_UP + 1} of ${rounds + WARM_UP}`);
     }
   });
 } finally {
-  for (const app of ["warm", "resumed"]) await call("DELETE", `/apps/${app}?force=true`).catch(() => {});
+  for (const app of ["warm", "resumed", "prewarmed"]) await call("DELETE", `/apps/${app}?force=true`).catch(() => {});
   await platform.stop();
   const uninstall = [join(ROOT, "packages/cli/bin/hibernaut.js"), "uninstall"];
   spawnSync(process.execPath, uninstall, { stdio: ["ignore", "ignore", "inherit"] });
@@ -127,7 +155,7 @@ try {
 /**
  * One request. Throws when the machine was not woken the way it should have been.
  *
- * @param {"hot" | "warm" | "resume"} kind
+ * @param {"hot" | "warm" | "resume" | "second" | "prewarmed"} kind
  * @param {string} expected
  * @param {Awaited<ReturnType<typeof create>>} machine
  * @param {boolean} counts
@@ -144,11 +172,12 @@ const figures = {
   warm_p99_to_hot_p50: round(percentile(samples.warm, 0.99) / hot.median),
   resume_to_warm_p50: round(resume.median / warm.median),
   suspend_p50_ms: summary(samples.suspend).median,
+  prewarmed_to_second_p50: round(summary(samples.prewarmed).median / summary(samples.second).median),
 };
-for (const name of /** @type {const} */ (["hot", "warm", "resume", "suspend"])) {
+for (const name of /** @type {const} */ (["hot", "warm", "resume", "second", "prewarmed", "suspend"])) {
   const { n, min, median, p90, max } = summary(samples[name]);
   const line = [n, min, median, p90, percentile(samples[name], 0.99), max].map((value) => String(value).padStart(8));
-  console.log(`${name.padEnd(8)} n, min, p50, p90, p99, max (ms): ${line.join("")}`);
+  console.log(`${name.padEnd(9)} n, min, p50, p90, p99, max (ms): ${line.join("")}`);
 }
 console.log(`a kept VMM: ${summary(samples.kept_mb).median} MB (max ${summary(samples.kept_mb).max})`);
 const missed = Object.entries(GOALS).filter(([name, goal]) => {

@@ -31,7 +31,7 @@ export async function watched(
 }
 
 /**
- * Shows the result of every look. A platform that is restarted is waited for; any other failure ends it, as does one of
+ * Shows the result of every look. It waits for a platform that restarts; any other failure ends it, as does one of
  * the first look. Resolves at Ctrl-C, with its exit code.
  */
 export async function repeat(

@@ -69,7 +69,7 @@ test("with several machines and no name, all are listed", async () => {
 
 test("exec takes the only machine, or the one before the dashes", async () => {
   const id = await run("--name", "web");
-  const ask = async (...args: string[]) => (await cli.hibernaut(["machine", "exec", ...args])).code;
+  const ask = async (...args: string[]) => (await cli.hibernaut(["machine", "exec", "--no-wake", ...args])).code;
   await cli.hibernaut(["machine", "stop"]);
   // It is refused for its state: so the machine was found.
   for (const args of [
@@ -78,7 +78,7 @@ test("exec takes the only machine, or the one before the dashes", async () => {
     ["web", "ls"],
     [id.slice(0, 3), "--", "ls", "-l"],
   ]) {
-    const { stderr } = await cli.hibernaut(["machine", "exec", ...args]);
+    const { stderr } = await cli.hibernaut(["machine", "exec", "--no-wake", ...args]);
     expect(stderr).toContain(`Machine ${id} `);
   }
   expect(await ask("web")).toBe(2);

@@ -10,6 +10,8 @@ import type {
   MachineUsageOptions,
   PullOptions,
   ReleaseCommandOptions,
+  StartOptions,
+  UpdateOptions,
   UploadOptions,
   UsageOptions,
   WaitOptions,
@@ -291,8 +293,13 @@ export class HibernautClient {
    * Gives a machine a complete new configuration. Without one, the machine moves to the current guest bundle, at
    * its next cold start if it has a snapshot, and nothing else changes.
    */
-  updateMachine(app: string, id: string, config?: MachineConfig, options?: CallOptions): Promise<Machine> {
-    const body = config === undefined ? {} : { config };
+  updateMachine(
+    app: string,
+    id: string,
+    config?: MachineConfig,
+    { prewarm, ...options }: UpdateOptions = {},
+  ): Promise<Machine> {
+    const body = { ...(config !== undefined && { config }), ...(prewarm !== undefined && { prewarm }) };
     return this.#call("post", MACHINE, { params: machineParams(app, id), body, ...options });
   }
 
@@ -305,8 +312,13 @@ export class HibernautClient {
    * Resumes a machine, or starts it cold. Resolves with the state that it was in, as soon as the platform has accepted
    * the action, and so do the other actions. Use {@link waitForMachine} to wait for the result.
    */
-  startMachine(app: string, id: string, options?: CallOptions): Promise<{ previous_state: MachineState }> {
-    return this.#call("post", `${MACHINE}/start`, { params: machineParams(app, id), ...options });
+  startMachine(
+    app: string,
+    id: string,
+    { reason, ...options }: StartOptions = {},
+  ): Promise<{ previous_state: MachineState }> {
+    const body = reason === undefined ? {} : { reason };
+    return this.#call("post", `${MACHINE}/start`, { params: machineParams(app, id), body, ...options });
   }
 
   /** Suspends a machine to a snapshot. */

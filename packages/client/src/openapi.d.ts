@@ -541,7 +541,7 @@ export interface paths {
       };
       requestBody: {
         content: {
-          "application/json": Record<string, never>;
+          "application/json": components["schemas"]["StartRequest"];
         };
       };
       responses: {
@@ -915,7 +915,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
-          /** @description `running` (or `started`), `stopped`, `suspended`, `destroyed`, `failed`, `created`, `restarting`, or `settled` for any resting state. `healthy`: running, listening on the ports of its services, and all checks pass; `unhealthy`: running, but requests cannot reach it or a check failed. Default: `running`. Repeat it, or separate values by commas. */
+          /** @description `running` (or `started`), `stopped`, `suspended`, `destroyed`, `failed`, `created`, `restarting`, or `settled` for any resting state. `healthy`: running, listening on the ports of its services, and all checks pass; `unhealthy`: running, but requests cannot reach it or a check failed. `prewarmed`: no prewarm is in progress, however it ended. Default: `running`. Repeat it, or separate values by commas. */
           state?: string | string[];
           /** @description Seconds. Default: 60. */
           timeout?: number;
@@ -1461,6 +1461,60 @@ export interface paths {
         };
       };
     };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/prepared": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Report that this machine is prepared for requests: a prewarm may end */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+              /** @description Whether the machine was started for its snapshot, and sleeps now. */
+              prewarm: boolean;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
     options?: never;
     head?: never;
     patch?: never;
@@ -3802,6 +3856,17 @@ export interface components {
         /** @description Milliseconds. */
         duration_ms: number;
       } | null;
+      /** @description Null if the last update asked for none. */
+      prewarm: {
+        /** @enum {string} */
+        status: "pending" | "done" | "taken" | "failed";
+        /** @enum {string} */
+        until: "healthy" | "prepared";
+        /** @description For people. Null while it is pending. */
+        reason: string | null;
+        /** Format: date-time */
+        since: string;
+      } | null;
       keep_awake: {
         /** Format: date-time */
         until: string;
@@ -4080,6 +4145,10 @@ export interface components {
         hard_limit?: number;
       };
     };
+    StartRequest: {
+      /** @description Why, for the machine's history; for example `exec`. */
+      reason?: string;
+    };
     /** @description An API token, without its secret. */
     Token: {
       id: string;
@@ -4098,6 +4167,8 @@ export interface components {
     /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration: at its next cold start, if it has a snapshot. Nothing changes if it has that bundle. */
     UpdateMachineRequest: {
       config?: components["schemas"]["MachineConfig"];
+      /** @description Start a sleeping machine with the new configuration, and let it sleep again once it is `healthy`, so that the next wake finds a snapshot. `prepared`: not before a program in it has also said that it is. Has no effect on a running machine. Default: false. */
+      prewarm?: boolean | "prepared";
     };
     UpdateReleaseRequest: {
       /** @enum {string} */

@@ -8,6 +8,21 @@ export interface DestroyOptions extends CallOptions {
   force?: boolean;
 }
 
+/** Why a machine is started. */
+export interface StartOptions extends CallOptions {
+  /** For the machine's history. Default: none. */
+  reason?: string;
+}
+
+/** What happens to a sleeping machine that is updated. */
+export interface UpdateOptions extends CallOptions {
+  /**
+   * Start it with the new configuration, and let it sleep again once it is healthy; with `"prepared"`, once a program in
+   * it has said that it is prepared, too. Default: false, it sleeps on without a snapshot.
+   */
+  prewarm?: boolean | "prepared";
+}
+
 /** Whether to change anything. */
 export interface DryRunOptions extends CallOptions {
   /** Change nothing and return what would happen. Default: false. */

@@ -16,12 +16,14 @@ export type Machine = Schemas["Machine"];
 export type MachineState = Schemas["MachineState"];
 
 /** What `waitForMachine` waits for. `settled` is any state in which a machine rests; `healthy` and `unhealthy`
- * are running machines of which the platform can tell that they work, or that they do not. */
+ * are running machines of which the platform can tell that they work, or that they do not; `prewarmed` is a machine
+ * whose prewarm is over, or that has none. */
 export type WaitState =
   | Exclude<MachineState, "starting" | "suspending" | "stopping" | "updating" | "destroying">
   | "settled"
   | "healthy"
-  | "unhealthy";
+  | "unhealthy"
+  | "prewarmed";
 
 /** What a machine runs, and how. */
 export type MachineConfig = Schemas["MachineConfig"];

@@ -51,6 +51,8 @@ export interface Deploy {
   maxUnavailable: number | undefined;
   /** How long a machine may take to pass, in seconds. */
   waitTimeout: number | undefined;
+  /** Whether sleeping machines get a snapshot of the new version at once, and what they wait for. */
+  prewarm: boolean | "prepared" | undefined;
   /** What runs once before any machine is changed. */
   releaseCommand: ReleaseCommand | undefined;
 }

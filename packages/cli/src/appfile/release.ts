@@ -60,21 +60,29 @@ function readArguments(section: Section): Record<string, string> {
   return Object.fromEntries(entries.filter((one) => one !== undefined)) as Record<string, string>;
 }
 
+const NO_DEPLOY: Deploy = {
+  strategy: undefined,
+  maxUnavailable: undefined,
+  waitTimeout: undefined,
+  prewarm: undefined,
+  releaseCommand: undefined,
+};
+
 /** `[deploy]`. */
 export function readDeploy(top: Section): Deploy {
   const section = top.section("deploy");
-  if (section === undefined)
-    return { strategy: undefined, maxUnavailable: undefined, waitTimeout: undefined, releaseCommand: undefined };
+  if (section === undefined) return NO_DEPLOY;
   const strategy = section.choice("strategy", STRATEGIES);
   const maxUnavailable = section.positive("max_unavailable");
   if (maxUnavailable !== undefined && (strategy === "immediate" || strategy === "bluegreen"))
     section.warning("max_unavailable", `No effect: the strategy ${strategy} does not replace machines in batches.`);
   const waitTimeout = section.seconds("wait_timeout", "s");
   if (waitTimeout === 0) section.error("wait_timeout", "Use at least one second.");
+  const prewarm = section.booleanOr("prewarm", "prepared");
   const releaseCommand = readReleaseCommand(section);
   section.ignored("seed_command", "Not supported: no command runs on the first deploy only. Use `release_command`.");
   section.finish();
-  return { strategy, maxUnavailable, waitTimeout: waitTimeout && Math.ceil(waitTimeout), releaseCommand };
+  return { strategy, maxUnavailable, waitTimeout: waitTimeout && Math.ceil(waitTimeout), prewarm, releaseCommand };
 }
 
 /** What the platform accepts. */

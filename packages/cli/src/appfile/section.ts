@@ -78,6 +78,13 @@ export class Section {
     return this.#wrong(key, "true or false", value);
   }
 
+  /** True, false, or one word. */
+  booleanOr<T extends string>(key: string, word: T): boolean | T | undefined {
+    const value = this.raw(key);
+    if (value === undefined || typeof value === "boolean") return value;
+    return value === word ? word : this.#wrong(key, `true, false or "${word}"`, value);
+  }
+
   /** A whole number. Digits in quotes are accepted, because old files have them. */
   integer(key: string, { minimum, maximum }: Range): number | undefined {
     const value = this.raw(key);

@@ -21,7 +21,7 @@ const deploy = command({
   name: "deploy",
   summary: "Deploy the app that the app file describes",
   description:
-    "If neither the app file nor --image names an image, builds one from the directory of the app file. Runs the release_command of the app file, if there is one. Then creates or updates machines one at a time. A running machine is replaced and must pass its checks before the next one; a sleeping machine stays asleep, loses its snapshot and starts with the new version at the next request, or with --wake at once, to be checked. Running the command again continues an interrupted deploy.",
+    "If neither the app file nor --image names an image, builds one from the directory of the app file. Runs the release_command of the app file, if there is one. Then creates or updates machines one at a time. A running machine is replaced and must pass its checks before the next one; a sleeping machine stays asleep, loses its snapshot and starts with the new version at the next request, or with --prewarm at once, to be checked, and to sleep again with a new snapshot. Running the command again continues an interrupted deploy.",
   options: [
     {
       flags: "-c, --config <file>",
@@ -42,9 +42,10 @@ const deploy = command({
       choices: STRATEGIES,
     },
     {
-      flags: "--wake",
-      description: "start sleeping machines with the new version, check them, and let them sleep again",
+      flags: "--prewarm",
+      description: "start sleeping machines with the new version, check them, and let them sleep again with a snapshot",
     },
+    { flags: "--no-prewarm", description: "don't, although the app file says so" },
     { flags: "--skip-release-command", description: "don't run the release_command of the app file" },
     { flags: "--strict", description: "fail on keys of the app file that have no effect" },
     {
@@ -105,7 +106,7 @@ const deploy = command({
       return rollOut(context, [...cleared, ...stages], {
         waitTimeout: options.waitTimeout ?? asked.waitTimeout ?? WAIT_TIMEOUT_S,
         onStep: (step) => context.say(step),
-        wake: options.wake ?? false,
+        prewarm: prewarmOf(options.prewarm, asked.prewarm),
       });
     });
     await warnOfUnsuspendable(
@@ -160,6 +161,12 @@ function buildResult(built: Built | undefined): Result {
     "failed_precondition",
     "There is nothing to build, because the app file names an image. Remove `image` under [build] to build the directory.",
   );
+}
+
+/** The option only says whether: what the machines wait for is up to the app file. */
+function prewarmOf(given: boolean | undefined, asked: boolean | "prepared" | undefined): boolean | "prepared" {
+  if (given === false) return false;
+  return asked === "prepared" ? asked : (given ?? asked ?? false);
 }
 
 /** Destroys what an interrupted deploy has left, unless a deploy is in progress to which it may belong. */

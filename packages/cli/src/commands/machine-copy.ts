@@ -11,6 +11,7 @@ import { CopyProgress } from "../copy/progress.ts";
 import { UsageError } from "../failure.ts";
 import { interruptible } from "../interrupting.ts";
 import { megabytes } from "../terminal.ts";
+import { awake, NO_WAKE } from "../waking.ts";
 import { machineOf } from "../which-machine.ts";
 
 type Into = Ends & { into: true };
@@ -27,25 +28,27 @@ interface Copy {
 const copy = command({
   name: "cp",
   aliases: ["copy"],
-  summary: "Copy files between this computer and a running machine",
+  summary: "Copy files between this computer and a machine",
   description:
-    "A path in a machine is written <id>:<path>, or :<path> for the only machine of the app. Directories are copied whole. If the target is a directory, the copy goes into it; otherwise it gets the target's name. A source that ends in /. means the content of a directory. - is a tar archive on standard input or output. The image needs no program for it.",
+    "Wakes the machine if it sleeps. A path in a machine is written <id>:<path>, or :<path> for the only machine of the app. Directories are copied whole. If the target is a directory, the copy goes into it; otherwise it gets the target's name. A source that ends in /. means the content of a directory. - is a tar archive on standard input or output. The image needs no program for it.",
   arguments: [
     { usage: "<source>", description: "a path here, <id>:<path>, or -", names: "file" },
     { usage: "<target>", description: "a path here, <id>:<path>, or -", names: "file" },
   ],
-  options: [{ flags: "--archive", description: "keep owners (default: the image's user, and here you)" }],
+  options: [{ flags: "--archive", description: "keep owners (default: the image's user, and here you)" }, NO_WAKE],
   ofApp: true,
   examples: [
     "hibernaut machine cp ./seed.sql 3f9c01ab22de41:/srv/seed.sql --app shop",
     "hibernaut machine cp web-2:/var/log/app ./logs",
     "tar c . | hibernaut machine cp - :/srv",
   ],
-  async run(context, [from = "", to = ""], { archive = false }) {
+  async run(context, [from = "", to = ""], { archive = false, ...waking }) {
     const ends = readEnds(from, to);
     if (context.json && !ends.into && ends.to.at === "stream")
       throw new UsageError("With --json, standard output is for the document. Copy to a file instead of -.");
-    const { id } = await machineOf(context, ends.into ? ends.to.machine : ends.from.machine);
+    const machine = await machineOf(context, ends.into ? ends.to.machine : ends.from.machine);
+    const { id } = machine;
+    await awake(context, machine, "cp", waking);
     using stop = interruptible("The copy was interrupted.");
     const { signal } = stop;
     try {

@@ -3,6 +3,7 @@ import type { ExecSession } from "@hibernaut/client";
 import { type Command, command, type Option, type OptionValues } from "../command.ts";
 import type { Context } from "../context.ts";
 import { CliError, UsageError } from "../failure.ts";
+import { awake, NO_WAKE } from "../waking.ts";
 import { chosenMachine, MACHINE, machineOf } from "../which-machine.ts";
 
 const TIMED_OUT = 124;
@@ -12,6 +13,7 @@ const SHELL = ["/bin/sh", "-c", "exec $(command -v bash || command -v sh) -l"];
 const OPTIONS = [
   { flags: "--user <user>", description: "run as this user[:group] (default: the image's)" },
   { flags: "--workdir <directory>", description: "run in this directory (default: the image's)" },
+  NO_WAKE,
 ] as const satisfies readonly Option[];
 
 /** How a command runs in a machine. */
@@ -23,9 +25,9 @@ interface ExecOptions extends OptionValues<typeof OPTIONS> {
 
 const exec = command({
   name: "exec",
-  summary: "Run a command in a running machine",
+  summary: "Run a command in a machine",
   description:
-    "Streams input and output. The exit code is the command's, or 124 after --timeout. Put the command after --. With --json, its output is in the document, up to 1 MB for each of stdout and stderr.",
+    "Wakes the machine if it sleeps. Streams input and output. The exit code is the command's, or 124 after --timeout. Put the command after --. With --json, its output is in the document, up to 1 MB for each of stdout and stderr.",
   arguments: [MACHINE, { usage: "[command...]", description: "the command and its arguments; put it after --" }],
   options: [
     { flags: "-t, --tty", description: "use a terminal of the same size as this one" },
@@ -48,7 +50,9 @@ const exec = command({
     const [word, words] = splitCommand(given, context.afterDashes);
     if (options.tty && !context.json)
       requireTerminal("--tty needs a terminal. Run the command from a terminal, or leave --tty out.");
-    const { id } = await machineOf(context, word);
+    const machine = await machineOf(context, word);
+    const { id } = machine;
+    await awake(context, machine, "exec", options);
     if (!context.json) return attach(context, id, words, options);
     const { timeout, user, workdir } = options;
     const document = await (await context.client()).runExec(context.app, id, {
@@ -63,15 +67,18 @@ const exec = command({
 
 const console = command({
   name: "console",
-  summary: "Open a shell in a running machine",
-  description: "If the app has several machines and you name none, you are asked which one.",
+  summary: "Open a shell in a machine",
+  description:
+    "Wakes the machine if it sleeps. If the app has several machines and you name none, you are asked which one.",
   arguments: [MACHINE],
   options: OPTIONS,
   ofApp: true,
   examples: ["hibernaut machine console 3f9c01ab22de41 --app shop"],
   async run(context, [word], options) {
     requireTerminal("A shell needs a terminal. To run one command: hibernaut machine exec [id] -- <command>");
-    const { id } = await chosenMachine(context, word);
+    const machine = await chosenMachine(context, word);
+    const { id } = machine;
+    await awake(context, machine, "console", options);
     return attach(context, id, SHELL, { ...options, tty: true });
   },
 });

@@ -4,13 +4,13 @@ import { answersAt } from "../answering.ts";
 import { type Argument, type Command, command, type Option, type OptionValues, type Result } from "../command.ts";
 import type { Context } from "../context.ts";
 import { isUp } from "../deploy/plan.ts";
-import { UsageError } from "../failure.ts";
+import { CliError, UsageError } from "../failure.ts";
 import { CONFIG_OPTIONS, type ConfigOptions, changesConfig, withOptions } from "../machine-config.ts";
 import { lines } from "../terminal.ts";
 import { confirm, YES } from "../confirming.ts";
 import { MACHINE, machineOf } from "../which-machine.ts";
 import { provide, UPLOAD } from "../upload/provide.ts";
-import { settle, WAITING } from "../waiting.ts";
+import { settle, waitFor, WAITING } from "../waiting.ts";
 
 const IMAGE: readonly Argument[] = [
   { usage: "[image]", description: "image to run, such as oci:/srv/app:latest" },
@@ -68,7 +68,16 @@ const update = command({
   description:
     "A running machine is replaced by a cold start; a suspended machine loses its snapshot and stays asleep. Options change only what they name. Without options, the machine moves to the current guest bundle and keeps its image and configuration; a suspended machine keeps its snapshot, too, and moves at its next cold start.",
   arguments: [MACHINE],
-  options: [...CONFIG_OPTIONS, ...UPLOAD, ...WAITING, YES],
+  options: [
+    ...CONFIG_OPTIONS,
+    {
+      flags: "--prewarm",
+      description: "start a sleeping machine with the change, check it, and let it sleep again with a snapshot",
+    },
+    ...UPLOAD,
+    ...WAITING,
+    YES,
+  ],
   ofApp: true,
   examples: [
     "hibernaut machine update 3f9c01ab22de41 --memory 512mb --env LOG=debug",
@@ -77,6 +86,8 @@ const update = command({
   async run(context, [word], options) {
     const client = await context.client();
     const changes = changesConfig(options);
+    if (!changes && options.prewarm)
+      throw new UsageError("--prewarm starts a machine with a change. Add an option that changes it.");
     const move = !changes && !options.yes;
     if (move && !process.stdin.isTTY)
       throw new UsageError("Nothing to change. Add an option, or --yes to move to the current guest bundle.");
@@ -87,12 +98,30 @@ const update = command({
     // The image of the machine is where the platform found it, which may not be this machine.
     const upload = options.image === undefined ? { upload: false } : options;
     const config = { ...changed, image: (await provide(context, changed.image, upload)).ref };
-    await client.updateMachine(context.app, id, config);
-    const wanted = isUp(before) ? "running" : "settled";
-    const machine = await context.progress(`Updating machine ${id}`, settle(context, id, wanted, options));
+    const updated = await client.updateMachine(context.app, id, config, { prewarm: options.prewarm ?? false });
+    const machine =
+      updated.prewarm?.status === "pending" && options.wait !== false
+        ? await prewarmed(context, id, options)
+        : await context.progress(
+            `Updating machine ${id}`,
+            settle(context, id, isUp(before) ? "running" : "settled", options),
+          );
     return { document: machine, text: `Machine ${id} is ${machine.state}, version ${machine.version}.` };
   },
 });
+
+/** Waits until a sleeping machine has run with its change. Fails if it did not work. */
+async function prewarmed(context: Context, id: string, options: OptionValues<typeof WAITING>): Promise<Machine> {
+  const client = await context.client();
+  await context.progress(`Starting machine ${id} with the change`, waitFor(context, id, ["prewarmed"], options));
+  await waitFor(context, id, ["settled"], options);
+  const machine = await client.getMachine(context.app, id);
+  if (machine.prewarm?.status !== "failed") return machine;
+  throw new CliError(
+    "failed_precondition",
+    `Machine ${id} does not work with the change: ${machine.prewarm.reason?.replace(/\.$/, "")}. It is ${machine.state}, and starts with the next request. See \`hibernaut logs -m ${id} --app ${context.app}\`.`,
+  );
+}
 
 /** Moves a machine to the current guest bundle, and says what became of that. */
 async function moveBundle(

@@ -103,6 +103,7 @@ function statusText(machine: Machine): string {
       "last start",
       boot ? `${bootWord(boot)} in ${Math.round(boot.duration_ms)} ms, ${ago(boot.at)} (${boot.reason})` : "never",
     ],
+    ...prewarmLine(machine),
     ...(machine.keep_awake === null ? [] : [keepAwakeLine(machine.keep_awake)]),
     ...(machine.wake_at === null
       ? []
@@ -122,6 +123,13 @@ function statusText(machine: Machine): string {
     ["updated", localTime(machine.updated_at)],
   ];
   return fields(lines);
+}
+
+/** Said while it matters: a prewarm that is done shows in the snapshot. */
+function prewarmLine({ prewarm }: Machine): [string, string][] {
+  if (prewarm?.status === "pending") return [["prewarm", "it sleeps again once the new version works"]];
+  if (prewarm?.status === "failed") return [["prewarm", `failed: ${prewarm.reason}`]];
+  return [];
 }
 
 function sizeText({ guest, init }: MachineConfig): string {

@@ -8,7 +8,7 @@ import { FOOT, HEAD, type Sample, SPARE, topRows } from "../top.ts";
 
 /** Before the first table, which needs two looks: CPU is what was used in between. In milliseconds. */
 const ONCE_MS = 500;
-/** More machines than this are asked for one after the other. */
+/** Machines that it asks about at a time. */
 const AT_ONCE = 20;
 
 export const top = command({

@@ -1,6 +1,7 @@
 /** Carries out a deploy plan, stage by stage. */
 import type { Machine, MachineState } from "@hibernaut/client";
 import type { Context } from "../context.ts";
+import { hasCrashed, lastWords } from "../crashed.ts";
 import { toFailure } from "../failure.ts";
 import { waitFor } from "../waiting.ts";
 import { stoppedError, untilHealthy } from "./healthy.ts";
@@ -11,8 +12,8 @@ import type { Stage } from "./strategy.ts";
 interface RolloutOptions {
   /** How long a machine may take to come up and pass its checks, in seconds. */
   waitTimeout: number;
-  /** Whether sleeping machines are started with the new version, must pass their checks, and then sleep again. */
-  wake?: boolean;
+  /** Whether sleeping machines are started with the new version, must pass, and sleep again with a snapshot. */
+  prewarm?: boolean | "prepared";
   /** Called with a sentence about each step. */
   onStep(text: string): void;
 }
@@ -42,7 +43,7 @@ export async function rollOut(
       actions.map(async (action) => {
         if (action.do !== "step") return carryOutAction(context, action, booted, options);
         if (action.wait) return carryOutAndWait(context, action.step, left, options);
-        return carryOut(context, action.step);
+        return carryOut(context, action.step, options);
       }),
     );
     const failed = ended.find((end) => end.status === "rejected");
@@ -65,11 +66,11 @@ async function carryOutAndWait(
   if (step.kind === "keep" && !IN_TRANSIT.has(step.machine.state)) return done;
   const { machine_id: id } = done;
   if (step.kind === "update" && !step.running) {
-    const state = await waitFor(context, id, ["settled"], options);
-    if (options.wake === true) await tryAndRest(context, step.machine, left, options);
+    if (options.prewarm !== undefined && options.prewarm !== false)
+      await untilPrewarmed(context, step.machine, left, options);
     else
       options.onStep(
-        `Machine ${id} is ${state}. The new version is not tested yet: it starts with the next request. With --wake, a deploy starts it, checks it, and lets it sleep again.`,
+        `Machine ${id} is ${await waitFor(context, id, ["settled"], options)}. The new version is not tested yet: it starts with the next request. With --prewarm, a deploy starts it, checks it, and lets it sleep again.`,
       );
     return { ...done, state: (await (await context.client()).getMachine(context.app, id)).state };
   }
@@ -80,25 +81,37 @@ async function carryOutAndWait(
   return { ...done, state: "running" };
 }
 
-/** Starts a machine with its new version, which has to pass, and puts it back to rest as it was. */
-async function tryAndRest(context: Context, old: Machine, left: number, options: RolloutOptions): Promise<void> {
+/** Waits until the platform has tried the new version, which has to pass, and has let the machine sleep again. */
+async function untilPrewarmed(context: Context, old: Machine, left: number, options: RolloutOptions): Promise<void> {
   const client = await context.client();
   const { id } = old;
-  await client.startMachine(context.app, id);
+  await waitFor(context, id, ["prewarmed"], options);
+  const { prewarm } = await client.getMachine(context.app, id);
+  const reason = prewarm?.reason ?? null;
+  if (prewarm?.status === "failed")
+    throw stoppedError(context, id, await whyFailed(context, id, reason), left, old.config.image);
+  if (prewarm?.status === "done") {
+    const state = await waitFor(context, id, ["settled"], options);
+    const why = reason === null ? "" : `: ${reason}`;
+    return options.onStep(`Machine ${id} ran the new version, and is ${state} again${why}.`);
+  }
   const verdict = await untilHealthy(context, id, options.waitTimeout);
   if (!verdict.ok) throw stoppedError(context, id, verdict, left, old.config.image);
-  const { suspend } = await client.getMachine(context.app, id);
-  const sleeps = old.state === "suspended" && suspend.eligible;
-  await (sleeps ? client.suspendMachine(context.app, id) : client.stopMachine(context.app, id));
-  const state = await waitFor(context, id, ["settled"], options);
-  options.onStep(`Machine ${id} ran the new version (${verdict.text}), and is ${state} again.`);
+  options.onStep(`Machine ${id} is running the new version, because ${reason ?? "it was started"}: ${verdict.text}.`);
+}
+
+/** Why a prewarm failed, with the last words of an app that crashed. */
+async function whyFailed(context: Context, id: string, reason: string | null) {
+  const text = reason ?? "it did not work";
+  const machine = await (await context.client()).getMachine(context.app, id);
+  return { text, ...(hasCrashed(machine) && { lastWords: await lastWords(context, id) }) };
 }
 
 /** Carries out the step; waits first if the machine is being suspended or updated, for example by an earlier deploy. */
 async function carryOutWhenFree(context: Context, step: Step, options: RolloutOptions): Promise<StepResult> {
   for (const end = Date.now() + options.waitTimeout * 1000; ; ) {
     try {
-      return await carryOut(context, step);
+      return await carryOut(context, step, options);
     } catch (error) {
       if (step.kind !== "update" || toFailure(error).error !== "aborted" || Date.now() > end) throw error;
       await waitFor(context, step.machine.id, ["settled"], options);
@@ -106,12 +119,12 @@ async function carryOutWhenFree(context: Context, step: Step, options: RolloutOp
   }
 }
 
-async function carryOut(context: Context, step: Step): Promise<StepResult> {
+async function carryOut(context: Context, step: Step, { prewarm = false }: RolloutOptions): Promise<StepResult> {
   const client = await context.client();
   if (step.kind === "keep") return doneTo(step.machine, "kept");
   if (step.kind === "create")
     return doneTo(await client.createMachine(context.app, { config: step.config }), "created");
-  return doneTo(await client.updateMachine(context.app, step.machine.id, step.config), "updated");
+  return doneTo(await client.updateMachine(context.app, step.machine.id, step.config, { prewarm }), "updated");
 }
 
 function doneTo({ id, state }: Machine, action: StepResult["action"]): StepResult {

@@ -1,6 +1,6 @@
 /** Records as the API shows them. */
 import type { MachineView } from "../machines/view.ts";
-import type { AppRecord, KeepAwake, MachineEvent } from "../domain/machine.ts";
+import type { AppRecord, KeepAwake, MachineEvent, Prewarm } from "../domain/machine.ts";
 import type { TokenRecord } from "../store/contract.ts";
 import type { AppWire } from "./routes/apps.schemas.ts";
 import type { MachineEventWire, MachineWire } from "./routes/machines.schemas.ts";
@@ -37,6 +37,7 @@ export function machineWire({
     checks,
     snapshot: snapshot && { created_at: snapshot.created_at, size_bytes: snapshot.size_bytes, warm_until: warmUntil },
     last_boot: record.lastBoot,
+    prewarm: record.prewarm ? prewarmWire(record.prewarm) : null,
     keep_awake: liveLease(record.keepAwake),
     next_run: nextRun,
     wake_at: record.wakeAt ?? null,
@@ -46,6 +47,10 @@ export function machineWire({
     created_at: record.createdAt,
     updated_at: record.updatedAt,
   };
+}
+
+function prewarmWire({ status, until, reason, since }: Prewarm): MachineWire["prewarm"] {
+  return { status, until, reason, since };
 }
 
 function liveLease(lease: KeepAwake | null | undefined): KeepAwake | null {

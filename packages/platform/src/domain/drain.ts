@@ -34,7 +34,7 @@ export interface DrainedMachine {
 
 /** How long `drain --suspend` takes at most by default, in seconds: less than the 120 s that the systemd unit gives it. */
 export const DRAIN_TIMEOUT_S = 90;
-/** The longest drain that may be asked for, in seconds. No host waits for an hour to shut down. */
+/** The longest drain that a client may request, in seconds. No host waits for an hour to shut down. */
 export const MAX_DRAIN_TIMEOUT_S = 3600;
 /** When to try again what a drain refused, in seconds. A host takes about as long to restart. */
 export const DRAIN_RETRY_S = 30;

@@ -73,6 +73,23 @@ export interface PendingUpdate {
   coldReason?: string;
 }
 
+/** A new version of a sleeping machine is started before anyone needs it, so that a wake finds a snapshot. */
+export interface Prewarm {
+  /** What it waits for before the machine sleeps again: its health, or also for a program in it to say so. */
+  until: "healthy" | "prepared";
+  /**
+   * `taken`: a request or a person needed the machine first, which was left to them as it was. `failed`: the machine did
+   * not get that far, and sleeps without a snapshot.
+   */
+  status: "pending" | "done" | "taken" | "failed";
+  /** For people. Null while it is pending, and when there is nothing to add. */
+  reason: string | null;
+  /** When it was requested, RFC 3339. */
+  since: string;
+  /** A program in the machine said that it is prepared. */
+  prepared: boolean;
+}
+
 /** A keep-awake lease: the app asked not to be put to sleep. */
 export interface KeepAwake {
   /** When the lease ends, RFC 3339. */
@@ -129,6 +146,8 @@ export interface MachineRecord {
   unreachable?: string | null;
   /** Whether the proxy neither gives the machine requests nor wakes it or puts it to sleep. Absent: it does. */
   cordoned?: boolean;
+  /** The prewarm that came with the last update. Absent or null when there was none. */
+  prewarm?: Prewarm | null;
   /** Absent or null when the app has no keep-awake lease. */
   keepAwake?: KeepAwake | null;
   /** When the machine wants to be awake again, if it sleeps by then. Absent or null when it planned no wake. */

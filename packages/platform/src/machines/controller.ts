@@ -22,6 +22,7 @@ import {
   type EffectWithOutcome,
   type LifecycleEvent,
 } from "./decide/index.ts";
+import { isPrewarming } from "./decide/prewarm.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { discardSnapshots } from "./effects/discard.ts";
 import { copyPaused, type CopyTarget, type PausedCopy } from "./effects/copy-paused.ts";
@@ -178,6 +179,16 @@ export class MachineController {
   /** Stores, or with null forgets, when the machine wants to be awake again. */
   planWake(at: string | null): void {
     this.#happened({ type: "plan_wake", at });
+  }
+
+  /** A program in the machine says that a prewarm may end. Returns whether one is in progress. */
+  prepared(): boolean {
+    return isPrewarming(this.#happened({ type: "prepared" }).record);
+  }
+
+  /** The prewarm in progress is over. */
+  endPrewarm(status: "done" | "taken" | "failed", reason: string | null): void {
+    this.#happened({ type: "prewarm_over", status, reason });
   }
 
   /** Takes the machine out of the proxy's hands, or gives it back. */

@@ -48,6 +48,7 @@ type MachineSettings = Pick<
   | "scrubRateMb"
   | "keepWarmS"
   | "keepWarmMemoryMb"
+  | "prewarmTimeoutMs"
 >;
 
 export interface MachineDependencies {
@@ -77,6 +78,8 @@ export interface MachineDependencies {
   subscribeToChecks?(listener: (machineId: string) => void): () => void;
   /** Settles when the requests that the proxies have open on a machine have ended, or had their time. */
   finishRequests?(machineId: string): Promise<void>;
+  /** Takes a machine from the proxies, unless a request needs it. Resolves with whether it did. By default, it does. */
+  letGo?(machineId: string): Promise<boolean>;
   /** Takes a connection that a program in a machine made to its local API; they are refused when absent. */
   onLocalConnection?(machineId: string, connection: Duplex): void;
 }

@@ -4,6 +4,7 @@ import type { MachineDependencies } from "./dependencies.ts";
 import { AppSecrets } from "./resources/app-secrets.ts";
 import { Apps } from "./resources/apps.ts";
 import { Drain } from "./resources/drain.ts";
+import { Prewarmer } from "./prewarm/prewarmer.ts";
 import { Commands } from "./resources/commands.ts";
 import { FileCopies } from "./resources/file-copies.ts";
 import { Forwards } from "./resources/forwards.ts";
@@ -65,6 +66,7 @@ export function openMachines(deps: MachineDependencies): Resources {
   keepOrNot(drain.active);
   drain.subscribe(keepOrNot);
   const machines = new Machines(deps, controllers, drain);
+  const prewarmer = new Prewarmer({ machines, deps });
   const apps = new Apps(deps, machines);
   const logs = new Logs(deps, controllers, apps);
   const releases = new Releases(deps);
@@ -95,9 +97,11 @@ export function openMachines(deps: MachineDependencies): Resources {
       await controllers.recover();
       releaseCommands.recover();
       drain.recover();
+      prewarmer.start();
     },
     startTimer: () => timer.start(),
     async close() {
+      prewarmer.close();
       await drain.close();
       await controllers.close();
     },

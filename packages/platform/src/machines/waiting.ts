@@ -5,8 +5,11 @@ import { healthOf } from "../domain/health.ts";
 import type { MachineChanges } from "./changes.ts";
 import { isResting, type MachineRecord, type MachineState, type RestingState } from "../domain/machine.ts";
 
-/** A state to wait for. `settled` is any resting state; {@link healthOf} defines `healthy` and `unhealthy`. */
-export type WaitTarget = RestingState | "destroyed" | "settled" | "healthy" | "unhealthy";
+/**
+ * A state to wait for. `settled` is any resting state; {@link healthOf} defines `healthy` and `unhealthy`. `prewarmed`:
+ * no prewarm is in progress any more, however it ended.
+ */
+export type WaitTarget = RestingState | "destroyed" | "settled" | "healthy" | "unhealthy" | "prewarmed";
 
 /** How long to wait. */
 export interface WaitOptions {
@@ -21,6 +24,7 @@ function reached(record: MachineRecord, checks: readonly CheckResult[], targets:
   return targets.some((target) => {
     if (target === "settled") return isResting(state);
     if (target === "healthy" || target === "unhealthy") return healthOf(record, checks).status === target;
+    if (target === "prewarmed") return record.prewarm?.status !== "pending";
     return target === state;
   });
 }

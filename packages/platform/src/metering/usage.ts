@@ -1,4 +1,4 @@
-/** Usage as it is asked for: by range and group, with its cost, and as counters since the beginning. */
+/** Usage as the API reports it: by range and group, with its cost, and as counters since the beginning. */
 import { HibernautError } from "../domain/errors.ts";
 import { ALL_TIME_RANGE } from "../domain/periods.ts";
 import { accrued, addAmounts, type Amounts, noAmounts } from "../domain/usage.ts";

@@ -74,6 +74,13 @@ export class ConnectedProxies {
     return answers.every(Boolean);
   }
 
+  /** Takes a machine from the proxies that has only just come up, unless a request needs it. Resolves with whether it did. */
+  async letGo(id: string): Promise<boolean> {
+    const agreed = await this.askToDrain(id, 0);
+    if (!agreed) this.tellAll({ kind: "undrain", id });
+    return agreed;
+  }
+
   /** A proxy answered a question. */
   answered({ question, agreed }: Extract<FromProxy, { kind: "drained" }>): void {
     this.#questions.get(question)?.(agreed);

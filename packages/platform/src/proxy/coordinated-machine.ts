@@ -1,5 +1,6 @@
 /** What the coordinator keeps about one machine, and what follows from it. Pure. */
 import type { MachineRecord } from "../domain/machine.ts";
+import { isPrewarming } from "../machines/decide/prewarm.ts";
 import { isKnownToCrash } from "../machines/restart.ts";
 import { type TableMachine, toWire } from "./messages.ts";
 import { type ServicePolicy, policyOf } from "./service-policy.ts";
@@ -44,15 +45,15 @@ export function tableMachineOf({ record, policy, resting }: CoordinatedMachine, 
     crash: crash && isKnownToCrash(crash) ? { reason: crash.reason, retryAt: crash.retry_at } : null,
     unreachable: record.state === "running" ? (record.unreachable ?? null) : null,
     cordoned: record.cordoned === true,
-    resting,
+    resting: resting || isPrewarming(record),
     policy: policy === undefined ? null : toWire(record.cordoned ? { ...policy, autostart: false } : policy),
   };
 }
 
 /** Milliseconds until the machine may be idle; Infinity if it cannot become idle. */
 export function untilIdleMs({ record, policy, idleSince }: CoordinatedMachine, load: number, now: number): number {
-  if (record.state !== "running" || record.cordoned || policy === undefined || policy.autostop === "off" || load > 0)
-    return Number.POSITIVE_INFINITY;
+  if (record.state !== "running" || record.cordoned || isPrewarming(record)) return Number.POSITIVE_INFINITY;
+  if (policy === undefined || policy.autostop === "off" || load > 0) return Number.POSITIVE_INFINITY;
   return Math.max(idleSince + policy.idleTimeoutMs - now, keptAwakeMs(record));
 }
 

@@ -5,6 +5,7 @@
 import type { Activity } from "../domain/awake.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import { messageOf } from "../lib/text.ts";
+import { isPrewarming } from "../machines/decide/prewarm.ts";
 import type { Commands } from "../machines/resources/commands.ts";
 import type { Hostnames } from "../machines/resources/hostnames.ts";
 import type { Machines } from "../machines/resources/machines.ts";
@@ -156,7 +157,8 @@ export class ProxyCoordinator {
   #wake(proxy: ConnectedProxy, id: string): void {
     const machine = this.#machines.get(id);
     if (machine === undefined) return proxy.send({ kind: "gone", id });
-    if (machine.record.state === "running" && (machine.draining || machine.resting)) {
+    const taken = isPrewarming(machine.record);
+    if (machine.record.state === "running" && !taken && (machine.draining || machine.resting)) {
       machine.draining = false;
       return this.#sleep.rotation.recall(machine);
     }

@@ -1,6 +1,7 @@
 /** Keeps as many machines of an app in the rotation for new requests as it has needed lately; the others rest. */
 import type { CoordinatedMachine } from "./coordinated-machine.ts";
 import { Demand } from "./demand.ts";
+import { isPrewarming } from "../machines/decide/prewarm.ts";
 import { type IdleMachine, neededOf, planRest, sharing } from "./idle.ts";
 
 interface RotationOptions {
@@ -97,7 +98,7 @@ export class Rotation {
 
 /** Whether the proxy may give the machine requests, and put it to sleep. */
 export function takesPart({ record, policy }: CoordinatedMachine): boolean {
-  return record.state === "running" && record.cordoned !== true && policy !== undefined;
+  return record.state === "running" && record.cordoned !== true && !isPrewarming(record) && policy !== undefined;
 }
 
 function idleTimeoutMs(running: readonly CoordinatedMachine[]): number {

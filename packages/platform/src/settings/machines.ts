@@ -87,6 +87,14 @@ export const MACHINE_SETTINGS = {
     description:
       "How much memory the paused virtual machines of suspended machines may take together. The memory of their guests does not count: it is on disk, and the kernel drops it when it needs room. 0: none is kept.",
   }),
+  prewarmTimeoutMs: duration("HIBERNAUT_PREWARM_TIMEOUT", {
+    scaled: true,
+    default: 300_000,
+    min: 1000,
+    max: 3_600_000,
+    description:
+      "How long the new version of a sleeping machine may take to become healthy in a [prewarm](deploy.md#prewarm-a-new-version), from the update on. After that, the prewarm has failed, and the machine is stopped.",
+  }),
   layerSizeMb: size("HIBERNAUT_LAYER_SIZE", {
     formerly: "HIBERNAUT_LAYER_SIZE_MB",
     default: 8192,

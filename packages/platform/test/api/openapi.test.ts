@@ -65,6 +65,7 @@ test("the document is OpenAPI 3.1 and has exactly the routes of the design", () 
       "DELETE /v1/keepalive",
       "PUT /v1/wake",
       "DELETE /v1/wake",
+      "POST /v1/prepared",
       "GET /v1/events",
       "POST /v1/events/{event_id}/ready",
       "GET /v1/platform/drain",

@@ -15,6 +15,7 @@ import {
   type MachineRecord,
   type MachineState,
   type PendingUpdate,
+  type Prewarm,
   RESTING_STATES,
   type SnapshotRecord,
   STATES,
@@ -40,6 +41,14 @@ const BOOT = { lastBoot: LAST_BOOT, unreachable: null, stateReason: null };
 export const RESUMED = { ...BOOT, lastBoot: { ...LAST_BOOT, kind: "resume", reason: "snapshot" } } as const;
 const FAILED = { code: 1, signal: 0, oom: false };
 const ENDED_WELL = { code: 0, signal: 0, oom: false };
+
+export const PREWARM: Prewarm = {
+  until: "healthy",
+  status: "pending",
+  reason: null,
+  since: "2026-01-01T00:00:00Z",
+  prepared: false,
+};
 
 /** A machine in a state, with what belongs to it there. */
 export function machine(state: MachineState, more: Partial<MachineRecord> = {}): MachineRecord {
@@ -87,6 +96,9 @@ export const COMMANDS: Command[] = [
   { type: "stop", keepLayer: "it cannot be suspended" },
   { type: "restart" },
   { type: "update", config: { image: "app:2" }, imageDigest: "sha256:2" },
+  { type: "update", config: { image: "app:2" }, imageDigest: "sha256:2", prewarm: "healthy" },
+  { type: "suspend", details: { by: "prewarm" } },
+  { type: "stop", details: { by: "prewarm", reason: "its check fails" } },
   { type: "move_bundle" },
   { type: "destroy" },
   { type: "destroy", force: true },
@@ -131,6 +143,8 @@ const NOTES: LifecycleEvent[] = [
   { type: "plan_wake", at: "2026-01-01T01:00:00Z" },
   { type: "plan_wake", at: null },
   { type: "cordon", on: true },
+  { type: "prepared" },
+  { type: "prewarm_over", status: "failed", reason: "its check fails" },
   { type: "reachability", why: "the app listens on 127.0.0.1:8080 only" },
   { type: "reachability", why: null },
   { type: "stalled", why: "the disk is full" },
@@ -190,6 +204,7 @@ export const anyMachine: fc.Arbitrary<MachineRecord> = fc
     from: fc.constantFrom(...RESTING_STATES),
     policy: fc.constantFrom("no" as const, "on-failure" as const, "always" as const),
     restarts: fc.nat(11),
+    prewarm: fc.constantFrom(null, PREWARM, { ...PREWARM, status: "done" as const }),
     crashed: fc.boolean(),
     memoryMb: fc.constantFrom(128, 4096),
     bundleVersion: fc.constantFrom("bundle-0", "bundle-1"),

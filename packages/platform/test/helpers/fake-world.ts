@@ -185,6 +185,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       scrubRateMb: 1024,
       keepWarmS: 0,
       keepWarmMemoryMb: 1024,
+      prewarmTimeoutMs: 60_000,
       ...parts.settings,
     },
     log: { info: note, warn: note, error: note },

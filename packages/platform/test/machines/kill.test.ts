@@ -29,7 +29,7 @@ async function life(
   platform.apps.create("shop");
   const { record } = await machines.create("shop", { name: "one", config: KEEPING });
   seen.id = record.id;
-  const reach = (state: "running" | "suspended" | "stopped" | "destroyed") =>
+  const reach = (state: "running" | "suspended" | "stopped" | "destroyed" | "prewarmed") =>
     machines.wait("shop", record.id, [state], TIMEOUT);
   const remember = () => {
     const nonce = host.guest(record.id)?.request()?.nonce;
@@ -57,7 +57,8 @@ async function life(
   await reach("suspended");
   platform.secrets.set("shop", { API_KEY: "new" });
   await reach("suspended");
-  await machines.update("shop", record.id, KEEPING);
+  await machines.update("shop", record.id, KEEPING, { prewarm: "healthy" });
+  await reach("prewarmed");
   await reach("suspended");
   machines.destroy("shop", record.id);
   await reach("destroyed");

@@ -25,6 +25,7 @@ const WEIGHTS = {
   stop: 3,
   restart: 2,
   update: 3,
+  prewarm: 3,
   destroy: 1,
   destroy_forced: 1,
   exit: 1,
@@ -89,6 +90,9 @@ async function act(
       return startPlatform(world, parts);
     case "update":
       await platform.machines.update("shop", id, SMALL);
+      return platform;
+    case "prewarm":
+      await platform.machines.update("shop", id, SMALL, { prewarm: "healthy" });
       return platform;
     case "destroy":
     case "destroy_forced":

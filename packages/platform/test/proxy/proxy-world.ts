@@ -17,6 +17,8 @@ export const IDLE_S = 5;
 /** Only a fault reaches it. */
 const PATIENT_MS = 60_000;
 
+const PASSING = { name: "web", status: "passing" as const, output: "", updated_at: "" };
+
 /** The world of the current test. */
 export interface ProxyWorld {
   world: World;
@@ -34,6 +36,8 @@ export interface ProxyWorld {
   /** Those of them whose guest had ended. */
   ended: string[];
   unhealthy: Set<string>;
+  /** The machine's check has passed, as the platform knows it; `unhealthy` is what proxies know. */
+  checkPassed(id: string): void;
   /** What proxies reported to have forwarded. */
   traffic: [id: string, Traffic][];
 }
@@ -44,12 +48,28 @@ export let w: ProxyWorld;
 export function useProxyWorld(): void {
   beforeEach(async () => {
     const world = await newWorld();
-    const platform = await startPlatform(world);
+    const listeners = new Set<(id: string) => void>();
+    const passed = new Set<string>();
+    const platform = await startPlatform(world, {
+      wrap: (deps) => ({
+        ...deps,
+        letGo: (id) => w.connected.letGo(id),
+        checkResults: (id) => (passed.has(id) ? [PASSING] : []),
+        subscribeToChecks(listener) {
+          listeners.add(listener);
+          return () => listeners.delete(listener);
+        },
+      }),
+    });
     platform.apps.create("shop");
     w = {
       world,
       platform,
       machines: platform.machines,
+      checkPassed(id) {
+        passed.add(id);
+        for (const listener of listeners) listener(id);
+      },
       ...{ now: 1_000_000, proxies: [], wakes: [], left: [], ended: [], unhealthy: new Set(), traffic: [] },
       ...coordination(world, platform, false),
     };

@@ -120,6 +120,38 @@ primary_region = "ams"
   await place.client.destroyApp("cafe", { force: true });
 });
 
+test("with --prewarm, the first visitor of a new version does not wait for its start", async () => {
+  const old = await registry.pushSmallApp("dawn:1", ["--label", "old"]);
+  const newer = await registry.pushSmallApp("dawn:2", ["--label", "new"]);
+  const bad = await registry.pushSmallApp("dawn:3", ["--label", "bad", "--health", "500"]);
+  const service = '[http_service]\ninternal_port = 8080\nauto_stop_machines = "suspend"\n';
+  const check = '[[http_service.checks]]\npath = "/health"\ninterval = "1s"\ngrace_period = "1s"\n';
+  const file = `app = "dawn"\n[build]\nimage = "${old}"\n[deploy]\nprewarm = true\n${service}${check}`;
+  const folder = await folderWith("dawn", "hibernaut.toml", file);
+  const target = { proxyUrl: place.proxyUrl, app: "dawn" };
+  expect(await hibernaut(folder, "deploy")).toMatchObject({ code: 0 });
+  const [machine] = await place.client.listMachines("dawn");
+  const id = machine?.id ?? "";
+  const asleep = async () => {
+    await place.client.suspendMachine("dawn", id);
+    await place.client.waitForMachine("dawn", id, { state: ["suspended"], timeout: 60 });
+  };
+  await asleep();
+  const deployed = await hibernaut(folder, "deploy", "--image", newer);
+  expect(deployed, deployed.err).toMatchObject({ code: 0, err: expect.stringMatching(/is suspended again\.$/m) });
+  const visited = await ask(target);
+  expect([visited.text, wakeOf(visited).kind]).toEqual(["new 1", "warm"]);
+
+  await asleep();
+  const failed = await hibernaut(folder, "deploy", "--image", bad);
+  expect(failed).toMatchObject({ code: 1, err: expect.stringMatching(/has the new version, and its check .* fails/) });
+  expect((await hibernaut(folder, "releases", "--limit", "1")).out).toMatch(/^v3 +failed/m);
+  await place.client.waitForMachine("dawn", id, { state: ["stopped"], timeout: 60 });
+  expect((await hibernaut(folder, "deploy", "--image", newer)).code).toBe(0);
+  expect((await ask(target)).text).toBe("new 1");
+  await place.client.destroyApp("dawn", { force: true });
+});
+
 test("a deploy that is killed, and one whose platform is killed, are finished by deploying again", async () => {
   const old = await registry.pushSmallApp("night:1", ["--label", "old"]);
   const newer = await registry.pushSmallApp("night:2", ["--label", "new"]);

@@ -113,6 +113,22 @@ test("an app keeps its machine awake for a while, and says why", async () => {
   await place.client.destroyMachine(place.app, id, { force: true });
 });
 
+test("a program says when its machine is prepared: that ends a prewarm, and nothing else", async () => {
+  const { machine_id: id, config } = await machineOf(
+    `${CURL} -X POST http://x/v1/prepared > /tmp/reply; exec sleep 3600`,
+  );
+  const reply = async () => JSON.parse((await sh(id, "cat /tmp/reply")).stdout || "{}") as object;
+  await expect.poll(reply, { timeout: 30_000 }).toEqual({ ok: true, prewarm: false });
+  await place.suspend(id);
+  await place.client.updateMachine(place.app, id, { ...config, env: { CHANGED: "1" } }, { prewarm: "prepared" });
+  await place.client.waitForMachine(place.app, id, { state: ["prewarmed"], timeout: 60 });
+  expect(await place.get(id)).toMatchObject({ state: "suspended", prewarm: { status: "done", until: "prepared" } });
+  await place.start(id);
+  expect((await place.get(id)).last_boot).toMatchObject({ kind: "resume" });
+  await expect.poll(reply, { timeout: 30_000 }).toEqual({ ok: true, prewarm: true });
+  await place.client.destroyMachine(place.app, id, { force: true });
+});
+
 test("an app hears of starts, gets ready for a suspend, and its event stream survives it; hooks run around it", async () => {
   // Answers every question after it wrote down that it was asked.
   const app = `

@@ -6,7 +6,7 @@ import type { ServerResponse } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoBody, NoQuery, Ok, replies } from "../schemas.ts";
-import { StartReply } from "./actions.schemas.ts";
+import { StartBody, StartReply } from "./actions.schemas.ts";
 import { MachineParams } from "./machines.schemas.ts";
 
 /** Actions that a machine may take on itself, through its local API. */
@@ -21,10 +21,15 @@ export function actionRoutes(app: Api, { machines, guestApi }: Pick<ApiDeps, "ma
     `${path}/start`,
     {
       preValidation: allowNoBody,
-      schema: { ...schema, summary: "Resume or cold start a machine", response: replies(200, StartReply) },
+      schema: {
+        ...schema,
+        summary: "Resume or cold start a machine",
+        body: StartBody,
+        response: replies(200, StartReply),
+      },
     },
-    async ({ params }) => {
-      const { previousState } = machines.start(params.app_name, params.machine_id);
+    async ({ params, body }) => {
+      const { previousState } = machines.start(params.app_name, params.machine_id, body);
       return { ok: true as const, previous_state: previousState };
     },
   );
@@ -70,7 +75,8 @@ function cordonRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">): void {
     );
 }
 
-function sent(reply: ServerResponse): Promise<void> {
+/** Settles when the reply is sent, or its client is gone. */
+export function sent(reply: ServerResponse): Promise<void> {
   return new Promise((resolve) => reply.once("close", resolve).once("finish", resolve));
 }
 

@@ -39,5 +39,14 @@ export const WakeBody = Type.Object(
 /** The planned wake. */
 export const WakeReply = Type.Object({ ok: Type.Literal(true), wake_at: time }, closed);
 
+/** What follows from being prepared. */
+export const PreparedReply = Type.Object(
+  {
+    ok: Type.Literal(true),
+    prewarm: Type.Boolean({ description: "Whether the machine was started for its snapshot, and sleeps now." }),
+  },
+  closed,
+);
+
 /** The part of the path that names a suspend that waits for the app. */
 export const QuestionParams = Type.Object({ event_id: Type.String() }, closed);

@@ -4,8 +4,8 @@ import type { FastifyRequest } from "fastify";
 import { HibernautError } from "../../domain/errors.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoBody, NoQuery, Ok, replies, streams } from "../schemas.ts";
-import { KeepAliveBody, KeepAliveReply, QuestionParams, WakeBody, WakeReply } from "./inside.schemas.ts";
-import { allowNoBody } from "./actions.ts";
+import { KeepAliveBody, KeepAliveReply, PreparedReply, QuestionParams, WakeBody, WakeReply } from "./inside.schemas.ts";
+import { allowNoBody, sent } from "./actions.ts";
 
 /** A program that leaves this much unread is disconnected. An event is one line. */
 const MAX_UNREAD_BYTES = 65_536;
@@ -67,6 +67,27 @@ export function insideRoutes(app: Api, { guestApi }: Pick<ApiDeps, "guestApi">):
     async (request) => {
       guestApi.cancelWake(selfOf(request));
       return { ok: true as const };
+    },
+  );
+
+  app.post(
+    "/v1/prepared",
+    {
+      config,
+      preValidation: allowNoBody,
+      schema: {
+        tags,
+        summary: "Report that this machine is prepared for requests: a prewarm may end",
+        querystring: NoQuery,
+        body: NoBody,
+        response: replies(200, PreparedReply),
+      },
+    },
+    async (request, reply) => {
+      const id = selfOf(request);
+      // The machine may be suspended right after this.
+      guestApi.awaitReply(id, sent(reply.raw));
+      return { ok: true as const, prewarm: guestApi.prepared(id) };
     },
   );
 

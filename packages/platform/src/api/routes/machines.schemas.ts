@@ -46,6 +46,20 @@ const LastBoot = Type.Object(
   },
 );
 
+const Prewarm = Type.Object(
+  {
+    status: oneOf(["pending", "done", "taken", "failed"]),
+    until: oneOf(["healthy", "prepared"]),
+    reason: nullable(Type.String(), "For people. Null while it is pending."),
+    since: time,
+  },
+  {
+    ...closed,
+    description:
+      "The start of the new version that came with the last update. `pending`: the machine runs, or is about to, to sleep again with a snapshot. `done`: it did. `taken`: a request or a person needed the machine first. `failed`: the new version did not work, and the machine was stopped.",
+  },
+);
+
 /** A machine. */
 export const MachineReply = Type.Object(
   {
@@ -111,6 +125,7 @@ export const MachineReply = Type.Object(
       ),
     ),
     last_boot: nullable(LastBoot),
+    prewarm: nullable(Prewarm, "Null if the last update asked for none."),
     keep_awake: nullable(KeepAwake),
     next_run: nullable(time, "When the schedule starts the machine next. Null without a schedule."),
     wake_at: nullable(time, "When the machine wakes if it sleeps by then, as a program in it asked."),
@@ -170,7 +185,15 @@ export const CreateMachineBody = Type.Object(
 
 /** Changes a machine. */
 export const UpdateMachineBody = Type.Object(
-  { config: Type.Optional(MachineConfig) },
+  {
+    config: Type.Optional(MachineConfig),
+    prewarm: Type.Optional(
+      Type.Union([Type.Boolean(), Type.Literal("prepared")], {
+        description:
+          "Start a sleeping machine with the new configuration, and let it sleep again once it is `healthy`, so that the next wake finds a snapshot. `prepared`: not before a program in it has also said that it is. Has no effect on a running machine. Default: false.",
+      }),
+    ),
+  },
   {
     ...closed,
     title: "UpdateMachineRequest",

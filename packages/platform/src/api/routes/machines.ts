@@ -1,4 +1,5 @@
 /** `/v1/apps/{app_name}/machines`: everything except actions and waiting. */
+import { HibernautError } from "../../domain/errors.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { EventsQuery, ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
@@ -15,6 +16,8 @@ import { eventWire, machineWire } from "../views.ts";
 const EVENTS_LIMIT = 100;
 const COLLECTION = "/v1/apps/:app_name/machines";
 const ITEM = `${COLLECTION}/:machine_id`;
+
+const NOTHING_TO_PREWARM = "A prewarm starts a new configuration: send `config`, or leave `prewarm` out.";
 
 /** A machine may read itself, through its local API. */
 const ITSELF = { inside: "self" } as const;
@@ -85,7 +88,11 @@ export function machineRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">)
   app.post(
     ITEM,
     { schema: { ...one, summary: "Update a machine", body: UpdateMachineBody, response: replies(200, MachineReply) } },
-    async ({ params, body }) => machineWire(await machines.update(params.app_name, params.machine_id, body.config)),
+    async ({ params, body: { config, prewarm = false } }) => {
+      if (config === undefined && prewarm !== false) throw new HibernautError("invalid_argument", NOTHING_TO_PREWARM);
+      const options = prewarm === false ? {} : ({ prewarm: prewarm === true ? "healthy" : prewarm } as const);
+      return machineWire(await machines.update(params.app_name, params.machine_id, config, options));
+    },
   );
 
   app.delete(

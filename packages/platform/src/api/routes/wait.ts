@@ -22,6 +22,7 @@ const TARGETS: ReadonlyMap<string, WaitTarget> = new Map([
   ["settled", "settled"],
   ["healthy", "healthy"],
   ["unhealthy", "unhealthy"],
+  ["prewarmed", "prewarmed"],
 ]);
 
 const TIMEOUT_S = 60;

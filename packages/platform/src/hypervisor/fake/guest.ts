@@ -21,6 +21,8 @@ const MESSAGE_LATE_MS = 1000;
 export interface FakeGuestState {
   nonce: string;
   count: number;
+  /** The environment that the guest was configured with. */
+  env: Record<string, string>;
   phase: 0 | 1 | 2;
   ready: boolean;
   exit: { code: number; signal: number; oom: boolean };
@@ -32,9 +34,7 @@ export interface FakeGuestState {
 
 /** One fake guest with its app. */
 export class FakeGuest {
-  /** The environment that the guest was configured with. Empty in a resumed guest, which is not configured. */
-  readonly env: Record<string, string> = {};
-  /** The files that were written before its app started, by path, likewise. */
+  /** The files that were written before its app started, by path. Empty in a resumed guest, which is not configured. */
   readonly files: Record<string, { mode: string; text: string }> = {};
   /** Its swap in MB, likewise. */
   swapMb = 0;
@@ -43,11 +43,17 @@ export class FakeGuest {
   state: FakeGuestState = {
     nonce: randomUUID(),
     count: 0,
+    env: {},
     phase: 0,
     ready: false,
     exit: { code: 0, signal: 0, oom: false },
     clockOffsetMs: 0,
   };
+  /** The environment that the guest was configured with, now or before it slept. */
+  get env(): Record<string, string> {
+    return this.state.env;
+  }
+
   /** The app ends with code 1 as soon as it is started. */
   crashes = false;
   /** Where the app listens. Undefined when it listens where it should. */

@@ -15,6 +15,8 @@ interface Situation {
   /** Where an update started. */
   from?: RestingState | undefined;
   force?: boolean | undefined;
+  /** Whether the machine is started with its new version before anyone needs it. */
+  prewarming?: boolean | undefined;
   /** Whether a start ended in a resume. */
   resumed?: boolean | undefined;
 }

@@ -7,6 +7,7 @@ import type { DecideContext, Decision } from "./decision.ts";
 import type { Command, Details } from "./events.ts";
 import { whenToMove } from "./move-bundle.ts";
 import { noteNotSuspended } from "./notes.ts";
+import { endsPrewarm, prewarmAfter } from "./prewarm.ts";
 import { refusedSuspend, sleepCommand } from "./sleep.ts";
 import { refused, step, unchanged } from "./step.ts";
 
@@ -27,8 +28,13 @@ export function decideCommand(record: MachineRecord, command: Command, context: 
   if (ineligible) return refused(record, ineligible);
   const reason = command.type === "discard_snapshot" ? { reason: command.reason } : {};
   const details = { ...reason, ...command.details };
-  const changes = changesBy(record, { command, moves: answer.kind === "move" }, context);
-  return step(record, { type: command.type, answer, changes, details }, context);
+  const changes = {
+    ...changesBy(record, { command, moves: answer.kind === "move" }, context),
+    ...prewarmAfter(record, command, context.now),
+  };
+  const decision = step(record, { type: command.type, answer, changes, details }, context);
+  // A request waits for this one, and a power cut that loses it ends the request, too.
+  return command.type === "start" && command.unattended === true ? { ...decision, unsynced: true } : decision;
 }
 
 /** An idle machine is suspended or stopped, or keeps running because its owner wants that of one that cannot be suspended. */
@@ -67,7 +73,8 @@ function changesBy(
   if (command.type === "suspend") return moves && command.drain === true ? { drained: true } : {};
   if (command.type === "discard_snapshot")
     return record.snapshot === null ? {} : { snapshot: null, coldReason: command.reason };
-  const crash = (record.crash ?? null) === null ? {} : { crash: null };
+  // The end of a prewarm that failed is not for a person who looked into it.
+  const crash = (record.crash ?? null) === null || endsPrewarm(command) ? {} : { crash: null };
   // Someone looks after the machine: earlier failures no longer count.
   const restarts = command.type === "start" && command.unattended === true ? {} : { restarts: 0 };
   if (command.type !== "update") return { ...crash, ...restarts, ...layerAfter(record, command, moves) };

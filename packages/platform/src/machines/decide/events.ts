@@ -1,6 +1,6 @@
 /** Everything that can happen to a machine, as data. `decide` answers each of these. */
 import type { MachineConfig } from "../../domain/config.ts";
-import type { KeepAwake, LastBoot, MachineRecord, SnapshotRecord } from "../../domain/machine.ts";
+import type { KeepAwake, LastBoot, MachineRecord, Prewarm, SnapshotRecord } from "../../domain/machine.ts";
 import type { GuestExit } from "../../guest/protocol.ts";
 import type { FailedCarryOver } from "../../hypervisor/contract.ts";
 import type { BootEffect, Effect, EffectWithOutcome } from "./effect.ts";
@@ -32,7 +32,13 @@ export type Command = { details?: Details } & (
     }
   | { type: "restart" }
   /** A full new configuration. The machine also moves to the current guest bundle. */
-  | { type: "update"; config: MachineConfig; imageDigest: string }
+  | {
+      type: "update";
+      config: MachineConfig;
+      imageDigest: string;
+      /** Start a machine that sleeps with the new version, and let it sleep again after this. Default: it sleeps on. */
+      prewarm?: Prewarm["until"];
+    }
   /** Nothing changes but the guest bundle, which becomes the current one: see `move-bundle.ts`. */
   | { type: "move_bundle" }
   /** A machine that may have a guest is only destroyed with `force`. Default: false. */
@@ -94,6 +100,10 @@ export type Note =
   | { type: "keep_awake"; lease: KeepAwake | null }
   /** When the machine wants to be awake, RFC 3339; null when it no longer does. */
   | { type: "plan_wake"; at: string | null }
+  /** A program in the machine says that the prewarm may end. */
+  | { type: "prepared" }
+  /** The prewarm in progress is over. */
+  | { type: "prewarm_over"; status: "done" | "taken" | "failed"; reason: string | null }
   /** Whether the proxy leaves the machine alone. */
   | { type: "cordon"; on: boolean }
   /** Why no request reaches the app; null when one does. */

@@ -2,6 +2,7 @@
 import type { MachineConfig } from "../../domain/config.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import { describeExit } from "../restart.ts";
+import { prewarmCaptured } from "./prewarm.ts";
 import type { Boot, Details, EffectOutcome } from "./events.ts";
 
 type Facts = { changes: Partial<MachineRecord>; details: Details };
@@ -31,7 +32,7 @@ export function factsOf(
       return { changes: bootFacts(outcome.boot), details: { kind, duration_ms } };
     }
     case "captured":
-      return capturedFacts(outcome);
+      return capturedFacts(record, outcome);
     case "capture_cancelled":
       return { changes: {}, details: { reason: outcome.reason } };
     case "capture_failed":
@@ -66,10 +67,10 @@ function haltedFacts(record: MachineRecord, { exit }: Extract<EffectOutcome, { t
   return { changes, details: { ...(ended !== null && { reason: ended }), ...(kept && { keep_layer: true }) } };
 }
 
-function capturedFacts({ snapshot }: Extract<EffectOutcome, { type: "captured" }>): Facts {
+function capturedFacts(record: MachineRecord, { snapshot }: Extract<EffectOutcome, { type: "captured" }>): Facts {
   const coldReason = snapshot === null ? "snapshot_corrupt: the manifest cannot be read" : "";
   // The app worked until it slept, so earlier failures no longer count.
-  const changes = { snapshot, coldReason, stateReason: null, restarts: 0, crash: null };
+  const changes = { ...prewarmCaptured(record), snapshot, coldReason, stateReason: null, restarts: 0, crash: null };
   return { changes, details: snapshot === null ? {} : { size_bytes: snapshot.size_bytes } };
 }
 

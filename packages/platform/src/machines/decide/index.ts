@@ -57,6 +57,8 @@ export function decide(record: MachineRecord, event: LifecycleEvent, context: De
     case "drain_over":
     case "plan_wake":
     case "cordon":
+    case "prepared":
+    case "prewarm_over":
       return decideNote(record, event, context);
     case "schedule_due":
       return decideSchedule(record, context);

@@ -2,6 +2,7 @@
 import type { MachineRecord, NotSuspended } from "../../domain/machine.ts";
 import type { DecideContext, Decision } from "./decision.ts";
 import type { Details, Milestone, Note } from "./events.ts";
+import { isPrewarming } from "./prewarm.ts";
 import { mayHaveGuest, unchanged } from "./step.ts";
 
 /** In `coldReason` from the moment a snapshot is consumed until the next one is taken. */
@@ -47,6 +48,15 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
       const log = note.on ? "The proxy sends it no requests from now on." : "The proxy sends it requests again.";
       return { record: { ...record, cordoned: note.on }, effect: null, tell: { followers: true, log } };
     }
+    case "prepared":
+      if (!isPrewarming(record) || record.prewarm.prepared) return unchanged(record);
+      return told({ ...record, prewarm: { ...record.prewarm, prepared: true } });
+    case "prewarm_over": {
+      const { status, reason } = note;
+      return isPrewarming(record)
+        ? told({ ...record, prewarm: { ...record.prewarm, status, reason } })
+        : unchanged(record);
+    }
     case "reachability":
       return reachability(record, note.why);
     case "stalled": {
@@ -62,6 +72,10 @@ export function decideNote(record: MachineRecord, note: Note, context: DecideCon
       if (record.drained !== true && record.notSuspended?.by !== "drain") return unchanged(record);
       return { record: { ...record, drained: false, notSuspended: null }, effect: null, tell: {} };
   }
+}
+
+function told(record: MachineRecord): Decision {
+  return { record, effect: null, tell: { followers: true } };
 }
 
 /** The machine should sleep, and keeps running. Its history says so once for each reason. */

@@ -7,6 +7,7 @@ import type { DecideContext, Decision } from "./decision.ts";
 import type { EffectWithOutcome } from "./effect.ts";
 import type { EffectFailed, EffectOutcome, OutcomeName } from "./events.ts";
 import { factsOf } from "./facts.ts";
+import { isPrewarming } from "./prewarm.ts";
 import { mayHoldSnapshot, refused, step, unchanged } from "./step.ts";
 
 /** A guest that was killed is started again within the same start: a third time is not an accident. */
@@ -42,8 +43,8 @@ const TABLE: Record<MachineState, Partial<Record<OutcomeName, Rule>>> = {
   },
   restarting: { retry: boot },
   updating: {
-    updated: ({ goal, from = "stopped" }) =>
-      from === "running" || from === "restarting" ? boot({ goal }) : restOrStart(from)({ goal }),
+    updated: ({ goal, from = "stopped", prewarming }) =>
+      from === "running" || from === "restarting" || prewarming ? boot({ goal }) : restOrStart(from)({ goal }),
     update_failed: move("failed"),
   },
   destroying: { removed: move("destroyed"), remove_failed: move("failed") },
@@ -62,7 +63,8 @@ export function decideOutcome(record: MachineRecord, outcome: EffectOutcome, con
       ? decideEnd(record, outcome, context.now)
       : { type: outcome.type, ...factsOf(record, outcome) };
   const resumed = outcome.type === "started" && outcome.boot.lastBoot.kind !== "cold";
-  const answer = TABLE[record.state][type]?.({ goal: record.goal, from: record.pending?.from, resumed });
+  const { goal, pending } = record;
+  const answer = TABLE[record.state][type]?.({ goal, from: pending?.from, prewarming: isPrewarming(record), resumed });
   if (answer === undefined || answer.kind === "refuse") return tooLate(record, type);
   const decision = step(record, { type, answer, changes, details: { ...details, ...outcome.details } }, context);
   // A request waits for this one: an fsync takes as long as the rest of a warm start.

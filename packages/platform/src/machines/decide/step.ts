@@ -43,10 +43,11 @@ export function step(
   if (next.drained === true && !(DRAINED_STATES.has(to) && next.goal === null)) next.drained = false;
   if ((next.notSuspended ?? null) !== null && !mayHaveGuest(to)) next.notSuspended = null;
   if (sameFields(record, next)) return unchanged(record);
-  if (!noted) return { record: next, effect: null, tell: next.crash === record.crash ? {} : { followers: true } };
+  const shown = next.crash !== record.crash || next.prewarm !== record.prewarm;
+  if (!noted) return { record: next, effect: null, tell: shown ? { followers: true } : {} };
   const at = context.now.toISOString();
   next.updatedAt = at;
-  const visible = from !== to || next.crash !== record.crash || next.snapshot !== record.snapshot;
+  const visible = from !== to || shown || next.snapshot !== record.snapshot;
   return {
     record: next,
     effect: answer.effect === null ? null : effectOf(answer.effect, record, next),

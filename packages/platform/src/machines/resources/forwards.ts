@@ -51,7 +51,7 @@ export class Forwards {
 
   /** Starts the machine again if it fell asleep while a connection was open and quiet. */
   wake(app: string, id: string): void {
-    if (ASLEEP.has(this.#machines.get(app, id).record.state)) this.#machines.start(app, id);
+    if (ASLEEP.has(this.#machines.get(app, id).record.state)) this.#machines.start(app, id, { reason: "forward" });
   }
 
   async #awake(app: string, id: string, signal: AbortSignal): Promise<void> {

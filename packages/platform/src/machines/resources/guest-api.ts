@@ -51,6 +51,11 @@ export class GuestApi {
     this.#controllers.require(id).planWake(null);
   }
 
+  /** Says that the machine may sleep again, if it was started only for a snapshot. Returns whether it was. */
+  prepared(id: string): boolean {
+    return this.#controllers.require(id).prepared();
+  }
+
   /**
    * Calls `listener` for starts, and for suspends to get ready for, beginning with the last start. Returns a function
    * that ends that.

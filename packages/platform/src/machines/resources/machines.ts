@@ -1,6 +1,6 @@
 /** Machines: their configuration, their actions and their history. */
 import { type MachineConfig, requireSupported } from "../../domain/config.ts";
-import type { CreateMachine, MachineEvent, MachineState } from "../../domain/machine.ts";
+import type { CreateMachine, MachineEvent, MachineState, Prewarm } from "../../domain/machine.ts";
 import type { VmmUsage } from "../../hypervisor/contract.ts";
 import type { ChangeListener, ChangePhase } from "../changes.ts";
 import type { MachineController } from "../controller.ts";
@@ -15,7 +15,9 @@ import { waitFor, type WaitOptions, type WaitTarget } from "../waiting.ts";
 /** Who asked for an action, for the machine's history. */
 interface Requester {
   /** Absent for a client of the API. */
-  by?: "proxy" | "itself";
+  by?: "proxy" | "itself" | "prewarm";
+  /** What the machine is needed for, or what is wrong with it. */
+  reason?: string;
 }
 
 /** What an idle machine does, and what it does instead of a suspend that is not possible. */
@@ -81,8 +83,16 @@ export class Machines {
    * Replaces the whole configuration and moves the machine to the current guest bundle. Without a configuration, only
    * the guest bundle changes: nothing, if it is the current one, and not before the next cold start if the machine has
    * a snapshot.
+   *
+   * With `prewarm`, a machine that sleeps is started with the new configuration, and sleeps again once it is healthy, or
+   * also says that it is prepared. One that runs has no use for it.
    */
-  async update(app: string, id: string, config?: MachineConfig): Promise<MachineView> {
+  async update(
+    app: string,
+    id: string,
+    config?: MachineConfig,
+    { prewarm }: { prewarm?: Prewarm["until"] } = {},
+  ): Promise<MachineView> {
     const controller = this.#controllers.find(app, id);
     this.#drain.refuseWork();
     const { record } = controller;
@@ -94,7 +104,8 @@ export class Machines {
     using image = await this.#deps.images.hold(config.image);
     using held = await this.#deps.volumes.hold(app, config.mounts, record.id);
     this.#drain.refuseWork();
-    controller.command({ type: "update", config: withMounts(config, held), imageDigest: image.digest });
+    const update = { type: "update", config: withMounts(config, held), imageDigest: image.digest } as const;
+    controller.command(prewarm === undefined ? update : { ...update, prewarm });
     return this.#view(controller);
   }
 
@@ -131,6 +142,11 @@ export class Machines {
    */
   cordon(app: string, id: string, { on }: { on: boolean }): void {
     this.#controllers.find(app, id).cordon(on);
+  }
+
+  /** Ends the prewarm in progress, if there is one. */
+  endPrewarm(app: string, id: string, status: "done" | "taken" | "failed", reason: string | null): void {
+    this.#controllers.find(app, id).endPrewarm(status, reason);
   }
 
   /** Throws `failed_precondition` while the machine is running, unless `force` is set. */

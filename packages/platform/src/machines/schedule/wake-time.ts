@@ -15,7 +15,7 @@ export interface WakeRequest {
   in?: number | string | undefined;
 }
 
-/** Returns the time that was asked for. Throws `invalid_argument` unless it is in the future and within a year. */
+/** Returns the requested time. Throws `invalid_argument` unless it is in the future and within a year. */
 export function wakeTime({ at, in: wait }: WakeRequest, now: Date): Date {
   if ((at === undefined) === (wait === undefined))
     refuse("at", "Send either `at`, a time, or `in`, the time from now until then.");

@@ -1,8 +1,8 @@
 /** What people, and the proxy, may ask of a machine. */
 import { describe, expect, test } from "vitest";
-import type { Command } from "../../../src/machines/decide/index.ts";
-import type { MachineState } from "../../../src/domain/machine.ts";
-import { after, CONTEXT, machine, NOW, SNAPSHOT } from "../../helpers/decisions.ts";
+import type { Command, LifecycleEvent } from "../../../src/machines/decide/index.ts";
+import type { MachineRecord, MachineState, Prewarm } from "../../../src/domain/machine.ts";
+import { after, CONTEXT, machine, NOW, PENDING, PREWARM, SNAPSHOT } from "../../helpers/decisions.ts";
 
 const UPDATE: Command = { type: "update", config: { image: "app:2" }, imageDigest: "sha256:2" };
 
@@ -237,4 +237,57 @@ describe("a move to the newest guest bundle", () => {
     for (const state of ["suspending", "updating", "destroying", "destroyed"] as const)
       expect(after(machine(state, older), MOVE).tell.refusal, state).toBeDefined();
   });
+});
+
+describe("a prewarm", () => {
+  const prewarm = (record: MachineRecord, event: LifecycleEvent) => after(record, event).record.prewarm ?? null;
+
+  test.each<[MachineState, string | null]>([
+    ["suspended", "pending"],
+    ["stopped", "pending"],
+    ["created", "pending"],
+    ["running", null],
+    ["starting", null],
+    ["restarting", null],
+    ["failed", null],
+  ])("comes with the update of a machine that rests: %s", (state, status) => {
+    expect(prewarm(machine(state), { ...UPDATE, prewarm: "prepared" })?.status ?? null).toBe(status);
+  });
+
+  test("is forgotten with the next update that asks for none", () => {
+    expect(prewarm(machine("suspended", { prewarm: { ...PREWARM, status: "done" } }), UPDATE)).toBeNull();
+  });
+
+  test.each<[MachineState, Command, Partial<Prewarm>]>([
+    ["starting", { type: "start", unattended: true, details: { by: "proxy" } }, { reason: "a request came first" }],
+    ["running", { type: "start" }, { reason: "a start came first" }],
+    ["running", { type: "suspend" }, { reason: "a suspend came first" }],
+    ["starting", { type: "stop" }, { reason: "a stop came first" }],
+  ])("%s, is taken by %o", (state, command, expected) => {
+    const { record, tell } = after(machine(state, { prewarm: PREWARM }), command);
+    expect(record.prewarm).toEqual({ ...PREWARM, status: "taken", ...expected });
+    expect(tell.followers, "a client that waits for its end hears of it").toBe(true);
+  });
+
+  test("continues when the platform suspends the machine as planned, and is done with the snapshot", () => {
+    const suspending = after(machine("running", { prewarm: PREWARM }), { type: "suspend", details: { by: "prewarm" } });
+    expect(suspending.record).toMatchObject({ state: "suspending", prewarm: PREWARM });
+    const done = after(suspending.record, { type: "captured", snapshot: SNAPSHOT });
+    expect(done.record).toMatchObject({ state: "suspended", prewarm: { status: "done" } });
+  });
+
+  test("makes an update boot what would have stayed asleep", () => {
+    const { record, effect } = after(
+      machine("updating", { pending: { ...PENDING, from: "suspended" }, prewarm: PREWARM }),
+      {
+        type: "updated",
+      },
+    );
+    expect([record.state, effect?.type]).toEqual(["starting", "boot"]);
+  });
+});
+
+test("a start for a request need not be on the disk before it begins: a power cut ends the request, too", () => {
+  expect(after(machine("suspended"), { type: "start", unattended: true }).unsynced).toBe(true);
+  expect(after(machine("suspended"), { type: "start" }).unsynced).toBeUndefined();
 });

@@ -23,19 +23,19 @@ async function deploy(image: string, { more = "", options = [] as string[], app 
 }
 const machine = async () => (await cli.json(["machine", "status"])).document;
 
-test("a sleeping machine is not tested unless it is asked for; with --wake it runs, passes, and sleeps again", async () => {
+test("a sleeping machine is not tested unless it is asked for; with --prewarm it runs, passes, and sleeps again", async () => {
   await deploy("app:1");
   await cli.hibernaut(["machine", "suspend"]);
   const untested = await deploy("app:2");
   expect(untested).toMatchObject({
     code: 0,
-    stderr: expect.stringMatching(/is suspended\. The new version is not tested yet.* With --wake/),
+    stderr: expect.stringMatching(/is suspended\. The new version is not tested yet.* With --prewarm/),
   });
   expect(await machine()).toMatchObject({ state: "suspended", snapshot: null, last_boot: { reason: "first_start" } });
-  const tested = await deploy("app:3", { options: ["--wake"] });
+  const tested = await deploy("app:3", { options: ["--prewarm"] });
   expect(tested).toMatchObject({
     code: 0,
-    stderr: expect.stringMatching(/ran the new version .* is suspended again\./),
+    stderr: expect.stringMatching(/ran the new version, and is suspended again\./),
   });
   expect(await machine()).toMatchObject({
     state: "suspended",
@@ -44,14 +44,45 @@ test("a sleeping machine is not tested unless it is asked for; with --wake it ru
   });
 });
 
-test("with --wake, a version that crashes fails the deploy", async () => {
+test("with --prewarm, a version that crashes fails the deploy", async () => {
   await deploy("app:1");
   const { id } = await machine();
   await cli.hibernaut(["machine", "stop"]);
   cli.server.world.host.crashing.add(id);
-  const { code, stderr } = await deploy("app:2", { options: ["--wake"] });
+  const { code, stderr } = await deploy("app:2", { options: ["--prewarm"] });
   expect(code).toBe(1);
   expect(stderr).toMatch(/has the new version, and .*crashed/);
+});
+
+test("the app file asks for it, too, and an option overrides the file", async () => {
+  await deploy("app:1");
+  await cli.hibernaut(["machine", "suspend"]);
+  const more = "[deploy]\nprewarm = true\n";
+  expect(await deploy("app:2", { more })).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/is suspended again/),
+  });
+  const without = await deploy("app:3", { more, options: ["--no-prewarm"] });
+  expect(without).toMatchObject({ code: 0, stderr: expect.stringMatching(/is not tested yet/) });
+  expect(await deploy("app:4", { more: '[deploy]\nprewarm = "soon"\n' })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/error: deploy\.prewarm: .*true, false or "prepared"/),
+  });
+});
+
+test("a machine is updated with a prewarm by hand, and a change that does not work is said", async () => {
+  await deploy("app:1");
+  const { id } = await machine();
+  await cli.hibernaut(["machine", "suspend"]);
+  const worked = await cli.hibernaut(["machine", "update", id, "--env", "LOG=debug", "--prewarm"]);
+  expect(worked).toMatchObject({ code: 0, stdout: expect.stringMatching(/is suspended, version/) });
+  expect(await machine()).toMatchObject({ prewarm: { status: "done" }, snapshot: { size_bytes: expect.any(Number) } });
+  cli.server.world.host.crashing.add(id);
+  const failed = await cli.hibernaut(["machine", "update", id, "--env", "LOG=trace", "--prewarm"]);
+  expect(failed).toMatchObject({ code: 1, stderr: expect.stringMatching(/does not work with the change: it crashed/) });
+  expect((await cli.hibernaut(["machine", "status", id])).stdout).toMatch(/^prewarm +failed: it crashed/m);
+  const nothing = await cli.hibernaut(["machine", "update", id, "--prewarm"]);
+  expect(nothing).toMatchObject({ code: 2, stderr: expect.stringMatching(/Add an option that changes it/) });
 });
 
 test("a file from a secret that the app does not have is noticed before anything changes", async () => {

@@ -1,0 +1,110 @@
+/**
+ * Puts machines back to sleep that were started only for the snapshot of a new version. A machine that a request needs
+ * in the meantime is left to it.
+ */
+import type { MachineRecord, MachineState } from "../../domain/machine.ts";
+import { messageOf } from "../../lib/text.ts";
+import { BY_PREWARM, isPrewarming } from "../decide/prewarm.ts";
+import type { MachineDependencies } from "../dependencies.ts";
+import type { Machines } from "../resources/machines.ts";
+import { prewarmVerdict } from "./verdict.ts";
+
+/** What failed there needs no stop. */
+const AT_REST: ReadonlySet<MachineState> = new Set(["stopped", "failed", "suspended", "created"]);
+
+interface PrewarmerOptions {
+  machines: Pick<Machines, "all" | "get" | "subscribe" | "suspend" | "stop" | "endPrewarm">;
+  deps: Pick<MachineDependencies, "subscribeToChecks" | "letGo" | "log"> & { settings: { prewarmTimeoutMs: number } };
+}
+
+interface Watched {
+  app: string;
+  /** Fires when the time is up. */
+  timer: NodeJS.Timeout;
+  /** The proxies are being asked. */
+  asking: boolean;
+}
+
+export class Prewarmer {
+  readonly #options: PrewarmerOptions;
+  readonly #watched = new Map<string, Watched>();
+  readonly #unsubscribes: (() => void)[] = [];
+  #closed = false;
+
+  constructor(options: PrewarmerOptions) {
+    this.#options = options;
+  }
+
+  /** Begins, with the prewarms that an earlier platform left. Call it once machines are recovered. */
+  start(): void {
+    const { machines, deps } = this.#options;
+    // After the proxies, which must know of a machine before they are asked about it.
+    this.#unsubscribes.push(machines.subscribe("waiting", (record) => this.#changed(record)));
+    const unsubscribe = deps.subscribeToChecks?.((id) => this.#look(id));
+    if (unsubscribe !== undefined) this.#unsubscribes.push(unsubscribe);
+    for (const { record } of machines.all()) this.#changed(record);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const unsubscribe of this.#unsubscribes) unsubscribe();
+    for (const { timer } of this.#watched.values()) clearTimeout(timer);
+    this.#watched.clear();
+  }
+
+  #changed(record: MachineRecord): void {
+    const { id, app } = record;
+    if (!isPrewarming(record)) {
+      clearTimeout(this.#watched.get(id)?.timer);
+      this.#watched.delete(id);
+      return;
+    }
+    if (!this.#watched.has(id)) {
+      const leftMs = Date.parse(record.prewarm.since) + this.#options.deps.settings.prewarmTimeoutMs - Date.now();
+      const timer = setTimeout(() => this.#look(id), Math.max(0, leftMs)).unref();
+      this.#watched.set(id, { app, timer, asking: false });
+    }
+    // What a listener changes must not overtake the change that it is told of.
+    setImmediate(() => this.#look(id));
+  }
+
+  #look(id: string): void {
+    const watched = this.#watched.get(id);
+    if (watched === undefined || watched.asking || this.#closed) return;
+    void this.#judge(id, watched).catch((error: unknown) => {
+      this.#options.deps.log.warn({ machine: id, reason: messageOf(error) }, "a prewarm could not be ended");
+    });
+  }
+
+  async #judge(id: string, watched: Watched): Promise<void> {
+    const { machines, deps } = this.#options;
+    const { prewarmTimeoutMs: timeoutMs } = deps.settings;
+    const { record, health, suspend } = machines.get(watched.app, id);
+    if (!isPrewarming(record)) return;
+    const late = Date.now() - Date.parse(record.prewarm.since) >= timeoutMs ? { afterS: timeoutMs / 1000 } : undefined;
+    const verdict = prewarmVerdict(record, health, late);
+    if (verdict.kind === "wait") return;
+    if (verdict.kind === "ended") return machines.endPrewarm(watched.app, id, "done", "it ran, and ended");
+    if (verdict.kind === "failed") {
+      machines.endPrewarm(watched.app, id, "failed", verdict.reason);
+      if (AT_REST.has(record.state)) return;
+      return machines.stop(watched.app, id, { by: BY_PREWARM, reason: verdict.reason });
+    }
+    if (!suspend.eligible) {
+      const reason = `it works, and cannot be suspended: ${suspend.reasons.join("; ")}`;
+      machines.endPrewarm(watched.app, id, "done", reason);
+      return machines.stop(watched.app, id, { by: BY_PREWARM, reason });
+    }
+    await this.#sleep(id, watched);
+  }
+
+  async #sleep(id: string, watched: Watched): Promise<void> {
+    const { machines, deps } = this.#options;
+    watched.asking = true;
+    const free = await (deps.letGo?.(id) ?? Promise.resolve(true)).finally(() => (watched.asking = false));
+    const { record } = machines.get(watched.app, id);
+    if (this.#closed || !isPrewarming(record) || record.state !== "running") return;
+    if (free) machines.suspend(watched.app, id, { by: BY_PREWARM });
+    else machines.endPrewarm(watched.app, id, "taken", "a request came first");
+  }
+}
