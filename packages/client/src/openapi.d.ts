@@ -4137,6 +4137,14 @@ export interface components {
       replay_from?: string[];
       /** @description Whether a request over plain HTTP is redirected to HTTPS, if the proxy serves it. Default: false. */
       force_https?: boolean;
+      http_options?: {
+        response?: {
+          /** @description Headers that replace those of the app in its responses; false removes one. */
+          headers?: {
+            [key: string]: string | string[] | false;
+          };
+        };
+      };
       concurrency?: {
         type?: "requests" | "connections";
         /** @description Load at which another machine of the app is started. Default: 20. */

@@ -120,6 +120,7 @@ function serviceConfig(service: Service): ServiceConfig {
     ...present({ min_machines_running: minMachinesRunning, idle_timeout: idleTimeout, keep_warm: keepWarm }),
     ...present({ placement, machine_hostnames: machineHostnames, replay_from: replayFrom }),
     ...present({ force_https: forceHttps }),
+    ...(service.responseHeaders && { http_options: { response: { headers: service.responseHeaders } } }),
     ...(concurrency && {
       concurrency: {
         type: concurrency.type,

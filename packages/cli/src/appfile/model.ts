@@ -91,6 +91,8 @@ export interface Service {
   /** Names of other apps. */
   replayFrom: string[] | undefined;
   forceHttps: boolean | undefined;
+  /** What replaces the app's own headers; false removes them. */
+  responseHeaders: Record<string, string | string[] | false> | undefined;
   concurrency: Concurrency | undefined;
 }
 

@@ -2,6 +2,7 @@
 import { readHttpChecks, readTcpChecks } from "./checks.ts";
 import type { Groups } from "./groups.ts";
 import type { Check, Concurrency, Service } from "./model.ts";
+import { readResponseHeaders } from "./http-options.ts";
 import { readPorts } from "./ports.ts";
 import { isValidName, NAME_RULE } from "../names.ts";
 import type { Section } from "./section.ts";
@@ -44,9 +45,10 @@ const NO_PORT =
   "The service has no `internal_port` and comes after another service, so it is ignored. Add the port, or remove the service.";
 
 /** Every port of `[http_service]` is HTTP. */
-const WEB: ReturnType<typeof readPorts> = { reach: "web", forceHttps: undefined };
+const WEB: ReturnType<typeof readPorts> = { reach: "web", forceHttps: undefined, responseHeaders: undefined };
 
-function readService(section: Section, groups: Groups, { reach, forceHttps } = WEB): ReadService {
+function readService(section: Section, groups: Groups, ports = WEB): ReadService {
+  const { reach } = ports;
   const service: Service = {
     groups: groups.of(section),
     internalPort: section.integer("internal_port", PORTS) ?? DEFAULT_PORT,
@@ -60,16 +62,14 @@ function readService(section: Section, groups: Groups, { reach, forceHttps } = W
     placement: section.choice("placement", ["shared", "pinned"]),
     machineHostnames: section.boolean("machine_hostnames"),
     replayFrom: readReplayFrom(section),
-    forceHttps: section.boolean("force_https") ?? forceHttps,
+    forceHttps: section.boolean("force_https") ?? ports.forceHttps,
+    responseHeaders: readResponseHeaders(section) ?? ports.responseHeaders,
     concurrency: readConcurrency(section),
   };
   checkWaking(section, service);
   checkPlacement(section, service);
   const checks = [...readTcpChecks(section, service), ...readHttpChecks(section, service)];
-  section.ignored(
-    ["http_options", "tls_options", "proxy_proto_options"],
-    "Not supported: the proxy has no such options per service.",
-  );
+  section.ignored(["tls_options", "proxy_proto_options"], "Not supported: the proxy has no such options per service.");
   section.ignored("machine_checks", "Not supported: machines are not started to test other machines.");
   section.ignored("script_checks", "Not supported: a check connects to a port and does not run a program.");
   section.finish();

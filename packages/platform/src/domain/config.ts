@@ -8,6 +8,7 @@ import { type Static, Type } from "typebox";
 import { HibernautError } from "./errors.ts";
 import { FileConfig, filesRefusal, MAX_FILES } from "./guest-files.ts";
 import { NAME_PATTERN } from "./naming.ts";
+import { MAX_RESPONSE_HEADERS, MAX_RESPONSE_VALUES, responseHeadersRefusal } from "./response-headers.ts";
 import { SCHEDULE_MAX_LENGTH, scheduleRefusal } from "./schedule.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -89,6 +90,34 @@ export const ServiceConfig = Type.Object(
         description:
           "Whether a request over plain HTTP is redirected to HTTPS, if the proxy serves it. Default: false.",
       }),
+    ),
+    http_options: Type.Optional(
+      Type.Object(
+        {
+          response: Type.Optional(
+            Type.Object(
+              {
+                headers: Type.Optional(
+                  Type.Record(
+                    Type.String(),
+                    Type.Union([
+                      Type.String(),
+                      Type.Array(Type.String(), { maxItems: MAX_RESPONSE_VALUES }),
+                      Type.Literal(false),
+                    ]),
+                    {
+                      maxProperties: MAX_RESPONSE_HEADERS,
+                      description: "Headers that replace those of the app in its responses; false removes one.",
+                    },
+                  ),
+                ),
+              },
+              closed,
+            ),
+          ),
+        },
+        closed,
+      ),
     ),
     concurrency: Type.Optional(
       Type.Object(
@@ -348,10 +377,12 @@ function refuseMount(
 
 /** Refuses values that are each valid but cannot work together. */
 function refuseImpossible(
-  { concurrency = {} }: ServiceConfig,
+  { concurrency = {}, http_options: options = {} }: ServiceConfig,
   field: string,
   refuse: (field: string, message: string) => void,
 ): void {
+  const header = responseHeadersRefusal(options.response?.headers ?? {});
+  if (header !== undefined) refuse(`${field}.http_options.response.headers.${header.name}`, header.message);
   const { soft_limit: soft, hard_limit: hard } = concurrency;
   if (soft !== undefined && hard !== undefined && soft > hard)
     refuse(

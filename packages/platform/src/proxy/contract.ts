@@ -58,6 +58,12 @@ export interface Field {
   readonly value: string;
 }
 
+/** What replaces an app's own headers of one name. Without fields, they are only removed. */
+export interface OwnHeader {
+  readonly key: string;
+  readonly fields: readonly Field[];
+}
+
 /** What is known of a request before its body. */
 export interface RequestHead {
   /** As sent: methods are case-sensitive. */
@@ -95,6 +101,8 @@ export interface Lease {
    * until its port answers. One attempt is made even if this has passed.
    */
   readonly connectDeadline: number;
+  /** Headers that replace those of the app in its response. Undefined, the usual case, if there are none. */
+  readonly ownHeaders?: readonly OwnHeader[] | undefined;
   /** The exchange became a tunnel, which may stay open without limit and is not a request that ends by itself. */
   upgraded?(): void;
   /** Bytes of bodies, or of a tunnel, were forwarded to the machine (`bytesIn`) or the client. Cheap; called for every piece. */

@@ -1,5 +1,5 @@
 /** A lease that the broker hands out: counts its request on the machine until it is released. */
-import type { Lease, Wake } from "./contract.ts";
+import type { Lease, OwnHeader, Wake } from "./contract.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
 
 /** What a lease tells the broker. */
@@ -24,6 +24,7 @@ export class MachineLease implements Lease {
   readonly appName: string;
   readonly wake: Wake;
   readonly connectDeadline: number;
+  readonly ownHeaders: readonly OwnHeader[] | undefined;
   readonly #keeper: LeaseKeeper;
   readonly #machine: RoutedMachine;
   readonly #connection: object;
@@ -40,13 +41,15 @@ export class MachineLease implements Lease {
     connection: object,
     { wake, connectTimeoutMs, port }: { wake: Wake; connectTimeoutMs: number; port: number },
   ) {
-    const { row, open } = machine;
+    const { row, policy, open } = machine;
     this.address = row.address;
     this.port = port;
     this.machineId = row.id;
     this.appName = row.app;
     this.wake = wake;
     this.connectDeadline = performance.now() + connectTimeoutMs;
+    // The other services of a machine have none.
+    this.ownHeaders = port === policy.port ? policy.ownHeaders : undefined;
     this.#keeper = keeper;
     this.#machine = machine;
     this.#connection = connection;

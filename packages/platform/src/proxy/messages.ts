@@ -28,8 +28,9 @@ export interface TableMachine {
   policy: WirePolicy | null;
 }
 
-/** A policy with null for a hard limit of Infinity, which JSON does not have. */
-type WirePolicy = Omit<ServicePolicy, "hardLimit"> & { hardLimit: number | null };
+/** A policy with null for a hard limit of Infinity, which JSON does not have. Nor does it have undefined. */
+type WirePolicy = Omit<ServicePolicy, "hardLimit" | "ownHeaders"> &
+  Partial<Pick<ServicePolicy, "ownHeaders">> & { hardLimit: number | null };
 
 /** A message from the coordinator to a proxy. */
 export type ToProxy =
@@ -85,7 +86,13 @@ export function toWire(policy: ServicePolicy): WirePolicy {
 }
 
 /** For what an older platform does not send: the platform and its proxies are not restarted at the same moment. */
-const OF_EARLIER_RELEASES = { pinned: false, ownPorts: [], replayFrom: [], forceHttps: false } as const;
+const OF_EARLIER_RELEASES = {
+  pinned: false,
+  ownPorts: [],
+  replayFrom: [],
+  forceHttps: false,
+  ownHeaders: undefined,
+} as const;
 
 export function fromWire(policy: WirePolicy): ServicePolicy {
   return { ...OF_EARLIER_RELEASES, ...policy, hardLimit: policy.hardLimit ?? Number.POSITIVE_INFINITY };

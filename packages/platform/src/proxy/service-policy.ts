@@ -1,5 +1,7 @@
 /** What a service's configuration means to the proxy: with all defaults filled in, in the proxy's units. */
 import type { MachineConfig, ServiceConfig } from "../domain/config.ts";
+import type { ResponseHeaders } from "../domain/response-headers.ts";
+import type { OwnHeader } from "./contract.ts";
 
 /** As on Fly: at this load a machine still takes requests, and another one is started. */
 const SOFT_LIMIT = 20;
@@ -31,6 +33,8 @@ export interface ServicePolicy {
   replayFrom: readonly string[];
   /** Whether requests over plain HTTP are redirected. */
   forceHttps: boolean;
+  /** Headers that replace those of the app in its responses. Undefined if there are none. */
+  ownHeaders: readonly OwnHeader[] | undefined;
 }
 
 /**
@@ -62,5 +66,14 @@ function servicePolicy(service: ServiceConfig, ownPorts: number[]): ServicePolic
     ownPorts,
     replayFrom: service.replay_from ?? [],
     forceHttps: service.force_https ?? false,
+    ownHeaders: ownHeaders(service.http_options?.response?.headers ?? {}),
   };
+}
+
+function ownHeaders(headers: ResponseHeaders): OwnHeader[] | undefined {
+  const all = Object.entries(headers).map(([name, value]) => {
+    const key = name.toLowerCase();
+    return { key, fields: (value === false ? [] : [value].flat()).map((one) => ({ name, key, value: one })) };
+  });
+  return all.length === 0 ? undefined : all;
 }

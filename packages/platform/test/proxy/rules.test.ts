@@ -145,7 +145,7 @@ describe("sleeping", () => {
     unit: "requests" as const,
     softLimit: 10,
     hardLimit: 20,
-    ...{ pinned: false, ownPorts: [], replayFrom: [], forceHttps: false },
+    ...{ pinned: false, ownPorts: [], replayFrom: [], forceHttps: false, ownHeaders: undefined },
   });
   const idle = (id: string, idleMs = IDLE, least = 0): IdleMachine => ({
     id,
@@ -271,10 +271,33 @@ describe("a service's configuration", () => {
       unit: "requests",
       softLimit: 20,
       hardLimit: Number.POSITIVE_INFINITY,
-      ...{ pinned: false, ownPorts: [], replayFrom: [], forceHttps: false },
+      ...{ pinned: false, ownPorts: [], replayFrom: [], forceHttps: false, ownHeaders: undefined },
     });
     expect(policyOf(config({ concurrency: { hard_limit: 5 } }))).toMatchObject({ softLimit: 5, hardLimit: 5 });
     expect(policyOf({ image: "x" })).toBeUndefined();
+  });
+
+  test("headers of responses are prepared by name", () => {
+    const headers = { Server: false as const, "X-A": "1", Link: ["<a>", "<b>"] };
+    const prepared = policyOf(config({ http_options: { response: { headers } } }))?.ownHeaders;
+    expect(prepared?.map(({ key, fields }) => [key, fields.map(({ name, value }) => `${name}: ${value}`)])).toEqual([
+      ["server", []],
+      ["x-a", ["X-A: 1"]],
+      ["link", ["Link: <a>", "Link: <b>"]],
+    ]);
+  });
+
+  test.each([
+    [{ Connection: "x" }, /The header connection cannot be set/],
+    [{ "content-length": "1" }, /The header content-length cannot be set/],
+    [{ "Hibernaut-Wake": false as const }, /The header hibernaut-wake cannot be set/],
+    [{ "fly-replay": "app=a" }, /The header fly-replay cannot be set/],
+    [{ "Bad Name": "x" }, /"bad name" is not a valid name of a header/],
+    [{ "": "x" }, /"" is not a valid name of a header/],
+    [{ "X-Fine": "x\r\nX-Evil: 1" }, /printable ASCII/],
+    [{ "X-Fine": ["x", "x".repeat(1025)] }, /printable ASCII/],
+  ])("the headers %j are refused with the reason", (headers, reason) => {
+    expect(() => requireSupported(config({ http_options: { response: { headers } } }))).toThrow(reason);
   });
 
   test.each([[{ concurrency: { soft_limit: 30, hard_limit: 20 } }, /soft_limit.*30.*hard_limit.*20/]])(

@@ -219,7 +219,11 @@ export const WEB: Record<string, Expected> = {
   },
   "dotnet.toml": {
     means: { app: { env: { "Logging.Level": "Warning" }, services: stopping(8080), stop_config: { timeout: 30 } } },
-    warns: ["http_service.http_options", "http_service.tls_options"],
+    warns: [
+      "http_service.http_options.h2_backend",
+      "http_service.http_options.idle_timeout",
+      "http_service.tls_options",
+    ],
   },
   "spring-boot.toml": {
     means: {

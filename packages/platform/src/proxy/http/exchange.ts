@@ -164,7 +164,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
 
   #answerOf(response: ResponseMessage): Answer {
     const { requestId, secure } = this.#origin;
-    return answerOf(response, requestId, this.#lease.wake, secure ? this.#engine.secureFields : undefined);
+    return answerOf(response, requestId, this.#lease, secure ? this.#engine.secureFields : undefined);
   }
 
   onData(piece: Buffer): void {

@@ -1,6 +1,6 @@
 /** The heads that the proxy writes: of a request for the app, and of a response for the client. */
 import { STATUS_CODES } from "node:http";
-import type { Field, Wake } from "../contract.ts";
+import type { Field, Lease, OwnHeader } from "../contract.ts";
 import type { Framing } from "./fields.ts";
 import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
@@ -138,9 +138,15 @@ export interface Answer {
  *
  * @param more fields that are added unless the app sends its own
  */
-export function answerOf(response: ResponseMessage, requestId: string, wake: Wake, more?: readonly Field[]): Answer {
+export function answerOf(
+  response: ResponseMessage,
+  requestId: string,
+  { wake, ownHeaders }: Pick<Lease, "wake" | "ownHeaders">,
+  more?: readonly Field[],
+): Answer {
   const { status, reason, framing, length } = response;
-  const fields = endToEnd(response.fields, response.connection);
+  const passing = endToEnd(response.fields, response.connection);
+  const fields = ownHeaders === undefined ? passing : replaced(passing, ownHeaders);
   fields.push(
     field("Via", `1.1 ${PSEUDONYM}`),
     field("Hibernaut-Wake", `${wake.kind}; dur=${Math.round(wake.durationMs)}`),
@@ -150,6 +156,12 @@ export function answerOf(response: ResponseMessage, requestId: string, wake: Wak
   // 204 has no body that could have a length (RFC 9110 8.6).
   const asked = status === 426 ? { upgrade: response.upgrade } : undefined;
   return { status, reason, fields, framing, length: status === 204 ? undefined : length, ...asked };
+}
+
+/** Returns the fields with the service's own in place of the app's. */
+function replaced(fields: readonly Field[], own: readonly OwnHeader[]): Field[] {
+  const others = fields.filter((one) => !own.some(({ key }) => key === one.key));
+  return [...others, ...own.flatMap((header) => header.fields)];
 }
 
 /** Returns an interim response, such as 100 or 103, for the client. */
