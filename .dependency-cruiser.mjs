@@ -7,10 +7,10 @@ const SRC = "^packages/platform/src";
 /** The composition root, the doctor, which looks at every part directly, and the uninstaller, which removes each. */
 const ROOTS = `${SRC}/(server|doctor|doctor-sleepers|uninstall)\\.ts$`;
 /**
- * How durations, sizes and schedules are written, and which names are valid: the platform's files that the CLI shares, because they
+ * How durations, sizes and schedules are written, and which names, paths and numbers are valid: the platform's files that the CLI shares, because they
  * load next to nothing and a copy in the CLI would differ before long.
  */
-const SHARED = `${SRC}/(lib/(base64|quantities)|domain/(naming|cron|schedule|response-headers))\\.ts$`;
+const SHARED = `${SRC}/(lib/(base64|quantities)|domain/(naming|cron|schedule|limits|guest-paths|check-times|response-headers))\\.ts$`;
 /** Parts that other parts know by their contract.ts only. */
 const CONTRACTS = ["hypervisor", "network", "images", "store", "secrets", "volumes"];
 /** Everything below machines. */

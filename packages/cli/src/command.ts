@@ -23,6 +23,8 @@ export interface Option {
   choices?: readonly string[];
   /** A whole number of at least this. */
   minimum?: number;
+  /** And of at most this. */
+  maximum?: number;
   /** The unit of the number, which decides the accepted forms: `seconds` also takes `5m`, `mb` also `1gb`. */
   unit?: Unit;
   /** What the option means without its optional value, in the form of a value. */

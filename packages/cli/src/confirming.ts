@@ -50,7 +50,7 @@ export async function ask(
       terminal.question(question),
       new Promise<string>((resolve) => terminal.once("close", () => resolve(""))),
       new Promise<never>((_resolve, reject) => {
-        terminal.once("SIGINT", () => reject(new Interrupted("It was interrupted.")));
+        terminal.once("SIGINT", () => reject(new Interrupted("It was interrupted.", { quiet: true })));
       }),
     ]);
   } catch (error) {

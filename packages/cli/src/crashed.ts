@@ -23,18 +23,20 @@ export function stateText(machine: Machine, now = Date.now()): string {
   if (state === "starting" && crash !== null)
     return `starting, attempt ${crash.attempt} of ${crash.max_attempts}; previously, ${crash.reason}`;
   if (reason !== null) return `${state}: ${reason}`;
-  return (machine.snapshot?.warm_until ?? null) === null ? state : `${state} (warm)`;
+  return isWarm(machine) ? `${state} (warm)` : state;
 }
 
 /** The state as lists show it, including a crash loop, a cordon and a kept VMM. */
 export function stateCell(machine: Machine): string {
   const { state, crash, cordoned } = machine;
   if (isCrashLoop(machine)) return `${state} (crash loop, ${crash?.attempt} of ${crash?.max_attempts})`;
-  const notes = [
-    ...((machine.snapshot?.warm_until ?? null) === null ? [] : ["warm"]),
-    ...(cordoned ? ["cordoned"] : []),
-  ];
+  const notes = [...(isWarm(machine) ? ["warm"] : []), ...(cordoned ? ["cordoned"] : [])];
   return notes.length === 0 ? state : `${state} (${notes.join(", ")})`;
+}
+
+/** Whether the paused virtual machine of the suspended machine is kept in memory. */
+export function isWarm({ snapshot }: Pick<Machine, "snapshot">): boolean {
+  return (snapshot?.warm_until ?? null) !== null;
 }
 
 /** Whether the app crashed and the restart policy will start it again. */

@@ -9,10 +9,17 @@ export class UsageError extends Error {
   readonly code = "usage";
 }
 
-/** Ctrl-C at a question. Needs no message. */
+/** Ctrl-C, or the end of the session. */
 export class Interrupted extends Error {
   override name = "Interrupted";
   readonly code = "interrupted";
+  /** Nothing was in progress, as at a question: the message is for programs only. Default: false. */
+  readonly quiet: boolean;
+
+  constructor(message: string, { quiet = false }: { quiet?: boolean } = {}) {
+    super(message);
+    this.quiet = quiet;
+  }
 }
 
 /** A failure that the CLI itself detects. */

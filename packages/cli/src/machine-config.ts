@@ -1,4 +1,5 @@
 /** Turns options of `machine create`, `run` and `update` into a configuration. */
+import { IDLE_TIMEOUT_S, KEEP_WARM_S, STOP_TIMEOUT_S, SUSPEND_TIMEOUT_S } from "../../platform/src/domain/limits.ts";
 import type { MachineConfig, MountConfig, ServiceConfig } from "@hibernaut/client";
 import type { Option, OptionValues } from "./command.ts";
 import { UsageError } from "./failure.ts";
@@ -22,6 +23,11 @@ export const CONFIG_OPTIONS = [
     minimum: 1,
   },
   {
+    flags: "--tcp <port>",
+    description: "port of the proxy that takes TCP connections for the machine instead of HTTP requests",
+    minimum: 1,
+  },
+  {
     flags: "--autostop <what>",
     description: "what to do with the machine when it is idle",
     choices: ["suspend", "stop", "off"],
@@ -35,13 +41,13 @@ export const CONFIG_OPTIONS = [
   {
     flags: "--idle-timeout <time>",
     description: "idle after this time without a request: seconds, or a unit as in 30s or 5m",
-    minimum: 1,
+    ...IDLE_TIMEOUT_S,
     unit: "seconds",
   },
   {
     flags: "--keep-warm <time>",
     description: "how long the paused virtual machine stays in memory after a suspend, as in 30s or 5m; 0: not at all",
-    minimum: 0,
+    ...KEEP_WARM_S,
     unit: "seconds",
   },
   {
@@ -69,7 +75,7 @@ export const CONFIG_OPTIONS = [
   {
     flags: "--stop-timeout <time>",
     description: "how long the app may take to exit before it is killed, as in 30s",
-    minimum: 0,
+    ...STOP_TIMEOUT_S,
     unit: "seconds",
   },
   {
@@ -85,7 +91,7 @@ export const CONFIG_OPTIONS = [
   {
     flags: "--suspend-timeout <time>",
     description: "how long the app may prepare for a suspend, as in 5s; 0: it is not asked",
-    minimum: 0,
+    ...SUSPEND_TIMEOUT_S,
     unit: "seconds",
   },
   ...FILE_OPTIONS,
@@ -170,8 +176,8 @@ function merged(key: keyof MachineConfig, before: object | undefined, changes: o
 }
 
 function withServiceOptions(before: ServiceConfig[] | undefined, options: ConfigOptions): ServiceConfig[] | undefined {
-  const { port, autostop, autostopFallback, autostart, idleTimeout, keepWarm, minRunning, softLimit, hardLimit } =
-    options;
+  const { autostop, autostopFallback, autostart, idleTimeout, keepWarm, minRunning, softLimit, hardLimit } = options;
+  const { tcp, port = tcp } = options;
   const limits = {
     ...(softLimit !== undefined && { soft_limit: softLimit }),
     ...(hardLimit !== undefined && { hard_limit: hardLimit }),
@@ -191,7 +197,8 @@ function withServiceOptions(before: ServiceConfig[] | undefined, options: Config
   });
   if (port !== undefined) {
     const [first = { protocol: "http" as const, internal_port: port }, ...others] = before ?? [];
-    return [{ ...changed(first), internal_port: port }, ...others];
+    const asTcp = tcp !== undefined && { protocol: "tcp" as const, ports: [{ port: tcp }] };
+    return [{ ...changed(first), internal_port: port, ...asTcp }, ...others];
   }
   if (Object.keys({ ...changes, ...limits }).length === 0) return before;
   if (!before?.length)

@@ -2,7 +2,7 @@
 import { CommanderError } from "commander";
 import type { Result } from "./command.ts";
 import { Context } from "./context.ts";
-import { EXIT, exitCodeOf, type Failure, failureText, toFailure } from "./failure.ts";
+import { EXIT, exitCodeOf, failureText, Interrupted, toFailure } from "./failure.ts";
 import { asksForJson } from "./output-format.ts";
 import { isPaged, NO_PAGER, printLines } from "./pager.ts";
 import { buildProgram } from "./program.ts";
@@ -56,7 +56,7 @@ async function main(args: string[]): Promise<number> {
     if (help !== "") await printLines(help.trimEnd().split("\n"), { paged: !args.includes(NO_PAGER.flags) });
     return code;
   } catch (error) {
-    return error instanceof CommanderError ? EXIT.usage : fail(toFailure(error), json);
+    return error instanceof CommanderError ? EXIT.usage : fail(error, json);
   }
 }
 
@@ -66,18 +66,20 @@ async function report(
 ): Promise<number> {
   if (json && document !== undefined) process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
   if (!json && text !== "") await printLines(text.split("\n"), { paged });
-  const all = failures.map(toFailure);
-  for (const failure of all) complain(failure);
-  return all[0] === undefined ? exitCode : exitCodeOf(all[0]);
+  for (const failure of failures) complain(failure);
+  return failures[0] === undefined ? exitCode : exitCodeOf(toFailure(failures[0]));
 }
 
-function fail(failure: Failure, json: boolean): number {
+function fail(error: unknown, json: boolean): number {
+  const failure = toFailure(error);
   if (json) process.stdout.write(`${JSON.stringify(failure, null, 2)}\n`);
-  complain(failure);
+  complain(error);
   return exitCodeOf(failure);
 }
 
-function complain(failure: Failure): void {
-  if (failure.error === "interrupted") return;
-  process.stderr.write(`${style("red", "Error:", process.stderr)} ${failureText(failure)}\n`);
+function complain(error: unknown): void {
+  const text = failureText(toFailure(error));
+  if (!(error instanceof Interrupted)) process.stderr.write(`${style("red", "Error:", process.stderr)} ${text}\n`);
+  // What Ctrl-C did is not an error, but what it ended should be said.
+  else if (!error.quiet) process.stderr.write(`${text}\n`);
 }

@@ -138,12 +138,22 @@ function refuseContradictions(parser: Parser, options: readonly Option[]): void 
   }
 }
 
-function parserOption({ flags, description, repeats, choices, minimum, unit, preset, hidden }: Option): ParserOption {
+function parserOption({
+  flags,
+  description,
+  repeats,
+  choices,
+  minimum,
+  maximum,
+  unit,
+  preset,
+  hidden,
+}: Option): ParserOption {
   const option = new ParserOption(flags, description).hideHelp(hidden ?? false);
   if (choices) option.choices(choices);
   // An option whose value can be left out says yes then.
   if (flags.endsWith("]")) option.preset("true");
-  if (minimum !== undefined) option.argParser((text) => number(text, { minimum, unit }));
+  if (minimum !== undefined) option.argParser((text) => number(text, { minimum, maximum, unit }));
   if (preset !== undefined) option.preset(preset);
   if (repeats) option.argParser((text, before: string[] | undefined) => [...(before ?? []), text]);
   return option;

@@ -37,19 +37,27 @@ export function readQuantity(text: string, { minimum, maximum = MOST, unit }: Qu
 
 /** The accepted forms with examples: the second half of an error message. */
 export function acceptedForms({ minimum, maximum, unit }: Quantity): string {
-  const most = maximum === undefined ? "" : ` and at most ${maximum} MB`;
+  const most = (name: string) => (maximum === undefined ? "" : ` and at most ${maximum}${name}`);
   switch (unit) {
-    case "seconds":
-      return `Use at least ${minimum} ${minimum === 1 ? "second" : "seconds"}, in whole seconds, as in 90, 90s, 5m or 1h30m.`;
+    case "seconds": {
+      const least = `${minimum} ${minimum === 1 ? "second" : "seconds"}`;
+      const longest = maximum === undefined ? "" : ` and at most ${longText(maximum)}`;
+      return `Use at least ${least}${longest}, in whole seconds or with the units s, m and h, as in 90, 90s, 5m or 1h30m.`;
+    }
     case "mb":
-      return `Use at least ${minimum} MB${most}, in whole megabytes, as in 512, 512mb or 1gb.`;
+      return `Use at least ${minimum} MB${most(" MB")}, in whole megabytes, as in 512, 512mb or 1gb.`;
     case "gb":
-      return `Use at least ${minimum} GB, in whole gigabytes, as in 2, 2gb or 2048mb.`;
+      return `Use at least ${minimum} GB${most(" GB")}, in whole gigabytes, as in 2, 2gb or 2048mb.`;
     case "days":
-      return `Use at least ${minimum} in whole days, as in 7 or 7d.`;
+      return `Use at least ${minimum}${most("")} in whole days, as in 7 or 7d.`;
     default:
-      return `Use a whole number of at least ${minimum}, as in ${Math.max(minimum, 1)}.`;
+      return `Use a whole number of at least ${minimum}${most("")}, as in ${Math.max(minimum, 1)}.`;
   }
+}
+
+/** `24h` or `90s`: in hours if they are whole. */
+function longText(seconds: number): string {
+  return seconds % 3600 === 0 ? `${seconds / 3600}h` : `${seconds}s`;
 }
 
 /** The value of an argument. Throws a usage error that says what is accepted. */

@@ -1,7 +1,7 @@
 /** The rows of `hibernaut top`. Pure. */
 import type { Activity, Machine } from "@hibernaut/client";
 import { bootWord } from "./boot-words.ts";
-import { stateCell } from "./crashed.ts";
+import { isWarm, stateCell } from "./crashed.ts";
 import { ago, megabytes } from "./terminal.ts";
 
 /** A machine and what it was used for, at one moment. */
@@ -19,10 +19,11 @@ export const SPARE = ["LAST START"];
 /** Below the table. */
 export const FOOT = "HOST MEMORY is what QEMU occupies of the host's RAM. 100 % CPU is one CPU.";
 
-/** One row per machine: those that are running first, the busiest at the top. `before` are the samples of the last time. */
+/** One row per machine: those that are running first, the busiest at the top, and those that are kept warm after them. `before` are the samples of the last time. */
 export function topRows(samples: readonly Sample[], before: ReadonlyMap<string, Sample>, now = Date.now()): string[][] {
   const rows = samples.map((sample) => ({ sample, cpu: cpuOf(sample, before.get(sample.machine.id)) }));
-  const isAwake = ({ sample }: (typeof rows)[number]) => Number(sample.activity.process !== null);
+  const isAwake = ({ sample }: (typeof rows)[number]) =>
+    sample.activity.process === null ? 0 : isWarm(sample.machine) ? 1 : 2;
   return rows
     .toSorted((a, b) => isAwake(b) - isAwake(a) || (b.cpu ?? 0) - (a.cpu ?? 0))
     .map(({ sample: { machine, activity }, cpu }) => [
@@ -32,7 +33,7 @@ export function topRows(samples: readonly Sample[], before: ReadonlyMap<string, 
       cpu === undefined ? "" : `${Math.round(cpu * 100)} %`,
       activity.process === null ? "" : megabytes(activity.process.resident_bytes),
       startCell(machine, now),
-      activity.awake?.message ?? "",
+      activity.awake?.message ?? warmCell(machine, now),
     ]);
 }
 
@@ -42,6 +43,14 @@ function cpuOf({ activity, at }: Sample, last: Sample | undefined): number | und
   // A process that took its place has used less than the one before it.
   if (used === undefined || then === undefined || last === undefined || used < then || at <= last.at) return undefined;
   return (used - then) / (at - last.at);
+}
+
+/** A machine that is kept warm sleeps, and still takes memory. */
+function warmCell({ snapshot }: Machine, now: number): string {
+  const until = snapshot?.warm_until ?? null;
+  return until === null
+    ? ""
+    : `asleep; kept warm for ${Math.max(0, Math.ceil((Date.parse(until) - now) / 1000))} s more`;
 }
 
 function startCell({ last_boot: boot }: Machine, now: number): string {

@@ -1,7 +1,9 @@
 /** `hibernaut backup`, against a platform on a fake host. */
-import { existsSync } from "node:fs";
+import { createReadStream, existsSync } from "node:fs";
 import { appendFile, mkdir, open, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { tempFolder } from "../../platform/test/helpers/temp.ts";
 import { SERVICE, startCli, type TestCli } from "./helpers.ts";
@@ -113,6 +115,53 @@ test("a restore needs an empty directory", async () => {
   expect(await hibernaut(["backup", "restore", file])).toMatchObject({ code: 2 });
 });
 
+test("a backup is verified and restored from standard input", async () => {
+  await create();
+  const pipe = async (...args: string[]) => {
+    const { child, ended } = cli.begin(["backup", ...args]);
+    await pipeline(createReadStream(file), child.stdin as Writable).catch(() => {}); // it may not read to the end
+    return ended;
+  };
+  expect(await pipe("verify", "-")).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Standard input is whole: /),
+  });
+  const data = join(folder, "data");
+  expect(await pipe("restore", "-", "--data", data)).toMatchObject({ code: 0 });
+  expect(await readdir(data)).toEqual(expect.arrayContaining(["hibernaut.db", "machines", "volumes"]));
+  expect(await pipe("restore", "-", "--data", data)).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/is not empty/),
+  });
+  const handle = await open(file, "r+");
+  await handle.write("x", Math.floor((await handle.stat()).size / 2));
+  await handle.close();
+  const other = join(folder, "other");
+  expect(await pipe("restore", "-", "--data", other)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/standard input cannot be restored: its content is not what was written/),
+  });
+  expect(await readdir(other)).toEqual([]);
+});
+
+test("what cannot work is refused in plain words before anything begins", async () => {
+  await create();
+  const refused = async (args: string[], why: RegExp) => {
+    const { code, stderr } = await hibernaut(["backup", ...args]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(why) });
+  };
+  await refused(["restore", file, "--data", file], /^Error: .*backup\.tar is not a directory\. Nothing was changed\./);
+  await refused(["restore", file, "--data", join(file, "x")], /is not a directory\. Nothing was changed\./);
+  await refused(["verify", folder], /^Error: .* is a directory, not a backup\. Name the file of the backup\.$/m);
+  const { machines } = cli.server.world.store;
+  const [machine] = machines.list();
+  const before = machines.events(machine?.id ?? "", 10);
+  await refused(["create", join(folder, "nodir", "x")], /There is no directory .*nodir\. Create it first: mkdir -p /);
+  await refused(["create", join(file, "x")], /backup\.tar is not a directory\. Choose another place/);
+  expect(machines.events(machine?.id ?? "", 10)).toEqual(before);
+  expect((await json(["backup", "verify", join(file, "x")])).code).toBe(1);
+});
+
 test("when the platform fails in the middle, the reason is told and no file is left", async () => {
   cli.server.world.host.faults.capture = new Error("ENOSPC: no space left on device, write");
   const failed = await create();
@@ -129,7 +178,10 @@ test("Ctrl-C leaves no file, and the machines run", async () => {
   const [machine] = store.machines.list();
   await expect.poll(() => host.of(machine?.id ?? "")[0]?.running, { timeout: 20_000 }).toBe(false);
   child.kill("SIGINT");
-  expect(await ended).toMatchObject({ code: 130 });
+  expect(await ended).toMatchObject({
+    code: 130,
+    stderr: expect.stringMatching(/^The backup was interrupted\. No file was written\.$/m),
+  });
   delete host.hold.capture;
   held.resolve();
   await expect.poll(() => host.of(machine?.id ?? "")[0]?.running).toBe(true);

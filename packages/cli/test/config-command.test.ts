@@ -79,6 +79,20 @@ describe("config validate", () => {
     expect(below).toEqual({ code: 0, stdout: "web/fly.toml is valid.\n", stderr: "" });
   });
 
+  test("says what is wrong with the file that is named, without codes of the system", async () => {
+    mkdirSync(join(folder, "web"));
+    expect(await hibernaut("config", "validate", "--config", "nope")).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: "Error: There is no app file nope. Check the path, or create one with `hibernaut launch`.\n",
+    });
+    expect(await hibernaut("config", "validate", "--config", "web")).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "Error: web is a directory. Name the app file in it, as in --config web/hibernaut.toml.\n",
+    });
+  });
+
   test("is one document with --json", async () => {
     write("fly.toml", FLY);
     const { stdout } = await hibernaut("config", "validate", "--strict", "--json");
@@ -98,7 +112,7 @@ describe("config validate", () => {
     });
     expect(await hibernaut("config", "show", "--config", "none.toml")).toMatchObject({
       code: 1,
-      stderr: "Error: none.toml cannot be read (ENOENT).\n",
+      stderr: "Error: There is no app file none.toml. Check the path, or create one with `hibernaut launch`.\n",
     });
   });
 });

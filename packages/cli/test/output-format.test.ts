@@ -44,6 +44,7 @@ describe("with a platform", () => {
   let cli: TestCli;
   beforeAll(async () => {
     cli = await startCli();
+    await cli.json(["volumes", "create", "data"]);
     await cli.json(["machine", "run", "registry.example.com/me/shop:v1", ...SERVICE, "--name", "web"]);
   });
   afterAll(() => cli.close());
@@ -52,6 +53,7 @@ describe("with a platform", () => {
     ["ps", "ADDRESS  LAST START"],
     ["status --app shop", "MEMORY  ADDRESS"],
     ["apps list", "ANSWERS AT"],
+    ["volumes list", "SCHEDULED SNAPSHOTS"],
     ["usage", "RESUMES  COLD STARTS"],
   ])("%s -o wide has more columns", async (words, more) => {
     const heads = (out: string) => out.replaceAll(/ {2,}/g, "  ");

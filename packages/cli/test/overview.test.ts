@@ -53,6 +53,46 @@ test("status sums the platform up", async () => {
   expect(stdout).toMatch(/^machines +1 running, 1 suspended$/m);
 });
 
+test("status and top count machines that are kept warm", async () => {
+  const warm = await run("--keep-warm", "5m");
+  await run();
+  await cli.hibernaut(["machine", "suspend", warm]);
+  expect((await cli.json(["status"])).document).toMatchObject({ warm: 1, machines: { running: 1, suspended: 1 } });
+  expect((await cli.hibernaut(["status"])).stdout).toMatch(
+    /^memory +256 MB in running machines; 1 sleeping machine is kept warm, see hibernaut top$/m,
+  );
+  const { document } = await cli.json(["top"]);
+  expect(document.find(({ machine_id: id }: { machine_id: string }) => id === warm)).toMatchObject({
+    state: "suspended",
+    process: { resident_bytes: expect.any(Number) },
+  });
+});
+
+test("an update says that it costs a sleeping machine its snapshot", async () => {
+  const id = await run();
+  expect((await cli.hibernaut(["machine", "update", id, "--keep-warm", "0"])).stdout).not.toContain("snapshot");
+  await cli.hibernaut(["machine", "suspend", id]);
+  expect(await cli.hibernaut(["machine", "update", id, "--keep-warm", "10s"])).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^Machine \w+ is suspended, version \w+\. Its snapshot was of the version before and is discarded: the next start is a cold start\.\n$/,
+    ),
+  });
+});
+
+test("what the platform would refuse is refused before it is asked, in the words of the options", async () => {
+  const refused = await cli.hibernaut(["machine", "run", "app:1", "--port", "80", "--keep-warm", "25h"]);
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toMatch(
+    /Use at least 0 seconds and at most 24h, in whole seconds or with the units s, m and h/,
+  );
+});
+
+test("machine destroy takes --yes like other commands", async () => {
+  const id = await run();
+  expect(await cli.hibernaut(["machine", "destroy", id, "--force", "--yes"])).toMatchObject({ code: 0 });
+});
+
 test("apps create and machine run say where the app answers", async () => {
   const created = await cli.hibernaut(["apps", "create", "blog"]);
   expect(created.stdout).toContain("\nIt will answer at http://blog.localhost:8080/\n");

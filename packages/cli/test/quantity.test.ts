@@ -37,6 +37,9 @@ describe("what is typed", () => {
     expect(() => quantityArgument("lots", { unit: "mb", minimum: 1 })).toThrow(
       "`lots` is not valid. Use at least 1 MB, in whole megabytes, as in 512, 512mb or 1gb.",
     );
+    expect(() => quantityArgument("25h", { unit: "seconds", minimum: 0, maximum: 86_400 })).toThrow(
+      "`25h` is not valid. Use at least 0 seconds and at most 24h, in whole seconds or with the units s, m and h, as in 90, 90s, 5m or 1h30m.",
+    );
     for (const unit of ["seconds", "mb", "gb", "days"] as const) {
       const [, examples = ""] = acceptedForms({ unit, minimum: 1 }).split(" as in ");
       for (const example of examples.replace(/\.$/, "").split(/, | or /))

@@ -101,6 +101,24 @@ describe("top", () => {
   });
   const byId = (samples: Sample[]) => new Map(samples.map((one) => [one.machine.id, one]));
 
+  test("shows machines that are kept warm, between those that run and the others that sleep", () => {
+    const warm = sample("warm", 2000, 100);
+    const kept: Sample = {
+      ...warm,
+      machine: {
+        ...warm.machine,
+        state: "suspended",
+        snapshot: { created_at: "", size_bytes: 1, warm_until: new Date(NOW + 60_000).toISOString() },
+      },
+    };
+    const rows = topRows([sample("asleep", 2000, null), kept, sample("idle", 2000, 1)], new Map(), NOW);
+    expect(rows.map(([, name, state, , memory, , why]) => [name, state, memory, why])).toEqual([
+      ["idle", "running", "1.0 MB", ""],
+      ["warm", "suspended (warm)", "1.0 MB", "asleep; kept warm for 60 s more"],
+      ["asleep", "suspended", "", ""],
+    ]);
+  });
+
   test("shows the busiest first, the sleeping last, and no CPU of a process that has just started", () => {
     const before = byId([
       sample("lazy", 0, 100),

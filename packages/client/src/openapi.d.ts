@@ -3488,7 +3488,7 @@ export interface components {
         /** @description For how many milliseconds no request has been open. */
         idle_ms: number;
       } | null;
-      /** @description What its QEMU process takes of the host. Null without one. */
+      /** @description What its QEMU process takes of the host, also that of a suspended machine that is kept warm. Null without one. */
       process: {
         /** @description CPU time since its start, in milliseconds: the guest's, and its own. */
         cpu_ms: number;
@@ -3535,11 +3535,11 @@ export interface components {
       type: "tcp" | "http";
       /** @description Default: `internal_port` of the first service. */
       port?: number;
-      /** @description Time between two checks. Default: 15s. A number of seconds, or a text such as "15s". */
+      /** @description Time between two checks, from 100ms to 1h. Default: 15s. A number of seconds, or a text such as "15s". */
       interval?: number | string;
-      /** @description Time limit of one check. Default: 5s. A number of seconds, or a text such as "15s". */
+      /** @description Time limit of one check, from 100ms to 1h. Default: 5s. A number of seconds, or a text such as "15s". */
       timeout?: number | string;
-      /** @description Time after a start in which failures don't count. Default: 10s. A number of seconds, or a text such as "15s". */
+      /** @description Time after a start in which failures don't count, up to 1h. Default: 10s. A number of seconds, or a text such as "15s". */
       grace_period?: number | string;
       /** @description For `http`. Default: GET. */
       method?: string;
@@ -4117,6 +4117,10 @@ export interface components {
       protocol?: "tcp" | "http";
       /** @description The port that the app listens on. */
       internal_port: number;
+      /** @description For `tcp`: ports of the proxy whose connections lead here. Each belongs to one app of the platform. Default: none. */
+      ports?: {
+        port: number;
+      }[];
       /** @description What happens to the machine when it is idle. Default: off. */
       autostop?: "suspend" | "stop" | "off";
       /** @description What happens with `autostop: suspend` to an idle machine that cannot be suspended. `stop`: it is stopped, and what it wrote to its file system is kept. `off`: it keeps running. Default: stop. */
@@ -4127,6 +4131,8 @@ export interface components {
       min_machines_running?: number;
       /** @description Seconds without a request after which the machine is idle. Default: 300. */
       idle_timeout?: number;
+      /** @description What a connection that stays open means, over TCP or upgraded. `open`: it keeps the machine awake. `quiet`: only while something passes through it; on a bridge, the connection survives the sleep, and what the client sends next wakes the machine. Default: open. */
+      idle?: "open" | "quiet";
       /** @description Seconds for which the paused virtual machine stays in memory after a suspend, next to the snapshot, so that the next start is faster. 0: not at all. Default: the platform's setting HIBERNAUT_KEEP_WARM. */
       keep_warm?: number;
       /** @description `shared`: the app's machines share its load. `pinned`: each machine has work of its own and sleeps by itself, and requests that name no machine go to the others. Default: shared. */

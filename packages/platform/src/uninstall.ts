@@ -1,11 +1,12 @@
 /** Removes a platform from the host: its guests, its network and, on request, its data. */
-import { access, realpath, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { access, constants, readdir, readFile, realpath, rm, rmdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { HibernautError } from "./domain/errors.ts";
 import { findProcesses, killProcess } from "./hypervisor/qemu/process.ts";
+import { mountsOf } from "./lib/mounts.ts";
 import { uninstallBridge } from "./network/bridge/remove.ts";
 import type { Store } from "./store/contract.ts";
-import { lockDataDir } from "./store/lock.ts";
+import { LOCK_FILE, lockDataDir } from "./store/lock.ts";
 import { openStore } from "./store/store.ts";
 import { messageOf } from "./lib/text.ts";
 
@@ -18,45 +19,60 @@ interface UninstallOptions {
 interface Uninstalled {
   /** Number of running guests that were ended. */
   guests: number;
-  /** Whether the data directory was deleted. */
+  /** Whether the data was deleted. */
   data: boolean;
+  /** Why the directory itself is still there, empty. Null unless its data was deleted and it could not be. */
+  stays: string | null;
 }
+
+/** The database: the last file to be deleted, because it is what makes a directory a platform's. */
+const DATABASE = "hibernaut.db";
+/** What a file system has at its top, and needs for its repair. */
+const LOST_AND_FOUND = "lost+found";
 
 /**
  * Ends the guests of a data directory, and removes taps, bridge and rules. Sleeping machines stay unless `data` is set.
- * Safe to repeat. Rejects with `failed_precondition` while a platform is using the directory.
+ * Safe to repeat. Rejects with `failed_precondition`, before anything is ended, while a platform is using the directory
+ * and when `data` is set and cannot be deleted.
  */
 export async function uninstall({ dataDir: path, data }: UninstallOptions): Promise<Uninstalled> {
   const dataDir = await existing(path);
   if (dataDir === undefined) {
     // The directory was deleted by hand. What is left in the kernel can be found by its path.
     await uninstallBridge(path);
-    return { guests: 0, data: false };
+    return { guests: 0, data: false, stays: null };
   }
+  const deletes = data && !(await isEmpty(dataDir));
+  if (deletes) await requireOurs(dataDir);
   const lock = lockDataDir(dataDir);
   try {
-    if (data) await requireOurs(dataDir);
+    const stays = deletes ? await requireDeletable(dataDir) : null;
     const guests = await findProcesses(join(dataDir, "run"));
     await Promise.all(guests.map((guest) => killProcess(guest)));
     await uninstallBridge(dataDir);
-    if (data) await rm(dataDir, { recursive: true, force: true });
-    return { guests: guests.length, data };
+    if (deletes) await deleteAll(dataDir, stays);
+    return { guests: guests.length, data: deletes, stays };
   } finally {
     lock.release();
   }
 }
 
 /**
- * Describes for people what `data` would delete. Undefined when the directory does not exist. Rejects with
- * `failed_precondition` when a platform is using the directory, or when it is not a data directory.
+ * Describes for people what `data` would delete. Undefined when there is nothing to delete. Rejects with
+ * `failed_precondition` when a platform is using the directory, when it is not a data directory, and when it cannot be
+ * deleted.
  */
 export async function describeData(path: string): Promise<string | undefined> {
   const dataDir = await existing(path);
-  if (dataDir === undefined) return undefined;
+  if (dataDir === undefined || (await isEmpty(dataDir))) return undefined;
+  await requireOurs(dataDir);
   const lock = lockDataDir(dataDir);
   try {
-    await requireOurs(dataDir);
-    return `${dataDir} will be deleted for good, with ${contents(join(dataDir, "hibernaut.db"))}.`;
+    const stays = await requireDeletable(dataDir);
+    const what = `will be deleted for good, with ${contents(join(dataDir, DATABASE))}.`;
+    return stays === null
+      ? `${dataDir} ${what}`
+      : `Everything in ${dataDir} ${what} The empty directory stays, because ${stays}.`;
   } finally {
     lock.release();
   }
@@ -100,10 +116,67 @@ function existing(path: string): Promise<string | undefined> {
 
 /** Rejects unless it is a data directory, so that a typing error in a setting does not delete a home directory. */
 async function requireOurs(dataDir: string): Promise<void> {
-  await access(join(dataDir, "hibernaut.db")).catch(() => {
+  await access(join(dataDir, DATABASE)).catch(() => {
     throw new HibernautError(
       "failed_precondition",
       `${dataDir} is not the data directory of a platform: it has no hibernaut.db. Nothing was deleted; check HIBERNAUT_DATA_DIR.`,
     );
   });
+}
+
+/** Whether there is nothing to delete, as after an earlier uninstall of a directory that had to stay. */
+async function isEmpty(dataDir: string): Promise<boolean> {
+  await requireWritable(dataDir);
+  return (await readdir(dataDir)).every((name) => name === LOST_AND_FOUND || name === LOCK_FILE);
+}
+
+/**
+ * Rejects unless everything in the directory can be deleted. Returns why the directory itself has to stay, as the end of
+ * a sentence, or null.
+ */
+async function requireDeletable(dataDir: string): Promise<string | null> {
+  const { itself, below } = mountsOf(dataDir, await readFile("/proc/self/mountinfo", "utf8"));
+  const [mounted] = below;
+  if (mounted !== undefined)
+    throw new HibernautError(
+      "failed_precondition",
+      `${mounted} is a mount point within the data directory, so what is in it may not be the platform's. Nothing was ended or deleted. Unmount it first: umount ${mounted}`,
+    );
+  const entries = await readdir(dataDir, { withFileTypes: true });
+  for (const entry of entries)
+    if (entry.isDirectory() && entry.name !== LOST_AND_FOUND) await requireWritable(join(dataDir, entry.name));
+  if (itself) return "it is a mount point";
+  const isRemovable = await access(dirname(dataDir), constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+  return isRemovable ? null : `${dirname(dataDir)} is not writable`;
+}
+
+async function requireWritable(path: string): Promise<void> {
+  await access(path, constants.W_OK | constants.X_OK).catch((error: NodeJS.ErrnoException) => {
+    throw new HibernautError(
+      "failed_precondition",
+      `${path} cannot be deleted (${error.code}). Nothing was ended or deleted. ${error.code === "EROFS" ? "Remount its file system writable" : "Run the command as the user of the platform, or as root"}.`,
+    );
+  });
+}
+
+async function deleteAll(dataDir: string, stays: string | null): Promise<void> {
+  const names = (await readdir(dataDir)).filter((name) => stays === null || name !== LOST_AND_FOUND);
+  const [last, first] = [names.filter(isOfDatabase), names.filter((name) => !isOfDatabase(name))];
+  try {
+    for (const name of [...first, ...last.toSorted().toReversed()])
+      await rm(join(dataDir, name), { recursive: true, force: true });
+    if (stays === null) await rmdir(dataDir);
+  } catch (error) {
+    throw new HibernautError(
+      "unavailable",
+      `Not everything in ${dataDir} could be deleted (${messageOf(error)}). The machines have ended. Run the command again to delete the rest.`,
+    );
+  }
+}
+
+function isOfDatabase(name: string): boolean {
+  return name === DATABASE || name.startsWith(`${DATABASE}-`);
 }

@@ -1,14 +1,19 @@
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { BridgeNetwork } from "../src/network/bridge/index.ts";
+import { mountsOf } from "../src/lib/mounts.ts";
 import { openNetwork } from "../src/network/open.ts";
 import { lockDataDir } from "../src/store/lock.ts";
 import { openStore } from "../src/store/store.ts";
 import { describeData, uninstall } from "../src/uninstall.ts";
 import { networkOf } from "./helpers/served.ts";
 import { tempFolder } from "./helpers/temp.ts";
+
+const run = promisify(execFile);
 
 /** A data directory as a platform leaves it, as far as it matters here. */
 async function dataFolder(): Promise<string> {
@@ -23,11 +28,11 @@ const bridge = (dataDir: string) => ({ dataDir, subnet: "auto", machines: [], co
 describe("uninstall", () => {
   test("keeps the data unless it is told to delete it", async () => {
     const dataDir = await dataFolder();
-    expect(await uninstall({ dataDir, data: false })).toEqual({ guests: 0, data: false });
+    expect(await uninstall({ dataDir, data: false })).toEqual({ guests: 0, data: false, stays: null });
     expect(existsSync(join(dataDir, "hibernaut.db"))).toBe(true);
-    expect(await uninstall({ dataDir, data: true })).toEqual({ guests: 0, data: true });
+    expect(await uninstall({ dataDir, data: true })).toEqual({ guests: 0, data: true, stays: null });
     expect(existsSync(dataDir)).toBe(false);
-    expect(await uninstall({ dataDir, data: true }), "once more").toEqual({ guests: 0, data: false });
+    expect(await uninstall({ dataDir, data: true }), "once more").toEqual({ guests: 0, data: false, stays: null });
   });
 
   test("describes beforehand what will be deleted", async () => {
@@ -56,8 +61,48 @@ describe("uninstall", () => {
 
   test("does not delete a directory that is not a platform's", async () => {
     const dataDir = await tempFolder("uninstall");
+    await writeFile(join(dataDir, "thesis.txt"), "");
     await expect(uninstall({ dataDir, data: true })).rejects.toMatchObject({ code: "failed_precondition" });
-    expect(existsSync(dataDir)).toBe(true);
+    await expect(describeData(dataDir)).rejects.toMatchObject({ code: "failed_precondition" });
+    expect(await readdir(dataDir)).toEqual(["thesis.txt"]);
+  });
+
+  describe.runIf(process.getuid?.() === 0)("of a directory with a mount point", () => {
+    /** Mounts a small disk there for the rest of the test. */
+    async function mounted(path: string): Promise<void> {
+      await mkdir(path, { recursive: true });
+      await run("mount", ["-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", path]);
+      onTestFinished(async () => void (await run("umount", [path])));
+    }
+
+    test("empties the directory and leaves the mount point, and can be repeated", async () => {
+      const dataDir = join(await tempFolder("uninstall"), "my data");
+      await mounted(dataDir);
+      await mkdir(join(dataDir, "lost+found"));
+      await mkdir(join(dataDir, "machines/1"), { recursive: true });
+      await writeFile(join(dataDir, "hibernaut.db"), "");
+      const stays = "it is a mount point";
+      expect(await describeData(dataDir)).toMatch(
+        /^Everything in .*my data will be deleted for good, .* The empty directory stays, because it is a mount point\.$/,
+      );
+      expect(await uninstall({ dataDir, data: true })).toEqual({ guests: 0, data: true, stays });
+      expect(await readdir(dataDir)).toEqual(["lost+found"]);
+      expect(await describeData(dataDir), "once more").toBeUndefined();
+      expect(await uninstall({ dataDir, data: true }), "once more").toEqual({ guests: 0, data: false, stays: null });
+    });
+
+    test("is refused before anything is ended if something is mounted within it", async () => {
+      const dataDir = await dataFolder();
+      await mounted(join(dataDir, "volumes"));
+      const ended = vi.spyOn(process, "kill");
+      onTestFinished(() => ended.mockRestore());
+      await expect(uninstall({ dataDir, data: true })).rejects.toMatchObject({
+        code: "failed_precondition",
+        message: expect.stringContaining(`umount ${join(dataDir, "volumes")}`),
+      });
+      expect(ended).not.toHaveBeenCalled();
+      expect(existsSync(join(dataDir, "hibernaut.db"))).toBe(true);
+    });
   });
 
   test("does nothing while a platform is running", async () => {
@@ -77,6 +122,21 @@ describe("uninstall", () => {
     expect(await networkOf(dataDir)).toHaveLength(4);
     await uninstall({ dataDir, data: false });
     expect(await networkOf(dataDir)).toEqual([]);
+  });
+});
+
+describe("mount points", () => {
+  const info = [
+    "22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw",
+    String.raw`41 22 8:17 / /srv/my\040data rw - ext4 /dev/sdb1 rw`,
+    String.raw`42 41 0:40 / /srv/my\040data/run rw - tmpfs tmpfs rw`,
+    "43 22 0:41 / /srv/database rw - tmpfs tmpfs rw",
+    "",
+  ].join("\n");
+
+  test("are the directory itself, and those below it", () => {
+    expect(mountsOf("/srv/my data", info)).toEqual({ itself: true, below: ["/srv/my data/run"] });
+    expect(mountsOf("/srv/data", info)).toEqual({ itself: false, below: [] });
   });
 });
 

@@ -1,7 +1,11 @@
 /** Health checks: `[checks.<name>]` and those within a service. */
+import { CHECK_MS } from "../../../platform/src/domain/check-times.ts";
 import type { Groups } from "./groups.ts";
 import type { Check, Service } from "./model.ts";
 import type { Section } from "./section.ts";
+
+/** No time of a check is longer, in seconds. */
+const MAX_TIME_S = CHECK_MS.maximum / 1000;
 
 const PORTS = { minimum: 1, maximum: 65_535 } as const;
 
@@ -85,22 +89,18 @@ function readAsked(section: Section): Asked {
   };
 }
 
-/** More frequent checks would keep an app busy, and few apps answer in less. A 5 without a unit is meant as seconds. */
-const LEAST_MS = 100;
-/** What the platform accepts as a number. */
-const MAX_TIME_S = 3600;
-
 /** The interval or time limit of a check, in seconds. Fly, too, refuses a text without a unit. */
 function checkTime(section: Section, key: "interval" | "timeout"): number | undefined {
   const value = section.raw(key);
   const [digits] = typeof value === "string" ? (/^\s*\d+(?:\.\d+)?\s*$/.exec(value) ?? []) : [];
   if (digits !== undefined) return section.error(key, `Add a unit, as in "${digits.trim()}s" or "${digits.trim()}ms".`);
   const seconds = section.seconds(key, "ms", MAX_TIME_S);
-  if (seconds === undefined || seconds * 1000 >= LEAST_MS) return seconds;
+  if (seconds === undefined || seconds * 1000 >= CHECK_MS.minimum) return seconds;
+  // A 5 without a unit is meant as seconds.
   const meant = typeof value === "number" && value > 0 ? value : 5;
   return section.error(
     key,
-    `This is ${seconds * 1000} milliseconds; the minimum is ${LEAST_MS}. Write "${meant}s" for seconds.`,
+    `This is ${seconds * 1000} milliseconds; the minimum is ${CHECK_MS.minimum}. Write "${meant}s" for seconds.`,
   );
 }
 

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { BASE64 } from "@hibernaut/platform/lib/base64.ts";
+import { filePathRefusal } from "../../../platform/src/domain/guest-paths.ts";
 import { CliError } from "../failure.ts";
 import { pathText } from "./findings.ts";
 import type { Groups } from "./groups.ts";
@@ -13,10 +14,12 @@ const SOURCES = ["local_path", "raw_value", "secret_name"] as const;
 
 /** Reads the tables. Contents of local files are read by {@link withLocalFiles}. */
 export function readFiles(top: Section, groups: Groups): FileEntry[] {
-  return top.sections("files").flatMap((section) => readFile(section, groups));
+  const files: FileEntry[] = [];
+  for (const section of top.sections("files")) files.push(...readFile(section, groups, files));
+  return files;
 }
 
-function readFile(section: Section, groups: Groups): FileEntry[] {
+function readFile(section: Section, groups: Groups, before: readonly FileEntry[]): FileEntry[] {
   if (section.keys.length === 0) return [];
   const guestPath = section.string("guest_path");
   const inGroups = groups.of(section);
@@ -28,6 +31,12 @@ function readFile(section: Section, groups: Groups): FileEntry[] {
     section.error("guest_path", 'Use the absolute path of a file, as in guest_path = "/etc/app.conf".');
     return [];
   }
+  const sameMachines = before.filter((file) => file.groups.some((name) => inGroups.includes(name)));
+  const refusal = filePathRefusal(
+    guestPath,
+    sameMachines.map((file) => file.guestPath),
+  );
+  if (refusal !== undefined) section.error("guest_path", refusal);
   if (raw !== undefined && !BASE64.test(raw.replaceAll(/[\r\n]/g, "")))
     section.error("raw_value", "Use base64, as `base64 < file` prints it.");
   section.requireFile("local_path", local);

@@ -1,5 +1,7 @@
 /** Process groups: their commands, and which parts of the file apply to which group. */
+import type { Findings } from "./findings.ts";
 import type { ProcessGroup } from "./model.ts";
+import type { Path } from "./positions.ts";
 import type { Section } from "./section.ts";
 import { splitWords } from "./words.ts";
 
@@ -44,12 +46,25 @@ export function fallbackGroup(groups: readonly ProcessGroup[]): string {
   return names.includes(DEFAULT_GROUP) ? DEFAULT_GROUP : (names.toSorted()[0] ?? DEFAULT_GROUP);
 }
 
+/** Names that can be typed as they are: `hibernaut scale count web=2`. */
+const GROUP_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$/;
+
+function refuseName(findings: Findings, path: Path, name: string): void {
+  if (!GROUP_NAME.test(name))
+    findings.error(
+      path,
+      `"${name.slice(0, 60)}" is not a valid name for a process group. Use 1 to 63 letters, digits, - and _, with no - or _ at either end.`,
+    );
+}
+
 /** `[processes]`, and the old `[[processes]]` with `name` and `command`. */
 export function readGroups(top: Section): Groups {
   const raw = top.raw("processes");
   if (Array.isArray(raw)) return new Groups(top.sections("processes").flatMap(oldProcess));
   const section = top.section("processes");
-  return new Groups((section?.keys ?? []).map((name) => ({ name, command: command(section, name) })));
+  const names = section?.keys ?? [];
+  for (const name of names) refuseName(top.findings, ["processes", name], name);
+  return new Groups(names.map((name) => ({ name, command: command(section, name) })));
 }
 
 function oldProcess(section: Section): ProcessGroup[] {
@@ -60,6 +75,7 @@ function oldProcess(section: Section): ProcessGroup[] {
       section.path,
       'The process has no `name`. Write `[processes]` with one line per group: web = "..."',
     );
+  if (name !== undefined) refuseName(section.findings, section.at("name"), name);
   section.finish();
   return group;
 }

@@ -76,8 +76,10 @@ export interface ProcessGroup {
 export interface Service {
   groups: string[];
   internalPort: number;
-  /** `web`: HTTP on port 80 or 443; `other`: HTTP on another port; `private`: not HTTP, or no port at all. */
-  reach: "web" | "other" | "private";
+  /** `web`: HTTP on port 80 or 443; `other`: HTTP on another port; `tcp`: TCP ports; `private`: no port at all. */
+  reach: "web" | "other" | "tcp" | "private";
+  /** TCP ports of the proxy. */
+  ports: number[];
   autostop: "suspend" | "stop" | "off" | undefined;
   autostopFallback: "stop" | "off" | undefined;
   autostart: boolean | undefined;
@@ -93,6 +95,8 @@ export interface Service {
   forceHttps: boolean | undefined;
   /** What replaces the app's own headers; false removes them. */
   responseHeaders: Record<string, string | string[] | false> | undefined;
+  /** Whether a connection that is open, but silent, keeps the machine awake. */
+  idle: "open" | "quiet" | undefined;
   concurrency: Concurrency | undefined;
 }
 

@@ -1,6 +1,6 @@
 /** Reads the app file that a command uses. */
 import { accessSync, constants, readFileSync, statSync } from "node:fs";
-import { dirname, relative, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { CliError, UsageError } from "../failure.ts";
 import { APP_FILES, findAppFile } from "./find.ts";
 import type { Reading } from "./read.ts";
@@ -37,7 +37,25 @@ function textOf(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    throw new CliError("not_found", `${path} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
+    throw unreadableAppFile(path, (error as NodeJS.ErrnoException).code);
+  }
+}
+
+function unreadableAppFile(path: string, code: string | undefined): CliError {
+  const name = `--config ${join(path, APP_FILES[0])}`;
+  switch (code) {
+    case "ENOENT":
+    case "ENOTDIR":
+      return new CliError(
+        "not_found",
+        `There is no app file ${path}. Check the path, or create one with \`hibernaut launch\`.`,
+      );
+    case "EISDIR":
+      return new CliError("invalid_argument", `${path} is a directory. Name the app file in it, as in ${name}.`);
+    case "EACCES":
+      return new CliError("permission_denied", `You may not read ${path}. Change its permissions.`);
+    default:
+      return new CliError("unavailable", `${path} cannot be read (${code}). Check the disk that it is on.`);
   }
 }
 

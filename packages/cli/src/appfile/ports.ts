@@ -7,36 +7,37 @@ const PORTS = { minimum: 1, maximum: 65_535 } as const;
 /** The ports of URLs that name none. */
 const USUAL = [80, 443];
 
-/** What the ports of a service say. */
-interface Ports {
-  /** Whether the proxy sends requests to the service. */
-  reach: Service["reach"];
-  /** Whether requests over plain HTTP are redirected. */
-  forceHttps: boolean | undefined;
-  responseHeaders: Service["responseHeaders"];
-}
+/** How clients reach a service through the proxy, and what else its ports say. */
+type Reached = Pick<Service, "reach" | "ports" | "forceHttps" | "responseHeaders">;
 
-/** Reads whether the proxy sends requests to the service, and over which protocol. */
-export function readPorts(service: Section): Ports {
+/** Reads whether the proxy sends requests or connections to the service, and how it answers. */
+export function readPorts(service: Section): Reached {
   const protocol = service.choice("protocol", ["tcp", "http", "https"]);
-  const ports = service.sections("ports").map(readPort);
-  const all = ports.map(({ reach }) => reach);
+  const read = service.sections("ports").map((section) => readPort(section, protocol));
   const said = {
-    forceHttps: ports.some((port) => port.forceHttps) || undefined,
+    forceHttps: read.some((port) => port.forceHttps) || undefined,
     // The proxy has one answer for all ports of a service.
-    responseHeaders: ports.find((port) => port.responseHeaders !== undefined)?.responseHeaders,
+    responseHeaders: read.find((port) => port.responseHeaders !== undefined)?.responseHeaders,
   };
-  if (ports.length > 0)
-    return { reach: all.includes("web") ? "web" : all.includes("other") ? "other" : "private", ...said };
-  if (protocol === "http" || protocol === "https") return { reach: "web", ...said };
+  if (read.length > 0) {
+    const ports = read.flatMap(({ ports: own }) => own);
+    const reach = (["web", "other", "tcp"] as const).find((one) => read.some((port) => port.reach === one));
+    if (reach !== "tcp" && ports.length > 0)
+      service.findings.warning(
+        service.path,
+        "The service has HTTP and TCP ports: the proxy sends it HTTP requests. Make a second [[services]] of the others.",
+      );
+    return { reach: reach ?? "private", ports: reach === "tcp" ? ports : [], ...said };
+  }
+  if (protocol === "http" || protocol === "https") return { reach: "web", ports: [], ...said };
   service.findings.warning(
     service.path,
     'The service has no `ports`, so the proxy sends no requests to it. Use [http_service], or add [[services.ports]] with port = 80 and handlers = ["http"].',
   );
-  return { reach: "private", ...said };
+  return { reach: "private", ports: [], ...said };
 }
 
-function readPort(section: Section): Ports {
+function readPort(section: Section, protocol: string | undefined): Reached {
   const handlers = section.strings("handlers") ?? [];
   const port = section.integer("port", PORTS);
   const range = [section.integer("start_port", PORTS), section.integer("end_port", PORTS)];
@@ -48,13 +49,26 @@ function readPort(section: Section): Ports {
   );
   section.finish();
   const isHttp = handlers.some((handler) => handler === "http" || handler === "edge_http");
-  if (isHttp && port !== undefined && USUAL.includes(port)) return { reach: "web", forceHttps, responseHeaders };
+  const said = { forceHttps, responseHeaders };
+  if (isHttp && port !== undefined && USUAL.includes(port)) return { reach: "web", ports: [], ...said };
+  if (handlers.length === 0 && protocol === "tcp" && port !== undefined)
+    return { reach: "tcp", ports: [port], ...said };
   const shown = port ?? range.filter((one) => one !== undefined).join("-");
-  section.findings.warning(
-    section.path,
-    isHttp
-      ? `The proxy does not listen on ${shown}: requests reach the service on the ports of the proxy.`
-      : `The proxy speaks HTTP only, and port ${shown} is not HTTP: the service answers at the machine's own address.`,
-  );
-  return { reach: isHttp ? "other" : "private", forceHttps, responseHeaders };
+  section.findings.warning(section.path, portWarning({ isHttp, handlers, shown, protocol }));
+  return { reach: isHttp ? "other" : "private", ports: [], ...said };
+}
+
+interface Refused {
+  isHttp: boolean;
+  handlers: readonly string[];
+  shown: string | number;
+  protocol: string | undefined;
+}
+
+function portWarning({ isHttp, handlers, shown, protocol }: Refused): string {
+  if (isHttp) return `The proxy does not listen on ${shown}: requests reach the service on the ports of the proxy.`;
+  const elsewhere = `port ${shown} is not opened: the service answers at the machine's own address.`;
+  if (protocol !== "tcp") return `A TCP port needs \`protocol = "tcp"\`, and ${elsewhere}`;
+  if (handlers.length > 0) return `The proxy has no handler ${handlers.join(", ")} for TCP ports, and ${elsewhere}`;
+  return `The proxy has no ranges of ports, and ${elsewhere}`;
 }

@@ -1,5 +1,6 @@
 /** Reads an app file. Pure. */
 import { parse, TomlError } from "smol-toml";
+import { ENV_NAME_PATTERN, ENV_VALUE_MAX_LENGTH } from "../../../platform/src/domain/limits.ts";
 import { readChecks } from "./checks.ts";
 import { readFiles } from "./files.ts";
 import { type Finding, Findings } from "./findings.ts";
@@ -88,6 +89,8 @@ function readName(top: Section): string | undefined {
   return top.error("app", `"${name}" is not a valid name for an app: it ${NAME_RULE}.`);
 }
 
+const ENV_NAME = new RegExp(ENV_NAME_PATTERN);
+
 /** `[env]`; numbers and booleans become text, as TOML writes them. */
 function readEnv(top: Section): Record<string, string> {
   const variables = top.sections("env").flatMap((section) => section.keys.map((name) => readVariable(section, name)));
@@ -96,6 +99,10 @@ function readEnv(top: Section): Record<string, string> {
 
 function readVariable(section: Section, name: string): [string, string] | undefined {
   const value = section.raw(name);
+  if (!ENV_NAME.test(name))
+    return section.error(name, `"${name.slice(0, 60)}" is not a valid name for a variable. Use a name without =.`);
+  if (typeof value === "string" && (value.length > ENV_VALUE_MAX_LENGTH || value.includes("\0")))
+    return section.error(name, `A variable has up to ${ENV_VALUE_MAX_LENGTH} characters, and no zero byte.`);
   if (["string", "number", "boolean", "bigint"].includes(typeof value)) return [name, String(value)];
   return section.error(name, 'Variables are text. Use quotes, as in "value".');
 }

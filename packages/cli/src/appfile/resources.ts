@@ -1,13 +1,11 @@
 /** The resources of a machine: `[[vm]]`, `[[mounts]]`, `[[restart]]`. */
-import { MEMORY_MB } from "./limits.ts";
+import { mountPathRefusal } from "../../../platform/src/domain/guest-paths.ts";
+import { CPUS, MEMORY_MB, RETENTION_DAYS, VOLUME_GB } from "../../../platform/src/domain/limits.ts";
+import { isVolumeId, volumeNameRefusal } from "../../../platform/src/domain/naming.ts";
 import type { Groups } from "./groups.ts";
 import type { Mount, Restart, Size } from "./model.ts";
 import type { Section } from "./section.ts";
 
-/** What the platform accepts. */
-const CPUS = { minimum: 1, maximum: 8 } as const;
-/** How long snapshots of a volume can be kept, in days. */
-const RETENTION_DAYS = { minimum: 1, maximum: 60 } as const;
 /** Memory per CPU of a preset size. */
 const MB_PER_CPU: Record<string, number> = { "shared-cpu": 256, performance: 2048, "dedicated-cpu": 2048 };
 const NO_GPU = "Not supported: machines do not have GPUs.";
@@ -74,10 +72,15 @@ function refuseImpossible(section: Section, { cpus, memoryMb }: Omit<Size, "grou
 /** `[[mounts]]`, `[mounts]` and the old `[mount]`. */
 export function readMounts(top: Section, groups: Groups): Mount[] {
   const sections = ["mounts", "mount"].flatMap((key) => top.sections(key));
-  return sections.flatMap((section) => readMount(section, groups));
+  const mounts: Mount[] = [];
+  for (const section of sections) mounts.push(...readMount(section, groups, mounts));
+  return mounts;
 }
 
-function readMount(section: Section, groups: Groups): Mount[] {
+/** The name of the volume of a mount that names none. */
+const DEFAULT_VOLUME = "data";
+
+function readMount(section: Section, groups: Groups, before: readonly Mount[]): Mount[] {
   if (section.keys.length === 0) return [];
   const source = section.string("source");
   const destination = section.string("destination");
@@ -91,7 +94,11 @@ function readMount(section: Section, groups: Groups): Mount[] {
   const scheduledSnapshots = section.boolean("scheduled_snapshots");
   section.finish();
   if (source === undefined)
-    section.findings.warning(section.path, "The mount has no `source`: its volume is named `data`. Add a name.");
+    section.findings.warning(
+      section.path,
+      `The mount has no \`source\`: its volume is named \`${DEFAULT_VOLUME}\`. Add a name.`,
+    );
+  else refuseName(section, source);
   if (destination === undefined) {
     section.findings.error(
       section.path,
@@ -99,10 +106,30 @@ function readMount(section: Section, groups: Groups): Mount[] {
     );
     return [];
   }
+  refuseDestination(section, destination, others(before, inGroups));
+  const sizeGb = sizeMb === undefined ? undefined : Math.max(VOLUME_GB.minimum, Math.ceil(sizeMb / 1024));
+  if (sizeGb !== undefined && sizeGb > VOLUME_GB.maximum)
+    section.error("initial_size", `This is ${sizeGb} GB; a volume has up to ${VOLUME_GB.maximum} GB.`);
+  return [
+    { groups: inGroups, source: source ?? DEFAULT_VOLUME, destination, sizeGb, snapshotRetention, scheduledSnapshots },
+  ];
+}
+
+function refuseName(section: Section, source: string): void {
+  const message = isVolumeId(source) ? undefined : volumeNameRefusal(source);
+  if (message !== undefined) section.error("source", message);
+}
+
+/** The directories of the mounts before this one that are in the same machines. */
+function others(before: readonly Mount[], groups: readonly string[]): string[] {
+  return before.filter((mount) => mount.groups.some((name) => groups.includes(name))).map((mount) => mount.destination);
+}
+
+function refuseDestination(section: Section, destination: string, taken: readonly string[]): void {
   if (!destination.startsWith("/") || /^\/+$/.test(destination))
-    section.error("destination", `Use an absolute directory other than /, not "${destination}".`);
-  const sizeGb = sizeMb === undefined ? undefined : Math.max(1, Math.ceil(sizeMb / 1024));
-  return [{ groups: inGroups, source: source ?? "data", destination, sizeGb, snapshotRetention, scheduledSnapshots }];
+    return section.error("destination", `Use an absolute directory other than /, not "${destination}".`);
+  const message = mountPathRefusal(destination, taken);
+  if (message !== undefined) section.error("destination", message);
 }
 
 const POLICIES = {

@@ -115,7 +115,8 @@ export class Section {
     const value = this.raw(key);
     if (value === undefined || value === "") return undefined;
     const seconds = isTextOrNumber(value) ? parseSeconds(value, unit) : undefined;
-    if (seconds === undefined) return this.#wrong(key, 'a duration, as in "30s" or "1m30s"', value);
+    if (seconds === undefined)
+      return this.#wrong(key, 'a duration with the units ms, s, m or h, as in "30s" or "1m30s"', value);
     if (seconds > maximum) return this.error(key, `This is ${seconds} seconds; the maximum is ${maximum}.`);
     return seconds;
   }

@@ -1,4 +1,5 @@
 /** `[http_service]` and `[[services]]`. */
+import { IDLE_TIMEOUT_S, KEEP_WARM_S } from "../../../platform/src/domain/limits.ts";
 import { readHttpChecks, readTcpChecks } from "./checks.ts";
 import type { Groups } from "./groups.ts";
 import type { Check, Concurrency, Service } from "./model.ts";
@@ -11,7 +12,6 @@ import type { Section } from "./section.ts";
 const DEFAULT_PORT = 8080;
 const PORTS = { minimum: 1, maximum: 65_535 } as const;
 /** What the platform accepts. */
-const MAX_IDLE_S = 86_400;
 const MAX_LIMIT = 1_000_000;
 
 /** All services and the checks within them. */
@@ -29,7 +29,7 @@ interface ReadService {
 
 /** Reads both forms. */
 export function readServices(top: Section, groups: Groups): Services {
-  const found = top.sections("http_service").map((section) => readService(section, groups));
+  const found = top.sections("http_service").map((section) => readService(section, groups, WEB));
   for (const section of top.sections("services")) {
     if (section.keys.length === 0) continue; // `[[services]]` alone, as some generators leave it
     if (section.raw("protocol") === "udp") section.ignoredWhole("Not supported: UDP. The service is ignored.");
@@ -37,6 +37,7 @@ export function readServices(top: Section, groups: Groups): Services {
     else found.push(readService(section, groups, readPorts(section)));
   }
   warnOfSecond(found);
+  warnOfKeepWarm(found);
   return { services: found.map(({ service }) => service), checks: found.flatMap(({ checks }) => checks) };
 }
 
@@ -45,25 +46,32 @@ const NO_PORT =
   "The service has no `internal_port` and comes after another service, so it is ignored. Add the port, or remove the service.";
 
 /** Every port of `[http_service]` is HTTP. */
-const WEB: ReturnType<typeof readPorts> = { reach: "web", forceHttps: undefined, responseHeaders: undefined };
+const WEB: ReturnType<typeof readPorts> = {
+  reach: "web",
+  ports: [],
+  forceHttps: undefined,
+  responseHeaders: undefined,
+};
 
-function readService(section: Section, groups: Groups, ports = WEB): ReadService {
-  const { reach } = ports;
+function readService(section: Section, groups: Groups, said: ReturnType<typeof readPorts>): ReadService {
+  const { reach, ports } = said;
   const service: Service = {
     groups: groups.of(section),
     internalPort: section.integer("internal_port", PORTS) ?? DEFAULT_PORT,
     reach,
+    ports,
     autostop: readAutostop(section),
     autostopFallback: section.choice("auto_stop_fallback", ["stop", "off"]),
     autostart: section.boolean("auto_start_machines"),
     minMachinesRunning: section.integer("min_machines_running", { minimum: 0, maximum: 1000 }),
     idleTimeout: readIdleTimeout(section),
     keepWarm: readKeepWarm(section),
+    idle: section.choice("idle", ["open", "quiet"]),
     placement: section.choice("placement", ["shared", "pinned"]),
     machineHostnames: section.boolean("machine_hostnames"),
     replayFrom: readReplayFrom(section),
-    forceHttps: section.boolean("force_https") ?? ports.forceHttps,
-    responseHeaders: readResponseHeaders(section) ?? ports.responseHeaders,
+    forceHttps: section.boolean("force_https") ?? said.forceHttps,
+    responseHeaders: readResponseHeaders(section) ?? said.responseHeaders,
     concurrency: readConcurrency(section),
   };
   checkWaking(section, service);
@@ -84,14 +92,17 @@ function readAutostop(section: Section): Service["autostop"] {
 }
 
 function readIdleTimeout(section: Section): number | undefined {
-  const seconds = section.seconds("idle_timeout", "s", MAX_IDLE_S);
+  const seconds = section.seconds("idle_timeout", "s", IDLE_TIMEOUT_S.maximum);
   if (seconds === 0) return section.error("idle_timeout", "Use at least one second.");
   return seconds === undefined ? undefined : Math.ceil(seconds);
 }
 
+/** Fly has no such key, so no old file has an empty one: it is a mistake here, and so is a part of a second. */
 function readKeepWarm(section: Section): number | undefined {
-  const seconds = section.seconds("keep_warm", "s", MAX_IDLE_S);
-  return seconds === undefined ? undefined : Math.ceil(seconds);
+  const seconds = section.seconds("keep_warm", "s", KEEP_WARM_S.maximum);
+  if (section.raw("keep_warm") === "" || (seconds !== undefined && !Number.isInteger(seconds)))
+    return section.error("keep_warm", 'Use whole seconds, as in "30s" or "5m", or 0 to keep nothing.');
+  return seconds;
 }
 
 function readReplayFrom(section: Section): string[] | undefined {
@@ -167,7 +178,7 @@ function readLimits(section: Section): Concurrency {
 
 /** Warns of a second port: the proxy sends requests to one port of a machine. */
 function warnOfSecond(found: readonly ReadService[]): void {
-  const inOrder = found.filter(({ service }) => service.reach !== "private");
+  const inOrder = found.filter(({ service }) => service.reach === "web" || service.reach === "other");
   inOrder.sort((a, b) => byReach(a.service, b.service));
   for (const [index, { section, service }] of inOrder.entries()) {
     const sharesGroup = (other: ReadService) => other.service.groups.some((group) => service.groups.includes(group));
@@ -182,8 +193,21 @@ function warnOfSecond(found: readonly ReadService[]): void {
   }
 }
 
+/** Warns of machines that would be kept warm while they sleep, and are never suspended when they are idle. */
+function warnOfKeepWarm(found: readonly ReadService[]): void {
+  for (const { section, service } of found) {
+    if ((service.keepWarm ?? 0) === 0) continue;
+    const sharesGroup = (other: Service) => other.groups.some((group) => service.groups.includes(group));
+    if (found.some((other) => other.service.autostop === "suspend" && sharesGroup(other.service))) continue;
+    section.warning(
+      "keep_warm",
+      'No effect on an idle machine, which is not suspended: only `hibernaut machine suspend` then keeps one warm. Set auto_stop_machines = "suspend".',
+    );
+  }
+}
+
 /** Orders the services of a machine: the proxy serves the first one. */
 export function byReach(a: Service, b: Service): number {
-  const order = ["web", "other", "private"];
+  const order = ["web", "other", "tcp", "private"];
   return order.indexOf(a.reach) - order.indexOf(b.reach);
 }

@@ -1,9 +1,9 @@
 /** `kill_signal`, `kill_timeout` and `swap_size_mb`: keys at the top of the file. */
 import { constants } from "node:os";
+import { STOP_TIMEOUT_S } from "../../../platform/src/domain/limits.ts";
 import type { Section } from "./section.ts";
 
 /** What the platform accepts, like Fly. */
-const MAX_KILL_TIMEOUT_S = 300;
 const SWAP_MB = { minimum: 0, maximum: 32_768 } as const;
 
 /** The name of the signal that asks the app to exit. */
@@ -15,7 +15,7 @@ export function readKillSignal(top: Section): string | undefined {
 
 /** In whole seconds, as the platform counts them. */
 export function readKillTimeout(top: Section): number | undefined {
-  const seconds = top.seconds("kill_timeout", "s", MAX_KILL_TIMEOUT_S);
+  const seconds = top.seconds("kill_timeout", "s", STOP_TIMEOUT_S.maximum);
   return seconds === undefined ? undefined : Math.ceil(seconds);
 }
 

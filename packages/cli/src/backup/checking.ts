@@ -5,7 +5,8 @@
  */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { CliError } from "../failure.ts";
+import { addAbortSignal, type Readable } from "node:stream";
+import { CliError, UsageError } from "../failure.ts";
 
 const CHECKSUM_FILE = "backup.sha256";
 /** What follows the entries: the header and content of the last entry, and the end of the archive. */
@@ -47,23 +48,54 @@ export class BackupCheck {
   }
 }
 
-/** Reads a backup from a file. Rejects with `failed_precondition` unless it is whole. */
-export async function checkBackup(file: string, signal: AbortSignal): Promise<WholeBackup> {
+/** The argument that means standard input. */
+export const STDIN = "-";
+
+/**
+ * Reads a backup from a file, or from standard input for `-`. Rejects with `failed_precondition` unless it is whole. Each
+ * piece is given to `take`, which can slow the reading down.
+ */
+export async function checkBackup(
+  file: string,
+  signal: AbortSignal,
+  take: (chunk: Buffer) => Promise<void> | void = () => {},
+): Promise<WholeBackup> {
   const check = new BackupCheck();
   try {
-    for await (const chunk of createReadStream(file, { highWaterMark: 1024 * 1024, signal }))
+    for await (const chunk of readingOf(file, signal)) {
       check.add(chunk as Buffer);
+      await take(chunk as Buffer);
+    }
   } catch (error) {
     throw signal.aborted ? signal.reason : unreadable(file, error as NodeJS.ErrnoException);
   }
-  return check.end(file);
+  return check.end(sourceName(file));
+}
+
+/** How people call the source of a backup. */
+export function sourceName(file: string): string {
+  return file === STDIN ? "standard input" : file;
+}
+
+function readingOf(file: string, signal: AbortSignal): Readable {
+  if (file !== STDIN) return createReadStream(file, { highWaterMark: 1024 * 1024, signal });
+  if (process.stdin.isTTY)
+    throw new UsageError("Standard input is a terminal. Send a backup to it, as in `cat backup.tar | hibernaut ...`.");
+  return addAbortSignal(signal, process.stdin);
 }
 
 function damaged(name: string, why: string): CliError {
   return new CliError("failed_precondition", `${name} cannot be restored: ${why}. Use another backup.`);
 }
 
-function unreadable(file: string, { code, message }: NodeJS.ErrnoException): CliError {
-  if (code === "ENOENT") return new CliError("not_found", `There is no file ${file}. Check the path.`);
-  return new CliError("unavailable", `${file} cannot be read: ${message}.`);
+function unreadable(file: string, error: NodeJS.ErrnoException): Error {
+  const { code, message } = error;
+  // Not of the file, but of what was done with its content.
+  if (error instanceof CliError || error instanceof UsageError) return error;
+  if (code === "ENOENT" || code === "ENOTDIR")
+    return new CliError("not_found", `There is no file ${file}. Check the path.`);
+  if (code === "EISDIR") return new UsageError(`${file} is a directory, not a backup. Name the file of the backup.`);
+  if (code === "EACCES")
+    return new CliError("permission_denied", `You may not read ${file}. Run the command as the user that made it.`);
+  return new CliError("unavailable", `${sourceName(file)} cannot be read: ${message}.`);
 }

@@ -1,6 +1,6 @@
 /** Writes a backup to a file that appears only when it is whole. */
 import { createWriteStream } from "node:fs";
-import { access, open, rename, rm } from "node:fs/promises";
+import { access, constants, open, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { Transform, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -10,13 +10,32 @@ import { BackupCheck, type WholeBackup } from "./checking.ts";
 /** What a file is called until it is whole. */
 const PART = ".part";
 
-/** Throws a usage error when there is something at the path already: a backup is never replaced. */
+/**
+ * Throws a usage error when there is something at the path already, because a backup is never replaced, or when nothing
+ * can be written there: before the platform begins.
+ */
 export async function requireNew(file: string): Promise<void> {
   const there = await access(file).then(
     () => true,
     () => false,
   );
   if (there) throw new UsageError(`${file} already exists. Choose another name, or delete it first.`);
+  const folder = dirname(file);
+  const found = await stat(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT")
+      throw new UsageError(`There is no directory ${folder}. Create it first: mkdir -p ${folder}`);
+    if (error.code === "EACCES") throw new UsageError(notWritable(folder));
+    return undefined;
+  });
+  if (found?.isDirectory() !== true)
+    throw new UsageError(`${folder} is not a directory. Choose another place for the backup.`);
+  await access(folder, constants.W_OK | constants.X_OK).catch(() => {
+    throw new UsageError(notWritable(folder));
+  });
+}
+
+function notWritable(folder: string): string {
+  return `You may not write in ${folder}. Choose another place for the backup, or change the directory's permissions.`;
 }
 
 /**

@@ -1,13 +1,14 @@
 /** `hibernaut backup`: everything the platform has, in one file. */
 import { resolve } from "node:path";
 import { type Backup, ApiError, type HibernautClient } from "@hibernaut/client";
+import type { WholeBackup } from "../backup/checking.ts";
 import { command, type Noun, type Result } from "../command.ts";
 import { CopyProgress } from "../copy/progress.ts";
 import { UsageError } from "../failure.ts";
 import { interruptible } from "../interrupting.ts";
 import { lines, megabytes } from "../terminal.ts";
 
-const FILE = { usage: "<file>", description: "the backup", names: "file" as const };
+const FILE = { usage: "<file>", description: "the backup, or - for standard input", names: "file" as const };
 
 const create = command({
   name: "create",
@@ -24,7 +25,9 @@ const create = command({
     const { receiveFile, receiveStream, requireNew } = await import("../backup/receiving.ts");
     if (!toStream) await requireNew(file);
     const client = await context.client();
-    using stop = interruptible("The backup was interrupted. No file was written.");
+    using stop = interruptible(
+      `The backup was interrupted. ${toStream ? "What was written of it cannot be restored." : "No file was written."}`,
+    );
     const progress = new CopyProgress("Backing up", context);
     try {
       const archive = await client.createBackup({ signal: stop.signal });
@@ -46,12 +49,16 @@ const verify = command({
   summary: "Check that a backup is whole",
   description: "Reads all of it and compares it with the checksum in it. Needs no platform.",
   arguments: [FILE],
-  examples: ["hibernaut backup verify backup.tar"],
+  examples: ["hibernaut backup verify backup.tar", "ssh backups cat backup.tar | hibernaut backup verify -"],
   async run(context, [name = ""]) {
-    const { checkBackup } = await import("../backup/checking.ts");
+    const { checkBackup, sourceName, STDIN } = await import("../backup/checking.ts");
+    const [file, shown] = [name === STDIN ? name : resolve(name), sourceName(name)];
     using stop = interruptible("The check was interrupted.");
-    const whole = await context.progress(`Reading ${name}`, checkBackup(resolve(name), stop.signal));
-    return { document: { file: resolve(name), ...whole }, text: `${name} is whole: ${megabytes(whole.bytes)}.` };
+    const whole = await context.progress(`Reading ${shown}`, checkBackup(file, stop.signal));
+    return {
+      document: { file, ...whole },
+      text: `${name === STDIN ? "Standard input" : name} is whole: ${megabytes(whole.bytes)}.`,
+    };
   },
 });
 
@@ -59,22 +66,35 @@ const restore = command({
   name: "restore",
   summary: "Extract a backup into an empty directory",
   description:
-    "Checks the backup first. Run it on the host, and as the user, of the platform that is to use the directory, then start that platform. Needs no running platform.",
+    "Checks the backup first; one from standard input, while it is extracted. Run it on the host, and as the user, of the platform that is to use the directory, then start that platform. Needs no running platform.",
   arguments: [FILE],
   options: [{ flags: "--data <directory>", description: "the new data directory: empty, or not there yet" }],
-  examples: ["hibernaut backup restore backup.tar --data /srv/hibernaut"],
+  examples: [
+    "hibernaut backup restore backup.tar --data /srv/hibernaut",
+    "ssh backups cat backup.tar | hibernaut backup restore - --data /srv/hibernaut",
+  ],
   async run(context, [name = ""], { data }) {
     if (data === undefined)
       throw new UsageError("Where to? Add --data with a new directory, as in --data /srv/hibernaut.");
-    const [file, directory] = [resolve(name), resolve(data)];
-    const [{ checkBackup }, { emptyDirectory, extract }] = await Promise.all([
+    const [{ checkBackup, STDIN }, { emptyDirectory, extract, extractStdin, requireEmpty }] = await Promise.all([
       import("../backup/checking.ts"),
       import("../backup/restoring.ts"),
     ]);
-    using stop = interruptible(`The restore was interrupted. ${directory} is empty.`);
-    const whole = await context.progress(`Checking ${name}`, checkBackup(file, stop.signal));
-    await emptyDirectory(directory);
-    await context.progress(`Extracting to ${directory}`, extract(file, directory, stop.signal));
+    const [file, directory] = [name === STDIN ? name : resolve(name), resolve(data)];
+    // Reading the backup takes minutes.
+    await requireEmpty(directory);
+    using stop = interruptible("The restore was interrupted. Nothing was restored.");
+    const { signal } = stop;
+    const label = `Extracting to ${directory}`;
+    let whole: WholeBackup;
+    if (file === STDIN) {
+      await emptyDirectory(directory);
+      whole = await context.progress(label, extractStdin(directory, signal));
+    } else {
+      whole = await context.progress(`Checking ${name}`, checkBackup(file, signal));
+      await emptyDirectory(directory);
+      await context.progress(label, extract(file, directory, signal));
+    }
     const text = lines(
       `Restored ${megabytes(whole.bytes)} to ${directory}.`,
       "Stop the original first, for good: the same machines must not run twice. Then start the platform:",

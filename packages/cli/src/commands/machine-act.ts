@@ -2,6 +2,7 @@
 import type { HibernautClient, Machine, WaitState } from "@hibernaut/client";
 import { bootWord } from "../boot-words.ts";
 import { type Command, command } from "../command.ts";
+import { YES } from "../confirming.ts";
 import { UsageError } from "../failure.ts";
 import { settle, WAIT_TIMEOUT, WAITING, waitFor } from "../waiting.ts";
 import { forEachMachine, MACHINES, NAMED_MACHINES } from "../which-machine.ts";
@@ -95,10 +96,14 @@ const destroy = command({
   description:
     "Also deletes their snapshots and disks, but not their volumes. A running machine is destroyed only with --force.",
   arguments: [NAMED_MACHINES],
-  options: [{ flags: "-f, --force", description: "even if it is running" }, ...WAITING],
+  options: [
+    { flags: "-f, --force", description: "even if it is running" },
+    { ...YES, description: "accepted as elsewhere; this command does not ask" },
+    ...WAITING,
+  ],
   ofApp: true,
   examples: ["hibernaut machine destroy 3f9c01ab22de41 --force --app shop"],
-  async run(context, words, { force = false, ...options }) {
+  async run(context, words, { force = false, yes: _never, ...options }) {
     const client = await context.client();
     const work = forEachMachine(context, words, async (id) => {
       await client.destroyMachine(context.app, id, { force });

@@ -106,9 +106,16 @@ const update = command({
             `Updating machine ${id}`,
             settle(context, id, isUp(before) ? "running" : "settled", options),
           );
-    return { document: machine, text: `Machine ${id} is ${machine.state}, version ${machine.version}.` };
+    const text = `Machine ${id} is ${machine.state}, version ${machine.version}.${lossText(before, machine)}`;
+    return { document: machine, text };
   },
 });
+
+/** What the update cost a machine that sleeps on. */
+function lossText(before: Machine, { state, snapshot }: Machine): string {
+  if (before.snapshot === null || snapshot !== null || state !== "suspended") return "";
+  return " Its snapshot was of the version before and is discarded: the next start is a cold start.";
+}
 
 /** Waits until a sleeping machine has run with its change. Fails if it did not work. */
 async function prewarmed(context: Context, id: string, options: OptionValues<typeof WAITING>): Promise<Machine> {

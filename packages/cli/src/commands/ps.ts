@@ -2,7 +2,7 @@
 import type { Machine } from "@hibernaut/client";
 import { type Command, command, type Result } from "../command.ts";
 import type { Context } from "../context.ts";
-import { isCrashLoop, stateCell } from "../crashed.ts";
+import { isCrashLoop, isWarm, stateCell } from "../crashed.ts";
 import { LISTING, type ListOptions, listText } from "../listing.ts";
 import { WATCH, watched } from "../live.ts";
 import { memoryMb, WIDE_MACHINE } from "../machine-columns.ts";
@@ -66,6 +66,7 @@ async function showStatus(context: Context, options: OutputOptions): Promise<Res
   }
   const [health, apps, machines] = await Promise.all([client.getHealth(), client.listApps(), client.listAllMachines()]);
   const running = machines.filter(({ state }) => state === "running");
+  const warm = machines.filter(isWarm).length;
   const snapshots = machines.flatMap(({ snapshot }) => snapshot ?? []);
   const document = {
     api_url: client.apiUrl,
@@ -79,6 +80,7 @@ async function showStatus(context: Context, options: OutputOptions): Promise<Res
     machines: countByState(machines),
     crash_loops: machines.filter(isCrashLoop).length,
     running_memory_mb: running.reduce((sum, machine) => sum + memoryMb(machine), 0),
+    warm,
     snapshots: snapshots.length,
     snapshot_bytes: snapshots.reduce((sum, { size_bytes: bytes }) => sum + bytes, 0),
   };
@@ -93,10 +95,14 @@ async function showStatus(context: Context, options: OutputOptions): Promise<Res
     ["network", `${document.network}: ${health.network.reason}`],
     ["apps", String(document.apps)],
     ["machines", `${states.join(", ") || "none"}${loops}`],
-    ["memory", `${document.running_memory_mb} MB in running machines`],
+    ["memory", `${document.running_memory_mb} MB in running machines${warm === 0 ? "" : `; ${warmText(warm)}`}`],
     ["snapshots", `${document.snapshots}, ${megabytes(document.snapshot_bytes)}`],
   ]);
   return { document, text };
+}
+
+function warmText(count: number): string {
+  return `${count} sleeping ${count === 1 ? "machine is" : "machines are"} kept warm, see hibernaut top`;
 }
 
 function countByState(machines: readonly Machine[]): Record<string, number> {

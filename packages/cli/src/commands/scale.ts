@@ -1,7 +1,7 @@
 /** `hibernaut scale`: how many machines an app has, and how large they are. */
 import type { MachineConfig } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
-import { MEMORY_MB } from "../appfile/limits.ts";
+import { MEMORY_MB } from "../../../platform/src/domain/limits.ts";
 import { DEFAULT_CPUS, DEFAULT_MEMORY_MB, WAIT_TIMEOUT_S } from "../defaults.ts";
 import { quantityArgument } from "../quantity.ts";
 import { OUTPUT, outputTable } from "../output-format.ts";

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { HibernautClient, Machine, MachineState } from "@hibernaut/client";
 import { command } from "../command.ts";
+import { isWarm } from "../crashed.ts";
 import { INTERVAL_S, repeat, screen } from "../live.ts";
 import { OUTPUT, outputTable } from "../output-format.ts";
 import { FOOT, HEAD, type Sample, SPARE, topRows } from "../top.ts";
@@ -58,12 +59,16 @@ async function samplesOf(client: HibernautClient, app: string | undefined): Prom
   return samples;
 }
 
-/** States without a process, in which a platform may have thousands of machines: nothing needs to be asked about them. */
+/**
+ * States without a process, in which a platform may have thousands of machines: nothing needs to be asked about them,
+ * unless they are kept warm.
+ */
 const AT_REST: ReadonlySet<MachineState> = new Set(["created", "suspended", "stopped", "failed"]);
 
 async function sampleOf(client: HibernautClient, machine: Machine): Promise<Sample> {
   const { state } = machine;
-  if (AT_REST.has(state)) return { machine, activity: { state, awake: null, process: null }, at: performance.now() };
+  if (AT_REST.has(state) && !isWarm(machine))
+    return { machine, activity: { state, awake: null, process: null }, at: performance.now() };
   const activity = await client.getMachineActivity(machine.app_name, machine.id).catch((error: unknown) => {
     // It was destroyed since it was listed.
     if (error instanceof Error && "code" in error && error.code === "not_found") return undefined;

@@ -83,8 +83,8 @@ const list = command({
         ago(volume.created_at),
       ],
       wide: {
-        head: ["REGION", "SNAPSHOTS KEPT"],
-        row: (volume: Volume) => [volume.region, `${volume.snapshot_retention} d`],
+        head: ["REGION", "SNAPSHOTS KEPT", "SCHEDULED SNAPSHOTS"],
+        row: (volume: Volume) => [volume.region, `${volume.snapshot_retention} d`, scheduleText(volume)],
       },
       spare: ["CREATED", "STATE"],
       id: (volume: Volume) => volume.id,

@@ -54,7 +54,7 @@ test("the document tells of every key that is read", () => {
     .join("\n");
   const asked = [
     ...source.matchAll(
-      /\.(?:string|boolean|integer|positive|seconds|megabytes|strings|choice|section|sections|raw)\(\s*"([\w-]+)"/g,
+      /\.(?:string|boolean|booleanOr|integer|positive|seconds|megabytes|strings|choice|section|sections|raw)\(\s*"([\w-]+)"/g,
     ),
   ].map(([, key = ""]) => key);
   const keys = new Set(asked);

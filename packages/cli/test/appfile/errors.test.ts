@@ -18,16 +18,27 @@ describe("errors say where, what and what to write instead", () => {
     ["app = 5", 'f:1:1: error: app: Use text in quotes, as in "value", not 5.'],
     ['env = "A=1"', 'f:1:1: error: env: Use a table, as in [[env]], not "A=1".'],
     ["[env]\n  D = 2024-01-01", 'f:2:3: error: env.D: Variables are text. Use quotes, as in "value".'],
+    ['[env]\n"A=B" = "1"', 'f:2:1: error: env."A=B": "A=B" is not a valid name for a variable. Use a name without =.'],
+    ['[env]\n"" = "1"', /^f:2:1: error: env\."": "" is not a valid name for a variable/],
+    ['[env]\nA = "\\u0000"', /^f:2:1: error: env\.A: A variable has up to 32768 characters, and no zero byte/],
     ["[env]\nL = [1]", /^f:2:1: error: env\.L: Variables are text/],
     ['kill_signal = "TERM"', /^f:1:1: error: kill_signal: Unknown signal "TERM"\. Use one of signal\(7\)/],
     ['kill_timeout = "6m"', "f:1:1: error: kill_timeout: This is 360 seconds; the maximum is 300."],
-    ['kill_timeout = "soon"', 'f:1:1: error: kill_timeout: Use a duration, as in "30s" or "1m30s", not "soon".'],
+    [
+      'kill_timeout = "soon"',
+      'f:1:1: error: kill_timeout: Use a duration with the units ms, s, m or h, as in "30s" or "1m30s", not "soon".',
+    ],
     ["swap_size_mb = -1", /^f:1:1: error: swap_size_mb: Use a whole number from 0 to 32768, not -1\./],
     ["swap_size_mb = 9007199254740993", /not 9007199254740993\./],
     [
       '[processes]\n web = "sh -c \'x"',
       "f:2:2: error: processes.web: This command has an unclosed quote or a trailing backslash.",
     ],
+    [
+      '[processes]\n"my web" = "a"',
+      'f:2:1: error: processes."my web": "my web" is not a valid name for a process group. Use 1 to 63 letters, digits, - and _, with no - or _ at either end.',
+    ],
+    ['[[processes]]\nname = ""\ncommand = "a"', /^f:2:1: error: processes\[0\]\.name: "" is not a valid name/],
     ["[[processes]]\ncmd = 1", /^f:1:3: error: processes\[0\]: The process has no `name`/],
     [
       http('processes = ["web"]'),
@@ -53,6 +64,10 @@ describe("errors say where, what and what to write instead", () => {
       'f:3:1: error: http_service.auto_stop_machines: Unknown value "sleep". Use one of: suspend, stop, off.',
     ],
     [http('idle_timeout = "2d"'), /^f:3:1: error: http_service\.idle_timeout: Use a duration/],
+    [http('keep_warm = ""'), /^f:3:1: error: http_service\.keep_warm: Use whole seconds, as in "30s" or "5m", or 0/],
+    [http("keep_warm = 0.4"), /^f:3:1: error: http_service\.keep_warm: Use whole seconds/],
+    [http('keep_warm = "500ms"'), /^f:3:1: error: http_service\.keep_warm: Use whole seconds/],
+    [http('keep_warm = "25h"'), "f:3:1: error: http_service.keep_warm: This is 90000 seconds; the maximum is 86400."],
     [http("idle_timeout = 0"), "f:3:1: error: http_service.idle_timeout: Use at least one second."],
     [http('concurrency = "many"'), /^f:3:1: error: http_service\.concurrency: Use a table/],
     [
@@ -71,6 +86,22 @@ describe("errors say where, what and what to write instead", () => {
     [
       '[mounts]\nsource = "d"\ndestination = "/"',
       /^f:3:1: error: mounts\.destination: Use an absolute directory other than \//,
+    ],
+    [
+      '[mounts]\nsource = "My-Data"\ndestination = "/data"',
+      "f:2:1: error: mounts.source: `My-Data` is not a valid name for a volume. Use 1 to 30 characters from a-z, 0-9 and _, with no _ at either end.",
+    ],
+    [
+      '[mounts]\nsource = "d"\ndestination = "/data"\ninitial_size = "10tb"',
+      "f:4:1: error: mounts.initial_size: This is 10240 GB; a volume has up to 4096 GB.",
+    ],
+    [
+      '[mounts]\nsource = "d"\ndestination = "/proc/d"',
+      /^f:3:1: error: mounts\.destination: A volume cannot be mounted at \/proc\/d/,
+    ],
+    [
+      '[[mounts]]\nsource = "d"\ndestination = "/data"\n[[mounts]]\nsource = "e"\ndestination = "/data/e"',
+      /^f:6:1: error: mounts\[1\]\.destination: Two volumes cannot be mounted at \/data\/e/,
     ],
     ['schedule = "daily"', /^f:1:1: error: schedule: Use a table, as in \[\[schedule\]\], not "daily"/],
     ['[schedule]\ntimezone = "UTC"', /^f:1:2: error: schedule: The schedule has no `when`/],
@@ -188,6 +219,26 @@ describe("unknown keys", () => {
     const { findings } = readAppFile(text);
     expect(findings).toMatchObject([{ severity: "warning" }]);
     expect(findings[0]?.message.endsWith(end), findings[0]?.message).toBe(true);
+  });
+});
+
+describe("keep_warm", () => {
+  const warned = [
+    'f:3:1: warning: http_service.keep_warm: No effect on an idle machine, which is not suspended: only `hibernaut machine suspend` then keeps one warm. Set auto_stop_machines = "suspend".',
+  ];
+  test.each([
+    [['keep_warm = "5m"'], warned],
+    [['keep_warm = "5m"', 'auto_stop_machines = "stop"'], warned],
+    [['keep_warm = "5m"', 'auto_stop_machines = "suspend"'], []],
+    [["keep_warm = 0"], []],
+  ])("%j", (lines, expected) => {
+    expect(saidOf(http(...lines))).toEqual(expected);
+  });
+
+  test("of one port has an effect where another one suspends the machine", () => {
+    const second = '\n[[services]]\ninternal_port = 90\nkeep_warm = "5m"';
+    const said = saidOf(http('auto_stop_machines = "suspend"') + second);
+    expect(said.filter((line) => line.includes("keep_warm"))).toEqual([]);
   });
 });
 

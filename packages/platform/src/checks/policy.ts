@@ -1,14 +1,13 @@
 /** What a machine's checks mean: pure rules. */
 import type { CheckConfig, MachineConfig } from "../domain/config.ts";
 import type { CheckResult } from "../domain/check.ts";
+import { milliseconds, withinBounds } from "../domain/check-times.ts";
 
 const INTERVAL_MS = 15_000;
 const TIMEOUT_MS = 5_000;
 const GRACE_MS = 10_000;
 /** How often a check runs that is not passing: a request may be waiting for the machine. */
 const EAGER_MS = 250;
-
-const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 /** A check with its defaults filled in; times in milliseconds. */
 export interface HealthCheck {
@@ -36,21 +35,13 @@ function checkOf(name: string, port: number, check: CheckConfig): HealthCheck {
     name,
     type: check.type,
     port,
-    intervalMs: milliseconds(check.interval) ?? INTERVAL_MS,
-    timeoutMs: milliseconds(check.timeout) ?? TIMEOUT_MS,
+    intervalMs: withinBounds(milliseconds(check.interval) ?? INTERVAL_MS),
+    timeoutMs: withinBounds(milliseconds(check.timeout) ?? TIMEOUT_MS),
     graceMs: milliseconds(check.grace_period) ?? GRACE_MS,
     method: (check.method ?? "GET").toUpperCase(),
     path: check.path ?? "/",
     headers: Object.fromEntries((check.headers ?? []).map((header) => [header.name, header.values])),
   };
-}
-
-/** Reads a number of seconds, or a number with `ms`, `s`, `m` or `h`. */
-export function milliseconds(value: number | string | undefined): number | undefined {
-  if (value === undefined) return undefined;
-  if (typeof value === "number") return value * 1000;
-  const match = /^(\d+)(ms|s|m|h)$/.exec(value);
-  return match === null ? undefined : Number(match[1]) * (UNITS[match[2] ?? ""] ?? 1);
 }
 
 /** What a probe found. `output` is for people. */

@@ -3,36 +3,47 @@
  * TypeScript type and the OpenAPI document.
  */
 import { constants } from "node:os";
-import { posix } from "node:path";
 import { type Static, Type } from "typebox";
+import { checkTimeRefusal } from "./check-times.ts";
 import { HibernautError } from "./errors.ts";
 import { FileConfig, filesRefusal, MAX_FILES } from "./guest-files.ts";
+import { mountPathRefusal } from "./guest-paths.ts";
+import {
+  CPUS,
+  ENV_NAME_PATTERN,
+  ENV_VALUE_MAX_LENGTH,
+  IDLE_TIMEOUT_S,
+  KEEP_WARM_S,
+  MEMORY_MB,
+  RETENTION_DAYS,
+  STOP_TIMEOUT_S,
+  SUSPEND_TIMEOUT_S,
+  VOLUME_GB,
+} from "./limits.ts";
 import { NAME_PATTERN } from "./naming.ts";
 import { MAX_RESPONSE_HEADERS, MAX_RESPONSE_VALUES, responseHeadersRefusal } from "./response-headers.ts";
 import { SCHEDULE_MAX_LENGTH, scheduleRefusal } from "./schedule.ts";
 
 const closed = { additionalProperties: false } as const;
 
-/** More memory would make a suspend slow and its file large, and software emulation could not make use of it. */
-const MEMORY_MB = { minimum: 128, maximum: 32_768, default: 256 } as const;
-const CPUS = { minimum: 1, maximum: 8, default: 1 } as const;
-/** A volume's file is sparse, so its size is only a limit. One that is larger than any disk is a mistake. */
-export const VOLUME_GB = { minimum: 1, maximum: 4096 } as const;
-
-/** How long snapshots of a volume can be kept, in days. */
-export const RETENTION_DAYS = { minimum: 1, maximum: 60 } as const;
+const DEFAULT_MEMORY_MB = 256;
+const DEFAULT_CPUS = 1;
 
 /** How many apps one service may name in `replay_from`: every proxy keeps the list for every machine. */
 const MAX_REPLAY_FROM = 100;
-
-/** Directories that the machine itself uses. No volume can be mounted there. */
-const OWN_FOLDERS = ["/proc", "/sys", "/dev", "/run", "/.hibernaut", "/.fly"];
 
 /** A port of the machine that the proxy or the network forwards to, and when the machine sleeps and wakes. */
 export const ServiceConfig = Type.Object(
   {
     protocol: Type.Optional(Type.Union([Type.Literal("tcp"), Type.Literal("http")], { description: "Default: tcp." })),
     internal_port: Type.Integer({ minimum: 1, maximum: 65_535, description: "The port that the app listens on." }),
+    ports: Type.Optional(
+      Type.Array(Type.Object({ port: Type.Integer({ minimum: 1, maximum: 65_535 }) }, closed), {
+        maxItems: 8,
+        description:
+          "For `tcp`: ports of the proxy whose connections lead here. Each belongs to one app of the platform. Default: none.",
+      }),
+    ),
     autostop: Type.Optional(
       Type.Union([Type.Literal("suspend"), Type.Literal("stop"), Type.Literal("off")], {
         description: "What happens to the machine when it is idle. Default: off.",
@@ -54,15 +65,19 @@ export const ServiceConfig = Type.Object(
     ),
     idle_timeout: Type.Optional(
       Type.Integer({
-        minimum: 1,
-        maximum: 86_400,
+        ...IDLE_TIMEOUT_S,
         description: "Seconds without a request after which the machine is idle. Default: 300.",
+      }),
+    ),
+    idle: Type.Optional(
+      Type.Union([Type.Literal("open"), Type.Literal("quiet")], {
+        description:
+          "What a connection that stays open means, over TCP or upgraded. `open`: it keeps the machine awake. `quiet`: only while something passes through it; on a bridge, the connection survives the sleep, and what the client sends next wakes the machine. Default: open.",
       }),
     ),
     keep_warm: Type.Optional(
       Type.Integer({
-        minimum: 0,
-        maximum: 86_400,
+        ...KEEP_WARM_S,
         description:
           "Seconds for which the paused virtual machine stays in memory after a suspend, next to the snapshot, so that the next start is faster. 0: not at all. Default: the platform's setting HIBERNAUT_KEEP_WARM.",
       }),
@@ -161,9 +176,9 @@ export const CheckConfig = Type.Object(
     port: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 65_535, description: "Default: `internal_port` of the first service." }),
     ),
-    interval: Type.Optional(duration("Time between two checks. Default: 15s.")),
-    timeout: Type.Optional(duration("Time limit of one check. Default: 5s.")),
-    grace_period: Type.Optional(duration("Time after a start in which failures don't count. Default: 10s.")),
+    interval: Type.Optional(duration("Time between two checks, from 100ms to 1h. Default: 15s.")),
+    timeout: Type.Optional(duration("Time limit of one check, from 100ms to 1h. Default: 5s.")),
+    grace_period: Type.Optional(duration("Time after a start in which failures don't count, up to 1h. Default: 10s.")),
     method: Type.Optional(Type.String({ pattern: "^[A-Za-z]{1,16}$", description: "For `http`. Default: GET." })),
     path: Type.Optional(Type.String({ pattern: "^/", maxLength: 2048, description: "For `http`. Default: /." })),
     headers: Type.Optional(
@@ -214,14 +229,17 @@ export const MachineConfig = Type.Object(
     }),
     guest: Type.Optional(
       Type.Object(
-        { cpus: Type.Optional(Type.Integer(CPUS)), memory_mb: Type.Optional(Type.Integer(MEMORY_MB)) },
+        {
+          cpus: Type.Optional(Type.Integer({ ...CPUS, default: DEFAULT_CPUS })),
+          memory_mb: Type.Optional(Type.Integer({ ...MEMORY_MB, default: DEFAULT_MEMORY_MB })),
+        },
         closed,
       ),
     ),
     env: Type.Optional(
       Type.Record(
-        Type.String({ pattern: "^[^=\\u0000]+$" }),
-        Type.String({ maxLength: 32_768, pattern: "^[^\\u0000]*$" }),
+        Type.String({ pattern: ENV_NAME_PATTERN }),
+        Type.String({ maxLength: ENV_VALUE_MAX_LENGTH, pattern: "^[^\\u0000]*$" }),
         closed,
       ),
     ),
@@ -272,7 +290,7 @@ export const MachineConfig = Type.Object(
             Type.String({ pattern: "^SIG[A-Z0-9]+$", description: "Default: the image's, otherwise SIGTERM." }),
           ),
           timeout: Type.Optional(
-            Type.Integer({ minimum: 0, maximum: 300, description: "Seconds until SIGKILL. Default: 5." }),
+            Type.Integer({ ...STOP_TIMEOUT_S, description: "Seconds until SIGKILL. Default: 5." }),
           ),
         },
         closed,
@@ -289,8 +307,7 @@ export const MachineConfig = Type.Object(
         {
           timeout: Type.Optional(
             Type.Integer({
-              minimum: 0,
-              maximum: 60,
+              ...SUSPEND_TIMEOUT_S,
               description:
                 "Seconds that the app and the programs in /etc/hibernaut/hooks/pre-suspend.d have to prepare for a suspend. Default: 0, they are not asked.",
             }),
@@ -340,6 +357,11 @@ export function requireSupported(config: MachineConfig): void {
     refuseMount(mount, (config.mounts ?? []).slice(0, index), (message) => refuse(`mounts[${index}]`, message));
   for (const [index, service] of (config.services ?? []).entries())
     refuseImpossible(service, `services[${index}]`, refuse);
+  refuseTwice(config, refuse);
+  for (const [name, check] of Object.entries(config.checks ?? {})) {
+    const time = checkTimeRefusal(check);
+    if (time !== undefined) refuse(`checks.${name}.${time.key}`, time.message);
+  }
   const file = filesRefusal(config.files ?? []);
   if (file !== undefined) refuse(file.field, file.message);
   const schedule = scheduleRefusal(config);
@@ -359,36 +381,42 @@ function refuseMount(
     refuse("`volume` is missing. Set it to the name or id of a volume.");
   if (volume !== undefined && source !== undefined && volume !== source)
     refuse("`volume` and `source` differ. Send one of them.");
-  if (!/^\/[^\0]+$/.test(path) || posix.normalize(`${path}/`) !== `${path}/`)
-    refuse(
-      `\`${path.slice(0, 100)}\` is not a valid path for a volume. Use an absolute path such as /data, without ., .. or //.`,
-    );
-  if (OWN_FOLDERS.some((folder) => path === folder || path.startsWith(`${folder}/`)))
-    refuse(
-      `A volume cannot be mounted at ${path}: the machine itself uses that directory. Choose another path, e.g. /data.`,
-    );
-  if (
-    before.some(
-      (other) => other.path === path || path.startsWith(`${other.path}/`) || other.path.startsWith(`${path}/`),
-    )
-  )
-    refuse(`Two volumes cannot be mounted at ${path}, or one inside the other. Choose a separate path for each.`);
+  const reason = mountPathRefusal(
+    path,
+    before.map((other) => other.path),
+  );
+  if (reason !== undefined) refuse(reason);
 }
 
 /** Refuses values that are each valid but cannot work together. */
 function refuseImpossible(
-  { concurrency = {}, http_options: options = {} }: ServiceConfig,
+  { concurrency = {}, protocol = "tcp", ports = [], http_options: options = {} }: ServiceConfig,
   field: string,
   refuse: (field: string, message: string) => void,
 ): void {
   const header = responseHeadersRefusal(options.response?.headers ?? {});
   if (header !== undefined) refuse(`${field}.http_options.response.headers.${header.name}`, header.message);
+  if (protocol === "http" && ports.length > 0)
+    refuse(
+      `${field}.ports`,
+      "A service with `protocol: http` answers at the proxy's own ports. Leave `ports` out, or use `protocol: tcp`.",
+    );
   const { soft_limit: soft, hard_limit: hard } = concurrency;
   if (soft !== undefined && hard !== undefined && soft > hard)
     refuse(
       `${field}.concurrency`,
       `\`soft_limit\` (${soft}) is higher than \`hard_limit\` (${hard}), so no machine would ever reach it. Set it to ${hard} or less.`,
     );
+}
+
+/** A connection can lead to one port of a machine only. */
+function refuseTwice({ services = [] }: MachineConfig, refuse: (field: string, message: string) => void): void {
+  const seen = new Set<number>();
+  for (const [index, { ports = [] }] of services.entries())
+    for (const { port } of ports) {
+      if (seen.has(port)) refuse(`services[${index}].ports`, `Port ${port} is listed twice. Remove one of them.`);
+      seen.add(port);
+    }
 }
 
 /** Returns the swap of the machine, in MB. */
@@ -398,7 +426,7 @@ export function swapMbOf(config: MachineConfig): number {
 
 /** Returns CPUs and memory, with the defaults filled in. */
 export function guestSize(config: MachineConfig): { cpus: number; memoryMb: number } {
-  return { cpus: config.guest?.cpus ?? CPUS.default, memoryMb: config.guest?.memory_mb ?? MEMORY_MB.default };
+  return { cpus: config.guest?.cpus ?? DEFAULT_CPUS, memoryMb: config.guest?.memory_mb ?? DEFAULT_MEMORY_MB };
 }
 
 /** Returns how long the app may prepare for a suspend, in milliseconds. 0 means that it is not asked. */

@@ -1,8 +1,8 @@
 /** Files that the platform writes into a machine before its app starts: the key `files` of a configuration. */
-import { posix } from "node:path";
 import { type Static, Type } from "typebox";
 import { BASE64 } from "../lib/base64.ts";
 import { HibernautError } from "./errors.ts";
+import { filePathRefusal } from "./guest-paths.ts";
 
 /** Every reply about the machine contains them, and its record too: more belongs in the image or on a volume. */
 export const MAX_FILES_BYTES = 256 * 1024;
@@ -13,9 +13,6 @@ const PLAIN_MODE = 0o644;
 const SECRET_MODE = 0o600;
 /** Three bytes are four characters; line breaks take the rest. */
 const MAX_ENCODED = 2 * MAX_FILES_BYTES;
-
-/** Directories that belong to the kernel, or to the platform. */
-const OWN_FOLDERS = ["/proc", "/sys", "/dev", "/.hibernaut", "/.fly"];
 
 /** A file to write, as clients send and receive it. */
 export const FileConfig = Type.Object(
@@ -71,18 +68,16 @@ function fileRefusal(
   before: readonly FileConfig[],
 ): string | undefined {
   const shown = path.slice(0, 100);
-  if (!/^\/[^\0\n]*[^/\0\n]$/.test(path) || posix.normalize(path) !== path)
-    return `\`${shown}\` is not a valid path for a file. Use an absolute path such as /etc/app.conf, without ., .. or //.`;
-  if (OWN_FOLDERS.some((folder) => path === folder || path.startsWith(`${folder}/`)))
-    return `A file cannot be written to ${shown}: that directory does not keep files. Choose another path, e.g. /etc/app.conf.`;
+  const refusal = filePathRefusal(
+    path,
+    before.map((other) => other.guest_path),
+  );
+  if (refusal !== undefined) return refusal;
   if ((raw === undefined) === (secret === undefined))
     return `The file ${shown} needs either \`raw_value\` or \`secret_name\`. Send one of them.`;
   if (raw !== undefined && decoded(raw) === undefined)
     return `The content of ${shown} is not valid base64. Encode it, as \`base64 < file\` does.`;
-  const clash = before.find(
-    ({ guest_path: other }) => other === path || path.startsWith(`${other}/`) || other.startsWith(`${path}/`),
-  );
-  return clash && `Two files cannot be written to ${shown} and ${clash.guest_path}. Choose a separate path for each.`;
+  return undefined;
 }
 
 /** The files of a machine with their contents. Throws `failed_precondition` for a secret that is missing or not base64. */

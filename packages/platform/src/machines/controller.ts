@@ -37,6 +37,7 @@ import { MachineLog } from "./logs/machine-log.ts";
 import { sentenceOf } from "./logs/sentences.ts";
 import { runCommand } from "./run-command.ts";
 import type { WarmKeeper } from "./warm/keeper.ts";
+import { type Unstored, UnstoredLog, unstored } from "./unstored.ts";
 import { type Task, WorkQueue } from "./work-queue.ts";
 
 const STORE_RETRY_MS = 100;
@@ -53,6 +54,8 @@ export class MachineController {
   readonly #queue = new WorkQueue();
   readonly #guest: MachineGuest;
   #record: MachineRecord;
+  /** What others see in place of the record while an outcome cannot be stored. */
+  #unstored: Unstored | undefined;
   #closed = false;
   /** What programs in the machine are told and say. */
   readonly inside = new Inside();
@@ -88,9 +91,12 @@ export class MachineController {
     });
   }
 
-  /** What is stored about the machine now. Never changed in place. */
+  /**
+   * What is stored about the machine now, and why that is not how it is while an outcome cannot be stored. Never changed
+   * in place.
+   */
   get record(): MachineRecord {
-    return this.#record;
+    return this.#unstored === undefined ? this.#record : { ...this.#record, ...this.#unstored };
   }
 
   /** Calls `listener` with the record after every change that others can see. Returns how to stop that. */
@@ -157,9 +163,9 @@ export class MachineController {
     return copied && { ...copied, record };
   }
 
-  /** Returns what the machine's VMM takes of the host. Undefined without one. */
+  /** Returns what the machine's VMM, or its kept one, takes of the host. Undefined without one. */
   async usage(): Promise<VmmUsage | undefined> {
-    return this.#guest.live?.vmm.usage();
+    return (this.#guest.live ?? this.#guest.kept)?.vmm.usage();
   }
 
   /** Ends the kept VMM, unless the machine has been started meanwhile. Its snapshot stays as it is. */
@@ -247,16 +253,24 @@ export class MachineController {
 
   /** Decides, stores, begins, tells: in this order. Throws when the new record cannot be stored; nothing has happened then. */
   #happened(event: LifecycleEvent): Decision {
-    const context = { now: this.#deps.clock?.() ?? new Date(), id: newUlid(), limits: this.#limits() };
-    const decision = decide(this.#record, event, context);
+    const decision = this.#decide(event);
     this.#store(decision);
     this.#log(decision);
     const { effect, tell } = decision;
     if (tell.memoryGone) this.inside.streams.reset("the machine ended");
     if (effect !== null && effect.type !== "take_over") this.#begin(effect);
-    if (tell.followers) for (const listener of [...this.#listeners]) listener(this.#record);
+    if (tell.followers) this.#announce();
     if (tell.history !== undefined) this.#noticeEnd();
     return decision;
+  }
+
+  #decide(event: LifecycleEvent): Decision {
+    const context = { now: this.#deps.clock?.() ?? new Date(), id: newUlid(), limits: this.#limits() };
+    return decide(this.#record, event, context);
+  }
+
+  #announce(): void {
+    for (const listener of [...this.#listeners]) listener(this.record);
   }
 
   #store({ record, tell, bestEffort, unsynced }: Decision): void {
@@ -312,20 +326,25 @@ export class MachineController {
 
   /**
    * Decides and stores an outcome. A store that cannot be written (a full disk) must not leave the machine in a passing
-   * state forever: it is tried again until it works or the platform ends, and recovery continues from there.
+   * state forever: it is tried again until it works or the platform ends, and recovery continues from there. Meanwhile,
+   * the machine says that it is not what is stored.
    */
   async #report(outcome: EffectOutcome | EffectFailed, task?: Task): Promise<void> {
+    const log = new UnstoredLog(this.#deps.log, { machine: this.#record.id, outcome: outcome.type });
     for (let wait = STORE_RETRY_MS; ; wait = Math.min(wait * 2, STORE_RETRY_LONGEST_MS)) {
       const superseded = task !== undefined && !task.current;
+      const event: LifecycleEvent = superseded ? { type: "superseded", outcome } : outcome;
+      const shown = this.#unstored;
+      this.#unstored = undefined;
       try {
-        const { tell } = this.#happened(superseded ? { type: "superseded", outcome } : outcome);
+        const { tell } = this.#happened(event);
         if (tell.refusal !== undefined) this.#deps.log.warn({ machine: this.#record.id }, tell.refusal.message);
+        if (log.stored() && !tell.followers) this.#announce();
         return;
       } catch (error) {
-        this.#deps.log.error(
-          { machine: this.#record.id, outcome: outcome.type, err: error },
-          "an outcome cannot be stored; trying again",
-        );
+        this.#unstored = unstored(this.#decide(event), error);
+        if (this.#unstored?.stateReason !== shown?.stateReason) this.#announce();
+        log.failed(error, wait);
         if (this.#closed) return;
         await delay(wait, undefined, { ref: false });
       }

@@ -10,6 +10,7 @@ import type { ControllerSet } from "./controller-set.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { newMachineName } from "./identity.ts";
 import { newRecord } from "./new-record.ts";
+import { requireFreePorts } from "./tcp-ports.ts";
 import { requireApp } from "./require-app.ts";
 
 /** Where a machine is created. */
@@ -36,6 +37,7 @@ export async function createMachine(
   requireRegion(region, settings.region);
   requireFreeName(controllers, app, name);
   requireSupported(config);
+  requireFreePorts(store.machines.list(), app, config);
   // Held until the machine is stored, so that a cleanup in the meantime does not delete the image.
   using image = await images.hold(config.image);
   // Likewise, so that no other machine gets the volumes.
@@ -43,6 +45,7 @@ export async function createMachine(
   requireApp(store.apps, app);
   // The import may have taken minutes, in which a drain may have begun.
   refuseWork();
+  requireFreePorts(store.machines.list(), app, config);
   const record = newRecord({
     app,
     name,

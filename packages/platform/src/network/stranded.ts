@@ -119,12 +119,16 @@ function ofTaken(taken: Taken): Required<Cause> {
     return {
       where,
       why,
-      way: `run \`HIBERNAUT_DATA_DIR=${folder} hibernaut uninstall --keep-link\` (it keeps that directory, and ends machines that are still running there)`,
+      way: `make sure that nobody needs that platform, as when this directory is a copy of it, then run \`HIBERNAUT_DATA_DIR=${folder} hibernaut uninstall --keep-link\` (it keeps that directory, and ends machines that are still running there)`,
     };
   }
   if (isBridgeName(device)) {
     const why = `the bridge ${device} of another platform has that subnet`;
-    return { where, why, way: "run `hibernaut uninstall --keep-link` with the HIBERNAUT_DATA_DIR of that platform" };
+    return {
+      where,
+      why,
+      way: "make sure that nobody needs that platform, then run `hibernaut uninstall --keep-link` with its HIBERNAUT_DATA_DIR",
+    };
   }
   const why = device === "" ? "a route of the host has that subnet" : `${device} has that subnet`;
   return { where, why, way: device === "" ? "remove that route" : `remove the subnet from ${device}` };

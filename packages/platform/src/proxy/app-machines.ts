@@ -48,10 +48,15 @@ export class AppMachines {
   }
 }
 
-function prepared(all: readonly RoutedMachine[]): Prepared {
+/** Returns those of the machines that requests go to which name none: pinned ones only if there are no others. */
+export function sharingOf(all: readonly RoutedMachine[]): readonly RoutedMachine[] {
   const unpinned = all.filter(({ policy }) => !policy.pinned);
+  return unpinned.length > 0 ? unpinned : all;
+}
+
+function prepared(all: readonly RoutedMachine[]): Prepared {
   return {
-    sharing: unpinned.length > 0 ? unpinned : all,
+    sharing: sharingOf(all),
     byName: new Map(all.map((machine) => [machine.row.name, machine])),
     addressable: all.some(({ policy }) => policy.ownPorts.length > 0),
     forcesHttps: all.some(({ policy }) => policy.forceHttps),

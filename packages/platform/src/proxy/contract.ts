@@ -86,6 +86,8 @@ export interface RequestHead {
   readonly tried: readonly string[];
   /** Where an app sent the request on to, which counts instead of its hostname and its fields. */
   readonly to?: Destination | undefined;
+  /** The port of the proxy that a TCP connection came to. Absent for HTTP. */
+  readonly tcpPort?: number;
 }
 
 /** A machine's place for one request. */
@@ -109,6 +111,11 @@ export interface Lease {
   moved?(bytesIn: number, bytesOut: number): void;
   /** The client sent something through the tunnel, and the machine may be asleep. Cheap; called for every piece. */
   wanted?(): void;
+  /**
+   * Nothing passes through the tunnel, or something does again. A service may say that a quiet tunnel does not keep its
+   * machine awake.
+   */
+  quiet?(quiet: boolean): void;
   /**
    * Called exactly once: when the last byte of the response was sent, when the upgraded connection closed, or when the
    * request failed. Must not throw.

@@ -3,6 +3,7 @@ import type { MachineRecord } from "../domain/machine.ts";
 import { isPrewarming } from "../machines/decide/prewarm.ts";
 import { isKnownToCrash } from "../machines/restart.ts";
 import { type TableMachine, toWire } from "./messages.ts";
+import { tcpPortsOf } from "./tcp/ports.ts";
 import { type ServicePolicy, policyOf } from "./service-policy.ts";
 
 export interface CoordinatedMachine {
@@ -33,6 +34,7 @@ export function withRecord(
 /** Returns what proxies are told about the machine. */
 export function tableMachineOf({ record, policy, resting }: CoordinatedMachine, healthy: boolean): TableMachine {
   const { crash, lastBoot } = record;
+  const tcp = tcpPortsOf(record.config);
   return {
     id: record.id,
     app: record.app,
@@ -45,6 +47,7 @@ export function tableMachineOf({ record, policy, resting }: CoordinatedMachine, 
     crash: crash && isKnownToCrash(crash) ? { reason: crash.reason, retryAt: crash.retry_at } : null,
     unreachable: record.state === "running" ? (record.unreachable ?? null) : null,
     cordoned: record.cordoned === true,
+    ...(tcp.length > 0 && { tcp }),
     resting: resting || isPrewarming(record),
     policy: policy === undefined ? null : toWire(record.cordoned ? { ...policy, autostart: false } : policy),
   };

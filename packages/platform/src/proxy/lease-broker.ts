@@ -31,6 +31,7 @@ import type { QueueLimits } from "./queue.ts";
 import { replayTarget } from "./replay-target.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
 import { TableUpdater } from "./table-updater.ts";
+import { internalPort, portOwners } from "./tcp/ports.ts";
 import { TrafficReporter } from "./traffic-reporter.ts";
 
 export interface LeaseBrokerOptions extends QueueLimits {
@@ -41,6 +42,8 @@ export interface LeaseBrokerOptions extends QueueLimits {
   onLeft?(machineId: string, ended: boolean): void;
   /** Returns the port on which this proxy serves HTTPS. Undefined if it does not. */
   tlsPort?(): number | undefined;
+  /** Which app each port for TCP connections belongs to, after every change that may have changed it. */
+  onPorts?(owners: ReadonlyMap<number, string>): void;
   /** A request was given to a machine that woke for it. */
   onWake?(app: string, wake: Wake): void;
   /** For tests: milliseconds of a steady clock. */
@@ -74,6 +77,10 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     });
   }
 
+  get connectionsSurvive(): boolean {
+    return this.#table.connectionsSurvive;
+  }
+
   route(hostname: string): string {
     const app = this.#table.appFor(hostname);
     if (app === undefined) throw unknownHostRefusal(hostname);
@@ -105,9 +112,16 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     return target;
   }
 
+  /** Which app each port for TCP connections belongs to. */
+  tcpPorts(): ReadonlyMap<number, string> {
+    return portOwners(this.#table.all());
+  }
+
   /** Adopts a message of the coordinator. */
   receive(message: ToProxy): void {
     this.#updater.apply(message);
+    if (message.kind === "table" || message.kind === "machine" || message.kind === "gone")
+      this.#options.onPorts?.(this.tcpPorts());
     if (message.kind === "table") this.#traffic.connected();
   }
 
@@ -161,7 +175,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
    * @param since when the request began to wait, if it already waits
    */
   #leaseOrWake(app: string, request: RequestHead, chosen?: ChosenMachine, since?: number): Lease | undefined {
-    const machines = candidates(this.#table, app, request.tried, chosen);
+    const machines = candidates(this.#table, app, request, chosen);
     const { send, wake, hope } = choose(machines);
     if (wake !== undefined) this.onWanted(wake);
     if (send?.resting) this.#recall(send);
@@ -180,11 +194,12 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     this.#options.link.send({ kind: "wake", id: machine.id });
   }
 
-  #lease(machine: RoutedMachine, { connection }: RequestHead, since?: number, chosen?: ChosenMachine): Lease {
+  #lease(machine: RoutedMachine, { connection, tcpPort }: RequestHead, since?: number, chosen?: ChosenMachine): Lease {
     const { onWake, connectTimeoutMs } = this.#options;
     const wake = machine.wakeSince(since);
     if (wake.kind !== "running") onWake?.(machine.row.app, wake);
-    const port = chosen?.machine === machine ? chosen.port : machine.policy.port;
+    const tcp = tcpPort === undefined ? undefined : internalPort(machine.row.tcp, tcpPort);
+    const port = chosen?.machine === machine ? chosen.port : tcp;
     return new MachineLease(this, machine, connection, { wake, connectTimeoutMs, port });
   }
 }

@@ -1,5 +1,6 @@
 /** The machine that a request asks for, and the machines that it may be given to. */
 import { type Address, addressOf } from "./addressing.ts";
+import { sharingOf } from "./app-machines.ts";
 import { choose } from "./balance.ts";
 import type { RequestHead } from "./contract.ts";
 import {
@@ -10,6 +11,7 @@ import {
 } from "./lease-refusals.ts";
 import type { MachineTable } from "./machine-table.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
+import { internalPort } from "./tcp/ports.ts";
 
 /** What a request asks for. */
 export interface ChosenMachine {
@@ -29,13 +31,13 @@ export function chosenMachine(table: MachineTable, app: string, request: Request
 }
 
 /**
- * Returns the machines that a request may be given to. `tried` are those that it was given to in vain. A preferred
- * machine is the only one as long as it can take the request, or wakes for it.
+ * Returns the machines that a request may be given to, without those that it was given to in vain. A preferred machine is
+ * the only one as long as it can take the request, or wakes for it.
  */
 export function candidates(
   table: MachineTable,
   app: string,
-  tried: readonly string[],
+  { tried, tcpPort }: Pick<RequestHead, "tried" | "tcpPort">,
   chosen: ChosenMachine | undefined,
 ): readonly RoutedMachine[] {
   if (chosen !== undefined) {
@@ -44,8 +46,13 @@ export function candidates(
     if (only) return untried ? [machine] : [];
     if (untried && takes(machine, table.draining)) return [machine];
   }
-  const all = table.sharing(app);
+  const all = tcpPort === undefined ? table.sharing(app) : withPort(table.ofApp(app), tcpPort);
   return tried.length === 0 ? all : all.filter(({ id }) => !tried.includes(id));
+}
+
+/** Returns the machines that a TCP connection to a port of the proxy may be given to: it names no machine. */
+function withPort(all: readonly RoutedMachine[], tcpPort: number): readonly RoutedMachine[] {
+  return sharingOf(all.filter(({ row }) => internalPort(row.tcp, tcpPort) !== undefined));
 }
 
 /** Whether the machine can take a request now, or as soon as it is awake. One without room cannot. */

@@ -12,6 +12,8 @@ export interface LeaseKeeper {
   onWanted(machine: RoutedMachine): void;
   /** Bytes were forwarded between a client and the machine. */
   onMoved(machine: RoutedMachine, bytesIn: number, bytesOut: number): void;
+  /** Whether connections to machines outlive their sleep. */
+  readonly connectionsSurvive: boolean;
   /** Milliseconds of a steady clock. */
   now(): number;
 }
@@ -29,27 +31,29 @@ export class MachineLease implements Lease {
   readonly #machine: RoutedMachine;
   readonly #connection: object;
   #tunnel = false;
+  /** A quiet tunnel that does not count at present. */
+  #quiet = false;
 
   /**
    * @param connection identity of the client's connection
    * @param connectTimeoutMs how long the machine's port may take to answer
-   * @param port that of the service, or of another one that the request asks for
+   * @param port that of another service than the one that its policy is about
    */
   constructor(
     keeper: LeaseKeeper,
     machine: RoutedMachine,
     connection: object,
-    { wake, connectTimeoutMs, port }: { wake: Wake; connectTimeoutMs: number; port: number },
+    { wake, connectTimeoutMs, port }: { wake: Wake; connectTimeoutMs: number; port?: number | undefined },
   ) {
     const { row, policy, open } = machine;
     this.address = row.address;
-    this.port = port;
+    this.port = port ?? policy.port;
     this.machineId = row.id;
     this.appName = row.app;
     this.wake = wake;
     this.connectDeadline = performance.now() + connectTimeoutMs;
     // The other services of a machine have none.
-    this.ownHeaders = port === policy.port ? policy.ownHeaders : undefined;
+    this.ownHeaders = this.port === policy.port ? policy.ownHeaders : undefined;
     this.#keeper = keeper;
     this.#machine = machine;
     this.#connection = connection;
@@ -72,7 +76,23 @@ export class MachineLease implements Lease {
     if (row.state !== "running" && policy.autostart) this.#keeper.onWanted(this.#machine);
   }
 
+  quiet(quiet: boolean): void {
+    const { policy, open } = this.#machine;
+    if (!this.#tunnel || quiet === this.#quiet) return;
+    if (quiet && !(policy.quiet && this.#keeper.connectionsSurvive)) return;
+    this.#quiet = quiet;
+    if (quiet) return this.#forget();
+    this.#machine.tunnels += 1;
+    open.add(this.#connection);
+    this.#keeper.onLoadChanged(this.#machine);
+  }
+
   release(): void {
+    if (!this.#quiet) this.#forget();
+  }
+
+  /** The machine's place is free. */
+  #forget(): void {
     if (this.#tunnel) this.#machine.tunnels -= 1;
     this.#machine.open.remove(this.#connection, this.#keeper.now());
     this.#keeper.onLoadChanged(this.#machine);

@@ -1,6 +1,7 @@
 /** The messages between proxies and the coordinator, and the table of machines in them. All of it is JSON. */
 import type { BootKind, MachineState } from "../domain/machine.ts";
 import type { Traffic } from "../store/contract.ts";
+import type { TcpPort } from "./tcp/ports.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 
 /** What a proxy is told about a machine. */
@@ -24,6 +25,8 @@ export interface TableMachine {
   cordoned: boolean;
   /** The machine is in excess of what the app needs: it gets requests only once all others are at their soft limit. */
   resting: boolean;
+  /** Ports of the proxy whose TCP connections lead to the machine. Absent when there are none. */
+  tcp?: TcpPort[];
   /** Null for a machine without a service. */
   policy: WirePolicy | null;
 }

@@ -20,6 +20,8 @@ export interface ServicePolicy {
   /** At least this many of the app's machines keep running; 0 for a pinned machine. */
   minRunning: number;
   idleTimeoutMs: number;
+  /** Whether an upgraded or TCP connection that is open, but silent, lets the machine sleep. */
+  quiet: boolean;
   /** What counts as load: open requests, or client connections that have one. */
   unit: "requests" | "connections";
   softLimit: number;
@@ -59,6 +61,7 @@ function servicePolicy(service: ServiceConfig, ownPorts: number[]): ServicePolic
     autostart: service.autostart ?? true,
     minRunning: pinned ? 0 : (service.min_machines_running ?? 0),
     idleTimeoutMs: (service.idle_timeout ?? IDLE_TIMEOUT_S) * 1000,
+    quiet: service.idle === "quiet",
     unit: concurrency.type ?? "requests",
     softLimit: concurrency.soft_limit ?? Math.min(SOFT_LIMIT, hardLimit),
     hardLimit,

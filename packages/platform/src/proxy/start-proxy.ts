@@ -10,6 +10,8 @@ import type { Front } from "./addresses.ts";
 import type { AccessEntry } from "./contract.ts";
 import type { LeaseBroker, LeaseBrokerOptions } from "./lease-broker.ts";
 import { createProxyServer, type ProxyServer, type TlsOptions } from "./http/server.ts";
+import { DEFAULT_LIMITS } from "./http/limits.ts";
+import { TcpFronts } from "./tcp/fronts.ts";
 import { proxyMetrics } from "./metrics.ts";
 
 export interface StartProxyOptions {
@@ -18,6 +20,7 @@ export interface StartProxyOptions {
     | "proxyListen"
     | "proxyTlsListen"
     | "proxyTlsFolder"
+    | "proxyTcpListen"
     | "proxyTrusted"
     | "proxyHstsS"
     | "proxyHoldTimeoutMs"
@@ -51,12 +54,16 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
   const patience = { holdTimeoutMs: settings.proxyHoldTimeoutMs, connectTimeoutMs: settings.proxyConnectTimeoutMs };
   const servers: ProxyServer[] = [];
   const fronts: Front[] = [];
+  /** Undefined until the proxy's own ports are open, which matter more. */
+  let tcp: TcpFronts | undefined;
   const { broker, close } = options.connect({
     maxHeld: settings.proxyMaxHeld,
     ...patience,
     onLeft: (machineId, ended) => {
       for (const server of servers) server.forget(machineId, ended);
+      tcp?.forget(machineId, ended);
     },
+    onPorts: (owners) => tcp?.update(owners),
     onWake: (app, wake) => metrics.onWake(app, wake),
     tlsPort: () => fronts.find(({ scheme }) => scheme === "https")?.port,
   });
@@ -87,13 +94,17 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     return bound;
   };
   const end = async () => {
-    await Promise.all(servers.map((server) => server.close(CLOSE_GRACE_MS)));
+    await Promise.all([...servers, ...(tcp === undefined ? [] : [tcp])].map((server) => server.close(CLOSE_GRACE_MS)));
     close();
     accessLog.close();
   };
   try {
     const address = await start(settings.proxyListen);
     if (settings.proxyTlsListen) await start(settings.proxyTlsListen, { folder: settings.proxyTlsFolder });
+    const limits = { ...DEFAULT_LIMITS, findMachineMs: findMachineMs(patience) };
+    const host = settings.proxyTcpListen;
+    if (host !== "off") tcp = new TcpFronts({ host, reusePort, leases: broker, limits, onAccess, log });
+    tcp?.update(broker.tcpPorts());
     return { url: `http://${hostOf(address)}:${address.port}`, fronts, close: end };
   } catch (error) {
     await end();

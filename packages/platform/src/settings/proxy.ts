@@ -1,7 +1,7 @@
 /** Settings of the proxy. */
 import { join } from "node:path";
 import { CONNECT_TIMEOUT_MS, HOLD_TIMEOUT_MS } from "../domain/patience.ts";
-import { choice, duration, integer, list, listen, optionalListen, path } from "./forms.ts";
+import { choice, duration, integer, list, listen, optionalListen, path, text } from "./forms.ts";
 import { configFolder } from "./places.ts";
 
 /** A hostname in lower case. */
@@ -42,6 +42,13 @@ export const PROXY_SETTINGS = {
     max: 63_072_000,
     description:
       "For how long browsers that saw an app over TLS [use only HTTPS](proxy.md#serve-https) for its hostname, as `Strict-Transport-Security` tells them. 0: they are not told, because they cannot be told otherwise until the time is over.",
+  }),
+  proxyTcpListen: text("HIBERNAUT_TCP_LISTEN", {
+    default: "127.0.0.1",
+    pattern: "^(off|[0-9a-fA-F.:]+)$",
+    accepts: "an IP address, or off",
+    description:
+      "The address at which [TCP services](proxy.md#reach-a-tcp-service) take connections, each at its own port. The default is loopback. `off`: nowhere.",
   }),
   proxyTrusted: list("HIBERNAUT_PROXY_TRUSTED", {
     default: [],

@@ -24,5 +24,5 @@ function explain(error: unknown): unknown {
   const { code = "", message = "" } = error as { code?: string; message?: string };
   if (!DISK_FAULT.test(code)) return error;
   const what = `The platform cannot write its database (${message}). Free some disk space and try again.`;
-  return new HibernautError("unavailable", what, { cause: code }, { cause: error });
+  return new HibernautError("unavailable", what, { cause: code, reason: message }, { cause: error });
 }

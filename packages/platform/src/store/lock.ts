@@ -4,6 +4,9 @@ import { join } from "node:path";
 import Sqlite, { type Database } from "better-sqlite3";
 import { HibernautError } from "../domain/errors.ts";
 
+/** In the data directory. */
+export const LOCK_FILE = "platform.lock";
+
 /** Keeps held locks reachable: garbage collection closes an unreachable database, which would release its lock. */
 const held = new Set<Database>();
 
@@ -22,7 +25,7 @@ interface DataDirLock {
  */
 export function lockDataDir(dataDir: string): DataDirLock {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const db = new Sqlite(join(dataDir, "platform.lock"), { timeout: 0 });
+  const db = new Sqlite(join(dataDir, LOCK_FILE), { timeout: 0 });
   try {
     db.exec("BEGIN EXCLUSIVE");
   } catch (error) {

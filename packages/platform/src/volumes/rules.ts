@@ -2,15 +2,13 @@
 import { randomBytes } from "node:crypto";
 import { HibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
+import { isVolumeId, volumeNameRefusal } from "../domain/naming.ts";
 import type { Mount, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import { newSchedule } from "./schedule.ts";
 
 export const DEFAULT_SIZE_GB = 1;
 export const DEFAULT_RETENTION_DAYS = 5;
 const DAY_MS = 24 * 60 * 60 * 1000;
-
-const NAME = /^[a-z0-9](?:[a-z0-9_]{0,28}[a-z0-9])?$/;
-const ID = /^vol_[0-9a-f]{16}$/;
 
 /** Makes an id: `vol_` or `vs_`, and 16 hex digits. */
 export function newId(kind: "vol" | "vs"): string {
@@ -34,10 +32,10 @@ export function volumeFor(app: string, mount: Mount, now: Date): VolumeRecord {
   };
 }
 
-/** Throws `invalid_argument` unless the name is valid. An id is not, because a mount could then mean either volume. */
+/** Throws `invalid_argument` unless the name is valid. */
 export function checkName(name: string): void {
-  if (NAME.test(name) && !ID.test(name)) return;
-  const message = `\`${name.slice(0, 60)}\` is not a valid name for a volume. Use 1 to 30 characters from a-z, 0-9 and _, with no _ at either end.`;
+  const message = volumeNameRefusal(name);
+  if (message === undefined) return;
   throw new HibernautError("invalid_argument", message, { field: "name", value: name });
 }
 
@@ -67,7 +65,7 @@ interface Candidates {
  */
 export function chooseVolume(mount: Mount, { volumes, takenBy, attached }: Candidates): VolumeRecord | undefined {
   const wanted = wantedOf(mount);
-  if (!ID.test(wanted)) {
+  if (!isVolumeId(wanted)) {
     checkName(wanted);
     const free = volumes.filter(({ id, name, state }) => name === wanted && state === "created" && !takenBy(id));
     return free.find(({ id }) => attached.includes(id)) ?? free[0];

@@ -58,6 +58,11 @@ describe("a bad request", () => {
     ["empty", "", 400],
     ["a file without content", '{"config":{"image":"x","files":[{"guest_path":"/a"}]}}', 400],
     ["a file that is not base64", '{"config":{"image":"x","files":[{"guest_path":"/a","raw_value":"!"}]}}', 400],
+    [
+      "a check without a pause",
+      '{"config":{"image":"x","checks":{"up":{"type":"tcp","port":80,"interval":"0s"}}}}',
+      400,
+    ],
     ["more swap than there may be", '{"config":{"image":"x","init":{"swap_size_mb":32769}}}', 400],
     ["too large", JSON.stringify({ config: { image: "x".repeat(1024 * 1024) } }), 413],
     ["far too large", JSON.stringify({ config: { image: "x".repeat(8 * 1024 * 1024) } }), 413],

@@ -132,7 +132,12 @@ describe("a backup", () => {
     const copy = await startRestored(data);
     await copy.platform.machines.wait("shop", id, ["running"], TIMEOUT);
     expect(copy.world.host.guest(id)?.request()).toEqual({ ...before, count: (before?.count ?? 0) + 1 });
-    expect(copy.platform.machines.events("shop", id, 10).map(({ type }) => type)).toContain("captured");
+    const events = copy.platform.machines.events("shop", id, 10);
+    expect(events.map(({ type }) => type)).toContain("captured");
+    expect(events.find(({ type }) => type === "start")?.details).toEqual({ by: "backup" });
+    const said = copy.world.logged.map(({ message }) => message);
+    expect(said).toContain("starting the machines that ran when they were backed up");
+    expect(said).not.toContain("starting the machines that a drain suspended");
     await copy.close();
   });
 

@@ -2,7 +2,8 @@
 import { createServer, type Server } from "node:http";
 import { createServer as createTcpServer, type AddressInfo } from "node:net";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
-import { type HealthCheck, checksOf, isHealthy, judge, milliseconds, nextCheckMs } from "../../src/checks/policy.ts";
+import { type CheckTimes, checkTimeRefusal, milliseconds } from "../../src/domain/check-times.ts";
+import { type HealthCheck, checksOf, isHealthy, judge, nextCheckMs } from "../../src/checks/policy.ts";
 import { probe } from "../../src/checks/probe.ts";
 import { CheckResults } from "../../src/checks/results.ts";
 import { CheckRunner } from "../../src/checks/runner.ts";
@@ -50,6 +51,21 @@ describe("rules", () => {
     expect(checksOf({ image: "x", checks: { nowhere: { type: "tcp" } } })).toEqual([]);
     expect(milliseconds("1h")).toBe(3_600_000);
     expect(milliseconds(undefined)).toBeUndefined();
+  });
+
+  test("never run without a pause, even if an earlier release stored that", () => {
+    const stored = { type: "http" as const, port: 9, interval: "0s", timeout: "999999h" };
+    expect(checksOf({ image: "x", checks: { up: stored } })).toMatchObject([{ intervalMs: 100, timeoutMs: 3_600_000 }]);
+  });
+
+  test.each<[CheckTimes, string | undefined]>([
+    [{ interval: "0s" }, '`interval` of a check cannot be 0s. Use 100ms to 1h, as in "15s" or "500ms".'],
+    [{ interval: "99ms" }, '`interval` of a check cannot be 99ms. Use 100ms to 1h, as in "15s" or "500ms".'],
+    [{ timeout: "2h" }, '`timeout` of a check cannot be 2h. Use 100ms to 1h, as in "15s" or "500ms".'],
+    [{ grace_period: "2h" }, '`grace_period` of a check cannot be 2h. Use 0s to 1h, as in "15s" or "500ms".'],
+    [{ interval: "100ms", timeout: 3600, grace_period: "0s" }, undefined],
+  ])("with the times %j", (times, message) => {
+    expect(checkTimeRefusal(times)?.message).toBe(message);
   });
 
   test.each<[string, boolean, CheckResult["status"] | undefined, number, CheckResult["status"]]>([
@@ -146,11 +162,11 @@ describe("the runner", () => {
     return { runner, results, become };
   }
 
-  /** A machine's configuration with an HTTP check every 10 ms, and how often that ran. */
+  /** A machine's configuration with an HTTP check as often as is accepted, and how often that ran. */
   async function counted() {
     const probes = { count: 0 };
     const { port } = await serving((_request, response) => response.end(String((probes.count += 1))));
-    return { probes, config: { image: "x", checks: { web: { type: "http" as const, port, interval: "10ms" } } } };
+    return { probes, config: { image: "x", checks: { web: { type: "http" as const, port, interval: "100ms" } } } };
   }
 
   test("a machine is checked while it is running, and never while it sleeps", async () => {
@@ -168,7 +184,7 @@ describe("the runner", () => {
     expect(results.of(CHECKED)).toEqual([]);
     // A machine that keeps running, with the same interval, tells the time. One probe may already have been sent.
     const before = { checked: checked.probes.count, other: other.probes.count };
-    await expect.poll(() => other.probes.count).toBeGreaterThan(before.other + 5);
+    await expect.poll(() => other.probes.count, { timeout: 5000 }).toBeGreaterThan(before.other + 5);
     expect(checked.probes.count).toBeLessThanOrEqual(before.checked + 1);
   });
 
@@ -185,7 +201,7 @@ describe("the runner", () => {
   test("subscribers hear of a change of health once", async () => {
     let ill = false;
     const { port } = await serving((_request, response) => response.writeHead(ill ? 500 : 200).end());
-    const config = { image: "x", checks: { web: { type: "http" as const, port, interval: "5ms" } } };
+    const config = { image: "x", checks: { web: { type: "http" as const, port, interval: "100ms" } } };
     const { runner } = runnerOf({ state: "running", config });
     const told: boolean[] = [];
     runner.subscribe((id) => told.push(runner.isHealthy(id)));

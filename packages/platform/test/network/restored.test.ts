@@ -73,7 +73,7 @@ test.skipIf(!isRoot)(
     const { bridge } = namesFor(original);
     const refusal = await refusalOn(copy, [sleeping]);
     expect(refusal).toMatch(
-      `1 sleeping machine belongs to ${subnet}, but the bridge ${bridge} of the platform on ${original} has that subnet: ${sleeping.id}. It would lose its memory (network_changed). To keep it, run \`HIBERNAUT_DATA_DIR=${original} hibernaut uninstall --keep-link\` (it keeps that directory, and ends machines that are still running there), and start the platform again. To give it up instead: \`HIBERNAUT_NETWORK_SUBNET=`,
+      `1 sleeping machine belongs to ${subnet}, but the bridge ${bridge} of the platform on ${original} has that subnet: ${sleeping.id}. It would lose its memory (network_changed). To keep it, make sure that nobody needs that platform, as when this directory is a copy of it, then run \`HIBERNAUT_DATA_DIR=${original} hibernaut uninstall --keep-link\` (it keeps that directory, and ends machines that are still running there), and start the platform again. To give it up instead: \`HIBERNAUT_NETWORK_SUBNET=`,
     );
     expect(await networkOf(original), "the original may be started again").toHaveLength(4);
     expect(await networkOf(copy), "nothing was changed").toEqual([]);
@@ -102,7 +102,9 @@ test.skipIf(!isRoot)(
     const { copy, sleeping } = await stoppedAndCopied();
     const stopped = { id: sleeping.id, app: sleeping.app, address: sleeping.address };
     const refusal = await refusalOn(copy, [stopped]);
-    expect(refusal).toMatch(/^1 machine belongs to .* To keep their addresses, run /);
+    expect(refusal).toMatch(
+      /^1 machine belongs to .* To keep their addresses, make sure that nobody needs that platform/,
+    );
     const [, free = ""] = /`HIBERNAUT_NETWORK_SUBNET=(\S+) hibernaut serve`/.exec(refusal) ?? [];
     expect((await openOn(copy, [stopped], { subnet: free })).network.owns(stopped.address)).toBe(false);
   },

@@ -266,6 +266,22 @@ describe("pinned machines", () => {
     expect((await acquire({ tried: [] })).machineId).toBe(shared);
     await expect(acquire({ tried: [shared] })).rejects.toMatchObject({ code: "no_machine_left" });
   });
+
+  test("a TCP connection, which names none, goes to the others as well, and is not redirected to HTTPS", async () => {
+    const open = { ports: [{ port: 45_432 }], force_https: true };
+    const [pinned, shared] = [await machine({ ...PINNED, ...open }), await machine(open)];
+    const proxy = newProxy({ tlsPort: () => 8443 });
+    w.proxies.push(proxy);
+    await settled();
+    const connection = request({ method: "TCP", host: "", target: ":45432", tcpPort: 45_432 });
+    expect(proxy.broker.leaseNow("shop", connection)).toMatchObject({ machineId: shared, port: 8080 });
+    const inVain = () => proxy.broker.leaseNow("shop", { ...connection, tried: [shared] });
+    expect(inVain).toThrow(/could be reached/);
+    w.machines.destroy("shop", shared, { force: true });
+    await reach(shared, "destroyed");
+    await settled();
+    expect(proxy.broker.leaseNow("shop", connection)?.machineId).toBe(pinned);
+  });
 });
 
 describe("a request that was sent on", () => {

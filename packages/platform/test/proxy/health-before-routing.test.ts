@@ -36,7 +36,7 @@ async function routingSubscribedFirst() {
     await world.dispose();
   });
   const machine = async (port: number) => {
-    const config = { ...SMALL, checks: { web: { type: "tcp" as const, port, interval: "10ms" } } };
+    const config = { ...SMALL, checks: { web: { type: "tcp" as const, port, interval: "100ms" } } };
     const { record } = await platform.machines.create("shop", { config });
     await platform.machines.wait("shop", record.id, ["running"], { timeoutMs: 5000 });
     return record.id;

@@ -142,6 +142,8 @@ describe("sleeping", () => {
     autostart: true,
     minRunning: least,
     idleTimeoutMs: IDLE,
+    quiet: false,
+
     unit: "requests" as const,
     softLimit: 10,
     hardLimit: 20,
@@ -200,7 +202,13 @@ describe("sleeping", () => {
 describe("resting", () => {
   const policy = (minRunning: number, autostop: "suspend" | "off") =>
     ({ autostop, minRunning, softLimit: 10, idleTimeoutMs: 5000 }) as IdleMachine["policy"];
-  const running = (id: string, load: number, more: Partial<IdleMachine> = {}, least = 0): IdleMachine => ({
+  const running = (
+    id: string,
+
+    load: number,
+    more: Partial<IdleMachine> = {},
+    least = 0,
+  ): IdleMachine => ({
     ...{ id, load, idleMs: 0, keptAwake: false, resting: false, policy: policy(least, "suspend") },
     ...more,
   });
@@ -268,6 +276,8 @@ describe("a service's configuration", () => {
       autostart: true,
       minRunning: 0,
       idleTimeoutMs: 300_000,
+      quiet: false,
+
       unit: "requests",
       softLimit: 20,
       hardLimit: Number.POSITIVE_INFINITY,
@@ -300,17 +310,19 @@ describe("a service's configuration", () => {
     expect(() => requireSupported(config({ http_options: { response: { headers } } }))).toThrow(reason);
   });
 
-  test.each([[{ concurrency: { soft_limit: 30, hard_limit: 20 } }, /soft_limit.*30.*hard_limit.*20/]])(
-    "%j cannot work and is refused with the reason",
-    (service, reason) => {
-      expect(() => requireSupported(config(service))).toThrow(reason);
-    },
-  );
+  test.each([
+    [{ concurrency: { soft_limit: 30, hard_limit: 20 } }, /soft_limit.*30.*hard_limit.*20/],
+    [{ protocol: "http", ports: [{ port: 5432 }] }, /Leave `ports` out, or use `protocol: tcp`/],
+    [{ ports: [{ port: 5432 }, { port: 5432 }] }, /Port 5432 is listed twice/],
+  ])("%j cannot work and is refused with the reason", (service, reason) => {
+    expect(() => requireSupported(config(service))).toThrow(reason);
+  });
 
   test.each([
     [{ autostop: "off", autostart: false }],
     [{ autostop: "suspend", autostart: false }],
     [{ autostop: "suspend" }],
+    [{ protocol: "tcp", ports: [{ port: 5432 }, { port: 6432 }] }],
     [{ concurrency: { soft_limit: 20, hard_limit: 20 } }],
   ])("%j works", (service) => {
     expect(() => requireSupported(config(service))).not.toThrow();

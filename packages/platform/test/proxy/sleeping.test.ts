@@ -10,6 +10,7 @@ import {
   later,
   machine,
   reach,
+  replaceCoordinator,
   settled,
   state,
   useProxyWorld,
@@ -32,6 +33,44 @@ describe("sleeping", () => {
     const event = w.machines.events("shop", id, 5).find(({ type }) => type === "suspend");
     expect(event?.details).toMatchObject({ by: "proxy", idle_ms: IDLE_S * 1000 });
     expect(w.left).toContain(id);
+  });
+
+  test("with idle = quiet, a silent tunnel counts for nothing, until something passes", async () => {
+    await replaceCoordinator({ connectionsSurvive: true });
+    const { broker } = await anotherProxy();
+    const id = await machine({ idle: "quiet" });
+    const lease = await acquireAt(broker);
+    lease.upgraded?.();
+    await later(60);
+    expect(state(id), "it is not quiet yet").toBe("running");
+    lease.quiet?.(true);
+    await later(IDLE_S - 1);
+    lease.quiet?.(false);
+    await later(60);
+    expect(state(id)).toBe("running");
+    lease.quiet?.(true);
+    lease.quiet?.(true);
+    await later(IDLE_S);
+    await reach(id, "suspended");
+    await settled();
+    lease.quiet?.(false);
+    lease.wanted?.();
+    await reach(id, "running");
+    await later(60);
+    expect(state(id)).toBe("running");
+    lease.release({});
+    await later(IDLE_S);
+    await reach(id, "suspended");
+  });
+
+  test("a silent tunnel keeps its machine awake where it would not survive the sleep, or unless its service says so", async () => {
+    const id = await machine({ idle: "quiet" });
+    const lease = await acquire();
+    lease.upgraded?.();
+    lease.quiet?.(true);
+    await later(60);
+    expect(state(id)).toBe("running");
+    lease.release({});
   });
 
   test("with autostop = stop a machine is stopped, with off it keeps running", async () => {

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findProcesses, killProcess } from "../../src/hypervisor/qemu/process.ts";
 import { askUntilAnswered, COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
@@ -57,6 +58,28 @@ describe.runIf(process.getuid?.() === 0)("on a small disk", () => {
     await place.suspend(id);
     await place.start(id);
     expect(await askUntilAnswered(address)).toMatchObject({ nonce: before.nonce, count: before.count + 2 });
+  });
+
+  test("a machine whose QEMU ends says so although that may not be stored, and restarts once there is room", async () => {
+    const { machine_id: id, private_address: address } = await place.machine();
+    await askUntilAnswered(address);
+    await fill();
+    const [qemu] = (await findProcesses(join(disk, "run"))).filter(({ machineId }) => machineId === id);
+    if (qemu !== undefined) await killProcess(qemu);
+    const sees = async () => {
+      const { state, state_reason: reason } = await place.get(id);
+      return state !== "running" || (reason ?? "").startsWith("the virtual machine disappeared");
+    };
+    await expect.poll(sees, { timeout: 30_000 }).toBe(true);
+    await empty();
+    // Its restart may have failed meanwhile, for the same reason.
+    await expect.poll(async () => (await place.get(id)).state, { timeout: 60_000 }).toMatch(/^(running|failed)$/);
+    if ((await place.get(id)).state === "failed") await place.start(id);
+    await expect.poll(async () => (await place.get(id)).health.status, { timeout: 60_000 }).toBe("healthy");
+    expect(await place.get(id)).toMatchObject({ state: "running", state_reason: null, unreachable: null });
+    await askUntilAnswered(address);
+    await place.client.destroyMachine(place.app, id, { force: true });
+    await place.reach(id, "destroyed");
   });
 
   test("a guest that writes more than fits is paused, says why, and continues once there is room", async () => {

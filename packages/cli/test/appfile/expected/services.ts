@@ -190,8 +190,13 @@ export const SERVICES: Record<string, Expected> = {
   },
   "wireguard-udp-only.toml": { means: { app: {} }, warns: ["services[0]"] },
   "smtp-relay.toml": {
-    means: { app: { services: [{ protocol: "tcp", internal_port: 2525 }], checks: { "tcp-2525": { timeout: "5s" } } } },
-    warns: ["services[0].ports[0]", "services[0].ports[1]"],
+    means: {
+      app: {
+        services: [{ protocol: "tcp", internal_port: 2525, ports: [{ port: 25 }] }],
+        checks: { "tcp-2525": { timeout: "5s" } },
+      },
+    },
+    warns: ["services[0].ports[1]"],
   },
   "monorepo-web.toml": {
     means: { app: { services: [{ internal_port: 3000, autostop: "stop" }] } },

@@ -33,7 +33,10 @@ export const ActivityReply = Type.Object(
   {
     state: machineState,
     awake: nullable(Awake, "Why it does not sleep. Null unless it is running."),
-    process: nullable(Process, "What its QEMU process takes of the host. Null without one."),
+    process: nullable(
+      Process,
+      "What its QEMU process takes of the host, also that of a suspended machine that is kept warm. Null without one.",
+    ),
   },
   { ...closed, title: "Activity", description: "What a machine is used for at the moment, and why it does not sleep." },
 );

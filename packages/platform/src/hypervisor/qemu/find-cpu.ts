@@ -89,7 +89,7 @@ async function tryAll(
 }
 
 function tooLate(limitMs: number): string {
-  return `a guest did not boot within ${limitMs / 1000} s (on a slow host, set HIBERNAUT_KVM_PROOF_TIMEOUT to more)`;
+  return `a guest did not boot within ${limitMs / 1000} s (if KVM is only slow here, set HIBERNAUT_SLOW_FACTOR, say to 20; HIBERNAUT_KVM_PROOF_TIMEOUT changes this limit alone)`;
 }
 
 /** Says for each CPU that was tried why it does not work. */

@@ -1,4 +1,4 @@
-/** Starting the machines that a drain suspended, once it is over. */
+/** Starting the machines that a drain suspended, once it is over, or that ran when they were backed up. */
 import { messageOf } from "../../lib/text.ts";
 import type { MachineController } from "../controller.ts";
 import type { Logger } from "../dependencies.ts";
@@ -10,15 +10,22 @@ interface StartAgainOptions {
   resume: boolean;
   /** How many are started at a time. */
   atOnce: number;
+  /** What a machine sleeps for until now. */
+  asleepBy(machineId: string): "drain" | "backup";
   log: Logger;
 }
+
+const ANNOUNCEMENTS = {
+  drain: "starting the machines that a drain suspended",
+  backup: "starting the machines that ran when they were backed up",
+} as const;
 
 /**
  * Starts every machine that a drain suspended, and settles when they rest. Each is marked in its record until its start
  * is stored, so that a platform that ends now has forgotten none. When the signal aborts, the rest stay marked.
  */
 export async function startAgain(
-  { machines, resume, atOnce, log }: StartAgainOptions,
+  { machines, resume, atOnce, asleepBy, log }: StartAgainOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const queue: MachineController[] = [];
@@ -26,17 +33,19 @@ export async function startAgain(
     if (resume && machine.record.drained === true) queue.push(machine);
     else machine.drainOver();
   }
-  if (queue.length > 0) log.info({ machines: queue.length }, "starting the machines that a drain suspended");
+  const causes = Map.groupBy(queue, ({ record }) => asleepBy(record.id));
+  for (const [cause, { length }] of causes) log.info({ machines: length }, ANNOUNCEMENTS[cause]);
   const start = async (machine: MachineController) => {
     // Something else may have started it since.
     if (machine.record.drained !== true) return;
+    const by = asleepBy(machine.record.id);
     try {
-      machine.command({ type: "start", details: { by: "drain" } });
+      machine.command({ type: "start", details: { by } });
       await settled(machine, signal);
     } catch (error) {
       const { id, state } = machine.record;
       if (!signal.aborted)
-        log.warn({ machine: id, state, reason: messageOf(error) }, "a machine cannot be started after a drain");
+        log.warn({ machine: id, state, reason: messageOf(error) }, `a machine cannot be started after a ${by}`);
     }
   };
   const worker = async () => {

@@ -1,5 +1,6 @@
 /** The platform's own lines in a machine's log. */
 import type { MachineEvent } from "../../domain/machine.ts";
+import { withoutPeriod } from "../../lib/text.ts";
 import type { HistoryType } from "../decide/index.ts";
 
 const SENTENCES: Record<HistoryType, string> = {
@@ -43,6 +44,13 @@ export function sentenceOf({ type, from, to, details }: MachineEvent): string {
   return sentences.filter((text) => text !== "").join(" ");
 }
 
+/** The same as a clause: `the virtual machine disappeared: the virtual machine ended`. */
+export function happened({ type, details: { reason } }: MachineEvent): string {
+  const sentence = withoutPeriod(SENTENCES[type as HistoryType] ?? type);
+  const clause = sentence.charAt(0).toLowerCase() + sentence.slice(1);
+  return typeof reason === "string" && reason !== "" ? `${clause}: ${withoutPeriod(reason)}` : clause;
+}
+
 /** Who requested it, as `by` in an event's details says. */
 const REQUESTERS: Record<string, string> = {
   proxy: "by the proxy",
@@ -50,6 +58,7 @@ const REQUESTERS: Record<string, string> = {
   schedule: "by its schedule",
   wake: "by the wake it planned",
   drain: "by a drain",
+  backup: "by the restore of a backup",
 };
 
 /** `Suspend requested by the proxy, after 300.0 s without a request.` */

@@ -129,10 +129,12 @@ export class Drain {
   }
 
   #startAgain(signal: AbortSignal): Promise<void> {
-    const { settings, log } = this.#deps;
+    const { settings, store, log } = this.#deps;
     const resume = settings.resumeOnBoot === "on";
     const machines = this.#controllers.all();
-    return startAgain({ machines, resume, atOnce: settings.drainSuspends, log }, signal);
+    // In a backup, the last event of a machine says so, and nothing has happened to it since.
+    const asleepBy = (id: string) => (store.machines.events(id, 1)[0]?.details.by === "backup" ? "backup" : "drain");
+    return startAgain({ machines, resume, atOnce: settings.drainSuspends, asleepBy, log }, signal);
   }
 
   /** Ends what is being worked on, then does this. */

@@ -8,6 +8,7 @@ import type { ControllerSet } from "../controller-set.ts";
 import { createMachine, withMounts } from "../create-machine.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import type { Drain } from "./drain.ts";
+import { requireFreePorts } from "../tcp-ports.ts";
 import { requireApp } from "../require-app.ts";
 import { type MachineView, viewOf } from "../view.ts";
 import { waitFor, type WaitOptions, type WaitTarget } from "../waiting.ts";
@@ -104,6 +105,7 @@ export class Machines {
     using image = await this.#deps.images.hold(config.image);
     using held = await this.#deps.volumes.hold(app, config.mounts, record.id);
     this.#drain.refuseWork();
+    requireFreePorts(this.#deps.store.machines.list(), record.app, config);
     const update = { type: "update", config: withMounts(config, held), imageDigest: image.digest } as const;
     controller.command(prewarm === undefined ? update : { ...update, prewarm });
     return this.#view(controller);

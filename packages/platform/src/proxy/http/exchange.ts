@@ -199,6 +199,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#client.tunnel(answer, response.upgrade ?? "", socket, first, {
       onClientData: () => lease.wanted?.(),
       onMoved: (bytesIn, bytesOut) => lease.moved?.(bytesIn, bytesOut),
+      onQuiet: (quiet) => lease.quiet?.(quiet),
       onClose: ({ bytesIn, bytesOut, error }) => {
         this.#bytesIn += bytesIn;
         this.#bytesOut += bytesOut;

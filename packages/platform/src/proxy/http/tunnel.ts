@@ -9,11 +9,16 @@ interface Tunnelled {
   error: string | undefined;
 }
 
+/** Nothing passed for this long: the tunnel is quiet. Far less than any idle time, far more than a pause in a dialogue. */
+const QUIET_MS = 1_000;
+
 export interface TunnelWatch {
   /** The client sent something. */
   onClientData(): void;
   /** Something passed, including what was read together with the heads. */
   onMoved(bytesIn: number, bytesOut: number): void;
+  /** Nothing has passed for a while, or something passes again. */
+  onQuiet?(quiet: boolean): void;
   onClose(moved: Tunnelled): void;
 }
 
@@ -23,43 +28,71 @@ interface TunnelOptions extends TunnelWatch {
   /** Bytes that were read together with the heads. */
   fromClient: Buffer;
   fromUpstream: Buffer;
-  /** How long both sides may be silent before the tunnel ends, in milliseconds. */
+  /** How long both sides may be silent before the tunnel ends, in milliseconds. 0: without limit. */
   idleMs: number;
+  /** Reset the other side when one breaks off, so that what is cut short does not look whole. Not over TLS. Default: false. */
+  reset?: boolean;
 }
 
 /** Connects the two sides. Either may end its direction and still read. A side that breaks off also ends the other. */
 export function openTunnel(options: TunnelOptions): void {
-  const { client, upstream, fromClient, fromUpstream, idleMs, onClientData, onMoved, onClose } = options;
+  const { client, upstream, fromClient, fromUpstream, idleMs, onClientData, onMoved, onQuiet, onClose, reset } =
+    options;
+  const noticed = quietness(onQuiet);
   const moved: Tunnelled = { bytesIn: fromClient.length, bytesOut: fromUpstream.length, error: undefined };
   onMoved(fromClient.length, fromUpstream.length);
   if (fromClient.length > 0) upstream.write(fromClient);
   if (fromUpstream.length > 0) client.write(fromUpstream);
   client.on("data", (chunk) => {
     moved.bytesIn += chunk.length;
+    noticed.moved();
     onMoved(chunk.length, 0);
     onClientData();
   });
   upstream.on("data", (chunk) => {
     moved.bytesOut += chunk.length;
+    noticed.moved();
     onMoved(0, chunk.length);
   });
   client.pipe(upstream);
   upstream.pipe(client);
   // Everything passes this socket in one direction or the other.
   client.setTimeout(idleMs, () => client.destroy());
+  const cut = (socket: Socket) => (reset === true ? socket.resetAndDestroy() : socket.destroy());
+  const over = () => {
+    noticed.end();
+    onClose(moved);
+  };
   const whole = () => client.readableEnded && upstream.readableEnded;
   client.once("close", () => {
     if (!whole()) {
       moved.error ??= ENDINGS.clientGone;
-      upstream.destroy();
+      cut(upstream);
     }
-    if (upstream.closed) onClose(moved);
+    if (upstream.closed) over();
   });
   upstream.once("close", () => {
     if (!whole()) {
       moved.error ??= ENDINGS.upstreamBroke;
-      client.destroy();
+      cut(client);
     }
-    if (client.closed) onClose(moved);
+    if (client.closed) over();
   });
+}
+
+/** Looks every second whether something has passed. Costs a flag for each piece that does. */
+function quietness(onQuiet: TunnelWatch["onQuiet"]): { moved(): void; end(): void } {
+  if (onQuiet === undefined) return { moved() {}, end() {} };
+  let [busy, quiet] = [true, false];
+  const timer = setInterval(() => {
+    if (!busy && !quiet) onQuiet((quiet = true));
+    busy = false;
+  }, QUIET_MS).unref();
+  return {
+    moved() {
+      busy = true;
+      if (quiet) onQuiet((quiet = false));
+    },
+    end: () => clearInterval(timer),
+  };
 }

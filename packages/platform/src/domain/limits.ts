@@ -1,0 +1,30 @@
+/** Limits of a machine's configuration. Pure, and part of the CLI's bundle: the app file is checked with the same ones. */
+
+/** More memory would make a suspend slow and its file large, and software emulation could not make use of it. In MB. */
+export const MEMORY_MB = { minimum: 128, maximum: 32_768 } as const;
+
+/** Virtual CPUs. */
+export const CPUS = { minimum: 1, maximum: 8 } as const;
+
+/** A volume's file is sparse, so its size is only a limit. One that is larger than any disk is a mistake. In GB. */
+export const VOLUME_GB = { minimum: 1, maximum: 4096 } as const;
+
+/** How long snapshots of a volume can be kept, in days. */
+export const RETENTION_DAYS = { minimum: 1, maximum: 60 } as const;
+
+/** After how long without a request a machine is idle, in seconds. */
+export const IDLE_TIMEOUT_S = { minimum: 1, maximum: 86_400 } as const;
+
+/** How long the paused virtual machine of a suspended machine is kept, in seconds. */
+export const KEEP_WARM_S = { minimum: 0, maximum: 86_400 } as const;
+
+/** How long an app may take to exit, in seconds. */
+export const STOP_TIMEOUT_S = { minimum: 0, maximum: 300 } as const;
+
+/** How long an app may prepare for a suspend, in seconds. */
+export const SUSPEND_TIMEOUT_S = { minimum: 0, maximum: 60 } as const;
+
+/** The name of an environment variable: what `environ` can hold. The pattern of a JSON schema. */
+export const ENV_NAME_PATTERN = "^[^=\\u0000]+$";
+/** The value of an environment variable, in characters. */
+export const ENV_VALUE_MAX_LENGTH = 32_768;

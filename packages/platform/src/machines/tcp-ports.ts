@@ -1,0 +1,25 @@
+/** Ports for TCP connections: each belongs to one app of the platform. */
+import type { MachineConfig } from "../domain/config.ts";
+import { HibernautError } from "../domain/errors.ts";
+import type { MachineRecord } from "../domain/machine.ts";
+
+/** Throws `already_exists` when a port of the configuration belongs to another app. */
+export function requireFreePorts(
+  machines: Iterable<Pick<MachineRecord, "app" | "config" | "pending">>,
+  app: string,
+  config: MachineConfig,
+): void {
+  const wanted = portsOf(config);
+  if (wanted.size === 0) return;
+  for (const machine of machines) {
+    if (machine.app === app) continue;
+    const taken = [...portsOf(machine.config), ...portsOf(machine.pending?.config)].find((port) => wanted.has(port));
+    if (taken === undefined) continue;
+    const message = `Port ${taken} belongs to app ${machine.app}: a TCP port leads to one app. Choose another port, or remove it there.`;
+    throw new HibernautError("already_exists", message, { port: taken, app_name: machine.app });
+  }
+}
+
+function portsOf(config: MachineConfig | undefined): Set<number> {
+  return new Set((config?.services ?? []).flatMap(({ ports = [] }) => ports.map(({ port }) => port)));
+}

@@ -1,0 +1,42 @@
+/** A TCP port leads to one app. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
+
+let world: World;
+let platform: FakePlatform;
+
+beforeEach(async () => {
+  world = await newWorld();
+  platform = await startPlatform(world);
+  for (const app of ["db", "mail"]) platform.apps.create(app);
+});
+afterEach(async () => {
+  await platform.close();
+  await world.dispose();
+});
+
+const at = (...ports: number[]) => ({
+  ...SMALL,
+  services: [{ internal_port: 5432, ports: ports.map((port) => ({ port })) }],
+});
+const create = (app: string, ...ports: number[]) =>
+  platform.machines.create(app, { config: at(...ports), skipLaunch: true });
+
+test("machines of one app share it; another app is refused, and told whose it is", async () => {
+  await create("db", 5432);
+  await create("db", 5432);
+  await expect(create("mail", 25, 5432)).rejects.toMatchObject({
+    code: "already_exists",
+    message: "Port 5432 belongs to app db: a TCP port leads to one app. Choose another port, or remove it there.",
+  });
+  await create("mail", 25);
+});
+
+test("an update is refused likewise, and a destroyed machine gives its port back", async () => {
+  const { record } = await create("db", 5432);
+  const other = (await create("mail", 25)).record;
+  await expect(platform.machines.update("mail", other.id, at(5432))).rejects.toMatchObject({ code: "already_exists" });
+  platform.machines.destroy("db", record.id);
+  await platform.machines.wait("db", record.id, ["destroyed"], { timeoutMs: 5000 });
+  await platform.machines.update("mail", other.id, at(5432));
+});

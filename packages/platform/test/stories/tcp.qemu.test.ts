@@ -1,0 +1,130 @@
+/** A database that sleeps until something connects: TCP services on real guests. */
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import type { Machine } from "@hibernaut/client";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { shellImage } from "../helpers/shell-image.ts";
+
+let place: Place;
+let image: string;
+let port: number;
+let id: string;
+beforeAll(async () => {
+  [place, image, port] = await Promise.all([Place.open(), shellImage(), freePort()]);
+  ({ machine_id: id } = await place.machine(config(port)));
+});
+afterAll(async () => {
+  expect(await place.close()).toEqual(NOTHING_LEFT);
+});
+
+/** Counts the lines of all connections in its memory, and answers each with the count and the line. */
+const COUNTER = `
+  let count = 0;
+  require("net").createServer({ allowHalfOpen: true }, (socket) => {
+    let text = "";
+    socket.on("data", (piece) => {
+      text += piece;
+      for (let end; (end = text.indexOf("\\n")) >= 0; text = text.slice(end + 1))
+        socket.write((count += 1) + " " + text.slice(0, end) + "\\n");
+    });
+    socket.on("end", () => socket.end("bye\\n"));
+    socket.on("error", () => {});
+  }).listen(9000);`;
+
+const config = (tcp: number): Partial<Machine["config"]> => ({
+  image,
+  init: { exec: ["node", "-e", COUNTER] },
+  services: [{ protocol: "tcp", internal_port: 9000, ports: [{ port: tcp }], autostop: "suspend" }],
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port: free } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return free;
+}
+
+/** Sends a line and returns the program's. */
+async function say(socket: Socket, line: string): Promise<string> {
+  socket.write(`${line}\n`);
+  return String((await once(socket, "data"))[0]).trimEnd();
+}
+
+async function dial(): Promise<Socket> {
+  const socket = connect({ host: "127.0.0.1", port, allowHalfOpen: true });
+  await once(socket, "connect");
+  return socket;
+}
+
+test("a connection wakes its machine, which continues to count where it was", async () => {
+  const first = await dial();
+  expect(await say(first, "awake")).toBe("1 awake");
+  first.end();
+  expect(String((await once(first, "data"))[0])).toBe("bye\n");
+  for (let cycle = 2; cycle < 5; cycle += 1) {
+    await place.suspend(id);
+    const socket = await dial();
+    expect(await say(socket, "again")).toBe(`${cycle} again`);
+    socket.destroy();
+  }
+  expect((await place.get(id)).last_boot).toMatchObject({ kind: "resume" });
+});
+
+test("many at once wake it once, and each gets its own answers", async () => {
+  await place.suspend(id);
+  const sockets = await Promise.all(Array.from({ length: 20 }, dial));
+  const answers = await Promise.all(sockets.map((socket, index) => say(socket, `line ${index}`)));
+  expect(answers.map((answer) => answer.replace(/^\d+ /, ""))).toEqual(sockets.map((_, index) => `line ${index}`));
+  for (const socket of sockets) socket.destroy();
+  const starts = (await place.client.listMachineEvents(place.app, id, { limit: 3 })).filter(
+    ({ type }) => type === "started",
+  );
+  expect(starts).toHaveLength(1);
+});
+
+test("an open connection keeps it awake, and survives a suspend by hand: what is sent next wakes it", async (context) => {
+  if ((await place.client.getHealth()).network.mode !== "bridge") return context.skip();
+  const socket = await dial();
+  expect(await say(socket, "before")).toMatch(/before$/);
+  await place.suspend(id);
+  expect(await say(socket, "after")).toMatch(/after$/);
+  expect((await place.get(id)).state).toBe("running");
+  socket.destroy();
+});
+
+test("with idle = quiet, a pool of silent connections sleeps and wakes with its machine", async (context) => {
+  if ((await place.client.getHealth()).network.mode !== "bridge") return context.skip();
+  const services = (config(port).services ?? []).map((one) => ({ ...one, idle: "quiet" as const, idle_timeout: 1 }));
+  await place.client.updateMachine(place.app, id, { ...config(port), image, services });
+  await place.reach(id, "running");
+  const pool = await Promise.all(Array.from({ length: 10 }, dial));
+  for (const socket of pool) expect(await say(socket, "hello")).toMatch(/hello$/);
+  for (let cycle = 0; cycle < 3; cycle += 1) {
+    await place.reach(id, "suspended");
+    const answers = await Promise.all(pool.map((socket, index) => say(socket, `${cycle} ${index}`)));
+    const counts = answers.map((answer) => Number(answer.split(" ")[0])).sort((a, b) => a - b);
+    expect(counts).toEqual(pool.map((_, index) => 11 + cycle * pool.length + index));
+  }
+  expect(pool.every((socket) => socket.readyState === "open")).toBe(true);
+  for (const socket of pool) socket.destroy();
+});
+
+test("a port leads to one app: another one is refused, and may have it once it is free", async () => {
+  await place.client.createApp("other");
+  const refused = place.client.createMachine("other", { config: { image, ...config(port) } });
+  await expect(refused).rejects.toMatchObject({
+    code: "already_exists",
+    message: expect.stringMatching(new RegExp(`^Port ${port} belongs to app ${place.app}`)),
+  });
+  await place.client.destroyMachine(place.app, id, { force: true });
+  await place.reach(id, "destroyed");
+  const { machine_id: next } = await place.client.createMachine("other", { config: { image, ...config(port) } });
+  await place.client.waitForMachine("other", next, { timeout: 60 });
+  const socket = await dial();
+  expect(await say(socket, "mine now")).toBe("1 mine now");
+  socket.destroy();
+  await place.client.destroyApp("other", { force: true });
+});
