@@ -12,6 +12,8 @@ import { cpuMs, freePort, memoryMb } from "../lib/processes.mjs";
 
 const HOST = "127.0.0.1";
 const START_MS = 20_000;
+/** The longest text that nginx reads from its configuration, in bytes. Anything longer comes from a file. */
+const LARGEST_TEXT = 2048;
 
 /**
  * @typedef {object} Server
@@ -52,7 +54,11 @@ export class Servers {
    */
   async app(cpu, bytes) {
     const port = await freePort();
-    const location = `default_type text/plain; return 200 "${"x".repeat(bytes)}";`;
+    const directory = this.#subdirectory("app");
+    if (bytes > LARGEST_TEXT) writeFileSync(join(directory, "body"), Buffer.alloc(bytes, "x"));
+    const from =
+      bytes > LARGEST_TEXT ? `root ${directory}; try_files /body =404;` : `return 200 "${"x".repeat(bytes)}";`;
+    const location = `default_type text/plain; ${from}`;
     return this.#nginx("app", cpu, port, `access_log off; keepalive_requests 1000000000; location / { ${location} }`);
   }
 
@@ -64,6 +70,7 @@ export class Servers {
   async proxy(name, cpu, app) {
     if (name === "nginx") return this.#nginxProxy(cpu, app);
     if (name === "haproxy") return this.#haproxy(cpu, app);
+    if (name === "haproxy-tcp") return this.#haproxy(cpu, app, "tcp");
     const directory = this.#subdirectory(name);
     const role = join(import.meta.dirname, "roles", `${name}.mjs`);
     const env = { ...process.env, HIBERNAUT_DATA_DIR: directory, NODE_ENV: "production" };
@@ -109,20 +116,21 @@ export class Servers {
     return describe(name, child, port);
   }
 
-  /** @param {number} cpu @param {number} app */
-  async #haproxy(cpu, app) {
+  /** @param {number} cpu @param {number} app @param {"http" | "tcp"} [mode] */
+  async #haproxy(cpu, app, mode = "http") {
     const port = await freePort();
-    const directory = this.#subdirectory("haproxy");
+    const name = mode === "http" ? "haproxy" : "haproxy-tcp";
+    const directory = this.#subdirectory(name);
     const config = `global
   nbthread 1
   maxconn 4096
 defaults
-  mode http
+  mode ${mode}
   timeout client 60s
   timeout server 60s
   timeout connect 5s
-  option forwardfor
-  http-reuse always
+  ${mode === "http" ? "option forwardfor" : ""}
+  ${mode === "http" ? "http-reuse always" : ""}
 frontend f
   bind ${HOST}:${port}
   default_backend b
@@ -131,9 +139,9 @@ backend b
 `;
     writeFileSync(join(directory, "haproxy.cfg"), config);
     const args = ["-db", "-f", join(directory, "haproxy.cfg")];
-    const child = this.#start("haproxy", cpu, findTool("haproxy"), args, toolEnvironment());
+    const child = this.#start(name, cpu, findTool("haproxy"), args, toolEnvironment());
     await answers(port);
-    return describe("haproxy", child, port);
+    return describe(name, child, port);
   }
 
   /** @param {string} name */

@@ -17,6 +17,7 @@ import { findTool, toolEnvironment } from "../../scripts/lib/test-tools.mjs";
 import { setup } from "../../scripts/setup.mjs";
 import { commandLine, environment, writeResult } from "../lib/record.mjs";
 import { median } from "../lib/stats.mjs";
+import { burst } from "./burst.mjs";
 import { NATIVE_PROXIES, NODE_PROXIES, Servers } from "./servers.mjs";
 
 const USAGE = `npm run bench:proxy -- [options]
@@ -55,37 +56,7 @@ const names = options.only?.split(",") ?? [...NODE_PROXIES, ...NATIVE_PROXIES];
 const PROXY_CPU = cpus().length - 1;
 const OTHER_CPU = 0;
 
-/**
- * @typedef {{ rps: number, p50_ms: number, p99_ms: number, cpu_us: number }} Sample `cpu_us`: CPU per request
- * @param {import("./servers.mjs").Server} server
- * @param {number} duration in seconds
- * @returns {Promise<Sample>}
- */
-async function burst(server, duration) {
-  const url = `http://bench.localhost:${server.port}/`;
-  const args = ["-t1", `-c${options.connections}`, `-d${duration}s`, "--latency", "-H", "Host: bench.localhost"];
-  const cpuBefore = server.cpuMs();
-  const load = spawn(
-    "taskset",
-    ["-c", String(OTHER_CPU), findTool("wrk"), ...args, url.replace("bench.localhost", "127.0.0.1")],
-    { stdio: ["ignore", "pipe", "inherit"], env: toolEnvironment() },
-  );
-  let text = "";
-  load.stdout.on("data", (chunk) => (text += chunk));
-  await once(load, "close");
-  const cpuMs = server.cpuMs() - cpuBefore;
-  const requests = Number(/(\d+) requests in/.exec(text)?.[1]);
-  if (/Non-2xx|Socket errors/.test(text) || !(requests > 0)) throw new Error(`${server.name} failed.\n${text}`);
-  const at = (/** @type {string} */ name) => milliseconds(new RegExp(`${name}\\s+([\\d.]+)(us|ms|s)`).exec(text));
-  const rps = Number(/Requests\/sec:\s+([\d.]+)/.exec(text)?.[1]);
-  return { rps, p50_ms: at("50%"), p99_ms: at("99%"), cpu_us: (cpuMs * 1000) / requests };
-}
-
-/** @param {RegExpExecArray | null} match */
-function milliseconds(match) {
-  const factor = { us: 0.001, ms: 1, s: 1000 }[match?.[2] ?? ""] ?? Number.NaN;
-  return Number(match?.[1]) * factor;
-}
+/** @typedef {import("./burst.mjs").Sample} Sample */
 
 /** @param {Sample[]} all @param {keyof Sample} key */
 function medianOf(all, key) {
@@ -164,12 +135,14 @@ for (const name of names) all.push(await servers.proxy(name, PROXY_CPU, app.port
 const samples = Object.fromEntries(all.map(({ name }) => [name, []]));
 await progress.step("warm-up", async (step) => {
   step.show();
-  for (let time = 0; time < WARM_UP; time += 1) for (const server of all) await burst(server, seconds);
+  for (let time = 0; time < WARM_UP; time += 1)
+    for (const server of all) await burst(server, { cpu: OTHER_CPU, connections: options.connections, seconds });
 });
 for (let round = 0; round < rounds; round += 1)
   await progress.step(`round ${round + 1}`, async (step) => {
     step.show();
-    for (const server of all) samples[server.name]?.push(await burst(server, seconds));
+    for (const server of all)
+      samples[server.name]?.push(await burst(server, { cpu: OTHER_CPU, connections: options.connections, seconds }));
   });
 const memory = Object.fromEntries(all.slice(1).map((server) => [server.name, server.rssMb()]));
 print(samples, memory);

@@ -1,0 +1,25 @@
+/** Our TCP ports: a machine that is always there, and no access log. */
+import { DEFAULT_LIMITS } from "../../../packages/platform/src/proxy/http/limits.ts";
+import { TcpFronts } from "../../../packages/platform/src/proxy/tcp/fronts.ts";
+import { freePort } from "../../lib/processes.mjs";
+import { APP_PORT, HOST, ready } from "./lib.mjs";
+
+const lease = {
+  ...{ address: HOST, port: APP_PORT, machineId: "m1", appName: "bench", connectDeadline: 0 },
+  wake: /** @type {const} */ ({ kind: "running", durationMs: 0 }),
+  upgraded() {},
+  moved() {},
+  wanted() {},
+  quiet() {},
+  release() {},
+};
+const port = await freePort();
+const fronts = new TcpFronts({
+  ...{ host: HOST, reusePort: false, limits: DEFAULT_LIMITS },
+  leases: { leaseNow: () => lease, waitForLease: async () => lease },
+  onAccess() {},
+  log: { warn: (_fields, message) => process.stderr.write(`${message}\n`) },
+});
+fronts.update(new Map([[port, "bench"]]));
+while (fronts.ports.length === 0) await new Promise((resolve) => setImmediate(resolve));
+ready(port);
