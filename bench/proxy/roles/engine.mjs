@@ -8,6 +8,11 @@ const lease = {
   release() {},
 };
 const proxy = createProxyServer({
-  leases: { route: () => "bench", leaseNow: () => lease, waitForLease: async () => lease },
+  leases: {
+    route: () => "bench",
+    leaseNow: () => lease,
+    waitForLease: async () => lease,
+    replayTo: () => ({ app: "bench", machineId: undefined }),
+  },
 });
 ready((await proxy.listen({ host: HOST, port: 0 })).port);

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const PROGRAM = join(ROOT, "packages/cli/bin/hibernaut.js");
-const FLY = 'app = "shop"\n[http_service]\n  internal_port = 3000\n  force_https = true\n';
+const FLY = 'app = "shop"\n[http_service]\n  internal_port = 3000\n  tls_options = { alpn = ["h2"] }\n';
 
 let folder: string;
 
@@ -32,7 +32,7 @@ function write(name: string, text: string): void {
 describe("config validate", () => {
   test("lists warnings, and fails on them when it is to be strict", async () => {
     write("fly.toml", FLY);
-    const warning = "fly.toml:4:3: warning: http_service.force_https: Not supported";
+    const warning = "fly.toml:4:3: warning: http_service.tls_options: Not supported";
     expect(await hibernaut("config", "validate")).toEqual({
       code: 0,
       stdout: expect.stringMatching(new RegExp(`^${warning}.*\nfly.toml is valid, with 1 warning\\.\n$`)),
@@ -100,7 +100,7 @@ describe("config validate", () => {
       file: "fly.toml",
       ok: false,
       findings: [
-        { severity: "warning", path: "http_service.force_https", message: expect.any(String), line: 4, column: 3 },
+        { severity: "warning", path: "http_service.tls_options", message: expect.any(String), line: 4, column: 3 },
       ],
     });
   });

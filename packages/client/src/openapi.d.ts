@@ -4395,6 +4395,22 @@ export interface components {
       idle?: "open" | "quiet";
       /** @description Seconds for which the paused virtual machine stays in memory after a suspend, next to the snapshot, so that the next start is faster. 0: not at all. Default: the platform's setting HIBERNAUT_KEEP_WARM. */
       keep_warm?: number;
+      /** @description `shared`: the app's machines share its load. `pinned`: each machine has work of its own and sleeps by itself, and requests that name no machine go to the others. Default: shared. */
+      placement?: "shared" | "pinned";
+      /** @description Whether requests may choose the machine: by its own hostname, `<machine>.<app>.<suffix>` or `<port>--<machine>.<app>.<suffix>`, or by a header. Default: false. */
+      machine_hostnames?: boolean;
+      /** @description Other apps that may send their requests on to this one. Default: none. */
+      replay_from?: string[];
+      /** @description Whether a request over plain HTTP is redirected to HTTPS, if the proxy serves it. Default: false. */
+      force_https?: boolean;
+      http_options?: {
+        response?: {
+          /** @description Headers that replace those of the app in its responses; false removes one. */
+          headers?: {
+            [key: string]: string | string[] | false;
+          };
+        };
+      };
       concurrency?: {
         type?: "requests" | "connections";
         /** @description Load at which another machine of the app is started. Default: 20. */

@@ -113,12 +113,15 @@ function configOf(
 function serviceConfig(service: Service): ServiceConfig {
   const { internalPort, reach, autostop, autostopFallback, autostart, concurrency } = service;
   const { minMachinesRunning, idleTimeout, keepWarm, idle, ports } = service;
+  const { placement, machineHostnames, replayFrom, forceHttps, responseHeaders } = service;
   return {
     protocol: reach === "private" || reach === "tcp" ? "tcp" : "http",
     internal_port: internalPort,
     ...(ports.length > 0 && { ports: ports.map((port) => ({ port })) }),
     ...present({ autostop, autostop_fallback: autostopFallback, autostart }),
     ...present({ min_machines_running: minMachinesRunning, idle_timeout: idleTimeout, keep_warm: keepWarm, idle }),
+    ...present({ placement, machine_hostnames: machineHostnames, replay_from: replayFrom, force_https: forceHttps }),
+    ...(responseHeaders && { http_options: { response: { headers: responseHeaders } } }),
     ...(concurrency && {
       concurrency: {
         type: concurrency.type,

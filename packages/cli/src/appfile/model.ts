@@ -88,6 +88,13 @@ export interface Service {
   idleTimeout: number | undefined;
   /** Seconds. */
   keepWarm: number | undefined;
+  placement: "shared" | "pinned" | undefined;
+  machineHostnames: boolean | undefined;
+  /** Names of other apps. */
+  replayFrom: string[] | undefined;
+  forceHttps: boolean | undefined;
+  /** What replaces the app's own headers; false removes them. */
+  responseHeaders: Record<string, string | string[] | false> | undefined;
   /** Whether a connection that is open, but silent, keeps the machine awake. */
   idle: "open" | "quiet" | undefined;
   concurrency: Concurrency | undefined;

@@ -1,19 +1,24 @@
 /** `[[services.ports]]`: how a service is reached on Fly, and which part of that the proxy offers here. */
+import { readResponseHeaders } from "./http-options.ts";
 import type { Service } from "./model.ts";
 import type { Section } from "./section.ts";
 
-export const FORCE_HTTPS = "Not supported: the proxy does not redirect requests to HTTPS.";
 const PORTS = { minimum: 1, maximum: 65_535 } as const;
 /** The ports of URLs that name none. */
 const USUAL = [80, 443];
 
-/** How clients reach a service through the proxy. */
-type Reached = Pick<Service, "reach" | "ports">;
+/** How clients reach a service through the proxy, and what else its ports say. */
+type Reached = Pick<Service, "reach" | "ports" | "forceHttps" | "responseHeaders">;
 
-/** Reads whether the proxy sends requests or connections to the service. */
-export function readReach(service: Section): Reached {
+/** Reads whether the proxy sends requests or connections to the service, and how it answers. */
+export function readPorts(service: Section): Reached {
   const protocol = service.choice("protocol", ["tcp", "http", "https"]);
   const read = service.sections("ports").map((section) => readPort(section, protocol));
+  const said = {
+    forceHttps: read.some((port) => port.forceHttps) || undefined,
+    // The proxy has one answer for all ports of a service.
+    responseHeaders: read.find((port) => port.responseHeaders !== undefined)?.responseHeaders,
+  };
   if (read.length > 0) {
     const ports = read.flatMap(({ ports: own }) => own);
     const reach = (["web", "other", "tcp"] as const).find((one) => read.some((port) => port.reach === one));
@@ -22,32 +27,35 @@ export function readReach(service: Section): Reached {
         service.path,
         "The service has HTTP and TCP ports: the proxy sends it HTTP requests. Make a second [[services]] of the others.",
       );
-    return { reach: reach ?? "private", ports: reach === "tcp" ? ports : [] };
+    return { reach: reach ?? "private", ports: reach === "tcp" ? ports : [], ...said };
   }
-  if (protocol === "http" || protocol === "https") return { reach: "web", ports: [] };
+  if (protocol === "http" || protocol === "https") return { reach: "web", ports: [], ...said };
   service.findings.warning(
     service.path,
     'The service has no `ports`, so the proxy sends no requests to it. Use [http_service], or add [[services.ports]] with port = 80 and handlers = ["http"].',
   );
-  return { reach: "private", ports: [] };
+  return { reach: "private", ports: [], ...said };
 }
 
 function readPort(section: Section, protocol: string | undefined): Reached {
   const handlers = section.strings("handlers") ?? [];
   const port = section.integer("port", PORTS);
   const range = [section.integer("start_port", PORTS), section.integer("end_port", PORTS)];
-  section.ignored("force_https", FORCE_HTTPS);
+  const forceHttps = section.boolean("force_https");
+  const responseHeaders = readResponseHeaders(section);
   section.ignored(
-    ["http_options", "tls_options", "proxy_proto_options"],
+    ["tls_options", "proxy_proto_options"],
     "Not supported: the proxy does not have these options per port.",
   );
   section.finish();
   const isHttp = handlers.some((handler) => handler === "http" || handler === "edge_http");
-  if (isHttp && port !== undefined && USUAL.includes(port)) return { reach: "web", ports: [] };
-  if (handlers.length === 0 && protocol === "tcp" && port !== undefined) return { reach: "tcp", ports: [port] };
+  const said = { forceHttps, responseHeaders };
+  if (isHttp && port !== undefined && USUAL.includes(port)) return { reach: "web", ports: [], ...said };
+  if (handlers.length === 0 && protocol === "tcp" && port !== undefined)
+    return { reach: "tcp", ports: [port], ...said };
   const shown = port ?? range.filter((one) => one !== undefined).join("-");
   section.findings.warning(section.path, portWarning({ isHttp, handlers, shown, protocol }));
-  return { reach: isHttp ? "other" : "private", ports: [] };
+  return { reach: isHttp ? "other" : "private", ports: [], ...said };
 }
 
 interface Refused {

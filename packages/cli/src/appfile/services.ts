@@ -3,7 +3,9 @@ import { IDLE_TIMEOUT_S, KEEP_WARM_S } from "../../../platform/src/domain/limits
 import { readHttpChecks, readTcpChecks } from "./checks.ts";
 import type { Groups } from "./groups.ts";
 import type { Check, Concurrency, Service } from "./model.ts";
-import { FORCE_HTTPS, readReach } from "./ports.ts";
+import { readResponseHeaders } from "./http-options.ts";
+import { readPorts } from "./ports.ts";
+import { isValidName, NAME_RULE } from "../names.ts";
 import type { Section } from "./section.ts";
 
 /** As on Fly. */
@@ -32,7 +34,7 @@ export function readServices(top: Section, groups: Groups): Services {
     if (section.keys.length === 0) continue; // `[[services]]` alone, as some generators leave it
     if (section.raw("protocol") === "udp") section.ignoredWhole("Not supported: UDP. The service is ignored.");
     else if (found.length > 0 && !section.has("internal_port")) section.ignoredWhole(NO_PORT);
-    else found.push(readService(section, groups, readReach(section)));
+    else found.push(readService(section, groups, readPorts(section)));
   }
   warnOfSecond(found);
   warnOfKeepWarm(found);
@@ -43,13 +45,16 @@ export function readServices(top: Section, groups: Groups): Services {
 const NO_PORT =
   "The service has no `internal_port` and comes after another service, so it is ignored. Add the port, or remove the service.";
 
-const WEB = { reach: "web", ports: [] } as const satisfies Pick<Service, "reach" | "ports">;
+/** Every port of `[http_service]` is HTTP. */
+const WEB: ReturnType<typeof readPorts> = {
+  reach: "web",
+  ports: [],
+  forceHttps: undefined,
+  responseHeaders: undefined,
+};
 
-function readService(
-  section: Section,
-  groups: Groups,
-  { reach, ports }: Pick<Service, "reach" | "ports">,
-): ReadService {
+function readService(section: Section, groups: Groups, said: ReturnType<typeof readPorts>): ReadService {
+  const { reach, ports } = said;
   const service: Service = {
     groups: groups.of(section),
     internalPort: section.integer("internal_port", PORTS) ?? DEFAULT_PORT,
@@ -62,15 +67,17 @@ function readService(
     idleTimeout: readIdleTimeout(section),
     keepWarm: readKeepWarm(section),
     idle: section.choice("idle", ["open", "quiet"]),
+    placement: section.choice("placement", ["shared", "pinned"]),
+    machineHostnames: section.boolean("machine_hostnames"),
+    replayFrom: readReplayFrom(section),
+    forceHttps: section.boolean("force_https") ?? said.forceHttps,
+    responseHeaders: readResponseHeaders(section) ?? said.responseHeaders,
     concurrency: readConcurrency(section),
   };
   checkWaking(section, service);
+  checkPlacement(section, service);
   const checks = [...readTcpChecks(section, service), ...readHttpChecks(section, service)];
-  section.ignored("force_https", FORCE_HTTPS);
-  section.ignored(
-    ["http_options", "tls_options", "proxy_proto_options"],
-    "Not supported: the proxy has no such options per service.",
-  );
+  section.ignored(["tls_options", "proxy_proto_options"], "Not supported: the proxy has no such options per service.");
   section.ignored("machine_checks", "Not supported: machines are not started to test other machines.");
   section.ignored("script_checks", "Not supported: a check connects to a port and does not run a program.");
   section.finish();
@@ -96,6 +103,22 @@ function readKeepWarm(section: Section): number | undefined {
   if (section.raw("keep_warm") === "" || (seconds !== undefined && !Number.isInteger(seconds)))
     return section.error("keep_warm", 'Use whole seconds, as in "30s" or "5m", or 0 to keep nothing.');
   return seconds;
+}
+
+function readReplayFrom(section: Section): string[] | undefined {
+  const apps = section.strings("replay_from");
+  const wrong = apps?.find((app) => !isValidName(app));
+  if (wrong === undefined) return apps;
+  return section.error("replay_from", `"${wrong}" is not the name of an app: it ${NAME_RULE}.`);
+}
+
+/** A pinned machine sleeps by itself, whatever the others do. */
+function checkPlacement(section: Section, { placement, minMachinesRunning = 0 }: Service): void {
+  if (placement === "pinned" && minMachinesRunning > 0)
+    section.warning(
+      "min_machines_running",
+      'Keeps no machine awake: with placement = "pinned", each machine sleeps by itself. Use auto_stop_machines = "off" to keep all of them running.',
+    );
 }
 
 function checkWaking(section: Section, service: Service): void {
@@ -160,6 +183,8 @@ function warnOfSecond(found: readonly ReadService[]): void {
   for (const [index, { section, service }] of inOrder.entries()) {
     const sharesGroup = (other: ReadService) => other.service.groups.some((group) => service.groups.includes(group));
     const port = inOrder.slice(0, index).find(sharesGroup)?.service.internalPort;
+    // Requests may reach this one by the machine's hostname with the port.
+    if (service.machineHostnames === true) continue;
     if (port !== undefined && port !== service.internalPort)
       section.findings.warning(
         section.path,

@@ -48,6 +48,16 @@ describe("errors say where, what and what to write instead", () => {
       http('force_https = true\ninternal_port2 = "x"').replace("80", '"eighty"'),
       /^f:2:1: error: http_service\.internal_port: .* not "eighty"\./,
     ],
+    [
+      http('replay_from = ["router", "a.b"]'),
+      /^f:3:1: error: http_service\.replay_from: "a\.b" is not the name of an app: it must have 1 to 63 /,
+    ],
+    [
+      http("[http_service.http_options.response.headers]", 'Content-Length = "1"'),
+      /^f:4:1: error: http_service\.http_options\.response\.headers\.Content-Length: The header content-length cannot be set/,
+    ],
+    [http("[http_service.http_options.response.headers]", "X-A = 1"), /^f:4:1: error: .*X-A: Use a list of texts/],
+    [http('placement = "fixed"'), /^f:3:1: error: http_service\.placement: .* Use one of: shared, pinned\./],
     [http().replace("80", "70000"), /a whole number from 1 to 65535, not 70000/],
     [
       http('auto_stop_machines = "sleep"'),
@@ -146,7 +156,7 @@ describe("errors say where, what and what to write instead", () => {
 
   test("all of a file at once, in the order of the text", () => {
     expect(
-      saidOf('[http_service]\ninternal_port = 0\nforce_https = 1\n[[vm]]\ncpus = "x"').map((line) => line.slice(0, 8)),
+      saidOf('[http_service]\ninternal_port = 0\ntls_options = 1\n[[vm]]\ncpus = "x"').map((line) => line.slice(0, 8)),
     ).toEqual(["f:2:1: e", "f:3:1: w", "f:5:1: e"]);
   });
 });

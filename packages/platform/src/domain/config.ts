@@ -20,12 +20,17 @@ import {
   SUSPEND_TIMEOUT_S,
   VOLUME_GB,
 } from "./limits.ts";
+import { NAME_PATTERN } from "./naming.ts";
+import { MAX_RESPONSE_HEADERS, MAX_RESPONSE_VALUES, responseHeadersRefusal } from "./response-headers.ts";
 import { SCHEDULE_MAX_LENGTH, scheduleRefusal } from "./schedule.ts";
 
 const closed = { additionalProperties: false } as const;
 
 const DEFAULT_MEMORY_MB = 256;
 const DEFAULT_CPUS = 1;
+
+/** How many apps one service may name in `replay_from`: every proxy keeps the list for every machine. */
+const MAX_REPLAY_FROM = 100;
 
 /** A port of the machine that the proxy or the network forwards to, and when the machine sleeps and wakes. */
 export const ServiceConfig = Type.Object(
@@ -76,6 +81,58 @@ export const ServiceConfig = Type.Object(
         description:
           "Seconds for which the paused virtual machine stays in memory after a suspend, next to the snapshot, so that the next start is faster. 0: not at all. Default: the platform's setting HIBERNAUT_KEEP_WARM.",
       }),
+    ),
+    placement: Type.Optional(
+      Type.Union([Type.Literal("shared"), Type.Literal("pinned")], {
+        description:
+          "`shared`: the app's machines share its load. `pinned`: each machine has work of its own and sleeps by itself, and requests that name no machine go to the others. Default: shared.",
+      }),
+    ),
+    machine_hostnames: Type.Optional(
+      Type.Boolean({
+        description:
+          "Whether requests may choose the machine: by its own hostname, `<machine>.<app>.<suffix>` or `<port>--<machine>.<app>.<suffix>`, or by a header. Default: false.",
+      }),
+    ),
+    replay_from: Type.Optional(
+      Type.Array(Type.String({ pattern: NAME_PATTERN }), {
+        maxItems: MAX_REPLAY_FROM,
+        description: "Other apps that may send their requests on to this one. Default: none.",
+      }),
+    ),
+    force_https: Type.Optional(
+      Type.Boolean({
+        description:
+          "Whether a request over plain HTTP is redirected to HTTPS, if the proxy serves it. Default: false.",
+      }),
+    ),
+    http_options: Type.Optional(
+      Type.Object(
+        {
+          response: Type.Optional(
+            Type.Object(
+              {
+                headers: Type.Optional(
+                  Type.Record(
+                    Type.String(),
+                    Type.Union([
+                      Type.String(),
+                      Type.Array(Type.String(), { maxItems: MAX_RESPONSE_VALUES }),
+                      Type.Literal(false),
+                    ]),
+                    {
+                      maxProperties: MAX_RESPONSE_HEADERS,
+                      description: "Headers that replace those of the app in its responses; false removes one.",
+                    },
+                  ),
+                ),
+              },
+              closed,
+            ),
+          ),
+        },
+        closed,
+      ),
     ),
     concurrency: Type.Optional(
       Type.Object(
@@ -333,10 +390,12 @@ function refuseMount(
 
 /** Refuses values that are each valid but cannot work together. */
 function refuseImpossible(
-  { concurrency = {}, protocol = "tcp", ports = [] }: ServiceConfig,
+  { concurrency = {}, protocol = "tcp", ports = [], http_options: options = {} }: ServiceConfig,
   field: string,
   refuse: (field: string, message: string) => void,
 ): void {
+  const header = responseHeadersRefusal(options.response?.headers ?? {});
+  if (header !== undefined) refuse(`${field}.http_options.response.headers.${header.name}`, header.message);
   if (protocol === "http" && ports.length > 0)
     refuse(
       `${field}.ports`,

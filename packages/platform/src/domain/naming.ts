@@ -2,7 +2,8 @@
 import { HibernautError } from "./errors.ts";
 
 /** A label of RFC 1123, because an app's name is a part of its hostname. */
-const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+export const NAME_PATTERN = "^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$";
+const LABEL = new RegExp(NAME_PATTERN);
 
 /** The rule for names of apps and machines, as the end of a sentence in an error message. */
 export const NAME_RULE =

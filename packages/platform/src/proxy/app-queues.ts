@@ -1,5 +1,5 @@
 /** The queues of all apps that have requests waiting. */
-import { type QueueLimits, WaitingQueue } from "./queue.ts";
+import { type QueueLimits, type Wait, WaitingQueue } from "./queue.ts";
 
 export class AppQueues<T> {
   readonly #limits: QueueLimits;
@@ -13,9 +13,15 @@ export class AppQueues<T> {
     this.#hint = hint;
   }
 
-  /** How many requests of the app wait. */
-  size(app: string): number {
-    return this.#queues.get(app)?.size ?? 0;
+  /** Whether requests of the app wait for this machine, or if it is undefined for any. */
+  waitsIn(app: string, machine: string | undefined): boolean {
+    const queue = this.#queues.get(app);
+    return queue !== undefined && queue.sizeOf(machine) > 0;
+  }
+
+  /** Whether a request of the app waits that this machine might take. */
+  needs(app: string, machine: string): boolean {
+    return this.waitsIn(app, undefined) || this.waitsIn(app, machine);
   }
 
   /** How many requests wait, by app. */
@@ -24,10 +30,10 @@ export class AppQueues<T> {
   }
 
   /** Adds a request to the app's queue, as {@link WaitingQueue.wait} describes, and tries to serve the queue. */
-  wait(app: string, since: number, signal: AbortSignal, attempt: (since: number) => T | undefined): Promise<T> {
+  wait(app: string, request: Wait<T>): Promise<T> {
     const queue = this.#queues.get(app) ?? new WaitingQueue<T>(app, this.#limits, () => this.#hint(app));
     this.#queues.set(app, queue);
-    const waiting = queue.wait(since, signal, attempt);
+    const waiting = queue.wait(request);
     // What the request waits for may already be there.
     this.serve(app);
     return waiting;

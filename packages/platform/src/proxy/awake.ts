@@ -1,6 +1,6 @@
 /** Why a running machine does not sleep, in the order in which an owner would ask. Pure. */
 import type { Activity, AwakeReason } from "../domain/awake.ts";
-import { type IdleMachine, neededOf } from "./idle.ts";
+import { type IdleMachine, neededOf, sharing } from "./idle.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 
 /** What is known about the machine, and about the running machines of its app that take part in the rotation. */
@@ -46,10 +46,12 @@ function reasonOf(facts: AwakeFacts): [AwakeReason, string, (number | null)?] {
   }
   const left = facts.resting ? 0 : Math.max(0, policy.idleTimeoutMs - idleMs);
   if (left > 0) return ["recently_used", `It was used ${seconds(idleMs)} ago. It sleeps in ${seconds(left)}.`, left];
-  const least = Math.max(0, ...running.map((machine) => machine.policy.minRunning));
-  if (running.length <= least)
+  // A pinned machine is judged alone.
+  const machines = policy.pinned ? [] : sharing(running);
+  const least = Math.max(0, ...machines.map((machine) => machine.policy.minRunning));
+  if (least > 0 && machines.length <= least)
     return ["min_machines_running", `At least ${least} of its app's machines keep running (min_machines_running).`];
-  if (running.length > 1 && running.length <= neededOf(running))
+  if (machines.length > 1 && machines.length <= neededOf(machines))
     return [
       "busy_siblings",
       "The other running machines of its app are at their soft limit, and one with room is kept.",

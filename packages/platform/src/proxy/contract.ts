@@ -5,8 +5,8 @@
 import type { BootKind } from "../domain/machine.ts";
 
 /**
- * Finds a machine for a request. `request-path.ts` calls the three methods in the order in which they are listed, and
- * calls the last two again, with the failed machines in `request.tried`, if a machine could not be reached or died
+ * Finds a machine for a request. `request-path.ts` calls the first three methods in the order in which they are listed,
+ * and calls the last two of them again, with the failed machines in `request.tried`, if a machine could not be reached or died
  * before the first byte of its response and the request is safe to repeat.
  *
  * A method that refuses a request throws, or rejects with, a {@link ProxyRefusal}. Any other error becomes a 500
@@ -29,6 +29,28 @@ export interface LeaseProvider {
    * @param signal aborts when the client leaves or the proxy runs out of patience
    */
   waitForLease(app: string, request: RequestHead, signal: AbortSignal): Promise<Lease>;
+  /**
+   * Returns where a request goes that an app sends on; {@link RequestHead.to} then has it. Refuses if there is no such
+   * app or machine, or if that app does not allow it.
+   */
+  replayTo(order: ReplayOrder, fromApp: string): Destination;
+}
+
+/** What an app says about a request that it sends on. */
+export interface ReplayOrder {
+  /** Undefined for the app itself. */
+  readonly app: string | undefined;
+  /** The id or the name of a machine. Undefined if any machine of the app will do. */
+  readonly machine: string | undefined;
+  /** A text for the app that gets the request. */
+  readonly state: string | undefined;
+}
+
+/** Where a request goes that an app sent on. */
+export interface Destination {
+  readonly app: string;
+  /** Undefined if any machine of the app will do. */
+  readonly machineId: string | undefined;
 }
 
 /** A field line of a message: `name` as it was spelled, `key` in lower case, `value` without surrounding whitespace. */
@@ -36,6 +58,12 @@ export interface Field {
   readonly name: string;
   readonly key: string;
   readonly value: string;
+}
+
+/** What replaces an app's own headers of one name. Without fields, they are only removed. */
+export interface OwnHeader {
+  readonly key: string;
+  readonly fields: readonly Field[];
 }
 
 /** What is known of a request before its body. */
@@ -58,6 +86,8 @@ export interface RequestHead {
   readonly connection: object;
   /** Machines that were given this request in vain, in order. */
   readonly tried: readonly string[];
+  /** Where an app sent the request on to, which counts instead of its hostname and its fields. */
+  readonly to?: Destination | undefined;
   /** The port of the proxy that a TCP connection came to. Absent for HTTP. */
   readonly tcpPort?: number;
 }
@@ -75,6 +105,8 @@ export interface Lease {
    * until its port answers. One attempt is made even if this has passed.
    */
   readonly connectDeadline: number;
+  /** Headers that replace those of the app in its response. Undefined, the usual case, if there are none. */
+  readonly ownHeaders?: readonly OwnHeader[] | undefined;
   /** The exchange became a tunnel, which may stay open without limit and is not a request that ends by itself. */
   upgraded?(): void;
   /** Bytes of bodies, or of a tunnel, were forwarded to the machine (`bytesIn`) or the client. Cheap; called for every piece. */
@@ -115,12 +147,20 @@ export class ProxyRefusal extends Error {
   readonly code: string;
   /** Seconds after which the client may try again; sent as `Retry-After`. */
   readonly retryAfterS: number | undefined;
+  /** Where the client should go instead; sent as `Location`. */
+  readonly location: string | undefined;
 
-  constructor(status: number, code: string, message: string, options: ErrorOptions & { retryAfterS?: number } = {}) {
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    options: ErrorOptions & { retryAfterS?: number; location?: string } = {},
+  ) {
     super(message, options);
     this.status = status;
     this.code = code;
     this.retryAfterS = options.retryAfterS;
+    this.location = options.location;
   }
 }
 

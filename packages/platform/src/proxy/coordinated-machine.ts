@@ -38,6 +38,7 @@ export function tableMachineOf({ record, policy, resting }: CoordinatedMachine, 
   return {
     id: record.id,
     app: record.app,
+    name: record.name,
     state: record.state,
     address: record.address,
     lastBoot: lastBoot && { kind: lastBoot.kind, at: lastBoot.at },

@@ -14,10 +14,19 @@ export interface IdleMachine {
   policy: ServicePolicy;
 }
 
-/** Returns how many of these machines their app needs: those at or over their soft limit, and one with room. */
+/** Returns the machines that share the load of their app. A pinned one has work of its own, and spares no other any. */
+export function sharing<T extends { policy?: ServicePolicy | undefined }>(running: readonly T[]): T[] {
+  return running.filter(({ policy }) => policy?.pinned !== true);
+}
+
+/**
+ * Returns how many of the machines that share the load their app needs: those at or over their soft limit, and one with
+ * room.
+ */
 export function neededOf(running: readonly Pick<IdleMachine, "load" | "policy">[]): number {
-  const busy = running.filter((machine) => machine.load >= machine.policy.softLimit).length;
-  return Math.min(running.length, busy + 1);
+  const machines = sharing(running);
+  const busy = machines.filter((machine) => machine.load >= machine.policy.softLimit).length;
+  return Math.min(machines.length, busy + 1);
 }
 
 /**
@@ -28,9 +37,10 @@ export function neededOf(running: readonly Pick<IdleMachine, "load" | "policy">[
  * @param lately how many machines the app has needed at once within the idle timeout
  */
 export function planRest(running: readonly IdleMachine[], lately: number): Set<string> {
-  const least = Math.max(1, ...running.map((machine) => machine.policy.minRunning));
-  const excess = running.length - Math.max(lately, least);
-  const sleepy = running.filter(({ policy, keptAwake }) => policy.autostop !== "off" && !keptAwake);
+  const machines = sharing(running);
+  const least = Math.max(1, ...machines.map((machine) => machine.policy.minRunning));
+  const excess = machines.length - Math.max(lately, least);
+  const sleepy = machines.filter(({ policy, keptAwake }) => policy.autostop !== "off" && !keptAwake);
   const order = sleepy.toReversed().toSorted((a, b) => Number(b.resting) - Number(a.resting) || a.load - b.load);
   return new Set(order.slice(0, Math.max(0, excess)).map(({ id }) => id));
 }
@@ -38,14 +48,20 @@ export function planRest(running: readonly IdleMachine[], lately: number): Set<s
 /**
  * Returns the ids of the machines to put to sleep. With n running machines, k of which are at or over their soft limit,
  * k + 1 are needed. Idle and resting machines beyond that sleep in one pass, the longest idle first. A
- * single machine sleeps when it is idle. At least `min_machines_running` keep running.
+ * single machine sleeps when it is idle. At least `min_machines_running` keep running. Each pinned machine is judged
+ * alone.
  */
 export function planSleep(running: readonly IdleMachine[]): string[] {
-  const excess = running.length === 1 ? 1 : running.length - neededOf(running);
-  const least = Math.max(0, ...running.map((machine) => machine.policy.minRunning));
-  const most = Math.min(excess, running.length - least);
+  const alone = running.filter((machine) => machine.policy.pinned && isIdle(machine)).map(({ id }) => id);
+  return [...alone, ...planShared(sharing(running))];
+}
+
+function planShared(machines: readonly IdleMachine[]): string[] {
+  const excess = machines.length === 1 ? 1 : machines.length - neededOf(machines);
+  const least = Math.max(0, ...machines.map((machine) => machine.policy.minRunning));
+  const most = Math.min(excess, machines.length - least);
   if (most <= 0) return [];
-  return running
+  return machines
     .filter(isIdle)
     .toSorted((a, b) => b.idleMs - a.idleMs)
     .slice(0, most)

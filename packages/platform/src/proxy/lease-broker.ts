@@ -4,14 +4,32 @@
  */
 import { AppQueues } from "./app-queues.ts";
 import { choose } from "./balance.ts";
-import { type Lease, type LeaseProvider, ProxyRefusal, type RequestHead, type Wake } from "./contract.ts";
-import { cordonHint, drainingRefusal, noMachineRefusal, unknownHostRefusal } from "./lease-refusals.ts";
+import {
+  type Destination,
+  type Lease,
+  type LeaseProvider,
+  ProxyRefusal,
+  type ReplayOrder,
+  type RequestHead,
+  type Wake,
+} from "./contract.ts";
+import { httpsLocation } from "./https-redirect.ts";
+import {
+  chosenMachineRefusal,
+  cordonHint,
+  drainingRefusal,
+  httpsRedirect,
+  noMachineRefusal,
+  unknownHostRefusal,
+} from "./lease-refusals.ts";
 import { challengeKey } from "./http/challenge.ts";
 import { LoadReporter } from "./load-reporter.ts";
+import { candidates, type ChosenMachine, chosenMachine } from "./machine-choice.ts";
 import { type LeaseKeeper, MachineLease } from "./machine-lease.ts";
 import { MachineTable } from "./machine-table.ts";
 import type { CoordinatorLink, ToProxy } from "./messages.ts";
 import type { QueueLimits } from "./queue.ts";
+import { replayTarget } from "./replay-target.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
 import { TableUpdater } from "./table-updater.ts";
 import { internalPort, portOwners } from "./tcp/ports.ts";
@@ -23,6 +41,8 @@ export interface LeaseBrokerOptions extends QueueLimits {
   connectTimeoutMs: number;
   /** As in {@link TableUpdater}: connections to the machine are of no more use. */
   onLeft?(machineId: string, ended: boolean): void;
+  /** Returns the port on which this proxy serves HTTPS. Undefined if it does not. */
+  tlsPort?(): number | undefined;
   /** Which app each port for TCP connections belongs to, after every change that may have changed it. */
   onPorts?(): void;
   /** A request was given to a machine that woke for it. */
@@ -75,12 +95,28 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
   }
 
   leaseNow(app: string, request: RequestHead): Lease | undefined {
-    // No request overtakes those that wait.
-    return this.#queues.size(app) > 0 ? undefined : this.#leaseOrWake(app, request);
+    const location = this.#table.forcesHttps(app) ? httpsLocation(request, this.#options.tlsPort?.()) : undefined;
+    if (location !== undefined) throw httpsRedirect(app, location);
+    const chosen = chosenMachine(this.#table, app, request);
+    // No request overtakes those that wait for the same.
+    return this.#queues.waitsIn(app, chosen?.machine.id) ? undefined : this.#leaseOrWake(app, request, chosen);
   }
 
   waitForLease(app: string, request: RequestHead, signal: AbortSignal): Promise<Lease> {
-    return this.#queues.wait(app, this.now(), signal, (since) => this.#leaseOrWake(app, request, since));
+    const chosen = () => chosenMachine(this.#table, app, request);
+    return this.#queues.wait(app, {
+      since: this.now(),
+      machine: chosen()?.machine.id,
+      signal,
+      // The machine may have been destroyed or cordoned in the meantime.
+      attempt: (since) => this.#leaseOrWake(app, request, chosen(), since),
+    });
+  }
+
+  replayTo(order: ReplayOrder, fromApp: string): Destination {
+    const target = replayTarget(order, fromApp, this.#table);
+    if (target instanceof ProxyRefusal) throw target;
+    return target;
   }
 
   /** The host's address in the machines' network, if they have one. */
@@ -151,23 +187,21 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
    * Returns a lease, or undefined if the request has to wait, after requesting the wake that it waits for. Throws if
    * waiting would be in vain.
    *
+   * @param chosen the machine that the request asks for, if it does
    * @param since when the request began to wait, if it already waits
    */
-  #leaseOrWake(app: string, request: RequestHead, since?: number): Lease | undefined {
-    const { tried } = request;
-    const { tcpPort } = request;
-    const ofApp = this.#table.ofApp(app);
-    const all = tcpPort === undefined ? ofApp : ofApp.filter(({ row }) => internalPort(row.tcp, tcpPort) !== undefined);
-    const machines = tried.length === 0 ? all : all.filter(({ id }) => !tried.includes(id));
+  #leaseOrWake(app: string, request: RequestHead, chosen?: ChosenMachine, since?: number): Lease | undefined {
+    const machines = candidates(this.#table, app, request, chosen);
     const { send, wake, hope } = choose(machines);
     if (wake !== undefined) this.onWanted(wake);
     if (send?.resting) this.#recall(send);
-    if (send !== undefined) return this.#lease(send, request, since);
+    if (send !== undefined) return this.#lease(send, request, since, chosen);
     // Nothing runs, and what would have to be woken is not started.
     const runs = machines.some(({ row }) => row.state === "running");
     if (this.#table.draining && wake !== undefined && !runs) throw drainingRefusal(app);
     if (hope) return undefined;
-    throw noMachineRefusal(app, machines);
+    const [machine] = machines;
+    throw chosen?.only && machine ? chosenMachineRefusal(app, machine) : noMachineRefusal(app, machines);
   }
 
   /** A burst needs a machine that rests. */
@@ -176,11 +210,12 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     this.#options.link.send({ kind: "wake", id: machine.id });
   }
 
-  #lease(machine: RoutedMachine, { connection, tcpPort }: RequestHead, since: number | undefined): Lease {
+  #lease(machine: RoutedMachine, { connection, tcpPort }: RequestHead, since?: number, chosen?: ChosenMachine): Lease {
     const { onWake, connectTimeoutMs } = this.#options;
     const wake = machine.wakeSince(since);
     if (wake.kind !== "running") onWake?.(machine.row.app, wake);
-    const port = tcpPort === undefined ? undefined : internalPort(machine.row.tcp, tcpPort);
+    const tcp = tcpPort === undefined ? undefined : internalPort(machine.row.tcp, tcpPort);
+    const port = chosen?.machine === machine ? chosen.port : tcp;
     return new MachineLease(this, machine, connection, { wake, connectTimeoutMs, port });
   }
 }

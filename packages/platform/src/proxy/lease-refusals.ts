@@ -11,6 +11,45 @@ export function unknownHostRefusal(hostname: string): ProxyRefusal {
   return new ProxyRefusal(404, "unknown_host", message);
 }
 
+/** The app wants its requests over HTTPS. The method stays the same, unlike with 301. */
+export function httpsRedirect(app: string, location: string): ProxyRefusal {
+  const message = `App ${app} is served over HTTPS (force_https). Use ${location}`;
+  return new ProxyRefusal(308, "https_required", message, { location });
+}
+
+/** A request asks for a machine that the app does not have. */
+export function unknownMachineRefusal(app: string, word: string): ProxyRefusal {
+  const message = `App ${app} has no machine "${word}" with a service: it may have been destroyed. Use the whole ID or the name of a machine. See: hibernaut machine list --app ${app}`;
+  return new ProxyRefusal(404, "unknown_machine", message);
+}
+
+/** A request asks for a port of a machine at which it may not choose the machine. */
+export function unknownPortRefusal(app: string, id: string, port: number): ProxyRefusal {
+  const message = `Machine ${id} of app ${app} has no service on port ${port} with machine_hostnames. Set machine_hostnames = true for the service with that port in the app file, and deploy it.`;
+  return new ProxyRefusal(404, "unknown_port", message);
+}
+
+/** The hostname and the headers of a request name different machines. */
+export function conflictRefusal(app: string): ProxyRefusal {
+  const message = `The request names two machines of app ${app}. Name one: in the hostname, in Hibernaut-Machine or in fly-force-instance-id.`;
+  return new ProxyRefusal(400, "machine_conflict", message);
+}
+
+/** Only this machine will do, and its owner cordoned it. */
+export function machineCordonedRefusal(app: string, id: string): ProxyRefusal {
+  const message = `Machine ${id} of app ${app} is cordoned, so requests neither reach nor wake it: hibernaut machine uncordon ${id} --app ${app}`;
+  return new ProxyRefusal(503, "machine_cordoned", message);
+}
+
+/** Only this machine will do. It cannot take the request, and is not on its way. */
+export function chosenMachineRefusal(app: string, machine: RoutedMachine): ProxyRefusal {
+  const { id, state } = machine.row;
+  if (state === "destroying") return unknownMachineRefusal(app, id);
+  if (!machine.reachable || machine.crashing || state === "failed") return noMachineRefusal(app, [machine]);
+  const message = `Machine ${id} of app ${app} is not running, and requests do not start it (auto_start_machines is off). Start it: hibernaut machine start ${id} --app ${app}`;
+  return new ProxyRefusal(503, "not_running", message, { retryAfterS: 5 });
+}
+
 /** A machine would have to be started, and the platform drains. */
 export function drainingRefusal(app: string): ProxyRefusal {
   const message = `No machine of app ${app} is running, and none is started at the moment: the server is being shut down or serviced. Try again in a while.`;

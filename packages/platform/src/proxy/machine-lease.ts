@@ -1,5 +1,5 @@
 /** A lease that the broker hands out: counts its request on the machine until it is released. */
-import type { Lease, Wake } from "./contract.ts";
+import type { Lease, OwnHeader, Wake } from "./contract.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
 
 /** What a lease tells the broker. */
@@ -26,6 +26,7 @@ export class MachineLease implements Lease {
   readonly appName: string;
   readonly wake: Wake;
   readonly connectDeadline: number;
+  readonly ownHeaders: readonly OwnHeader[] | undefined;
   readonly #keeper: LeaseKeeper;
   readonly #machine: RoutedMachine;
   readonly #connection: object;
@@ -36,7 +37,7 @@ export class MachineLease implements Lease {
   /**
    * @param connection identity of the client's connection
    * @param connectTimeoutMs how long the machine's port may take to answer
-   * @param port the port in the machine; by default, that of its policy
+   * @param port that of another service than the one that its policy is about
    */
   constructor(
     keeper: LeaseKeeper,
@@ -51,6 +52,8 @@ export class MachineLease implements Lease {
     this.appName = row.app;
     this.wake = wake;
     this.connectDeadline = performance.now() + connectTimeoutMs;
+    // The other services of a machine have none.
+    this.ownHeaders = this.port === policy.port ? policy.ownHeaders : undefined;
     this.#keeper = keeper;
     this.#machine = machine;
     this.#connection = connection;

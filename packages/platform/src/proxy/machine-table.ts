@@ -1,15 +1,17 @@
 /** What one proxy knows: the machines, the apps they belong to, and the hostnames that lead there. */
+import { AppMachines } from "./app-machines.ts";
 import type { TableMachine } from "./messages.ts";
 import { fromWire } from "./messages.ts";
 import { RoutedMachine } from "./routed-machine.ts";
-import { appOf } from "./routing.ts";
+import { appOf, machineHostOf } from "./routing.ts";
+import type { ServicePolicy } from "./service-policy.ts";
 
-const NO_MACHINES: readonly RoutedMachine[] = [];
+const NO_MACHINES = new AppMachines([]);
 
 /** The proxy's copy of the coordinator's table. Machines without a service are not in it. */
 export class MachineTable {
   readonly #machines = new Map<string, RoutedMachine>();
-  readonly #byApp = new Map<string, readonly RoutedMachine[]>();
+  readonly #byApp = new Map<string, AppMachines>();
   readonly #now: () => number;
   hostnames: Readonly<Record<string, string>> = {};
   suffixes: readonly string[] = [];
@@ -29,10 +31,34 @@ export class MachineTable {
     this.#now = now;
   }
 
-  /** Returns the app that answers for the hostname, if there is one with a machine. */
+  /** Returns the app that answers for the hostname, or for one of its machines, if there is one with a machine. */
   appFor(hostname: string): string | undefined {
     const app = appOf(hostname, this.hostnames, this.suffixes);
-    return app !== undefined && this.#byApp.has(app) ? app : undefined;
+    if (app !== undefined) return this.#byApp.has(app) ? app : undefined;
+    const named = machineHostOf(hostname, this.suffixes)?.app;
+    return named !== undefined && this.isAddressable(named) ? named : undefined;
+  }
+
+  /** Returns what the hostname has before the app, if it is a machine's. */
+  labelOf(hostname: string): string | undefined {
+    if (appOf(hostname, this.hostnames, this.suffixes) !== undefined) return undefined;
+    return machineHostOf(hostname, this.suffixes)?.label;
+  }
+
+  /** Whether requests may choose a machine of the app. */
+  isAddressable(app: string): boolean {
+    return this.#byApp.get(app)?.addressable === true;
+  }
+
+  /** Whether requests to the app over plain HTTP are redirected. */
+  forcesHttps(app: string): boolean {
+    return this.#byApp.get(app)?.forcesHttps === true;
+  }
+
+  /** Returns a machine of the app by its whole id, or else by its name. */
+  find(app: string, word: string): RoutedMachine | undefined {
+    const machine = this.#machines.get(word);
+    return machine?.row.app === app ? machine : this.#byApp.get(app)?.named(word);
   }
 
   get(id: string): RoutedMachine | undefined {
@@ -40,7 +66,12 @@ export class MachineTable {
   }
 
   ofApp(app: string): readonly RoutedMachine[] {
-    return this.#byApp.get(app) ?? NO_MACHINES;
+    return (this.#byApp.get(app) ?? NO_MACHINES).all;
+  }
+
+  /** Returns the machines of the app that requests go to which name none. */
+  sharing(app: string): readonly RoutedMachine[] {
+    return (this.#byApp.get(app) ?? NO_MACHINES).sharing;
   }
 
   all(): RoutedMachine[] {
@@ -55,10 +86,15 @@ export class MachineTable {
   put(row: TableMachine, wirePolicy: NonNullable<TableMachine["policy"]>): { machine: RoutedMachine; moved: boolean } {
     const policy = fromWire(wirePolicy);
     const known = this.#machines.get(row.id);
-    if (known !== undefined) return { machine: known, moved: known.update(row, policy) };
+    if (known !== undefined) {
+      const differs = foundDifferently(known, row, policy);
+      const moved = known.update(row, policy);
+      if (differs) this.#byApp.get(row.app)?.changed();
+      return { machine: known, moved };
+    }
     const machine = new RoutedMachine(row, policy, this.#now);
     this.#machines.set(row.id, machine);
-    this.#byApp.set(row.app, [...this.ofApp(row.app), machine]);
+    this.#byApp.set(row.app, new AppMachines([...this.ofApp(row.app), machine]));
     return { machine, moved: false };
   }
 
@@ -69,8 +105,15 @@ export class MachineTable {
     const { app } = machine.row;
     this.#machines.delete(id);
     const left = this.ofApp(app).filter((other) => other !== machine);
-    if (left.length > 0) this.#byApp.set(app, left);
+    if (left.length > 0) this.#byApp.set(app, new AppMachines(left));
     else this.#byApp.delete(app);
     return machine;
   }
+}
+
+/** Whether requests find the machine in another way than before. States change much more often. */
+function foundDifferently({ row, policy }: RoutedMachine, now: TableMachine, nowPolicy: ServicePolicy): boolean {
+  const { pinned, forceHttps, ownPorts } = policy;
+  if (row.name !== now.name || pinned !== nowPolicy.pinned || forceHttps !== nowPolicy.forceHttps) return true;
+  return ownPorts.length > 0 !== nowPolicy.ownPorts.length > 0;
 }

@@ -8,6 +8,7 @@ import type { ServicePolicy } from "./service-policy.ts";
 export interface TableMachine {
   id: string;
   app: string;
+  name: string;
   state: MachineState;
   address: string;
   /** How the machine last started, for the `Hibernaut-Wake` header. */
@@ -30,8 +31,9 @@ export interface TableMachine {
   policy: WirePolicy | null;
 }
 
-/** A policy with null for a hard limit of Infinity, which JSON does not have. */
-type WirePolicy = Omit<ServicePolicy, "hardLimit"> & { hardLimit: number | null };
+/** A policy with null for a hard limit of Infinity, which JSON does not have. Nor does it have undefined. */
+type WirePolicy = Omit<ServicePolicy, "hardLimit" | "ownHeaders"> &
+  Partial<Pick<ServicePolicy, "ownHeaders">> & { hardLimit: number | null };
 
 /** A message from the coordinator to a proxy. */
 export type ToProxy =
@@ -94,6 +96,15 @@ export function toWire(policy: ServicePolicy): WirePolicy {
   return { ...policy, hardLimit: Number.isFinite(policy.hardLimit) ? policy.hardLimit : null };
 }
 
+/** For what an older platform does not send: the platform and its proxies are not restarted at the same moment. */
+const OF_EARLIER_RELEASES = {
+  pinned: false,
+  ownPorts: [],
+  replayFrom: [],
+  forceHttps: false,
+  ownHeaders: undefined,
+} as const;
+
 export function fromWire(policy: WirePolicy): ServicePolicy {
-  return { ...policy, hardLimit: policy.hardLimit ?? Number.POSITIVE_INFINITY };
+  return { ...OF_EARLIER_RELEASES, ...policy, hardLimit: policy.hardLimit ?? Number.POSITIVE_INFINITY };
 }

@@ -1,4 +1,7 @@
-/** The requests of one app that wait for a machine, in order of arrival. */
+/**
+ * The requests of one app that wait for a machine, in order of arrival. Those that ask for a certain machine wait in a
+ * lane of their own: they neither hold up the others nor wait for them.
+ */
 import { ProxyRefusal } from "./contract.ts";
 
 export interface QueueLimits {
@@ -8,7 +11,19 @@ export interface QueueLimits {
   holdTimeoutMs: number;
 }
 
+/** A request that begins to wait. */
+export interface Wait<T> {
+  /** When it began to wait, on the clock of the caller. */
+  since: number;
+  /** The machine that it asks for. Undefined if any will do. */
+  machine: string | undefined;
+  signal: AbortSignal;
+  /** Is given `since`. Returns undefined if the request has to keep waiting, and throws if that would be in vain. */
+  attempt(since: number): T | undefined;
+}
+
 interface Waiter {
+  readonly lane: string | undefined;
   /** Returns true if the request was served or refused, and so has left the queue. */
   attempt(): boolean;
   reject(error: Error): void;
@@ -19,6 +34,8 @@ export class WaitingQueue<T> {
   readonly #limits: QueueLimits;
   readonly #hint: () => string;
   readonly #waiters = new Set<Waiter>();
+  /** How many requests wait for each machine, and under undefined for any. */
+  readonly #lanes = new Map<string | undefined, number>();
 
   /** `hint` says what else is known when the time of a request is over: empty, or a sentence with a space before it. */
   constructor(app: string, limits: QueueLimits, hint: () => string = () => "") {
@@ -31,11 +48,16 @@ export class WaitingQueue<T> {
     return this.#waiters.size;
   }
 
+  /** How many requests wait for this machine, or if it is undefined for any. */
+  sizeOf(machine: string | undefined): number {
+    return this.#lanes.get(machine) ?? 0;
+  }
+
   /**
-   * Waits until `attempt`, which is given the time at which the wait began, returns something or throws. Throws a 503 if
-   * the queue is full. Rejects with a 504 after the hold timeout, and with the signal's reason.
+   * Waits until `attempt` returns something or throws. Throws a 503 if the queue is full. Rejects with a 504 after the
+   * hold timeout, and with the signal's reason.
    */
-  wait(since: number, signal: AbortSignal, attempt: (since: number) => T | undefined): Promise<T> {
+  wait({ since, machine: lane, signal, attempt }: Wait<T>): Promise<T> {
     const { maxHeld, holdTimeoutMs } = this.#limits;
     if (this.#waiters.size >= maxHeld)
       throw new ProxyRefusal(503, "too_many_held", `${maxHeld} requests are already waiting for app ${this.#app}.`, {
@@ -45,9 +67,10 @@ export class WaitingQueue<T> {
       const leave = () => {
         clearTimeout(timer);
         signal.removeEventListener("abort", abort);
-        this.#waiters.delete(waiter);
+        if (this.#waiters.delete(waiter)) this.#count(lane, -1);
       };
       const waiter: Waiter = {
+        lane,
         attempt: () => {
           try {
             const value = attempt(since);
@@ -66,21 +89,37 @@ export class WaitingQueue<T> {
       };
       const abort = () => waiter.reject(signal.reason as Error);
       const timer = setTimeout(() => {
-        const message = `No machine of app ${this.#app} was ready within ${holdTimeoutMs / 1000} s.${this.#hint()}`;
+        const within = `ready within ${holdTimeoutMs / 1000} s.`;
+        const message =
+          lane === undefined
+            ? `No machine of app ${this.#app} was ${within}${this.#hint()}`
+            : `Machine ${lane} of app ${this.#app} was not ${within} See: hibernaut machine status ${lane} --app ${this.#app}`;
         waiter.reject(new ProxyRefusal(504, "wake_timeout", message));
       }, holdTimeoutMs);
       signal.addEventListener("abort", abort, { once: true });
       this.#waiters.add(waiter);
+      this.#count(lane, 1);
       if (signal.aborted) abort();
     });
   }
 
-  /** Serves requests in order. The first one that has to keep waiting also keeps those behind it waiting. */
+  /** Serves requests in order. The first one that has to keep waiting also keeps those behind it in its lane waiting. */
   serve(): void {
-    for (const waiter of this.#waiters) if (!waiter.attempt()) return;
+    const blocked = new Set<string | undefined>();
+    for (const waiter of this.#waiters) {
+      if (blocked.has(waiter.lane) || waiter.attempt()) continue;
+      blocked.add(waiter.lane);
+      if (blocked.size === this.#lanes.size) return;
+    }
   }
 
   rejectAll(error: Error): void {
     for (const waiter of [...this.#waiters]) waiter.reject(error);
+  }
+
+  #count(lane: string | undefined, change: 1 | -1): void {
+    const size = this.sizeOf(lane) + change;
+    if (size === 0) this.#lanes.delete(lane);
+    else this.#lanes.set(lane, size);
   }
 }

@@ -6,7 +6,7 @@
  *      2 parse     the head of a request         http/request.ts, http/http2-request.ts
  *      3 admit     limits, and whom to believe   http/admission.ts, http/trust.ts
  *      4 route     the hostname to an app        routing.ts
- *      5 choose    a machine, or wake one        balance.ts
+ *      5 choose    a machine, or wake one        machine-choice.ts, balance.ts
  *      6 wait      in the app's queue            queue.ts
  *      7 connect   or use a kept connection      http/connection-pool.ts, http/connect.ts
  *      8 forward   the request to the app        http/exchange.ts, http/upstream.ts
@@ -15,19 +15,21 @@
  *     11 log       the request                   access-log.ts
  *
  * Most requests get from 2 to 8 without waiting for anything. One that cannot continue is refused, which is steps 9
- * to 11. The proxy also answers challenges of certificate authorities itself. One whose machine fails before it responds
- * returns to step 4 if it is safe to repeat.
+ * to 11. The proxy answers challenges of certificate authorities itself. A request whose machine fails before it responds
+ * returns to step 4 if it is safe to repeat, and so does one that its app sends on (http/replay.ts).
  */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { AccessEntry, Lease, LeaseProvider } from "./contract.ts";
+import type { AccessEntry, Destination, Field, Lease, LeaseProvider, ReplayOrder } from "./contract.ts";
 import { admit, type Peer, peerOf } from "./http/admission.ts";
 import { ClientConnection } from "./http/client-connection.ts";
 import type { ClientSide, RequestHandler } from "./http/client-side.ts";
 import { ConnectionPool } from "./http/connection-pool.ts";
 import type { ClientConnectionHandle, Engine, PathExchange } from "./http/engine.ts";
 import { bodyTooLarge, Exchange } from "./http/exchange.ts";
+import { field } from "./http/heads.ts";
 import { serveHttp2 } from "./http/http2.ts";
+import { KeptBodies } from "./http/kept-bodies.ts";
 import type { Limits } from "./http/limits.ts";
 import type { MachineSearch } from "./http/machine-search.ts";
 import { toProxyRefusal } from "./http/refusals.ts";
@@ -40,6 +42,8 @@ interface RequestPathOptions {
   limits: Limits;
   /** Addresses and networks of proxies in front of this one. */
   trustedProxies: readonly string[];
+  /** How many seconds clients over TLS are told to use nothing else; 0: they are not told. */
+  hstsS: number;
   /** Called once for each request, when it has ended. */
   onAccess(entry: AccessEntry): void;
   /** Called for faults that no client is told about. */
@@ -50,6 +54,8 @@ export class RequestPath implements Engine {
   readonly limits: Limits;
   readonly pool: ConnectionPool;
   readonly trust: Trust;
+  readonly bodies: KeptBodies;
+  readonly secureFields: readonly Field[] | undefined;
   readonly connections = new Set<ClientConnectionHandle>();
   readonly onAccess: (entry: AccessEntry) => void;
   readonly onFault: (error: unknown) => void;
@@ -61,11 +67,13 @@ export class RequestPath implements Engine {
    */
   requests = 0;
 
-  constructor({ leases, limits, trustedProxies, onAccess, onFault }: RequestPathOptions) {
+  constructor({ leases, limits, trustedProxies, hstsS, onAccess, onFault }: RequestPathOptions) {
     this.#leases = leases;
     this.limits = limits;
     this.pool = new ConnectionPool(limits);
     this.trust = new Trust(trustedProxies);
+    this.bodies = new KeptBodies(limits);
+    this.secureFields = hstsS > 0 ? [field("Strict-Transport-Security", `max-age=${hstsS}`)] : undefined;
     this.onAccess = onAccess;
     this.onFault = onFault;
   }
@@ -120,7 +128,7 @@ export class RequestPath implements Engine {
   /** 4 to 6. */
   #leaseOrWait(search: MachineSearch): Lease | Promise<Lease> {
     const request = search.head;
-    const app = this.#leases.route(request.host);
+    const app = request.to?.app ?? this.#leases.route(request.host);
     return this.#leases.leaseNow(app, request) ?? this.#leases.waitForLease(app, request, search.signal);
   }
 
@@ -138,6 +146,11 @@ export class RequestPath implements Engine {
       // Otherwise the request ended in the meantime, and this is only the echo of its abort.
       if (search.active) exchange.refuse(search.refusalFor(error));
     }
+  }
+
+  /** 4, for a request that its app sends on. */
+  replayTo(order: ReplayOrder, fromApp: string): Destination {
+    return this.#leases.replayTo(order, fromApp);
   }
 
   /** 10 and 11. The exchange has sent the reply (9), or could not. */

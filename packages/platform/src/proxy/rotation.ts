@@ -2,7 +2,7 @@
 import type { CoordinatedMachine } from "./coordinated-machine.ts";
 import { Demand } from "./demand.ts";
 import { isPrewarming } from "../machines/decide/prewarm.ts";
-import { type IdleMachine, neededOf, planRest } from "./idle.ts";
+import { type IdleMachine, neededOf, planRest, sharing } from "./idle.ts";
 
 interface RotationOptions {
   known: ReadonlyMap<string, CoordinatedMachine>;
@@ -43,7 +43,7 @@ export class Rotation {
 
   /** A machine is running now: someone wanted as many machines as there are. */
   cameUp({ record: { app } }: CoordinatedMachine): void {
-    this.#demandOf(app).note(this.#running(app).length, this.#options.now());
+    this.#demandOf(app).note(sharing(this.#running(app)).length, this.#options.now());
   }
 
   /** A machine reached its soft limit. */
@@ -55,7 +55,7 @@ export class Rotation {
   recall(machine: CoordinatedMachine): void {
     const { app } = machine.record;
     machine.resting = false;
-    this.#demandOf(app).note(this.#running(app).filter(({ resting }) => !resting).length, this.#options.now());
+    this.#demandOf(app).note(sharing(this.#running(app)).filter(({ resting }) => !resting).length, this.#options.now());
     this.#options.tell(machine);
   }
 
@@ -79,7 +79,7 @@ export class Rotation {
 
   #untilLess(app: string, running: readonly CoordinatedMachine[]): number {
     const demand = this.#demand.get(app);
-    if (demand === undefined || running.length < 2) return Number.POSITIVE_INFINITY;
+    if (demand === undefined || sharing(running).length < 2) return Number.POSITIVE_INFINITY;
     return demand.untilLessMs(idleTimeoutMs(running), this.#options.now());
   }
 
@@ -102,5 +102,5 @@ export function takesPart({ record, policy }: CoordinatedMachine): boolean {
 }
 
 function idleTimeoutMs(running: readonly CoordinatedMachine[]): number {
-  return Math.max(0, ...running.map(({ policy }) => policy?.idleTimeoutMs ?? 0));
+  return Math.max(0, ...sharing(running).map(({ policy }) => policy?.idleTimeoutMs ?? 0));
 }

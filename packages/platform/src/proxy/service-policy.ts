@@ -1,5 +1,7 @@
 /** What a service's configuration means to the proxy: with all defaults filled in, in the proxy's units. */
 import type { MachineConfig, ServiceConfig } from "../domain/config.ts";
+import type { ResponseHeaders } from "../domain/response-headers.ts";
+import type { OwnHeader } from "./contract.ts";
 
 /** As on Fly: at this load a machine still takes requests, and another one is started. */
 const SOFT_LIMIT = 20;
@@ -15,7 +17,7 @@ export interface ServicePolicy {
   autostopFallback: "stop" | "off";
   /** Whether a request may start a machine. */
   autostart: boolean;
-  /** At least this many of the app's machines keep running. */
+  /** At least this many of the app's machines keep running; 0 for a pinned machine. */
   minRunning: number;
   idleTimeoutMs: number;
   /** Whether an upgraded or TCP connection that is open, but silent, lets the machine sleep. */
@@ -25,6 +27,16 @@ export interface ServicePolicy {
   softLimit: number;
   /** Infinity if none is set. */
   hardLimit: number;
+  /** Whether the machine has work of its own, and is judged without the app's other machines. */
+  pinned: boolean;
+  /** The ports of all services at which requests may choose this machine. */
+  ownPorts: readonly number[];
+  /** Other apps that may send their requests on to this machine. */
+  replayFrom: readonly string[];
+  /** Whether requests over plain HTTP are redirected. */
+  forceHttps: boolean;
+  /** Headers that replace those of the app in its responses. Undefined if there are none. */
+  ownHeaders: readonly OwnHeader[] | undefined;
 }
 
 /**
@@ -34,22 +46,37 @@ export interface ServicePolicy {
 export function policyOf(config: MachineConfig): ServicePolicy | undefined {
   const services = config.services ?? [];
   const service = services.find(({ protocol }) => protocol === "http") ?? services[0];
-  return service && servicePolicy(service);
+  const ownPorts = services.filter((one) => one.machine_hostnames === true).map((one) => one.internal_port);
+  return service && servicePolicy(service, ownPorts);
 }
 
-function servicePolicy(service: ServiceConfig): ServicePolicy {
+function servicePolicy(service: ServiceConfig, ownPorts: number[]): ServicePolicy {
   const { concurrency = {} } = service;
   const hardLimit = concurrency.hard_limit ?? Number.POSITIVE_INFINITY;
+  const pinned = service.placement === "pinned";
   return {
     port: service.internal_port,
     autostop: service.autostop ?? "off",
     autostopFallback: service.autostop_fallback ?? "stop",
     autostart: service.autostart ?? true,
-    minRunning: service.min_machines_running ?? 0,
+    minRunning: pinned ? 0 : (service.min_machines_running ?? 0),
     idleTimeoutMs: (service.idle_timeout ?? IDLE_TIMEOUT_S) * 1000,
     quiet: service.idle === "quiet",
     unit: concurrency.type ?? "requests",
     softLimit: concurrency.soft_limit ?? Math.min(SOFT_LIMIT, hardLimit),
     hardLimit,
+    pinned,
+    ownPorts,
+    replayFrom: service.replay_from ?? [],
+    forceHttps: service.force_https ?? false,
+    ownHeaders: ownHeaders(service.http_options?.response?.headers ?? {}),
   };
+}
+
+function ownHeaders(headers: ResponseHeaders): OwnHeader[] | undefined {
+  const all = Object.entries(headers).map(([name, value]) => {
+    const key = name.toLowerCase();
+    return { key, fields: (value === false ? [] : [value].flat()).map((one) => ({ name, key, value: one })) };
+  });
+  return all.length === 0 ? undefined : all;
 }

@@ -25,6 +25,7 @@ export interface StartProxyOptions {
     | "dataDir"
     | "proxyTcpListen"
     | "proxyTrusted"
+    | "proxyHstsS"
     | "proxyHoldTimeoutMs"
     | "proxyMaxHeld"
     | "proxyConnectTimeoutMs"
@@ -70,6 +71,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     },
     onPorts: () => openTcpPorts(),
     onWake: (app, wake) => metrics.onWake(app, wake),
+    tlsPort: () => fronts.find(({ scheme }) => scheme === "https")?.port,
   });
   const metrics = proxyMetrics(registry, {
     held: () => broker.held(),
@@ -91,6 +93,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     const trustedProxies = settings.proxyTrusted;
     const server = createProxyServer({
       ...{ leases: broker, onAccess, onFault, trustedProxies, limits: { findMachineMs: findMachineMs(patience) } },
+      hstsS: settings.proxyHstsS,
       ...(tls && { tls }),
     });
     servers.push(server);
@@ -120,8 +123,8 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     }
     const limits = { ...DEFAULT_LIMITS, findMachineMs: findMachineMs(patience) };
     const host = settings.proxyTcpListen;
-    const isStranger = (address: string, app: string) =>
-      (broker.appOfAddress(address.replace(IPV4_IN_IPV6, "")) ?? app) !== app;
+    const isStranger = (client: string, app: string) =>
+      (broker.appOfAddress(client.replace(IPV4_IN_IPV6, "")) ?? app) !== app;
     if (host !== "off") tcp = new TcpFronts({ reusePort, leases: broker, limits, isStranger, onAccess, log });
     openTcpPorts();
     return { url: `http://${hostOf(address)}:${address.port}`, fronts, close: end };

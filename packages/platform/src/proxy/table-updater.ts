@@ -8,7 +8,7 @@ import type { RoutedMachine } from "./routed-machine.ts";
 
 interface TableUpdaterPorts {
   table: MachineTable;
-  queues: Pick<AppQueues<unknown>, "size" | "serve">;
+  queues: Pick<AppQueues<unknown>, "needs" | "serve">;
   reporter: LoadReporter;
   link: CoordinatorLink;
   /** Requests a wake, once until the machine's state changes. */
@@ -144,7 +144,7 @@ export class TableUpdater {
     const machine = table.get(id);
     const agreed =
       machine === undefined ||
-      (machine.open.requests === 0 && queues.size(machine.row.app) === 0 && machine.open.idleMs(now()) >= idleMs);
+      (machine.open.requests === 0 && !queues.needs(machine.row.app, id) && machine.open.idleMs(now()) >= idleMs);
     if (agreed && machine !== undefined) {
       machine.draining = true;
       onLeft(id, false);

@@ -36,6 +36,14 @@ export const PROXY_SETTINGS = {
     description:
       "The directory of [your own certificates](https.md#use-your-own-certificates). Those that the platform manages are in the data directory.",
   }),
+  proxyHstsS: duration("HIBERNAUT_PROXY_HSTS", {
+    unit: "s",
+    default: 0,
+    min: 0,
+    max: 63_072_000,
+    description:
+      "For how long browsers that saw an app over TLS [use only HTTPS](proxy.md#serve-https) for its hostname, as `Strict-Transport-Security` tells them. 0: they are not told, because they cannot be told otherwise until the time is over.",
+  }),
   proxyTcpListen: text("HIBERNAUT_TCP_LISTEN", {
     default: "127.0.0.1",
     pattern: "^(off|[0-9a-fA-F.:]+)$",

@@ -77,6 +77,7 @@ async function rig({ proxy = "inside", nonceReject = 0, hook }: Options = {}) {
     proxies: new ConnectedProxies(),
     addresses,
     challenges,
+    gateway: undefined,
     connectionsSurvive: false,
     onTraffic() {},
     settings,

@@ -24,18 +24,23 @@ export function ask(
     body = "",
     timeoutMs = 60_000,
     agent = new Agent(),
-  }: { method?: string; body?: string; timeoutMs?: number; agent?: Agent } = {},
+    headers = {},
+  }: { method?: string; body?: string; timeoutMs?: number; agent?: Agent; headers?: Record<string, string> } = {},
 ): Promise<ProxiedAnswer> {
   return new Promise((resolve, reject) => {
-    const sent = send(`${proxyUrl}${path}`, { method, agent, headers: { host }, timeout: timeoutMs }, (response) => {
-      let text = "";
-      response.setEncoding("utf8").on("data", (chunk: string) => {
-        text += chunk;
-      });
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }));
-      response.on("error", reject);
-      response.on("aborted", () => reject(new Error("the answer was cut")));
-    });
+    const sent = send(
+      `${proxyUrl}${path}`,
+      { method, agent, headers: { ...headers, host }, timeout: timeoutMs },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (chunk: string) => {
+          text += chunk;
+        });
+        response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }));
+        response.on("error", reject);
+        response.on("aborted", () => reject(new Error("the answer was cut")));
+      },
+    );
     sent.on("timeout", () => sent.destroy(new Error(`no answer to ${path} in ${timeoutMs} ms`)));
     sent.on("error", reject);
     sent.end(body);

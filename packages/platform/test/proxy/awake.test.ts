@@ -20,6 +20,7 @@ const facts = (changes: Partial<AwakeFacts> = {}): AwakeFacts => ({
   running: [idle],
   ...changes,
 });
+const pinned: IdleMachine = { ...idle, policy: { ...policy, pinned: true } };
 const min = (minRunning: number): IdleMachine => ({ ...idle, policy: { ...policy, minRunning } });
 
 test.each<[Partial<AwakeFacts>, string, RegExp, (number | null)?]>([
@@ -35,6 +36,7 @@ test.each<[Partial<AwakeFacts>, string, RegExp, (number | null)?]>([
   [{ running: [idle, { ...idle, id: "b", load: 2 }] }, "busy_siblings", /at their soft limit/],
   [{}, "due", /next check/, 0],
   [{ resting: true, idleMs: 0 }, "due", /next check/, 0],
+  [{ ...pinned, running: [pinned, { ...min(3), id: "b", load: 2 }] }, "due", /next check/, 0],
 ])("%j: %s", (changes, reason, message, sleepsInMs = null) => {
   expect(activityOf(facts(changes))).toMatchObject({ reason, message: expect.stringMatching(message), sleepsInMs });
 });
@@ -46,6 +48,8 @@ describe("agrees with the rule that puts machines to sleep", () => {
     [[idle, { ...idle, id: "b" }]],
     [[idle, { ...idle, id: "b", load: 2 }]],
     [[min(2), { ...min(2), id: "b" }]],
+    [[idle, { ...pinned, id: "b", load: 2 }]],
+    [[min(1), { ...pinned, id: "b", load: 2 }]],
   ])("%j", (running) => {
     const asleep = planSleep(running).length > 0;
     expect(activityOf(facts({ running })).reason === "due").toBe(asleep);

@@ -108,7 +108,9 @@ function coordination(world: World, platform: Resources, connectionsSurvive: boo
   return { connected, coordinator };
 }
 
-export function newProxy(limits: { maxHeld?: number; holdTimeoutMs?: number } = {}): InProcessProxy {
+export function newProxy(
+  limits: { maxHeld?: number; holdTimeoutMs?: number; tlsPort?(): number | undefined } = {},
+): InProcessProxy {
   return connectInProcess(w.coordinator, {
     maxHeld: 10_000,
     holdTimeoutMs: PATIENT_MS,

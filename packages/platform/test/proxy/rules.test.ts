@@ -5,7 +5,7 @@ import { type MachineConfig, requireSupported } from "../../src/domain/config.ts
 import type { MachineState } from "../../src/domain/machine.ts";
 import { type Candidate, choose } from "../../src/proxy/balance.ts";
 import { Demand } from "../../src/proxy/demand.ts";
-import { type IdleMachine, planRest, planSleep } from "../../src/proxy/idle.ts";
+import { type IdleMachine, neededOf, planRest, planSleep } from "../../src/proxy/idle.ts";
 import { policyOf } from "../../src/proxy/service-policy.ts";
 import { appOf } from "../../src/proxy/routing.ts";
 
@@ -147,6 +147,7 @@ describe("sleeping", () => {
     unit: "requests" as const,
     softLimit: 10,
     hardLimit: 20,
+    ...{ pinned: false, ownPorts: [], replayFrom: [], forceHttps: false, ownHeaders: undefined },
   });
   const idle = (id: string, idleMs = IDLE, least = 0): IdleMachine => ({
     id,
@@ -164,6 +165,8 @@ describe("sleeping", () => {
     resting: false,
     policy: policy(least),
   });
+
+  const pinned = (one: IdleMachine): IdleMachine => ({ ...one, policy: { ...one.policy, pinned: true } });
 
   test.each<[string, IdleMachine[], string[]]>([
     ["one, idle for its time", [idle("a")], ["a"]],
@@ -184,6 +187,12 @@ describe("sleeping", () => {
     ["a minimum of one keeps the last one", [idle("a", 9000, 1)], []],
     ["kept awake by its app", [{ ...idle("a"), keptAwake: true }], []],
     ["auto_stop_machines is off", [{ ...idle("a"), policy: policy(0, "off") }], []],
+    ["pinned ones: each that is idle", [pinned(idle("a")), pinned(idle("b")), pinned(idle("c", 1))], ["a", "b"]],
+    ["a pinned one whose siblings are busy", [pinned(busy("a", 10)), pinned(idle("b")), busy("c", 10)], ["b"]],
+    ["pinned ones do not count for the others", [pinned(busy("a", 10)), idle("b", 6000), idle("c")], ["b"]],
+    ["nor for their minimum", [pinned(idle("a", 9000)), idle("b", 8000, 1)], ["a"]],
+    ["a single one next to pinned ones", [pinned(busy("a", 1)), idle("b")], ["b"]],
+    ["one with autostop off, pinned", [pinned({ ...idle("a"), policy: policy(0, "off") })], []],
     ["nothing runs", [], []],
   ])("%s", (_name, running, sleepers) => {
     expect(planSleep(running)).toEqual(sleepers);
@@ -203,6 +212,7 @@ describe("resting", () => {
     ...{ id, load, idleMs: 0, keptAwake: false, resting: false, policy: policy(least, "suspend") },
     ...more,
   });
+  const pinned = (id: string, load: number) => running(id, load, { policy: { ...policy(0, "suspend"), pinned: true } });
 
   test.each<[string, IdleMachine[], number, string[]]>([
     ["one alone never rests", [running("a", 0)], 1, []],
@@ -214,9 +224,17 @@ describe("resting", () => {
     ["the minimum does not rest", [running("a", 0, {}, 2), running("b", 0, {}, 2), running("c", 0, {}, 2)], 1, ["c"]],
     ["who is kept awake does not rest", [running("a", 3), running("b", 0, { keptAwake: true })], 1, ["a"]],
     ["nor who never sleeps", [running("a", 3), running("b", 0, { policy: policy(0, "off") })], 1, ["a"]],
+    ["pinned ones never rest", [pinned("a", 0), pinned("b", 0)], 1, []],
+    ["nor do others rest for them", [pinned("a", 5), running("b", 0)], 1, []],
+    ["the others rest as if they were alone", [pinned("a", 0), running("b", 1), running("c", 0)], 1, ["c"]],
     ["nothing runs", [], 1, []],
   ])("%s", (_what, machines, lately, expected) => {
     expect([...planRest(machines, lately)].toSorted()).toEqual(expected);
+  });
+
+  test("pinned machines are not among those that an app needs", () => {
+    expect(neededOf([pinned("a", 10), pinned("b", 10)])).toBe(0);
+    expect(neededOf([pinned("a", 10), running("b", 10), running("c", 0)])).toBe(2);
   });
 
   test("what an app needed is remembered for the idle timeout, each number of machines by itself", () => {
@@ -263,9 +281,33 @@ describe("a service's configuration", () => {
       unit: "requests",
       softLimit: 20,
       hardLimit: Number.POSITIVE_INFINITY,
+      ...{ pinned: false, ownPorts: [], replayFrom: [], forceHttps: false, ownHeaders: undefined },
     });
     expect(policyOf(config({ concurrency: { hard_limit: 5 } }))).toMatchObject({ softLimit: 5, hardLimit: 5 });
     expect(policyOf({ image: "x" })).toBeUndefined();
+  });
+
+  test("headers of responses are prepared by name", () => {
+    const headers = { Server: false as const, "X-A": "1", Link: ["<a>", "<b>"] };
+    const prepared = policyOf(config({ http_options: { response: { headers } } }))?.ownHeaders;
+    expect(prepared?.map(({ key, fields }) => [key, fields.map(({ name, value }) => `${name}: ${value}`)])).toEqual([
+      ["server", []],
+      ["x-a", ["X-A: 1"]],
+      ["link", ["Link: <a>", "Link: <b>"]],
+    ]);
+  });
+
+  test.each([
+    [{ Connection: "x" }, /The header connection cannot be set/],
+    [{ "content-length": "1" }, /The header content-length cannot be set/],
+    [{ "Hibernaut-Wake": false as const }, /The header hibernaut-wake cannot be set/],
+    [{ "fly-replay": "app=a" }, /The header fly-replay cannot be set/],
+    [{ "Bad Name": "x" }, /"bad name" is not a valid name of a header/],
+    [{ "": "x" }, /"" is not a valid name of a header/],
+    [{ "X-Fine": "x\r\nX-Evil: 1" }, /printable ASCII/],
+    [{ "X-Fine": ["x", "x".repeat(1025)] }, /printable ASCII/],
+  ])("the headers %j are refused with the reason", (headers, reason) => {
+    expect(() => requireSupported(config({ http_options: { response: { headers } } }))).toThrow(reason);
   });
 
   test.each([

@@ -91,7 +91,7 @@ primary_region = "ams"
       /^Deployed release 1 of cafe: 1 created\.\nApp cafe answers at http:\/\/cafe\.localhost:\d+\/\n$/,
     ),
   });
-  expect(deployed.err).toMatch(/force_https/); // not silently dropped
+  expect(deployed.err).toMatch(/cpu_kind/); // not silently dropped
   expect((await ask(target)).text).toBe("one 1");
   const [machine] = await place.client.listMachines("cafe");
   const id = machine?.id ?? "";

@@ -93,8 +93,10 @@ export const FORMS: Record<string, Expected> = {
     warns: [],
   },
   "services-inline-array.toml": {
-    means: { app: { services: [{ protocol: "http", internal_port: 8080 }], checks: { "tcp-8080": {} } } },
-    warns: ["services[0].ports[0].force_https"],
+    means: {
+      app: { services: [{ protocol: "http", internal_port: 8080, force_https: true }], checks: { "tcp-8080": {} } },
+    },
+    warns: [],
   },
   "concurrency-array.toml": { means: { app: { services: [{ concurrency: requests(25, 30) }] } }, warns: [] },
   "concurrency-array-two.toml": {
@@ -114,8 +116,8 @@ export const FORMS: Record<string, Expected> = {
   },
   "crlf.toml": {
     app: "windows",
-    means: { app: { guest: { memory_mb: 512 }, services: [{ internal_port: 8080 }] } },
-    warns: ["http_service.force_https"],
+    means: { app: { guest: { memory_mb: 512 }, services: [{ internal_port: 8080, force_https: true }] } },
+    warns: [],
   },
   "bom.toml": {
     app: "marked",
@@ -199,6 +201,17 @@ export const FORMS: Record<string, Expected> = {
     warns: [],
   },
   "idle-timeout.toml": { means: { app: { services: [{ autostop: "suspend", idle_timeout: 91 }] } }, warns: [] },
+  "pinned.toml": {
+    means: {
+      app: {
+        services: [
+          { internal_port: 8080, placement: "pinned", machine_hostnames: true, replay_from: ["router"] },
+          { internal_port: 9090, machine_hostnames: true },
+        ],
+      },
+    },
+    warns: ["http_service.min_machines_running"],
+  },
   "primary-region-env.toml": { means: { app: { env: { PRIMARY_REGION: "ams", OTHER: "x" } } }, warns: [] },
   "process-words.toml": {
     means: {

@@ -1,8 +1,6 @@
 /** Databases, ready-made software, bots, games, jobs, monorepos. */
 import type { Expected } from "./types.ts";
 
-const HTTPS = "http_service.force_https";
-
 export const SERVICES: Record<string, Expected> = {
   "postgres-app.toml": {
     means: {
@@ -82,15 +80,15 @@ export const SERVICES: Record<string, Expected> = {
         checks: { "http-8080": { path: "/healthz" } },
       },
     },
-    warns: [HTTPS, "vm[0].cpu_kind"],
+    warns: ["vm[0].cpu_kind"],
   },
   "uptime-kuma.toml": {
     means: { app: { services: [{ internal_port: 3001, autostop: "off" }], mounts: [{ volume: "kuma" }] } },
-    warns: [HTTPS],
+    warns: [],
   },
   "vaultwarden.toml": {
     means: { app: { env: { ROCKET_PORT: "8080" }, services: [{ internal_port: 8080 }, { internal_port: 3012 }] } },
-    warns: ["services[0].ports[1].force_https", "services[1]", "services[1].ports[0]"],
+    warns: ["services[1]", "services[1].ports[0]"],
   },
   "ghost.toml": {
     means: {
@@ -100,7 +98,7 @@ export const SERVICES: Record<string, Expected> = {
         services: [{ internal_port: 2368, autostop: "stop" }],
       },
     },
-    warns: [HTTPS],
+    warns: [],
   },
   "telegram-bot.toml": {
     means: { bot: { guest: { memory_mb: 256 }, init: { cmd: ["python", "-m", "reminder_bot"] } } },
@@ -177,7 +175,7 @@ export const SERVICES: Record<string, Expected> = {
         ],
       },
     },
-    warns: [HTTPS, "http_service.ports"],
+    warns: ["http_service.ports"],
   },
   "irc-bouncer.toml": {
     means: {
@@ -202,7 +200,7 @@ export const SERVICES: Record<string, Expected> = {
   },
   "monorepo-web.toml": {
     means: { app: { services: [{ internal_port: 3000, autostop: "stop" }] } },
-    warns: ["build.settings", HTTPS],
+    warns: ["build.settings"],
   },
   "monorepo-api.toml": {
     means: { app: { env: { PRIMARY_REGION: "ewr" }, services: [{ internal_port: 4000, autostop: "off" }] } },

@@ -5,10 +5,27 @@ const port = (internal_port: number) => ({ app: { services: [{ internal_port }] 
 
 export const WARNED: Record<string, Expected> = {
   "metrics-per-process.toml": { means: { web: {}, worker: {} }, warns: ["metrics"] },
-  "http-options.toml": { means: port(8080), warns: ["http_service.http_options"] },
+  "http-options.toml": {
+    means: {
+      app: {
+        services: [
+          {
+            http_options: {
+              response: {
+                headers: { Server: false, "X-Robots-Tag": "noindex", Link: ["</a.css>", "</b.js>"] },
+              },
+            },
+          },
+        ],
+      },
+    },
+    warns: ["http_service.http_options.compress", "http_service.http_options.response.pristine"],
+  },
   "ports-options.toml": {
-    means: port(8080),
-    warns: ["services[0].ports[1].http_options", "services[0].ports[1].tls_options"],
+    means: {
+      app: { services: [{ http_options: { response: { headers: { "X-Frame-Options": "DENY" } } } }] },
+    },
+    warns: ["services[0].ports[1].tls_options"],
   },
   "canary.toml": { means: port(8080), warns: ["deploy.seed_command"] },
   "no-internal-port.toml": { means: { app: { services: [{ internal_port: 8080, autostop: "stop" }] } }, warns: [] },
@@ -16,7 +33,7 @@ export const WARNED: Record<string, Expected> = {
     means: { app: { services: [{ protocol: "tcp", internal_port: 9999, autostop: "off" }] } },
     warns: ["services[0]", "services[0].auto_stop_machines"],
   },
-  "stray-ports.toml": { means: port(8090), warns: ["http_service.force_https", "services"] },
+  "stray-ports.toml": { means: port(8090), warns: ["services"] },
   "misplaced.toml": {
     means: port(8080),
     warns: [

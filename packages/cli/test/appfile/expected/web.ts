@@ -1,8 +1,6 @@
 /** Web apps by framework. */
 import type { Expected } from "./types.ts";
 
-const HTTPS = "http_service.force_https";
-const PORTS_HTTPS = "services[0].ports[0].force_https";
 const ROLLBACK = "experimental.auto_rollback";
 const KIND = "vm[0].cpu_kind";
 
@@ -32,7 +30,7 @@ export const WEB: Record<string, Expected> = {
         stop_config: { signal: "SIGTERM" },
       },
     },
-    warns: [HTTPS, KIND],
+    warns: [KIND],
   },
   "phoenix-2022.toml": {
     means: {
@@ -42,7 +40,7 @@ export const WEB: Record<string, Expected> = {
         stop_config: { signal: "SIGTERM", timeout: 5 },
       },
     },
-    warns: [ROLLBACK, PORTS_HTTPS],
+    warns: [ROLLBACK],
   },
   "phoenix-cluster.toml": {
     means: {
@@ -68,7 +66,7 @@ export const WEB: Record<string, Expected> = {
       },
       sidekiq: { guest: { memory_mb: 1024 }, init: { cmd: ["bundle", "exec", "sidekiq", "-C", "config/sidekiq.yml"] } },
     },
-    warns: ["console_command", HTTPS, "statics"],
+    warns: ["console_command", "statics"],
   },
   "rails-2021.toml": {
     means: { app: { services: open(8080), checks: { "tcp-8080": { interval: "15s" } } } },
@@ -92,7 +90,7 @@ export const WEB: Record<string, Expected> = {
   },
   "laravel.toml": {
     means: { app: { env: { LOG_STDERR_FORMATTER: "Monolog\\Formatter\\JsonFormatter" }, services: stopping(8080) } },
-    warns: ["console_command", HTTPS, KIND],
+    warns: ["console_command", KIND],
   },
   "laravel-horizon.toml": {
     means: {
@@ -104,7 +102,7 @@ export const WEB: Record<string, Expected> = {
   },
   "django.toml": {
     means: { app: { env: { PORT: "8000" }, services: stopping(8000) } },
-    warns: ["console_command", HTTPS, "statics"],
+    warns: ["console_command", "statics"],
   },
   "django-celery.toml": {
     means: {
@@ -124,7 +122,7 @@ export const WEB: Record<string, Expected> = {
   },
   "nextjs.toml": {
     means: { app: { guest: { cpus: 1, memory_mb: 512 }, services: stopping(3000) } },
-    warns: [HTTPS, "vm[0].memory", KIND],
+    warns: ["vm[0].memory", KIND],
   },
   "nextjs-build-args.toml": {
     means: { app: { env: { NEXT_TELEMETRY_DISABLED: "1" }, services: sleeping(3000) } },
@@ -142,7 +140,7 @@ export const WEB: Record<string, Expected> = {
         mounts: [{ volume: "data", path: "/data" }],
       },
     },
-    warns: [ROLLBACK, "experimental.enable_consul", PORTS_HTTPS],
+    warns: [ROLLBACK, "experimental.enable_consul"],
   },
   "go-api.toml": {
     means: {
@@ -151,7 +149,7 @@ export const WEB: Record<string, Expected> = {
         services: [{ autostop: "suspend", concurrency: { type: "requests", soft_limit: 200, hard_limit: 250 } }],
       },
     },
-    warns: [HTTPS],
+    warns: [],
   },
   "go-builder.toml": {
     means: {
@@ -175,11 +173,11 @@ export const WEB: Record<string, Expected> = {
         stop_config: { signal: "SIGINT", timeout: 5 },
       },
     },
-    warns: [HTTPS],
+    warns: [],
   },
   "deno-fresh.toml": {
     means: { app: { services: open(8000), checks: { "tcp-8000": { grace_period: "1s" } } } },
-    warns: [PORTS_HTTPS],
+    warns: [],
   },
   "bun-elysia.toml": {
     means: {
@@ -192,14 +190,14 @@ export const WEB: Record<string, Expected> = {
   },
   "static-caddy.toml": {
     means: { app: { guest: { cpus: 1, memory_mb: 256 }, services: open(80) } },
-    warns: [HTTPS],
+    warns: [],
   },
-  "static-nginx-statics.toml": { means: { app: { services: open(80) } }, warns: ["statics", PORTS_HTTPS] },
+  "static-nginx-statics.toml": { means: { app: { services: open(80) } }, warns: ["statics"] },
   "hugo.toml": {
     means: { app: { guest: { cpus: 1, memory_mb: 256 }, services: [{ autostop: "off", min_machines_running: 1 }] } },
-    warns: [HTTPS, KIND],
+    warns: [KIND],
   },
-  "flask.toml": { means: { app: { services: stopping(8080) } }, warns: ["build.builder", HTTPS] },
+  "flask.toml": { means: { app: { services: stopping(8080) } }, warns: ["build.builder"] },
   "fastapi.toml": {
     means: {
       api: {
@@ -221,7 +219,11 @@ export const WEB: Record<string, Expected> = {
   },
   "dotnet.toml": {
     means: { app: { env: { "Logging.Level": "Warning" }, services: stopping(8080), stop_config: { timeout: 30 } } },
-    warns: [HTTPS, "http_service.http_options", "http_service.tls_options"],
+    warns: [
+      "http_service.http_options.h2_backend",
+      "http_service.http_options.idle_timeout",
+      "http_service.tls_options",
+    ],
   },
   "spring-boot.toml": {
     means: {
@@ -232,7 +234,7 @@ export const WEB: Record<string, Expected> = {
     },
     warns: [],
   },
-  "vapor-swift.toml": { means: { app: { guest: { memory_mb: 256 }, services: stopping(8080) } }, warns: [HTTPS] },
+  "vapor-swift.toml": { means: { app: { guest: { memory_mb: 256 }, services: stopping(8080) } }, warns: [] },
   "crystal-lucky.toml": {
     means: {
       app: {

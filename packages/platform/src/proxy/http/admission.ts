@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { Field } from "../contract.ts";
 import type { Origin } from "./heads.ts";
-import { needsTrust, plainAddress, type Trust } from "./trust.ts";
+import { isReplaySource, needsTrust, plainAddress, type Trust } from "./trust.ts";
 
 /** The other end of a client's connection. */
 export interface Peer {
@@ -21,11 +21,15 @@ export function peerOf(address: string | undefined, secure: boolean, connection:
   return { address: plain, secure, trusted: trust.has(plain), connection };
 }
 
-/** Drops the fields of a message that only trusted proxies may send, and returns where the request comes from. */
+/** Fields that are not believed. Functions that exist once: they are used for every request. */
+const OF_STRANGERS = ({ key }: Field) => needsTrust(key);
+const OF_PROXIES = ({ key }: Field) => isReplaySource(key);
+
+/** Drops the fields of a message that its sender may not send, and returns where the request comes from. */
 export function admit(message: { fields: readonly Field[] }, peer: Peer, trust: Trust): Origin {
   const { fields } = message;
-  if (!peer.trusted && fields.some(({ key }) => needsTrust(key)))
-    message.fields = fields.filter(({ key }) => !needsTrust(key));
+  const forbidden = peer.trusted ? OF_PROXIES : OF_STRANGERS;
+  if (fields.some(forbidden)) message.fields = fields.filter((field) => !forbidden(field));
   return originOf(message.fields, peer, trust);
 }
 

@@ -1,8 +1,9 @@
 /** What all connections and exchanges of one proxy share. The implementation is the request path. */
-import type { AccessEntry, ProxyRefusal } from "../contract.ts";
+import type { AccessEntry, Destination, Field, ProxyRefusal, ReplayOrder } from "../contract.ts";
 import type { Peer } from "./admission.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
+import type { KeptBodies } from "./kept-bodies.ts";
 import type { Limits } from "./limits.ts";
 import type { MachineSearch } from "./machine-search.ts";
 import type { RequestMessage } from "./request.ts";
@@ -13,6 +14,9 @@ export interface Engine {
   readonly limits: Readonly<Limits>;
   readonly pool: ConnectionPool;
   readonly trust: Trust;
+  readonly bodies: KeptBodies;
+  /** Fields that every app's response over TLS has, unless the app sends its own. */
+  readonly secureFields: readonly Field[] | undefined;
   /** Client connections, without those that are still in a TLS handshake. */
   readonly connections: Set<ClientConnectionHandle>;
   /** No further requests are accepted on the open connections. */
@@ -30,6 +34,8 @@ export interface Engine {
    * @param fresh whether to use a new connection rather than a kept one
    */
   findMachine(exchange: PathExchange, fresh: boolean): void;
+  /** Returns where a request goes that an app sends on. Refuses if it may not go there. */
+  replayTo(order: ReplayOrder, fromApp: string): Destination;
   /** Ends a request that was served, refused or cut off: releases its lease and logs it. */
   finish(exchange: PathExchange, error: string | undefined): void;
 }

@@ -4,7 +4,7 @@
  *
  *     seeking --connection--> waiting --head--> answering --end--> sending --sent--> over
  *        ^                       |  `--101--> tunnel -----------------------closed----^
- *        +-------- retry --------+
+ *        +---- retry, replay ----+
  *
  * From every phase, a refusal leads to sending, and a client or an app that breaks off leads to over.
  */
@@ -19,8 +19,10 @@ import type { Engine, PathExchange } from "./engine.ts";
 import { awaited, type ExchangePhase, patienceMs, timeoutEnding } from "./exchange-deadlines.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
 import { type Answer, answerOf, interimOf, type Origin, passingTrailers, requestHead } from "./heads.ts";
+import { type KeptBody, piecesOf } from "./kept-bodies.ts";
 import { MachineSearch } from "./machine-search.ts";
 import { ENDINGS, proxyRefusal, refusalAnswer, toProxyRefusal } from "./refusals.ts";
+import { bodyRefusal, Replay, replaySource } from "./replay.ts";
 import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
 import { needsTrust } from "./trust.ts";
@@ -29,6 +31,7 @@ import type { ResponseHandler, UpstreamConnection } from "./upstream.ts";
 /** Methods whose requests may be sent twice (RFC 9110 9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
 const NONE_TRIED: readonly string[] = [];
+const NO_TRAILERS: readonly Field[] = [];
 
 export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   readonly search: MachineSearch;
@@ -48,6 +51,10 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   /** Whether any part of the body was taken from the client: the request then cannot be sent again. */
   #bodyTaken = false;
   #bodyHeld = true;
+  /** What is kept of the body, and of its end, until the app has answered: it may send the request on. */
+  #kept: KeptBody;
+  #trailers = NO_TRAILERS;
+  #replay: Replay | undefined;
   /** Whether the app is held back because the client reads slowly. */
   #clientFull = false;
   #cutting = false;
@@ -73,6 +80,8 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#bytesIn += piece.length;
     const { bodyBytes } = this.#engine.limits;
     if (this.#bytesIn > bodyBytes) throw bodyTooLarge(bodyBytes);
+    const unanswered = this.#phase === "waiting" || this.#phase === "seeking";
+    if (unanswered) this.#kept = this.#engine.bodies.keep(this.#kept, piece, this.#bytesIn);
     const connection = this.#connection;
     if (connection === undefined) return;
     this.#lease.moved?.(piece.length, 0);
@@ -87,7 +96,8 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     if (this.#message.framing.kind === "chunked") {
       this.#bodyTaken = true;
       const forbidden = this.#peer.trusted ? () => false : needsTrust;
-      this.#connection?.outbox.push(lastChunk(passingTrailers(trailers, forbidden)));
+      this.#trailers = passingTrailers(trailers, forbidden);
+      this.#connection?.outbox.push(lastChunk(this.#trailers));
     }
     this.#touch();
   }
@@ -115,13 +125,25 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.search.active = false;
     this.#connection = connection;
     connection.begin(this, this.#message.method, this.#message.upgrade !== undefined);
-    connection.outbox.push(requestHead(this.#message, this.#origin));
+    connection.outbox.push(requestHead(this.#message, this.#origin, this.#replay?.source));
+    if (this.#replay !== undefined) this.#pushKept(connection);
     this.#touch();
-    if (!this.#requestDone) this.#releaseBody();
+    if (!this.#requestDone && !connection.outbox.full) this.#releaseBody();
+  }
+
+  /** Repeats what was already taken of the body, for the machine that the request was sent on to. */
+  #pushKept({ outbox }: UpstreamConnection): void {
+    const chunked = this.#message.framing.kind === "chunked";
+    for (const piece of piecesOf(this.#kept)) {
+      this.#lease.moved?.(piece.length, 0);
+      if (chunked) pushChunk(outbox, piece);
+      else outbox.push(piece);
+    }
+    if (chunked && this.#requestDone) outbox.push(lastChunk(this.#trailers));
   }
 
   onRoom(): void {
-    if (!this.#requestDone) this.#releaseBody();
+    if (!this.#requestDone && this.#replay?.order === undefined) this.#releaseBody();
     this.#touch();
   }
 
@@ -133,13 +155,24 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   }
 
   onHead(response: ResponseMessage): void {
+    if (response.replay !== undefined) return this.#beginReplay(response.replay);
     this.#phase = "answering";
+    this.#forgetBody();
     this.status = response.status;
     this.#touch();
-    if (!this.#client.sendHead(answerOf(response, this.#origin.requestId, this.#lease.wake))) this.#holdApp();
+    if (!this.#client.sendHead(this.#answerOf(response))) this.#holdApp();
+  }
+
+  #answerOf(response: ResponseMessage): Answer {
+    const { requestId, secure } = this.#origin;
+    return answerOf(response, requestId, this.#lease, secure ? this.#engine.secureFields : undefined);
   }
 
   onData(piece: Buffer): void {
+    if (this.#replay?.order !== undefined) {
+      if (this.#replay.drain(piece.length, this.#engine.limits)) this.#sendOn();
+      return;
+    }
     this.#bytesOut += piece.length;
     this.#lease.moved?.(0, piece.length);
     this.#touch();
@@ -152,6 +185,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     // An app that responds before it has read the whole request is not asked anything else on this connection.
     if (this.#requestDone && connection !== undefined) this.#engine.pool.give(this.#lease, connection);
     else connection?.destroy();
+    if (this.#replay?.order !== undefined) return this.#sendOn();
     this.#end(passingTrailers(trailers, needsTrust), undefined);
   }
 
@@ -162,7 +196,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#touch();
     const lease = this.#lease;
     lease.upgraded?.();
-    const answer = answerOf(response, this.#origin.requestId, lease.wake);
+    const answer = this.#answerOf(response);
     this.#client.tunnel(answer, response.upgrade ?? "", socket, first, {
       onClientData: () => lease.wanted?.(),
       onMoved: (bytesIn, bytesOut) => lease.moved?.(bytesIn, bytesOut),
@@ -178,6 +212,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   onFailed(error: Error): void {
     const connection = this.#connection;
     this.#connection = undefined;
+    if (this.#replay?.order !== undefined) return this.#sendOn();
     if (this.#phase === "answering") return this.#break(ENDINGS.upstreamBroke);
     if (error instanceof Malformed)
       return this.refuse(
@@ -199,6 +234,37 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.refuse(failure);
   }
 
+  // When the app sends the request on.
+
+  /** Reads the rest of the answer, which nobody sees. */
+  #beginReplay(order: string): void {
+    this.#replay ??= new Replay();
+    this.#replay.begin(order);
+    this.#holdBody();
+  }
+
+  /** The answer has ended, or is too long to wait for. */
+  #sendOn(): void {
+    this.#connection?.destroy();
+    this.#connection = undefined;
+    const [replay, from, { limits }] = [this.#replay as Replay, this.#lease, this.#engine];
+    try {
+      const order = replay.take(from, limits);
+      if (this.#kept === null) throw bodyRefusal(from.appName, this.#bytesIn, limits);
+      replay.source = replaySource(from, order.state, Date.now());
+      this.search.sendTo(this.#engine.replayTo(order, from.appName));
+    } catch (error) {
+      return this.refuse(this.search.refusalFor(error));
+    }
+    this.#retry(false);
+  }
+
+  #forgetBody(): void {
+    if (this.#kept === undefined) return;
+    this.#engine.bodies.release(this.#kept);
+    this.#kept = undefined;
+  }
+
   #retry(fresh: boolean): void {
     this.#phase = "seeking";
     this.search.active = true;
@@ -210,6 +276,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
 
   refuse(refusal: ProxyRefusal): void {
     this.#phase = "sending";
+    this.#forgetBody();
     this.#dropConnection(refusal);
     this.#respond(refusalAnswer(refusal, this.#origin.requestId), refusal.code);
   }
@@ -254,6 +321,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   #settle(error: string | undefined): void {
     if (this.#phase === "over") return;
     this.#phase = "over";
+    this.#forgetBody();
     if (error !== undefined) this.#dropConnection(new Error(`The request has ended: ${error}.`));
     this.#engine.finish(this, error);
   }
@@ -331,5 +399,17 @@ function leaseRequest(
   { connection }: Peer,
 ): RequestHead {
   const tried = NONE_TRIED;
-  return { method, target, host, httpVersion, fields, clientAddress, secure, requestId, connection, tried };
+  return {
+    method,
+    target,
+    host,
+    httpVersion,
+    fields,
+    clientAddress,
+    secure,
+    requestId,
+    connection,
+    tried,
+    to: undefined,
+  };
 }

@@ -20,6 +20,8 @@ interface Control {
   /** The options of `Connection`, in lower case. */
   readonly connection: readonly string[];
   readonly upgrade: string | undefined;
+  /** Of a response: where the app sends its request on to. */
+  readonly replay: string | undefined;
 }
 
 const NO_OPTIONS: readonly string[] = [];
@@ -48,6 +50,8 @@ export function control(fields: readonly Field[], version: "1.0" | "1.1"): Contr
   let chunked = false;
   let connection = NO_OPTIONS;
   let upgrade: string | undefined;
+  let replay: string | undefined;
+  let flyReplay: string | undefined;
   for (const { key, value } of fields) {
     switch (key) {
       case "content-length":
@@ -70,12 +74,19 @@ export function control(fields: readonly Field[], version: "1.0" | "1.1"): Contr
         // An empty field names no protocol.
         if (value !== "") upgrade = upgrade === undefined ? value : `${upgrade}, ${value}`;
         break;
+      // A field that occurs twice is no longer one that can be followed.
+      case "hibernaut-replay":
+        replay = replay === undefined ? value : `${replay};${value}`;
+        break;
+      case "fly-replay":
+        flyReplay = flyReplay === undefined ? value : `${flyReplay};${value}`;
+        break;
     }
   }
   if (chunked && length !== undefined)
     throw new Malformed("Content-Length and Transfer-Encoding must not occur together.");
   if (chunked && version === "1.0") throw new Malformed("HTTP/1.0 does not support Transfer-Encoding.");
-  return { length, chunked, connection, upgrade };
+  return { length, chunked, connection, upgrade, replay: replay ?? flyReplay };
 }
 
 /** Names of codings are case-insensitive (RFC 9112 7). Nearly all are in lower case, which is checked first. */

@@ -1,6 +1,6 @@
 /** The heads that the proxy writes: of a request for the app, and of a response for the client. */
 import { STATUS_CODES } from "node:http";
-import type { Field, Wake } from "../contract.ts";
+import type { Field, Lease, OwnHeader } from "../contract.ts";
 import type { Framing } from "./fields.ts";
 import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
@@ -23,8 +23,14 @@ const NOT_FORWARDED = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-/** Also not forwarded to apps: the proxy itself names the request's id and its client. */
-const NOT_TO_APPS = new Set([...NOT_FORWARDED, "x-request-id", "hibernaut-request-id", "hibernaut-client-ip"]);
+/** Also not forwarded to apps: the proxy itself names the request's id and its client, and follows the wish for a machine. */
+const NOT_TO_APPS = new Set([
+  ...NOT_FORWARDED,
+  "x-request-id",
+  "hibernaut-request-id",
+  "hibernaut-client-ip",
+  "hibernaut-machine",
+]);
 /** Fields that {@link forwardedLines} rewrites. */
 const FORWARDED = new Set(["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port"]);
 const TRAILERS = /(^|[\s,])trailers\b/i;
@@ -38,6 +44,7 @@ const NOT_IN_TRAILERS = new Set([
   "content-type",
   "cookie",
   "expect",
+  "hibernaut-machine",
   "proxy-authorization",
   "set-cookie",
   "trailer",
@@ -54,8 +61,12 @@ export interface Origin {
   secure: boolean;
 }
 
-/** Returns the head of the request to the app. */
-export function requestHead(message: RequestMessage, origin: Origin): string {
+/**
+ * Returns the head of the request to the app.
+ *
+ * @param source the value of `fly-replay-src`, if another app sent the request on
+ */
+export function requestHead(message: RequestMessage, origin: Origin, source?: string): string {
   let text = `${message.method} ${message.target} HTTP/1.1\r\nHost: ${message.authority}\r\n`;
   let forwarded: Field[] | undefined;
   for (const one of message.fields) {
@@ -65,6 +76,7 @@ export function requestHead(message: RequestMessage, origin: Origin): string {
     else if (!NOT_TO_APPS.has(key) && !message.connection.includes(key)) text += `${name}: ${value}\r\n`;
   }
   if (message.upgrade !== undefined) text += `Connection: Upgrade\r\nUpgrade: ${message.upgrade}\r\n`;
+  if (source !== undefined) text += `Fly-Replay-Src: ${source}\r\n`;
   const { requestId } = origin;
   text += `${framingField(message.framing)}X-Request-Id: ${requestId}\r\nHibernaut-Request-Id: ${requestId}\r\n`;
   return text + (forwarded === undefined ? directLines(message, origin) : forwardedLines(message, origin, forwarded));
@@ -121,18 +133,35 @@ export interface Answer {
   upgrade?: string | undefined;
 }
 
-/** Returns what the client gets of the app's response, with what the proxy adds. */
-export function answerOf(response: ResponseMessage, requestId: string, wake: Wake): Answer {
+/**
+ * Returns what the client gets of the app's response, with what the proxy adds.
+ *
+ * @param more fields that are added unless the app sends its own
+ */
+export function answerOf(
+  response: ResponseMessage,
+  requestId: string,
+  { wake, ownHeaders }: Pick<Lease, "wake" | "ownHeaders">,
+  more?: readonly Field[],
+): Answer {
   const { status, reason, framing, length } = response;
-  const fields = endToEnd(response.fields, response.connection);
+  const passing = endToEnd(response.fields, response.connection);
+  const fields = ownHeaders === undefined ? passing : replaced(passing, ownHeaders);
   fields.push(
     field("Via", `1.1 ${PSEUDONYM}`),
     field("Hibernaut-Wake", `${wake.kind}; dur=${Math.round(wake.durationMs)}`),
     field("Hibernaut-Request-Id", requestId),
   );
+  if (more !== undefined) fields.push(...more.filter((one) => !fields.some(({ key }) => key === one.key)));
   // 204 has no body that could have a length (RFC 9110 8.6).
   const asked = status === 426 ? { upgrade: response.upgrade } : undefined;
   return { status, reason, fields, framing, length: status === 204 ? undefined : length, ...asked };
+}
+
+/** Returns the fields with the service's own in place of the app's. */
+function replaced(fields: readonly Field[], own: readonly OwnHeader[]): Field[] {
+  const others = fields.filter((one) => !own.some(({ key }) => key === one.key));
+  return [...others, ...own.flatMap((header) => header.fields)];
 }
 
 /** Returns an interim response, such as 100 or 103, for the client. */

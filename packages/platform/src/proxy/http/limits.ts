@@ -45,6 +45,14 @@ export interface Limits {
   machineIdleConnections: number;
   /** How long idle connections are kept: less than the 5 s after which many servers close theirs (Node's default). */
   machineIdleMs: number;
+  /** How often one request may be sent on by apps: apps that send it to each other would do so forever. */
+  replayHops: number;
+  /** How much of a request's body is kept while it is forwarded, in case the app sends the request on. Over it: 413. */
+  replayBodyBytes: number;
+  /** The same for all open requests together. Over it, further bodies are not kept. */
+  replayKeptBytes: number;
+  /** How much of a response is read that sends its request on, to use the connection again. Over it, it is closed. */
+  replayDrainBytes: number;
   /** How many requests may be open on one HTTP/2 connection. */
   streams: number;
   /** How often time limits are looked at, and so how exact they are. */
@@ -74,6 +82,10 @@ export const DEFAULT_LIMITS: Readonly<Limits> = {
   machineConnections: 4096,
   machineIdleConnections: 256,
   machineIdleMs: 4_000,
+  replayHops: 10,
+  replayBodyBytes: 1024 * 1024,
+  replayKeptBytes: 64 * 1024 * 1024,
+  replayDrainBytes: 16 * 1024,
   streams: 128,
   sweepMs: 250,
 };

@@ -1,5 +1,5 @@
 /** One request's search for a machine and a connection to it: what was tried, what was leased, and why it ended. */
-import { type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
+import { type Destination, type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
 import { connect } from "./connect.ts";
 import { type ConnectionPool, MachineLeft } from "./connection-pool.ts";
 import type { Limits } from "./limits.ts";
@@ -93,6 +93,15 @@ export class MachineSearch {
     if (this.#ended >= this.#ports.limits.tries) return false;
     this.#giveBack("machine_left");
     return true;
+  }
+
+  /** Gives back a machine whose app sends the request on, and begins again with where to. */
+  sendTo(to: Destination): void {
+    this.head = { ...this.head, to, tried: [] };
+    this.#failure = undefined;
+    this.#ended = 0;
+    this.lease?.release({});
+    this.lease = undefined;
   }
 
   /** Ends the search, and what is waiting for it, for good. */

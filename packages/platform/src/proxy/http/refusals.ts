@@ -10,6 +10,8 @@ export const REFUSALS = {
   method_not_allowed: 405,
   request_timeout: 408,
   body_too_large: 413,
+  /** The app sends the request on, and its body was too large to keep. */
+  replay_body_too_large: 413,
   target_too_long: 414,
   head_too_large: 431,
   internal: 500,
@@ -19,11 +21,15 @@ export const REFUSALS = {
   upstream_closed: 502,
   /** The app's response is not HTTP, or over a limit. */
   upstream_invalid: 502,
+  /** The app sends the request on with a field that cannot be understood. */
+  replay_invalid: 502,
   overloaded: 503,
   shutting_down: 503,
   wake_timeout: 504,
   upstream_timeout: 504,
   version_not_supported: 505,
+  /** Apps send the request to each other. */
+  replay_loop: 508,
 } as const;
 
 type RefusalCode = keyof typeof REFUSALS;
@@ -63,7 +69,7 @@ export function toProxyRefusal(error: unknown): ProxyRefusal {
 }
 
 /** Returns the refusal as a response head, and its body. */
-export function refusalAnswer({ status, code, message, retryAfterS }: ProxyRefusal, requestId: string) {
+export function refusalAnswer({ status, code, message, retryAfterS, location }: ProxyRefusal, requestId: string) {
   const body = Buffer.from(`${JSON.stringify({ error: code, message, request_id: requestId })}\n`);
   const fields = [
     field("Content-Type", "application/json; charset=utf-8"),
@@ -72,6 +78,7 @@ export function refusalAnswer({ status, code, message, retryAfterS }: ProxyRefus
   ];
   if (status === 405) fields.push(field("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
   if (retryAfterS !== undefined) fields.push(field("Retry-After", String(Math.ceil(retryAfterS))));
+  if (location !== undefined) fields.push(field("Location", location));
   const framing = { kind: "length", length: body.length } as const;
   const answer: Answer = { status, reason: reasonOf(status), fields, framing, length: body.length };
   return { answer, body };

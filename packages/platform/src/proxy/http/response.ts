@@ -16,6 +16,8 @@ export interface ResponseMessage {
   upgrade: string | undefined;
   /** The stated length: of the body, or of the body that a GET would have returned (HEAD, 304). */
   length: number | undefined;
+  /** Where the app sends the request on to, which is answered by another machine then. */
+  replay: string | undefined;
 }
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: (.*))?$/;
@@ -33,7 +35,7 @@ export function parseResponse(text: string, method: string, limits: Pick<Limits,
   const status = Number(match[2]);
   const reason = match[3] ?? "";
   const fields = parseFields(text, lineEnd + 2, limits.headFields);
-  const { length, chunked, connection, upgrade } = control(fields, version);
+  const { length, chunked, connection, upgrade, replay } = control(fields, version);
   const framing = bodiless(status, method) ? NO_BODY : chunked ? CHUNKED : lengthOrClose(length);
   const persistent = version === "1.1" ? !connection.includes("close") : connection.includes("keep-alive");
   return {
@@ -45,6 +47,7 @@ export function parseResponse(text: string, method: string, limits: Pick<Limits,
     keepAlive: persistent && framing.kind !== "close",
     upgrade,
     length,
+    replay,
   };
 }
 

@@ -16,6 +16,8 @@ export interface ProxyOptions {
   /** Addresses and networks of proxies in front of this one, which are believed about the client. None by default. */
   trustedProxies?: readonly string[];
   limits?: Partial<Limits>;
+  /** How many seconds browsers that came over TLS are told to use nothing else for the hostname; 0, the default: they are not told. */
+  hstsS?: number;
   /** Serves TLS, with HTTP/2 for clients that choose it, instead of plain HTTP. */
   tls?: TlsOptions;
 }
@@ -77,13 +79,14 @@ class HttpProxy implements ProxyServer {
   #server: Server | undefined;
   #certificates: Certificates | undefined;
 
-  constructor({ leases, onAccess, onFault, trustedProxies = [], limits: some, tls }: ProxyOptions) {
+  constructor({ leases, onAccess, onFault, trustedProxies = [], limits: some, hstsS = 0, tls }: ProxyOptions) {
     const limits = { ...DEFAULT_LIMITS, ...some };
     this.#tls = tls;
     this.#path = new RequestPath({
       leases,
       limits,
       trustedProxies,
+      hstsS,
       onAccess: onAccess ?? (() => {}),
       onFault: onFault ?? (() => {}),
     });

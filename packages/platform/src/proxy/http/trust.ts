@@ -45,11 +45,20 @@ export function plainAddress(address: string): string {
 
 /**
  * Returns whether only a trusted proxy may send the field. `_` counts as `-`: apps behind gateways that turn fields into
- * variables (CGI, WSGI) cannot tell `X_Forwarded_For` from the real one.
+ * variables (CGI, WSGI) cannot tell `X_Forwarded_For` from the real one. Anyone may ask for a machine, which is up to the
+ * app.
  */
 export function needsTrust(key: string): boolean {
   const first = key.charCodeAt(0);
   if (first !== 0x78 && first !== 0x66 && first !== 0x68) return false; // x, f, h
   const name = key.includes("_") ? key.replaceAll("_", "-") : key;
-  return name === "forwarded" || name.startsWith("x-forwarded-") || name.startsWith("hibernaut-");
+  if (name.startsWith("hibernaut-")) return key !== "hibernaut-machine";
+  return name === "forwarded" || name.startsWith("x-forwarded-") || name === REPLAY_SOURCE;
+}
+
+const REPLAY_SOURCE = "fly-replay-src";
+
+/** Returns whether only this proxy may send the field: it tells an app that another one has sent a request on. */
+export function isReplaySource(key: string): boolean {
+  return key.length === REPLAY_SOURCE.length && key.replaceAll("_", "-") === REPLAY_SOURCE;
 }

@@ -14,6 +14,7 @@
  * GET /sum       how many words of that memory do not have the pattern any more, and how much swap is in use, as JSON
  * POST /         appends the body as a line; POST /sure also flushes it to the disk
  * GET, POST /layer  the same with a file in the writable layer, without a flush
+ * any /replay/X  Fly-Replay: X, for a request that no other app has sent on
  * GET /disk      size, owner, mount and entries of /data, as JSON
  *
  * Each connection has a thread and stays open. SIGTERM ends the app with code 0.
@@ -229,7 +230,23 @@ static int send_sum(int fd) {
     return send_text(fd, text);
 }
 
+/* Whether the request is to be sent on: the first line is about /replay/, and no other app has done so. */
+static const char *replay_of(const char *head) {
+    const char *where = strstr(head, " /replay/"), *line_end = strstr(head, "\r\n");
+    if (where == NULL || where > line_end || strcasestr(head, "\r\nfly-replay-src:") != NULL) return NULL;
+    return where + strlen(" /replay/");
+}
+
+static int send_replay(int fd, const char *where) {
+    char head[512];
+    int size = snprintf(head, sizeof head, "HTTP/1.1 200 It is\r\nFly-Replay: %.*s\r\nContent-Length: 0\r\n\r\n",
+                        (int)strcspn(where, " "), where);
+    return size < (int)sizeof head ? send_all(fd, head, (size_t)size) : -1;
+}
+
 static int reply(int fd, const char *head, char *body, size_t length) {
+    const char *replay = replay_of(head);
+    if (replay != NULL) return send_replay(fd, replay);
     if (strncmp(head, "POST /layer ", 12) == 0) return note(fd, LAYER_NOTES, body, length, 0);
     if (strncmp(head, "POST ", 5) == 0) return note(fd, notes, body, length, strncmp(head, "POST /sure ", 11) == 0);
     if (strncmp(head, "GET /wait/", 10) == 0) return send_wait(fd, atol(head + 10));

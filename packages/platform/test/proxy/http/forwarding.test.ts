@@ -111,6 +111,24 @@ describe("to the client", () => {
     expect(headers.get("via")).toBe("1.1 hibernaut");
     expect(text).not.toMatch(/forged|X-Private|Keep-Alive/);
   });
+
+  test("a response has the service's headers in place of the app's", async () => {
+    const app = await httpApp((_request, response) => {
+      response
+        .writeHead(200, { Server: "old", "x-frame-options": "ALLOWALL", Link: ["<1>", "<2>"], "X-Own": "1" })
+        .end();
+    });
+    const own = (name: string, ...values: string[]) => ({
+      key: name.toLowerCase(),
+      fields: values.map((value) => ({ name, key: name.toLowerCase(), value })),
+    });
+    const ownHeaders = [own("Server"), own("X-Frame-Options", "DENY"), own("Link", "<a>", "<b>"), own("X-New", "2")];
+    const { ask } = await rig({ app, leaseFor: async (_request, _signal, lease) => lease({ ownHeaders }) });
+    const text = await ask(`GET / HTTP/1.1\r\n${CLOSE}`);
+    expect(text).toMatch(/\r\nX-Frame-Options: DENY\r\nLink: <a>\r\nLink: <b>\r\nX-New: 2\r\n/);
+    expect(text).toContain("X-Own: 1");
+    expect(text).not.toMatch(/Server|ALLOWALL|<1>/);
+  });
 });
 
 describe("Trust", () => {

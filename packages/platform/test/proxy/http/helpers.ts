@@ -144,10 +144,12 @@ export interface RigOptions extends Omit<ProxyOptions, "leases"> {
   app?: App;
   /** Decides instead which lease a request gets. Leases from `lease()` are counted too. */
   leaseFor?: (request: RequestHead, signal: AbortSignal, lease: (over?: Partial<Lease>) => Lease) => Promise<Lease>;
+  /** Decides where a request goes that an app sends on. */
+  replayTo?: LeaseProvider["replayTo"];
 }
 
 /** A running proxy; when the test has finished nothing may be left open, and every lease must be back. */
-export async function rig({ app, leaseFor, ...options }: RigOptions): Promise<Rig> {
+export async function rig({ app, leaseFor, replayTo = noReplays, ...options }: RigOptions): Promise<Rig> {
   const [log, outcomes, heads, faults]: [AccessEntry[], LeaseOutcome[], RequestHead[], unknown[]] = [[], [], [], []];
   let leased = 0;
   const lease = (over: Partial<Lease> = {}): Lease => {
@@ -178,6 +180,7 @@ export async function rig({ app, leaseFor, ...options }: RigOptions): Promise<Ri
       if (leaseFor === undefined) throw new Error("Every request got a lease at once.");
       return leaseFor(request, signal, lease);
     },
+    replayTo,
   };
   const proxy = createProxyServer({
     onAccess: (entry) => log.push(entry),
@@ -212,6 +215,10 @@ export async function rig({ app, leaseFor, ...options }: RigOptions): Promise<Ri
   return { proxy, port, log, outcomes, heads, faults, client, ask };
 }
 
+function noReplays(): never {
+  throw new Error("No app was expected to send a request on.");
+}
+
 /** For proxies that no request reaches. */
 export const noLeases: LeaseProvider = {
   route() {
@@ -219,6 +226,7 @@ export const noLeases: LeaseProvider = {
   },
   leaseNow: () => undefined,
   waitForLease: () => Promise.reject(new Error("No request was expected.")),
+  replayTo: noReplays,
 };
 
 /** The status of each response in the text. */

@@ -19,6 +19,7 @@ import {
   rawApp,
   received,
   rig,
+  type RigOptions,
   until,
   noLeases,
 } from "./helpers.ts";
@@ -52,12 +53,12 @@ async function put(folder: string, file: string, of: string, end = "crt"): Promi
   await rename(join(folder, `${file}.${end}.new`), join(folder, `${file}.${end}`));
 }
 
-async function secured(app: App, limits = {}) {
+async function secured(app: App, limits = {}, more: Partial<RigOptions> = {}) {
   const folder = await tempFolder("certificates");
   await put(folder, "default", "default");
   await put(folder, "shop.test", "shop.test", "pem");
   await put(folder, "_.wild.test", "wild");
-  const proxy = await rig({ app, limits, tls: { folder, refreshMs: 10 } });
+  const proxy = await rig({ app, limits, tls: { folder, refreshMs: 10 }, ...more });
   return { folder, ...proxy };
 }
 
@@ -151,6 +152,24 @@ describe("TLS", () => {
     expect(log.map((entry) => entry.target)).toEqual(["/1", "/2"]);
   });
 
+  test("has browsers remember it, if it is told to and the app does not say how long itself", async () => {
+    const app = await httpApp((request, response) => {
+      if (request.url === "/own") response.setHeader("Strict-Transport-Security", "max-age=1");
+      response.end("}");
+    });
+    const told = async (port: number, path: string) => {
+      const browser = new RawClient(await dial(port, "shop.test"));
+      const { headers } = parsed(await browser.send(`GET ${path} HTTP/1.1\r\n${CLOSE}`).ends());
+      browser.socket.destroy();
+      return headers.get("strict-transport-security");
+    };
+    const { port } = await secured(app, {}, { hstsS: 60 });
+    expect([await told(port, "/"), await told(port, "/own")]).toEqual(["max-age=60", "max-age=1"]);
+    expect(await told((await secured(app)).port, "/")).toBeUndefined();
+    const plain = await rig({ app, hstsS: 60 });
+    expect(await plain.ask(`GET / HTTP/1.1\r\n${CLOSE}`)).not.toMatch(/strict-transport/i);
+  });
+
   test("cuts off a broken response without a TLS close notification", async () => {
     const app = await rawApp((socket) =>
       received(socket, (text) => {
@@ -236,6 +255,21 @@ describe("HTTP/2", () => {
     expect(unknown.body === body.toString("latin1")).toBe(true);
     const known = await ask(client, { ":method": "POST", "content-length": body.length }, body);
     expect(known.body.length).toBe(body.length);
+  });
+
+  test("carries a body again that the app sends on, as far as it is kept", async () => {
+    const app = await httpApp((request, response) => {
+      if (request.headers["fly-replay-src"] !== undefined) return void request.pipe(response);
+      request.resume().on("end", () => response.writeHead(200, { "fly-replay": "instance=m1" }).end());
+    });
+    const replayTo: RigOptions["replayTo"] = ({ machine }) => ({ app: "shop", machineId: machine });
+    const { port } = await secured(app, { replayBodyBytes: 100_000 }, { replayTo });
+    const client = session(port);
+    const body = Buffer.alloc(100_000, "0123456789abcdef");
+    expect((await ask(client, { ":method": "POST" }, body)).body === body.toString("latin1")).toBe(true);
+    expect((await ask(client, { ":method": "POST", "content-length": 5 }, "hello")).body).toBe("hello");
+    const refused = await ask(client, { ":method": "POST" }, Buffer.alloc(100_001));
+    expect(refused.headers).toMatchObject({ ":status": 413 });
   });
 
   test("carries interim responses, trailers, and answers without a body", async () => {

@@ -1,0 +1,31 @@
+/** `http_options` of a service or of one of its ports: which headers its responses have. */
+import { type ResponseHeaders, responseHeadersRefusal } from "../../../platform/src/domain/response-headers.ts";
+import type { Section } from "./section.ts";
+
+/** Returns the headers that a table has. Undefined if there are none, or if they are wrong and reported. */
+export function readResponseHeaders(section: Section): ResponseHeaders | undefined {
+  const options = section.section("http_options");
+  if (options === undefined) return undefined;
+  const response = options.section("response");
+  const headers = response?.section("headers");
+  response?.ignored("pristine", "Not supported: responses always say that they came through the proxy.");
+  response?.finish();
+  options.ignored(
+    ["compress", "h2_backend", "headers_read_timeout", "idle_timeout", "replay_cache"],
+    "Not supported: the proxy does not have this option.",
+  );
+  options.finish();
+  return headers && readHeaders(headers);
+}
+
+function readHeaders(section: Section): ResponseHeaders | undefined {
+  const headers: ResponseHeaders = {};
+  for (const name of section.keys) {
+    const value = section.raw(name) === false ? false : section.strings(name);
+    if (value === undefined) return undefined;
+    headers[name] = value !== false && value.length === 1 ? (value[0] ?? "") : value;
+  }
+  const refusal = responseHeadersRefusal(headers);
+  if (refusal !== undefined) return section.error(refusal.name, refusal.message);
+  return section.keys.length === 0 ? undefined : headers;
+}

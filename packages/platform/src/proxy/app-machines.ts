@@ -1,0 +1,64 @@
+/** The machines of one app, prepared for what every request asks. */
+import type { RoutedMachine } from "./routed-machine.ts";
+
+interface Prepared {
+  sharing: readonly RoutedMachine[];
+  byName: ReadonlyMap<string, RoutedMachine>;
+  addressable: boolean;
+  forcesHttps: boolean;
+}
+
+/** Prepared when a request asks first: a table of thousands of machines arrives machine by machine. */
+export class AppMachines {
+  readonly all: readonly RoutedMachine[];
+  #prepared: Prepared | undefined;
+
+  constructor(all: readonly RoutedMachine[]) {
+    this.all = all;
+  }
+
+  /** Those that requests go to which name no machine: pinned ones only if there are no others. */
+  get sharing(): readonly RoutedMachine[] {
+    return this.#get().sharing;
+  }
+
+  /** Whether requests may choose one of the machines. */
+  get addressable(): boolean {
+    return this.#get().addressable;
+  }
+
+  /** Whether requests over plain HTTP are redirected. */
+  get forcesHttps(): boolean {
+    return this.#get().forcesHttps;
+  }
+
+  /** Returns the machine with this name. */
+  named(name: string): RoutedMachine | undefined {
+    return this.#get().byName.get(name);
+  }
+
+  /** The configuration or the name of one of the machines changed. */
+  changed(): void {
+    this.#prepared = undefined;
+  }
+
+  #get(): Prepared {
+    this.#prepared ??= prepared(this.all);
+    return this.#prepared;
+  }
+}
+
+/** Returns those of the machines that requests go to which name none: pinned ones only if there are no others. */
+export function sharingOf(all: readonly RoutedMachine[]): readonly RoutedMachine[] {
+  const unpinned = all.filter(({ policy }) => !policy.pinned);
+  return unpinned.length > 0 ? unpinned : all;
+}
+
+function prepared(all: readonly RoutedMachine[]): Prepared {
+  return {
+    sharing: sharingOf(all),
+    byName: new Map(all.map((machine) => [machine.row.name, machine])),
+    addressable: all.some(({ policy }) => policy.ownPorts.length > 0),
+    forcesHttps: all.some(({ policy }) => policy.forceHttps),
+  };
+}
