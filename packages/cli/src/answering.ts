@@ -15,9 +15,19 @@ export function hasService({ config }: Pick<Machine, "config">): boolean {
   return (config.services ?? []).length > 0;
 }
 
-/** `App shop answers at http://shop.localhost:8080/`; undefined when it is not known. */
+/** `App shop answers at http://shop.localhost:8080/` or at TCP ports; undefined when it is not known. */
 export async function answersAt(context: Context): Promise<string | undefined> {
   const client = await context.client();
-  const urls = urlsFrom(client.apiUrl, await client.getApp(context.app));
-  return urls.length === 0 ? undefined : `App ${context.app} answers at ${urls.join(" and ")}`;
+  const [app, machines] = await Promise.all([client.getApp(context.app), client.listMachines(context.app)]);
+  const { http, ports } = servicesOf(machines);
+  const urls = http ? urlsFrom(client.apiUrl, app) : [];
+  const places = [...urls, ...ports.map((port) => `TCP port ${port} of the proxy`)];
+  return places.length === 0 ? undefined : `App ${context.app} answers at ${places.join(" and ")}`;
+}
+
+/** Whether the app takes HTTP requests, and at which TCP ports it takes connections. */
+function servicesOf(machines: readonly Pick<Machine, "config">[]): { http: boolean; ports: number[] } {
+  const services = machines.flatMap(({ config }) => config.services ?? []);
+  const ports = services.flatMap(({ ports: own = [] }) => own.map(({ port }) => port));
+  return { http: services.some(({ ports: own = [] }) => own.length === 0), ports: [...new Set(ports)] };
 }

@@ -37,6 +37,7 @@ export function readServices(top: Section, groups: Groups): Services {
     else found.push(readService(section, groups, readPorts(section)));
   }
   warnOfSecond(found);
+  warnOfRules(found);
   warnOfKeepWarm(found);
   return { services: found.map(({ service }) => service), checks: found.flatMap(({ checks }) => checks) };
 }
@@ -203,6 +204,20 @@ function warnOfKeepWarm(found: readonly ReadService[]): void {
       "keep_warm",
       'No effect on an idle machine, which is not suspended: only `hibernaut machine suspend` then keeps one warm. Set auto_stop_machines = "suspend".',
     );
+  }
+}
+
+/** What a machine does by the rules of its first service. */
+const RULES = ["auto_stop_machines", "auto_stop_fallback", "auto_start_machines", "idle_timeout", "keep_warm"];
+
+/** Warns of rules for a TCP service of a machine that sleeps by those of its HTTP service. */
+function warnOfRules(found: readonly ReadService[]): void {
+  const web = found.filter(({ service }) => service.reach === "web" || service.reach === "other");
+  for (const { section, service } of found) {
+    const first = web.find((other) => other.service.groups.some((group) => service.groups.includes(group)));
+    if (service.reach !== "tcp" || first === undefined) continue;
+    for (const key of RULES.filter((name) => section.has(name)))
+      section.warning(key, "No effect: a machine with an HTTP service sleeps and wakes by the keys of that service.");
   }
 }
 

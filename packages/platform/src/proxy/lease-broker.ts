@@ -32,7 +32,7 @@ import type { QueueLimits } from "./queue.ts";
 import { replayTarget } from "./replay-target.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
 import { TableUpdater } from "./table-updater.ts";
-import { internalPort, portOwners } from "./tcp/ports.ts";
+import { portOwners, tcpPortOf } from "./tcp/ports.ts";
 import { TrafficReporter } from "./traffic-reporter.ts";
 
 export interface LeaseBrokerOptions extends QueueLimits {
@@ -214,8 +214,9 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     const { onWake, connectTimeoutMs } = this.#options;
     const wake = machine.wakeSince(since);
     if (wake.kind !== "running") onWake?.(machine.row.app, wake);
-    const tcp = tcpPort === undefined ? undefined : internalPort(machine.row.tcp, tcpPort);
-    const port = chosen?.machine === machine ? chosen.port : tcp;
-    return new MachineLease(this, machine, connection, { wake, connectTimeoutMs, port });
+    const tcp = tcpPort === undefined ? undefined : tcpPortOf(machine.row.tcp, tcpPort);
+    const port = chosen?.machine === machine ? chosen.port : tcp?.internal;
+    const quiet = tcp === undefined ? machine.policy.quiet : tcp.quiet === true;
+    return new MachineLease(this, machine, connection, { wake, connectTimeoutMs, port, quiet });
   }
 }

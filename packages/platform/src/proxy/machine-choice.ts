@@ -11,7 +11,7 @@ import {
 } from "./lease-refusals.ts";
 import type { MachineTable } from "./machine-table.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
-import { internalPort } from "./tcp/ports.ts";
+import { tcpPortOf } from "./tcp/ports.ts";
 
 /** What a request asks for. */
 export interface ChosenMachine {
@@ -52,7 +52,7 @@ export function candidates(
 
 /** Returns the machines that a TCP connection to a port of the proxy may be given to: it names no machine. */
 function withPort(all: readonly RoutedMachine[], tcpPort: number): readonly RoutedMachine[] {
-  return sharingOf(all.filter(({ row }) => internalPort(row.tcp, tcpPort) !== undefined));
+  return sharingOf(all.filter(({ row }) => tcpPortOf(row.tcp, tcpPort) !== undefined));
 }
 
 /** Whether the machine can take a request now, or as soon as it is awake. One without room cannot. */

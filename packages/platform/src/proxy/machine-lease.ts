@@ -18,6 +18,13 @@ export interface LeaseKeeper {
   now(): number;
 }
 
+interface LeaseTerms {
+  wake: Wake;
+  connectTimeoutMs: number;
+  port: number | undefined;
+  quiet: boolean;
+}
+
 /** A class, not an object of closures: one is made for every request. */
 export class MachineLease implements Lease {
   readonly address: string;
@@ -30,6 +37,7 @@ export class MachineLease implements Lease {
   readonly #keeper: LeaseKeeper;
   readonly #machine: RoutedMachine;
   readonly #connection: object;
+  readonly #mayBeQuiet: boolean;
   #tunnel = false;
   /** A quiet tunnel that does not count at present. */
   #quiet = false;
@@ -38,12 +46,13 @@ export class MachineLease implements Lease {
    * @param connection identity of the client's connection
    * @param connectTimeoutMs how long the machine's port may take to answer
    * @param port that of another service than the one that its policy is about
+   * @param quiet whether a silent tunnel lets the machine sleep
    */
   constructor(
     keeper: LeaseKeeper,
     machine: RoutedMachine,
     connection: object,
-    { wake, connectTimeoutMs, port }: { wake: Wake; connectTimeoutMs: number; port?: number | undefined },
+    { wake, connectTimeoutMs, port, quiet }: LeaseTerms,
   ) {
     const { row, policy, open } = machine;
     this.address = row.address;
@@ -54,6 +63,7 @@ export class MachineLease implements Lease {
     this.connectDeadline = performance.now() + connectTimeoutMs;
     // The other services of a machine have none.
     this.ownHeaders = this.port === policy.port ? policy.ownHeaders : undefined;
+    this.#mayBeQuiet = quiet;
     this.#keeper = keeper;
     this.#machine = machine;
     this.#connection = connection;
@@ -77,9 +87,9 @@ export class MachineLease implements Lease {
   }
 
   quiet(quiet: boolean): void {
-    const { policy, open } = this.#machine;
+    const { open } = this.#machine;
     if (!this.#tunnel || quiet === this.#quiet) return;
-    if (quiet && !(policy.quiet && this.#keeper.connectionsSurvive)) return;
+    if (quiet && !(this.#mayBeQuiet && this.#keeper.connectionsSurvive)) return;
     this.#quiet = quiet;
     if (quiet) return this.#forget();
     this.#machine.tunnels += 1;

@@ -1,4 +1,4 @@
-/** What becomes of a prewarm with each command and outcome. `proxy/prewarmer.ts` judges when it is over. */
+/** What becomes of a prewarm with each command and outcome. `machines/prewarm/` judges when it is over. */
 import type { MachineRecord, Prewarm } from "../../domain/machine.ts";
 import { restAfterUpdate } from "../restart.ts";
 import type { Command } from "./events.ts";

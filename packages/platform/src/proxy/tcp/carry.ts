@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import { type AccessEntry, type Lease, type LeaseProvider, ProxyRefusal, type RequestHead } from "../contract.ts";
 import { connect } from "../http/connect.ts";
 import type { Limits } from "../http/limits.ts";
+import { toProxyRefusal, unreachableMachine } from "../http/refusals.ts";
 import { openTunnel } from "../http/tunnel.ts";
 
 /**
@@ -19,7 +20,7 @@ export interface CarryOptions {
   app: string;
   port: number;
   leases: Pick<LeaseProvider, "leaseNow" | "waitForLease">;
-  limits: Pick<Limits, "connectAttemptMs" | "connectPauseMs" | "findMachineMs">;
+  limits: Pick<Limits, "connectAttemptMs" | "connectPauseMs" | "findMachineMs" | "tries">;
   /** The connection is being given to this machine. Returns what to call when that is over. */
   onMachine(machineId: string): () => void;
   onAccess(entry: AccessEntry): void;
@@ -42,7 +43,7 @@ export async function carry(options: CarryOptions): Promise<void> {
   };
   const over = await exchange(options, entry.requestId).catch((error: unknown) => {
     client.resetAndDestroy();
-    return { ...NOTHING, error: error instanceof ProxyRefusal ? error.code : "unreachable" };
+    return { ...NOTHING, error: toProxyRefusal(error).code };
   });
   onAccess({ ...entry, ...over, durationMs: performance.now() - began });
 }
@@ -56,18 +57,27 @@ async function exchange({ client, app, port, leases, limits, onMachine }: CarryO
   const leave = () => gone.abort(new ProxyRefusal(499, "client_gone", "The client left."));
   client.on("error", () => {}).once("close", leave);
   const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(limits.findMachineMs)]);
-  const head = headOf(client, port, requestId);
-  const lease = leases.leaseNow(app, head) ?? (await leases.waitForLease(app, head, signal));
-  const { wake, machineId } = lease;
-  const ended = onMachine(machineId);
-  try {
-    const upstream = await connect({ ...lease, deadline: lease.connectDeadline, signal, limits });
-    client.off("close", leave);
-    const over = await tunnel({ client, upstream, lease, fromClient: ahead() });
-    return { ...over, wake, machineId };
-  } finally {
-    ended();
-    lease.release({});
+  for (let head = headOf(client, port, requestId); ; ) {
+    const lease = leases.leaseNow(app, head) ?? (await leases.waitForLease(app, head, signal));
+    const { wake, machineId, address, connectDeadline: deadline } = lease;
+    const ended = onMachine(machineId);
+    try {
+      const upstream = await connect({ address, port: lease.port, deadline, signal, limits }).catch(
+        (error: unknown): ProxyRefusal => {
+          signal.throwIfAborted();
+          return unreachableMachine(lease, error);
+        },
+      );
+      if (!(upstream instanceof ProxyRefusal)) {
+        client.off("close", leave);
+        return { ...(await tunnel({ client, upstream, lease, fromClient: ahead() })), wake, machineId };
+      }
+      head = { ...head, tried: [...head.tried, machineId] };
+      if (head.tried.length >= limits.tries) throw upstream;
+    } finally {
+      ended();
+      lease.release({});
+    }
   }
 }
 

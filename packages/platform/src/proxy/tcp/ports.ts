@@ -5,11 +5,15 @@ import type { MachineConfig } from "../../domain/config.ts";
 export interface TcpPort {
   port: number;
   internal: number;
+  /** Whether a connection that is open, but silent, lets the machine sleep. Absent: it does not. */
+  quiet?: true;
 }
 
 /** Returns the TCP ports of a machine's services. */
 export function tcpPortsOf({ services = [] }: Pick<MachineConfig, "services">): TcpPort[] {
-  return services.flatMap(({ ports = [], internal_port: internal }) => ports.map(({ port }) => ({ port, internal })));
+  return services.flatMap(({ ports = [], internal_port: internal, idle }) =>
+    ports.map(({ port }) => ({ port, internal, ...(idle === "quiet" && { quiet: true as const }) })),
+  );
 }
 
 /** Returns which app each port belongs to. The platform gives a port to one app only. */
@@ -19,7 +23,7 @@ export function portOwners(
   return new Map(machines.flatMap(({ row }) => (row.tcp ?? []).map(({ port }) => [port, row.app])));
 }
 
-/** Returns the port in the machine to which a port of the proxy leads. Undefined if it leads to another machine. */
-export function internalPort(tcp: readonly TcpPort[] | undefined, port: number): number | undefined {
-  return tcp?.find((one) => one.port === port)?.internal;
+/** Returns where a port of the proxy leads in the machine. Undefined if it does not lead there. */
+export function tcpPortOf(tcp: readonly TcpPort[] | undefined, port: number): TcpPort | undefined {
+  return tcp?.find((one) => one.port === port);
 }

@@ -165,6 +165,22 @@ describe("a connection", () => {
     await vi.waitFor(() => expect(log[0]).toMatchObject({ error: "no_machine", machineId: undefined }));
   });
 
+  test("goes to another machine if one does not answer, and is cut off after the third", async () => {
+    const deaf = await freePort();
+    machine = () => ({ ...lease(), port: deaf, machineId: `deaf-${heads.length}`, connectDeadline: 0 });
+    const here = connect({ host: HOST, port });
+    expect((await once(here, "error"))[0]).toMatchObject({ code: "ECONNRESET" });
+    expect(heads.map(({ tried }) => tried)).toEqual([[], ["deaf-1"], ["deaf-1", "deaf-2"]]);
+    await vi.waitFor(() => expect(log[0]).toMatchObject({ error: "upstream_unreachable" }));
+    expect(released).toBe(3);
+    machine = () => (heads.at(-1)?.tried.length === 0 ? { ...lease(), port: deaf, connectDeadline: 0 } : lease());
+    const second = await client();
+    const there = await programs();
+    there.end("the second machine");
+    expect(await text(second)).toBe("the second machine");
+    second.destroy();
+  });
+
   test("whose client leaves while it waits is forgotten", async () => {
     machine = () => undefined;
     const here = await client();
