@@ -156,7 +156,7 @@ async function runLocked(
     checkResults: (id) => checkResults.of(id),
     subscribeToChecks: (listener) => checkResults.subscribe(listener),
     finishRequests: (id) => proxies.finished(id, settings.drainTimeoutMs),
-    letGo: (id) => proxies.letGo(id),
+    letGo: (id, sleep) => proxies.letGo(id, sleep),
     // Served like any other connection, except that it says which machine is asking.
     onLocalConnection: (machineId, connection) => {
       local.set(connection, machineId);

@@ -78,8 +78,11 @@ export interface MachineDependencies {
   subscribeToChecks?(listener: (machineId: string) => void): () => void;
   /** Settles when the requests that the proxies have open on a machine have ended, or had their time. */
   finishRequests?(machineId: string): Promise<void>;
-  /** Takes a machine from the proxies, unless a request needs it. Resolves with whether it did. By default, it does. */
-  letGo?(machineId: string): Promise<boolean>;
+  /**
+   * Takes a machine from the proxies, unless a request needs it, and calls `sleep`, which says whether the machine goes to
+   * sleep. Resolves with whether no request needed it. By default, none does.
+   */
+  letGo?(machineId: string, sleep: () => boolean): Promise<boolean>;
   /** Takes a connection that a program in a machine made to its local API; they are refused when absent. */
   onLocalConnection?(machineId: string, connection: Duplex): void;
 }

@@ -83,10 +83,18 @@ export class ConnectedProxies {
     await Promise.all([...this.#proxies].map(tell));
   }
 
-  /** Takes a machine from the proxies that has only just come up, unless a request needs it. Resolves with whether it did. */
-  async letGo(id: string): Promise<boolean> {
+  /**
+   * Takes a machine from the proxies, unless a request needs it, and gives it back unless `sleep` says that it goes to
+   * sleep. Resolves with whether no request needed it.
+   */
+  async letGo(id: string, sleep: () => boolean): Promise<boolean> {
     const agreed = await this.askToDrain(id, 0);
-    if (!agreed) this.tellAll({ kind: "undrain", id });
+    let sleeps = false;
+    try {
+      sleeps = agreed && sleep();
+    } finally {
+      if (!sleeps) this.tellAll({ kind: "undrain", id });
+    }
     return agreed;
   }
 

@@ -51,3 +51,14 @@ test("it counts for nothing while it is not needed: others take the requests, an
   await reach(id, "suspended");
   expect(prewarm(id)).toMatchObject({ status: "done" });
 });
+
+test("a start that comes while the proxies are asked takes it, and they have it back", async () => {
+  const id = await prewarming();
+  healthy(id);
+  w.checkPassed(id);
+  w.machines.start("shop", id);
+  await reach(id, "prewarmed");
+  await settled();
+  expect(prewarm(id)).toMatchObject({ status: "taken", reason: "a start came first" });
+  expect((await acquire()).machineId).toBe(id);
+});

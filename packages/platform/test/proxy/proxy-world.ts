@@ -53,7 +53,7 @@ export function useProxyWorld(): void {
     const platform = await startPlatform(world, {
       wrap: (deps) => ({
         ...deps,
-        letGo: (id) => w.connected.letGo(id),
+        letGo: (id, sleep) => w.connected.letGo(id, sleep),
         checkResults: (id) => (passed.has(id) ? [PASSING] : []),
         subscribeToChecks(listener) {
           listeners.add(listener);

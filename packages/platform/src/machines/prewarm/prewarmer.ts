@@ -100,11 +100,22 @@ export class Prewarmer {
 
   async #sleep(id: string, watched: Watched): Promise<void> {
     const { machines, deps } = this.#options;
+    const waits = () => {
+      const { record } = machines.get(watched.app, id);
+      return !this.#closed && isPrewarming(record) && record.state === "running";
+    };
+    const sleep = () => {
+      // It may have been taken while the proxies were asked.
+      if (!waits()) return false;
+      machines.suspend(watched.app, id, { by: BY_PREWARM });
+      return true;
+    };
     watched.asking = true;
-    const free = await (deps.letGo?.(id) ?? Promise.resolve(true)).finally(() => (watched.asking = false));
-    const { record } = machines.get(watched.app, id);
-    if (this.#closed || !isPrewarming(record) || record.state !== "running") return;
-    if (free) machines.suspend(watched.app, id, { by: BY_PREWARM });
-    else machines.endPrewarm(watched.app, id, "taken", "a request came first");
+    try {
+      const free = deps.letGo === undefined ? sleep() || true : await deps.letGo(id, sleep);
+      if (!free && waits()) machines.endPrewarm(watched.app, id, "taken", "a request came first");
+    } finally {
+      watched.asking = false;
+    }
   }
 }

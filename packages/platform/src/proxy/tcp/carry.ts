@@ -55,7 +55,7 @@ async function exchange({ client, app, port, leases, limits, onMachine }: CarryO
   const ahead = readAhead(client);
   const gone = new AbortController();
   const leave = () => gone.abort(new ProxyRefusal(499, "client_gone", "The client left."));
-  client.on("error", () => {}).once("close", leave);
+  client.once("close", leave);
   const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(limits.findMachineMs)]);
   for (let head = headOf(client, port, requestId); ; ) {
     const lease = leases.leaseNow(app, head) ?? (await leases.waitForLease(app, head, signal));
@@ -69,6 +69,9 @@ async function exchange({ client, app, port, leases, limits, onMachine }: CarryO
         },
       );
       if (!(upstream instanceof ProxyRefusal)) {
+        // The client may have left in the very moment in which the machine answered.
+        if (signal.aborted) upstream.destroy();
+        signal.throwIfAborted();
         client.off("close", leave);
         return { ...(await tunnel({ client, upstream, lease, fromClient: ahead() })), wake, machineId };
       }

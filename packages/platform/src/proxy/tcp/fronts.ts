@@ -17,6 +17,8 @@ const RETRY_MS = 5_000;
 /** A connection on which nothing moved for this long can be cut off when the proxy ends: nobody is in the middle of it. */
 const QUIET_MS = 500;
 const LOOK_MS = 50;
+/** A connection that was cut off is gone within this time. */
+const CUT_MS = 1_000;
 
 interface Carried {
   client: Socket;
@@ -64,6 +66,7 @@ export class TcpFronts {
     const moved = new Map<Carried, { bytes: number; at: number }>();
     while (this.#carried.size > 0) {
       const now = performance.now();
+      if (now > end + CUT_MS) return;
       for (const one of this.#carried) {
         const bytes = one.client.bytesRead + one.client.bytesWritten;
         const before = moved.get(one);
@@ -107,6 +110,7 @@ export class TcpFronts {
   #accept(port: number, client: Socket): void {
     const app = this.#owners.get(port);
     const { isStranger } = this.#options;
+    client.on("error", () => {}); // what is wrong with it shows in its close
     if (app === undefined || isStranger(client.remoteAddress ?? "", app)) return void client.resetAndDestroy();
     const one: Carried = { client, machineId: undefined };
     this.#carried.add(one);
