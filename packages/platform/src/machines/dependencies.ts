@@ -49,6 +49,7 @@ type MachineSettings = Pick<
   | "keepWarmS"
   | "keepWarmMemoryMb"
   | "prewarmTimeoutMs"
+  | "prewarmSettleMs"
 >;
 
 export interface MachineDependencies {
