@@ -12,7 +12,7 @@ const proxy = createProxyServer({
     route: () => "bench",
     leaseNow: () => lease,
     waitForLease: async () => lease,
-    replayTo: () => ({ app: "bench", machineId: undefined }),
+    replayTo: () => ({ from: "bench", app: "bench", machineId: undefined }),
   },
 });
 ready((await proxy.listen({ host: HOST, port: 0 })).port);

@@ -13,7 +13,7 @@ import { Backups } from "./backup/backups.ts";
 import { openCertificates } from "./certs/open.ts";
 import { CheckResults } from "./checks/results.ts";
 import { CheckRunner } from "./checks/runner.ts";
-import { startDns } from "./dns/start.ts";
+import { DNS_PORT, startDns } from "./dns/start.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, type Verdict } from "./hypervisor/qemu/accelerator.ts";
 import { hotPagesFile } from "./hypervisor/qemu/hot-pages.ts";
@@ -156,6 +156,7 @@ async function runLocked(
     checkResults: (id) => checkResults.of(id),
     subscribeToChecks: (listener) => checkResults.subscribe(listener),
     finishRequests: (id) => proxies.finished(id, settings.drainTimeoutMs),
+    ownPorts: portsOf(settings),
     letGo: (id, sleep) => proxies.letGo(id, sleep),
     // Served like any other connection, except that it says which machine is asking.
     onLocalConnection: (machineId, connection) => {
@@ -275,4 +276,10 @@ async function runLocked(
   log.info({ proxyUrl }, where);
   onReady?.({ apiUrl, proxyUrl, token: admin.token, accelerator: verdict });
   await aborted(signal);
+}
+
+/** The ports that no TCP service can have. A port that the system chooses is not known yet. */
+function portsOf({ apiListen, proxyListen, proxyTlsListen, proxyMetricsListen }: Settings): ReadonlySet<number> {
+  const listens = [apiListen, proxyListen, proxyTlsListen, proxyMetricsListen];
+  return new Set([DNS_PORT, ...listens.flatMap((listen) => listen?.port ?? [])].filter((port) => port > 0));
 }

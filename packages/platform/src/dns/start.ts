@@ -4,7 +4,8 @@ import { messageOf } from "../lib/text.ts";
 import { DnsServer } from "./server.ts";
 import type { Zone } from "./zone.ts";
 
-const DNS_PORT = 53;
+/** The port of name servers. */
+export const DNS_PORT = 53;
 
 /**
  * Starts the name server on the host's address in the machines' network, if there is one. When another program has the

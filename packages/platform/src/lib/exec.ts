@@ -38,8 +38,10 @@ export function run(
  */
 export async function runUntilAborted(program: string, args: readonly string[], signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
-  const child = spawn(program, [...args], { stdio: ["ignore", "ignore", "pipe"], env: programEnvironment() });
-  const abort = () => void child.kill("SIGKILL");
+  const options = { stdio: ["ignore", "ignore", "pipe"] as ["ignore", "ignore", "pipe"], env: programEnvironment() };
+  // A group of its own: what a script has started holds its output open, and ends with it.
+  const child = spawn(program, [...args], { ...options, detached: true });
+  const abort = () => killGroup(child.pid);
   signal.addEventListener("abort", abort, { once: true });
   let stderr = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
@@ -65,4 +67,12 @@ export function failureReason(error: unknown): string {
   if (killed === true) return `it took too long and was ended${said === "" ? "" : ` (${said})`}`;
   if (typeof signal === "string") return `it was ended by the signal ${signal}${said === "" ? "" : ` (${said})`}`;
   return said || messageOf(error);
+}
+
+function killGroup(leader: number | undefined): void {
+  try {
+    if (leader !== undefined) process.kill(-leader, "SIGKILL");
+  } catch {
+    // It has ended.
+  }
 }

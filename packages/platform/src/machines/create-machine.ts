@@ -13,6 +13,8 @@ import { newRecord } from "./new-record.ts";
 import { requireFreePorts } from "./tcp-ports.ts";
 import { requireApp } from "./require-app.ts";
 
+const NONE: ReadonlySet<number> = new Set();
+
 /** Where a machine is created. */
 interface CreateContext {
   deps: MachineDependencies;
@@ -37,7 +39,7 @@ export async function createMachine(
   requireRegion(region, settings.region);
   requireFreeName(controllers, app, name);
   requireSupported(config);
-  requireFreePorts(store.machines.list(), app, config);
+  requireFreePorts(store.machines.list(), app, config, deps.ownPorts ?? NONE);
   // Held until the machine is stored, so that a cleanup in the meantime does not delete the image.
   using image = await images.hold(config.image);
   // Likewise, so that no other machine gets the volumes.
@@ -45,7 +47,7 @@ export async function createMachine(
   requireApp(store.apps, app);
   // The import may have taken minutes, in which a drain may have begun.
   refuseWork();
-  requireFreePorts(store.machines.list(), app, config);
+  requireFreePorts(store.machines.list(), app, config, deps.ownPorts ?? NONE);
   const record = newRecord({
     app,
     name,

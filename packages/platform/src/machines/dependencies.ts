@@ -49,6 +49,7 @@ type MachineSettings = Pick<
   | "keepWarmS"
   | "keepWarmMemoryMb"
   | "prewarmTimeoutMs"
+  | "prewarmSettleMs"
 >;
 
 export interface MachineDependencies {
@@ -83,6 +84,8 @@ export interface MachineDependencies {
    * sleep. Resolves with whether no request needed it. By default, none does.
    */
   letGo?(machineId: string, sleep: () => boolean): Promise<boolean>;
+  /** The ports on which the platform itself listens. By default, none. */
+  ownPorts?: ReadonlySet<number>;
   /** Takes a connection that a program in a machine made to its local API; they are refused when absent. */
   onLocalConnection?(machineId: string, connection: Duplex): void;
 }

@@ -17,7 +17,7 @@ export class AppMachines {
     this.all = all;
   }
 
-  /** Those that requests go to which name no machine: pinned ones only if there are no others. */
+  /** Those that HTTP requests go to which name no machine: pinned ones only if there are no others. */
   get sharing(): readonly RoutedMachine[] {
     return this.#get().sharing;
   }
@@ -48,6 +48,12 @@ export class AppMachines {
   }
 }
 
+/** Returns those of the machines that HTTP is for: those with an HTTP service, or all if none has one. */
+function webOf(all: readonly RoutedMachine[]): readonly RoutedMachine[] {
+  const web = all.filter(({ policy }) => policy.web);
+  return web.length > 0 ? web : all;
+}
+
 /** Returns those of the machines that requests go to which name none: pinned ones only if there are no others. */
 export function sharingOf(all: readonly RoutedMachine[]): readonly RoutedMachine[] {
   const unpinned = all.filter(({ policy }) => !policy.pinned);
@@ -56,7 +62,7 @@ export function sharingOf(all: readonly RoutedMachine[]): readonly RoutedMachine
 
 function prepared(all: readonly RoutedMachine[]): Prepared {
   return {
-    sharing: sharingOf(all),
+    sharing: sharingOf(webOf(all)),
     byName: new Map(all.map((machine) => [machine.row.name, machine])),
     addressable: all.some(({ policy }) => policy.ownPorts.length > 0),
     forcesHttps: all.some(({ policy }) => policy.forceHttps),

@@ -1,5 +1,5 @@
 /** The queues of all apps that have requests waiting. */
-import { type QueueLimits, type Wait, WaitingQueue } from "./queue.ts";
+import { type Lane, type QueueLimits, type Wait, WaitingQueue } from "./queue.ts";
 
 export class AppQueues<T> {
   readonly #limits: QueueLimits;
@@ -13,15 +13,15 @@ export class AppQueues<T> {
     this.#hint = hint;
   }
 
-  /** Whether requests of the app wait for this machine, or if it is undefined for any. */
-  waitsIn(app: string, machine: string | undefined): boolean {
+  /** Whether requests of the app wait in this lane. */
+  waitsIn(app: string, lane: Lane): boolean {
     const queue = this.#queues.get(app);
-    return queue !== undefined && queue.sizeOf(machine) > 0;
+    return queue !== undefined && queue.sizeOf(lane) > 0;
   }
 
-  /** Whether a request of the app waits that this machine might take. */
-  needs(app: string, machine: string): boolean {
-    return this.waitsIn(app, undefined) || this.waitsIn(app, machine);
+  /** Whether a request of the app waits that this machine might take, which has these TCP ports. */
+  needs(app: string, machine: string, ports: readonly number[]): boolean {
+    return [undefined, machine, ...ports].some((lane) => this.waitsIn(app, lane));
   }
 
   /** How many requests wait, by app. */

@@ -48,6 +48,8 @@ export interface ReplayOrder {
 
 /** Where a request goes that an app sent on. */
 export interface Destination {
+  /** The app that sent it on. */
+  readonly from: string;
   readonly app: string;
   /** Undefined if any machine of the app will do. */
   readonly machineId: string | undefined;

@@ -18,6 +18,14 @@ export interface CoordinatedMachine {
   resting: boolean;
 }
 
+/**
+ * Returns what the machines that can take each other's load have in common: those of an app with HTTP services, or with
+ * the same port. A database spares a web server no work.
+ */
+export function poolOf({ record, policy }: Pick<CoordinatedMachine, "record" | "policy">): string {
+  return `${record.app} ${policy?.web === true ? "web" : policy?.port}`;
+}
+
 /** Returns the machine with a new record. A machine that has just come up counts as used now. */
 export function withRecord(
   before: CoordinatedMachine | undefined,

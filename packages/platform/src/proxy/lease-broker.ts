@@ -99,14 +99,15 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     if (location !== undefined) throw httpsRedirect(app, location);
     const chosen = chosenMachine(this.#table, app, request);
     // No request overtakes those that wait for the same.
-    return this.#queues.waitsIn(app, chosen?.machine.id) ? undefined : this.#leaseOrWake(app, request, chosen);
+    const waits = this.#queues.waitsIn(app, chosen?.machine.id ?? request.tcpPort);
+    return waits ? undefined : this.#leaseOrWake(app, request, chosen);
   }
 
   waitForLease(app: string, request: RequestHead, signal: AbortSignal): Promise<Lease> {
     const chosen = () => chosenMachine(this.#table, app, request);
     return this.#queues.wait(app, {
       since: this.now(),
-      machine: chosen()?.machine.id,
+      lane: chosen()?.machine.id ?? request.tcpPort,
       signal,
       // The machine may have been destroyed or cordoned in the meantime.
       attempt: (since) => this.#leaseOrWake(app, request, chosen(), since),

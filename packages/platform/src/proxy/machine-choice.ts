@@ -37,7 +37,7 @@ export function chosenMachine(table: MachineTable, app: string, request: Request
 export function candidates(
   table: MachineTable,
   app: string,
-  { tried, tcpPort }: Pick<RequestHead, "tried" | "tcpPort">,
+  { tried, tcpPort, to }: Pick<RequestHead, "tried" | "tcpPort" | "to">,
   chosen: ChosenMachine | undefined,
 ): readonly RoutedMachine[] {
   if (chosen !== undefined) {
@@ -46,7 +46,11 @@ export function candidates(
     if (only) return untried ? [machine] : [];
     if (untried && takes(machine, table.draining)) return [machine];
   }
-  const all = tcpPort === undefined ? table.sharing(app) : withPort(table.ofApp(app), tcpPort);
+  const shared = tcpPort === undefined ? table.sharing(app) : withPort(table.ofApp(app), tcpPort);
+  // Another app may send requests only to the machines that allow it.
+  const sender = to !== undefined && to.from !== app ? to.from : undefined;
+  const all =
+    sender === undefined ? shared : table.ofApp(app).filter(({ policy }) => policy.replayFrom.includes(sender));
   return tried.length === 0 ? all : all.filter(({ id }) => !tried.includes(id));
 }
 

@@ -1,6 +1,6 @@
 /**
- * The requests of one app that wait for a machine, in order of arrival. Those that ask for a certain machine wait in a
- * lane of their own: they neither hold up the others nor wait for them.
+ * The requests of one app that wait for a machine, in order of arrival. Those that ask for a certain machine, and those for
+ * each TCP port, wait in a lane of their own: they neither hold up the others nor wait for them.
  */
 import { ProxyRefusal } from "./contract.ts";
 
@@ -11,19 +11,22 @@ export interface QueueLimits {
   holdTimeoutMs: number;
 }
 
+/** What a request waits for: a machine, by its id; a TCP port, by its number; or any machine. */
+export type Lane = string | number | undefined;
+
 /** A request that begins to wait. */
 export interface Wait<T> {
   /** When it began to wait, on the clock of the caller. */
   since: number;
-  /** The machine that it asks for. Undefined if any will do. */
-  machine: string | undefined;
+  /** What it waits for. */
+  lane: Lane;
   signal: AbortSignal;
   /** Is given `since`. Returns undefined if the request has to keep waiting, and throws if that would be in vain. */
   attempt(since: number): T | undefined;
 }
 
 interface Waiter {
-  readonly lane: string | undefined;
+  readonly lane: Lane;
   /** Returns true if the request was served or refused, and so has left the queue. */
   attempt(): boolean;
   reject(error: Error): void;
@@ -34,8 +37,8 @@ export class WaitingQueue<T> {
   readonly #limits: QueueLimits;
   readonly #hint: () => string;
   readonly #waiters = new Set<Waiter>();
-  /** How many requests wait for each machine, and under undefined for any. */
-  readonly #lanes = new Map<string | undefined, number>();
+  /** How many requests wait in each lane. */
+  readonly #lanes = new Map<Lane, number>();
 
   /** `hint` says what else is known when the time of a request is over: empty, or a sentence with a space before it. */
   constructor(app: string, limits: QueueLimits, hint: () => string = () => "") {
@@ -48,16 +51,16 @@ export class WaitingQueue<T> {
     return this.#waiters.size;
   }
 
-  /** How many requests wait for this machine, or if it is undefined for any. */
-  sizeOf(machine: string | undefined): number {
-    return this.#lanes.get(machine) ?? 0;
+  /** How many requests wait in this lane. */
+  sizeOf(lane: Lane): number {
+    return this.#lanes.get(lane) ?? 0;
   }
 
   /**
    * Waits until `attempt` returns something or throws. Throws a 503 if the queue is full. Rejects with a 504 after the
    * hold timeout, and with the signal's reason.
    */
-  wait({ since, machine: lane, signal, attempt }: Wait<T>): Promise<T> {
+  wait({ since, lane, signal, attempt }: Wait<T>): Promise<T> {
     const { maxHeld, holdTimeoutMs } = this.#limits;
     if (this.#waiters.size >= maxHeld)
       throw new ProxyRefusal(503, "too_many_held", `${maxHeld} requests are already waiting for app ${this.#app}.`, {
@@ -91,7 +94,7 @@ export class WaitingQueue<T> {
       const timer = setTimeout(() => {
         const within = `ready within ${holdTimeoutMs / 1000} s.`;
         const message =
-          lane === undefined
+          typeof lane !== "string"
             ? `No machine of app ${this.#app} was ${within}${this.#hint()}`
             : `Machine ${lane} of app ${this.#app} was not ${within} See: hibernaut machine status ${lane} --app ${this.#app}`;
         waiter.reject(new ProxyRefusal(504, "wake_timeout", message));
@@ -105,7 +108,7 @@ export class WaitingQueue<T> {
 
   /** Serves requests in order. The first one that has to keep waiting also keeps those behind it in its lane waiting. */
   serve(): void {
-    const blocked = new Set<string | undefined>();
+    const blocked = new Set<Lane>();
     for (const waiter of this.#waiters) {
       if (blocked.has(waiter.lane) || waiter.attempt()) continue;
       blocked.add(waiter.lane);
@@ -117,7 +120,7 @@ export class WaitingQueue<T> {
     for (const waiter of [...this.#waiters]) waiter.reject(error);
   }
 
-  #count(lane: string | undefined, change: 1 | -1): void {
+  #count(lane: Lane, change: 1 | -1): void {
     const size = this.sizeOf(lane) + change;
     if (size === 0) this.#lanes.delete(lane);
     else this.#lanes.set(lane, size);

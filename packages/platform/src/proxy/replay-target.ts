@@ -34,11 +34,13 @@ export function replayTarget(
   }
   const notAllowed = `${sent} app ${app}, which does not allow it. Set replay_from = ["${fromApp}"] for the service in the app file of ${app}, and deploy it.`;
   if (!all.some(allows)) return new ProxyRefusal(502, "replay_not_allowed", notAllowed);
-  if (order.machine === undefined) return { app, machineId: undefined };
+  if (order.machine === undefined) return { from: fromApp, app, machineId: undefined };
   const machine = machines.find(app, order.machine.toLowerCase());
   if (machine === undefined) {
     const message = `${sent} machine "${order.machine}" of app ${app}, which does not exist or has no service: it may have been destroyed. See: hibernaut machine list --app ${app}`;
     return new ProxyRefusal(502, "replay_unknown_machine", message);
   }
-  return allows(machine) ? { app, machineId: machine.id } : new ProxyRefusal(502, "replay_not_allowed", notAllowed);
+  return allows(machine)
+    ? { from: fromApp, app, machineId: machine.id }
+    : new ProxyRefusal(502, "replay_not_allowed", notAllowed);
 }

@@ -1,5 +1,5 @@
 /** Keeps as many machines of an app in the rotation for new requests as it has needed lately; the others rest. */
-import type { CoordinatedMachine } from "./coordinated-machine.ts";
+import { type CoordinatedMachine, poolOf } from "./coordinated-machine.ts";
 import { Demand } from "./demand.ts";
 import { isPrewarming } from "../machines/decide/prewarm.ts";
 import { type IdleMachine, neededOf, planRest, sharing } from "./idle.ts";
@@ -18,19 +18,19 @@ interface RotationOptions {
 
 export class Rotation {
   readonly #options: RotationOptions;
-  /** By app. */
+  /** By pool: see {@link poolOf}. */
   readonly #demand = new Map<string, Demand>();
 
   constructor(options: RotationOptions) {
     this.#options = options;
   }
 
-  /** Takes an app's machines in excess out of the rotation, and others back into it. */
-  arrange(app: string, running: readonly CoordinatedMachine[]): void {
+  /** Takes a pool's machines in excess out of the rotation, and others back into it. */
+  arrange(pool: string, running: readonly CoordinatedMachine[]): void {
     const { look, isUsable, tell, now } = this.#options;
     // Machines that take no requests anyway do no work that others could be spared for.
     const usable = running.filter(isUsable).map(look);
-    const demand = this.#demandOf(app);
+    const demand = this.#demandOf(pool);
     demand.note(neededOf(usable), now());
     const excess = planRest(usable, demand.lately(idleTimeoutMs(running), now()));
     for (const machine of running) {
@@ -42,56 +42,61 @@ export class Rotation {
   }
 
   /** A machine is running now: someone wanted as many machines as there are. */
-  cameUp({ record: { app } }: CoordinatedMachine): void {
-    this.#demandOf(app).note(sharing(this.#running(app)).length, this.#options.now());
+  cameUp(machine: CoordinatedMachine): void {
+    const pool = poolOf(machine);
+    this.#demandOf(pool).note(sharing(this.#running(pool)).length, this.#options.now());
   }
 
   /** A machine reached its soft limit. */
-  becameBusy({ record: { app } }: CoordinatedMachine): void {
-    this.#demandOf(app).note(neededOf(this.#running(app).map(this.#options.look)), this.#options.now());
+  becameBusy(machine: CoordinatedMachine): void {
+    const pool = poolOf(machine);
+    this.#demandOf(pool).note(neededOf(this.#running(pool).map(this.#options.look)), this.#options.now());
   }
 
   /** A request needs a machine that rests: it takes part again. */
   recall(machine: CoordinatedMachine): void {
-    const { app } = machine.record;
+    const pool = poolOf(machine);
     machine.resting = false;
-    this.#demandOf(app).note(sharing(this.#running(app)).filter(({ resting }) => !resting).length, this.#options.now());
+    this.#demandOf(pool).note(
+      sharing(this.#running(pool)).filter(({ resting }) => !resting).length,
+      this.#options.now(),
+    );
     this.#options.tell(machine);
   }
 
-  /** Milliseconds until any app needs fewer machines than it did lately; Infinity if none will. */
+  /** Milliseconds until any pool needs fewer machines than it did lately; Infinity if none will. */
   untilLessMs(): number {
-    const byApp = Map.groupBy(this.#options.known.values(), ({ record }) => record.app);
+    const pools = Map.groupBy(this.#options.known.values(), poolOf);
     let wait = Number.POSITIVE_INFINITY;
-    for (const [app, machines] of byApp) wait = Math.min(wait, this.#untilLess(app, machines.filter(takesPart)));
+    for (const [pool, machines] of pools) wait = Math.min(wait, this.#untilLess(pool, machines.filter(takesPart)));
     return wait;
   }
 
-  /** The same for one app: this runs for every request. */
-  untilLessOfMs(app: string): number {
-    return this.#demand.has(app) ? this.#untilLess(app, this.#running(app)) : Number.POSITIVE_INFINITY;
+  /** The same for one pool: this runs for every request. */
+  untilLessOfMs(pool: string): number {
+    return this.#demand.has(pool) ? this.#untilLess(pool, this.#running(pool)) : Number.POSITIVE_INFINITY;
   }
 
-  /** Forgets the apps that have no machines any more. */
-  keepOnly(apps: { has(app: string): boolean }): void {
-    for (const app of this.#demand.keys()) if (!apps.has(app)) this.#demand.delete(app);
+  /** Forgets the pools that have no machines any more. */
+  keepOnly(pools: { has(pool: string): boolean }): void {
+    for (const pool of this.#demand.keys()) if (!pools.has(pool)) this.#demand.delete(pool);
   }
 
-  #untilLess(app: string, running: readonly CoordinatedMachine[]): number {
-    const demand = this.#demand.get(app);
+  #untilLess(pool: string, running: readonly CoordinatedMachine[]): number {
+    const demand = this.#demand.get(pool);
     if (demand === undefined || sharing(running).length < 2) return Number.POSITIVE_INFINITY;
     return demand.untilLessMs(idleTimeoutMs(running), this.#options.now());
   }
 
-  #running(app: string): CoordinatedMachine[] {
-    return [...this.#options.known.values()].filter((machine) => machine.record.app === app && takesPart(machine));
+  #running(pool: string): CoordinatedMachine[] {
+    return [...this.#options.known.values()].filter((machine) => takesPart(machine) && poolOf(machine) === pool);
   }
 
-  #demandOf(app: string): Demand {
-    const known = this.#demand.get(app);
+  #demandOf(pool: string): Demand {
+    const known = this.#demand.get(pool);
     if (known !== undefined) return known;
     const demand = new Demand();
-    this.#demand.set(app, demand);
+    this.#demand.set(pool, demand);
     return demand;
   }
 }

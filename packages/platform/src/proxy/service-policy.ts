@@ -27,6 +27,8 @@ export interface ServicePolicy {
   softLimit: number;
   /** Infinity if none is set. */
   hardLimit: number;
+  /** Whether the service is for HTTP requests, and not only taken for one because the machine has no other. */
+  web: boolean;
   /** Whether the machine has work of its own, and is judged without the app's other machines. */
   pinned: boolean;
   /** The ports of all services at which requests may choose this machine. */
@@ -65,6 +67,7 @@ function servicePolicy(service: ServiceConfig, ownPorts: number[]): ServicePolic
     unit: concurrency.type ?? "requests",
     softLimit: concurrency.soft_limit ?? Math.min(SOFT_LIMIT, hardLimit),
     hardLimit,
+    web: service.protocol === "http",
     pinned,
     ownPorts,
     replayFrom: service.replay_from ?? [],

@@ -81,7 +81,10 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
   const openTcpPorts = () => {
     const inside = broker.gateway === undefined ? [] : [broker.gateway];
     const everywhere = ["0.0.0.0", "::"].includes(settings.proxyTcpListen);
-    tcp?.update(broker.tcpPorts(), [settings.proxyTcpListen, ...(everywhere ? [] : inside)]);
+    // With its ports shared among processes, the kernel would give some of the requests to a machine.
+    const own = new Set(fronts.map(({ port }) => port));
+    const owners = new Map([...broker.tcpPorts()].filter(([port]) => !own.has(port)));
+    tcp?.update(owners, [settings.proxyTcpListen, ...(everywhere ? [] : inside)]);
   };
   const accessLog = openAccessLog(settings.logLevel, lineWriter(settings.logFormat));
   const onAccess = (entry: AccessEntry) => {

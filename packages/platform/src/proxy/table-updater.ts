@@ -142,9 +142,15 @@ export class TableUpdater {
   #drain({ id, question, idleMs }: Extract<ToProxy, { kind: "drain" }>): void {
     const { table, queues, link, onLeft, now } = this.#ports;
     const machine = table.get(id);
+    const isNeeded = ({ row: { app, tcp = [] } }: RoutedMachine) =>
+      queues.needs(
+        app,
+        id,
+        tcp.map(({ port }) => port),
+      );
     const agreed =
       machine === undefined ||
-      (machine.open.requests === 0 && !queues.needs(machine.row.app, id) && machine.open.idleMs(now()) >= idleMs);
+      (machine.open.requests === 0 && !isNeeded(machine) && machine.open.idleMs(now()) >= idleMs);
     if (agreed && machine !== undefined) {
       machine.draining = true;
       onLeft(id, false);

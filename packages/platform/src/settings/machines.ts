@@ -95,6 +95,13 @@ export const MACHINE_SETTINGS = {
     description:
       "How long the new version of a sleeping machine may take to become healthy in a [prewarm](deploy.md#prewarm-a-new-version), from the update on. After that, the prewarm has failed, and the machine is stopped.",
   }),
+  prewarmSettleMs: duration("HIBERNAUT_PREWARM_SETTLE", {
+    default: 1_000,
+    min: 0,
+    max: 600_000,
+    description:
+      "How long a machine in a [prewarm](deploy.md#prewarm-a-new-version) stays healthy before it sleeps. Apps have more to do right after they answered for the first time, and the first visitor does not wait for what is done by then.",
+  }),
   layerSizeMb: size("HIBERNAUT_LAYER_SIZE", {
     formerly: "HIBERNAUT_LAYER_SIZE_MB",
     default: 8192,

@@ -186,6 +186,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       keepWarmS: 0,
       keepWarmMemoryMb: 1024,
       prewarmTimeoutMs: 60_000,
+      prewarmSettleMs: 0,
       ...parts.settings,
     },
     log: { info: note, warn: note, error: note },

@@ -7,7 +7,7 @@ let platform: FakePlatform;
 
 beforeEach(async () => {
   world = await newWorld();
-  platform = await startPlatform(world);
+  platform = await startPlatform(world, { wrap: (deps) => ({ ...deps, ownPorts: new Set([8080]) }) });
   for (const app of ["db", "mail"]) platform.apps.create(app);
 });
 afterEach(async () => {
@@ -39,4 +39,11 @@ test("an update is refused likewise, and a destroyed machine gives its port back
   platform.machines.destroy("db", record.id);
   await platform.machines.wait("db", record.id, ["destroyed"], { timeoutMs: 5000 });
   await platform.machines.update("mail", other.id, at(5432));
+});
+
+test("the platform's own ports are refused", async () => {
+  await expect(create("db", 8080)).rejects.toMatchObject({
+    code: "invalid_argument",
+    message: expect.stringMatching(/^Port 8080 is the platform's own/),
+  });
 });

@@ -32,7 +32,7 @@ async function sentTo(
   signal = new AbortController().signal,
 ): Promise<Lease> {
   const { broker } = w.proxies[0] as (typeof w.proxies)[number];
-  const head = request({ to: { app, machineId } });
+  const head = request({ to: { from: "shop", app, machineId } });
   return broker.leaseNow(app, head) ?? broker.waitForLease(app, head, signal);
 }
 
@@ -305,7 +305,7 @@ describe("a request that was sent on", () => {
     await settled();
     const { broker } = w.proxies[0] as (typeof w.proxies)[number];
     const order = { app: "users", machine: "anna", state: undefined };
-    expect(broker.replayTo(order, "shop")).toEqual({ app: "users", machineId: record.id });
+    expect(broker.replayTo(order, "shop")).toEqual({ from: "shop", app: "users", machineId: record.id });
     expect(() => broker.replayTo({ ...order, app: "shop", machine: own }, "users")).toThrow(/does not allow it/);
     expect((await sentTo(record.id, "users")).appName).toBe("users");
     await expect(sentTo(record.id, "shop")).rejects.toMatchObject({ code: "unknown_machine" });

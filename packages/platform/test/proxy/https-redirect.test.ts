@@ -22,7 +22,7 @@ test.each<[string, Parameters<typeof request>[0], number | undefined, string | u
     "https://shop.localhost/.well-known/acme-challenge",
   ],
   ["OPTIONS *", { target: "*" }, 443, undefined],
-  ["one that was sent on", { to: { app: "shop", machineId: undefined } }, 443, undefined],
+  ["one that was sent on", { to: { from: "shop", app: "shop", machineId: undefined } }, 443, undefined],
   ["HTTPS in front", { fields: said({ "X-Forwarded-Proto": "https" }) }, 8443, undefined],
   ["WebSocket over TLS in front", { fields: said({ "X-Forwarded-Proto": "wss" }) }, 8443, undefined],
   ["HTTP in front", { fields: said({ "X-Forwarded-Proto": "HTTP" }) }, undefined, "https://shop.localhost/"],

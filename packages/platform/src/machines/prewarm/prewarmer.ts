@@ -14,7 +14,9 @@ const AT_REST: ReadonlySet<MachineState> = new Set(["stopped", "failed", "suspen
 
 interface PrewarmerOptions {
   machines: Pick<Machines, "all" | "get" | "subscribe" | "suspend" | "stop" | "endPrewarm">;
-  deps: Pick<MachineDependencies, "subscribeToChecks" | "letGo" | "log"> & { settings: { prewarmTimeoutMs: number } };
+  deps: Pick<MachineDependencies, "subscribeToChecks" | "letGo" | "log"> & {
+    settings: { prewarmTimeoutMs: number; prewarmSettleMs: number };
+  };
 }
 
 interface Watched {
@@ -23,6 +25,10 @@ interface Watched {
   timer: NodeJS.Timeout;
   /** The proxies are being asked. */
   asking: boolean;
+  /** Since when the machine is ready to sleep, in milliseconds of a steady clock. */
+  readySince: number | undefined;
+  /** Fires when it has been ready for long enough. */
+  settle: NodeJS.Timeout | undefined;
 }
 
 export class Prewarmer {
@@ -48,7 +54,10 @@ export class Prewarmer {
   close(): void {
     this.#closed = true;
     for (const unsubscribe of this.#unsubscribes) unsubscribe();
-    for (const { timer } of this.#watched.values()) clearTimeout(timer);
+    for (const { timer, settle } of this.#watched.values()) {
+      clearTimeout(timer);
+      clearTimeout(settle);
+    }
     this.#watched.clear();
   }
 
@@ -56,13 +65,14 @@ export class Prewarmer {
     const { id, app } = record;
     if (!isPrewarming(record)) {
       clearTimeout(this.#watched.get(id)?.timer);
+      clearTimeout(this.#watched.get(id)?.settle);
       this.#watched.delete(id);
       return;
     }
     if (!this.#watched.has(id)) {
       const leftMs = Date.parse(record.prewarm.since) + this.#options.deps.settings.prewarmTimeoutMs - Date.now();
       const timer = setTimeout(() => this.#look(id), Math.max(0, leftMs)).unref();
-      this.#watched.set(id, { app, timer, asking: false });
+      this.#watched.set(id, { app, timer, asking: false, readySince: undefined, settle: undefined });
     }
     // What a listener changes must not overtake the change that it is told of.
     setImmediate(() => this.#look(id));
@@ -83,6 +93,7 @@ export class Prewarmer {
     if (!isPrewarming(record)) return;
     const late = Date.now() - Date.parse(record.prewarm.since) >= timeoutMs ? { afterS: timeoutMs / 1000 } : undefined;
     const verdict = prewarmVerdict(record, health, late);
+    if (verdict.kind !== "sleep") watched.readySince = undefined;
     if (verdict.kind === "wait") return;
     if (verdict.kind === "ended") return machines.endPrewarm(watched.app, id, "done", "it ran, and ended");
     if (verdict.kind === "failed") {
@@ -95,7 +106,18 @@ export class Prewarmer {
       machines.endPrewarm(watched.app, id, "done", reason);
       return machines.stop(watched.app, id, { by: BY_PREWARM, reason });
     }
-    await this.#sleep(id, watched);
+    if (record.prewarm.prepared || this.#hasSettled(id, watched)) await this.#sleep(id, watched);
+  }
+
+  /** Whether the machine has been ready for a while. If not, it is looked at again then. */
+  #hasSettled(id: string, watched: Watched): boolean {
+    const { prewarmSettleMs } = this.#options.deps.settings;
+    watched.readySince ??= performance.now();
+    const left = watched.readySince + prewarmSettleMs - performance.now();
+    if (left <= 0) return true;
+    clearTimeout(watched.settle);
+    watched.settle = setTimeout(() => this.#look(id), left).unref();
+    return false;
   }
 
   async #sleep(id: string, watched: Watched): Promise<void> {

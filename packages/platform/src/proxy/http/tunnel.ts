@@ -12,6 +12,9 @@ interface Tunnelled {
 /** Nothing passed for this long: the tunnel is quiet. Far less than any idle time, far more than a pause in a dialogue. */
 const QUIET_MS = 1_000;
 
+/** When one side has ended well, the other may take this long to take what is left. */
+const DRAIN_MS = 60_000;
+
 export interface TunnelWatch {
   /** The client sent something. */
   onClientData(): void;
@@ -69,6 +72,7 @@ export function openTunnel(options: TunnelOptions): void {
       moved.error ??= ENDINGS.clientGone;
       cut(upstream);
     }
+    upstream.setTimeout(DRAIN_MS, () => cut(upstream));
     if (upstream.closed) over();
   });
   upstream.once("close", () => {
@@ -76,6 +80,7 @@ export function openTunnel(options: TunnelOptions): void {
       moved.error ??= ENDINGS.upstreamBroke;
       cut(client);
     }
+    client.setTimeout(DRAIN_MS, () => cut(client));
     if (client.closed) over();
   });
 }

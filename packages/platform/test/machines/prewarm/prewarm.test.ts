@@ -98,6 +98,24 @@ describe("a sleeping machine that is updated with a prewarm", () => {
     expect(view().record.snapshot).not.toBeNull();
   });
 
+  test("sleeps when it has been healthy for a while, unless a program in it says that it need not wait", async () => {
+    await platform.close();
+    await open({ prewarmSettleMs: 60_000 });
+    await update(NEW);
+    await reach("running");
+    await expect(platform.machines.wait("shop", id, ["prewarmed"], { timeoutMs: 50 })).rejects.toThrow(
+      "failed to reach",
+    );
+    expect(platform.guestApi.prepared(id)).toBe(true);
+    await reach("suspended");
+    await platform.close();
+    await open({ prewarmSettleMs: 50 });
+    await update({ ...NEW, image: "app:3" });
+    await reach("prewarmed");
+    await reach("suspended");
+    expect(view().record.prewarm).toMatchObject({ status: "done" });
+  });
+
   test("is stopped when a check fails for good, and says why", async () => {
     await update(CHECKED);
     await reach("running");

@@ -29,7 +29,7 @@ function among(router: App, machines: Record<string, App> = {}): RigOptions {
       if (app === undefined) throw new ProxyRefusal(404, "unknown_machine", `no ${machineId}`);
       return lease({ machineId, appName: "shop", port: app.port });
     },
-    replayTo: ({ app = "shop", machine }) => ({ app, machineId: machine }),
+    replayTo: ({ app = "shop", machine }) => ({ from: "shop", app, machineId: machine }),
   };
 }
 

@@ -262,7 +262,7 @@ describe("HTTP/2", () => {
       if (request.headers["fly-replay-src"] !== undefined) return void request.pipe(response);
       request.resume().on("end", () => response.writeHead(200, { "fly-replay": "instance=m1" }).end());
     });
-    const replayTo: RigOptions["replayTo"] = ({ machine }) => ({ app: "shop", machineId: machine });
+    const replayTo: RigOptions["replayTo"] = ({ machine }) => ({ from: "shop", app: "shop", machineId: machine });
     const { port } = await secured(app, { replayBodyBytes: 100_000 }, { replayTo });
     const client = session(port);
     const body = Buffer.alloc(100_000, "0123456789abcdef");
