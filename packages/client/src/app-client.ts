@@ -1,0 +1,204 @@
+/** Methods about apps: their releases, volumes, hostnames, certificates and secrets. */
+import type { DestroyOptions, DryRunOptions, LimitOptions, ReleaseCommandOptions } from "./options.ts";
+import { readReleaseCommand } from "./release-command.ts";
+import { type CallOptions } from "./transport.ts";
+import type {
+  AddCertificateRequest,
+  App,
+  Certificate,
+  CertificateFinding,
+  CreateReleaseRequest,
+  CreateVolumeRequest,
+  ExtendedVolume,
+  MachineConfig,
+  Release,
+  ReleaseCommandEnd,
+  Secret,
+  SecretsEffect,
+  UpdateReleaseRequest,
+  UpdateVolumeRequest,
+  Volume,
+  VolumeSnapshot,
+} from "./types.ts";
+import { PlatformClient } from "./platform-client.ts";
+
+/** The part of the client about apps. See {@link BaseClient}. */
+export abstract class AppClient extends PlatformClient {
+  /** Returns all apps. */
+  async listApps(options?: CallOptions): Promise<App[]> {
+    return (await this.call("get", "/v1/apps", { ...options })).apps;
+  }
+
+  /** Creates an app. */
+  createApp(name: string, options?: CallOptions): Promise<App> {
+    return this.call("post", "/v1/apps", { body: { app_name: name }, ...options });
+  }
+
+  /** Returns an app. */
+  getApp(name: string, options?: CallOptions): Promise<App> {
+    return this.call("get", "/v1/apps/{app_name}", { params: { app_name: name }, ...options });
+  }
+
+  /** Destroys an app. One that has machines or volumes needs `force`, which destroys them, too. */
+  async destroyApp(name: string, { force, ...options }: DestroyOptions = {}): Promise<void> {
+    const query = { force };
+    await this.call("delete", "/v1/apps/{app_name}", { params: { app_name: name }, query, ...options });
+  }
+
+  /** Returns an app's releases, newest first. Default limit: 25. */
+  async listReleases(app: string, { limit, ...options }: LimitOptions = {}): Promise<Release[]> {
+    const request = { params: { app_name: app }, query: { limit }, ...options };
+    return (await this.call("get", "/v1/apps/{app_name}/releases", request)).releases;
+  }
+
+  /** Pulls the image and records that it is being deployed. Changes no machine. */
+  createRelease(app: string, body: CreateReleaseRequest, options?: CallOptions): Promise<Release> {
+    return this.call("post", "/v1/apps/{app_name}/releases", { params: { app_name: app }, body, ...options });
+  }
+
+  /** Records how a release ended. */
+  updateRelease(app: string, version: number, body: UpdateReleaseRequest, options?: CallOptions): Promise<Release> {
+    const params = { app_name: app, version: String(version) };
+    return this.call("post", "/v1/apps/{app_name}/releases/{version}", { params, body, ...options });
+  }
+
+  /**
+   * Runs the command of a pending release in a temporary machine: what `init` of the configuration says, with the image of
+   * the release. Resolves when the machine is gone. To cancel, abort the signal.
+   *
+   * @param options `timeout` is in seconds, 300 by default; `onLine` is called with each line of the machine's log
+   */
+  runReleaseCommand(
+    app: string,
+    version: number,
+    config: MachineConfig,
+    { timeout, onLine, ...options }: ReleaseCommandOptions = {},
+  ): Promise<ReleaseCommandEnd> {
+    const params = { app_name: app, version: String(version) };
+    const body = { config, ...(timeout !== undefined && { timeout }) };
+    const path = "/v1/apps/{app_name}/releases/{version}/command";
+    return readReleaseCommand(this.lines("post", path, { params, body, ...options }), onLine);
+  }
+
+  /** Returns an app's volumes, oldest first. */
+  listVolumes(app: string, options?: CallOptions): Promise<Volume[]> {
+    return this.call("get", "/v1/apps/{app_name}/volumes", { params: { app_name: app }, ...options });
+  }
+
+  /** Returns a volume. */
+  getVolume(app: string, id: string, options?: CallOptions): Promise<Volume> {
+    const params = { app_name: app, volume_id: id };
+    return this.call("get", "/v1/apps/{app_name}/volumes/{volume_id}", { params, ...options });
+  }
+
+  /** Creates a volume, empty or from a snapshot. */
+  createVolume(app: string, body: CreateVolumeRequest, options?: CallOptions): Promise<Volume> {
+    return this.call("post", "/v1/apps/{app_name}/volumes", { params: { app_name: app }, body, ...options });
+  }
+
+  /** Changes how snapshots of a volume are taken and kept. */
+  updateVolume(app: string, id: string, body: UpdateVolumeRequest, options?: CallOptions): Promise<Volume> {
+    const params = { app_name: app, volume_id: id };
+    return this.call("put", "/v1/apps/{app_name}/volumes/{volume_id}", { params, body, ...options });
+  }
+
+  /** Extends a volume to `sizeGb` GB. Its machine sees the new size after its next cold start. */
+  extendVolume(app: string, id: string, sizeGb: number, options?: CallOptions): Promise<ExtendedVolume> {
+    const request = { params: { app_name: app, volume_id: id }, body: { size_gb: sizeGb }, ...options };
+    return this.call("put", "/v1/apps/{app_name}/volumes/{volume_id}/extend", request);
+  }
+
+  /** Destroys a volume and its snapshots. Rejects when a machine uses it. */
+  async destroyVolume(app: string, id: string, options?: CallOptions): Promise<void> {
+    const params = { app_name: app, volume_id: id };
+    await this.call("delete", "/v1/apps/{app_name}/volumes/{volume_id}", { params, ...options });
+  }
+
+  /** Returns a volume's snapshots, newest first. */
+  listVolumeSnapshots(app: string, id: string, options?: CallOptions): Promise<VolumeSnapshot[]> {
+    const params = { app_name: app, volume_id: id };
+    return this.call("get", "/v1/apps/{app_name}/volumes/{volume_id}/snapshots", { params, ...options });
+  }
+
+  /** Takes a snapshot of a volume. Resolves when the copy is complete. */
+  createVolumeSnapshot(app: string, id: string, options?: CallOptions): Promise<VolumeSnapshot> {
+    const params = { app_name: app, volume_id: id };
+    return this.call("post", "/v1/apps/{app_name}/volumes/{volume_id}/snapshots", { params, ...options });
+  }
+
+  /** Destroys a snapshot of a volume. */
+  async destroyVolumeSnapshot(app: string, id: string, snapshotId: string, options?: CallOptions): Promise<void> {
+    const params = { app_name: app, volume_id: id, snapshot_id: snapshotId };
+    const path = "/v1/apps/{app_name}/volumes/{volume_id}/snapshots/{snapshot_id}";
+    await this.call("delete", path, { params, ...options });
+  }
+
+  /** Returns the hostnames that an app answers for, in addition to `<app>.localhost`. */
+  async listHostnames(app: string, options?: CallOptions): Promise<string[]> {
+    const request = { params: { app_name: app }, ...options };
+    return (await this.call("get", "/v1/apps/{app_name}/hostnames", request)).hostnames;
+  }
+
+  /** Lets an app answer for a hostname. Returns the hostname as it is stored. */
+  async addHostname(app: string, hostname: string, options?: CallOptions): Promise<string> {
+    const request = { params: { app_name: app }, body: { hostname }, ...options };
+    return (await this.call("post", "/v1/apps/{app_name}/hostnames", request)).hostname;
+  }
+
+  /** Takes a hostname away from an app. */
+  async removeHostname(app: string, hostname: string, options?: CallOptions): Promise<void> {
+    const params = { app_name: app, hostname };
+    await this.call("delete", "/v1/apps/{app_name}/hostnames/{hostname}", { params, ...options });
+  }
+
+  /** Returns the certificates that the platform manages for an app. */
+  async listCertificates(app: string, options?: CallOptions): Promise<Certificate[]> {
+    const request = { params: { app_name: app }, ...options };
+    return (await this.call("get", "/v1/apps/{app_name}/certificates", request)).certificates;
+  }
+
+  /** Returns one certificate. */
+  getCertificate(app: string, hostname: string, options?: CallOptions): Promise<Certificate> {
+    return this.call("get", CERTIFICATE, { params: { app_name: app, hostname }, ...options });
+  }
+
+  /** Orders a certificate. Returns at once; `getCertificate` says how far it is. A failed order is repeated. */
+  addCertificate(app: string, certificate: AddCertificateRequest, options?: CallOptions): Promise<Certificate> {
+    const request = { params: { app_name: app }, body: certificate, ...options };
+    return this.call("post", "/v1/apps/{app_name}/certificates", request);
+  }
+
+  /** Looks what a certificate for a hostname needs. */
+  async checkCertificate(app: string, hostname: string, options?: CallOptions): Promise<CertificateFinding[]> {
+    const request = { params: { app_name: app, hostname }, ...options };
+    return (await this.call("get", `${CERTIFICATE}/check`, request)).findings;
+  }
+
+  /** Removes a certificate with its key. */
+  async removeCertificate(app: string, hostname: string, options?: CallOptions): Promise<void> {
+    await this.call("delete", CERTIFICATE, { params: { app_name: app, hostname }, ...options });
+  }
+
+  /** Returns an app's secrets, without their values. */
+  async listSecrets(app: string, options?: CallOptions): Promise<Secret[]> {
+    return (await this.call("get", "/v1/apps/{app_name}/secrets", { params: { app_name: app }, ...options })).secrets;
+  }
+
+  /** Sets all of these secrets or none. Snapshots of the app's machines are discarded. */
+  setSecrets(
+    app: string,
+    secrets: Record<string, string>,
+    { dry_run, ...options }: DryRunOptions = {},
+  ): Promise<SecretsEffect> {
+    const request = { params: { app_name: app }, query: { dry_run }, body: { secrets }, ...options };
+    return this.call("post", "/v1/apps/{app_name}/secrets", request);
+  }
+
+  /** Removes a secret. Snapshots of the app's machines are discarded. */
+  unsetSecret(app: string, name: string, { dry_run, ...options }: DryRunOptions = {}): Promise<SecretsEffect> {
+    const request = { params: { app_name: app, secret_name: name }, query: { dry_run }, ...options };
+    return this.call("delete", "/v1/apps/{app_name}/secrets/{secret_name}", request);
+  }
+}
+
+const CERTIFICATE = "/v1/apps/{app_name}/certificates/{hostname}";

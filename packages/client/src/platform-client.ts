@@ -1,0 +1,156 @@
+/** Methods about the platform: its health, images, registries, backups, usage and tokens. */
+import type { Readable } from "node:stream";
+import type { ImageSource, PullOptions, UploadOptions, UsageOptions } from "./options.ts";
+import { readPull } from "./pull.ts";
+import { type CallOptions, send } from "./transport.ts";
+import type {
+  Backup,
+  Drain,
+  DrainRequest,
+  Health,
+  Image,
+  NewToken,
+  OpenUpload,
+  PrunedImages,
+  PulledImage,
+  Region,
+  RegistryLogin,
+  Token,
+  UsageReport,
+} from "./types.ts";
+import { sendImage } from "./upload.ts";
+import { BaseClient } from "./base-client.ts";
+
+/** The part of the client about the platform itself. See {@link BaseClient}. */
+export abstract class PlatformClient extends BaseClient {
+  /** Returns what the platform is. Rejects with `unavailable` when it doesn't work. */
+  getHealth(options?: CallOptions): Promise<Health> {
+    return this.call("get", "/v1/health", { ...options });
+  }
+
+  /** Returns the platform's regions. */
+  async listRegions(options?: CallOptions): Promise<Region[]> {
+    return (await this.call("get", "/v1/platform/regions", { ...options })).regions;
+  }
+
+  /** Returns the platform's drain and how far it has come. */
+  getDrain(options?: CallOptions): Promise<Drain> {
+    return this.call("get", "/v1/platform/drain", { ...options });
+  }
+
+  /** Stops the platform from starting machines, and with `suspend` suspends those that run. Resolves when that is stored. */
+  startDrain(body: DrainRequest = {}, options?: CallOptions): Promise<Drain> {
+    return this.call("post", "/v1/platform/drain", { body, ...options });
+  }
+
+  /** Ends the platform's drain. The machines that it suspended start again. */
+  endDrain(options?: CallOptions): Promise<Drain> {
+    return this.call("delete", "/v1/platform/drain", { ...options });
+  }
+
+  /**
+   * Backs up the whole platform. Resolves with a tar archive of a data directory, which holds all secrets. Its stream fails
+   * if the archive is not whole; `getBackup` then says why.
+   */
+  async createBackup({ signal }: CallOptions = {}): Promise<Readable> {
+    const { readArchive } = await import("./archive.ts");
+    return readArchive(this.options, { path: "/v1/platform/backup" }, { method: "POST", signal });
+  }
+
+  /** Returns how far the latest backup came. */
+  getBackup(options?: CallOptions): Promise<Backup> {
+    return this.call("get", "/v1/platform/backup", { ...options });
+  }
+
+  /** Pulls an image and resolves when it is ready. An aborted pull keeps what it has downloaded. */
+  pullImage(ref: string, { onProgress, ...options }: PullOptions = {}): Promise<PulledImage> {
+    return readPull(this.lines("post", "/v1/images/pull", { body: { ref }, ...options }), onProgress);
+  }
+
+  /**
+   * Uploads an image from this machine and resolves when it is ready, with the reference for machines and releases. Sends
+   * only what the platform does not have, and continues after a lost connection. An aborted upload keeps what has
+   * arrived: the next one continues.
+   */
+  async uploadImage(
+    source: ImageSource,
+    { onProgress, retryMs, ...options }: UploadOptions = {},
+  ): Promise<PulledImage> {
+    const body = { name: source.name, manifest: source.manifest };
+    const path = "/v1/images/blobs/{digest}";
+    const ref = await sendImage(
+      source,
+      {
+        begin: (signal) => this.call("post", "/v1/images/uploads", { body, signal }),
+        append: (digest, offset, bytes, signal) =>
+          send(this.options, { method: "patch", path, params: { digest }, query: { offset }, bytes, signal }),
+      },
+      { ...options, ...(onProgress && { onProgress }), ...(retryMs !== undefined && { retryMs }) },
+    );
+    return this.pullImage(ref, { ...options, ...(onProgress && { onProgress }) });
+  }
+
+  /** Returns the uploads that have not ended. */
+  async listUploads(options?: CallOptions): Promise<OpenUpload[]> {
+    return (await this.call("get", "/v1/images/uploads", { ...options })).uploads;
+  }
+
+  /** Cancels an upload, by the digest of its image, and deletes its unfinished parts. */
+  async cancelUpload(digest: string, options?: CallOptions): Promise<void> {
+    await this.call("delete", "/v1/images/uploads/{digest}", { params: { digest }, ...options });
+  }
+
+  /** Returns the images on the host's disk, newest first. */
+  async listImages(options?: CallOptions): Promise<Image[]> {
+    return (await this.call("get", "/v1/images", { ...options })).images;
+  }
+
+  /** Deletes the images that no machine needs, and the downloaded layers. */
+  pruneImages(options?: CallOptions): Promise<PrunedImages> {
+    return this.call("delete", "/v1/images", { query: { unused: "true" }, ...options });
+  }
+
+  /** Returns the platform's logins for registries, without their passwords. */
+  async listRegistryLogins(options?: CallOptions): Promise<RegistryLogin[]> {
+    return (await this.call("get", "/v1/registries", { ...options })).registries;
+  }
+
+  /** Returns the login for a registry. */
+  getRegistryLogin(host: string, options?: CallOptions): Promise<RegistryLogin> {
+    return this.call("get", "/v1/registries/{host}", { params: { host }, ...options });
+  }
+
+  /** Stores a login for a registry, once the registry has accepted it. */
+  logInToRegistry(
+    host: string,
+    body: { username: string; password: string },
+    options?: CallOptions,
+  ): Promise<RegistryLogin> {
+    return this.call("put", "/v1/registries/{host}", { params: { host }, body, ...options });
+  }
+
+  /** Deletes the login for a registry. */
+  async logOutOfRegistry(host: string, options?: CallOptions): Promise<void> {
+    await this.call("delete", "/v1/registries/{host}", { params: { host }, ...options });
+  }
+
+  /** Returns what apps used, by app, machine or day. */
+  getUsage({ from, to, group_by, app, ...options }: UsageOptions = {}): Promise<UsageReport> {
+    return this.call("get", "/v1/usage", { query: { from, to, group_by, app }, ...options });
+  }
+
+  /** Returns the API's tokens, without their secrets. */
+  async listTokens(options?: CallOptions): Promise<Token[]> {
+    return (await this.call("get", "/v1/tokens", { ...options })).tokens;
+  }
+
+  /** Creates a token. Its secret is in the reply, and nowhere else ever after. */
+  createToken(name: string, options?: CallOptions): Promise<NewToken> {
+    return this.call("post", "/v1/tokens", { body: { name }, ...options });
+  }
+
+  /** Revokes a token. */
+  async revokeToken(id: string, options?: CallOptions): Promise<void> {
+    await this.call("delete", "/v1/tokens/{token_id}", { params: { token_id: id }, ...options });
+  }
+}
