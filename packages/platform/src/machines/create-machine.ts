@@ -13,8 +13,6 @@ import { newRecord } from "./new-record.ts";
 import { requireFreePorts } from "./tcp-ports.ts";
 import { requireApp } from "./require-app.ts";
 
-const NONE: ReadonlySet<number> = new Set();
-
 /** Where a machine is created. */
 interface CreateContext {
   deps: MachineDependencies;
@@ -39,7 +37,7 @@ export async function createMachine(
   requireRegion(region, settings.region);
   requireFreeName(controllers, app, name);
   requireSupported(config);
-  requireFreePorts(store.machines.list(), app, config, deps.ownPorts ?? NONE);
+  requireFreePorts(deps, app, config);
   // Held until the machine is stored, so that a cleanup in the meantime does not delete the image.
   using image = await images.hold(config.image);
   // Likewise, so that no other machine gets the volumes.
@@ -47,7 +45,7 @@ export async function createMachine(
   requireApp(store.apps, app);
   // The import may have taken minutes, in which a drain may have begun.
   refuseWork();
-  requireFreePorts(store.machines.list(), app, config, deps.ownPorts ?? NONE);
+  requireFreePorts(deps, app, config);
   const record = newRecord({
     app,
     name,

@@ -1,28 +1,27 @@
 /** Ports for TCP connections: each belongs to one app of the platform. */
 import type { MachineConfig } from "../domain/config.ts";
 import { HibernautError } from "../domain/errors.ts";
-import type { MachineRecord } from "../domain/machine.ts";
+import type { MachineDependencies } from "./dependencies.ts";
 
 /**
  * Throws `already_exists` when a port of the configuration belongs to another app, and `invalid_argument` when the
  * platform listens on it itself.
  */
 export function requireFreePorts(
-  machines: Iterable<Pick<MachineRecord, "app" | "config" | "pending">>,
+  { store, ownPorts }: Pick<MachineDependencies, "store" | "ownPorts">,
   app: string,
   config: MachineConfig,
-  reserved: ReadonlySet<number>,
 ): void {
   const wanted = portsOf(config);
   if (wanted.size === 0) return;
-  const own = [...wanted].find((port) => reserved.has(port));
+  const own = [...wanted].find((port) => ownPorts?.has(port));
   if (own !== undefined)
     throw new HibernautError(
       "invalid_argument",
       `Port ${own} is the platform's own: its API, its proxy or its name server listens there. Choose another port.`,
       { port: own },
     );
-  for (const machine of machines) {
+  for (const machine of store.machines.list()) {
     if (machine.app === app) continue;
     const taken = [...portsOf(machine.config), ...portsOf(machine.pending?.config)].find((port) => wanted.has(port));
     if (taken === undefined) continue;

@@ -10,6 +10,11 @@ export interface CoordinatedMachine {
   record: MachineRecord;
   /** Undefined for a machine without services. */
   policy: ServicePolicy | undefined;
+  /**
+   * The same for machines that can take each other's load: those of an app with HTTP services, or with the same port. A
+   * database spares a web server no work. Kept, because every request asks for it.
+   */
+  pool: string;
   /** Since when no proxy has had anything open on the machine, in milliseconds of the coordinator's clock. */
   idleSince: number;
   /** The machine is about to be put to sleep; false again as soon as a request needs it. */
@@ -18,12 +23,8 @@ export interface CoordinatedMachine {
   resting: boolean;
 }
 
-/**
- * Returns what the machines that can take each other's load have in common: those of an app with HTTP services, or with
- * the same port. A database spares a web server no work.
- */
-export function poolOf({ record, policy }: Pick<CoordinatedMachine, "record" | "policy">): string {
-  return `${record.app} ${policy?.web === true ? "web" : policy?.port}`;
+function poolOf(app: string, policy: ServicePolicy | undefined): string {
+  return `${app} ${policy?.web === true ? "web" : policy?.port}`;
 }
 
 /** Returns the machine with a new record. A machine that has just come up counts as used now. */
@@ -33,10 +34,11 @@ export function withRecord(
   now: number,
 ): CoordinatedMachine {
   const policy = policyOf(record.config);
-  if (before === undefined) return { record, policy, idleSince: now, draining: false, resting: false };
+  const pool = poolOf(record.app, policy);
+  if (before === undefined) return { record, policy, pool, idleSince: now, draining: false, resting: false };
   if (record.state === "running" && before.record.state !== "running") before.idleSince = now;
   if (record.state !== "running") before.resting = false;
-  return Object.assign(before, { record, policy });
+  return Object.assign(before, { record, policy, pool });
 }
 
 /** Returns what proxies are told about the machine. */

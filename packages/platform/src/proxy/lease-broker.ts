@@ -137,8 +137,9 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
 
   /** Adopts a message of the coordinator. */
   receive(message: ToProxy): void {
+    const touchesPorts = this.#touchesPorts(message);
     this.#updater.apply(message);
-    if (message.kind === "table" || message.kind === "machine" || message.kind === "gone") this.#options.onPorts?.();
+    if (touchesPorts) this.#options.onPorts?.();
     if (message.kind === "table") this.#traffic.connected();
   }
 
@@ -203,6 +204,14 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     if (hope) return undefined;
     const [machine] = machines;
     throw chosen?.only && machine ? chosenMachineRefusal(app, machine) : noMachineRefusal(app, machines);
+  }
+
+  /** Most machines have no TCP ports, and change often. */
+  #touchesPorts(message: ToProxy): boolean {
+    if (message.kind === "table") return true;
+    const row = message.kind === "machine" ? message.machine : undefined;
+    const id = row?.id ?? (message.kind === "gone" ? message.id : undefined);
+    return row?.tcp !== undefined || (id !== undefined && this.#table.get(id)?.row.tcp !== undefined);
   }
 
   /** A burst needs a machine that rests. */

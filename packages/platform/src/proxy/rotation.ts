@@ -1,5 +1,5 @@
 /** Keeps as many machines of an app in the rotation for new requests as it has needed lately; the others rest. */
-import { type CoordinatedMachine, poolOf } from "./coordinated-machine.ts";
+import type { CoordinatedMachine } from "./coordinated-machine.ts";
 import { Demand } from "./demand.ts";
 import { isPrewarming } from "../machines/decide/prewarm.ts";
 import { type IdleMachine, neededOf, planRest, sharing } from "./idle.ts";
@@ -18,7 +18,7 @@ interface RotationOptions {
 
 export class Rotation {
   readonly #options: RotationOptions;
-  /** By pool: see {@link poolOf}. */
+  /** By pool: see {@link CoordinatedMachine.pool}. */
   readonly #demand = new Map<string, Demand>();
 
   constructor(options: RotationOptions) {
@@ -43,19 +43,19 @@ export class Rotation {
 
   /** A machine is running now: someone wanted as many machines as there are. */
   cameUp(machine: CoordinatedMachine): void {
-    const pool = poolOf(machine);
+    const { pool } = machine;
     this.#demandOf(pool).note(sharing(this.#running(pool)).length, this.#options.now());
   }
 
   /** A machine reached its soft limit. */
   becameBusy(machine: CoordinatedMachine): void {
-    const pool = poolOf(machine);
+    const { pool } = machine;
     this.#demandOf(pool).note(neededOf(this.#running(pool).map(this.#options.look)), this.#options.now());
   }
 
   /** A request needs a machine that rests: it takes part again. */
   recall(machine: CoordinatedMachine): void {
-    const pool = poolOf(machine);
+    const { pool } = machine;
     machine.resting = false;
     this.#demandOf(pool).note(
       sharing(this.#running(pool)).filter(({ resting }) => !resting).length,
@@ -66,7 +66,7 @@ export class Rotation {
 
   /** Milliseconds until any pool needs fewer machines than it did lately; Infinity if none will. */
   untilLessMs(): number {
-    const pools = Map.groupBy(this.#options.known.values(), poolOf);
+    const pools = Map.groupBy(this.#options.known.values(), ({ pool }) => pool);
     let wait = Number.POSITIVE_INFINITY;
     for (const [pool, machines] of pools) wait = Math.min(wait, this.#untilLess(pool, machines.filter(takesPart)));
     return wait;
@@ -89,7 +89,7 @@ export class Rotation {
   }
 
   #running(pool: string): CoordinatedMachine[] {
-    return [...this.#options.known.values()].filter((machine) => takesPart(machine) && poolOf(machine) === pool);
+    return [...this.#options.known.values()].filter((machine) => machine.pool === pool && takesPart(machine));
   }
 
   #demandOf(pool: string): Demand {

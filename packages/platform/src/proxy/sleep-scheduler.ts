@@ -5,7 +5,7 @@ import type { Commands } from "../machines/resources/commands.ts";
 import type { Machines } from "../machines/resources/machines.ts";
 import { activityOf } from "./awake.ts";
 import type { ConnectedProxies } from "./connected-proxies.ts";
-import { type CoordinatedMachine, keptAwakeMs, poolOf, untilIdleMs } from "./coordinated-machine.ts";
+import { type CoordinatedMachine, keptAwakeMs, untilIdleMs } from "./coordinated-machine.ts";
 import { type IdleMachine, planSleep } from "./idle.ts";
 import { Rotation, takesPart } from "./rotation.ts";
 import type { ServicePolicy } from "./service-policy.ts";
@@ -56,7 +56,7 @@ export class SleepScheduler {
     const { known, proxies } = this.#options;
     // Without a proxy, the platform does not know what is open.
     if (proxies.size === 0) return;
-    const pools = Map.groupBy(known.values(), poolOf);
+    const pools = Map.groupBy(known.values(), ({ pool }) => pool);
     this.rotation.keepOnly(pools);
     for (const [pool, machines] of pools) {
       const running = machines.filter(takesPart);
@@ -73,14 +73,14 @@ export class SleepScheduler {
     // The other machines are as they were when the next look was planned. This runs for every request.
     const { intervalMs } = this.#options;
     const wait = machine.resting && load === 0 ? SHORTEST_PAUSE_MS : this.#untilIdleMs(machine);
-    this.#planWithin(Math.min(wait, intervalMs, this.rotation.untilLessOfMs(poolOf(machine))));
+    this.#planWithin(Math.min(wait, intervalMs, this.rotation.untilLessOfMs(machine.pool)));
   }
 
   /** Why a running machine does not sleep. */
   activity(machine: CoordinatedMachine): Activity {
     const { record, policy } = machine;
     const { known, commands } = this.#options;
-    const siblings = [...known.values()].filter((other) => takesPart(other) && poolOf(other) === poolOf(machine));
+    const siblings = [...known.values()].filter((other) => other.pool === machine.pool && takesPart(other));
     return activityOf({
       ...this.#idleMachine(machine),
       policy,

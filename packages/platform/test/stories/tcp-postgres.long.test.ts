@@ -1,12 +1,11 @@
 /** A PostgreSQL that sleeps with its clients' connections open: what they are answered, and that no row is lost. */
 import { execFile } from "node:child_process";
-import { once } from "node:events";
-import { createServer } from "node:net";
 import { promisify } from "node:util";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { postgresImage } from "../helpers/postgres-image.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { freePort } from "../proxy/http/helpers.ts";
 
 const CYCLES = 50;
 const POOL = 10;
@@ -17,15 +16,6 @@ const MINUTE_MS = 60_000;
 let place: Place;
 let id: string;
 let port: number;
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port: free } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return free;
-}
 
 beforeAll(async () => {
   place = await Place.open({ HIBERNAUT_READY_TIMEOUT_MS: READY_TIMEOUT_MS, HIBERNAUT_IDLE_CHECK_INTERVAL: "1" });

@@ -1,10 +1,11 @@
 /** A database that sleeps until something connects: TCP services on real guests. */
 import { once } from "node:events";
-import { connect, createServer, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import type { Machine } from "@hibernaut/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
+import { freePort } from "../proxy/http/helpers.ts";
 
 let place: Place;
 let image: string;
@@ -37,15 +38,6 @@ const config = (tcp: number): Partial<Machine["config"]> => ({
   init: { exec: ["node", "-e", COUNTER] },
   services: [{ protocol: "tcp", internal_port: 9000, ports: [{ port: tcp }], autostop: "suspend" }],
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port: free } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return free;
-}
 
 /** Sends a line and returns the program's. */
 async function say(socket: Socket, line: string): Promise<string> {

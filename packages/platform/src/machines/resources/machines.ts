@@ -13,8 +13,6 @@ import { requireApp } from "../require-app.ts";
 import { type MachineView, viewOf } from "../view.ts";
 import { waitFor, type WaitOptions, type WaitTarget } from "../waiting.ts";
 
-const NONE: ReadonlySet<number> = new Set();
-
 /** Who asked for an action, for the machine's history. */
 interface Requester {
   /** Absent for a client of the API. */
@@ -107,7 +105,7 @@ export class Machines {
     using image = await this.#deps.images.hold(config.image);
     using held = await this.#deps.volumes.hold(app, config.mounts, record.id);
     this.#drain.refuseWork();
-    requireFreePorts(this.#deps.store.machines.list(), record.app, config, this.#deps.ownPorts ?? NONE);
+    requireFreePorts(this.#deps, record.app, config);
     const update = { type: "update", config: withMounts(config, held), imageDigest: image.digest } as const;
     controller.command(prewarm === undefined ? update : { ...update, prewarm });
     return this.#view(controller);

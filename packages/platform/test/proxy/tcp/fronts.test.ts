@@ -7,6 +7,7 @@ import { type AccessEntry, type Lease, ProxyRefusal, type RequestHead } from "..
 import { DEFAULT_LIMITS } from "../../../src/proxy/http/limits.ts";
 import { TcpFronts } from "../../../src/proxy/tcp/fronts.ts";
 import { portOwners, tcpPortsOf } from "../../../src/proxy/tcp/ports.ts";
+import { freePort } from "../http/helpers.ts";
 
 const HOST = "127.0.0.1";
 
@@ -24,15 +25,6 @@ let warned: string[];
 /** Apps to which the test's clients are strangers. */
 let strangers: Set<string>;
 let port: number;
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, HOST);
-  await once(server, "listening");
-  const { port: free } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return free;
-}
 
 beforeEach(async () => {
   [accepted, heads, released, log, warned, strangers] = [[], [], 0, [], [], new Set()];
