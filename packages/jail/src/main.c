@@ -20,6 +20,7 @@
 #include "places.h"
 #include "report.h"
 #include "rights.h"
+#include "syscalls.h"
 
 static void write_file(const char *path, const char *text) {
   int file = open(path, O_WRONLY | O_CLOEXEC);
@@ -61,15 +62,25 @@ static _Noreturn void become(struct options *options) {
   places_take(options);
   places_enter(options);
   rights_drop(options);
+  syscalls_refuse();
   char *environment[] = {(char *)"PATH=/usr/bin:/bin", (char *)"LC_ALL=C", NULL};
   execvpe(options->program[0], options->program, environment);
   fail("running", options->program[0]);
 }
 
+/* Whatever the platform had open besides: its database must not come along. 3 is the program's, if it is open. */
+static void close_inherited(int status) {
+  unsigned first = 4;
+  if (status >= 4) {
+    if (status > 4) close_range(first, (unsigned)status - 1, 0);
+    first = (unsigned)status + 1;
+  }
+  if (close_range(first, ~0U, 0) < 0) fail("closing descriptors", NULL);
+}
+
 /* What the program has open would otherwise stay open here: its sockets would still listen after its end. */
 static void close_all(void) {
-  if (close_range(0, ~0U, 0) < 0)
-    for (int fd = 0; fd < 1024; fd++) close(fd);
+  close_range(0, ~0U, 0);
 }
 
 static _Noreturn void wait_for(pid_t child) {
@@ -88,6 +99,7 @@ int main(int count, char **arguments) {
   static struct options options;
   options_read(&options, count, arguments);
   if (options.status >= 0 && fcntl(options.status, F_SETFD, FD_CLOEXEC) < 0) fail_usage("--status is not open", NULL);
+  close_inherited(options.status);
   handles_open(&options);
   if (options.cgroup != NULL) join_cgroup(options.cgroup);
   separate(&options);

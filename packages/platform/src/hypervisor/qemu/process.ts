@@ -28,7 +28,7 @@ interface SpawnOptions {
   log: string;
   /** A file descriptor that the program inherits as {@link INHERITED_FD}. The caller closes its own. */
   inherited?: number | undefined;
-  /** The jail to start it in. Without one, it starts as it is. */
+  /** The launcher of the jail to start it in, and its arguments up to those of the program. Without it, no jail. */
   jail?: { program: string; args: string[] } | undefined;
 }
 
@@ -54,7 +54,7 @@ export async function spawnDetached(
     const child =
       jail === undefined
         ? spawn(program, args, { detached: true, stdio: streams })
-        : spawn(jail.program, [...jail.args, program, ...args], {
+        : spawn(jail.program, [...jail.args, ...args], {
             argv0: LAUNCHER,
             detached: true,
             stdio: [...streams, "pipe"],

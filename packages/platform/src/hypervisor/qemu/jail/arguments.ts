@@ -20,6 +20,8 @@ export interface Places {
 
 /** One jail. */
 export interface JailPlan {
+  /** Path of the program that runs in it. */
+  program: string;
   /** An existing directory to build the root on; nothing is written there. */
   root: string;
   /** The user and group of the program. Without it, those of the platform, in a user namespace. */
@@ -37,7 +39,7 @@ export interface JailPlan {
   limits: Readonly<Record<string, number>>;
 }
 
-/** Returns the launcher's arguments, up to the program's. */
+/** Returns the launcher's arguments, up to those of the program. */
 export function launcherArguments(plan: JailPlan): string[] {
   const { read, write, devices, links } = plan.places;
   return [
@@ -54,5 +56,6 @@ export function launcherArguments(plan: JailPlan): string[] {
     ...["--listen", String(HANDLES.qmp), plan.listen.qmp, "--listen", String(HANDLES.agent), plan.listen.agent],
     ...(plan.tap === undefined ? [] : ["--tap", String(HANDLES.tap), plan.tap]),
     "--",
+    plan.program,
   ];
 }

@@ -51,11 +51,12 @@ async function tryJail(options: JailOptions): Promise<FoundJail> {
   if (program === undefined) return none(`${options.qemu} is not installed`);
   const settings: JailSettings = {
     launcher: JAIL_LAUNCHER,
+    program,
     host: await hostPlaces(program),
     ...(root && { firstUid: options.jailFirstUid }),
     ...(options.accelerator === "kvm" && { kvmGroup: (await stat("/dev/kvm")).gid }),
   };
-  const failure = await trial(program, settings);
+  const failure = await trial(settings);
   if (failure !== undefined) return none(failure);
   const lacks: string[] = [];
   if (!root) lacks.push("a user for each machine, which needs root: QEMU has the platform's");
@@ -67,14 +68,12 @@ async function tryJail(options: JailOptions): Promise<FoundJail> {
 }
 
 /** Runs QEMU in a jail to the point where it says its version. Returns why that does not work, if so. */
-async function trial(
-  program: string,
-  { launcher, host, firstUid, kvmGroup }: JailSettings,
-): Promise<string | undefined> {
+async function trial({ launcher, program, host, firstUid, kvmGroup }: JailSettings): Promise<string | undefined> {
   const folder = await mkdtemp(join(tmpdir(), "hibernaut-jail-"));
   try {
     if (firstUid !== undefined) await give([folder], firstUid);
     const plan = {
+      program,
       root: folder,
       ...(firstUid !== undefined && { uid: firstUid }),
       groups: firstUid !== undefined && kvmGroup !== undefined ? [kvmGroup] : [],
@@ -85,7 +84,7 @@ async function trial(
     };
     // Without a status descriptor, the launcher says on its standard error what is wrong.
     const args = launcherArguments(plan).slice(2);
-    const { stdout } = await run(launcher, [...args, program, "--version"], { timeoutMs: TRIAL_TIMEOUT_MS });
+    const { stdout } = await run(launcher, [...args, "--version"], { timeoutMs: TRIAL_TIMEOUT_MS });
     return stdout.includes("version") ? undefined : "QEMU did not say its version";
   } catch (error) {
     const missing = (error as NodeJS.ErrnoException).code === "ENOENT";

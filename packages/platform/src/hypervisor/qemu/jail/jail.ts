@@ -14,6 +14,8 @@ const CONSOLE_BYTES = 64 * 1024 * 1024;
 export interface JailSettings {
   /** Path of the launcher. */
   launcher: string;
+  /** Real path of QEMU. */
+  program: string;
   /** What QEMU needs of the host. */
   host: Places;
   /** Of /dev/kvm, where machines use it. */
@@ -23,7 +25,7 @@ export interface JailSettings {
   cgroups?: Cgroups | undefined;
 }
 
-/** How to start a program in a jail: the launcher, its arguments up to the program's, and what to clean up afterwards. */
+/** How to start QEMU in a jail: the launcher, its arguments up to those of QEMU, and what to clean up afterwards. */
 export interface Entry {
   program: string;
   args: string[];
@@ -40,7 +42,7 @@ export class Jail {
 
   /** Gets a machine's files and its control group ready. Rejects with the file system's error. */
   async prepare(spec: VmmSpec, sockets: { qmp: string; agent: string }): Promise<Entry> {
-    const { launcher, host, firstUid, kvmGroup, cgroups } = this.#settings;
+    const { launcher, program, host, firstUid, kvmGroup, cgroups } = this.#settings;
     await (await open(spec.consoleLog, "a", 0o600)).close(); // a place in the jail must exist
     const own = [spec.memory, spec.layer, spec.consoleLog, ...spec.volumes.map(({ file }) => file)];
     const shared = [spec.image, spec.bundle.kernel, spec.bundle.initrd];
@@ -49,6 +51,7 @@ export class Jail {
     const fsize = Math.max(CONSOLE_BYTES, await largest(own));
     const cgroup = await cgroups?.make(spec.machineId, cgroupFiles(spec));
     const plan: JailPlan = {
+      program,
       root: spec.runDir,
       ...(uid !== undefined && { uid }),
       groups: uid !== undefined && kvmGroup !== undefined ? [kvmGroup] : [],
