@@ -103,8 +103,10 @@ async function runLocked(
   const bundles = await BundleStore.open(settings.dataDir, settings.guestBundle);
   const verdict = await proveAccelerator(settings, bundles.current, signal);
   const { accelerator, cpu } = verdict;
-  const { jail, lacks } = await findJail({ ...settings, accelerator });
-  if (settings.jail !== "off") for (const lack of lacks) log.warn({}, `the jail of machines lacks ${lack}`);
+  const { jail, found: jailFound, lacks } = await findJail({ ...settings, accelerator });
+  // Only root has something to lose that a jail would have kept; doctor tells everyone what is missing.
+  const loud = jail === undefined && settings.jail !== "off" && process.getuid?.() === 0;
+  log[loud ? "warn" : "info"]({ lacks }, `the jail of machines: ${jailFound}`);
   const qemuOptions = { accelerator, cpu, jail, runRoot, machineRoot };
   const { hypervisor, carryOvers, refusedHypervisor } = await openQemu(settings, qemuOptions);
   const store = openStore(join(settings.dataDir, "hibernaut.db"));

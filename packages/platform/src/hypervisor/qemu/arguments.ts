@@ -53,8 +53,8 @@ function processName(spec: Pick<VmmSpec, "machineId" | "runDir">): string {
 /** Returns the arguments to start QEMU with. */
 export function qemuArguments(spec: VmmSpec, options: QemuOptions): string[] {
   const { accelerator, hardware, kvmCpu, incoming, handles } = options;
-  const paths = socketPaths(spec.runDir);
-  const socket = (name: "qmp" | "agent") => (handles ? `fd=${handles[name]}` : `path=${escape(paths[name])}`);
+  const { qmp, agent } = socketPaths(spec.runDir);
+  const agentSocket = handles === undefined ? `path=${escape(agent)}` : `fd=${handles.agent}`;
   return [
     ...["-name", processName(spec)],
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],
@@ -72,11 +72,13 @@ export function qemuArguments(spec: VmmSpec, options: QemuOptions): string[] {
     ...["-drive", `if=none,id=layer,file=${escape(spec.layer)},format=raw,discard=unmap,file.locking=on`],
     ...["-device", "virtio-blk-pci,drive=layer"],
     ...network(spec, handles),
-    ...["-device", "virtio-serial-pci", "-chardev", `socket,id=agent,${socket("agent")},server=on,wait=off`],
+    ...["-device", "virtio-serial-pci", "-chardev", `socket,id=agent,${agentSocket},server=on,wait=off`],
     ...["-device", `virtserialport,chardev=agent,name=${AGENT_PORT}`],
     // Last, so that the number of volumes does not move the other devices.
     ...spec.volumes.flatMap(volume),
-    ...["-chardev", `socket,id=qmp,${socket("qmp")},server=on,wait=off`, "-mon", "chardev=qmp,mode=control"],
+    ...(handles === undefined
+      ? ["-qmp", `unix:${escape(qmp)},server=on,wait=off`]
+      : ["-chardev", `socket,id=qmp,fd=${handles.qmp},server=on,wait=off`, "-mon", "chardev=qmp,mode=control"]),
     ...["-sandbox", SANDBOX],
     ...(incoming ? ["-S", "-incoming", "defer"] : []),
   ];

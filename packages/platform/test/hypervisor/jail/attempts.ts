@@ -126,11 +126,7 @@ export const ATTEMPTS: readonly Attempt[] = [
   calling("make a namespace by clone", "56, 0x10000011, 0, 0, 0, 0"),
   calling("mount a file system", "165, $name, $where, $kind, 0, 0"),
   calling("change its root", "161, $where"),
-  calling(
-    "make a device",
-    "133, $name, 0060666, 0x800",
-    /^refused: (Operation not permitted|Read-only file system)$/,
-  ),
+  calling("make a device", "133, $name, 0060666, 0x800", /^refused: (Operation not permitted|Read-only file system)$/),
   calling("load a kernel module", "313, 0, $name, 0"),
   calling("program the kernel", "321, 0, 0, 0"),
   calling("read the kernel's log", "103, 3, 0, 0"),

@@ -3,7 +3,8 @@
  * platform's own group, because QEMU outlives the platform.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import { constants } from "node:fs";
+import { access, mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../../lib/text.ts";
@@ -23,12 +24,20 @@ export class Cgroups {
     this.#folder = folder;
   }
 
-  /** Makes the directory, and removes what earlier VMMs left there. Returns why there cannot be any, if so. */
-  static async open(dataDir: string, mount = MOUNT): Promise<Cgroups | string> {
+  /** Why there cannot be any, as far as that can be seen without making one. Undefined when nothing speaks against it. */
+  static async missing(mount = MOUNT): Promise<string | undefined> {
     const offered = await readFile(join(mount, "cgroup.controllers"), "utf8").catch(() => undefined);
     if (offered === undefined) return `${mount} is not a cgroup2 file system`;
     const lacking = NEEDED.filter((name) => !offered.split(/\s/).includes(name));
     if (lacking.length > 0) return `the host's control groups lack ${lacking.join(", ")}`;
+    const writable = await access(join(mount, "cgroup.subtree_control"), constants.W_OK).catch(messageOf);
+    return writable === undefined ? undefined : `control groups cannot be made (${writable})`;
+  }
+
+  /** Makes the directory, and removes what earlier VMMs left there. Returns why there cannot be any, if so. */
+  static async open(dataDir: string, mount = MOUNT): Promise<Cgroups | string> {
+    const missing = await Cgroups.missing(mount);
+    if (missing !== undefined) return missing;
     const hash = createHash("sha256").update(dataDir).digest("hex").slice(0, 6);
     const folder = join(mount, `hibernaut-${hash}`);
     const on = NEEDED.map((name) => `+${name}`).join(" ");

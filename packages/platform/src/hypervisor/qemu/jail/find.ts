@@ -27,6 +27,8 @@ export interface FoundJail {
 
 export type JailOptions = Pick<Settings, "jail" | "jailFirstUid" | "qemu" | "dataDir"> & {
   accelerator: "kvm" | "tcg";
+  /** Only look: make no directory that stays. */
+  look?: boolean;
 };
 
 /** Rejects with `failed_precondition` when the settings require a jail and this host does not allow a whole one. */
@@ -60,9 +62,13 @@ async function tryJail(options: JailOptions): Promise<FoundJail> {
   if (failure !== undefined) return none(failure);
   const lacks: string[] = [];
   if (!root) lacks.push("a user for each machine, which needs root: QEMU has the platform's");
-  const cgroups = root ? await Cgroups.open(options.dataDir) : "which need root";
+  const cgroups = !root
+    ? "which need root"
+    : options.look === true
+      ? await Cgroups.missing()
+      : await Cgroups.open(options.dataDir);
   if (typeof cgroups === "string") lacks.push(`limits on memory and CPU by control groups: ${cgroups}`);
-  const jail = new Jail({ ...settings, ...(typeof cgroups !== "string" && { cgroups }) });
+  const jail = new Jail({ ...settings, ...(cgroups instanceof Cgroups && { cgroups }) });
   const found = root ? "a user and namespaces for each machine" : "namespaces for each machine";
   return { jail, found, lacks };
 }
