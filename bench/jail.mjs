@@ -97,9 +97,9 @@ function memoryTaken() {
 /**
  * How much memory each of many jails takes with a program in it, beyond what that program takes without one, in KB.
  *
- * @param {string} folder
+ * @param {string} root The directory that they build their roots on.
  */
-async function memoryOfJails(folder) {
+async function memoryOfJails(root) {
   /** @param {(index: number) => [string, string[]]} command */
   const each = async (command) => {
     const before = memoryTaken();
@@ -108,13 +108,13 @@ async function memoryOfJails(folder) {
     const after = memoryTaken();
     for (const child of children) child.kill("SIGTERM");
     spawnSync("pkill", ["-f", "^/usr/bin/sleep 997$"]);
-    await Promise.all(children.map((child) => child.exitCode ?? child.signalCode ?? once(child, "exit")));
+    await Promise.all(children.map(async (child) => child.exitCode ?? child.signalCode ?? once(child, "exit")));
     await delay(1_000);
     return (after - before) / JAILS;
   };
   const places = ["--read", "/usr", "--link", "/lib", "usr/lib", "--link", "/lib64", "usr/lib64"];
   const jailed = await each((index) => {
-    const user = ["--uid", String(1_999_000_000 + index), "--root", folder, "--own-network"];
+    const user = ["--uid", String(1_999_000_000 + index), "--root", root, "--own-network"];
     return [LAUNCHER, [...user, ...places, "--device", "/dev/null", "--", "/usr/bin/sleep", "997"]];
   });
   const free = await each(() => ["/usr/bin/sleep", ["997"]]);

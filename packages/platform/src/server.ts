@@ -107,6 +107,7 @@ async function runLocked(
   // Only root has something to lose that a jail would have kept; doctor tells everyone what is missing.
   const loud = jail === undefined && settings.jail !== "off" && process.getuid?.() === 0;
   log[loud ? "warn" : "info"]({ lacks }, `the jail of machines: ${jailFound}`);
+  open.defer(() => jail?.close());
   const qemuOptions = { accelerator, cpu, jail, runRoot, machineRoot };
   const { hypervisor, carryOvers, refusedHypervisor } = await openQemu(settings, qemuOptions);
   const store = openStore(join(settings.dataDir, "hibernaut.db"));

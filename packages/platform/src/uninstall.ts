@@ -2,6 +2,7 @@
 import { access, constants, readdir, readFile, realpath, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HibernautError } from "./domain/errors.ts";
+import { Cgroups } from "./hypervisor/qemu/jail/cgroups.ts";
 import { guestsIn, killProcess } from "./hypervisor/qemu/process.ts";
 import { mountsOf } from "./lib/mounts.ts";
 import { uninstallBridge } from "./network/bridge/remove.ts";
@@ -49,6 +50,7 @@ export async function uninstall({ dataDir: path, data }: UninstallOptions): Prom
     const stays = deletes ? await requireDeletable(dataDir) : null;
     const guests = await guestsIn(dataDir);
     await Promise.all(guests.map((guest) => killProcess(guest)));
+    await Cgroups.uninstall(dataDir);
     await uninstallBridge(dataDir);
     if (deletes) await deleteAll(dataDir, stays);
     return { guests: guests.length, data: deletes, stays };

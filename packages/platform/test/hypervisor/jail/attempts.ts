@@ -37,7 +37,7 @@ const calling = (what: string, call: string, expected = NOT_PERMITTED): Attempt 
 });
 
 export const ATTEMPTS: readonly Attempt[] = [
-  // Its own work goes on.
+  // Its own work continues.
   { what: "write to its own layer", code: 'my $f; open($f, "+<", $p{layer}) && syswrite($f, "x")', expected: /^done$/ },
   // Files of others.
   reading("the platform's database", '"$p{data}/hibernaut.db"'),

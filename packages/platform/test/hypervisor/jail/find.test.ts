@@ -24,7 +24,7 @@ test("none where the settings say so, and no word of complaint", async () => {
   expect(await findJail(options({ HIBERNAUT_JAIL: "off" }))).toMatchObject({ found: "none, as set by HIBERNAUT_JAIL" });
 });
 
-test("none for a QEMU that is not there; whoever requires one is told", async () => {
+test("none for a QEMU that is not there; a platform that requires one does not start", async () => {
   const absent = { HIBERNAUT_QEMU: "/nowhere/qemu" };
   const { jail, found } = await findJail(options(absent));
   expect([jail, found]).toEqual([undefined, "none: /nowhere/qemu is not installed"]);

@@ -16,6 +16,16 @@ const NEEDED = ["cpu", "memory", "pids"];
 const REMOVE_TRIES = 100;
 const REMOVE_PAUSE_MS = 20;
 
+/** The directory of a data directory's groups. */
+function folderOf(dataDir: string, mount: string): string {
+  return join(mount, `hibernaut-${createHash("sha256").update(dataDir).digest("hex").slice(0, 6)}`);
+}
+
+async function removeEmpty(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => []))
+    if (entry.isDirectory()) await rmdir(join(folder, entry.name)).catch(() => {}); // a guest is running there
+}
+
 /** The groups of one data directory. */
 export class Cgroups {
   readonly #folder: string;
@@ -38,8 +48,7 @@ export class Cgroups {
   static async open(dataDir: string, mount = MOUNT): Promise<Cgroups | string> {
     const missing = await Cgroups.missing(mount);
     if (missing !== undefined) return missing;
-    const hash = createHash("sha256").update(dataDir).digest("hex").slice(0, 6);
-    const folder = join(mount, `hibernaut-${hash}`);
+    const folder = folderOf(dataDir, mount);
     const on = NEEDED.map((name) => `+${name}`).join(" ");
     try {
       await writeFile(join(mount, "cgroup.subtree_control"), on);
@@ -48,10 +57,19 @@ export class Cgroups {
     } catch (error) {
       return `control groups cannot be made (${messageOf(error)})`;
     }
-    const groups = new Cgroups(folder);
-    for (const name of await readdir(folder, { withFileTypes: true }))
-      if (name.isDirectory()) await rmdir(join(folder, name.name)).catch(() => {}); // a guest is running there
-    return groups;
+    await removeEmpty(folder);
+    return new Cgroups(folder);
+  }
+
+  /** Removes the groups of a data directory whose guests have ended. Does nothing where there are none. */
+  static async uninstall(dataDir: string, mount = MOUNT): Promise<void> {
+    await new Cgroups(folderOf(dataDir, mount)).close();
+  }
+
+  /** Removes what is empty; the directory itself stays while guests are running. */
+  async close(): Promise<void> {
+    await removeEmpty(this.#folder);
+    await rmdir(this.#folder).catch(() => {}); // there is none, or a guest is still running
   }
 
   /** Makes a group with these settings, and returns its directory. Each VMM has its own: the one before may be ending. */

@@ -80,4 +80,9 @@ export class Jail {
   async clean(cgroup: string | undefined): Promise<void> {
     if (cgroup !== undefined) await this.#settings.cgroups?.remove(cgroup);
   }
+
+  /** Removes control groups that nothing is in. Guests keep running in theirs. */
+  async close(): Promise<void> {
+    await this.#settings.cgroups?.close();
+  }
 }
