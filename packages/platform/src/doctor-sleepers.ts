@@ -1,11 +1,11 @@
 /** Finds out, for `hibernaut doctor`, which sleeping machines the next start of the platform would cost their memory. */
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import type { GuestBundle } from "./domain/guest-bundle.ts";
 import type { MachineRecord } from "./domain/machine.ts";
 import { readBundle } from "./guest/bundles.ts";
 import type { Verdict } from "./hypervisor/qemu/accelerator.ts";
 import { openQemu } from "./hypervisor/qemu/open.ts";
-import { findProcesses } from "./hypervisor/qemu/process.ts";
+import { guestsIn } from "./hypervisor/qemu/process.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { type Unfit, unfitSnapshots } from "./machines/unfit-snapshots.ts";
 import { boundMode } from "./network/bound.ts";
@@ -25,7 +25,7 @@ export interface Sleepers {
 /** Looks for them. Rejects when the database cannot be read. */
 export async function findSleepers(dataDir: string): Promise<Sleepers> {
   const machines = readMachines(join(dataDir, "hibernaut.db"));
-  const guests = machines.length === 0 ? [] : await findProcesses(resolve(dataDir, "run"));
+  const guests = machines.length === 0 ? [] : await guestsIn(dataDir);
   return { machines, alive: new Set(guests.map(({ machineId }) => machineId)) };
 }
 

@@ -71,6 +71,7 @@ export async function* diagnose(settings: Settings): AsyncIterable<Diagnosis> {
   if (typeof bundle === "string") return;
   const { verdict, ...diagnosis } = await checkAccelerator(settings, bundle);
   yield diagnosis;
+  yield await checkJail(settings, verdict?.accelerator ?? "tcg");
   if (verdict !== undefined) yield await checkSnapshots(sleepers, settings, { bundle, ...verdict });
 }
 
@@ -241,6 +242,19 @@ async function checkAccelerator(settings: Settings, bundle: GuestBundle): Promis
     return { name, status: "fail", found: messageOf(error), fix: "export HIBERNAUT_ACCELERATOR=tcg" };
   } finally {
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function checkJail(settings: Settings, accelerator: "kvm" | "tcg"): Promise<Diagnosis> {
+  const name = "jail";
+  try {
+    const { findJail } = await import("./hypervisor/qemu/jail/find.ts");
+    const { found, lacks } = await findJail({ ...settings, accelerator, look: true });
+    if (lacks.length === 0 || settings.jail === "off")
+      return { name, status: lacks.length === 0 ? "ok" : "warn", found };
+    return { name, status: "warn", found: `${found}; it lacks ${lacks.join("; ")}. See docs/security.md` };
+  } catch (error) {
+    return { name, status: "fail", found: messageOf(error), fix: "export HIBERNAUT_JAIL=auto" };
   }
 }
 

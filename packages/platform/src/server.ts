@@ -16,6 +16,7 @@ import { CheckRunner } from "./checks/runner.ts";
 import { DNS_PORT, startDns } from "./dns/start.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, type Verdict } from "./hypervisor/qemu/accelerator.ts";
+import { findJail } from "./hypervisor/qemu/jail/find.ts";
 import { hotPagesFile } from "./hypervisor/qemu/hot-pages.ts";
 import { openQemu } from "./hypervisor/qemu/open.ts";
 import { Library, openImages } from "./images/index.ts";
@@ -102,7 +103,12 @@ async function runLocked(
   const bundles = await BundleStore.open(settings.dataDir, settings.guestBundle);
   const verdict = await proveAccelerator(settings, bundles.current, signal);
   const { accelerator, cpu } = verdict;
-  const qemuOptions = { accelerator, cpu, runRoot, machineRoot };
+  const { jail, found: jailFound, lacks } = await findJail({ ...settings, accelerator });
+  // Only root has something to lose that a jail would have kept; doctor tells everyone what is missing.
+  const loud = jail === undefined && settings.jail !== "off" && process.getuid?.() === 0;
+  log[loud ? "warn" : "info"]({ lacks }, `the jail of machines: ${jailFound}`);
+  open.defer(() => jail?.close());
+  const qemuOptions = { accelerator, cpu, jail, runRoot, machineRoot };
   const { hypervisor, carryOvers, refusedHypervisor } = await openQemu(settings, qemuOptions);
   const store = openStore(join(settings.dataDir, "hibernaut.db"));
   open.defer(() => store.close());

@@ -2,7 +2,8 @@
 import { access, constants, readdir, readFile, realpath, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HibernautError } from "./domain/errors.ts";
-import { findProcesses, killProcess } from "./hypervisor/qemu/process.ts";
+import { Cgroups } from "./hypervisor/qemu/jail/cgroups.ts";
+import { guestsIn, killProcess } from "./hypervisor/qemu/process.ts";
 import { mountsOf } from "./lib/mounts.ts";
 import { uninstallBridge } from "./network/bridge/remove.ts";
 import type { Store } from "./store/contract.ts";
@@ -47,8 +48,9 @@ export async function uninstall({ dataDir: path, data }: UninstallOptions): Prom
   const lock = lockDataDir(dataDir);
   try {
     const stays = deletes ? await requireDeletable(dataDir) : null;
-    const guests = await findProcesses(join(dataDir, "run"));
+    const guests = await guestsIn(dataDir);
     await Promise.all(guests.map((guest) => killProcess(guest)));
+    await Cgroups.uninstall(dataDir);
     await uninstallBridge(dataDir);
     if (deletes) await deleteAll(dataDir, stays);
     return { guests: guests.length, data: deletes, stays };

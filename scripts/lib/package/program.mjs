@@ -4,7 +4,13 @@ import { dirname, join } from "node:path";
 import { ROOT } from "../node.mjs";
 
 /** What a running platform loads, from the root of a checkout. */
-const FILES = ["packages/cli/bin", "packages/cli/dist", "packages/cli/package.json", "packages/guest/.build/bundle"];
+const FILES = [
+  "packages/cli/bin",
+  "packages/cli/dist",
+  "packages/cli/package.json",
+  "packages/guest/.build/bundle",
+  "packages/jail/.build/hibernaut-jail",
+];
 
 /** The database's package: its code, and the library for this platform. */
 const DATABASE = "node_modules/better-sqlite3";

@@ -53,6 +53,18 @@ export const MACHINE_SETTINGS = {
     accepts: "",
     description: "The QEMU program, 7.2 or later.",
   }),
+  jail: choice("HIBERNAUT_JAIL", ["auto", "require", "off"], {
+    default: "auto",
+    description:
+      "The [jail](security.md#the-jail) that each machine's QEMU runs in. `auto`: as much of one as this host and this user allow; `hibernaut doctor` says what is missing. `require`: the platform does not start without a whole one. `off`: none. A machine that runs keeps what it has until it stops or sleeps.",
+  }),
+  jailFirstUid: integer("HIBERNAUT_JAIL_FIRST_UID", {
+    default: 1_900_000_000,
+    min: 65_536,
+    max: 4_278_190_078,
+    description:
+      "The first of 16,777,216 users, one of which each machine's QEMU runs as when the platform runs as root; the groups have the same numbers. They must belong to nobody else: the default is above what systemd and containers use.",
+  }),
   snapshotQemu: choice("HIBERNAUT_SNAPSHOT_QEMU", ["series", "exact"], {
     default: "series",
     description:

@@ -5,6 +5,9 @@ import { join } from "node:path";
 /** The guest bundle that the setup built, or that came with the program. */
 export const BUNDLED_GUEST = join(packagesFolder(), "guest/.build/bundle");
 
+/** The program that starts QEMU in a jail, which the setup compiled, or which came with the program. */
+export const JAIL_LAUNCHER = join(packagesFolder(), "jail/.build/hibernaut-jail");
+
 /** The directory of the packages. This code runs from the sources or, a directory higher, from the CLI's bundle. */
 function packagesFolder(): string {
   const here = import.meta.dirname;

@@ -5,7 +5,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { HibernautClient, type Machine, type MachineConfig } from "@hibernaut/client";
-import { findProcesses, killProcess } from "../../src/hypervisor/qemu/process.ts";
+import { guestsIn, killProcess } from "../../src/hypervisor/qemu/process.ts";
 import { listTaps } from "../../src/network/bridge/commands.ts";
 import { namesFor } from "../../src/network/bridge/names.ts";
 import { uninstallBridge } from "../../src/network/bridge/remove.ts";
@@ -177,7 +177,7 @@ export class Place {
 
   /** QEMU processes of this platform. */
   processes() {
-    return findProcesses(join(this.dataDir, "run"));
+    return guestsIn(this.dataDir);
   }
 
   /** What machines have left in the data directory. */

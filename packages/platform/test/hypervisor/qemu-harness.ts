@@ -4,6 +4,7 @@ import type { GuestConfig } from "../../src/guest/protocol.ts";
 import { readBundle } from "../../src/guest/bundles.ts";
 import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
 import { readHostCpu } from "../../src/hypervisor/qemu/host-cpu.ts";
+import { findJail } from "../../src/hypervisor/qemu/jail/find.ts";
 import { QemuHypervisor } from "../../src/hypervisor/qemu/index.ts";
 import { qemuLimits } from "../../src/hypervisor/qemu/limits.ts";
 import { openImageStore } from "../../src/images/index.ts";
@@ -25,6 +26,7 @@ export async function openQemu(): Promise<Harness> {
   const version = await qemuVersion("qemu-system-x86_64");
   const limits = qemuLimits(readSettings(process.env));
   const host = ACCELERATOR === "kvm" ? await readHostCpu("qemu-system-x86_64", "kvm", { limits }) : undefined;
+  const { jail } = await findJail({ ...readSettings(process.env), accelerator: ACCELERATOR });
   const network = new UserNetwork();
   return {
     hypervisor: () =>
@@ -34,6 +36,7 @@ export async function openQemu(): Promise<Harness> {
         accelerator: ACCELERATOR,
         host,
         limits,
+        jail,
         runRoot: files.runRoot,
         machineRoot: files.machineRoot,
       }),

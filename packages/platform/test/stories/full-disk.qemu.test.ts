@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findProcesses, killProcess } from "../../src/hypervisor/qemu/process.ts";
+import { guestsIn, killProcess } from "../../src/hypervisor/qemu/process.ts";
 import { askUntilAnswered, COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
@@ -64,7 +64,7 @@ describe.runIf(process.getuid?.() === 0)("on a small disk", () => {
     const { machine_id: id, private_address: address } = await place.machine();
     await askUntilAnswered(address);
     await fill();
-    const [qemu] = (await findProcesses(join(disk, "run"))).filter(({ machineId }) => machineId === id);
+    const [qemu] = (await guestsIn(disk)).filter(({ machineId }) => machineId === id);
     if (qemu !== undefined) await killProcess(qemu);
     const sees = async () => {
       const { state, state_reason: reason } = await place.get(id);

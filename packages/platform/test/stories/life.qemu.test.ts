@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import Database from "better-sqlite3";
 import { expect, onTestFinished, test } from "vitest";
 import { otherQemu } from "../../../../scripts/lib/other-qemu.mjs";
-import { findProcesses, killProcess } from "../../src/hypervisor/qemu/process.ts";
+import { guestsIn, killProcess } from "../../src/hypervisor/qemu/process.ts";
 import { readSeal, writeSeal } from "../../src/snapshots/seal.ts";
 import { FirstRelease } from "../helpers/first-release.ts";
 import { ALL_KEPT, documentedReason, Life } from "../helpers/life.ts";
@@ -68,7 +68,7 @@ async function rebootHost(dataDir: string): Promise<void> {
   }
 }
 
-const qemusOf = (dataDir: string) => findProcesses(join(dataDir, "run"));
+const qemusOf = (dataDir: string) => guestsIn(dataDir);
 
 /** Ends what the story leaves of a platform when it fails on the way. */
 function endFinally(platform: { stop(): Promise<void> }, dataDir: string): void {

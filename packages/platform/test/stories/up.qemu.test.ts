@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { findProcesses } from "../../src/hypervisor/qemu/process.ts";
+import { guestsIn } from "../../src/hypervisor/qemu/process.ts";
 import { dataFolder } from "../helpers/qemu-world.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -14,7 +14,7 @@ beforeEach(async () => {
   folder = await dataFolder();
 });
 afterEach(async () => {
-  expect(await findProcesses(join(folder.path, "run"))).toEqual([]);
+  expect(await guestsIn(folder.path)).toEqual([]);
   await folder.dispose();
 });
 

@@ -30,6 +30,14 @@ interface QemuOptions {
   kvmCpu?: string | undefined;
   /** Wait, paused, for a snapshot to be loaded instead of booting. */
   incoming: boolean;
+  /** In a jail, sockets and tap are open already: their descriptors. */
+  handles?: Handles | undefined;
+}
+
+interface Handles {
+  qmp: number;
+  agent: number;
+  tap: number;
 }
 
 /** Returns the sockets of a VMM, in its run directory. */
@@ -43,8 +51,10 @@ function processName(spec: Pick<VmmSpec, "machineId" | "runDir">): string {
 }
 
 /** Returns the arguments to start QEMU with. */
-export function qemuArguments(spec: VmmSpec, { accelerator, hardware, kvmCpu, incoming }: QemuOptions): string[] {
+export function qemuArguments(spec: VmmSpec, options: QemuOptions): string[] {
+  const { accelerator, hardware, kvmCpu, incoming, handles } = options;
   const { qmp, agent } = socketPaths(spec.runDir);
+  const agentSocket = handles === undefined ? `path=${escape(agent)}` : `fd=${handles.agent}`;
   return [
     ...["-name", processName(spec)],
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],
@@ -61,12 +71,14 @@ export function qemuArguments(spec: VmmSpec, { accelerator, hardware, kvmCpu, in
     // QEMU's lock on the layer is a second guard against two VMMs for one machine.
     ...["-drive", `if=none,id=layer,file=${escape(spec.layer)},format=raw,discard=unmap,file.locking=on`],
     ...["-device", "virtio-blk-pci,drive=layer"],
-    ...network(spec),
-    ...["-device", "virtio-serial-pci", "-chardev", `socket,id=agent,path=${escape(agent)},server=on,wait=off`],
+    ...network(spec, handles),
+    ...["-device", "virtio-serial-pci", "-chardev", `socket,id=agent,${agentSocket},server=on,wait=off`],
     ...["-device", `virtserialport,chardev=agent,name=${AGENT_PORT}`],
     // Last, so that the number of volumes does not move the other devices.
     ...spec.volumes.flatMap(volume),
-    ...["-qmp", `unix:${escape(qmp)},server=on,wait=off`],
+    ...(handles === undefined
+      ? ["-qmp", `unix:${escape(qmp)},server=on,wait=off`]
+      : ["-chardev", `socket,id=qmp,fd=${handles.qmp},server=on,wait=off`, "-mon", "chardev=qmp,mode=control"]),
     ...["-sandbox", SANDBOX],
     ...(incoming ? ["-S", "-incoming", "defer"] : []),
   ];
@@ -92,10 +104,12 @@ function volume({ serial, file }: VmmSpec["volumes"][number], index: number): st
   return ["-drive", drive, "-device", `virtio-blk-pci,drive=vol${index},serial=${serial}`];
 }
 
-function network({ network: plug }: VmmSpec): string[] {
+function network({ network: plug }: VmmSpec, handles: Handles | undefined): string[] {
   const backend =
     plug.mode === "tap"
-      ? `tap,id=net,ifname=${plug.device},script=no,downscript=no`
+      ? handles
+        ? `tap,id=net,fd=${handles.tap}`
+        : `tap,id=net,ifname=${plug.device},script=no,downscript=no`
       : ["user,id=net", ...plug.ports.map((port) => `hostfwd=tcp:${plug.address}:${port}-:${port}`)].join(",");
   return ["-netdev", backend, "-device", `virtio-net-pci,netdev=net,mac=${plug.mac},romfile=`];
 }

@@ -22,6 +22,8 @@ import { brokenBy } from "./failure.ts";
 import { type Hardware, hardwareOf, type HostCpu, identityOf, PRESENT_HARDWARE } from "./hardware.ts";
 import { askHostCpu } from "./host-cpu.ts";
 import { readAhead } from "./hot-pages.ts";
+import { HANDLES } from "./jail/arguments.ts";
+import type { Jail } from "./jail/jail.ts";
 import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { argumentsOf, findProcesses, isAlive, killProcess, type Started, spawnDetached, watchExit } from "./process.ts";
 import { Qmp } from "./qmp.ts";
@@ -40,6 +42,8 @@ interface QemuSettings {
   host?: HostCpu | undefined;
   /** By default, the usual ones. */
   limits?: QemuLimits;
+  /** Makes the jails that guests run in. Without it, they run as the platform does. */
+  jail?: Jail | undefined;
   /** Parent of all run directories, `<runRoot>/<machine id>`. */
   runRoot: string;
   /** Parent of all machine directories, `<machineRoot>/<machine id>`. */
@@ -99,7 +103,7 @@ export class QemuHypervisor implements Hypervisor {
   }
 
   find(): Promise<VmmRef[]> {
-    return findProcesses(this.#settings.runRoot);
+    return findProcesses(this.#settings);
   }
 
   async adopt(ref: VmmRef, signal: AbortSignal): Promise<Vmm> {
@@ -116,6 +120,7 @@ export class QemuHypervisor implements Hypervisor {
     const folder = join(this.#settings.machineRoot, ref.machineId);
     const files = { runDir, memory: join(folder, "memory"), console: join(folder, "console.log") };
     const vmm = new QemuVmm(ref, identity, qmp, files, this.#limits);
+    this.#cleanAfter(vmm, await this.#settings.jail?.cgroupOf(ref.pid));
     const { status } = await qmp.execute<{ status: string }>("query-status");
     if (brokenBy(status) === undefined) return vmm;
     await abortable(vmm.exited, limit);
@@ -124,6 +129,10 @@ export class QemuHypervisor implements Hypervisor {
 
   end(ref: VmmRef): Promise<void> {
     return killProcess(ref);
+  }
+
+  #cleanAfter(vmm: Vmm, cgroup: string | undefined): void {
+    if (cgroup !== undefined) void vmm.exited.then(() => this.#settings.jail?.clean(cgroup));
   }
 
   /** Starts QEMU. With `state`, the file descriptor of a device state, QEMU waits until it is told to load that. */
@@ -136,13 +145,16 @@ export class QemuHypervisor implements Hypervisor {
     await Promise.all([rm(path, { force: true }), rm(agent, { force: true })]);
     const { accelerator, program, host } = this.#settings;
     const incoming = state !== undefined;
-    const args = qemuArguments(spec, { accelerator, hardware, kvmCpu: host?.cpu, incoming });
-    signal.throwIfAborted();
     const before = await stat(spec.consoleLog).catch(() => undefined);
+    const jail = await this.#settings.jail?.prepare(spec, { qmp: path, agent });
+    const handles = jail && HANDLES;
+    const args = qemuArguments(spec, { accelerator, hardware, kvmCpu: host?.cpu, incoming, handles });
+    signal.throwIfAborted();
     const started = await spawnDetached(program, args, {
       machineId: spec.machineId,
       log: spec.consoleLog,
       inherited: state,
+      jail,
     });
     const { ref } = started;
     // A QEMU that rejects its arguments ends at once: do not wait for its socket.
@@ -155,10 +167,13 @@ export class QemuHypervisor implements Hypervisor {
       const identity = identityOf({ version: connection.version, accelerator, host }, hardware);
       const { runDir, memory, consoleLog } = spec;
       const files = { runDir, memory, console: consoleLog, consoleBefore: before?.size ?? 0 };
-      return { vmm: new QemuVmm(ref, identity, connection, files, this.#limits), started };
+      const vmm = new QemuVmm(ref, identity, connection, files, this.#limits);
+      this.#cleanAfter(vmm, jail?.cgroup);
+      return { vmm, started };
     } catch (error) {
       const killed = signal.aborted ? undefined : await wasKilled(started, this.#limits);
       await killProcess(ref);
+      void this.#settings.jail?.clean(jail?.cgroup);
       signal.throwIfAborted();
       if (killed !== undefined) throw killed;
       throw new HibernautError(

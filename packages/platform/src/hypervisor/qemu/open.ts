@@ -6,12 +6,15 @@ import { refusedCarryOver } from "./carry-over.ts";
 import { FailedCarryOvers } from "./failed-carry-overs.ts";
 import { readHostCpu } from "./host-cpu.ts";
 import { QemuHypervisor } from "./index.ts";
+import type { Jail } from "./jail/jail.ts";
 import { type LimitSettings, qemuLimits } from "./limits.ts";
 
 interface OpenOptions {
   accelerator: "kvm" | "tcg";
   /** What guests get under KVM, as the proof found it. */
   cpu: string;
+  /** See `findJail`. Without it, guests run as the platform does. */
+  jail?: Jail | undefined;
   /** Parent of all run directories, and of all machine directories. */
   runRoot: string;
   machineRoot: string;
@@ -29,13 +32,13 @@ interface OpenedQemu {
 /** Looks at the QEMU of the settings, and changes nothing. Rejects with `failed_precondition` when it is missing or too old. */
 export async function openQemu(settings: OpenSettings, options: OpenOptions): Promise<OpenedQemu> {
   const { qemu: program, dataDir, snapshotQemu: accept } = settings;
-  const { accelerator, cpu, runRoot, machineRoot } = options;
+  const { accelerator, cpu, jail, runRoot, machineRoot } = options;
   const limits = qemuLimits(settings);
   const version = await qemuVersion(program, limits);
   const host = accelerator === "kvm" ? await readHostCpu(program, "kvm", { cpu, limits }) : undefined;
   const carryOvers = await FailedCarryOvers.open(dataDir);
   return {
-    hypervisor: new QemuHypervisor({ program, version, accelerator, host, limits, runRoot, machineRoot }),
+    hypervisor: new QemuHypervisor({ program, version, accelerator, host, limits, jail, runRoot, machineRoot }),
     carryOvers,
     refusedHypervisor: (was, now) => refusedCarryOver(was, now, { accept, failed: carryOvers.all }),
   };

@@ -1,11 +1,15 @@
 /** QEMU as a process: started detached, found again, and distinguished from another process with the same pid. */
-import { spawn } from "node:child_process";
+import { spawn, type StdioOptions } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
 import type { VmmRef, VmmUsage } from "../contract.ts";
+import { HANDLES } from "./jail/arguments.ts";
 
 /** A killed process ends within milliseconds, or later when it has gigabytes of mappings to free. */
 const KILL_DEADLINE_MS = 10_000;
@@ -15,6 +19,8 @@ const WATCH_MS = 100;
 
 /** The number under which a started program finds the file descriptor that it inherited. */
 export const INHERITED_FD = 3;
+/** The name of the process that waits for a program in a jail. Its arguments contain the program's. */
+const LAUNCHER = "hibernaut-jail";
 
 interface SpawnOptions {
   machineId: string;
@@ -22,6 +28,8 @@ interface SpawnOptions {
   log: string;
   /** A file descriptor that the program inherits as {@link INHERITED_FD}. The caller closes its own. */
   inherited?: number | undefined;
+  /** The launcher of the jail to start it in, and its arguments up to those of the program. Without it, no jail. */
+  jail?: { program: string; args: string[] } | undefined;
 }
 
 /** A process that was started. */
@@ -33,17 +41,24 @@ export interface Started {
 
 /**
  * Starts QEMU in its own session, so that it outlives this process.
- * Rejects with `unavailable` when the program cannot be run.
+ * Rejects with `unavailable` when the program cannot be run, or its jail cannot be made.
  */
 export async function spawnDetached(
   program: string,
   args: string[],
-  { machineId, log, inherited }: SpawnOptions,
+  { machineId, log, inherited, jail }: SpawnOptions,
 ): Promise<Started> {
   const output = openSync(log, "a", 0o600);
   try {
-    const further = inherited === undefined ? [] : [inherited];
-    const child = spawn(program, args, { detached: true, stdio: ["ignore", output, output, ...further] });
+    const streams: StdioOptions = ["ignore", output, output, inherited ?? "ignore"];
+    const child =
+      jail === undefined
+        ? spawn(program, args, { detached: true, stdio: streams })
+        : spawn(jail.program, [...jail.args, ...args], {
+            argv0: LAUNCHER,
+            detached: true,
+            stdio: [...streams, "pipe"],
+          });
     await once(child, "spawn").catch((error: Error) => {
       throw new HibernautError("unavailable", `${program} cannot be run: ${error.message}. Run \`hibernaut doctor\`.`);
     });
@@ -51,11 +66,23 @@ export async function spawnDetached(
       child.once("exit", (_code, endedBy) => resolve(endedBy));
     });
     child.unref();
-    const pid = child.pid ?? 0;
+    const pid = jail === undefined ? (child.pid ?? 0) : await jailed(child.stdio[HANDLES.status] as Readable, program);
     return { ref: { machineId, pid, startTicks: (await startTicks(pid)) ?? "gone" }, ended };
   } finally {
     closeSync(output);
   }
+}
+
+/** Reads which process the launcher has started, from what it says. Both end what they say at the program's start. */
+async function jailed(status: Readable, program: string): Promise<number> {
+  const said = await text(status);
+  const error = /^error (.*)$/m.exec(said)?.[1];
+  const pid = Number(/^pid (\d+)$/m.exec(said)?.[1]);
+  if (error === undefined && pid > 0) return pid;
+  throw new HibernautError(
+    "unavailable",
+    `${program} cannot be run in its jail: ${error ?? "the launcher ended without a word"}. Run \`hibernaut doctor\`.`,
+  );
 }
 
 /** The kernel reports CPU time in these, on every platform that Node runs on. */
@@ -132,14 +159,27 @@ export async function watchExit(ref: VmmRef, stop: AbortSignal): Promise<void> {
   }
 }
 
+/** Parents of the directories `<machine id>` of machines. */
+interface Roots {
+  /** Of their sockets. */
+  runRoot: string;
+  /** Of their files. */
+  machineRoot: string;
+}
+
 /**
- * Lists the QEMU processes whose run directory is `<runRoot>/<machine id>`. It looks at their arguments, so it finds a
- * process even if the platform died before it could record the pid.
+ * Lists the QEMU processes of machines below these directories. It looks at their arguments, so it finds a process even
+ * if the platform died before it could record the pid.
  */
-export async function findProcesses(runRoot: string): Promise<VmmRef[]> {
+export async function findProcesses(roots: Roots): Promise<VmmRef[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
-  const found = await Promise.all(pids.map((pid) => identify(pid, runRoot)));
+  const found = await Promise.all(pids.map((pid) => identify(pid, roots)));
   return found.filter((ref) => ref !== undefined);
+}
+
+/** Lists the QEMU processes of a data directory's machines: see {@link findProcesses}. */
+export function guestsIn(dataDir: string): Promise<VmmRef[]> {
+  return findProcesses({ runRoot: join(dataDir, "run"), machineRoot: join(dataDir, "machines") });
 }
 
 /** Returns what a process was started with; nothing when it has ended. */
@@ -147,14 +187,15 @@ export async function argumentsOf(pid: number): Promise<string[]> {
   return (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0");
 }
 
-async function identify(pid: number, runRoot: string): Promise<VmmRef | undefined> {
+async function identify(pid: number, { runRoot, machineRoot }: Roots): Promise<VmmRef | undefined> {
   const args = await argumentsOf(pid);
   const machineId = /^hibernaut-([0-9a-f]{14}),/.exec(args[args.indexOf("-name") + 1] ?? "")?.[1];
-  if (
-    machineId === undefined ||
-    !args.includes(`unix:${runRoot.replaceAll(",", ",,")}/${machineId}/qmp.sock,server=on,wait=off`)
-  )
-    return undefined;
+  if (machineId === undefined || basename(args[0] ?? "") === LAUNCHER) return undefined;
+  const doubled = (path: string) => path.replaceAll(",", ",,");
+  // In a jail, QEMU does not know the path of its sockets; the platforms before did not put it in one.
+  const socket = `unix:${doubled(runRoot)}/${machineId}/qmp.sock,server=on,wait=off`;
+  const memory = `,mem-path=${doubled(machineRoot)}/${machineId}/memory,`;
+  if (!args.includes(socket) && !args.some((argument) => argument.includes(memory))) return undefined;
   const started = await startTicks(pid);
   return started === undefined ? undefined : { machineId, pid, startTicks: started };
 }

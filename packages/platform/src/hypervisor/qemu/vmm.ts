@@ -17,6 +17,7 @@ import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { INHERITED_FD, killProcess, usageOf, watchExit } from "./process.ts";
 import { type Qmp, QmpError } from "./qmp.ts";
 import { endStalls } from "./stall.ts";
+import { shareOwner } from "./jail/owning.ts";
 
 /** QEMU and the platform share the memory file, so only the device state goes through the stream. */
 const CAPABILITIES = ["x-ignore-shared", "events"].map((capability) => ({ capability, state: true }));
@@ -125,6 +126,7 @@ export class QemuVmm implements Vmm {
     server.on("connection", (socket) => (over ? socket.destroy() : sockets.add(socket)));
     server.listen(path);
     await once(server, "listening");
+    await shareOwner(this.#files.memory, path);
     // The end that fails first knows the reason: the writer that cannot write, or QEMU that cannot send.
     const failure = new AbortController();
     const either = AbortSignal.any([signal, failure.signal]);

@@ -1,0 +1,113 @@
+/*
+ * Starts a program in a jail: see README.md. The platform starts every QEMU with it. This process stays, waits for the
+ * program, and ends as the program has ended.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "handles.h"
+#include "options.h"
+#include "places.h"
+#include "report.h"
+#include "rights.h"
+#include "syscalls.h"
+
+static void write_file(const char *path, const char *text) {
+  int file = open(path, O_WRONLY | O_CLOEXEC);
+  if (file < 0) fail("opening", path);
+  if (write(file, text, strlen(text)) < 0) fail("writing to", path);
+  close(file);
+}
+
+/* Everything that this process starts belongs to the control group, from its first instruction. */
+static void join_cgroup(const char *folder) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/cgroup.procs", folder);
+  write_file(path, "0");
+}
+
+/* The user keeps the uid, and gets no other. */
+static void map_user(uid_t uid, gid_t gid) {
+  char line[64];
+  write_file("/proc/self/setgroups", "deny");
+  snprintf(line, sizeof line, "%u %u 1\n", uid, uid);
+  write_file("/proc/self/uid_map", line);
+  snprintf(line, sizeof line, "%u %u 1\n", gid, gid);
+  write_file("/proc/self/gid_map", line);
+}
+
+static void separate(const struct options *options) {
+  uid_t uid = getuid();
+  gid_t gid = getgid();
+  int spaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+  if (options->own_network) spaces |= CLONE_NEWNET;
+  if (options->cgroup != NULL) spaces |= CLONE_NEWCGROUP;
+  if (options->user_namespace) spaces |= CLONE_NEWUSER;
+  if (unshare(spaces) < 0) fail("making the namespaces", NULL);
+  if (options->user_namespace) map_user(uid, gid);
+  if (sethostname("jail", 4) < 0) fail("naming the host", NULL);
+}
+
+static _Noreturn void become(struct options *options) {
+  places_take(options);
+  places_enter(options);
+  rights_drop(options);
+  syscalls_refuse();
+  char *environment[] = {(char *)"PATH=/usr/bin:/bin", (char *)"LC_ALL=C", NULL};
+  execvpe(options->program[0], options->program, environment);
+  fail("running", options->program[0]);
+}
+
+/* Whatever the platform had open besides: its database must not come along. 3 is the program's, if it is open. */
+static void close_inherited(int status) {
+  unsigned first = 4;
+  if (status >= 4) {
+    if (status > 4) close_range(first, (unsigned)status - 1, 0);
+    first = (unsigned)status + 1;
+  }
+  if (close_range(first, ~0U, 0) < 0) fail("closing descriptors", NULL);
+}
+
+/* What the program has open would otherwise stay open here: its sockets would still listen after its end. */
+static void close_all(void) {
+  close_range(0, ~0U, 0);
+}
+
+static _Noreturn void wait_for(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) _exit(125);
+  if (!WIFSIGNALED(status)) _exit(WEXITSTATUS(status));
+  struct rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  signal(WTERMSIG(status), SIG_DFL);
+  raise(WTERMSIG(status));
+  _exit(128 + WTERMSIG(status));
+}
+
+int main(int count, char **arguments) {
+  static struct options options;
+  options_read(&options, count, arguments);
+  if (options.status >= 0 && fcntl(options.status, F_SETFD, FD_CLOEXEC) < 0) fail_usage("--status is not open", NULL);
+  close_inherited(options.status);
+  handles_open(&options);
+  if (options.cgroup != NULL) join_cgroup(options.cgroup);
+  separate(&options);
+  pid_t child = fork();
+  if (child < 0) fail("starting a process", NULL);
+  if (child == 0) become(&options);
+  report_pid(child);
+  close_all();
+  rights_drop(&options); /* waiting needs none */
+  wait_for(child);
+}

@@ -1,0 +1,88 @@
+/** The jail of one machine's QEMU: what it sees, who it is, and what it may take. docs/security.md says what that is for. */
+import { open } from "node:fs/promises";
+import type { VmmSpec } from "../../contract.ts";
+import { type JailPlan, launcherArguments, type Places } from "./arguments.ts";
+import type { Cgroups } from "./cgroups.ts";
+import { cgroupFiles, resourceLimits } from "./limits.ts";
+import { give, largest, share } from "./owning.ts";
+import { uidOf } from "./users.ts";
+
+/** A console's log may grow beyond the files of a small machine. */
+const CONSOLE_BYTES = 64 * 1024 * 1024;
+
+/** What the platform found out about jails on this host. */
+export interface JailSettings {
+  /** Path of the launcher. */
+  launcher: string;
+  /** Real path of QEMU. */
+  program: string;
+  /** What QEMU needs of the host. */
+  host: Places;
+  /** Of /dev/kvm, where machines use it. */
+  kvmGroup?: number | undefined;
+  /** The first user of machines. Undefined without root: they all have the platform's. */
+  firstUid?: number | undefined;
+  cgroups?: Cgroups | undefined;
+}
+
+/** How to start QEMU in a jail: the launcher, its arguments up to those of QEMU, and what to clean up afterwards. */
+export interface Entry {
+  program: string;
+  args: string[];
+  cgroup?: string | undefined;
+}
+
+/** Makes jails for machines. */
+export class Jail {
+  readonly #settings: JailSettings;
+
+  constructor(settings: JailSettings) {
+    this.#settings = settings;
+  }
+
+  /** Gets a machine's files and its control group ready. Rejects with the file system's error. */
+  async prepare(spec: VmmSpec, sockets: { qmp: string; agent: string }): Promise<Entry> {
+    const { launcher, program, host, firstUid, kvmGroup, cgroups } = this.#settings;
+    await (await open(spec.consoleLog, "a", 0o600)).close(); // a place in the jail must exist
+    const own = [spec.memory, spec.layer, spec.consoleLog, ...spec.volumes.map(({ file }) => file)];
+    const shared = [spec.image, spec.bundle.kernel, spec.bundle.initrd];
+    const uid = firstUid === undefined ? undefined : uidOf(spec.network, firstUid);
+    if (uid !== undefined) await Promise.all([give([...own, spec.runDir], uid), share(shared)]);
+    const fsize = Math.max(CONSOLE_BYTES, await largest(own));
+    const cgroup = await cgroups?.make(spec.machineId, cgroupFiles(spec));
+    const plan: JailPlan = {
+      program,
+      root: spec.runDir,
+      ...(uid !== undefined && { uid }),
+      groups: uid !== undefined && kvmGroup !== undefined ? [kvmGroup] : [],
+      // A tap comes in as a descriptor; QEMU's own network is made of the host's sockets.
+      ownNetwork: spec.network.mode === "tap",
+      ...(cgroup !== undefined && { cgroup }),
+      places: {
+        ...host,
+        read: [...host.read, spec.runDir, ...shared],
+        write: own,
+        devices: kvmGroup === undefined ? host.devices : [...host.devices, "/dev/kvm"],
+      },
+      listen: sockets,
+      ...(spec.network.mode === "tap" && { tap: spec.network.device }),
+      limits: resourceLimits(fsize, { ownUser: uid !== undefined }),
+    };
+    return { program: launcher, args: launcherArguments(plan), cgroup };
+  }
+
+  /** Returns the control group of a VMM that an earlier platform started. */
+  async cgroupOf(pid: number): Promise<string | undefined> {
+    return this.#settings.cgroups?.of(pid);
+  }
+
+  /** Removes the control group of a VMM that has ended. */
+  async clean(cgroup: string | undefined): Promise<void> {
+    if (cgroup !== undefined) await this.#settings.cgroups?.remove(cgroup);
+  }
+
+  /** Removes control groups that nothing is in. Guests keep running in theirs. */
+  async close(): Promise<void> {
+    await this.#settings.cgroups?.close();
+  }
+}

@@ -1,0 +1,47 @@
+/** What a machine's QEMU may take of the host. Pure. */
+
+/** The size of a machine. */
+interface Size {
+  cpus: number;
+  memoryMb: number;
+}
+
+const MB = 1024 * 1024;
+/**
+ * QEMU's own memory: at most 1 GB of translated code under software emulation, devices, and the buffers of its disks.
+ * The memory of the guest counts twice, because the kernel slows down a group that changes files faster than it can write
+ * them, well before its limit: a guest that rewrites its whole memory must not get there.
+ */
+const OWN_MEMORY_MB = 1280;
+const GUEST_MEMORY_FACTOR = 2;
+/** The kernel's period, in microseconds. */
+const PERIOD_US = 100_000;
+/** For QEMU's own threads, next to those that are the guest's CPUs. */
+const OWN_CPUS = 0.5;
+/** Shares of CPU when the host is busy: the kernel's default for one CPU. */
+const WEIGHT_PER_CPU = 100;
+const MOST_WEIGHT = 10_000;
+/** A thread for each CPU, up to 64 that wait for disks, and a few more. */
+export const MOST_THREADS = 256;
+/** Connections that QEMU's own network forwards take two each. */
+const MOST_FILES = 65_536;
+
+/** Files of the control group and what they say (https://docs.kernel.org/admin-guide/cgroup-v2.html). */
+export function cgroupFiles({ cpus, memoryMb }: Size): Record<string, string> {
+  return {
+    "memory.max": String((memoryMb * GUEST_MEMORY_FACTOR + OWN_MEMORY_MB) * MB),
+    "memory.oom.group": "1",
+    "cpu.max": `${(cpus + OWN_CPUS) * PERIOD_US} ${PERIOD_US}`,
+    "cpu.weight": String(Math.min(MOST_WEIGHT, cpus * WEIGHT_PER_CPU)),
+    "pids.max": String(MOST_THREADS),
+  };
+}
+
+/**
+ * Resource limits by the launcher's names. `largestBytes` is the size of the largest file that the program may write.
+ * The number of processes counts for all processes of a user: it is a limit only where each machine has one of its own.
+ */
+export function resourceLimits(largestBytes: number, { ownUser }: { ownUser: boolean }): Record<string, number> {
+  const everywhere = { core: 0, fsize: largestBytes };
+  return ownUser ? { ...everywhere, memlock: 0, nofile: MOST_FILES, nproc: MOST_THREADS } : everywhere;
+}
