@@ -23,6 +23,8 @@ export async function openPlatform() {
   // The platform tells only its log which port it took for the proxy.
   const proxyPort = await freePort(HOST);
   Object.assign(process.env, {
+    // The bare script has none either, and takes its arguments from the platform's QEMU. `bench:jail` measures the jail.
+    HIBERNAUT_JAIL: "off",
     HIBERNAUT_DATA_DIR: folder,
     XDG_CONFIG_HOME: join(folder, "cfg"),
     HIBERNAUT_API_LISTEN: `${HOST}:0`,
