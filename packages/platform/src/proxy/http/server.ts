@@ -37,6 +37,8 @@ export interface ProxyServer {
   close(graceMs: number): Promise<void>;
   /** Returns whether the proxy can answer for a hostname: over TLS it needs a certificate. */
   covers(hostname: string): boolean;
+  /** What it shows over TLS. Undefined without TLS, and until it listens. */
+  readonly certificates: Certificates | undefined;
   /**
    * Closes the connections to a machine. Call it before the machine is suspended or stopped, and with `ended` when its
    * guest is gone: requests that it did not answer then fail, or wait for a machine again if they may be repeated.
@@ -56,7 +58,8 @@ interface ProxyStats {
   idleMachineConnections: number;
 }
 
-const REFRESH_MS = 2000;
+/** How often to look for changes in the directories of certificates, in milliseconds. */
+export const REFRESH_MS = 2000;
 
 /**
  * Creates a reverse proxy whose lease provider decides where requests are sent.
@@ -120,6 +123,10 @@ class HttpProxy implements ProxyServer {
     clearTimeout(patience);
     for (const timer of this.#timers) clearInterval(timer);
     pool.close();
+  }
+
+  get certificates(): Certificates | undefined {
+    return this.#certificates;
   }
 
   covers(hostname: string): boolean {

@@ -33,8 +33,8 @@ interface TunnelOptions extends TunnelWatch {
   fromUpstream: Buffer;
   /** How long both sides may be silent before the tunnel ends, in milliseconds. 0: without limit. */
   idleMs: number;
-  /** Reset the other side when one breaks off, so that what is cut short does not look whole. Not over TLS. Default: false. */
-  reset?: boolean;
+  /** Breaks one side off when the other has, so that what is cut short does not look whole. Default: it is destroyed. */
+  reset?(socket: Socket): void;
 }
 
 /** Connects the two sides. Either may end its direction and still read. A side that breaks off also ends the other. */
@@ -61,7 +61,7 @@ export function openTunnel(options: TunnelOptions): void {
   upstream.pipe(client);
   // Everything passes this socket in one direction or the other.
   client.setTimeout(idleMs, () => client.destroy());
-  const cut = (socket: Socket) => (reset === true ? socket.resetAndDestroy() : socket.destroy());
+  const cut = reset ?? ((socket: Socket) => void socket.destroy());
   const over = () => {
     noticed.end();
     onClose(moved);
