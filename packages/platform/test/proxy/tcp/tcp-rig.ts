@@ -95,7 +95,9 @@ async function serve(name: string, { serve: act }: RigApp): Promise<number> {
 
 function dial(port: number, options: ConnectionOptions = {}): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
-    const socket = connectTls({ host: HOST, port, rejectUnauthorized: false, allowHalfOpen: true, ...options });
+    // Half-open, which the types do not know.
+    const more: object = { allowHalfOpen: true };
+    const socket = connectTls({ host: HOST, port, rejectUnauthorized: false, ...more, ...options });
     onTestFinished(() => void socket.destroy());
     socket.once("secureConnect", () => resolve(socket)).once("error", reject);
   });

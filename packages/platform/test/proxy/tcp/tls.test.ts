@@ -86,22 +86,22 @@ describe("the handler tls", () => {
   });
 
   test("passes a break on in both directions", async () => {
-    let there: Socket | undefined;
-    const { dial, log } = await tcpRig({ apps: { db: { ...db, serve: (socket) => void (there = socket) } }, folder });
+    const theirs: Socket[] = [];
+    const serve = (socket: Socket) => void theirs.push(socket);
+    const { dial, log, port } = await tcpRig({ apps: { db: { ...db, serve } }, folder });
     const first = await dial({ servername: "db.test" });
-    await vi.waitFor(() => expect(there).toBeDefined());
+    await vi.waitFor(() => expect(theirs).toHaveLength(1));
     const broken = once(first.resume(), "error");
-    there?.resetAndDestroy();
+    theirs[0]?.resetAndDestroy();
     expect((await broken)[0]).toMatchObject({ code: "ECONNRESET" });
-    there = undefined;
-    const second = await dial({ servername: "db.test" });
-    await vi.waitFor(() => expect(there).toBeDefined());
-    const torn = once((there as unknown as Socket).resume(), "error");
-    second.destroy();
-    // A client that leaves without a word of TLS has ended its half, as over TCP.
-    await Promise.race([torn, once(there as unknown as Socket, "end")]);
-    there?.destroy();
-    await vi.waitFor(() => expect(log.map(({ error }) => error)[0]).toBe("upstream_broke"));
+    const raw = await plain(port);
+    const second = await dial({ socket: raw, servername: "db.test" });
+    await vi.waitFor(() => expect(theirs).toHaveLength(2));
+    const torn = once((theirs[1] as Socket).resume(), "error");
+    second.on("error", () => {});
+    raw.resetAndDestroy();
+    expect((await torn)[0]).toMatchObject({ code: "ECONNRESET" });
+    await vi.waitFor(() => expect(log.map(({ error }) => error)).toEqual(["upstream_broke", "client_gone"]));
   });
 
   test("refuses versions before 1.2, and logs it", async () => {
