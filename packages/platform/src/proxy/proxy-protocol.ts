@@ -71,7 +71,16 @@ function readVersion2(bytes: Buffer): HeaderReading {
   const local = command === COMMANDS.local;
   if (!local && length < V2_HEAD_BYTES + needed) return bad("its PROXY protocol header is too short for its addresses");
   if (bytes.length < length) return MORE;
+  if (!local && !hasWholeExtensions(bytes.subarray(V2_HEAD_BYTES + needed, length)))
+    return bad("an extension of its PROXY protocol header has no end");
   return { kind: "header", length, origin: local ? undefined : origin2(bytes, family), local };
+}
+
+/** Each has a type, a length of two bytes, and a value. Nobody here reads them. */
+function hasWholeExtensions(bytes: Buffer): boolean {
+  let at = 0;
+  while (at + 3 <= bytes.length) at += 3 + bytes.readUInt16BE(at + 1);
+  return at === bytes.length;
 }
 
 /** Undefined for what is not a TCP connection. */

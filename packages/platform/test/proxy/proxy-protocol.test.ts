@@ -108,6 +108,8 @@ describe("not a header is", () => {
     ["another family", v2([0x21, 0x41], V4_BODY)],
     ["another transport", v2([0x21, 0x13], V4_BODY)],
     ["one too short for its addresses", v2([0x21, 0x21], V4_BODY)],
+    ["one with half an extension", v2([0x21, 0x11], [...V4_BODY, 2, 0, 2, 97])],
+    ["one with the beginning of an extension", v2([0x21, 0x11], [...V4_BODY, 2])],
     ["one too long", Buffer.concat([v2([0x21, 0x11]).subarray(0, 14), Buffer.from([0xff, 0xff])])],
     ["a line without an end", Buffer.from(`PROXY TCP4 ${"1".repeat(100)}`)],
     ["a line with an address of the other family", Buffer.from("PROXY TCP6 1.2.3.4 1.2.3.4 1 2\r\n")],

@@ -17,6 +17,8 @@ export interface RigApp {
   tls?: TlsHandler;
   hostnames?: readonly string[];
   proxyProtocol?: Lease["proxyProtocol"];
+  /** Where the app is; by default, the rig runs it. */
+  port?: number;
   /** What the app does with a connection: by default it answers each piece with its name and the piece. */
   serve?(socket: Socket): void;
 }
@@ -43,7 +45,7 @@ export async function tcpRig({ apps, folder, balancers = [], limits: some }: Rig
   const [log, heads]: [AccessEntry[], RequestHead[]] = [[], []];
   let released = 0;
   const ports = new Map<string, number>();
-  for (const [name, app] of Object.entries(apps)) ports.set(name, await serve(name, app));
+  for (const [name, app] of Object.entries(apps)) ports.set(name, app.port ?? (await serve(name, app)));
   const certificates = Certificates.open({ folder }, (fault) => {
     throw fault;
   });
