@@ -100,6 +100,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     const server = createProxyServer({
       ...{ leases: broker, onAccess, onFault, trustedProxies, limits: { findMachineMs: findMachineMs(patience) } },
       hstsS: settings.proxyHstsS,
+      balancers: settings.proxyProtocolFrom,
       ...(tls && { tls }),
     });
     servers.push(server);
