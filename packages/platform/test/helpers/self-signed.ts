@@ -11,7 +11,7 @@ export interface SelfSigned {
 }
 
 /**
- * Makes `<file>.crt` and `<file>.key` in the folder, for the hostnames: `_.example.org.crt` is usual for `*.example.org`.
+ * Makes `<file>.crt` and `<file>.key` in the directory, for the hostnames: `_.example.org.crt` is usual for `*.example.org`.
  */
 export function selfSigned(folder: string, file: string, names: readonly string[]): SelfSigned {
   const [certFile, keyFile] = [join(folder, `${file}.crt`), join(folder, `${file}.key`)];

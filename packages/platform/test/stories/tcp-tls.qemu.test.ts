@@ -12,7 +12,7 @@ import { shellImage } from "../helpers/shell-image.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
 import { freePort } from "../proxy/http/helpers.ts";
 
-/** The address from which the test plays a load balancer. */
+/** The address from which the test plays a balancer. */
 const BALANCER = "127.0.0.9";
 const MAIL = "mail";
 
@@ -104,7 +104,7 @@ test("a client wakes the app that it names, and only that one", async () => {
   again.destroy();
 });
 
-test("the other app hears who its client is, from a load balancer in front and from the proxy", async () => {
+test("the other app hears who its client is, from a balancer in front and from the proxy", async () => {
   await bothAsleep();
   const balancer = connectTcp({ host: "127.0.0.1", port, localAddress: BALANCER });
   const source = { address: "203.0.113.9", port: 4444 };

@@ -35,12 +35,7 @@ export class Balancers {
   inFrontOf(server: Pick<Server, "emit">, { tls }: { tls: boolean }): Server {
     return createServer({ noDelay: true, allowHalfOpen: !tls }, (socket) => {
       socket.on("error", () => {}); // what is wrong with it shows in its close
-      void this.#welcome(socket).then((welcome) => {
-        if (!welcome) return;
-        server.emit("connection", socket);
-        // TLS reads below the socket.
-        if (!tls) socket.resume();
-      });
+      void this.#welcome(socket).then((welcome) => welcome && pass(server, socket, tls));
     });
   }
 
@@ -72,6 +67,12 @@ export class Balancers {
       clearTimeout(timer);
     }
   }
+}
+
+function pass(server: Pick<Server, "emit">, socket: Socket, tls: boolean): void {
+  server.emit("connection", socket);
+  // TLS reads below the socket.
+  if (!tls) socket.resume();
 }
 
 function endsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {

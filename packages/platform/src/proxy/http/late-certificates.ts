@@ -1,4 +1,4 @@
-/** Certificates that are read once somebody needs them, and looked at from then on. */
+/** Certificates that are read once a connection needs them, and looked at from then on. */
 import { type CertificateFolders, Certificates } from "./certificates.ts";
 import { REFRESH_MS } from "./server.ts";
 

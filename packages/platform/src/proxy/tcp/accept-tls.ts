@@ -120,7 +120,7 @@ async function terminated(
       socket.off("secure", secured).off("_tlsError", failed).off("end", gone).off("close", gone);
       signal.removeEventListener("abort", late);
     };
-    const giveUp = (error: unknown) => {
+    const giveUp = (error: Error) => {
       end();
       socket.destroy();
       reject(error);
@@ -133,7 +133,7 @@ async function terminated(
     const failed = ({ message }: Error) =>
       giveUp(new TlsRefusal("tls_failed", `The TLS handshake failed: ${message}`, { serverName }));
     const gone = () => giveUp(new ProxyRefusal(499, "client_gone", "The client left."));
-    const late = () => giveUp(signal.reason);
+    const late = () => giveUp(signal.reason as Error);
     // What is wrong later shows in its close.
     socket.on("error", () => {});
     socket.once("secure", secured).once("_tlsError", failed).once("end", gone).once("close", gone);

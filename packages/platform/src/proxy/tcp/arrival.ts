@@ -24,7 +24,7 @@ export interface Failure {
   code: string;
   origin: Origin;
   serverName: string;
-  /** A load balancer only looked whether the port is open. */
+  /** A balancer only looked whether the port is open. */
   looked: boolean;
 }
 

@@ -24,12 +24,12 @@ export function readStart<T extends { kind: string }>(
       socket.off("data", take).off("end", gone).off("close", gone).pause();
       signal.removeEventListener("abort", abort);
     };
-    const fail = (error: unknown) => {
+    const fail = (error: Error) => {
       stop();
       reject(error);
     };
     const gone = () => fail(new ProxyRefusal(499, "client_gone", "The client left."));
-    const abort = () => fail(signal.reason);
+    const abort = () => fail(signal.reason as Error);
     const take = (piece: Buffer) => {
       bytes = bytes.length === 0 ? piece : Buffer.concat([bytes, piece]);
       const reading = read(bytes);
@@ -40,7 +40,7 @@ export function readStart<T extends { kind: string }>(
       if (rest.length > 0) socket.unshift(rest);
       resolve(reading as Exclude<T, { kind: "more" }>);
     };
-    if (signal.aborted) return reject(signal.reason);
+    if (signal.aborted) return reject(signal.reason as Error);
     if (socket.destroyed || socket.readableEnded) return gone();
     signal.addEventListener("abort", abort, { once: true });
     socket.on("data", take).once("end", gone).once("close", gone).resume();

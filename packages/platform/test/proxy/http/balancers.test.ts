@@ -1,4 +1,4 @@
-/** A load balancer in front of HTTP and HTTPS that names the client by the PROXY protocol. */
+/** A balancer in front of HTTP and HTTPS that names the client by the PROXY protocol. */
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
@@ -58,7 +58,7 @@ describe("a balancer in front", () => {
     expect(parsed(await client.ends()).body).toBe("203.0.113.9");
     const tls = await secured(port, "h2");
     const session = connectHttp2("https://shop.test", { createConnection: () => tls });
-    onTestFinished(() => void session.destroy());
+    onTestFinished(() => session.destroy());
     const stream = session.request({ ":path": "/" });
     let body = "";
     stream.on("data", (piece) => (body += String(piece)));

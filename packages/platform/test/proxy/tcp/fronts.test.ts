@@ -67,8 +67,8 @@ afterEach(async () => {
 });
 
 /** An app that takes connections as they are. */
-function owned(app: string) {
-  return new Map([[app, undefined]]);
+function owned(name: string) {
+  return new Map([[name, undefined]]);
 }
 
 function lease(): Lease {

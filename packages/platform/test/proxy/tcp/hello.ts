@@ -14,11 +14,11 @@ export async function nodesHello(servername: string | undefined): Promise<Buffer
     },
   });
   const socket = connect({ socket: wire, ...(servername !== undefined && { servername }) });
-  const hello = await said.promise;
+  const first = await said.promise;
   const closed = once(socket, "close");
   socket.on("error", () => {}).destroy();
   await closed;
-  return hello;
+  return first;
 }
 
 export interface Extension {

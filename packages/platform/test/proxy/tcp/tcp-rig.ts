@@ -70,7 +70,11 @@ export async function tcpRig({ apps, folder, balancers = [], limits: some }: Rig
       waitForLease: () => Promise.reject(new ProxyRefusal(500, "internal", "No connection was expected to wait.")),
     },
     onAccess: (entry) => void log.push(entry),
-    log: { warn: (_fields, message) => Promise.reject(new Error(message)) },
+    log: {
+      warn(_fields, message) {
+        throw new Error(message);
+      },
+    },
   });
   const port = await freePort();
   fronts.update(new Map([[port, new Map(Object.entries(apps).map(([name, { tls }]) => [name, tls]))]]), [HOST]);
