@@ -56,6 +56,9 @@ export function tcpPortOf(tcp: readonly TcpPort[] | undefined, port: number): Tc
   return tcp?.find((one) => one.port === port);
 }
 
+/** What the app's own machines call it: `<app>.flycast`. */
+const INSIDE = ".flycast";
+
 /**
  * Returns the app that a client of TLS gets, by the hostname that it names. One that names none gets the port's only app.
  *
@@ -67,6 +70,7 @@ export function tlsOwner(
   appFor: (hostname: string) => string | undefined,
 ): string | undefined {
   const [sole] = apps.keys();
-  const app = serverName === undefined ? (apps.size === 1 ? sole : undefined) : appFor(serverName);
+  if (serverName === undefined) return apps.size === 1 ? sole : undefined;
+  const app = serverName.endsWith(INSIDE) ? serverName.slice(0, -INSIDE.length) : appFor(serverName);
   return app !== undefined && apps.has(app) ? app : undefined;
 }

@@ -129,6 +129,14 @@ describe("a hostname", () => {
     expect(heads.map(({ host }) => host)).toEqual(["db.test", "mail.apps.test", "own.test"]);
   });
 
+  test("may be that by which the app's own machines know it", async () => {
+    const { dial } = await tcpRig({ apps: { db, mail }, folder });
+    const socket = await dial({ servername: "mail.flycast" });
+    expect(socket.getPeerCertificate().subject.CN).toBe("default");
+    expect(await say(socket, "hi")).toBe("mail hi");
+    expect(await alertOf(dial({ servername: "nobody.flycast" }))).toBe("112");
+  });
+
   test("that no app with this port has is refused with an alert, and logged", async () => {
     const { dial, log, heads } = await tcpRig({ apps: { db, mail }, folder });
     expect(await alertOf(dial({ servername: "nobody.test" }))).toBe("112");
@@ -207,4 +215,25 @@ describe("a client that is slow or does not speak TLS", () => {
     (await plain(port)).end();
     await vi.waitFor(() => expect(log[0]).toMatchObject({ error: "client_gone" }));
   });
+});
+
+test("the ports close with the proxy: TLS that is quiet is cut off, what moves has its time", async () => {
+  const serve = (socket: Socket) => void socket.pipe(socket);
+  const { dial, fronts } = await tcpRig({ apps: { db: { ...db, serve } }, folder });
+  const [quiet, busy] = [await dial({ servername: "db.test" }), await dial({ servername: "db.test" })];
+  quiet.on("error", () => {}).resume();
+  let came = 0;
+  busy
+    .on("error", () => {})
+    .on("data", () => {
+      came += 1;
+      // Far longer than a quiet one is left alone.
+      if (came < 100) setTimeout(() => busy.write("ping"), 10);
+      else busy.end();
+    });
+  busy.write("ping");
+  const gone = once(quiet, "end");
+  await fronts.close(60_000);
+  await gone;
+  expect(came).toBe(100);
 });
