@@ -6,6 +6,7 @@ import { connect } from "../http/connect.ts";
 import type { Limits } from "../http/limits.ts";
 import { toProxyRefusal, unreachableMachine } from "../http/refusals.ts";
 import { openTunnel } from "../http/tunnel.ts";
+import { HIGH_WATER_BYTES, Intake, splice } from "./splice.ts";
 import { type Origin, proxyHeader } from "../proxy-protocol.ts";
 
 /**
@@ -79,20 +80,22 @@ async function exchange(options: CarryOptions, requestId: string) {
     const lease = leases.leaseNow(app, head) ?? (await leases.waitForLease(app, head, signal));
     const { wake, machineId, address, connectDeadline: deadline } = lease;
     const ended = onMachine(machineId);
+    const intake = new Intake();
     try {
-      const upstream = await connect({ address, port: lease.port, deadline, signal, limits }).catch(
-        (error: unknown): ProxyRefusal => {
-          signal.throwIfAborted();
-          return unreachableMachine(lease, error);
-        },
-      );
+      const upstream = await connect({
+        ...{ address, port: lease.port, deadline, signal, limits },
+        more: { onread: intake.onread, highWaterMark: HIGH_WATER_BYTES },
+      }).catch((error: unknown): ProxyRefusal => {
+        signal.throwIfAborted();
+        return unreachableMachine(lease, error);
+      });
       if (!(upstream instanceof ProxyRefusal)) {
         // The client may have left in the very moment in which the machine answered.
         if (signal.aborted) upstream.destroy();
         signal.throwIfAborted();
         client.off("close", leave);
         if (lease.proxyProtocol !== undefined) upstream.write(proxyHeader(lease.proxyProtocol, origin));
-        return { ...(await tunnel({ client, upstream, lease, cut, fromClient: ahead() })), wake, machineId };
+        return { ...(await tunnel({ client, upstream, intake, lease, cut, fromClient: ahead() })), wake, machineId };
       }
       head = { ...head, tried: [...head.tried, machineId] };
       if (head.tried.length >= limits.tries) throw upstream;
@@ -124,17 +127,19 @@ interface Ends {
   upstream: Socket;
   lease: Lease;
   fromClient: Buffer;
+  intake: Intake;
   cut(): void;
 }
 
-function tunnel({ client, upstream, lease, fromClient, cut }: Ends): Promise<Over> {
+function tunnel({ client, upstream, intake, lease, fromClient, cut }: Ends): Promise<Over> {
   lease.upgraded?.();
   client.setKeepAlive(true, KEEP_ALIVE_MS);
   upstream.on("error", () => {});
   return new Promise((resolve) => {
     openTunnel({
-      ...{ client, upstream, fromClient, fromUpstream: Buffer.alloc(0), idleMs: 0 },
-      reset: (socket) => (socket === client ? cut() : upstream.resetAndDestroy()),
+      ...{ client, upstream, fromClient, fromUpstream: Buffer.alloc(0), idleMs: 0, reset: true },
+      cutClient: cut,
+      move: splice(intake),
       onClientData: () => lease.wanted?.(),
       onQuiet: (quiet) => lease.quiet?.(quiet),
       onMoved: (bytesIn, bytesOut) => lease.moved?.(bytesIn, bytesOut),

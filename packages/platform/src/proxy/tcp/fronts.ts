@@ -6,6 +6,7 @@ import type { Limits } from "../http/limits.ts";
 import { type ArrivalOptions, arrive, arrivedAt, originOf } from "./arrival.ts";
 import { carry, type CarryOptions, entryOf } from "./carry.ts";
 import type { PortApps } from "./ports.ts";
+import { HIGH_WATER_BYTES } from "./splice.ts";
 
 export interface TcpFrontsOptions extends Pick<CarryOptions, "leases" | "onAccess">, Omit<ArrivalOptions, "limits"> {
   limits: Limits;
@@ -87,7 +88,8 @@ export class TcpFronts {
     const { reusePort, log } = this.#options;
     const [host = ""] = place.split(" ");
     const port = portOf(place);
-    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(port, socket));
+    const options = { allowHalfOpen: true, noDelay: true, highWaterMark: HIGH_WATER_BYTES };
+    const server = createServer(options, (socket) => this.#accept(port, socket));
     this.#servers.set(place, server);
     server.on("error", (error) => {
       if (server.listening) return log.warn({ port, reason: messageOf(error) }, "a TCP port has a problem");

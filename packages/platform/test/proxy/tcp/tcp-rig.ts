@@ -25,8 +25,8 @@ export interface RigApp {
 
 interface RigOptions {
   apps: Record<string, RigApp>;
-  /** The directory of certificates. */
-  folder: string;
+  /** The directory of certificates, if an app needs one. */
+  folder?: string;
   balancers?: readonly string[];
   limits?: Partial<Limits>;
 }
@@ -41,21 +41,25 @@ export interface TcpRig {
   dial(options?: ConnectionOptions): Promise<TLSSocket>;
 }
 
-export async function tcpRig({ apps, folder, balancers = [], limits: some }: RigOptions): Promise<TcpRig> {
+export async function tcpRig({ apps, folder = "", balancers = [], limits: some }: RigOptions): Promise<TcpRig> {
   const [log, heads]: [AccessEntry[], RequestHead[]] = [[], []];
   let released = 0;
   const ports = new Map<string, number>();
   for (const [name, app] of Object.entries(apps)) ports.set(name, app.port ?? (await serve(name, app)));
-  const certificates = Certificates.open({ folder }, (fault) => {
-    throw fault;
-  });
+  let opened: Promise<Certificates> | undefined;
+  const certificates = () => {
+    opened ??= Certificates.open({ folder }, (fault) => {
+      throw fault;
+    });
+    return opened;
+  };
   const fronts = new TcpFronts({
     isStranger: () => false,
     reusePort: false,
     limits: { ...DEFAULT_LIMITS, lingerMs: 200, ...some },
     balancers: new Trust(balancers),
     appFor: (name) => Object.entries(apps).find(([, { hostnames = [] }]) => hostnames.includes(name))?.[0],
-    certificates: () => certificates,
+    certificates,
     leases: {
       leaseNow(app, head) {
         heads.push(head);
