@@ -2,7 +2,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { postgresImage } from "../helpers/postgres-image.ts";
 import { selfSigned } from "../helpers/self-signed.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
@@ -36,6 +36,8 @@ beforeAll(async () => {
     stop_config: { timeout: 60 },
     restart: { policy: "no" },
   }));
+  // It listens before it is ready, and says so.
+  await vi.waitFor(() => psql("require", "select 1"), { timeout: MINUTE_MS, interval: 500 });
 }, 5 * MINUTE_MS);
 afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);

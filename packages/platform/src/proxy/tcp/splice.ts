@@ -1,5 +1,5 @@
-/** Moves bytes between a client and a machine. Half of the CPU time of pipes went into buffers for what machines send. */
-import type { OnReadOpts, Socket } from "node:net";
+/** Moves bytes between a client and a machine. Pipes get a new buffer for every piece, which costs as much as moving it. */
+import type { OnReadOpts } from "node:net";
 import type { Move } from "../http/tunnel.ts";
 
 /** How many bytes wait for a slow reader before its writer is paused. Less than a large piece, and every piece pauses it. */
@@ -7,16 +7,13 @@ export const HIGH_WATER_BYTES = 256 * 1024;
 /** A buffer stays with its connection while that is idle: small, until a piece fills it. */
 const SMALL_BYTES = 4 * 1024;
 const LARGE_BYTES = 64 * 1024;
-/** After so many small pieces in a row, a small buffer will do. A large answer ends with a small piece. */
+/** After this many small pieces in a row, a small buffer will do. A large answer ends with a small piece. */
 const SMALL_PIECES = 8;
 
 /** Gets a piece. Returns whether it wants more, and whether it is done with the bytes. */
 type Give = (piece: Buffer) => { more: boolean; done: boolean };
 
-/**
- * Takes what a machine sends, in a buffer that is used again: a new one for each piece costs as much as moving it. For the
- * option `onread` of one socket at a time.
- */
+/** Takes what a machine sends, in a buffer that is used again. For the option `onread` of one socket at a time. */
 export class Intake {
   #buffer = Buffer.allocUnsafeSlow(SMALL_BYTES);
   /** How many pieces in a row were small. */
