@@ -62,7 +62,9 @@ for (const bytes of SIZES) {
         0,
       );
       const p50 = round(median(list.map(({ p50_ms: ms }) => ms)));
-      console.log(`  ${name.padEnd(12)} ${middle} requests/s (${round(min, 0)}-${round(max, 0)}), p50 ${p50} ms`);
+      const cpu = round(median(list.map(({ cpu_us: us }) => us)));
+      const rates = `${middle} requests/s (${round(min, 0)}-${round(max, 0)})`;
+      console.log(`  ${name.padEnd(12)} ${rates}, p50 ${p50} ms, ${cpu} µs of CPU time a request`);
     }
     const pairs = (own.tcp ?? []).map(({ rps }, index) => rps / (own["haproxy-tcp"]?.[index]?.rps ?? Number.NaN));
     const reached = round(median(pairs));

@@ -1,5 +1,6 @@
 /** Our TCP ports: a machine that is always there, and no access log. */
 import { DEFAULT_LIMITS } from "../../../packages/platform/src/proxy/http/limits.ts";
+import { Trust } from "../../../packages/platform/src/proxy/http/trust.ts";
 import { TcpFronts } from "../../../packages/platform/src/proxy/tcp/fronts.ts";
 import { freePort } from "../../lib/processes.mjs";
 import { APP_PORT, HOST, ready } from "./lib.mjs";
@@ -17,9 +18,10 @@ const port = await freePort();
 const fronts = new TcpFronts({
   ...{ isStranger: () => false, reusePort: false, limits: DEFAULT_LIMITS },
   leases: { leaseNow: () => lease, waitForLease: async () => lease },
+  ...{ balancers: new Trust([]), appFor: () => undefined, certificates: () => Promise.reject(new Error("no TLS")) },
   onAccess() {},
   log: { warn: (_fields, message) => process.stderr.write(`${message}\n`) },
 });
-fronts.update(new Map([[port, "bench"]]), [HOST]);
+fronts.update(new Map([[port, new Map([["bench", undefined]])]]), [HOST]);
 while (fronts.ports.length === 0) await new Promise((resolve) => setImmediate(resolve));
 ready(port);

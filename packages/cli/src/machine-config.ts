@@ -1,5 +1,6 @@
 /** Turns options of `machine create`, `run` and `update` into a configuration. */
 import { IDLE_TIMEOUT_S, KEEP_WARM_S, STOP_TIMEOUT_S, SUSPEND_TIMEOUT_S } from "../../platform/src/domain/limits.ts";
+import { TCP_HANDLERS, type TcpHandler } from "../../platform/src/domain/tcp-handlers.ts";
 import type { MachineConfig, MountConfig, ServiceConfig } from "@hibernaut/client";
 import type { Option, OptionValues } from "./command.ts";
 import { UsageError } from "./failure.ts";
@@ -26,6 +27,11 @@ export const CONFIG_OPTIONS = [
     flags: "--tcp <port>",
     description: "port of the proxy that takes TCP connections for the machine instead of HTTP requests",
     minimum: 1,
+  },
+  {
+    flags: "--tcp-handler <name>",
+    description: "what the proxy does at that port: tls, pg_tls, tls_passthrough or proxy_proto; may repeat",
+    repeats: true,
   },
   {
     flags: "--autostop <what>",
@@ -177,7 +183,8 @@ function merged(key: keyof MachineConfig, before: object | undefined, changes: o
 
 function withServiceOptions(before: ServiceConfig[] | undefined, options: ConfigOptions): ServiceConfig[] | undefined {
   const { autostop, autostopFallback, autostart, idleTimeout, keepWarm, minRunning, softLimit, hardLimit } = options;
-  const { tcp, port = tcp } = options;
+  const { tcp, port = tcp, tcpHandler } = options;
+  if (tcpHandler !== undefined && tcp === undefined) throw new UsageError("--tcp-handler needs a port. Add --tcp.");
   const limits = {
     ...(softLimit !== undefined && { soft_limit: softLimit }),
     ...(hardLimit !== undefined && { hard_limit: hardLimit }),
@@ -197,7 +204,8 @@ function withServiceOptions(before: ServiceConfig[] | undefined, options: Config
   });
   if (port !== undefined) {
     const [first = { protocol: "http" as const, internal_port: port }, ...others] = before ?? [];
-    const asTcp = tcp !== undefined && { protocol: "tcp" as const, ports: [{ port: tcp }] };
+    const handlers = tcpHandler && { handlers: tcpHandler.map(tcpHandlerOf) };
+    const asTcp = tcp !== undefined && { protocol: "tcp" as const, ports: [{ port: tcp, ...handlers }] };
     return [{ ...changed(first), internal_port: port, ...asTcp }, ...others];
   }
   if (Object.keys({ ...changes, ...limits }).length === 0) return before;
@@ -206,6 +214,12 @@ function withServiceOptions(before: ServiceConfig[] | undefined, options: Config
       "--autostop, --autostop-fallback, --autostart, --idle-timeout, --keep-warm, --min-running, --soft-limit and --hard-limit need a port. Add --port.",
     );
   return before.map(changed);
+}
+
+function tcpHandlerOf(text: string): TcpHandler {
+  const found = TCP_HANDLERS.find((handler) => handler === text);
+  if (found !== undefined) return found;
+  throw new UsageError(`--tcp-handler takes one of ${TCP_HANDLERS.join(", ")}, not \`${text}\`.`);
 }
 
 export function pairs(flag: string, texts: readonly string[] = []): Record<string, string> {

@@ -101,6 +101,17 @@ describe("options change a configuration", () => {
     ]);
   });
 
+  test("a TCP port has its handlers, and loses them without", () => {
+    const tcp = withOptions({ image: "x" }, { tcp: 5432, tcpHandler: ["pg_tls", "proxy_proto"] });
+    const service = { protocol: "tcp", internal_port: 5432 };
+    expect(tcp.services).toEqual([{ ...service, ports: [{ port: 5432, handlers: ["pg_tls", "proxy_proto"] }] }]);
+    expect(withOptions(tcp, { tcp: 5432 }).services).toEqual([{ ...service, ports: [{ port: 5432 }] }]);
+    expect(() => withOptions({ image: "x" }, { tcp: 1, tcpHandler: ["ssl"] })).toThrow(
+      "--tcp-handler takes one of tls, pg_tls, tls_passthrough, proxy_proto, not `ssl`.",
+    );
+    expect(() => withOptions({ image: "x" }, { port: 1, tcpHandler: ["tls"] })).toThrow("Add --tcp.");
+  });
+
   test("wrong ones are usage errors", () => {
     expect(() => withOptions({ image: "x" }, { env: ["A"] })).toThrow("--env takes NAME=value, not `A`.");
     expect(() => withOptions({ image: "x" }, { autostop: "stop" })).toThrow("Add --port.");

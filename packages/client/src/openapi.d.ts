@@ -4377,9 +4377,18 @@ export interface components {
       protocol?: "tcp" | "http";
       /** @description The port that the app listens on. */
       internal_port: number;
-      /** @description For `tcp`: ports of the proxy whose connections lead here. Each belongs to one app of the platform. Default: none. */
+      /** @description For `tcp`: ports of the proxy whose connections lead here. Each belongs to one app of the platform, unless all apps that have it handle TLS there. Default: none. */
       ports?: {
         port: number;
+        /** @description What the proxy does with a connection. `tls`: ends TLS with the certificate of the hostname. `pg_tls`: the same for PostgreSQL's clients. `tls_passthrough`: leaves TLS to the app. `proxy_proto`: begins with a header of the PROXY protocol, which names the client. With a handler for TLS, the hostname that the client names decides about the app, and apps may share the port. Default: none. */
+        handlers?: ("tls" | "pg_tls" | "tls_passthrough" | "proxy_proto")[];
+        proxy_proto_options?: {
+          /**
+           * @description Default: v1.
+           * @enum {unknown}
+           */
+          version?: "v1" | "v2";
+        };
       }[];
       /** @description What happens to the machine when it is idle. Default: off. */
       autostop?: "suspend" | "stop" | "off";

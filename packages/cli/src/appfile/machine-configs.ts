@@ -1,7 +1,7 @@
 /** Turns an app file into machine configurations. Pure. */
 import type { CheckConfig, FileConfig, MachineConfig, ServiceConfig } from "@hibernaut/client";
 import { CliError } from "../failure.ts";
-import type { AppFile, Check, FileEntry, ProcessGroup, Service } from "./model.ts";
+import type { AppFile, Check, FileEntry, ProcessGroup, Service, TcpPort } from "./model.ts";
 import { durationText } from "./quantities.ts";
 import { fallbackGroup } from "./groups.ts";
 import { byReach } from "./services.ts";
@@ -117,7 +117,7 @@ function serviceConfig(service: Service): ServiceConfig {
   return {
     protocol: reach === "private" || reach === "tcp" ? "tcp" : "http",
     internal_port: internalPort,
-    ...(ports.length > 0 && { ports: ports.map((port) => ({ port })) }),
+    ...(ports.length > 0 && { ports: ports.map(portConfig) }),
     ...present({ autostop, autostop_fallback: autostopFallback, autostart }),
     ...present({ min_machines_running: minMachinesRunning, idle_timeout: idleTimeout, keep_warm: keepWarm, idle }),
     ...present({ placement, machine_hostnames: machineHostnames, replay_from: replayFrom, force_https: forceHttps }),
@@ -128,6 +128,14 @@ function serviceConfig(service: Service): ServiceConfig {
         ...present({ soft_limit: concurrency.softLimit, hard_limit: concurrency.hardLimit }),
       },
     }),
+  };
+}
+
+function portConfig({ port, handlers, proxyProtocol }: TcpPort): NonNullable<ServiceConfig["ports"]>[number] {
+  return {
+    port,
+    ...(handlers.length > 0 && { handlers }),
+    ...(proxyProtocol && { proxy_proto_options: { version: proxyProtocol } }),
   };
 }
 

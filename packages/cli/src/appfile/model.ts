@@ -1,4 +1,5 @@
 /** The meaning of an app file, independent of the form it was written in. */
+import type { ProxyProtocolVersion, TcpHandler } from "../../../platform/src/domain/tcp-handlers.ts";
 import type { Builder } from "../build/detect.ts";
 import type { Strategy } from "../deploy/strategies.ts";
 
@@ -78,8 +79,7 @@ export interface Service {
   internalPort: number;
   /** `web`: HTTP on port 80 or 443; `other`: HTTP on another port; `tcp`: TCP ports; `private`: no port at all. */
   reach: "web" | "other" | "tcp" | "private";
-  /** TCP ports of the proxy. */
-  ports: number[];
+  ports: TcpPort[];
   autostop: "suspend" | "stop" | "off" | undefined;
   autostopFallback: "stop" | "off" | undefined;
   autostart: boolean | undefined;
@@ -98,6 +98,14 @@ export interface Service {
   /** Whether a connection that is open, but silent, keeps the machine awake. */
   idle: "open" | "quiet" | undefined;
   concurrency: Concurrency | undefined;
+}
+
+/** A TCP port of the proxy. */
+export interface TcpPort {
+  port: number;
+  /** What the proxy does with a connection. */
+  handlers: TcpHandler[];
+  proxyProtocol: ProxyProtocolVersion | undefined;
 }
 
 /** How much a machine takes at once. */

@@ -1,6 +1,13 @@
 /** `[[services.ports]]`: how a service is reached on Fly, and which part of that the proxy offers here. */
+import {
+  handlersRefusal,
+  PROXY_PROTOCOL_VERSIONS,
+  TCP_HANDLERS,
+  type TcpHandler,
+  tlsHandlerOf,
+} from "../../../platform/src/domain/tcp-handlers.ts";
 import { readResponseHeaders } from "./http-options.ts";
-import type { Service } from "./model.ts";
+import type { Service, TcpPort } from "./model.ts";
 import type { Section } from "./section.ts";
 
 const PORTS = { minimum: 1, maximum: 65_535 } as const;
@@ -43,19 +50,34 @@ function readPort(section: Section, protocol: string | undefined): Reached {
   const range = [section.integer("start_port", PORTS), section.integer("end_port", PORTS)];
   const forceHttps = section.boolean("force_https");
   const responseHeaders = readResponseHeaders(section);
-  section.ignored(
-    ["tls_options", "proxy_proto_options"],
-    "Not supported: the proxy does not have these options per port.",
-  );
+  const proxyProtocol = readProxyProtocol(section);
+  section.ignored("tls_options", "Not supported: the proxy does not have these options per port.");
   section.finish();
   const isHttp = handlers.some((handler) => handler === "http" || handler === "edge_http");
   const said = { forceHttps, responseHeaders };
   if (isHttp && port !== undefined && USUAL.includes(port)) return { reach: "web", ports: [], ...said };
-  if (handlers.length === 0 && protocol === "tcp" && port !== undefined)
-    return { reach: "tcp", ports: [port], ...said };
+  if (protocol === "tcp" && port !== undefined && areForTcp(handlers, port)) {
+    const reason = handlersRefusal(handlers, section.has("proxy_proto_options"));
+    if (reason !== undefined) section.error("handlers", reason);
+    return { reach: "tcp", ports: [{ port, handlers, proxyProtocol }], ...said };
+  }
   const shown = port ?? range.filter((one) => one !== undefined).join("-");
   section.findings.warning(section.path, portWarning({ isHttp, handlers, shown, protocol }));
   return { reach: isHttp ? "other" : "private", ports: [], ...said };
+}
+
+/** On the usual ports, TLS is for HTTPS, which the proxy serves there. */
+function areForTcp(handlers: readonly string[], port: number): handlers is TcpHandler[] {
+  const known: readonly string[] = TCP_HANDLERS;
+  if (!handlers.every((handler) => known.includes(handler))) return false;
+  return !USUAL.includes(port) || tlsHandlerOf(handlers as TcpHandler[]) === undefined;
+}
+
+function readProxyProtocol(section: Section): TcpPort["proxyProtocol"] {
+  const [options] = section.sections("proxy_proto_options");
+  const version = options?.choice("version", PROXY_PROTOCOL_VERSIONS);
+  options?.finish();
+  return version;
 }
 
 interface Refused {

@@ -23,6 +23,7 @@ import {
 import { NAME_PATTERN } from "./naming.ts";
 import { MAX_RESPONSE_HEADERS, MAX_RESPONSE_VALUES, responseHeadersRefusal } from "./response-headers.ts";
 import { SCHEDULE_MAX_LENGTH, scheduleRefusal } from "./schedule.ts";
+import { handlersRefusal, PROXY_PROTOCOL_VERSIONS, TCP_HANDLERS } from "./tcp-handlers.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -32,16 +33,40 @@ const DEFAULT_CPUS = 1;
 /** How many apps one service may name in `replay_from`: every proxy keeps the list for every machine. */
 const MAX_REPLAY_FROM = 100;
 
+/** A port of the proxy for TCP connections. */
+export const TcpPortConfig = Type.Object(
+  {
+    port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+    handlers: Type.Optional(
+      Type.Array(Type.Enum([...TCP_HANDLERS]), {
+        maxItems: TCP_HANDLERS.length,
+        uniqueItems: true,
+        description:
+          "What the proxy does with a connection. `tls`: ends TLS with the certificate of the hostname. `pg_tls`: the same for PostgreSQL's clients. `tls_passthrough`: leaves TLS to the app. `proxy_proto`: begins with a header of the PROXY protocol, which names the client. With a handler for TLS, the hostname that the client names decides about the app, and apps may share the port. Default: none.",
+      }),
+    ),
+    proxy_proto_options: Type.Optional(
+      Type.Object(
+        {
+          version: Type.Optional(Type.Enum([...PROXY_PROTOCOL_VERSIONS], { description: "Default: v1." })),
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+);
+
 /** A port of the machine that the proxy or the network forwards to, and when the machine sleeps and wakes. */
 export const ServiceConfig = Type.Object(
   {
     protocol: Type.Optional(Type.Union([Type.Literal("tcp"), Type.Literal("http")], { description: "Default: tcp." })),
     internal_port: Type.Integer({ minimum: 1, maximum: 65_535, description: "The port that the app listens on." }),
     ports: Type.Optional(
-      Type.Array(Type.Object({ port: Type.Integer({ minimum: 1, maximum: 65_535 }) }, closed), {
+      Type.Array(TcpPortConfig, {
         maxItems: 8,
         description:
-          "For `tcp`: ports of the proxy whose connections lead here. Each belongs to one app of the platform. Default: none.",
+          "For `tcp`: ports of the proxy whose connections lead here. Each belongs to one app of the platform, unless all apps that have it handle TLS there. Default: none.",
       }),
     ),
     autostop: Type.Optional(
@@ -344,6 +369,7 @@ export const MachineConfig = Type.Object(
 );
 
 export type CheckConfig = Static<typeof CheckConfig>;
+export type TcpPortConfig = Static<typeof TcpPortConfig>;
 export type ServiceConfig = Static<typeof ServiceConfig>;
 export type MountConfig = Static<typeof MountConfig>;
 export type MachineConfig = Static<typeof MachineConfig>;
@@ -401,6 +427,10 @@ function refuseImpossible(
       `${field}.ports`,
       "A service with `protocol: http` answers at the proxy's own ports. Leave `ports` out, or use `protocol: tcp`.",
     );
+  for (const [index, { handlers = [], proxy_proto_options: proxyOptions }] of ports.entries()) {
+    const reason = handlersRefusal(handlers, proxyOptions !== undefined);
+    if (reason !== undefined) refuse(`${field}.ports[${index}].handlers`, reason);
+  }
   const { soft_limit: soft, hard_limit: hard } = concurrency;
   if (soft !== undefined && hard !== undefined && soft > hard)
     refuse(

@@ -1,6 +1,7 @@
-/** Ports for TCP connections: each belongs to one app of the platform. */
+/** Ports for TCP connections: each belongs to one app of the platform, or to apps that the client's TLS tells apart. */
 import type { MachineConfig } from "../domain/config.ts";
 import { HibernautError } from "../domain/errors.ts";
+import { tlsHandlerOf } from "../domain/tcp-handlers.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 
 /**
@@ -14,7 +15,7 @@ export function requireFreePorts(
 ): void {
   const wanted = portsOf(config);
   if (wanted.size === 0) return;
-  const own = [...wanted].find((port) => ownPorts?.has(port));
+  const own = [...wanted.keys()].find((port) => ownPorts?.has(port));
   if (own !== undefined)
     throw new HibernautError(
       "invalid_argument",
@@ -23,13 +24,25 @@ export function requireFreePorts(
     );
   for (const machine of store.machines.list()) {
     if (machine.app === app) continue;
-    const taken = [...portsOf(machine.config), ...portsOf(machine.pending?.config)].find((port) => wanted.has(port));
+    const theirs = [...portsOf(machine.config), ...portsOf(machine.pending?.config)];
+    const taken = theirs.find(([port, shared]) => wanted.has(port) && !(shared && wanted.get(port)));
     if (taken === undefined) continue;
-    const message = `Port ${taken} belongs to app ${machine.app}: a TCP port leads to one app. Choose another port, or remove it there.`;
-    throw new HibernautError("already_exists", message, { port: taken, app_name: machine.app });
+    const [port, shared] = taken;
+    throw new HibernautError("already_exists", takenMessage(port, machine.app, shared), {
+      port,
+      app_name: machine.app,
+    });
   }
 }
 
-function portsOf(config: MachineConfig | undefined): Set<number> {
-  return new Set((config?.services ?? []).flatMap(({ ports = [] }) => ports.map(({ port }) => port)));
+function takenMessage(port: number, app: string, shared: boolean): string {
+  if (shared)
+    return `Port ${port} belongs to app ${app}, which shares it only with apps that handle TLS there. Add the handler tls, pg_tls or tls_passthrough, or choose another port.`;
+  return `Port ${port} belongs to app ${app}: a TCP port leads to one app, unless all its apps handle TLS there. Choose another port, or remove it there.`;
+}
+
+/** Returns the ports, and whether each can be shared: its clients name a hostname, which belongs to one app. */
+function portsOf(config: MachineConfig | undefined): Map<number, boolean> {
+  const ports = (config?.services ?? []).flatMap(({ ports: some = [] }) => some);
+  return new Map(ports.map(({ port, handlers = [] }) => [port, tlsHandlerOf(handlers) !== undefined]));
 }

@@ -3,6 +3,7 @@
  * and sockets. Routing a hostname, choosing a machine and waking it is the lease provider's business.
  */
 import type { BootKind } from "../domain/machine.ts";
+import type { ProxyProtocolVersion } from "../domain/tcp-handlers.ts";
 
 /**
  * Finds a machine for a request. `request-path.ts` calls the first three methods in the order in which they are listed,
@@ -107,6 +108,8 @@ export interface Lease {
    * until its port answers. One attempt is made even if this has passed.
    */
   readonly connectDeadline: number;
+  /** For TCP: the header of the PROXY protocol that the app gets first. Undefined if none. */
+  readonly proxyProtocol?: ProxyProtocolVersion | undefined;
   /** Headers that replace those of the app in its response. Undefined, the usual case, if there are none. */
   readonly ownHeaders?: readonly OwnHeader[] | undefined;
   /** The exchange became a tunnel, which may stay open without limit and is not a request that ends by itself. */

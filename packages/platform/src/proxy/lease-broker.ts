@@ -32,7 +32,7 @@ import type { QueueLimits } from "./queue.ts";
 import { replayTarget } from "./replay-target.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
 import { TableUpdater } from "./table-updater.ts";
-import { portOwners, tcpPortOf } from "./tcp/ports.ts";
+import { type PortApps, portOwners, tcpPortOf } from "./tcp/ports.ts";
 import { TrafficReporter } from "./traffic-reporter.ts";
 
 export interface LeaseBrokerOptions extends QueueLimits {
@@ -43,7 +43,7 @@ export interface LeaseBrokerOptions extends QueueLimits {
   onLeft?(machineId: string, ended: boolean): void;
   /** Returns the port on which this proxy serves HTTPS. Undefined if it does not. */
   tlsPort?(): number | undefined;
-  /** Which app each port for TCP connections belongs to, after every change that may have changed it. */
+  /** Which apps each port for TCP connections belongs to may have changed. */
   onPorts?(): void;
   /** A request was given to a machine that woke for it. */
   onWake?(app: string, wake: Wake): void;
@@ -130,8 +130,13 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     return this.#table.appsByAddress.get(address);
   }
 
-  /** Which app each port for TCP connections belongs to. */
-  tcpPorts(): ReadonlyMap<number, string> {
+  /** Returns the app that answers for the hostname. Undefined if there is none. */
+  appFor(hostname: string): string | undefined {
+    return this.#table.appFor(hostname);
+  }
+
+  /** Which apps each port for TCP connections belongs to. */
+  tcpPorts(): ReadonlyMap<number, PortApps> {
     return portOwners(this.#table.all());
   }
 
@@ -225,8 +230,9 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     const wake = machine.wakeSince(since);
     if (wake.kind !== "running") onWake?.(machine.row.app, wake);
     const tcp = tcpPort === undefined ? undefined : tcpPortOf(machine.row.tcp, tcpPort);
-    const port = chosen?.machine === machine ? chosen.port : tcp?.internal;
+    const port = tcp?.internal ?? (chosen?.machine === machine ? chosen.port : undefined);
     const quiet = tcp === undefined ? machine.policy.quiet : tcp.quiet === true;
-    return new MachineLease(this, machine, connection, { wake, connectTimeoutMs, port, quiet });
+    const proxyProtocol = tcp?.proxyProtocol;
+    return new MachineLease(this, machine, connection, { wake, connectTimeoutMs, port, quiet, proxyProtocol });
   }
 }

@@ -23,7 +23,8 @@ export interface ChosenMachine {
 
 /** Returns the machine that a request asks for. Undefined if any will do. Refuses if there is no such machine. */
 export function chosenMachine(table: MachineTable, app: string, request: RequestHead): ChosenMachine | undefined {
-  const { to, host, fields } = request;
+  const { to, host, fields, tcpPort } = request;
+  if (tcpPort !== undefined) return host === "" ? undefined : namedForTcp(table, app, host, tcpPort);
   if (to !== undefined) return to.machineId === undefined ? undefined : sentTo(table, app, to.machineId);
   if (!table.isAddressable(app)) return undefined;
   const address = addressOf(table.labelOf(host), fields, (word) => table.find(app, word));
@@ -57,6 +58,18 @@ export function candidates(
 /** Returns the machines that a TCP connection to a port of the proxy may be given to: it names no machine. */
 function withPort(all: readonly RoutedMachine[], tcpPort: number): readonly RoutedMachine[] {
   return sharingOf(all.filter(({ row }) => tcpPortOf(row.tcp, tcpPort) !== undefined));
+}
+
+/** Returns the machine that a TCP connection asks for by the hostname in its TLS. */
+function namedForTcp(table: MachineTable, app: string, host: string, tcpPort: number): ChosenMachine | undefined {
+  const label = table.isAddressable(app) ? table.labelOf(host) : undefined;
+  if (label === undefined) return undefined;
+  const machine = table.find(app, label);
+  if (machine === undefined) throw unknownMachineRefusal(app, label);
+  const port = tcpPortOf(machine.row.tcp, tcpPort)?.internal;
+  if (port === undefined || !machine.policy.ownPorts.includes(port))
+    throw unknownPortRefusal(app, machine.id, port ?? tcpPort);
+  return uncordoned({ machine, port, only: true });
 }
 
 /** Whether the machine can take a request now, or as soon as it is awake. One without room cannot. */

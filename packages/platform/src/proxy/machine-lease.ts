@@ -1,4 +1,5 @@
 /** A lease that the broker hands out: counts its request on the machine until it is released. */
+import type { ProxyProtocolVersion } from "../domain/tcp-handlers.ts";
 import type { Lease, OwnHeader, Wake } from "./contract.ts";
 import type { RoutedMachine } from "./routed-machine.ts";
 
@@ -23,6 +24,7 @@ interface LeaseTerms {
   connectTimeoutMs: number;
   port: number | undefined;
   quiet: boolean;
+  proxyProtocol?: ProxyProtocolVersion | undefined;
 }
 
 /** A class, not an object of closures: one is made for every request. */
@@ -34,6 +36,7 @@ export class MachineLease implements Lease {
   readonly wake: Wake;
   readonly connectDeadline: number;
   readonly ownHeaders: readonly OwnHeader[] | undefined;
+  readonly proxyProtocol: ProxyProtocolVersion | undefined;
   readonly #keeper: LeaseKeeper;
   readonly #machine: RoutedMachine;
   readonly #connection: object;
@@ -47,12 +50,13 @@ export class MachineLease implements Lease {
    * @param connectTimeoutMs how long the machine's port may take to answer
    * @param port that of another service than the one that its policy is about
    * @param quiet whether a silent tunnel lets the machine sleep
+   * @param proxyProtocol of a TCP connection
    */
   constructor(
     keeper: LeaseKeeper,
     machine: RoutedMachine,
     connection: object,
-    { wake, connectTimeoutMs, port, quiet }: LeaseTerms,
+    { wake, connectTimeoutMs, port, quiet, proxyProtocol }: LeaseTerms,
   ) {
     const { row, policy, open } = machine;
     this.address = row.address;
@@ -63,6 +67,7 @@ export class MachineLease implements Lease {
     this.connectDeadline = performance.now() + connectTimeoutMs;
     // The other services of a machine have none.
     this.ownHeaders = this.port === policy.port ? policy.ownHeaders : undefined;
+    this.proxyProtocol = proxyProtocol;
     this.#mayBeQuiet = quiet;
     this.#keeper = keeper;
     this.#machine = machine;

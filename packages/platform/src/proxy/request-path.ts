@@ -79,13 +79,13 @@ export class RequestPath implements Engine {
   }
 
   /** 1. The connection reads heads, parses them (2) and serves them (3 to 11), one after the other. */
-  accept(socket: Socket, secure: boolean): void {
-    new ClientConnection(this, socket, peerOf(socket.remoteAddress, secure, socket, this.trust));
+  accept(socket: Socket, secure: boolean, address: string | undefined): void {
+    new ClientConnection(this, socket, peerOf(address, secure, socket, this.trust));
   }
 
   /** 1, for a client that chose HTTP/2: each stream is a request, and they are served together. */
-  acceptHttp2(socket: TLSSocket): void {
-    serveHttp2(this, socket, peerOf(socket.remoteAddress, true, socket, this.trust));
+  acceptHttp2(socket: TLSSocket, address: string | undefined): void {
+    serveHttp2(this, socket, peerOf(address, true, socket, this.trust));
   }
 
   /** 2. */

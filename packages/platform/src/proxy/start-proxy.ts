@@ -13,6 +13,8 @@ import type { AccessEntry } from "./contract.ts";
 import type { LeaseBroker, LeaseBrokerOptions } from "./lease-broker.ts";
 import { createProxyServer, type ProxyServer, type TlsOptions } from "./http/server.ts";
 import { DEFAULT_LIMITS } from "./http/limits.ts";
+import { LateCertificates } from "./http/late-certificates.ts";
+import { Trust } from "./http/trust.ts";
 import { TcpFronts } from "./tcp/fronts.ts";
 import { proxyMetrics } from "./metrics.ts";
 
@@ -25,6 +27,7 @@ export interface StartProxyOptions {
     | "dataDir"
     | "proxyTcpListen"
     | "proxyTrusted"
+    | "proxyProtocolFrom"
     | "proxyHstsS"
     | "proxyHoldTimeoutMs"
     | "proxyMaxHeld"
@@ -97,6 +100,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     const server = createProxyServer({
       ...{ leases: broker, onAccess, onFault, trustedProxies, limits: { findMachineMs: findMachineMs(patience) } },
       hstsS: settings.proxyHstsS,
+      balancers: settings.proxyProtocolFrom,
       ...(tls && { tls }),
     });
     servers.push(server);
@@ -108,14 +112,21 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     fronts.push({ scheme, address: bound.address, port: bound.port, covers: (name) => server.covers(name) });
     return bound;
   };
+  const folders = { folder: settings.proxyTlsFolder, managed: certificatesFolder(settings.dataDir) };
+  const late = new LateCertificates(folders, onFault);
+  /** Those that HTTPS serves. Without HTTPS, they are read when a TCP connection needs them first. */
+  const certificates = () => {
+    const shown = servers.find((server) => server.certificates !== undefined)?.certificates;
+    return shown === undefined ? late.get() : Promise.resolve(shown);
+  };
   const end = async () => {
     await Promise.all([...servers, ...(tcp === undefined ? [] : [tcp])].map((server) => server.close(CLOSE_GRACE_MS)));
+    late.close();
     close();
     accessLog.close();
   };
   try {
     const address = await start(settings.proxyListen);
-    const folders = { folder: settings.proxyTlsFolder, managed: certificatesFolder(settings.dataDir) };
     if (settings.proxyTlsListen) {
       await start(settings.proxyTlsListen, folders);
       if (!existsSync(folders.folder))
@@ -128,7 +139,12 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     const host = settings.proxyTcpListen;
     const isStranger = (client: string, app: string) =>
       (broker.appOfAddress(client.replace(IPV4_IN_IPV6, "")) ?? app) !== app;
-    if (host !== "off") tcp = new TcpFronts({ reusePort, leases: broker, limits, isStranger, onAccess, log });
+    if (host !== "off")
+      tcp = new TcpFronts({
+        ...{ reusePort, leases: broker, limits, isStranger, onAccess, certificates, log },
+        balancers: new Trust(settings.proxyProtocolFrom),
+        appFor: (hostname) => broker.appFor(hostname),
+      });
     openTcpPorts();
     return { url: `http://${hostOf(address)}:${address.port}`, fronts, close: end };
   } catch (error) {

@@ -1,4 +1,5 @@
 /** A TCP port leads to one app. */
+import type { TcpHandler } from "../../src/domain/tcp-handlers.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type FakePlatform, newWorld, SMALL, startPlatform, type World } from "../helpers/fake-world.ts";
 
@@ -27,7 +28,8 @@ test("machines of one app share it; another app is refused, and told whose it is
   await create("db", 5432);
   await expect(create("mail", 25, 5432)).rejects.toMatchObject({
     code: "already_exists",
-    message: "Port 5432 belongs to app db: a TCP port leads to one app. Choose another port, or remove it there.",
+    message:
+      "Port 5432 belongs to app db: a TCP port leads to one app, unless all its apps handle TLS there. Choose another port, or remove it there.",
   });
   await create("mail", 25);
 });
@@ -39,6 +41,28 @@ test("an update is refused likewise, and a destroyed machine gives its port back
   platform.machines.destroy("db", record.id);
   await platform.machines.wait("db", record.id, ["destroyed"], { timeoutMs: 5000 });
   await platform.machines.update("mail", other.id, at(5432));
+});
+
+test("apps that handle TLS share it, and nobody else", async () => {
+  const handling = (...handlers: TcpHandler[]) => ({
+    config: { ...SMALL, services: [{ internal_port: 5432, ports: [{ port: 5432, handlers }] }] },
+    skipLaunch: true,
+  });
+  await platform.machines.create("db", handling("pg_tls"));
+  await platform.machines.create("mail", handling("tls_passthrough", "proxy_proto"));
+  platform.apps.create("plain");
+  for (const refused of [handling("proxy_proto"), handling()])
+    await expect(platform.machines.create("plain", refused)).rejects.toMatchObject({
+      code: "already_exists",
+      message: expect.stringMatching(
+        /^Port 5432 belongs to app (db|mail), which shares it only with apps that handle TLS/,
+      ),
+    });
+  await expect(platform.machines.create("plain", handling("tls", "pg_tls"))).rejects.toMatchObject({
+    code: "invalid_argument",
+    message: "A port has one handler for TLS. Use one of: tls, pg_tls.",
+  });
+  await platform.machines.create("plain", handling("tls"));
 });
 
 test("the platform's own ports are refused", async () => {

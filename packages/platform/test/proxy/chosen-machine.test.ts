@@ -282,6 +282,21 @@ describe("pinned machines", () => {
     await settled();
     expect(proxy.broker.leaseNow("shop", connection)?.machineId).toBe(pinned);
   });
+
+  test("asks for one by the hostname in its TLS, and gets its header", async () => {
+    const ports = [{ port: 45_432, handlers: ["tls" as const, "proxy_proto" as const] }];
+    const tls = { protocol: "tcp" as const, internal_port: 5432, ports, ...OWN };
+    const [first, second] = [await asleep(await named("one", tls)), await asleep(await named("two", tls))];
+    const web = await named("web");
+    const connection = (host: string) => ({ method: "TCP", host, target: ":45432", tcpPort: 45_432 });
+    const lease = await acquire(connection(`${second}.shop.localhost`));
+    expect(lease).toMatchObject({ machineId: second, port: 5432, proxyProtocol: "v1" });
+    expect(state(first)).toBe("suspended");
+    await expect(acquire(connection("nobody.shop.localhost"))).rejects.toMatchObject({ code: "unknown_machine" });
+    await expect(acquire(connection(`${web}.shop.localhost`))).rejects.toMatchObject({ code: "unknown_port" });
+    // The app's own name leads to any machine with the port.
+    expect([first, second]).toContain((await acquire(connection("shop.localhost"))).machineId);
+  });
 });
 
 describe("a request that was sent on", () => {

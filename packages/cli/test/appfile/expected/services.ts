@@ -6,15 +6,15 @@ export const SERVICES: Record<string, Expected> = {
     means: {
       app: {
         services: [
-          { protocol: "tcp", internal_port: 5432, autostart: false },
-          { protocol: "tcp", internal_port: 5433, autostart: false },
+          { protocol: "tcp", internal_port: 5432, ports: [{ port: 5432, handlers: ["pg_tls"] }], autostart: false },
+          { protocol: "tcp", internal_port: 5433, ports: [{ port: 5433, handlers: ["pg_tls"] }], autostart: false },
         ],
         checks: { pg: { port: 5500 }, role: { path: "/flycheck/role" }, vm: { interval: "15s", timeout: "10s" } },
         stop_config: { signal: "SIGINT", timeout: 300 },
         mounts: [{ volume: "pg_data", path: "/data" }],
       },
     },
-    warns: ["services[0].ports[0]", "services[1].ports[0]", "metrics"],
+    warns: ["metrics"],
   },
   "postgres-no-source.toml": {
     means: {
@@ -29,11 +29,11 @@ export const SERVICES: Record<string, Expected> = {
   "postgres-autostop.toml": {
     means: {
       app: {
-        services: [{ protocol: "tcp", internal_port: 5432, autostop: "off" }],
+        services: [{ internal_port: 5432, ports: [{ port: 5432, handlers: ["pg_tls"] }], autostop: "stop" }],
         mounts: [{ volume: "pg_data", path: "/data", size_gb: 10 }],
       },
     },
-    warns: ["services[0].auto_stop_machines", "services[0].ports[0]"],
+    warns: [],
   },
   "redis.toml": {
     means: { app: { image: "redis:7-alpine", mounts: [{ volume: "redis_server", path: "/data" }] } },
@@ -151,17 +151,19 @@ export const SERVICES: Record<string, Expected> = {
       app: {
         guest: { cpus: 2, memory_mb: 4096 },
         env: { MEMORY: "" },
-        services: [{ protocol: "tcp", internal_port: 25_565, autostop: "off" }],
+        services: [
+          {
+            protocol: "tcp",
+            internal_port: 25_565,
+            ports: [{ port: 25_565, handlers: ["proxy_proto"], proxy_proto_options: { version: "v2" } }],
+            autostop: "suspend",
+          },
+        ],
         stop_config: { signal: "SIGINT", timeout: 120 },
         mounts: [{ volume: "world", path: "/data", size_gb: 10 }],
       },
     },
-    warns: [
-      "services[0].auto_stop_machines",
-      "services[0].ports[0]",
-      "services[0].ports[0].proxy_proto_options",
-      "services[1]",
-    ],
+    warns: ["services[1]"],
   },
   "valheim.toml": {
     means: { app: { guest: { cpus: 4, memory_mb: 8192 }, env: { SERVER_PORT: "2456" } } },
@@ -182,21 +184,21 @@ export const SERVICES: Record<string, Expected> = {
       app: {
         services: [
           { protocol: "http", internal_port: 6502 },
-          { protocol: "tcp", internal_port: 6501 },
+          { protocol: "tcp", internal_port: 6501, ports: [{ port: 6697, handlers: ["tls"] }] },
         ],
       },
     },
-    warns: ["services[0].ports[0]"],
+    warns: [],
   },
   "wireguard-udp-only.toml": { means: { app: {} }, warns: ["services[0]"] },
   "smtp-relay.toml": {
     means: {
       app: {
-        services: [{ protocol: "tcp", internal_port: 2525, ports: [{ port: 25 }] }],
+        services: [{ protocol: "tcp", internal_port: 2525, ports: [{ port: 25 }, { port: 587, handlers: ["tls"] }] }],
         checks: { "tcp-2525": { timeout: "5s" } },
       },
     },
-    warns: ["services[0].ports[1]"],
+    warns: [],
   },
   "monorepo-web.toml": {
     means: { app: { services: [{ internal_port: 3000, autostop: "stop" }] } },

@@ -1,5 +1,5 @@
 /** Connects to a machine that may need a moment until its port answers. */
-import { connect as open, type Socket } from "node:net";
+import { connect as open, type Socket, type SocketConstructorOpts, type TcpNetConnectOpts } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Limits } from "./limits.ts";
 
@@ -10,6 +10,8 @@ interface ConnectOptions {
   deadline: number;
   signal: AbortSignal;
   limits: Pick<Limits, "connectAttemptMs" | "connectPauseMs">;
+  /** More options of the socket. */
+  more?: Pick<SocketConstructorOpts, "onread"> & { highWaterMark?: number };
 }
 
 /**
@@ -17,14 +19,14 @@ interface ConnectOptions {
  * attempt is short, so that a packet that was lost while the machine woke does not cost the kernel's whole second.
  * Rejects with the error of the last attempt, or with the signal's reason.
  */
-export async function connect({ address, port, deadline, signal, limits }: ConnectOptions): Promise<Socket> {
+export async function connect({ address, port, deadline, signal, limits, more }: ConnectOptions): Promise<Socket> {
   let pauseMs = limits.connectPauseMs.first;
   for (;;) {
     signal.throwIfAborted();
     const left = Math.max(deadline - performance.now(), 0);
     try {
       const attemptMs = left > 0 ? Math.min(limits.connectAttemptMs, left) : limits.connectAttemptMs;
-      return await attempt(address, port, attemptMs, signal);
+      return await attempt({ ...more, host: address, port }, attemptMs, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (performance.now() + pauseMs >= deadline) throw error;
@@ -34,9 +36,10 @@ export async function connect({ address, port, deadline, signal, limits }: Conne
   }
 }
 
-function attempt(host: string, port: number, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
+function attempt(options: TcpNetConnectOpts, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = open({ host, port, noDelay: true, allowHalfOpen: true });
+    const socket = open({ ...options, noDelay: true, allowHalfOpen: true });
+    const { host, port } = options;
     const end = (settle: () => void) => {
       clearTimeout(timer);
       signal.removeEventListener("abort", abort);

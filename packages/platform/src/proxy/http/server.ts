@@ -4,6 +4,7 @@ import { createServer, type AddressInfo, type ListenOptions, type Server, type S
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import type { AccessEntry, LeaseProvider } from "../contract.ts";
 import { RequestPath } from "../request-path.ts";
+import { Balancers } from "./balancers.ts";
 import { type CertificateFolders, Certificates } from "./certificates.ts";
 import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
 
@@ -15,6 +16,8 @@ export interface ProxyOptions {
   onFault?: (error: unknown) => void;
   /** Addresses and networks of proxies in front of this one, which are believed about the client. None by default. */
   trustedProxies?: readonly string[];
+  /** Addresses and networks of load balancers whose connections begin with a PROXY protocol header. None by default. */
+  balancers?: readonly string[];
   limits?: Partial<Limits>;
   /** How many seconds browsers that came over TLS are told to use nothing else for the hostname; 0, the default: they are not told. */
   hstsS?: number;
@@ -37,6 +40,8 @@ export interface ProxyServer {
   close(graceMs: number): Promise<void>;
   /** Returns whether the proxy can answer for a hostname: over TLS it needs a certificate. */
   covers(hostname: string): boolean;
+  /** What it shows over TLS. Undefined without TLS, and until it listens. */
+  readonly certificates: Certificates | undefined;
   /**
    * Closes the connections to a machine. Call it before the machine is suspended or stopped, and with `ended` when its
    * guest is gone: requests that it did not answer then fail, or wait for a machine again if they may be repeated.
@@ -56,7 +61,8 @@ interface ProxyStats {
   idleMachineConnections: number;
 }
 
-const REFRESH_MS = 2000;
+/** How often to look for changes in the directories of certificates, in milliseconds. */
+export const REFRESH_MS = 2000;
 
 /**
  * Creates a reverse proxy whose lease provider decides where requests are sent.
@@ -73,15 +79,19 @@ export function createProxyServer(options: ProxyOptions): ProxyServer {
 class HttpProxy implements ProxyServer {
   readonly #path: RequestPath;
   readonly #tls: TlsOptions | undefined;
+  /** Undefined if there are none. */
+  readonly #balancers: Balancers | undefined;
   /** All client sockets, from accept to close. */
   readonly #sockets = new Set<Socket>();
   readonly #timers: NodeJS.Timeout[] = [];
   #server: Server | undefined;
   #certificates: Certificates | undefined;
 
-  constructor({ leases, onAccess, onFault, trustedProxies = [], limits: some, hstsS = 0, tls }: ProxyOptions) {
+  constructor({ leases, onAccess, onFault, trustedProxies = [], limits: some, hstsS = 0, tls, ...more }: ProxyOptions) {
     const limits = { ...DEFAULT_LIMITS, ...some };
+    const { balancers: from = [] } = more;
     this.#tls = tls;
+    if (from.length > 0) this.#balancers = new Balancers({ from, limits, onAccess: onAccess ?? (() => {}) });
     this.#path = new RequestPath({
       leases,
       limits,
@@ -94,7 +104,8 @@ class HttpProxy implements ProxyServer {
 
   async listen(listen: ProxyListen): Promise<AddressInfo> {
     if (this.#server !== undefined) throw new Error("A proxy can listen only once.");
-    const server = this.#tls === undefined ? this.#plainServer() : await this.#tlsServer(this.#tls);
+    const inner = this.#tls === undefined ? this.#plainServer() : await this.#tlsServer(this.#tls);
+    const server = this.#balancers?.inFrontOf(inner, { tls: this.#tls !== undefined }) ?? inner;
     this.#server = server;
     server.on("connection", (socket: Socket) => {
       this.#sockets.add(socket);
@@ -122,6 +133,10 @@ class HttpProxy implements ProxyServer {
     pool.close();
   }
 
+  get certificates(): Certificates | undefined {
+    return this.#certificates;
+  }
+
   covers(hostname: string): boolean {
     return this.#tls === undefined || this.#certificates?.find(hostname) !== undefined;
   }
@@ -145,7 +160,9 @@ class HttpProxy implements ProxyServer {
   }
 
   #plainServer(): Server {
-    return createServer({ noDelay: true, allowHalfOpen: true }, (socket) => this.#path.accept(socket, false));
+    return createServer({ noDelay: true, allowHalfOpen: true }, (socket) =>
+      this.#path.accept(socket, false, this.#clientOf(socket)),
+    );
   }
 
   async #tlsServer({ refreshMs = REFRESH_MS, ...folders }: TlsOptions): Promise<Server> {
@@ -166,8 +183,8 @@ class HttpProxy implements ProxyServer {
       },
     });
     server.on("secureConnection", (socket: TLSSocket) => {
-      if (socket.alpnProtocol === "h2") this.#path.acceptHttp2(socket);
-      else this.#path.accept(socket, true);
+      if (socket.alpnProtocol === "h2") this.#path.acceptHttp2(socket, this.#clientOf(socket));
+      else this.#path.accept(socket, true, this.#clientOf(socket));
     });
     server.on("tlsClientError", (_error, socket) => socket.destroy());
     const refresh = async () => {
@@ -176,6 +193,10 @@ class HttpProxy implements ProxyServer {
     };
     this.#every(refreshMs, () => void refresh());
     return server;
+  }
+
+  #clientOf(socket: Socket): string | undefined {
+    return this.#balancers === undefined ? socket.remoteAddress : this.#balancers.clientOf(socket);
   }
 
   #every(ms: number, work: () => void): void {

@@ -25,6 +25,13 @@ export interface TunnelWatch {
   onClose(moved: Tunnelled): void;
 }
 
+/** Moves all bytes in both directions, says how many, and passes the ends on. */
+export type Move = (
+  client: Socket,
+  upstream: Socket,
+  on: { fromClient(bytes: number): void; fromUpstream(bytes: number): void },
+) => void;
+
 interface TunnelOptions extends TunnelWatch {
   client: Socket;
   upstream: Socket;
@@ -35,6 +42,10 @@ interface TunnelOptions extends TunnelWatch {
   idleMs: number;
   /** Reset the other side when one breaks off, so that what is cut short does not look whole. Not over TLS. Default: false. */
   reset?: boolean;
+  /** Cuts the client off in place of closing its socket. */
+  cutClient?(): void;
+  /** Default: by pipes. */
+  move?: Move;
 }
 
 /** Connects the two sides. Either may end its direction and still read. A side that breaks off also ends the other. */
@@ -46,22 +57,23 @@ export function openTunnel(options: TunnelOptions): void {
   onMoved(fromClient.length, fromUpstream.length);
   if (fromClient.length > 0) upstream.write(fromClient);
   if (fromUpstream.length > 0) client.write(fromUpstream);
-  client.on("data", (chunk) => {
-    moved.bytesIn += chunk.length;
-    noticed.moved();
-    onMoved(chunk.length, 0);
-    onClientData();
+  (options.move ?? pipe)(client, upstream, {
+    fromClient(bytes) {
+      moved.bytesIn += bytes;
+      noticed.moved();
+      onMoved(bytes, 0);
+      onClientData();
+    },
+    fromUpstream(bytes) {
+      moved.bytesOut += bytes;
+      noticed.moved();
+      onMoved(0, bytes);
+    },
   });
-  upstream.on("data", (chunk) => {
-    moved.bytesOut += chunk.length;
-    noticed.moved();
-    onMoved(0, chunk.length);
-  });
-  client.pipe(upstream);
-  upstream.pipe(client);
   // Everything passes this socket in one direction or the other.
   client.setTimeout(idleMs, () => client.destroy());
-  const cut = (socket: Socket) => (reset === true ? socket.resetAndDestroy() : socket.destroy());
+  const cut = (socket: Socket) => void (reset === true ? socket.resetAndDestroy() : socket.destroy());
+  const cutClient = options.cutClient ?? (() => cut(client));
   const over = () => {
     noticed.end();
     onClose(moved);
@@ -78,11 +90,18 @@ export function openTunnel(options: TunnelOptions): void {
   upstream.once("close", () => {
     if (!whole()) {
       moved.error ??= ENDINGS.upstreamBroke;
-      cut(client);
+      cutClient();
     }
-    client.setTimeout(DRAIN_MS, () => cut(client));
+    client.setTimeout(DRAIN_MS, cutClient);
     if (client.closed) over();
   });
+}
+
+function pipe(...[client, upstream, { fromClient, fromUpstream }]: Parameters<Move>): void {
+  client.on("data", (chunk) => fromClient(chunk.length));
+  upstream.on("data", (chunk) => fromUpstream(chunk.length));
+  client.pipe(upstream);
+  upstream.pipe(client);
 }
 
 /** Looks every second whether something has passed. Costs a flag for each piece that does. */

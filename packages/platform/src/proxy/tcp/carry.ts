@@ -6,6 +6,8 @@ import { connect } from "../http/connect.ts";
 import type { Limits } from "../http/limits.ts";
 import { toProxyRefusal, unreachableMachine } from "../http/refusals.ts";
 import { openTunnel } from "../http/tunnel.ts";
+import { HIGH_WATER_BYTES, Intake, splice } from "./splice.ts";
+import { type Origin, proxyHeader } from "../proxy-protocol.ts";
 
 /**
  * A connection may be silent for days, as in a pool, so no time limit ends it. The kernel asks this often whether a silent
@@ -19,6 +21,12 @@ export interface CarryOptions {
   client: Socket;
   app: string;
   port: number;
+  /** Where the client's connection comes from, and where it went. */
+  origin: Origin;
+  /** The hostname that the client named over TLS; empty if none. */
+  serverName: string;
+  /** Breaks the client's connection off, so that what is cut short does not look whole. */
+  cut(): void;
   leases: Pick<LeaseProvider, "leaseNow" | "waitForLease">;
   limits: Pick<Limits, "connectAttemptMs" | "connectPauseMs" | "findMachineMs" | "tries">;
   /** The connection is being given to this machine. Returns what to call when that is over. */
@@ -28,52 +36,66 @@ export interface CarryOptions {
 
 /** Resolves when the connection is over. Never rejects: a client of TCP can only be cut off, and the log says why. */
 export async function carry(options: CarryOptions): Promise<void> {
-  const { client, app, port, onAccess } = options;
+  const { cut, onAccess } = options;
   const began = performance.now();
-  const entry = {
+  const entry = entryOf(options, options.app);
+  const over = await exchange(options, entry.requestId).catch((error: unknown) => {
+    cut();
+    return { error: toProxyRefusal(error).code };
+  });
+  onAccess({ ...entry, ...over, durationMs: performance.now() - began });
+}
+
+/** Returns the line of the access log for a connection of which nothing else is known. */
+export function entryOf(
+  { port, origin, serverName }: Pick<CarryOptions, "port" | "origin" | "serverName">,
+  app: string | undefined,
+): AccessEntry {
+  return {
     time: Date.now(),
     requestId: randomUUID(),
     method: "TCP",
-    host: "",
+    host: serverName,
     target: `:${port}`,
     httpVersion: "",
-    clientAddress: client.remoteAddress ?? "",
+    clientAddress: origin.source.address,
     status: undefined,
     appName: app,
+    durationMs: 0,
+    ...NOTHING,
   };
-  const over = await exchange(options, entry.requestId).catch((error: unknown) => {
-    client.resetAndDestroy();
-    return { ...NOTHING, error: toProxyRefusal(error).code };
-  });
-  onAccess({ ...entry, ...over, durationMs: performance.now() - began });
 }
 
 type Over = Pick<AccessEntry, "bytesIn" | "bytesOut" | "error" | "wake" | "machineId">;
 const NOTHING: Over = { bytesIn: 0, bytesOut: 0, error: undefined, wake: undefined, machineId: undefined };
 
-async function exchange({ client, app, port, leases, limits, onMachine }: CarryOptions, requestId: string) {
+async function exchange(options: CarryOptions, requestId: string) {
+  const { client, app, origin, cut, leases, limits, onMachine } = options;
   const ahead = readAhead(client);
   const gone = new AbortController();
   const leave = () => gone.abort(new ProxyRefusal(499, "client_gone", "The client left."));
   client.once("close", leave);
   const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(limits.findMachineMs)]);
-  for (let head = headOf(client, port, requestId); ; ) {
+  for (let head = headOf(options, requestId); ; ) {
     const lease = leases.leaseNow(app, head) ?? (await leases.waitForLease(app, head, signal));
     const { wake, machineId, address, connectDeadline: deadline } = lease;
     const ended = onMachine(machineId);
+    const intake = new Intake();
     try {
-      const upstream = await connect({ address, port: lease.port, deadline, signal, limits }).catch(
-        (error: unknown): ProxyRefusal => {
-          signal.throwIfAborted();
-          return unreachableMachine(lease, error);
-        },
-      );
+      const upstream = await connect({
+        ...{ address, port: lease.port, deadline, signal, limits },
+        more: { onread: intake.onread, highWaterMark: HIGH_WATER_BYTES },
+      }).catch((error: unknown): ProxyRefusal => {
+        signal.throwIfAborted();
+        return unreachableMachine(lease, error);
+      });
       if (!(upstream instanceof ProxyRefusal)) {
         // The client may have left in the very moment in which the machine answered.
         if (signal.aborted) upstream.destroy();
         signal.throwIfAborted();
         client.off("close", leave);
-        return { ...(await tunnel({ client, upstream, lease, fromClient: ahead() })), wake, machineId };
+        if (lease.proxyProtocol !== undefined) upstream.write(proxyHeader(lease.proxyProtocol, origin));
+        return { ...(await tunnel({ client, upstream, intake, lease, cut, fromClient: ahead() })), wake, machineId };
       }
       head = { ...head, tried: [...head.tried, machineId] };
       if (head.tried.length >= limits.tries) throw upstream;
@@ -93,7 +115,7 @@ function readAhead(client: Socket): () => Buffer {
     size += piece.length;
     if (size >= AHEAD_BYTES) client.pause();
   };
-  client.on("data", keep);
+  client.on("data", keep).resume();
   return () => {
     client.off("data", keep).pause();
     return Buffer.concat(pieces);
@@ -105,15 +127,19 @@ interface Ends {
   upstream: Socket;
   lease: Lease;
   fromClient: Buffer;
+  intake: Intake;
+  cut(): void;
 }
 
-function tunnel({ client, upstream, lease, fromClient }: Ends): Promise<Over> {
+function tunnel({ client, upstream, intake, lease, fromClient, cut }: Ends): Promise<Over> {
   lease.upgraded?.();
   client.setKeepAlive(true, KEEP_ALIVE_MS);
   upstream.on("error", () => {});
   return new Promise((resolve) => {
     openTunnel({
       ...{ client, upstream, fromClient, fromUpstream: Buffer.alloc(0), idleMs: 0, reset: true },
+      cutClient: cut,
+      move: splice(intake),
       onClientData: () => lease.wanted?.(),
       onQuiet: (quiet) => lease.quiet?.(quiet),
       onMoved: (bytesIn, bytesOut) => lease.moved?.(bytesIn, bytesOut),
@@ -124,18 +150,18 @@ function tunnel({ client, upstream, lease, fromClient }: Ends): Promise<Over> {
   });
 }
 
-function headOf(client: Socket, tcpPort: number, requestId: string): RequestHead {
+function headOf({ client, port, origin, serverName }: CarryOptions, requestId: string): RequestHead {
   return {
     method: "TCP",
-    target: `:${tcpPort}`,
-    host: "",
+    target: `:${port}`,
+    host: serverName,
     httpVersion: "1.1",
     fields: [],
-    clientAddress: client.remoteAddress ?? "",
+    clientAddress: origin.source.address,
     secure: false,
     requestId,
     connection: client,
     tried: [],
-    tcpPort,
+    tcpPort: port,
   };
 }

@@ -2,9 +2,14 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../lib/text.ts";
-import { carry, type CarryOptions } from "./carry.ts";
+import type { Limits } from "../http/limits.ts";
+import { type ArrivalOptions, arrive, arrivedAt, originOf } from "./arrival.ts";
+import { carry, type CarryOptions, entryOf } from "./carry.ts";
+import type { PortApps } from "./ports.ts";
+import { HIGH_WATER_BYTES } from "./splice.ts";
 
-export interface TcpFrontsOptions extends Pick<CarryOptions, "leases" | "limits" | "onAccess"> {
+export interface TcpFrontsOptions extends Pick<CarryOptions, "leases" | "onAccess">, Omit<ArrivalOptions, "limits"> {
+  limits: Limits;
   /** Whether the client is a machine of another app, which has no business at this app's ports. */
   isStranger(address: string, app: string): boolean;
   /** Whether several processes may share the ports. */
@@ -21,6 +26,7 @@ const LOOK_MS = 50;
 const CUT_MS = 1_000;
 
 interface Carried {
+  /** The connection itself, below its TLS. */
   client: Socket;
   machineId: string | undefined;
 }
@@ -31,7 +37,7 @@ export class TcpFronts {
   readonly #servers = new Map<string, Server>();
   readonly #retries = new Map<string, NodeJS.Timeout>();
   readonly #carried = new Set<Carried>();
-  #owners: ReadonlyMap<number, string> = new Map();
+  #owners: ReadonlyMap<number, PortApps> = new Map();
   #closed = false;
 
   constructor(options: TcpFrontsOptions) {
@@ -39,7 +45,7 @@ export class TcpFronts {
   }
 
   /** Opens the ports that are new at each of the hosts, and closes those that belong to no app any more. */
-  update(owners: ReadonlyMap<number, string>, hosts: readonly string[]): void {
+  update(owners: ReadonlyMap<number, PortApps>, hosts: readonly string[]): void {
     if (this.#closed) return;
     this.#owners = owners;
     const wanted = new Set([...owners.keys()].flatMap((port) => hosts.map((host) => `${host} ${port}`)));
@@ -82,13 +88,14 @@ export class TcpFronts {
     const { reusePort, log } = this.#options;
     const [host = ""] = place.split(" ");
     const port = portOf(place);
-    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(port, socket));
+    const options = { allowHalfOpen: true, noDelay: true, highWaterMark: HIGH_WATER_BYTES };
+    const server = createServer(options, (socket) => this.#accept(port, socket));
     this.#servers.set(place, server);
     server.on("error", (error) => {
       if (server.listening) return log.warn({ port, reason: messageOf(error) }, "a TCP port has a problem");
       this.#servers.delete(place);
       log.warn(
-        { port, host, app: this.#owners.get(port), reason: messageOf(error) },
+        { port, host, apps: [...(this.#owners.get(port)?.keys() ?? [])], reason: messageOf(error) },
         `the TCP port ${port} cannot be opened, and is tried again; does another program listen there?`,
       );
       const retry = () => {
@@ -107,19 +114,34 @@ export class TcpFronts {
     this.#retries.delete(place);
   }
 
-  #accept(port: number, client: Socket): void {
-    const app = this.#owners.get(port);
-    const { isStranger } = this.#options;
-    client.on("error", () => {}); // what is wrong with it shows in its close
-    if (app === undefined || isStranger(client.remoteAddress ?? "", app)) return void client.resetAndDestroy();
-    const one: Carried = { client, machineId: undefined };
+  #accept(port: number, raw: Socket): void {
+    raw.on("error", () => {}); // what is wrong with it shows in its close
+    const apps = this.#owners.get(port);
+    if (apps === undefined) return void raw.resetAndDestroy();
+    const one: Carried = { client: raw, machineId: undefined };
     this.#carried.add(one);
-    const { leases, limits, onAccess } = this.#options;
+    void this.#serve(port, apps, one).finally(() => this.#carried.delete(one));
+  }
+
+  async #serve(port: number, apps: PortApps, one: Carried): Promise<void> {
+    const { leases, limits, onAccess, isStranger } = this.#options;
+    const raw = one.client;
+    const app = arrivedAt(raw, apps, this.#options);
+    const arrival =
+      app === undefined
+        ? await arrive(raw, apps, this.#options)
+        : { client: raw, app, origin: originOf(raw), serverName: "" };
+    const cut = () => void raw.resetAndDestroy();
+    if ("code" in arrival) {
+      if (!arrival.looked) onAccess({ ...entryOf({ port, ...arrival }, undefined), error: arrival.code });
+      return;
+    }
+    if (isStranger(raw.remoteAddress ?? "", arrival.app)) return cut();
     const onMachine = (machineId: string) => {
       one.machineId = machineId;
       return () => (one.machineId = undefined);
     };
-    void carry({ client, app, port, leases, limits, onMachine, onAccess }).finally(() => this.#carried.delete(one));
+    await carry({ ...arrival, port, cut, leases, limits, onMachine, onAccess });
   }
 }
 

@@ -20,7 +20,8 @@ export interface Reference {
   stop(): Promise<void>;
 }
 
-interface Kind {
+/** A proxy to compare with. */
+export interface Kind {
   program: string;
   config(folder: string, port: number, appPort: number): string;
   args(folder: string, file: string): string[];
@@ -39,9 +40,13 @@ const KINDS: Record<ReferenceName, Kind> = {
   },
 };
 
+/** Starts the proxy in front of the app. */
+export function startReference(name: ReferenceName, appPort: number): Promise<Reference> {
+  return startProgram(KINDS[name], appPort);
+}
+
 /** Starts the program on a port of its own. A process that dies before `stop` takes it along. */
-export async function startReference(name: ReferenceName, appPort: number): Promise<Reference> {
-  const { program, config, args } = KINDS[name];
+export async function startProgram({ program, config, args }: Kind, appPort: number): Promise<Reference> {
   const folder = mkdtempSync(join(tmpdir(), "hibernaut-reference-"));
   let child: ChildProcess | undefined;
   const clean = () => {

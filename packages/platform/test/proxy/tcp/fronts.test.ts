@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type AccessEntry, type Lease, ProxyRefusal, type RequestHead } from "../../../src/proxy/contract.ts";
 import { DEFAULT_LIMITS } from "../../../src/proxy/http/limits.ts";
+import { Trust } from "../../../src/proxy/http/trust.ts";
 import { TcpFronts } from "../../../src/proxy/tcp/fronts.ts";
 import { portOwners, tcpPortsOf } from "../../../src/proxy/tcp/ports.ts";
 import { freePort } from "../http/helpers.ts";
@@ -50,10 +51,13 @@ beforeEach(async () => {
         Promise.race([waiting.promise, once(signal, "abort").then(() => Promise.reject(signal.reason as Error))]),
     },
     onAccess: (entry) => void log.push(entry),
+    balancers: new Trust([]),
+    appFor: () => undefined,
+    certificates: () => Promise.reject(new Error("Nobody handles TLS here.")),
     log: { warn: (_fields, message) => void warned.push(message) },
   });
   port = await freePort();
-  fronts.update(new Map([[port, "db"]]), [HOST]);
+  fronts.update(new Map([[port, owned("db")]]), [HOST]);
   await vi.waitFor(() => expect(fronts.ports).toEqual([port]));
 });
 afterEach(async () => {
@@ -61,6 +65,11 @@ afterEach(async () => {
   await fronts.close(0);
   app.close();
 });
+
+/** An app that takes connections as they are. */
+function owned(name: string) {
+  return new Map([[name, undefined]]);
+}
 
 function lease(): Lease {
   return {
@@ -195,7 +204,7 @@ describe("a connection", () => {
 
 describe("the ports", () => {
   test("are open at each address, and closed to machines of other apps", async () => {
-    fronts.update(new Map([[port, "db"]]), [HOST, "127.0.0.2"]);
+    fronts.update(new Map([[port, owned("db")]]), [HOST, "127.0.0.2"]);
     await vi.waitFor(() => expect(fronts.ports).toEqual([port, port]));
     const inside = connect({ host: "127.0.0.2", port });
     await once(inside, "connect");
@@ -203,7 +212,7 @@ describe("the ports", () => {
     strangers.add("db");
     const refused = connect({ host: "127.0.0.2", port });
     expect((await once(refused, "error"))[0]).toMatchObject({ code: "ECONNRESET" });
-    fronts.update(new Map([[port, "db"]]), [HOST]);
+    fronts.update(new Map([[port, owned("db")]]), [HOST]);
     await vi.waitFor(() => expect(fronts.ports).toEqual([port]));
   });
 
@@ -214,7 +223,7 @@ describe("the ports", () => {
     await expect(client()).rejects.toMatchObject({ code: "ECONNREFUSED" });
     here.write("still here");
     expect(String(await once(there, "data"))).toBe("still here");
-    fronts.update(new Map([[port, "db"]]), [HOST]);
+    fronts.update(new Map([[port, owned("db")]]), [HOST]);
     await vi.waitFor(() => expect(fronts.ports).toEqual([port]));
     here.destroy();
     (await client()).destroy();
@@ -226,8 +235,8 @@ describe("the ports", () => {
     await once(other, "listening");
     fronts.update(
       new Map([
-        [port, "db"],
-        [taken, "mail"],
+        [port, owned("db")],
+        [taken, owned("mail")],
       ]),
       [HOST],
     );
@@ -257,8 +266,8 @@ describe("the ports", () => {
     ]);
     expect(portOwners([{ row: { app: "db", tcp } }, { row: { app: "web" } }])).toEqual(
       new Map([
-        [5432, "db"],
-        [6432, "db"],
+        [5432, owned("db")],
+        [6432, owned("db")],
       ]),
     );
   });

@@ -1,0 +1,147 @@
+/** Two apps behind one TLS port, told apart by hostname, both asleep until a client names one: real guests. */
+import { once } from "node:events";
+import { connect as connectTcp } from "node:net";
+import { text } from "node:stream/consumers";
+import { connect, type TLSSocket } from "node:tls";
+import type { Machine, MachineConfig } from "@hibernaut/client";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { proxyHeader } from "../../src/proxy/proxy-protocol.ts";
+import { selfSigned } from "../helpers/self-signed.ts";
+import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { shellImage } from "../helpers/shell-image.ts";
+import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
+import { freePort } from "../proxy/http/helpers.ts";
+
+/** The address from which the test plays a balancer. */
+const BALANCER = "127.0.0.9";
+const MAIL = "mail";
+
+let folder: TempFolder;
+let place: Place;
+let image: string;
+let port: number;
+let trusted: string;
+let db: Machine;
+let mail: string;
+
+/** Counts the lines of all connections in its memory, and answers each with its name, the count and the line. */
+const program = (name: string) => `
+  let count = 0;
+  require("net").createServer({ allowHalfOpen: true }, (socket) => {
+    let text = "";
+    socket.on("data", (piece) => {
+      text += piece;
+      for (let end; (end = text.indexOf("\\n")) >= 0; text = text.slice(end + 1))
+        socket.write("${name} " + (count += 1) + " " + text.slice(0, end) + "\\n");
+    });
+    socket.on("end", () => socket.end("bye\\n"));
+    socket.on("error", () => {});
+  }).listen(9000);`;
+
+const config = (
+  name: string,
+  handlers: NonNullable<NonNullable<MachineConfig["services"]>[0]["ports"]>[0]["handlers"],
+) => ({
+  image,
+  init: { exec: ["node", "-e", program(name)] },
+  services: [
+    {
+      ...{ protocol: "tcp" as const, internal_port: 9000, autostop: "suspend" as const, machine_hostnames: true },
+      ports: [{ port, ...(handlers && { handlers }) }],
+    },
+  ],
+});
+
+beforeAll(async () => {
+  folder = await openTempFolder("certificates");
+  ({ cert: trusted } = selfSigned(folder.path, "_.localhost", ["*.localhost", "mail.test"]));
+  const settings = { HIBERNAUT_PROXY_TLS_FOLDER: folder.path, HIBERNAUT_PROXY_PROTOCOL_FROM: BALANCER };
+  [place, image, port] = await Promise.all([Place.open(settings), shellImage(), freePort()]);
+  db = await place.machine(config("db", ["tls"]));
+  await place.client.createApp(MAIL);
+  ({ machine_id: mail } = await place.client.createMachine(MAIL, { config: config("mail", ["tls", "proxy_proto"]) }));
+  await place.client.waitForMachine(MAIL, mail, { timeout: 60 });
+});
+afterAll(async () => {
+  await place.client.destroyApp(MAIL, { force: true });
+  expect(await place.close()).toEqual(NOTHING_LEFT);
+  await folder.dispose();
+});
+
+/** Connects as a careful client does: the certificate must be that of the name. */
+function dial(servername: string, options: object = {}): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const more = { host: "127.0.0.1", port, allowHalfOpen: true, ca: trusted, ...options };
+    const socket = connect({ ...more, servername, checkServerIdentity: () => undefined });
+    socket.once("secureConnect", () => resolve(socket)).once("error", reject);
+  });
+}
+
+async function say(socket: TLSSocket, line: string): Promise<string> {
+  socket.write(`${line}\n`);
+  return String((await once(socket, "data"))[0]).trimEnd();
+}
+
+async function bothAsleep(): Promise<void> {
+  await place.suspend(db.machine_id);
+  await place.client.suspendMachine(MAIL, mail);
+  await place.client.waitForMachine(MAIL, mail, { state: ["suspended"], timeout: 60 });
+}
+
+const states = async () => [(await place.get(db.machine_id)).state, (await place.client.getMachine(MAIL, mail)).state];
+
+test("a client wakes the app that it names, and only that one", async () => {
+  await bothAsleep();
+  const socket = await dial("shop.localhost");
+  expect(await say(socket, "hello")).toBe("db 1 hello");
+  expect(await states()).toEqual(["running", "suspended"]);
+  socket.end();
+  expect(await text(socket)).toBe("bye\n");
+  await bothAsleep();
+  const again = await dial("shop.localhost");
+  expect(await say(again, "hello again")).toBe("db 2 hello again");
+  expect((await place.get(db.machine_id)).last_boot).toMatchObject({ kind: "resume" });
+  again.destroy();
+});
+
+test("the other app hears who its client is, from a balancer in front and from the proxy", async () => {
+  await bothAsleep();
+  const balancer = connectTcp({ host: "127.0.0.1", port, localAddress: BALANCER });
+  const source = { address: "203.0.113.9", port: 4444 };
+  balancer.write(proxyHeader("v2", { source, destination: { address: "198.51.100.1", port } }));
+  const socket = await dial("mail.localhost", { socket: balancer });
+  expect(await say(socket, "hello")).toMatch(/^mail 1 PROXY TCP4 203\.0\.113\.9 198\.51\.100\.1 4444 \d+/);
+  expect(await states()).toEqual(["suspended", "running"]);
+  socket.destroy();
+});
+
+test("a name that nobody has wakes nothing", async () => {
+  await bothAsleep();
+  await expect(dial("nobody.localhost")).rejects.toThrow(/alert number 112/);
+  expect(await states()).toEqual(["suspended", "suspended"]);
+});
+
+test("a machine has a name of its own here, too", async () => {
+  const { machine_id: second } = await place.machine(config("second", ["tls"]));
+  const named = await dial(`${second}.shop.localhost`).catch((error: unknown) => error);
+  // There is no certificate for names below an app's: nothing else is missing.
+  expect(String(named)).toMatch(/alert number 112/);
+  selfSigned(folder.path, "_.shop.localhost", ["*.shop.localhost"]);
+  // The directory is looked at every two seconds.
+  const asked = () =>
+    dial(`${second}.shop.localhost`, { rejectUnauthorized: false }).then(
+      (socket) => say(socket, "hi"),
+      () => "",
+    );
+  await expect.poll(asked, { timeout: 30_000 }).toBe("second 1 hi");
+  await place.client.destroyMachine(place.app, second, { force: true });
+});
+
+test("an app that does not handle TLS cannot have the port", async () => {
+  await place.client.createApp("plain");
+  await expect(place.client.createMachine("plain", { config: config("plain", undefined) })).rejects.toMatchObject({
+    code: "already_exists",
+    message: expect.stringContaining("shares it only with apps that handle TLS there"),
+  });
+  await place.client.destroyApp("plain", { force: true });
+});
