@@ -27,6 +27,7 @@ import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
 import { needsTrust } from "./trust.ts";
 import type { ResponseHandler, UpstreamConnection } from "./upstream.ts";
+import { webSocketFault } from "./websocket.ts";
 
 /** Methods whose requests may be sent twice (RFC 9110 9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
@@ -156,6 +157,11 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
 
   onHead(response: ResponseMessage): void {
     if (response.replay !== undefined) return this.#beginReplay(response.replay);
+    const fault = webSocketFault(this.#message, response);
+    if (fault !== undefined) {
+      this.#connection?.destroy();
+      return this.onFailed(fault);
+    }
     this.#phase = "answering";
     this.#forgetBody();
     this.status = response.status;
@@ -190,9 +196,14 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   }
 
   onUpgrade(response: ResponseMessage, socket: Socket, first: Buffer): void {
+    const fault = webSocketFault(this.#message, response);
+    if (fault !== undefined) {
+      socket.destroy();
+      return this.onFailed(fault);
+    }
     this.#phase = "tunnel";
     this.#connection = undefined;
-    this.status = response.status;
+    this.status = this.#message.webSocketKey === undefined ? response.status : 200;
     this.#touch();
     const lease = this.#lease;
     lease.upgraded?.();

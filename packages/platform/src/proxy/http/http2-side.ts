@@ -1,8 +1,13 @@
 /** The client's side of an exchange that came as an HTTP/2 stream. */
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
 import type { Field } from "../contract.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { Answer } from "./heads.ts";
+import { openTunnel, type TunnelWatch } from "./tunnel.ts";
+import { openedWebSocket } from "./websocket.ts";
+
+const NOTHING = Buffer.alloc(0);
 
 export class Http2Side implements ClientSide {
   readonly #stream: ServerHttp2Stream;
@@ -12,10 +17,16 @@ export class Http2Side implements ClientSide {
   #requestTrailers: readonly Field[] = [];
   #endsWithTrailers = false;
 
-  /** @param ended whether the request consists of its head only */
-  constructor(stream: ServerHttp2Stream, ended: boolean) {
+  readonly #tunnelMs: number;
+
+  /**
+   * @param ended whether the request consists of its head only
+   * @param tunnelMs how long a WebSocket may be silent
+   */
+  constructor(stream: ServerHttp2Stream, ended: boolean, tunnelMs: number) {
     this.#stream = stream;
     this.#requestDone = ended;
+    this.#tunnelMs = tunnelMs;
     // What went wrong does not matter: "close" follows.
     stream.on("error", () => {});
   }
@@ -107,9 +118,16 @@ export class Http2Side implements ClientSide {
     this.#stream.destroy(new Error("The response was cut off."));
   }
 
-  /** HTTP/2 has no upgrades (RFC 9113 8.6), so this is never called. */
-  tunnel(): void {
-    this.cut();
+  /** Only for WebSockets: HTTP/2 has no other upgrades (RFC 9113 8.6). */
+  tunnel(answer: Answer, _protocol: string, upstream: Socket, first: Buffer, watch: TunnelWatch): void {
+    const stream = this.#stream;
+    stream.respond(headersOf(openedWebSocket(answer)));
+    // Nothing may be left of the listeners of a request with a body.
+    stream.removeAllListeners("drain").removeAllListeners("trailers");
+    openTunnel({
+      ...{ client: stream, upstream, fromClient: NOTHING, fromUpstream: first, idleMs: this.#tunnelMs, ...watch },
+      cutClient: () => this.cut(),
+    });
   }
 }
 

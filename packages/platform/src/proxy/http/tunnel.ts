@@ -1,4 +1,5 @@
-/** Connects two sockets after an upgrade, until both sides have ended (RFC 9110 7.8). */
+/** Connects a client and an app after an upgrade, until both sides have ended (RFC 9110 7.8). */
+import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { ENDINGS } from "./refusals.ts";
 
@@ -26,7 +27,8 @@ export interface TunnelWatch {
 }
 
 interface TunnelOptions extends TunnelWatch {
-  client: Socket;
+  /** A socket, or the stream of a WebSocket over HTTP/2. */
+  client: Socket | ServerHttp2Stream;
   upstream: Socket;
   /** Bytes that were read together with the heads. */
   fromClient: Buffer;
@@ -35,6 +37,8 @@ interface TunnelOptions extends TunnelWatch {
   idleMs: number;
   /** Reset the other side when one breaks off, so that what is cut short does not look whole. Not over TLS. Default: false. */
   reset?: boolean;
+  /** Cuts the client off in place of closing its socket. */
+  cutClient?(): void;
 }
 
 /** Connects the two sides. Either may end its direction and still read. A side that breaks off also ends the other. */
@@ -61,7 +65,8 @@ export function openTunnel(options: TunnelOptions): void {
   upstream.pipe(client);
   // Everything passes this socket in one direction or the other.
   client.setTimeout(idleMs, () => client.destroy());
-  const cut = (socket: Socket) => (reset === true ? socket.resetAndDestroy() : socket.destroy());
+  const cut = (socket: Socket) => void (reset === true ? socket.resetAndDestroy() : socket.destroy());
+  const cutClient = options.cutClient ?? (() => cut(client as Socket));
   const over = () => {
     noticed.end();
     onClose(moved);
@@ -78,9 +83,9 @@ export function openTunnel(options: TunnelOptions): void {
   upstream.once("close", () => {
     if (!whole()) {
       moved.error ??= ENDINGS.upstreamBroke;
-      cut(client);
+      cutClient();
     }
-    client.setTimeout(DRAIN_MS, () => cut(client));
+    client.setTimeout(DRAIN_MS, cutClient);
     if (client.closed) over();
   });
 }
