@@ -4403,6 +4403,8 @@ export interface components {
       replay_from?: string[];
       /** @description Whether a request over plain HTTP is redirected to HTTPS, if the proxy serves it. Default: false. */
       force_https?: boolean;
+      /** @description Whether a browser that would wait for a cold start is shown a page in the meantime, which reloads itself. Default: false. */
+      wake_page?: boolean;
       http_options?: {
         response?: {
           /** @description Headers that replace those of the app in its responses; false removes one. */

@@ -72,6 +72,7 @@ function readService(section: Section, groups: Groups, said: ReturnType<typeof r
     machineHostnames: section.boolean("machine_hostnames"),
     replayFrom: readReplayFrom(section),
     forceHttps: section.boolean("force_https") ?? said.forceHttps,
+    wakePage: section.boolean("wake_page"),
     responseHeaders: readResponseHeaders(section) ?? said.responseHeaders,
     concurrency: readConcurrency(section),
   };

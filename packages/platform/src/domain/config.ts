@@ -106,6 +106,12 @@ export const ServiceConfig = Type.Object(
           "Whether a request over plain HTTP is redirected to HTTPS, if the proxy serves it. Default: false.",
       }),
     ),
+    wake_page: Type.Optional(
+      Type.Boolean({
+        description:
+          "Whether a browser that would wait for a cold start is shown a page in the meantime, which reloads itself. Default: false.",
+      }),
+    ),
     http_options: Type.Optional(
       Type.Object(
         {

@@ -151,18 +151,21 @@ export class ProxyRefusal extends Error {
   readonly retryAfterS: number | undefined;
   /** Where the client should go instead; sent as `Location`. */
   readonly location: string | undefined;
+  /** Whether to send the wake page in place of JSON. */
+  readonly page: boolean;
 
   constructor(
     status: number,
     code: string,
     message: string,
-    options: ErrorOptions & { retryAfterS?: number; location?: string } = {},
+    options: ErrorOptions & { retryAfterS?: number; location?: string; page?: boolean } = {},
   ) {
     super(message, options);
     this.status = status;
     this.code = code;
     this.retryAfterS = options.retryAfterS;
     this.location = options.location;
+    this.page = options.page ?? false;
   }
 }
 

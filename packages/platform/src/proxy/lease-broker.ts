@@ -21,6 +21,7 @@ import {
   httpsRedirect,
   noMachineRefusal,
   unknownHostRefusal,
+  wakingRefusal,
 } from "./lease-refusals.ts";
 import { challengeKey } from "./http/challenge.ts";
 import { LoadReporter } from "./load-reporter.ts";
@@ -34,6 +35,7 @@ import type { RoutedMachine } from "./routed-machine.ts";
 import { TableUpdater } from "./table-updater.ts";
 import { portOwners, tcpPortOf } from "./tcp/ports.ts";
 import { TrafficReporter } from "./traffic-reporter.ts";
+import { isVisit, waitsForColdStart } from "./wake-page.ts";
 
 export interface LeaseBrokerOptions extends QueueLimits {
   link: CoordinatorLink;
@@ -100,7 +102,11 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     const chosen = chosenMachine(this.#table, app, request);
     // No request overtakes those that wait for the same.
     const waits = this.#queues.waitsIn(app, chosen?.machine.id ?? request.tcpPort);
-    return waits ? undefined : this.#leaseOrWake(app, request, chosen);
+    const lease = waits ? undefined : this.#leaseOrWake(app, request, chosen);
+    if (lease === undefined && this.#table.hasWakePage(app) && isVisit(request)) {
+      if (waitsForColdStart(candidates(this.#table, app, request, chosen))) throw wakingRefusal(app);
+    }
+    return lease;
   }
 
   waitForLease(app: string, request: RequestHead, signal: AbortSignal): Promise<Lease> {

@@ -37,6 +37,8 @@ export interface ServicePolicy {
   replayFrom: readonly string[];
   /** Whether requests over plain HTTP are redirected. */
   forceHttps: boolean;
+  /** Whether browsers are shown a page while a machine cold starts. */
+  wakePage: boolean;
   /** Headers that replace those of the app in its responses. Undefined if there are none. */
   ownHeaders: readonly OwnHeader[] | undefined;
 }
@@ -72,6 +74,7 @@ function servicePolicy(service: ServiceConfig, ownPorts: number[]): ServicePolic
     ownPorts,
     replayFrom: service.replay_from ?? [],
     forceHttps: service.force_https ?? false,
+    wakePage: service.wake_page ?? false,
     ownHeaders: ownHeaders(service.http_options?.response?.headers ?? {}),
   };
 }

@@ -13,6 +13,7 @@ import type { AccessEntry } from "./contract.ts";
 import type { LeaseBroker, LeaseBrokerOptions } from "./lease-broker.ts";
 import { createProxyServer, type ProxyServer, type TlsOptions } from "./http/server.ts";
 import { DEFAULT_LIMITS } from "./http/limits.ts";
+import { OWN_WAKE_PAGE, readWakePage } from "./http/wake-page.ts";
 import { TcpFronts } from "./tcp/fronts.ts";
 import { proxyMetrics } from "./metrics.ts";
 
@@ -26,6 +27,7 @@ export interface StartProxyOptions {
     | "proxyTcpListen"
     | "proxyTrusted"
     | "proxyHstsS"
+    | "proxyWakePage"
     | "proxyHoldTimeoutMs"
     | "proxyMaxHeld"
     | "proxyConnectTimeoutMs"
@@ -58,6 +60,9 @@ const CLOSE_GRACE_MS = 8_000;
 export async function startProxy(options: StartProxyOptions): Promise<RunningProxy> {
   const { settings, registry, log, reusePort = false } = options;
   const patience = { holdTimeoutMs: settings.proxyHoldTimeoutMs, connectTimeoutMs: settings.proxyConnectTimeoutMs };
+  const { proxyWakePage } = settings;
+  const wakePage =
+    proxyWakePage === undefined ? OWN_WAKE_PAGE : await readWakePage(proxyWakePage, "HIBERNAUT_PROXY_WAKE_PAGE");
   const servers: ProxyServer[] = [];
   const fronts: Front[] = [];
   /** Undefined until the proxy's own ports are open, which matter more. */
@@ -96,7 +101,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     const trustedProxies = settings.proxyTrusted;
     const server = createProxyServer({
       ...{ leases: broker, onAccess, onFault, trustedProxies, limits: { findMachineMs: findMachineMs(patience) } },
-      hstsS: settings.proxyHstsS,
+      ...{ hstsS: settings.proxyHstsS, wakePage },
       ...(tls && { tls }),
     });
     servers.push(server);

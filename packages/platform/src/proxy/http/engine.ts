@@ -9,6 +9,7 @@ import type { MachineSearch } from "./machine-search.ts";
 import type { RequestMessage } from "./request.ts";
 import type { Trust } from "./trust.ts";
 import type { UpstreamConnection } from "./upstream.ts";
+import type { WakePage } from "./wake-page.ts";
 
 export interface Engine {
   readonly limits: Readonly<Limits>;
@@ -17,6 +18,8 @@ export interface Engine {
   readonly bodies: KeptBodies;
   /** Fields that every app's response over TLS has, unless the app sends its own. */
   readonly secureFields: readonly Field[] | undefined;
+  /** What a browser is shown while a machine cold starts. */
+  readonly wakePage: WakePage;
   /** Client connections, without those that are still in a TLS handshake. */
   readonly connections: Set<ClientConnectionHandle>;
   /** No further requests are accepted on the open connections. */

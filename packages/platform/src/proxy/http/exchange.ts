@@ -289,7 +289,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#phase = "sending";
     this.#forgetBody();
     this.#dropConnection(refusal);
-    this.#respond(refusalAnswer(refusal, this.#origin.requestId), refusal.code);
+    this.#respond(refusalAnswer(refusal, this.#origin.requestId, this.#engine.wakePage), refusal.code);
   }
 
   /** Answers the challenge of a certificate authority. No machine is asked. */

@@ -3,6 +3,7 @@ import { messageOf } from "../../lib/text.ts";
 import { type Lease, ProxyRefusal } from "../contract.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
 import { type Answer, field, reasonOf } from "./heads.ts";
+import { OWN_WAKE_PAGE, wakePageAnswer } from "./wake-page.ts";
 
 /** Codes of the engine, with their statuses. Stable. The lease provider has more. */
 export const REFUSALS = {
@@ -69,7 +70,9 @@ export function toProxyRefusal(error: unknown): ProxyRefusal {
 }
 
 /** Returns the refusal as a response head, and its body. */
-export function refusalAnswer({ status, code, message, retryAfterS, location }: ProxyRefusal, requestId: string) {
+export function refusalAnswer(refusal: ProxyRefusal, requestId: string, wakePage = OWN_WAKE_PAGE) {
+  const { status, code, message, retryAfterS, location } = refusal;
+  if (refusal.page) return wakePageAnswer(wakePage, requestId);
   const body = Buffer.from(`${JSON.stringify({ error: code, message, request_id: requestId })}\n`);
   const fields = [
     field("Content-Type", "application/json; charset=utf-8"),

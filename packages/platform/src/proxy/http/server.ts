@@ -6,6 +6,7 @@ import type { AccessEntry, LeaseProvider } from "../contract.ts";
 import { RequestPath } from "../request-path.ts";
 import { type CertificateFolders, Certificates } from "./certificates.ts";
 import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
+import { OWN_WAKE_PAGE, type WakePage } from "./wake-page.ts";
 
 export interface ProxyOptions {
   leases: LeaseProvider;
@@ -18,6 +19,8 @@ export interface ProxyOptions {
   limits?: Partial<Limits>;
   /** How many seconds browsers that came over TLS are told to use nothing else for the hostname; 0, the default: they are not told. */
   hstsS?: number;
+  /** What a browser is shown while a machine cold starts. By default, the page that comes with Hibernaut. */
+  wakePage?: WakePage;
   /** Serves TLS, with HTTP/2 for clients that choose it, instead of plain HTTP. */
   tls?: TlsOptions;
 }
@@ -79,7 +82,8 @@ class HttpProxy implements ProxyServer {
   #server: Server | undefined;
   #certificates: Certificates | undefined;
 
-  constructor({ leases, onAccess, onFault, trustedProxies = [], limits: some, hstsS = 0, tls }: ProxyOptions) {
+  constructor(options: ProxyOptions) {
+    const { leases, onAccess, onFault, trustedProxies = [], limits: some, hstsS = 0, tls } = options;
     const limits = { ...DEFAULT_LIMITS, ...some };
     this.#tls = tls;
     this.#path = new RequestPath({
@@ -87,6 +91,7 @@ class HttpProxy implements ProxyServer {
       limits,
       trustedProxies,
       hstsS,
+      wakePage: options.wakePage ?? OWN_WAKE_PAGE,
       onAccess: onAccess ?? (() => {}),
       onFault: onFault ?? (() => {}),
     });
