@@ -4406,6 +4406,8 @@ export interface components {
       /** @description Whether a browser that would wait for a cold start is shown a page in the meantime, which reloads itself. Default: false. */
       wake_page?: boolean;
       http_options?: {
+        /** @description Whether the app speaks HTTP/2 without TLS (h2c with prior knowledge), as gRPC servers do, and gets its requests over it. Default: false. */
+        h2_backend?: boolean;
         response?: {
           /** @description Headers that replace those of the app in its responses; false removes one. */
           headers?: {

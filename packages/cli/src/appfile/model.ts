@@ -94,6 +94,8 @@ export interface Service {
   replayFrom: string[] | undefined;
   forceHttps: boolean | undefined;
   wakePage: boolean | undefined;
+  /** Whether the app speaks HTTP/2 without TLS. */
+  h2Backend: boolean | undefined;
   /** What replaces the app's own headers; false removes them. */
   responseHeaders: Record<string, string | string[] | false> | undefined;
   /** Whether a connection that is open, but silent, keeps the machine awake. */

@@ -115,6 +115,12 @@ export const ServiceConfig = Type.Object(
     http_options: Type.Optional(
       Type.Object(
         {
+          h2_backend: Type.Optional(
+            Type.Boolean({
+              description:
+                "Whether the app speaks HTTP/2 without TLS (h2c with prior knowledge), as gRPC servers do, and gets its requests over it. Default: false.",
+            }),
+          ),
           response: Type.Optional(
             Type.Object(
               {

@@ -107,6 +107,8 @@ export interface Lease {
    * until its port answers. One attempt is made even if this has passed.
    */
   readonly connectDeadline: number;
+  /** Whether the app speaks HTTP/2 without TLS on the port, and the request can take it. */
+  readonly http2?: boolean;
   /** Headers that replace those of the app in its response. Undefined, the usual case, if there are none. */
   readonly ownHeaders?: readonly OwnHeader[] | undefined;
   /** The exchange became a tunnel, which may stay open without limit and is not a request that ends by itself. */

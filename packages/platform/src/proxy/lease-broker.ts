@@ -24,6 +24,7 @@ import {
   wakingRefusal,
 } from "./lease-refusals.ts";
 import { challengeKey } from "./http/challenge.ts";
+import { WEBSOCKET } from "./http/websocket.ts";
 import { LoadReporter } from "./load-reporter.ts";
 import { candidates, type ChosenMachine, chosenMachine } from "./machine-choice.ts";
 import { type LeaseKeeper, MachineLease } from "./machine-lease.ts";
@@ -226,13 +227,20 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     this.#options.link.send({ kind: "wake", id: machine.id });
   }
 
-  #lease(machine: RoutedMachine, { connection, tcpPort }: RequestHead, since?: number, chosen?: ChosenMachine): Lease {
+  #lease(machine: RoutedMachine, request: RequestHead, since?: number, chosen?: ChosenMachine): Lease {
+    const { connection, tcpPort } = request;
     const { onWake, connectTimeoutMs } = this.#options;
     const wake = machine.wakeSince(since);
     if (wake.kind !== "running") onWake?.(machine.row.app, wake);
     const tcp = tcpPort === undefined ? undefined : tcpPortOf(machine.row.tcp, tcpPort);
     const port = chosen?.machine === machine ? chosen.port : tcp?.internal;
     const quiet = tcp === undefined ? machine.policy.quiet : tcp.quiet === true;
-    return new MachineLease(this, machine, connection, { wake, connectTimeoutMs, port, quiet });
+    const http2 = machine.policy.h2Backend && !wantsWebSocket(request);
+    return new MachineLease(this, machine, connection, { wake, connectTimeoutMs, port, quiet, http2 });
   }
+}
+
+/** WebSockets go to the app over HTTP/1.1 in any case, as hardly an app takes them over HTTP/2. */
+function wantsWebSocket({ fields }: RequestHead): boolean {
+  return fields.some(({ key, value }) => key === "upgrade" && value.toLowerCase() === WEBSOCKET);
 }

@@ -23,6 +23,7 @@ interface LeaseTerms {
   connectTimeoutMs: number;
   port: number | undefined;
   quiet: boolean;
+  http2: boolean;
 }
 
 /** A class, not an object of closures: one is made for every request. */
@@ -33,6 +34,7 @@ export class MachineLease implements Lease {
   readonly appName: string;
   readonly wake: Wake;
   readonly connectDeadline: number;
+  readonly http2: boolean;
   readonly ownHeaders: readonly OwnHeader[] | undefined;
   readonly #keeper: LeaseKeeper;
   readonly #machine: RoutedMachine;
@@ -47,12 +49,13 @@ export class MachineLease implements Lease {
    * @param connectTimeoutMs how long the machine's port may take to answer
    * @param port that of another service than the one that its policy is about
    * @param quiet whether a silent tunnel lets the machine sleep
+   * @param http2 whether the request goes to the app over HTTP/2
    */
   constructor(
     keeper: LeaseKeeper,
     machine: RoutedMachine,
     connection: object,
-    { wake, connectTimeoutMs, port, quiet }: LeaseTerms,
+    { wake, connectTimeoutMs, port, quiet, http2 }: LeaseTerms,
   ) {
     const { row, policy, open } = machine;
     this.address = row.address;
@@ -63,6 +66,7 @@ export class MachineLease implements Lease {
     this.connectDeadline = performance.now() + connectTimeoutMs;
     // The other services of a machine have none.
     this.ownHeaders = this.port === policy.port ? policy.ownHeaders : undefined;
+    this.http2 = http2 && this.port === policy.port;
     this.#mayBeQuiet = quiet;
     this.#keeper = keeper;
     this.#machine = machine;

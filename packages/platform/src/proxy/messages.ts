@@ -105,6 +105,7 @@ const OF_EARLIER_RELEASES = {
   replayFrom: [],
   forceHttps: false,
   wakePage: false,
+  h2Backend: false,
   ownHeaders: undefined,
 } as const;
 

@@ -9,7 +9,7 @@
  *      5 choose    a machine, or wake one        machine-choice.ts, balance.ts
  *      6 wait      in the app's queue            queue.ts
  *      7 connect   or use a kept connection      http/connection-pool.ts, http/connect.ts
- *      8 forward   the request to the app        http/exchange.ts, http/upstream.ts
+ *      8 forward   the request to the app        http/exchange.ts, http/upstream.ts, http/app-stream.ts
  *      9 reply     to the client                 http/exchange.ts, http/reply.ts, http/http2-side.ts
  *     10 release   the lease of the machine      machine-lease.ts
  *     11 log       the request                   access-log.ts

@@ -39,6 +39,8 @@ export interface ServicePolicy {
   forceHttps: boolean;
   /** Whether browsers are shown a page while a machine cold starts. */
   wakePage: boolean;
+  /** Whether the app speaks HTTP/2 without TLS, and gets its requests over it. */
+  h2Backend: boolean;
   /** Headers that replace those of the app in its responses. Undefined if there are none. */
   ownHeaders: readonly OwnHeader[] | undefined;
 }
@@ -75,6 +77,7 @@ function servicePolicy(service: ServiceConfig, ownPorts: number[]): ServicePolic
     replayFrom: service.replay_from ?? [],
     forceHttps: service.force_https ?? false,
     wakePage: service.wake_page ?? false,
+    h2Backend: service.http_options?.h2_backend ?? false,
     ownHeaders: ownHeaders(service.http_options?.response?.headers ?? {}),
   };
 }

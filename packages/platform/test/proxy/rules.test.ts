@@ -154,6 +154,7 @@ describe("sleeping", () => {
       replayFrom: [],
       forceHttps: false,
       wakePage: false,
+      h2Backend: false,
       ownHeaders: undefined,
     },
   });
@@ -295,6 +296,7 @@ describe("a service's configuration", () => {
         ownPorts: [],
         replayFrom: [],
         wakePage: false,
+        h2Backend: false,
         forceHttps: false,
         ownHeaders: undefined,
       },

@@ -7,7 +7,7 @@ import { OWN_WAKE_PAGE, readWakePage, WAKE_PAGE_RELOAD_S } from "../../src/proxy
 import { refusalAnswer } from "../../src/proxy/http/refusals.ts";
 import { isVisit } from "../../src/proxy/wake-page.ts";
 import { tempFolder } from "../helpers/temp.ts";
-import { acquire, asleep, held, machine, reach, request, settled, useProxyWorld, w } from "./proxy-world.ts";
+import { acquire, asleep, held, machine, reach, request, settled, state, useProxyWorld, w } from "./proxy-world.ts";
 
 const BROWSER = {
   Accept: "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8",
@@ -50,8 +50,8 @@ describe("a visit to an app with wake_page", () => {
     const id = await asleep(await machine({ wake_page: true }), "stop");
     const release = w.world.holdBoots();
     expect(await refused()).toMatchObject(WAKING);
-    await reach(id, "starting");
     await settled();
+    expect(state(id)).toBe("starting");
     expect(await refused()).toMatchObject(WAKING);
     expect(held()).toBeUndefined();
     release();
@@ -64,8 +64,8 @@ describe("a visit to an app with wake_page", () => {
     const id = await asleep(await machine({ wake_page: true }), "stop");
     const release = w.world.holdBoots();
     const program = acquire();
-    await reach(id, "starting");
     await settled();
+    expect(state(id)).toBe("starting");
     expect(await refused()).toMatchObject(WAKING);
     expect(held()).toBe(1);
     release();
@@ -77,8 +77,8 @@ describe("a visit to an app with wake_page", () => {
     const restore = Promise.withResolvers<void>();
     w.world.host.hold.restore = restore.promise;
     const first = acquire(visit);
-    await reach(id, "starting");
     await settled();
+    expect(state(id)).toBe("starting");
     const second = acquire(visit);
     expect(held()).toBe(2);
     restore.resolve();

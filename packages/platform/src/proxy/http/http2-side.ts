@@ -114,8 +114,13 @@ export class Http2Side implements ClientSide {
    * Resets the stream with an error, so that the client cannot mistake the response for whole. `close(code)` would not
    * do, as it sends the end of the response before the reset.
    */
-  cut(): void {
-    this.#stream.destroy(new Error("The response was cut off."));
+  cut(reset = 0): void {
+    const stream = this.#stream;
+    if (reset === constants.NGHTTP2_NO_ERROR || !this.#endsWithTrailers)
+      return void stream.destroy(new Error("The response was cut off."));
+    // While trailers are awaited, `close(code)` does not end the response first: with this listener, none are sent.
+    stream.on("wantTrailers", () => {});
+    stream.close(reset);
   }
 
   /** Only for WebSockets: HTTP/2 has no other upgrades (RFC 9113 8.6). */

@@ -1,5 +1,8 @@
 import { FIND_MACHINE_MS } from "../../domain/patience.ts";
 
+/** The most interim responses to one request. An app that sends more will never finish. */
+export const MOST_INTERIM = 100;
+
 /** All limits of the HTTP engine. Times are in milliseconds, sizes in bytes. */
 export interface Limits {
   /** The head of a request or response with all its lines, or a trailer section. Over it: 431, 414 or 502. */

@@ -1,5 +1,5 @@
 /** The responses that the proxy gives itself. */
-import { messageOf } from "../../lib/text.ts";
+import { messageOf, withoutPeriod } from "../../lib/text.ts";
 import { type Lease, ProxyRefusal } from "../contract.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
 import { type Answer, field, reasonOf } from "./heads.ts";
@@ -57,6 +57,17 @@ export function proxyRefusal(code: RefusalCode, message: string, options?: Error
 export function unreachableMachine({ machineId, appName, port }: Lease, cause: unknown): ProxyRefusal {
   const message = `Machine ${machineId} of app ${appName} is running, but nothing answers on its port ${port} (${messageOf(cause)}). The app may have stopped listening, or it listens on another port or only on 127.0.0.1. See: hibernaut machine status ${machineId} --app ${appName}`;
   return proxyRefusal("upstream_unreachable", message, { cause });
+}
+
+/** The refusal for an app whose service says that it speaks HTTP/2, and which does not. */
+export function notHttp2({ machineId, appName, port }: Lease, cause: Error): ProxyRefusal {
+  const message = `App ${appName} does not speak HTTP/2 without TLS on port ${port} of machine ${machineId} (${withoutPeriod(cause.message)}). Set h2_backend = false for the service, or have the app serve h2c.`;
+  return proxyRefusal("upstream_invalid", message, { cause });
+}
+
+/** The refusal for a machine that has more connections than one app may have. */
+export function tooManyConnections(): ProxyRefusal {
+  return proxyRefusal("overloaded", "The app has too many connections. Try again later.", { retryAfterS: 1 });
 }
 
 const LARGE = { head: "head_too_large", target: "target_too_long", body: "body_too_large" } as const;

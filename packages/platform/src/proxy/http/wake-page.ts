@@ -98,7 +98,7 @@ export async function readWakePage(path: string, setting: string): Promise<WakeP
 
 /**
  * Returns the page as an answer. With 503, search engines keep what they know of the address and programs see that it
- * is not the app; browsers show it all the same.
+ * is not the app; browsers show it nevertheless.
  */
 export function wakePageAnswer({ body, policy }: WakePage, requestId: string): { answer: Answer; body: Buffer } {
   const fields = [

@@ -1,4 +1,4 @@
-/** What a WebSocket over HTTP/2 lacks that an app expects over HTTP/1.1 (RFC 8441 5, RFC 6455 4). Pure, but for the key. */
+/** What a WebSocket over HTTP/2 lacks that an app expects over HTTP/1.1 (RFC 8441 5, RFC 6455 4). Pure, except for the key. */
 import { createHash, randomBytes } from "node:crypto";
 import { Malformed } from "./grammar.ts";
 import type { Answer } from "./heads.ts";

@@ -180,7 +180,7 @@ test.each([
   ["a switch without the accepted key", `${SWITCH}Upgrade: websocket\r\n\r\n`],
   ["a switch with a wrong key", `${SWITCH}Upgrade: websocket\r\nSec-WebSocket-Accept: AAAA\r\n\r\n`],
   ["a switch to something else", `${SWITCH}Upgrade: chat\r\n\r\n`],
-])("%s is no WebSocket: 502", async (_what, answer) => {
+])("%s does not open a WebSocket: 502", async (_what, answer) => {
   const app = await rawApp((socket) =>
     received(socket, (text) => {
       if (!text.includes("\r\n\r\n")) return false;
@@ -237,14 +237,15 @@ test("a browser that already speaks HTTP/2 uses it for its WebSocket", async () 
     const page = await browser.newPage({ ignoreHTTPSErrors: true });
     await page.goto(`https://127.0.0.1:${port}/`);
     const said = await page.evaluate(
-      () =>
+      (host) =>
         new Promise((resolve, reject) => {
-          const socket = new WebSocket(`wss://${location.host}/chat`, "chat");
+          const socket = new WebSocket(`wss://${host}/chat`, "chat");
           socket.addEventListener("error", () => reject(new Error("no WebSocket")));
           socket.addEventListener("open", () => socket.send("from a browser"));
           socket.addEventListener("message", ({ data }) => socket.close(1000, data as string));
           socket.addEventListener("close", ({ code, reason }) => resolve([code, reason, socket.protocol]));
         }),
+      `127.0.0.1:${port}`,
     );
     expect(said).toEqual([1000, "from a browser", "chat"]);
   } finally {
