@@ -55,6 +55,8 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   #bodyHeld = true;
   /** What is kept of the body, and of its end, until the app has answered: it may send the request on. */
   #kept: KeptBody;
+  /** The app that it counts for: the first one that the request was sent to. */
+  #keptFor = "";
   #trailers = NO_TRAILERS;
   #replay: Replay | undefined;
   /** Whether the app is held back because the client reads slowly. */
@@ -82,13 +84,17 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#bytesIn += piece.length;
     const { bodyBytes } = this.#engine.limits;
     if (this.#bytesIn > bodyBytes) throw bodyTooLarge(bodyBytes);
-    const unanswered = this.#phase === "waiting" || this.#phase === "seeking";
-    if (unanswered) this.#kept = this.#engine.bodies.keep(this.#kept, piece, this.#bytesIn);
+    if (this.#phase === "waiting" || this.#phase === "seeking") this.#keep(piece);
     const connection = this.#connection;
     if (connection === undefined) return;
     this.#lease.moved?.(piece.length, 0);
     this.#touch();
     if (!connection.sendBody(piece)) this.#holdBody();
+  }
+
+  #keep(piece: Buffer): void {
+    if (this.#kept === undefined) this.#keptFor = this.search.lease?.appName ?? "";
+    this.#kept = this.#engine.bodies.keep(this.#keptFor, this.#kept, piece, this.#bytesIn);
   }
 
   requestEnd(trailers: readonly Field[]): void {
@@ -269,7 +275,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
 
   #forgetBody(): void {
     if (this.#kept === undefined) return;
-    this.#engine.bodies.release(this.#kept);
+    this.#engine.bodies.release(this.#keptFor, this.#kept);
     this.#kept = undefined;
   }
 

@@ -52,7 +52,7 @@ export interface Limits {
   replayHops: number;
   /** How much of a request's body is kept while it is forwarded, in case the app sends the request on. Over it: 413. */
   replayBodyBytes: number;
-  /** The same for all open requests together. Over it, further bodies are not kept. */
+  /** The same for all open requests together; those of one app take up to half. Over it, further bodies are not kept. */
   replayKeptBytes: number;
   /** How much of a response is read that sends its request on, to use the connection again. Over it, it is closed. */
   replayDrainBytes: number;
