@@ -1891,7 +1891,10 @@ export interface paths {
     /** Remove a certificate with its key */
     delete: {
       parameters: {
-        query?: never;
+        query?: {
+          /** @description Have the authority declare it invalid before its end, too. Default: false. */
+          revoke?: boolean;
+        };
         header?: never;
         path: {
           app_name: string;
