@@ -39,9 +39,17 @@ const KINDS: Record<ReferenceName, Kind> = {
   },
 };
 
+/** Starts HAProxy with a configuration of one's own, for the port that it is given. */
+export function startHaproxy(config: (port: number) => string): Promise<Reference> {
+  return start({ ...KINDS.HAProxy, config: (_folder, port) => config(port) }, 0);
+}
+
 /** Starts the program on a port of its own. A process that dies before `stop` takes it along. */
-export async function startReference(name: ReferenceName, appPort: number): Promise<Reference> {
-  const { program, config, args } = KINDS[name];
+export function startReference(name: ReferenceName, appPort: number): Promise<Reference> {
+  return start(KINDS[name], appPort);
+}
+
+async function start({ program, config, args }: Kind, appPort: number): Promise<Reference> {
   const folder = mkdtempSync(join(tmpdir(), "hibernaut-reference-"));
   let child: ChildProcess | undefined;
   const clean = () => {
