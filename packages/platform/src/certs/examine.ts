@@ -1,6 +1,6 @@
 /**
- * Looks in DNS and at port 80 what a name lacks for a certificate. What it means is decided in findings.ts. Whoever has a
- * hostname decides where its DNS leads: the platform must not ask its own network on their behalf.
+ * Looks in DNS and at port 80 what a name lacks for a certificate. What it means is decided in findings.ts. The owner of
+ * a hostname decides where its DNS leads: the platform must not ask its own network on their behalf.
  */
 import { randomBytes } from "node:crypto";
 import { Resolver } from "node:dns/promises";

@@ -10,7 +10,7 @@ export const USERS = "users";
 const VISITORS = 8;
 /** Only a fault reaches it: a few cold starts on a busy host. */
 const START_LIMIT_S = 240;
-/** One request in so many is a POST that the machine writes down. */
+/** One request in ten is a POST that the machine writes down. */
 const NOTED = 10;
 
 type Way = (name: string, id: string) => Promise<ProxiedAnswer>;

@@ -81,7 +81,7 @@ function call(method: string, request: string): Promise<{ reply: string; wake: s
   });
 }
 
-test("a call wakes the service, which goes on counting; an open stream keeps it awake", {
+test("a call wakes the service, which continues to count; an open stream keeps it awake", {
   timeout: START_LIMIT_S * 2000,
 }, async () => {
   const { machine_id: id } = await place.machine({

@@ -5,9 +5,6 @@ import type { Lease } from "../contract.ts";
 import { AppStream } from "./app-stream.ts";
 import type { Limits } from "./limits.ts";
 
-/** The types of Node 24 do not know yet that a head may be a list. */
-type RawRequest = (head: readonly string[], options: ClientSessionRequestOptions) => ClientHttp2Stream;
-
 /** The port took the connection, and does not speak HTTP/2. */
 export class NotHttp2 extends Error {
   override name = "NotHttp2";
@@ -110,7 +107,7 @@ export class AppSession {
 
   /** For its streams. */
   request(head: readonly string[], options: ClientSessionRequestOptions): ClientHttp2Stream {
-    return (this.#session.request as unknown as RawRequest).call(this.#session, head, options);
+    return this.#session.request(head, options);
   }
 
   /** For its streams: one has closed. */

@@ -1,13 +1,23 @@
 /** A request to an app as one of the streams of an HTTP/2 connection. */
-import { type ClientHttp2Stream, constants } from "node:http2";
+import { type ClientHttp2Stream, type ClientSessionRequestOptions, constants } from "node:http2";
 import type { Field } from "../contract.ts";
-import type { AppSession } from "./app-session.ts";
 import { type AppRequest, type ResponseHandler, StreamReset } from "./app-request.ts";
 import { Malformed } from "./grammar.ts";
 import type { Origin } from "./heads.ts";
 import { endsWithHead, http2RequestHead, parseHttp2Response, parseHttp2Trailers } from "./http2-messages.ts";
 import { MOST_INTERIM } from "./limits.ts";
 import type { RequestMessage } from "./request.ts";
+
+/** What a stream needs of its connection. */
+interface StreamSession {
+  /** Whether it carried a request before. */
+  readonly reused: boolean;
+  /** Why the requests on it failed, if its machine has left. */
+  readonly leftBy: Error | undefined;
+  request(head: readonly string[], options: ClientSessionRequestOptions): ClientHttp2Stream;
+  /** The stream has closed. */
+  release(): void;
+}
 
 const NO_TRAILERS: readonly Field[] = [];
 const END = constants.NGHTTP2_FLAG_END_STREAM;
@@ -17,7 +27,7 @@ export class AppStream implements AppRequest {
   answering = false;
   unseen = true;
   full = false;
-  readonly #session: AppSession;
+  readonly #session: StreamSession;
   /** Resets the stream. Unlike `close()`, this does not end the request first, which the app could take for whole. */
   readonly #cancel = new AbortController();
   #stream: ClientHttp2Stream | undefined;
@@ -31,7 +41,7 @@ export class AppStream implements AppRequest {
   #trailers = NO_TRAILERS;
   #released = false;
 
-  constructor(session: AppSession) {
+  constructor(session: StreamSession) {
     this.#session = session;
     this.reused = session.reused;
   }

@@ -12,7 +12,7 @@ const BOX = { machine_hostnames: true, replay_from: ["router"], placement: "pinn
 let world: NamesWorld;
 /** What the router answers, as bytes. */
 let routed = "";
-/** What the machine of app `echo` answers: where it sends everything on to, whoever asks. */
+/** What the machine of app `echo` answers: where it sends everything on to. */
 let echoed = "";
 let echoes = () => echoed;
 
@@ -159,7 +159,7 @@ describe("a loop", () => {
     expect((await askRaw(world.port, request())).outcome).toBe("502 replay_not_allowed");
   });
 
-  test("that ends by itself on the tenth is none", async () => {
+  test("that ends by itself on the tenth is not one", async () => {
     routed = sends("Fly-Replay: app=echo\r\n");
     echoed = sends("Fly-Replay: app=echo\r\n");
     const hops = () => world.heads.filter(([name]) => name === "e1").length;

@@ -171,7 +171,7 @@ test("streams flow in both directions, at the same time", async () => {
   const chat = chatStream(client);
   for (const word of ["one", "two", "three"]) {
     chat.write(word);
-    // The answer comes while the request goes on.
+    // The answer comes while the request continues.
     expect(await once(chat, "data")).toEqual([`you said ${word}`]);
   }
   chat.end();
