@@ -49,15 +49,15 @@ beforeAll(async () => {
   await writeFile(join(folder.path, "default.key"), key);
   await writeFile(join(folder.path, "default.crt"), cert);
   const port = await freePort();
+  client = new Client(`127.0.0.1:${port}`, credentials.createSsl(Buffer.from(cert)), {
+    "grpc.ssl_target_name_override": "shop.localhost",
+    "grpc.default_authority": `shop.localhost:${port}`,
+  });
   place = await Place.open({
     ...PATIENT,
     HIBERNAUT_PROXY_TLS_LISTEN: `127.0.0.1:${port}`,
     HIBERNAUT_PROXY_TLS_FOLDER: folder.path,
     HIBERNAUT_IDLE_CHECK_INTERVAL: "1",
-  });
-  client = new Client(`127.0.0.1:${port}`, credentials.createSsl(Buffer.from(cert)), {
-    "grpc.ssl_target_name_override": "shop.localhost",
-    "grpc.default_authority": `shop.localhost:${port}`,
   });
 });
 afterAll(async () => {

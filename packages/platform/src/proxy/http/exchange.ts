@@ -17,6 +17,7 @@ import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { Engine, PathExchange } from "./engine.ts";
 import { awaited, type ExchangePhase, patienceMs, timeoutEnding } from "./exchange-deadlines.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
+import { grpcAnswer, isGrpc } from "./grpc.ts";
 import { type Answer, answerOf, interimOf, type Origin, passingTrailers } from "./heads.ts";
 import { type KeptBody, piecesOf } from "./kept-bodies.ts";
 import { MachineLeft } from "./machine-left.ts";
@@ -293,7 +294,11 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#phase = "sending";
     this.#forgetBody();
     this.#dropConnection(refusal);
-    this.#respond(refusalAnswer(refusal, this.#origin.requestId, this.#engine.wakePage), refusal.code);
+    const { requestId } = this.#origin;
+    const answer = isGrpc(this.#message)
+      ? grpcAnswer(refusal, requestId)
+      : refusalAnswer(refusal, requestId, this.#engine.wakePage);
+    this.#respond(answer, refusal.code);
   }
 
   /** Answers the challenge of a certificate authority. No machine is asked. */

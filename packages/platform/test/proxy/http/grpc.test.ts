@@ -18,7 +18,8 @@ import {
 } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
 import { secured } from "./secured.ts";
-import { type App, httpApp, until } from "./helpers.ts";
+import { ProxyRefusal } from "../../../src/proxy/contract.ts";
+import { type App, httpApp, type RigOptions, until } from "./helpers.ts";
 
 const text = {
   requestSerialize: (value: string) => Buffer.from(value),
@@ -90,9 +91,11 @@ async function shop(): Promise<Shop> {
   return { port, open: new Set(), accepted: 0, stop, cancelled };
 }
 
+const HTTP2: NonNullable<RigOptions["leaseFor"]> = async (_request, _signal, lease) => lease({ http2: true });
+
 /** Calls of the service through a proxy in front of it. */
-async function through(app: App, limits = {}) {
-  const proxy = await secured(app, limits, { leaseFor: async (_request, _signal, lease) => lease({ http2: true }) });
+async function through(app: App, limits = {}, leaseFor = HTTP2) {
+  const proxy = await secured(app, limits, { leaseFor });
   const client = new Client(`127.0.0.1:${proxy.port}`, credentials.createSsl(Buffer.from(proxy.cert)), {
     "grpc.default_authority": "shop.test",
   });
@@ -195,8 +198,19 @@ test("a deadline and a cancellation end the call in the app too", async () => {
   expect(log.map(({ error }) => error)).toEqual(["client_gone", "client_gone"]);
 });
 
-test("an app that does not speak HTTP/2 is told apart from one that is down", async () => {
+test("a refusal of the proxy has a status of gRPC, and says why and what to do", async () => {
   const { unary, log } = await through(await httpApp((_request, response) => void response.end("I am HTTP/1.1")));
-  expect(await unary("greet", "anna").catch((one: unknown) => one)).toMatchObject({ code: status.UNAVAILABLE });
-  expect(log).toMatchObject([{ status: 502, error: "upstream_invalid" }]);
+  expect(await unary("greet", "anna").catch((one: unknown) => one)).toMatchObject({
+    code: status.UNAVAILABLE,
+    details: expect.stringMatching(/^upstream_invalid: App shop does not speak HTTP\/2 .* Set h2_backend = false/),
+  });
+  expect(log).toMatchObject([{ status: 200, error: "upstream_invalid" }]);
+
+  const refused = await through(await shop(), {}, async () => {
+    throw new ProxyRefusal(404, "unknown_host", "No app answers for 100 % of é.");
+  });
+  expect(await refused.unary("greet", "anna").catch((one: unknown) => one)).toMatchObject({
+    code: status.UNIMPLEMENTED,
+    details: "unknown_host: No app answers for 100 % of é.",
+  });
 });
