@@ -58,7 +58,10 @@ export class AppStream implements AppRequest {
       this.unseen = false;
     } catch (error) {
       // The exchange may not be told before it has begun.
-      queueMicrotask(() => this.#fail(error as Error));
+      queueMicrotask(() => {
+        this.#release();
+        this.#fail(error as Error);
+      });
     }
   }
 

@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import type { Field } from "../contract.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { Answer } from "./heads.ts";
+import { ENDINGS } from "./refusals.ts";
 import { openTunnel, type TunnelWatch } from "./tunnel.ts";
 import { openedWebSocket } from "./websocket.ts";
 
@@ -126,7 +127,13 @@ export class Http2Side implements ClientSide {
   /** Only for WebSockets: HTTP/2 has no other upgrades (RFC 9113 8.6). */
   tunnel(answer: Answer, _protocol: string, upstream: Socket, first: Buffer, watch: TunnelWatch): void {
     const stream = this.#stream;
-    stream.respond(headersOf(openedWebSocket(answer)));
+    try {
+      stream.respond(headersOf(openedWebSocket(answer)));
+    } catch {
+      // The client has left while the app answered.
+      upstream.destroy();
+      return watch.onClose({ bytesIn: 0, bytesOut: 0, error: ENDINGS.clientGone });
+    }
     // Nothing may be left of the listeners of a request with a body.
     stream.removeAllListeners("drain").removeAllListeners("trailers");
     openTunnel({

@@ -61,7 +61,10 @@ export class SessionPool {
         this.#tidy(machineId, machine);
       });
       machine.all.add(session);
-      return session.take();
+      const stream = session.take();
+      // It is not kept for the next request if the machine was forgotten in the meantime.
+      if (leaving.signal.aborted) session.retire();
+      return stream;
     })();
     machine.coming.set(port, made);
     try {
