@@ -160,16 +160,21 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
 
   onHead(response: ResponseMessage): void {
     if (response.replay !== undefined) return this.#beginReplay(response.replay);
-    const fault = webSocketFault(this.#message, response);
-    if (fault !== undefined) {
-      this.#connection?.destroy();
-      return this.onFailed(fault);
-    }
+    if (this.#message.webSocketKey !== undefined && this.#refuseFalseSocket(response)) return;
     this.#phase = "answering";
     this.#forgetBody();
     this.status = response.status;
     this.#touch();
     if (!this.#client.sendHead(this.#answerOf(response))) this.#holdApp();
+  }
+
+  /** Refuses a response that would look like an open WebSocket over HTTP/2. Returns whether it did. */
+  #refuseFalseSocket(response: ResponseMessage): boolean {
+    const fault = webSocketFault(this.#message, response);
+    if (fault === undefined) return false;
+    this.#connection?.destroy();
+    this.onFailed(fault);
+    return true;
   }
 
   #answerOf(response: ResponseMessage): Answer {
@@ -199,11 +204,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   }
 
   onUpgrade(response: ResponseMessage, socket: Socket, first: Buffer): void {
-    const fault = webSocketFault(this.#message, response);
-    if (fault !== undefined) {
-      socket.destroy();
-      return this.onFailed(fault);
-    }
+    if (this.#refuseFalseSocket(response)) return void socket.destroy();
     this.#phase = "tunnel";
     this.#connection = undefined;
     this.status = this.#message.webSocketKey === undefined ? response.status : 200;
