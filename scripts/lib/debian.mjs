@@ -42,6 +42,7 @@ const TEST_PACKAGES = {
   wrk: "generates the load for the benches",
   zsh: "a shell to try the completion in",
   fish: "another shell to try the completion in",
+  "chromium-headless-shell": "a browser that waits for a machine",
   buildah: "builds Dockerfiles without a daemon",
   python3: "goes into the images of Python apps",
   debootstrap: "creates bare systems to try the setup on",

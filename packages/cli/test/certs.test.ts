@@ -28,6 +28,11 @@ test("a hostname is added with its certificate, which is listed and removed", as
   const removed = await cli.hibernaut(["certs", "rm", NAME]);
   expect(removed.stdout).toBe(`Removed the certificate for ${NAME}.\n`);
   expect((await cli.hibernaut(["certs", "list"])).stdout).toBe("App shop has no certificates.\n");
+
+  await cli.hibernaut(["certs", "add", NAME]);
+  const revoked = await cli.hibernaut(["certs", "rm", NAME, "--revoke"]);
+  expect(revoked.stdout).toBe(`Revoked and removed the certificate for ${NAME}.\n`);
+  expect(cli.server.authority.revoked).toEqual([expect.stringContaining("BEGIN CERTIFICATE")]);
 });
 
 test("an order that fails says why, when it is repeated, and what to do", async () => {

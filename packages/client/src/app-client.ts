@@ -1,5 +1,5 @@
 /** Methods about apps: their releases, volumes, hostnames, certificates and secrets. */
-import type { DestroyOptions, DryRunOptions, LimitOptions, ReleaseCommandOptions } from "./options.ts";
+import type { DestroyOptions, DryRunOptions, LimitOptions, ReleaseCommandOptions, RevokeOptions } from "./options.ts";
 import { readReleaseCommand } from "./release-command.ts";
 import { type CallOptions } from "./transport.ts";
 import type {
@@ -174,9 +174,9 @@ export abstract class AppClient extends PlatformClient {
     return (await this.call("get", `${CERTIFICATE}/check`, request)).findings;
   }
 
-  /** Removes a certificate with its key. */
-  async removeCertificate(app: string, hostname: string, options?: CallOptions): Promise<void> {
-    await this.call("delete", CERTIFICATE, { params: { app_name: app, hostname }, ...options });
+  /** Removes a certificate with its key. With `revoke`, its authority declares it invalid first. */
+  async removeCertificate(app: string, hostname: string, { revoke, ...options }: RevokeOptions = {}): Promise<void> {
+    await this.call("delete", CERTIFICATE, { params: { app_name: app, hostname }, query: { revoke }, ...options });
   }
 
   /** Returns an app's secrets, without their values. */

@@ -1891,7 +1891,10 @@ export interface paths {
     /** Remove a certificate with its key */
     delete: {
       parameters: {
-        query?: never;
+        query?: {
+          /** @description Have the authority declare it invalid before its end, too. Default: false. */
+          revoke?: boolean;
+        };
         header?: never;
         path: {
           app_name: string;
@@ -4412,7 +4415,11 @@ export interface components {
       replay_from?: string[];
       /** @description Whether a request over plain HTTP is redirected to HTTPS, if the proxy serves it. Default: false. */
       force_https?: boolean;
+      /** @description Whether a browser that would wait for a cold start is shown a page in the meantime, which reloads itself. Default: false. */
+      wake_page?: boolean;
       http_options?: {
+        /** @description Whether the app speaks HTTP/2 without TLS (h2c with prior knowledge), as gRPC servers do, and gets its requests over it. Default: false. */
+        h2_backend?: boolean;
         response?: {
           /** @description Headers that replace those of the app in its responses; false removes one. */
           headers?: {

@@ -8,6 +8,12 @@ export interface DestroyOptions extends CallOptions {
   force?: boolean;
 }
 
+/** What happens to a certificate that is removed. */
+export interface RevokeOptions extends CallOptions {
+  /** Have its authority declare it invalid first. Default: false. */
+  revoke?: boolean;
+}
+
 /** Why a machine is started. */
 export interface StartOptions extends CallOptions {
   /** For the machine's history. Default: none. */

@@ -22,6 +22,7 @@ const PLACES: Record<string, string> = {
       "placement",
       "machine_hostnames",
       "replay_from",
+      "wake_page",
     ].map((key) => [key, SERVICE]),
   ),
   release_command: "in [deploy]",

@@ -1,21 +1,25 @@
-/** `http_options` of a service or of one of its ports: which headers its responses have. */
+/** `http_options` of a service or of one of its ports: how the app is spoken to, and which headers its responses have. */
 import { type ResponseHeaders, responseHeadersRefusal } from "../../../platform/src/domain/response-headers.ts";
+import type { Service } from "./model.ts";
 import type { Section } from "./section.ts";
 
-/** Returns the headers that a table has. Undefined if there are none, or if they are wrong and reported. */
-export function readResponseHeaders(section: Section): ResponseHeaders | undefined {
+type HttpOptions = Pick<Service, "h2Backend" | "responseHeaders">;
+
+/** Returns what the table says. Headers are also undefined if they are wrong and reported. */
+export function readHttpOptions(section: Section): HttpOptions {
   const options = section.section("http_options");
-  if (options === undefined) return undefined;
+  if (options === undefined) return { h2Backend: undefined, responseHeaders: undefined };
+  const h2Backend = options.boolean("h2_backend");
   const response = options.section("response");
   const headers = response?.section("headers");
   response?.ignored("pristine", "Not supported: responses always say that they came through the proxy.");
   response?.finish();
   options.ignored(
-    ["compress", "h2_backend", "headers_read_timeout", "idle_timeout", "replay_cache"],
+    ["compress", "headers_read_timeout", "idle_timeout", "replay_cache"],
     "Not supported: the proxy does not have this option.",
   );
   options.finish();
-  return headers && readHeaders(headers);
+  return { h2Backend, responseHeaders: headers && readHeaders(headers) };
 }
 
 function readHeaders(section: Section): ResponseHeaders | undefined {

@@ -113,7 +113,7 @@ function configOf(
 function serviceConfig(service: Service): ServiceConfig {
   const { internalPort, reach, autostop, autostopFallback, autostart, concurrency } = service;
   const { minMachinesRunning, idleTimeout, keepWarm, idle, ports } = service;
-  const { placement, machineHostnames, replayFrom, forceHttps, responseHeaders } = service;
+  const { placement, machineHostnames, replayFrom, forceHttps, wakePage, h2Backend, responseHeaders } = service;
   return {
     protocol: reach === "private" || reach === "tcp" ? "tcp" : "http",
     internal_port: internalPort,
@@ -121,7 +121,13 @@ function serviceConfig(service: Service): ServiceConfig {
     ...present({ autostop, autostop_fallback: autostopFallback, autostart }),
     ...present({ min_machines_running: minMachinesRunning, idle_timeout: idleTimeout, keep_warm: keepWarm, idle }),
     ...present({ placement, machine_hostnames: machineHostnames, replay_from: replayFrom, force_https: forceHttps }),
-    ...(responseHeaders && { http_options: { response: { headers: responseHeaders } } }),
+    ...present({ wake_page: wakePage }),
+    ...((responseHeaders ?? h2Backend) !== undefined && {
+      http_options: {
+        ...present({ h2_backend: h2Backend }),
+        ...(responseHeaders && { response: { headers: responseHeaders } }),
+      },
+    }),
     ...(concurrency && {
       concurrency: {
         type: concurrency.type,

@@ -93,6 +93,9 @@ export interface Service {
   /** Names of other apps. */
   replayFrom: string[] | undefined;
   forceHttps: boolean | undefined;
+  wakePage: boolean | undefined;
+  /** Whether the app speaks HTTP/2 without TLS. */
+  h2Backend: boolean | undefined;
   /** What replaces the app's own headers; false removes them. */
   responseHeaders: Record<string, string | string[] | false> | undefined;
   /** Whether a connection that is open, but silent, keeps the machine awake. */

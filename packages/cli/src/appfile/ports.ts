@@ -6,7 +6,7 @@ import {
   type TcpHandler,
   tlsHandlerOf,
 } from "../../../platform/src/domain/tcp-handlers.ts";
-import { readResponseHeaders } from "./http-options.ts";
+import { readHttpOptions } from "./http-options.ts";
 import type { Service, TcpPort } from "./model.ts";
 import type { Section } from "./section.ts";
 
@@ -15,7 +15,7 @@ const PORTS = { minimum: 1, maximum: 65_535 } as const;
 const USUAL = [80, 443];
 
 /** How clients reach a service through the proxy, and what else its ports say. */
-type Reached = Pick<Service, "reach" | "ports" | "forceHttps" | "responseHeaders">;
+type Reached = Pick<Service, "reach" | "ports" | "forceHttps" | "h2Backend" | "responseHeaders">;
 
 /** Reads whether the proxy sends requests or connections to the service, and how it answers. */
 export function readPorts(service: Section): Reached {
@@ -23,6 +23,7 @@ export function readPorts(service: Section): Reached {
   const read = service.sections("ports").map((section) => readPort(section, protocol));
   const said = {
     forceHttps: read.some((port) => port.forceHttps) || undefined,
+    h2Backend: read.some((port) => port.h2Backend) || undefined,
     // The proxy has one answer for all ports of a service.
     responseHeaders: read.find((port) => port.responseHeaders !== undefined)?.responseHeaders,
   };
@@ -49,12 +50,12 @@ function readPort(section: Section, protocol: string | undefined): Reached {
   const port = section.integer("port", PORTS);
   const range = [section.integer("start_port", PORTS), section.integer("end_port", PORTS)];
   const forceHttps = section.boolean("force_https");
-  const responseHeaders = readResponseHeaders(section);
+  const options = readHttpOptions(section);
   const proxyProtocol = readProxyProtocol(section);
   section.ignored("tls_options", "Not supported: the proxy does not have these options per port.");
   section.finish();
   const isHttp = handlers.some((handler) => handler === "http" || handler === "edge_http");
-  const said = { forceHttps, responseHeaders };
+  const said = { forceHttps, ...options };
   if (isHttp && port !== undefined && USUAL.includes(port)) return { reach: "web", ports: [], ...said };
   if (protocol === "tcp" && port !== undefined && areForTcp(handlers, port)) {
     const reason = handlersRefusal(handlers, section.has("proxy_proto_options"));

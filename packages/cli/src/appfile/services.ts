@@ -3,7 +3,7 @@ import { IDLE_TIMEOUT_S, KEEP_WARM_S } from "../../../platform/src/domain/limits
 import { readHttpChecks, readTcpChecks } from "./checks.ts";
 import type { Groups } from "./groups.ts";
 import type { Check, Concurrency, Service } from "./model.ts";
-import { readResponseHeaders } from "./http-options.ts";
+import { readHttpOptions } from "./http-options.ts";
 import { readPorts } from "./ports.ts";
 import { isValidName, NAME_RULE } from "../names.ts";
 import type { Section } from "./section.ts";
@@ -51,11 +51,13 @@ const WEB: ReturnType<typeof readPorts> = {
   reach: "web",
   ports: [],
   forceHttps: undefined,
+  h2Backend: undefined,
   responseHeaders: undefined,
 };
 
 function readService(section: Section, groups: Groups, said: ReturnType<typeof readPorts>): ReadService {
   const { reach, ports } = said;
+  const options = readHttpOptions(section);
   const service: Service = {
     groups: groups.of(section),
     internalPort: section.integer("internal_port", PORTS) ?? DEFAULT_PORT,
@@ -72,7 +74,9 @@ function readService(section: Section, groups: Groups, said: ReturnType<typeof r
     machineHostnames: section.boolean("machine_hostnames"),
     replayFrom: readReplayFrom(section),
     forceHttps: section.boolean("force_https") ?? said.forceHttps,
-    responseHeaders: readResponseHeaders(section) ?? said.responseHeaders,
+    wakePage: section.boolean("wake_page"),
+    h2Backend: options.h2Backend ?? said.h2Backend,
+    responseHeaders: options.responseHeaders ?? said.responseHeaders,
     concurrency: readConcurrency(section),
   };
   checkWaking(section, service);

@@ -96,13 +96,19 @@ const remove = command({
   name: "remove",
   aliases: ["rm"],
   summary: "Remove a certificate with its key",
-  description: "It is no longer renewed, and the proxy shows it no more. The hostname stays.",
+  description:
+    "It is no longer renewed, and the proxy shows it no more. The hostname stays. With --revoke, the authority also declares it invalid: do so when someone may have its key.",
   arguments: KNOWN,
+  options: [{ flags: "--revoke", description: "have the authority declare it invalid first" }],
   ofApp: true,
-  examples: ["hibernaut certs remove www.example.com --app shop"],
-  async run(context, [hostname = ""]) {
-    await (await context.client()).removeCertificate(context.app, hostname);
-    return { document: { hostname, ok: true }, text: `Removed the certificate for ${hostname}.` };
+  examples: [
+    "hibernaut certs remove www.example.com --app shop",
+    "hibernaut certs remove www.example.com --app shop --revoke",
+  ],
+  async run(context, [hostname = ""], { revoke = false }) {
+    await (await context.client()).removeCertificate(context.app, hostname, { revoke });
+    const done = revoke ? "Revoked and removed" : "Removed";
+    return { document: { hostname, ok: true }, text: `${done} the certificate for ${hostname}.` };
   },
 });
 

@@ -44,6 +44,7 @@ const FIRST_LOOK_MS = 250;
 const LONGEST_LOOK_MS = 5_000;
 /** How long an authority may take to verify proofs, and again to sign. Let's Encrypt gives up on its own after less. */
 const READY_MS = 120_000;
+const ALREADY_REVOKED = "urn:ietf:params:acme:error:alreadyRevoked";
 /** The authority does not know the account: a test server forgets them, and operators close them. */
 const NO_ACCOUNT = "urn:ietf:params:acme:error:accountDoesNotExist";
 
@@ -87,6 +88,15 @@ export class AcmeAuthority implements CertificateAuthority {
       // The next order makes a new one with the same key.
       if (error instanceof AuthorityFault && error.problem === NO_ACCOUNT) await this.#forgetAccount();
       throw error;
+    }
+  }
+
+  async revoke(certificate: string, signal: AbortSignal): Promise<void> {
+    const client = await this.#open(signal);
+    try {
+      await this.#ask(client.revokeCertificate(certificate), signal);
+    } catch (error) {
+      if (!(error instanceof AuthorityFault && error.problem === ALREADY_REVOKED)) throw error;
     }
   }
 

@@ -50,6 +50,8 @@ export interface CertificateAuthority {
   agree(termsUrl: string | undefined): Promise<void>;
   /** Gets a certificate with a new key. The account is made with the first order. */
   issue(order: Order, signal: AbortSignal): Promise<Issued>;
+  /** Declares a certificate of this authority invalid before its end. `certificate` is PEM. Does nothing if it already is. */
+  revoke(certificate: string, signal: AbortSignal): Promise<void>;
   /** Ends the connections to the authority. */
   close(): void;
 }
@@ -138,8 +140,12 @@ export interface CertificateService {
   ): Promise<CertificateView>;
   /** Looks what a certificate for the name would need, whether it was added or not. */
   check(app: string, hostname: string, signal: AbortSignal): Promise<Finding[]>;
-  /** Removes a certificate with its key, and does not renew it. Rejects with `not_found`. */
-  remove(app: string, hostname: string): Promise<void>;
+  /**
+   * Removes a certificate with its key, and does not renew it. Rejects with `not_found`. With `revoke`, the authority
+   * declares it invalid first; if it does not, the certificate stays, and this rejects with `failed_precondition` or
+   * `unavailable`.
+   */
+  remove(app: string, hostname: string, revoke?: { signal: AbortSignal }): Promise<void>;
   /** The certificates of all apps, for metrics. */
   all(): CertificateView[];
   /** How many orders ended, by how, since the platform started. */

@@ -1,4 +1,7 @@
-/** Looks in DNS and at port 80 what a name lacks for a certificate. What it means is decided in findings.ts. */
+/**
+ * Looks in DNS and at port 80 what a name lacks for a certificate. What it means is decided in findings.ts. The owner of
+ * a hostname decides where its DNS leads: the platform must not ask its own network on their behalf.
+ */
 import { randomBytes } from "node:crypto";
 import { Resolver } from "node:dns/promises";
 import { request } from "node:http";
@@ -13,7 +16,7 @@ import { challengeFor } from "./rules.ts";
 export interface ExamineOptions {
   authority: Pick<CertificateAuthority, "describe">;
   board: ChallengeBoard;
-  /** The host's public addresses; empty to take those of its interfaces. */
+  /** The host's public addresses, which are asked whatever they are; empty to take those of its interfaces. */
   addresses: readonly string[];
   hook: string | undefined;
   /** Whether a proxy serves TLS; undefined if proxies run in processes of their own. */
@@ -46,7 +49,9 @@ export async function examine(options: ExamineOptions, name: string, signal: Abo
       known(identities(options.authority, signal)),
     ]);
     signal.throwIfAborted();
-    const asked = "unknown" in addresses ? [] : addresses.slice(0, MOST_ADDRESSES);
+    const found = "unknown" in addresses ? [] : addresses.slice(0, MOST_ADDRESSES);
+    const outside = new Set([...publicAddresses(found), ...options.addresses]);
+    const asked = found.filter((address) => outside.has(address));
     const port80 = await Promise.all(asked.map((address) => probe(options, name, address, signal)));
     const { hook, tls } = options;
     return findingsOf({
@@ -55,6 +60,7 @@ export async function examine(options: ExamineOptions, name: string, signal: Abo
       ours: ownAddresses(options.addresses),
       caa,
       caaIdentities,
+      unasked: found.filter((address) => !outside.has(address)),
       port80,
       hook,
       tls,

@@ -58,6 +58,11 @@ export class CertificateFiles {
     return stored;
   }
 
+  /** Returns a certificate without its chain, as PEM. */
+  async certificateOf(name: string): Promise<string> {
+    return blockOf(await readFile(join(this.folder, fileOf(name)), "utf8"), "CERTIFICATE");
+  }
+
   /** Deletes a certificate, if there is one. */
   async remove(name: string): Promise<void> {
     await rm(join(this.folder, fileOf(name)), { force: true });

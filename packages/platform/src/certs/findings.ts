@@ -14,7 +14,9 @@ export interface Facts {
   caa: readonly CaaRecord[] | { unknown: string };
   /** By which names CAA records allow the authority, or why the authority did not answer. */
   caaIdentities: readonly string[] | { unknown: string };
-  /** What a request for a challenge at each address got: the answer of this platform, or something else. */
+  /** Addresses in DNS that were not asked, because nobody outside can reach them. */
+  unasked: readonly string[];
+  /** What a request for a challenge at each other address got: the answer of this platform, or something else. */
   port80: readonly { address: string; ours: boolean; found: string }[];
   /** The setting of the DNS hook, if there is one. */
   hook: string | undefined;
@@ -67,8 +69,14 @@ function dns({ name, addresses, ours }: Facts): Finding {
   return missing("dns", found, records);
 }
 
-function port80({ name, port80: answers }: Facts): Finding[] {
-  return answers.map(({ address, ours, found }) => {
+function port80({ name, unasked, port80: answers }: Facts): Finding[] {
+  const internal = unasked.map((address) =>
+    missing(
+      "port_80",
+      `${name} leads to ${address}, which cannot be reached from outside, so the platform did not ask there. Remove the record. If the authority is in your own network, set HIBERNAUT_PUBLIC_ADDRESSES to the addresses at which it reaches this host.`,
+    ),
+  );
+  const asked = answers.map(({ address, ours, found }) => {
     if (ours) return ok("port_80", `Port 80 of ${address} leads to this platform's proxy.`);
     const next =
       "Lead port 80 to the proxy (HIBERNAUT_PROXY_LISTEN), and let it through the firewall. A host behind NAT may be unable to reach itself; then ask from elsewhere.";
@@ -77,6 +85,7 @@ function port80({ name, port80: answers }: Facts): Finding[] {
       `http://${name}/ at ${address} does not lead to this platform's proxy: ${found}. ${next}`,
     );
   });
+  return [...internal, ...asked];
 }
 
 function caa({ name, caa: records, caaIdentities }: Facts): Finding[] {
@@ -132,7 +141,7 @@ const missing = (what: Finding["what"], found: string, records: readonly string[
   records,
 });
 
-/** Addresses that nobody outside can reach. */
+/** Addresses that nobody outside can reach: this host, its networks, a cloud's metadata, groups, and what is reserved. */
 const INTERNAL = new BlockList();
 for (const [network, prefix] of [
   ["0.0.0.0", 8],
@@ -141,13 +150,21 @@ for (const [network, prefix] of [
   ["127.0.0.0", 8],
   ["169.254.0.0", 16],
   ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
   ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["224.0.0.0", 3],
 ] as const)
   INTERNAL.addSubnet(network, prefix, "ipv4");
 for (const [network, prefix] of [
   ["::", 127],
+  // They carry IPv4 addresses, of any kind.
+  ["64:ff9b::", 96],
+  ["64:ff9b:1::", 48],
   ["fc00::", 7],
   ["fe80::", 10],
+  ["fec0::", 10],
+  ["ff00::", 8],
 ] as const)
   INTERNAL.addSubnet(network, prefix, "ipv6");
 

@@ -7,6 +7,8 @@ import { Orders, type OrdersOptions } from "./orders.ts";
 import {
   changedMeanwhile,
   hookMissing,
+  notRevoked,
+  nothingToRevoke,
   MAX_CERTIFICATES,
   takenByOther,
   termsRefusal,
@@ -117,8 +119,23 @@ export class CertificateManager implements CertificateService {
     return examine(checkName(hostname, app, namesOf(app)), signal);
   }
 
-  async remove(app: string, hostname: string): Promise<void> {
-    await this.#forget(this.#require(app, hostname).name, "someone removed it");
+  async remove(app: string, hostname: string, revoke?: { signal: AbortSignal }): Promise<void> {
+    const { name } = this.#require(app, hostname);
+    if (revoke !== undefined) await this.#revoke(name, revoke.signal);
+    await this.#forget(name, revoke === undefined ? "someone removed it" : "someone revoked it");
+  }
+
+  /** A certificate whose revocation failed stays: without its file, nobody could try again. */
+  async #revoke(name: string, signal: AbortSignal): Promise<void> {
+    const { stored, authority } = this.#options;
+    const issuedBy = stored.get(name)?.directory;
+    if (issuedBy !== authority.directory) throw nothingToRevoke(name, authority.directory, issuedBy);
+    try {
+      await authority.revoke(await stored.certificateOf(name), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw notRevoked(name, error);
+    }
   }
 
   /** Gives orders up that are in progress. */

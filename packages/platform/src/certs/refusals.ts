@@ -40,6 +40,20 @@ export function changedMeanwhile(name: string): HibernautError {
   return new HibernautError("aborted", `${name} was added or its app deleted at the same moment. Try again.`);
 }
 
+export function nothingToRevoke(name: string, directory: string, issuedBy: string | undefined): HibernautError {
+  const why =
+    issuedBy === undefined
+      ? "none was issued yet"
+      : `it was issued by ${issuedBy}, and the platform now uses ${directory}`;
+  const message = `The certificate for ${name} cannot be revoked: ${why}. Nothing was removed. Remove it without --revoke.`;
+  return new HibernautError("failed_precondition", message, { hostname: name });
+}
+
+export function notRevoked(name: string, error: unknown): HibernautError {
+  const message = `The certificate for ${name} was neither revoked nor removed. ${sentence(error)} Try again later, or remove it without --revoke.`;
+  return new HibernautError("unavailable", message, { hostname: name }, { cause: error });
+}
+
 export function unknownCertificate(hostname: string, app: string): HibernautError {
   const shown = hostname.slice(0, 253);
   const message = `App ${app} has no certificate for ${shown}. See \`hibernaut certs list --app ${app}\`.`;

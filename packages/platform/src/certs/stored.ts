@@ -31,6 +31,11 @@ export class StoredCertificates {
     return stored;
   }
 
+  /** Returns a certificate without its chain, as PEM. */
+  certificateOf(name: string): Promise<string> {
+    return this.#files.certificateOf(name);
+  }
+
   async remove(name: string): Promise<void> {
     this.#found.delete(name);
     await this.#files.remove(name);

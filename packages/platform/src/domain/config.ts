@@ -131,9 +131,21 @@ export const ServiceConfig = Type.Object(
           "Whether a request over plain HTTP is redirected to HTTPS, if the proxy serves it. Default: false.",
       }),
     ),
+    wake_page: Type.Optional(
+      Type.Boolean({
+        description:
+          "Whether a browser that would wait for a cold start is shown a page in the meantime, which reloads itself. Default: false.",
+      }),
+    ),
     http_options: Type.Optional(
       Type.Object(
         {
+          h2_backend: Type.Optional(
+            Type.Boolean({
+              description:
+                "Whether the app speaks HTTP/2 without TLS (h2c with prior knowledge), as gRPC servers do, and gets its requests over it. Default: false.",
+            }),
+          ),
           response: Type.Optional(
             Type.Object(
               {

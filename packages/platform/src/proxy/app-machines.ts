@@ -6,6 +6,7 @@ interface Prepared {
   byName: ReadonlyMap<string, RoutedMachine>;
   addressable: boolean;
   forcesHttps: boolean;
+  hasWakePage: boolean;
 }
 
 /** Prepared when a request asks first: a table of thousands of machines arrives machine by machine. */
@@ -30,6 +31,11 @@ export class AppMachines {
   /** Whether requests over plain HTTP are redirected. */
   get forcesHttps(): boolean {
     return this.#get().forcesHttps;
+  }
+
+  /** Whether browsers are shown a page while one of the machines cold starts. */
+  get hasWakePage(): boolean {
+    return this.#get().hasWakePage;
   }
 
   /** Returns the machine with this name. */
@@ -66,5 +72,6 @@ function prepared(all: readonly RoutedMachine[]): Prepared {
     byName: new Map(all.map((machine) => [machine.row.name, machine])),
     addressable: all.some(({ policy }) => policy.ownPorts.length > 0),
     forcesHttps: all.some(({ policy }) => policy.forceHttps),
+    hasWakePage: all.some(({ policy }) => policy.wakePage),
   };
 }

@@ -110,6 +110,8 @@ export interface Lease {
   readonly connectDeadline: number;
   /** For TCP: the header of the PROXY protocol that the app gets first. Undefined if none. */
   readonly proxyProtocol?: ProxyProtocolVersion | undefined;
+  /** Whether the app speaks HTTP/2 without TLS on the port, and the request can take it. */
+  readonly http2?: boolean;
   /** Headers that replace those of the app in its response. Undefined, the usual case, if there are none. */
   readonly ownHeaders?: readonly OwnHeader[] | undefined;
   /** The exchange became a tunnel, which may stay open without limit and is not a request that ends by itself. */
@@ -154,18 +156,21 @@ export class ProxyRefusal extends Error {
   readonly retryAfterS: number | undefined;
   /** Where the client should go instead; sent as `Location`. */
   readonly location: string | undefined;
+  /** Whether to send the wake page in place of JSON. */
+  readonly page: boolean;
 
   constructor(
     status: number,
     code: string,
     message: string,
-    options: ErrorOptions & { retryAfterS?: number; location?: string } = {},
+    options: ErrorOptions & { retryAfterS?: number; location?: string; page?: boolean } = {},
   ) {
     super(message, options);
     this.status = status;
     this.code = code;
     this.retryAfterS = options.retryAfterS;
     this.location = options.location;
+    this.page = options.page ?? false;
   }
 }
 

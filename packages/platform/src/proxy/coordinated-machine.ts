@@ -1,5 +1,6 @@
 /** What the coordinator keeps about one machine, and what follows from it. Pure. */
 import type { MachineRecord } from "../domain/machine.ts";
+import { CONSUMED } from "../machines/decide/notes.ts";
 import { isPrewarming } from "../machines/decide/prewarm.ts";
 import { isKnownToCrash } from "../machines/restart.ts";
 import { type TableMachine, toWire } from "./messages.ts";
@@ -58,9 +59,15 @@ export function tableMachineOf({ record, policy, resting }: CoordinatedMachine, 
     unreachable: record.state === "running" ? (record.unreachable ?? null) : null,
     cordoned: record.cordoned === true,
     ...(tcp.length > 0 && { tcp }),
+    ...(policy?.wakePage && startsCold(record) && { cold: true }),
     resting: resting || isPrewarming(record),
     policy: policy === undefined ? null : toWire(record.cordoned ? { ...policy, autostart: false } : policy),
   };
+}
+
+/** Whether the machine's next start, or the one that it is in, is a cold one. A resume uses its snapshot up on the way. */
+function startsCold({ state, snapshot, coldReason }: MachineRecord): boolean {
+  return snapshot === null && !(state === "starting" && coldReason === CONSUMED);
 }
 
 /** Milliseconds until the machine may be idle; Infinity if it cannot become idle. */

@@ -21,8 +21,10 @@ import {
   httpsRedirect,
   noMachineRefusal,
   unknownHostRefusal,
+  wakingRefusal,
 } from "./lease-refusals.ts";
 import { challengeKey } from "./http/challenge.ts";
+import { WEBSOCKET } from "./http/websocket.ts";
 import { LoadReporter } from "./load-reporter.ts";
 import { candidates, type ChosenMachine, chosenMachine } from "./machine-choice.ts";
 import { type LeaseKeeper, MachineLease } from "./machine-lease.ts";
@@ -34,6 +36,7 @@ import type { RoutedMachine } from "./routed-machine.ts";
 import { TableUpdater } from "./table-updater.ts";
 import { type PortApps, portOwners, tcpPortOf } from "./tcp/ports.ts";
 import { TrafficReporter } from "./traffic-reporter.ts";
+import { isVisit, waitsForColdStart } from "./wake-page.ts";
 
 export interface LeaseBrokerOptions extends QueueLimits {
   link: CoordinatorLink;
@@ -100,7 +103,11 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     const chosen = chosenMachine(this.#table, app, request);
     // No request overtakes those that wait for the same.
     const waits = this.#queues.waitsIn(app, chosen?.machine.id ?? request.tcpPort);
-    return waits ? undefined : this.#leaseOrWake(app, request, chosen);
+    const lease = waits ? undefined : this.#leaseOrWake(app, request, chosen);
+    if (lease === undefined && this.#table.hasWakePage(app) && isVisit(request)) {
+      if (waitsForColdStart(candidates(this.#table, app, request, chosen))) throw wakingRefusal(app);
+    }
+    return lease;
   }
 
   waitForLease(app: string, request: RequestHead, signal: AbortSignal): Promise<Lease> {
@@ -225,7 +232,8 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     this.#options.link.send({ kind: "wake", id: machine.id });
   }
 
-  #lease(machine: RoutedMachine, { connection, tcpPort }: RequestHead, since?: number, chosen?: ChosenMachine): Lease {
+  #lease(machine: RoutedMachine, request: RequestHead, since?: number, chosen?: ChosenMachine): Lease {
+    const { connection, tcpPort } = request;
     const { onWake, connectTimeoutMs } = this.#options;
     const wake = machine.wakeSince(since);
     if (wake.kind !== "running") onWake?.(machine.row.app, wake);
@@ -233,6 +241,13 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     const port = tcp?.internal ?? (chosen?.machine === machine ? chosen.port : undefined);
     const quiet = tcp === undefined ? machine.policy.quiet : tcp.quiet === true;
     const proxyProtocol = tcp?.proxyProtocol;
-    return new MachineLease(this, machine, connection, { wake, connectTimeoutMs, port, quiet, proxyProtocol });
+    const http2 = machine.policy.h2Backend && !wantsWebSocket(request);
+    const terms = { wake, connectTimeoutMs, port, quiet, proxyProtocol, http2 };
+    return new MachineLease(this, machine, connection, terms);
   }
+}
+
+/** WebSockets go to the app over HTTP/1.1 in any case, as hardly an app takes them over HTTP/2. */
+function wantsWebSocket({ fields }: RequestHead): boolean {
+  return fields.some(({ key, value }) => key === "upgrade" && value.toLowerCase() === WEBSOCKET);
 }

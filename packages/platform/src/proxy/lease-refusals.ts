@@ -17,6 +17,11 @@ export function httpsRedirect(app: string, location: string): ProxyRefusal {
   return new ProxyRefusal(308, "https_required", message, { location });
 }
 
+/** A browser's request would wait for a cold start. It is shown a page that asks again. */
+export function wakingRefusal(app: string): ProxyRefusal {
+  return new ProxyRefusal(503, "waking", `A machine of app ${app} is starting. Try again in a moment.`, { page: true });
+}
+
 /** A request asks for a machine that the app does not have. */
 export function unknownMachineRefusal(app: string, word: string): ProxyRefusal {
   const message = `App ${app} has no machine "${word}" with a service: it may have been destroyed. Use the whole ID or the name of a machine. See: hibernaut machine list --app ${app}`;

@@ -25,6 +25,7 @@ interface LeaseTerms {
   port: number | undefined;
   quiet: boolean;
   proxyProtocol?: ProxyProtocolVersion | undefined;
+  http2: boolean;
 }
 
 /** A class, not an object of closures: one is made for every request. */
@@ -35,6 +36,7 @@ export class MachineLease implements Lease {
   readonly appName: string;
   readonly wake: Wake;
   readonly connectDeadline: number;
+  readonly http2: boolean;
   readonly ownHeaders: readonly OwnHeader[] | undefined;
   readonly proxyProtocol: ProxyProtocolVersion | undefined;
   readonly #keeper: LeaseKeeper;
@@ -51,12 +53,13 @@ export class MachineLease implements Lease {
    * @param port that of another service than the one that its policy is about
    * @param quiet whether a silent tunnel lets the machine sleep
    * @param proxyProtocol of a TCP connection
+   * @param http2 whether the request goes to the app over HTTP/2
    */
   constructor(
     keeper: LeaseKeeper,
     machine: RoutedMachine,
     connection: object,
-    { wake, connectTimeoutMs, port, quiet, proxyProtocol }: LeaseTerms,
+    { wake, connectTimeoutMs, port, quiet, proxyProtocol, http2 }: LeaseTerms,
   ) {
     const { row, policy, open } = machine;
     this.address = row.address;
@@ -68,6 +71,7 @@ export class MachineLease implements Lease {
     // The other services of a machine have none.
     this.ownHeaders = this.port === policy.port ? policy.ownHeaders : undefined;
     this.proxyProtocol = proxyProtocol;
+    this.http2 = http2 && this.port === policy.port;
     this.#mayBeQuiet = quiet;
     this.#keeper = keeper;
     this.#machine = machine;

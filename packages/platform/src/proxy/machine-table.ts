@@ -55,6 +55,11 @@ export class MachineTable {
     return this.#byApp.get(app)?.forcesHttps === true;
   }
 
+  /** Whether browsers are shown a page while a machine of the app cold starts. */
+  hasWakePage(app: string): boolean {
+    return this.#byApp.get(app)?.hasWakePage === true;
+  }
+
   /** Returns a machine of the app by its whole id, or else by its name. */
   find(app: string, word: string): RoutedMachine | undefined {
     const machine = this.#machines.get(word);
@@ -113,7 +118,8 @@ export class MachineTable {
 
 /** Whether requests find the machine in another way than before. States change much more often. */
 function foundDifferently({ row, policy }: RoutedMachine, now: TableMachine, nowPolicy: ServicePolicy): boolean {
-  const { pinned, forceHttps, ownPorts } = policy;
-  if (row.name !== now.name || pinned !== nowPolicy.pinned || forceHttps !== nowPolicy.forceHttps) return true;
+  const { web, pinned, forceHttps, wakePage, ownPorts } = policy;
+  if (row.name !== now.name || web !== nowPolicy.web || pinned !== nowPolicy.pinned) return true;
+  if (forceHttps !== nowPolicy.forceHttps || wakePage !== nowPolicy.wakePage) return true;
   return ownPorts.length > 0 !== nowPolicy.ownPorts.length > 0;
 }

@@ -25,6 +25,8 @@ export interface TableMachine {
   cordoned: boolean;
   /** The machine is in excess of what the app needs: it gets requests only once all others are at their soft limit. */
   resting: boolean;
+  /** The start that the machine needs next, or is in, is a cold one. Absent if not, or if nobody asks. */
+  cold?: true;
   /** Ports of the proxy whose TCP connections lead to the machine. Absent when there are none. */
   tcp?: TcpPort[];
   /** Null for a machine without a service. */
@@ -102,6 +104,8 @@ const OF_EARLIER_RELEASES = {
   ownPorts: [],
   replayFrom: [],
   forceHttps: false,
+  wakePage: false,
+  h2Backend: false,
   ownHeaders: undefined,
 } as const;
 

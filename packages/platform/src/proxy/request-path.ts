@@ -9,7 +9,7 @@
  *      5 choose    a machine, or wake one        machine-choice.ts, balance.ts
  *      6 wait      in the app's queue            queue.ts
  *      7 connect   or use a kept connection      http/connection-pool.ts, http/connect.ts
- *      8 forward   the request to the app        http/exchange.ts, http/upstream.ts
+ *      8 forward   the request to the app        http/exchange.ts, http/upstream.ts, http/app-stream.ts
  *      9 reply     to the client                 http/exchange.ts, http/reply.ts, http/http2-side.ts
  *     10 release   the lease of the machine      machine-lease.ts
  *     11 log       the request                   access-log.ts
@@ -36,6 +36,7 @@ import { toProxyRefusal } from "./http/refusals.ts";
 import { isChallenge } from "./http/challenge.ts";
 import { parseRequest, type RequestMessage } from "./http/request.ts";
 import { Trust } from "./http/trust.ts";
+import type { WakePage } from "./http/wake-page.ts";
 
 interface RequestPathOptions {
   leases: LeaseProvider;
@@ -44,6 +45,7 @@ interface RequestPathOptions {
   trustedProxies: readonly string[];
   /** How many seconds clients over TLS are told to use nothing else; 0: they are not told. */
   hstsS: number;
+  wakePage: WakePage;
   /** Called once for each request, when it has ended. */
   onAccess(entry: AccessEntry): void;
   /** Called for faults that no client is told about. */
@@ -56,6 +58,7 @@ export class RequestPath implements Engine {
   readonly trust: Trust;
   readonly bodies: KeptBodies;
   readonly secureFields: readonly Field[] | undefined;
+  readonly wakePage: WakePage;
   readonly connections = new Set<ClientConnectionHandle>();
   readonly onAccess: (entry: AccessEntry) => void;
   readonly onFault: (error: unknown) => void;
@@ -67,13 +70,14 @@ export class RequestPath implements Engine {
    */
   requests = 0;
 
-  constructor({ leases, limits, trustedProxies, hstsS, onAccess, onFault }: RequestPathOptions) {
+  constructor({ leases, limits, trustedProxies, hstsS, wakePage, onAccess, onFault }: RequestPathOptions) {
     this.#leases = leases;
     this.limits = limits;
     this.pool = new ConnectionPool(limits);
     this.trust = new Trust(trustedProxies);
     this.bodies = new KeptBodies(limits);
     this.secureFields = hstsS > 0 ? [field("Strict-Transport-Security", `max-age=${hstsS}`)] : undefined;
+    this.wakePage = wakePage;
     this.onAccess = onAccess;
     this.onFault = onFault;
   }

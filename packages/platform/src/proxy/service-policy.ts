@@ -37,6 +37,10 @@ export interface ServicePolicy {
   replayFrom: readonly string[];
   /** Whether requests over plain HTTP are redirected. */
   forceHttps: boolean;
+  /** Whether browsers are shown a page while a machine cold starts. */
+  wakePage: boolean;
+  /** Whether the app speaks HTTP/2 without TLS, and gets its requests over it. */
+  h2Backend: boolean;
   /** Headers that replace those of the app in its responses. Undefined if there are none. */
   ownHeaders: readonly OwnHeader[] | undefined;
 }
@@ -72,6 +76,8 @@ function servicePolicy(service: ServiceConfig, ownPorts: number[]): ServicePolic
     ownPorts,
     replayFrom: service.replay_from ?? [],
     forceHttps: service.force_https ?? false,
+    wakePage: service.wake_page ?? false,
+    h2Backend: service.http_options?.h2_backend ?? false,
     ownHeaders: ownHeaders(service.http_options?.response?.headers ?? {}),
   };
 }

@@ -15,6 +15,7 @@ import { createProxyServer, type ProxyServer, type TlsOptions } from "./http/ser
 import { DEFAULT_LIMITS } from "./http/limits.ts";
 import { LateCertificates } from "./http/late-certificates.ts";
 import { Trust } from "./http/trust.ts";
+import { OWN_WAKE_PAGE, readWakePage } from "./http/wake-page.ts";
 import { TcpFronts } from "./tcp/fronts.ts";
 import { proxyMetrics } from "./metrics.ts";
 
@@ -29,6 +30,7 @@ export interface StartProxyOptions {
     | "proxyTrusted"
     | "proxyProtocolFrom"
     | "proxyHstsS"
+    | "proxyWakePage"
     | "proxyHoldTimeoutMs"
     | "proxyMaxHeld"
     | "proxyConnectTimeoutMs"
@@ -61,6 +63,9 @@ const CLOSE_GRACE_MS = 8_000;
 export async function startProxy(options: StartProxyOptions): Promise<RunningProxy> {
   const { settings, registry, log, reusePort = false } = options;
   const patience = { holdTimeoutMs: settings.proxyHoldTimeoutMs, connectTimeoutMs: settings.proxyConnectTimeoutMs };
+  const { proxyWakePage } = settings;
+  const wakePage =
+    proxyWakePage === undefined ? OWN_WAKE_PAGE : await readWakePage(proxyWakePage, "HIBERNAUT_PROXY_WAKE_PAGE");
   const servers: ProxyServer[] = [];
   const fronts: Front[] = [];
   /** Undefined until the proxy's own ports are open, which matter more. */
@@ -99,8 +104,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
     const trustedProxies = settings.proxyTrusted;
     const server = createProxyServer({
       ...{ leases: broker, onAccess, onFault, trustedProxies, limits: { findMachineMs: findMachineMs(patience) } },
-      hstsS: settings.proxyHstsS,
-      balancers: settings.proxyProtocolFrom,
+      ...{ hstsS: settings.proxyHstsS, wakePage, balancers: settings.proxyProtocolFrom },
       ...(tls && { tls }),
     });
     servers.push(server);

@@ -34,6 +34,6 @@ export const CERTIFICATE_SETTINGS = {
     item: /^(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F:]*:[0-9a-fA-F:.]*)$/,
     of: "addresses such as 203.0.113.7",
     description:
-      "The addresses under which the internet reaches this host, for `hibernaut certs check`. By default, the public ones of its interfaces; a host behind NAT has none.",
+      "The addresses under which the internet reaches this host, for `hibernaut certs check`, which [asks no other private ones](https.md#check-what-is-missing). By default, the public ones of its interfaces; a host behind NAT has none.",
   }),
 };

@@ -1,7 +1,7 @@
 /** Settings of the proxy. */
 import { join } from "node:path";
 import { CONNECT_TIMEOUT_MS, HOLD_TIMEOUT_MS } from "../domain/patience.ts";
-import { choice, duration, integer, list, listen, optionalListen, path, text } from "./forms.ts";
+import { choice, duration, integer, list, listen, optionalListen, optionalPath, path, text } from "./forms.ts";
 import { configFolder } from "./places.ts";
 
 /** A hostname in lower case. */
@@ -43,6 +43,10 @@ export const PROXY_SETTINGS = {
     max: 63_072_000,
     description:
       "For how long browsers that saw an app over TLS [use only HTTPS](proxy.md#serve-https) for its hostname, as `Strict-Transport-Security` tells them. 0: they are not told, because they cannot be told otherwise until the time is over.",
+  }),
+  proxyWakePage: optionalPath("HIBERNAUT_PROXY_WAKE_PAGE", {
+    description:
+      "An HTML file of up to 256 KB that browsers are shown [while an app cold starts](proxy.md#show-a-page-during-a-cold-start), in place of the page that comes with Hibernaut. Read when the proxy starts.",
   }),
   proxyTcpListen: text("HIBERNAUT_TCP_LISTEN", {
     default: "127.0.0.1",

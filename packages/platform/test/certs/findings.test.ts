@@ -8,6 +8,7 @@ const READY: Facts = {
   ours: ["203.0.113.7", "2001:db8::7"],
   caa: [],
   caaIdentities: ["letsencrypt.org"],
+  unasked: [],
   port80: [{ address: "203.0.113.7", ours: true, found: "" }],
   hook: undefined,
   tls: true,
@@ -96,8 +97,9 @@ test.each([
 });
 
 test("only addresses that the internet reaches are public", () => {
-  const internal = ["10.1.2.3", "127.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "169.254.1.1"];
-  const others = ["::1", "fe80::1", "fd00::1", "nonsense"];
+  const internal = ["10.1.2.3", "127.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "169.254.169.254"];
+  const others = ["::1", "fe80::1", "fd00:ec2::254", "ff02::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "nonsense"];
+  others.push("224.0.0.1", "255.255.255.255", "198.18.0.1", "0.0.0.0");
   expect(publicAddresses([...internal, ...others, "203.0.113.7", "172.32.0.1", "2001:db8::7"])).toEqual([
     "203.0.113.7",
     "172.32.0.1",

@@ -218,6 +218,19 @@ test("many names at once are ordered a few at a time", async () => {
   expect(r.authority.ordered.toSorted()).toEqual(names.toSorted());
 });
 
+test("a certificate that the platform cannot revoke stays", async () => {
+  const r = await rig();
+  await r.authority.agree();
+  const { signal } = new AbortController();
+  r.authority.hold = new Promise(() => {});
+  await r.manager.add("shop", NAME, { signal });
+  await expect(r.manager.remove("shop", NAME, { signal })).rejects.toMatchObject({
+    code: "failed_precondition",
+    message: expect.stringMatching(/none was issued yet\. Nothing was removed/),
+  });
+  expect(r.manager.all()).toHaveLength(1);
+});
+
 test("a certificate that was removed during its order does not come back", async () => {
   const r = await rig();
   await r.authority.agree();

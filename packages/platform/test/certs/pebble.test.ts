@@ -30,10 +30,12 @@ interface Options {
   proxy?: "inside" | "outside";
   nonceReject?: number;
   hook?: (txtFile: string) => string;
+  /** The name server says that every name is at 127.0.0.1. */
+  publicAddresses?: string;
 }
 
 /** A platform on a fake host, whose proxy has real ports, with pebble as its authority. */
-async function rig({ proxy = "inside", nonceReject = 0, hook }: Options = {}) {
+async function rig({ proxy = "inside", nonceReject = 0, hook, publicAddresses = "127.0.0.1" }: Options = {}) {
   const world = await newWorld();
   const platform = await startPlatform(world);
   platform.apps.create("shop");
@@ -54,6 +56,7 @@ async function rig({ proxy = "inside", nonceReject = 0, hook }: Options = {}) {
     HIBERNAUT_ACME_DIRECTORY: pebble.directory,
     HIBERNAUT_ACME_CA_FILE: pebble.caFile,
     HIBERNAUT_ACME_EMAIL: "admin@example.com",
+    HIBERNAUT_PUBLIC_ADDRESSES: publicAddresses,
     ...(hook !== undefined && { HIBERNAUT_ACME_DNS_HOOK: program }),
   });
   /** How far the clock is ahead of the host's. */
@@ -264,13 +267,7 @@ test("what is missing is found where it is missing, and an order says why it fai
   const { signal } = new AbortController();
   const found = async () =>
     (await r.manager.check("shop", NAME, signal)).map(({ what, status }) => `${what} ${status}`);
-  // The only address is loopback, which is not ours as the internet sees it.
-  expect(await found()).toEqual([
-    "authority ok",
-    expect.stringMatching(/^dns (unknown|missing)$/),
-    "port_80 ok",
-    "tls ok",
-  ]);
+  expect(await found()).toEqual(["authority ok", "dns ok", "port_80 ok", "tls ok"]);
   r.dns.missing.add(NAME);
   expect(await found()).toEqual(["authority ok", "dns missing", "tls ok"]);
   expect(await r.add()).toMatchObject({
@@ -279,6 +276,35 @@ test("what is missing is found where it is missing, and an order says why it fai
   });
   r.dns.missing.clear();
   expect(await r.add()).toMatchObject({ status: "valid", failure: null });
+});
+
+test("an address inside is not asked unless it is said to be the host's", async () => {
+  const r = await rig({ publicAddresses: "" });
+  const findings = await r.manager.check("shop", NAME, new AbortController().signal);
+  expect(findings.find(({ what }) => what === "port_80")).toMatchObject({
+    status: "missing",
+    found: expect.stringMatching(/leads to 127\.0\.0\.1, .* did not ask there\. .*set HIBERNAUT_PUBLIC_ADDRESSES/),
+  });
+});
+
+test("a certificate is revoked before it is removed, and stays if the authority does not answer", async () => {
+  const r = await rig();
+  const other = "other.example.com";
+  r.platform.hostnames.add("shop", other);
+  await r.add();
+  await r.add(other);
+  const serial = await r.shows(NAME, await r.pebble.root());
+  const { signal } = new AbortController();
+  expect(await r.pebble.statusOf(serial)).toBe("Valid");
+  await r.manager.remove("shop", NAME, { signal });
+  expect(await r.pebble.statusOf(serial)).toBe("Revoked");
+
+  await r.pebble.stop();
+  await expect(r.manager.remove("shop", other, { signal })).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringMatching(/was neither revoked nor removed\..*cannot be reached/),
+  });
+  expect(r.manager.all()).toMatchObject([{ hostname: other, status: "valid" }]);
 });
 
 test("requests below the challenges' path that are not ours reach the app, or nobody", async () => {

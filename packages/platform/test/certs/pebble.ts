@@ -21,6 +21,8 @@ export interface Pebble {
   caFile: string;
   /** Fetches the root of the certificates that it issues. A restarted pebble has another one. */
   root(): Promise<string>;
+  /** What it says of a certificate with this serial number: `Valid` or `Revoked`. */
+  statusOf(serial: string): Promise<string>;
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -74,6 +76,10 @@ export async function startPebble({
     directory: `https://127.0.0.1:${listen}/dir`,
     caFile,
     root: () => get(`https://127.0.0.1:${management}/roots/0`),
+    async statusOf(serial) {
+      const text = await get(`https://127.0.0.1:${management}/cert-status-by-serial/${serial.toLowerCase()}`);
+      return (JSON.parse(text) as { Status: string }).Status;
+    },
     async start() {
       child = spawn(PROGRAM, ["-config", config, "-dnsserver", dns], {
         stdio: "ignore",

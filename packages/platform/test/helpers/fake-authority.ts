@@ -20,6 +20,8 @@ export class FakeAuthority implements CertificateAuthority {
   hold: Promise<void> | undefined;
   /** The names that were ordered. */
   readonly ordered: string[] = [];
+  /** The certificates that were revoked, as PEM. */
+  readonly revoked: string[] = [];
   /** Orders in progress, and the most that there ever were. */
   open = 0;
   mostOpen = 0;
@@ -62,6 +64,11 @@ export class FakeAuthority implements CertificateAuthority {
       await end();
       this.open -= 1;
     }
+  }
+
+  async revoke(certificate: string): Promise<void> {
+    if (this.fault !== undefined) throw this.fault;
+    this.revoked.push(certificate);
   }
 
   close(): void {}

@@ -33,6 +33,17 @@ const http = () => acquire();
 const tcp = () => acquire({ method: "TCP", tcpPort: 5432, connection: {} });
 
 describe("a web server and its database", () => {
+  test("a machine whose service becomes one of HTTP takes part from then on", async () => {
+    const [web, other] = [await machine(WEB), await machine({ internal_port: 9000, ...SLEEPS })];
+    const first = await http();
+    expect(first.machineId).toBe(web);
+    const { record } = w.machines.get("shop", other);
+    await w.machines.update("shop", other, { ...record.config, services: [{ ...WEB, internal_port: 9000 }] });
+    await reach(other, "running");
+    await settled();
+    expect((await http()).machineId).toBe(other);
+  });
+
   test("HTTP goes to the web server, however busy that is, and wakes it although the database runs", async () => {
     const [web, db] = [await machine(WEB), await machine(DB)];
     const leases = await Promise.all(Array.from({ length: 30 }, http));

@@ -147,7 +147,16 @@ describe("sleeping", () => {
     unit: "requests" as const,
     softLimit: 10,
     hardLimit: 20,
-    ...{ web: true, pinned: false, ownPorts: [], replayFrom: [], forceHttps: false, ownHeaders: undefined },
+    ...{
+      web: true,
+      pinned: false,
+      ownPorts: [],
+      replayFrom: [],
+      forceHttps: false,
+      wakePage: false,
+      h2Backend: false,
+      ownHeaders: undefined,
+    },
   });
   const idle = (id: string, idleMs = IDLE, least = 0): IdleMachine => ({
     id,
@@ -281,7 +290,16 @@ describe("a service's configuration", () => {
       unit: "requests",
       softLimit: 20,
       hardLimit: Number.POSITIVE_INFINITY,
-      ...{ web: false, pinned: false, ownPorts: [], replayFrom: [], forceHttps: false, ownHeaders: undefined },
+      ...{
+        web: false,
+        pinned: false,
+        ownPorts: [],
+        replayFrom: [],
+        wakePage: false,
+        h2Backend: false,
+        forceHttps: false,
+        ownHeaders: undefined,
+      },
     });
     expect(policyOf(config({ concurrency: { hard_limit: 5 } }))).toMatchObject({ softLimit: 5, hardLimit: 5 });
     expect(policyOf({ image: "x" })).toBeUndefined();

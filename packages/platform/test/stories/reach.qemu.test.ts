@@ -4,19 +4,16 @@ import { request as httpsRequest } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PATIENT } from "../helpers/patient.ts";
-import { ask, type ProxiedAnswer, wakeOf } from "../helpers/proxied.ts";
+import { ask, type ProxiedAnswer } from "../helpers/proxied.ts";
 import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
+import { USERS, UserBoxes } from "../helpers/user-boxes.ts";
 
-/** Its machines are those of users; `place.app` is their router. */
-const USERS = "users";
 /** The last one is never asked for. */
 const NAMES = ["anna", "bob", "carla", "never"];
 const VISITED = NAMES.slice(0, -1);
 const REQUESTS = 300;
-/** At the same time. */
-const VISITORS = 8;
 /** Only a fault reaches it: five cold starts on a busy host. */
 const START_LIMIT_S = 240;
 
@@ -40,106 +37,27 @@ afterAll(async () => {
   }
 });
 
-/** Creates the router and the machines of users, and puts the latter to sleep. Returns their ids by name. */
-async function boxes(): Promise<Map<string, string>> {
-  const { client, app } = place;
-  const guest = { memory_mb: 160 };
-  const service = {
-    ...{ internal_port: 8080, autostop: "suspend" as const, idle_timeout: 2 },
-    ...{ placement: "pinned" as const, machine_hostnames: true, replay_from: [app] },
-  };
-  await client.createApp(USERS);
-  const router = await client.createMachine(app, {
-    config: { image: SMALL_APP, guest, services: [{ internal_port: 8080 }] },
-  });
-  const made = await Promise.all(
-    NAMES.map((name) => {
-      const init = { cmd: ["--label", name, "--notes", "/tmp/notes"] };
-      return client.createMachine(USERS, { name, config: { image: SMALL_APP, guest, init, services: [service] } });
-    }),
-  );
-  await client.waitForMachine(app, router.id, { state: ["running"], timeout: START_LIMIT_S });
-  for (const { id } of made) await client.waitForMachine(USERS, id, { state: ["suspended"], timeout: START_LIMIT_S });
-  return new Map(made.map(({ name, id }) => [name, id]));
-}
-
-const stateOf = async (id: string) => (await place.client.getMachine(USERS, id)).state;
-
-/** How a request can reach a machine. Each path is one that the small app answers with its label and its count. */
-const WAYS: Record<string, (name: string, id: string) => Promise<ProxiedAnswer>> = {
-  "the name in the hostname": (name) => at(`${name}.${USERS}.localhost`),
-  "the id in the hostname": (_name, id) => at(`${id}.${USERS}.localhost`),
-  "the port in the hostname": (name) => at(`8080--${name}.${USERS}.localhost.`),
-  "a header": (name) => at(`${USERS}.localhost`, "/", { "Hibernaut-Machine": name }),
-  "Fly's header": (_name, id) => at(`${USERS}.localhost`, "/", { "fly-force-instance-id": id }),
-  "the router": (_name, id) => at(`${place.app}.localhost`, `/replay/app=${USERS};instance=${id};state=${id}`),
-};
-
-function at(host: string, path = "/", headers: Record<string, string> = {}): Promise<ProxiedAnswer> {
-  return ask({ proxyUrl: place.proxyUrl, app: USERS, host }, path, { headers });
-}
-
 test("each way wakes the right one of four machines, and hundreds of requests reach no other", {
   // Each step has a limit of its own that only a fault reaches.
   timeout: 600_000,
 }, async () => {
-  const ids = await boxes();
-  const id = (name: string) => ids.get(name) ?? "";
+  const boxes = await UserBoxes.create(place, NAMES);
+  await boxes.wake("anna", "hostname");
+  expect(await boxes.awake()).toEqual(["anna"]);
+  await boxes.wake("bob", "replay");
+  expect(await boxes.awake()).not.toContain("carla");
 
-  const one = await at(`anna.${USERS}.localhost`);
-  expect([one.text, wakeOf(one).kind]).toEqual(["anna 1", expect.stringMatching(/^(warm|resume)$/)]);
-  expect(await Promise.all(["bob", "carla", "never"].map((name) => stateOf(id(name))))).toEqual(
-    Array(3).fill("suspended"),
-  );
-  const replayed = await at(`${place.app}.localhost`, `/replay/app=${USERS};instance=bob`);
-  expect([replayed.text, wakeOf(replayed).kind]).toEqual(["bob 1", expect.stringMatching(/^(warm|resume)$/)]);
-  expect(replayed.headers).not.toHaveProperty("fly-replay");
-  expect(await stateOf(id("carla"))).toBe("suspended");
+  await boxes.visit(VISITED, REQUESTS);
+  for (const name of VISITED) await boxes.check(name);
+  expect(await boxes.wakes("never")).toBe(0);
+  expect(await boxes.awake()).not.toContain("never");
 
-  const counts = new Map([
-    ["anna", 1],
-    ["bob", 1],
-    ["carla", 0],
-  ]);
-  const notes = new Map(VISITED.map((name) => [name, [] as string[]]));
-  const ways = Object.entries(WAYS);
-  const turns = Array.from({ length: REQUESTS }, (_, turn) => turn).values();
-  const visitor = async () => {
-    for (const turn of turns) {
-      // Each machine in turn, and each way for all of them.
-      const name = VISITED[turn % VISITED.length] ?? "";
-      const [way, send] = ways[Math.floor(turn / VISITED.length) % ways.length] ?? [];
-      if (turn % 10 === 9) {
-        const path = `/replay/app=${USERS};instance=${name}`;
-        const target = { proxyUrl: place.proxyUrl, app: place.app };
-        const body = `${name} ${turn}`;
-        expect((await ask(target, path, { method: "POST", body })).text, `POST ${path}`).toBe("kept");
-        notes.get(name)?.push(body);
-        continue;
-      }
-      const answer = await send?.(name, id(name));
-      expect(answer?.text.split(" ")[0], `${way} of ${name}: ${answer?.status} ${answer?.text}`).toBe(name);
-      counts.set(name, (counts.get(name) ?? 0) + 1);
-    }
-  };
-  await Promise.all(Array.from({ length: VISITORS }, visitor));
-
-  for (const name of VISITED) {
-    const host = `${name}.${USERS}.localhost`;
-    expect((await at(host)).text, "it counted what it answered").toBe(`${name} ${(counts.get(name) ?? 0) + 1}`);
-    const kept = (await at(host, "/notes")).text.split("\n").filter((line) => line !== "");
-    expect(kept.toSorted()).toEqual(notes.get(name)?.toSorted());
-  }
-  const never = await place.client.listMachineEvents(USERS, id("never"), { limit: 100 });
-  expect(never.filter(({ details }) => details["by"] === "proxy").map(({ type }) => type)).toEqual(["suspend"]);
-  expect(await stateOf(id("never"))).toBe("suspended");
-
-  const missing = await at(`nobody.${USERS}.localhost`);
+  const missing = await boxes.at(`nobody.${USERS}.localhost`);
   expect([missing.status, JSON.parse(missing.text)]).toEqual([
     404,
     expect.objectContaining({ error: "unknown_machine" }),
   ]);
-  const ghost = await at(`${place.app}.localhost`, "/replay/app=ghost");
+  const ghost = await boxes.at(`${place.app}.localhost`, "/replay/app=ghost");
   expect([ghost.status, JSON.parse(ghost.text)]).toEqual([
     502,
     expect.objectContaining({ error: "replay_unknown_app" }),

@@ -218,12 +218,14 @@ export const WEB: Record<string, Expected> = {
     warns: [],
   },
   "dotnet.toml": {
-    means: { app: { env: { "Logging.Level": "Warning" }, services: stopping(8080), stop_config: { timeout: 30 } } },
-    warns: [
-      "http_service.http_options.h2_backend",
-      "http_service.http_options.idle_timeout",
-      "http_service.tls_options",
-    ],
+    means: {
+      app: {
+        env: { "Logging.Level": "Warning" },
+        services: stopping(8080).map((service) => ({ ...service, http_options: { h2_backend: true } })),
+        stop_config: { timeout: 30 },
+      },
+    },
+    warns: ["http_service.http_options.idle_timeout", "http_service.tls_options"],
   },
   "spring-boot.toml": {
     means: {

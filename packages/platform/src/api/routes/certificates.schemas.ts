@@ -65,5 +65,15 @@ const FindingReply = Type.Object(
 /** What a name lacks. */
 export const CertificateCheck = Type.Object({ findings: Type.Array(FindingReply) }, closed);
 
+/** `?revoke=true` */
+export const RevokeQuery = Type.Object(
+  {
+    revoke: Type.Optional(
+      Type.Boolean({ description: "Have the authority declare it invalid before its end, too. Default: false." }),
+    ),
+  },
+  closed,
+);
+
 /** The part of the path that names a certificate. */
 export const CertificateParams = Type.Object({ ...AppParams.properties, hostname: Type.String() }, closed);

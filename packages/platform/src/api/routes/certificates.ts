@@ -11,6 +11,7 @@ import {
   CertificateParams,
   CertificateReply,
   type CertificateWire,
+  RevokeQuery,
 } from "./certificates.schemas.ts";
 
 /** Registers the routes of certificates. */
@@ -84,11 +85,13 @@ export function certificateRoutes(app: Api, { certificates }: Pick<ApiDeps, "cer
         ...common,
         summary: "Remove a certificate with its key",
         params: CertificateParams,
+        querystring: RevokeQuery,
         response: replies(200, Ok),
       },
     },
-    async ({ params }) => {
-      await certificates.remove(params.app_name, params.hostname);
+    async ({ params, query }, reply) => {
+      const revoke = query.revoke === true ? { signal: clientGone(reply) } : undefined;
+      await certificates.remove(params.app_name, params.hostname, revoke);
       return { ok: true as const };
     },
   );

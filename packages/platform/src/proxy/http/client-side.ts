@@ -20,8 +20,12 @@ export interface ClientSide {
   sendData(piece: Buffer): boolean;
   /** Ends the response. Calls back when its last byte was sent. */
   sendEnd(trailers: readonly Field[], whenSent: () => void): void;
-  /** Cuts the response off in a way that the client notices. */
-  cut(): void;
+  /**
+   * Cuts the response off in a way that the client notices.
+   *
+   * @param reset the HTTP/2 error code with which the app did so
+   */
+  cut(reset?: number): void;
   /** Responds with 101 and connects the two sockets. */
   tunnel(answer: Answer, protocol: string, upstream: Socket, first: Buffer, watch: TunnelWatch): void;
 }

@@ -2,16 +2,11 @@
 import type { Socket } from "node:net";
 import type { Lease } from "../contract.ts";
 import type { Limits } from "./limits.ts";
-import { proxyRefusal } from "./refusals.ts";
+import type { AppRequest } from "./app-request.ts";
+import { MachineLeft } from "./machine-left.ts";
+import { tooManyConnections } from "./refusals.ts";
+import { SessionPool } from "./session-pool.ts";
 import { UpstreamConnection } from "./upstream.ts";
-
-/**
- * The machine went to sleep or ended while a connection to it was being made, or its guest ended with a request: the
- * request needs a new lease.
- */
-export class MachineLeft extends Error {
-  override name = "MachineLeft";
-}
 
 interface MachineConnections {
   readonly all: Set<UpstreamConnection>;
@@ -26,13 +21,18 @@ interface MachineConnections {
 export class ConnectionPool {
   readonly #limits: Limits;
   readonly #machines = new Map<string, MachineConnections>();
+  /** Those to apps that speak HTTP/2. */
+  readonly #sessions: SessionPool;
 
   constructor(limits: Limits) {
     this.#limits = limits;
+    this.#sessions = new SessionPool(limits);
   }
 
-  /** Returns an idle connection to the lease's port, if there is one. */
-  take({ machineId, address, port }: Lease): UpstreamConnection | undefined {
+  /** Returns an idle connection to the lease's port, or a place on one that takes many requests, if there is one. */
+  take(lease: Lease): AppRequest | undefined {
+    if (lease.http2 === true) return this.#sessions.take(lease);
+    const { machineId, address, port } = lease;
     const idle = this.#machines.get(machineId)?.idle;
     if (idle === undefined) return undefined;
     for (let at = idle.length - 1; at >= 0; at -= 1) {
@@ -48,12 +48,14 @@ export class ConnectionPool {
   /**
    * Makes a new connection with `open`. Refuses with 503 if the machine has too many. If the machine is forgotten in the
    * meantime, `open`'s signal aborts with {@link MachineLeft}.
+   *
+   * @param signal aborts when the request ends
    */
-  async add(lease: Lease, open: (left: AbortSignal) => Promise<Socket>): Promise<UpstreamConnection> {
+  async add(lease: Lease, open: (left: AbortSignal) => Promise<Socket>, signal: AbortSignal): Promise<AppRequest> {
+    if (lease.http2 === true) return this.#sessions.add(lease, open, signal);
     const { machineId } = lease;
     const machine = this.#machine(machineId);
-    if (machine.all.size + machine.coming >= this.#limits.machineConnections)
-      throw proxyRefusal("overloaded", "The app has too many connections. Try again later.", { retryAfterS: 1 });
+    if (machine.all.size + machine.coming >= this.#limits.machineConnections) throw tooManyConnections();
     machine.coming += 1;
     const { leaving } = machine;
     try {
@@ -69,7 +71,9 @@ export class ConnectionPool {
   }
 
   /** Takes a connection back after its response. Keeps it if it can be used again. */
-  give({ machineId }: Lease, connection: UpstreamConnection): void {
+  give({ machineId }: Lease, connection: AppRequest): void {
+    // A stream gives its place back itself.
+    if (!(connection instanceof UpstreamConnection)) return;
     const machine = this.#machines.get(machineId);
     if (machine === undefined || !connection.reusable || machine.idle.length >= this.#limits.machineIdleConnections)
       return connection.destroy();
@@ -84,6 +88,7 @@ export class ConnectionPool {
    * guest has `ended` and nothing more will come.
    */
   forget(machineId: string, ended = false): void {
+    this.#sessions.forget(machineId, ended);
     const machine = this.#machines.get(machineId);
     if (machine === undefined) return;
     machine.leaving.abort(new MachineLeft("The machine has left."));
@@ -95,6 +100,7 @@ export class ConnectionPool {
 
   /** Closes connections that were idle for too long. */
   sweep(now: number): void {
+    this.#sessions.sweep(now);
     const eldest = now - this.#limits.machineIdleMs;
     for (const { idle } of this.#machines.values()) {
       for (const connection of idle) connection.idleSince ??= now;
@@ -105,11 +111,12 @@ export class ConnectionPool {
 
   /** Closes all idle connections. Busy ones belong to their exchanges. */
   close(): void {
+    this.#sessions.close();
     for (const machineId of this.#machines.keys()) this.forget(machineId);
   }
 
   count(): { open: number; idle: number } {
-    let [open, idle] = [0, 0];
+    let { open, idle } = this.#sessions.count();
     for (const machine of this.#machines.values()) {
       open += machine.all.size + machine.coming;
       idle += machine.idle.length;

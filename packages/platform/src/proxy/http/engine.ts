@@ -1,6 +1,7 @@
 /** What all connections and exchanges of one proxy share. The implementation is the request path. */
 import type { AccessEntry, Destination, Field, ProxyRefusal, ReplayOrder } from "../contract.ts";
 import type { Peer } from "./admission.ts";
+import type { AppRequest } from "./app-request.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import type { KeptBodies } from "./kept-bodies.ts";
@@ -8,7 +9,7 @@ import type { Limits } from "./limits.ts";
 import type { MachineSearch } from "./machine-search.ts";
 import type { RequestMessage } from "./request.ts";
 import type { Trust } from "./trust.ts";
-import type { UpstreamConnection } from "./upstream.ts";
+import type { WakePage } from "./wake-page.ts";
 
 export interface Engine {
   readonly limits: Readonly<Limits>;
@@ -17,6 +18,8 @@ export interface Engine {
   readonly bodies: KeptBodies;
   /** Fields that every app's response over TLS has, unless the app sends its own. */
   readonly secureFields: readonly Field[] | undefined;
+  /** What a browser is shown while a machine cold starts. */
+  readonly wakePage: WakePage;
   /** Client connections, without those that are still in a TLS handshake. */
   readonly connections: Set<ClientConnectionHandle>;
   /** No further requests are accepted on the open connections. */
@@ -46,7 +49,7 @@ export interface PathExchange {
   /** The status that the client was sent, if any. */
   readonly status: number | undefined;
   /** Sends the request. The response returns through the exchange. */
-  forward(connection: UpstreamConnection): void;
+  forward(connection: AppRequest): void;
   /** Responds in the app's place. */
   refuse(refusal: ProxyRefusal): void;
   accessEntry(error: string | undefined): AccessEntry;

@@ -12,21 +12,22 @@ import type { Socket } from "node:net";
 import type { AccessEntry, Field, Lease, ProxyRefusal, RequestHead } from "../contract.ts";
 import type { Peer } from "./admission.ts";
 import { challengeAnswer } from "./challenge.ts";
-import { lastChunk, pushChunk } from "./chunked.ts";
+import { type AppRequest, type ResponseHandler, StreamReset } from "./app-request.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
-import { MachineLeft } from "./connection-pool.ts";
 import type { Engine, PathExchange } from "./engine.ts";
 import { awaited, type ExchangePhase, patienceMs, timeoutEnding } from "./exchange-deadlines.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
-import { type Answer, answerOf, interimOf, type Origin, passingTrailers, requestHead } from "./heads.ts";
+import { grpcAnswer, isGrpc } from "./grpc.ts";
+import { type Answer, answerOf, interimOf, type Origin, passingTrailers } from "./heads.ts";
 import { type KeptBody, piecesOf } from "./kept-bodies.ts";
+import { MachineLeft } from "./machine-left.ts";
 import { MachineSearch } from "./machine-search.ts";
 import { ENDINGS, proxyRefusal, refusalAnswer, toProxyRefusal } from "./refusals.ts";
 import { bodyRefusal, Replay, replaySource } from "./replay.ts";
 import type { RequestMessage } from "./request.ts";
 import type { ResponseMessage } from "./response.ts";
 import { needsTrust } from "./trust.ts";
-import type { ResponseHandler, UpstreamConnection } from "./upstream.ts";
+import { webSocketFault } from "./websocket.ts";
 
 /** Methods whose requests may be sent twice (RFC 9110 9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
@@ -47,12 +48,16 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   #deadline = Number.POSITIVE_INFINITY;
   /** Whether something moved since the deadline was set. */
   #moved = true;
-  #connection: UpstreamConnection | undefined;
+  #connection: AppRequest | undefined;
+  /** Whether a new connection was made because a kept one had died. */
+  #afresh = false;
   /** Whether any part of the body was taken from the client: the request then cannot be sent again. */
   #bodyTaken = false;
   #bodyHeld = true;
   /** What is kept of the body, and of its end, until the app has answered: it may send the request on. */
   #kept: KeptBody;
+  /** The app that it counts for: the first one that the request was sent to. */
+  #keptFor = "";
   #trailers = NO_TRAILERS;
   #replay: Replay | undefined;
   /** Whether the app is held back because the client reads slowly. */
@@ -80,15 +85,17 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#bytesIn += piece.length;
     const { bodyBytes } = this.#engine.limits;
     if (this.#bytesIn > bodyBytes) throw bodyTooLarge(bodyBytes);
-    const unanswered = this.#phase === "waiting" || this.#phase === "seeking";
-    if (unanswered) this.#kept = this.#engine.bodies.keep(this.#kept, piece, this.#bytesIn);
+    if (this.#phase === "waiting" || this.#phase === "seeking") this.#keep(piece);
     const connection = this.#connection;
     if (connection === undefined) return;
     this.#lease.moved?.(piece.length, 0);
     this.#touch();
-    const { outbox } = connection;
-    const room = this.#message.framing.kind === "chunked" ? pushChunk(outbox, piece) : outbox.push(piece);
-    if (!room) this.#holdBody();
+    if (!connection.sendBody(piece)) this.#holdBody();
+  }
+
+  #keep(piece: Buffer): void {
+    if (this.#kept === undefined) this.#keptFor = this.search.lease?.appName ?? "";
+    this.#kept = this.#engine.bodies.keep(this.#keptFor, this.#kept, piece, this.#bytesIn);
   }
 
   requestEnd(trailers: readonly Field[]): void {
@@ -97,8 +104,8 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
       this.#bodyTaken = true;
       const forbidden = this.#peer.trusted ? () => false : needsTrust;
       this.#trailers = passingTrailers(trailers, forbidden);
-      this.#connection?.outbox.push(lastChunk(this.#trailers));
     }
+    this.#connection?.sendEnd(this.#trailers);
     this.#touch();
   }
 
@@ -119,27 +126,24 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
 
   // To the app.
 
-  forward(connection: UpstreamConnection): void {
+  forward(connection: AppRequest): void {
     if (this.#phase !== "seeking") return connection.destroy();
     this.#phase = "waiting";
     this.search.active = false;
     this.#connection = connection;
-    connection.begin(this, this.#message.method, this.#message.upgrade !== undefined);
-    connection.outbox.push(requestHead(this.#message, this.#origin, this.#replay?.source));
+    connection.begin(this, this.#message, this.#origin, this.#replay?.source);
     if (this.#replay !== undefined) this.#pushKept(connection);
     this.#touch();
-    if (!this.#requestDone && !connection.outbox.full) this.#releaseBody();
+    if (!this.#requestDone && !connection.full) this.#releaseBody();
   }
 
   /** Repeats what was already taken of the body, for the machine that the request was sent on to. */
-  #pushKept({ outbox }: UpstreamConnection): void {
-    const chunked = this.#message.framing.kind === "chunked";
+  #pushKept(connection: AppRequest): void {
     for (const piece of piecesOf(this.#kept)) {
       this.#lease.moved?.(piece.length, 0);
-      if (chunked) pushChunk(outbox, piece);
-      else outbox.push(piece);
+      connection.sendBody(piece);
     }
-    if (chunked && this.#requestDone) outbox.push(lastChunk(this.#trailers));
+    if (this.#requestDone) connection.sendEnd(this.#trailers);
   }
 
   onRoom(): void {
@@ -156,11 +160,21 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
 
   onHead(response: ResponseMessage): void {
     if (response.replay !== undefined) return this.#beginReplay(response.replay);
+    if (this.#message.webSocketKey !== undefined && this.#refuseFalseSocket(response)) return;
     this.#phase = "answering";
     this.#forgetBody();
     this.status = response.status;
     this.#touch();
     if (!this.#client.sendHead(this.#answerOf(response))) this.#holdApp();
+  }
+
+  /** Refuses a response that would look like an open WebSocket over HTTP/2. Returns whether it did. */
+  #refuseFalseSocket(response: ResponseMessage): boolean {
+    const fault = webSocketFault(this.#message, response);
+    if (fault === undefined) return false;
+    this.#connection?.destroy();
+    this.onFailed(fault);
+    return true;
   }
 
   #answerOf(response: ResponseMessage): Answer {
@@ -190,9 +204,10 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   }
 
   onUpgrade(response: ResponseMessage, socket: Socket, first: Buffer): void {
+    if (this.#refuseFalseSocket(response)) return void socket.destroy();
     this.#phase = "tunnel";
     this.#connection = undefined;
-    this.status = response.status;
+    this.status = this.#message.webSocketKey === undefined ? response.status : 200;
     this.#touch();
     const lease = this.#lease;
     lease.upgraded?.();
@@ -213,13 +228,14 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     const connection = this.#connection;
     this.#connection = undefined;
     if (this.#replay?.order !== undefined) return this.#sendOn();
-    if (this.#phase === "answering") return this.#break(ENDINGS.upstreamBroke);
+    if (this.#phase === "answering")
+      return this.#break(ENDINGS.upstreamBroke, error instanceof StreamReset ? error.code : undefined);
     if (error instanceof Malformed)
       return this.refuse(
         proxyRefusal("upstream_invalid", `The app's response is not acceptable HTTP. ${error.message}`),
       );
-    const unsent = connection?.outbox.written === 0;
-    const repeatable = !this.#bodyTaken && !connection?.answering && (unsent || IDEMPOTENT.has(this.#message.method));
+    const may = connection?.unseen === true || IDEMPOTENT.has(this.#message.method);
+    const repeatable = !this.#bodyTaken && !connection?.answering && may;
     this.#holdBody();
     if (error instanceof MachineLeft) {
       if (repeatable && this.search.startAgain()) return this.#retry(false);
@@ -227,7 +243,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
       return this.refuse(proxyRefusal("upstream_closed", ended, { cause: error }));
     }
     // The app closed a kept connection at the moment it was used: that says nothing against the machine.
-    if (repeatable && connection?.reused) return this.#retry(true);
+    if (repeatable && connection?.reused && !this.#afresh) return this.#retry(true);
     const message = "The app closed the connection without a response. Its logs may say why.";
     const failure = proxyRefusal("upstream_closed", message, { cause: error });
     if (repeatable && this.search.tryAnother(failure)) return this.#retry(false);
@@ -261,12 +277,13 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
 
   #forgetBody(): void {
     if (this.#kept === undefined) return;
-    this.#engine.bodies.release(this.#kept);
+    this.#engine.bodies.release(this.#keptFor, this.#kept);
     this.#kept = undefined;
   }
 
   #retry(fresh: boolean): void {
     this.#phase = "seeking";
+    this.#afresh = fresh;
     this.search.active = true;
     this.#touch();
     this.#engine.findMachine(this, fresh);
@@ -278,7 +295,11 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#phase = "sending";
     this.#forgetBody();
     this.#dropConnection(refusal);
-    this.#respond(refusalAnswer(refusal, this.#origin.requestId), refusal.code);
+    const { requestId } = this.#origin;
+    const answer = isGrpc(this.#message)
+      ? grpcAnswer(refusal, requestId)
+      : refusalAnswer(refusal, requestId, this.#engine.wakePage);
+    this.#respond(answer, refusal.code);
   }
 
   /** Answers the challenge of a certificate authority. No machine is asked. */
@@ -313,9 +334,9 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   }
 
   /** Ends a response that cannot be completed: the client must not mistake it for whole. */
-  #break(error: string): void {
+  #break(error: string, reset?: number): void {
     this.#settle(error);
-    this.#client.cut();
+    this.#client.cut(reset);
   }
 
   #settle(error: string | undefined): void {

@@ -8,12 +8,13 @@ import type { ResponseMessage } from "./response.ts";
 /** The proxy's name in `Via`. */
 const PSEUDONYM = "hibernaut";
 /**
- * Fields that end at each hop (RFC 9110 7.6.1), and those that the proxy writes itself. `Proxy` is not a standard field,
- * but CGI turns it into the variable HTTP_PROXY.
+ * Fields that end at each hop (RFC 9110 7.6.1), and those that the proxy writes itself or follows. `Proxy` is not a
+ * standard field, but CGI turns it into the variable HTTP_PROXY.
  */
 const NOT_FORWARDED = new Set([
   "connection",
   "content-length",
+  "fly-replay",
   "host",
   "http2-settings",
   "keep-alive",

@@ -4,9 +4,13 @@ import { CHUNKED, control, type Framing, NO_BODY } from "./fields.ts";
 import { fieldKey, isToken, Malformed, splitAuthority, TooLarge } from "./grammar.ts";
 import type { Limits } from "./limits.ts";
 import { isTarget, type RequestMessage } from "./request.ts";
+import { newKey, WEBSOCKET } from "./websocket.ts";
 
 /** What a field value may contain: no control characters except tab (RFC 9110 5.5). */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Fields of the handshake over HTTP/1.1, which has no place in HTTP/2 (RFC 8441 5.1). */
+const HANDSHAKE: ReadonlySet<string> = new Set(["sec-websocket-key", "sec-websocket-accept"]);
 
 /**
  * Reads a list of alternating names and values. Throws {@link Malformed} or a {@link ProxyRefusal}.
@@ -23,13 +27,20 @@ export function parseHttp2Request(
   const method = pseudo.get(":method") ?? "";
   const target = pseudo.get(":path") ?? "";
   if (!isToken(method)) throw new Malformed("A request needs a valid method.");
-  if (method === "CONNECT") throw new ProxyRefusal(405, "method_not_allowed", "CONNECT is not supported.");
-  if (!isTarget(method, target))
+  const protocol = pseudo.get(":protocol");
+  if (method !== "CONNECT" && protocol !== undefined) throw new Malformed("Only CONNECT may have a :protocol.");
+  if (method === "CONNECT" && protocol !== WEBSOCKET)
+    throw new ProxyRefusal(405, "method_not_allowed", "CONNECT is supported for WebSockets only.");
+  if (!isTarget(protocol === undefined ? method : "GET", target))
     throw new Malformed("A request's path must begin with a slash and contain only ASCII.");
   const authority = authorityOf(pseudo.get(":authority"), fields);
   const split = splitAuthority(authority);
   if (split === undefined) throw new Malformed("A request needs a valid :authority.");
   const { length } = control(fields, "1.1");
+  if (protocol !== undefined) {
+    if (ended || length !== undefined) throw new Malformed("A WebSocket is neither empty nor of a certain length.");
+    return webSocketRequest({ target, authority, ...split }, fields);
+  }
   return {
     method,
     target,
@@ -41,6 +52,29 @@ export function parseHttp2Request(
     connection: [],
     keepAlive: true,
     upgrade: undefined,
+  };
+}
+
+/** The request for a WebSocket as HTTP/1.1 has it, which apps understand: a GET that asks for an upgrade (RFC 6455 4.1). */
+function webSocketRequest(
+  where: Pick<RequestMessage, "target" | "authority" | "host" | "port">,
+  fields: readonly Field[],
+): RequestMessage {
+  const key = newKey();
+  return {
+    ...where,
+    method: "GET",
+    httpVersion: "2.0",
+    fields: [
+      ...fields.filter((one) => !HANDSHAKE.has(one.key)),
+      { name: "Upgrade", key: "upgrade", value: WEBSOCKET },
+      { name: "Sec-WebSocket-Key", key: "sec-websocket-key", value: key },
+    ],
+    framing: NO_BODY,
+    connection: [],
+    keepAlive: true,
+    upgrade: WEBSOCKET,
+    webSocketKey: key,
   };
 }
 

@@ -1,8 +1,14 @@
 /** The client's side of an exchange that came as an HTTP/2 stream. */
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
 import type { Field } from "../contract.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { Answer } from "./heads.ts";
+import { ENDINGS } from "./refusals.ts";
+import { openTunnel, type TunnelWatch } from "./tunnel.ts";
+import { openedWebSocket } from "./websocket.ts";
+
+const NOTHING = Buffer.alloc(0);
 
 export class Http2Side implements ClientSide {
   readonly #stream: ServerHttp2Stream;
@@ -12,10 +18,16 @@ export class Http2Side implements ClientSide {
   #requestTrailers: readonly Field[] = [];
   #endsWithTrailers = false;
 
-  /** @param ended whether the request consists of its head only */
-  constructor(stream: ServerHttp2Stream, ended: boolean) {
+  readonly #tunnelMs: number;
+
+  /**
+   * @param ended whether the request consists of its head only
+   * @param tunnelMs how long a WebSocket may be silent
+   */
+  constructor(stream: ServerHttp2Stream, ended: boolean, tunnelMs: number) {
     this.#stream = stream;
     this.#requestDone = ended;
+    this.#tunnelMs = tunnelMs;
     // What went wrong does not matter: "close" follows.
     stream.on("error", () => {});
   }
@@ -103,13 +115,31 @@ export class Http2Side implements ClientSide {
    * Resets the stream with an error, so that the client cannot mistake the response for whole. `close(code)` would not
    * do, as it sends the end of the response before the reset.
    */
-  cut(): void {
-    this.#stream.destroy(new Error("The response was cut off."));
+  cut(reset = 0): void {
+    const stream = this.#stream;
+    if (reset === constants.NGHTTP2_NO_ERROR || !this.#endsWithTrailers)
+      return void stream.destroy(new Error("The response was cut off."));
+    // While trailers are awaited, `close(code)` does not end the response first: with this listener, none are sent.
+    stream.on("wantTrailers", () => {});
+    stream.close(reset);
   }
 
-  /** HTTP/2 has no upgrades (RFC 9113 8.6), so this is never called. */
-  tunnel(): void {
-    this.cut();
+  /** Only for WebSockets: HTTP/2 has no other upgrades (RFC 9113 8.6). */
+  tunnel(answer: Answer, _protocol: string, upstream: Socket, first: Buffer, watch: TunnelWatch): void {
+    const stream = this.#stream;
+    try {
+      stream.respond(headersOf(openedWebSocket(answer)));
+    } catch {
+      // The client has left while the app answered.
+      upstream.destroy();
+      return watch.onClose({ bytesIn: 0, bytesOut: 0, error: ENDINGS.clientGone });
+    }
+    // Nothing may be left of the listeners of a request with a body.
+    stream.removeAllListeners("drain").removeAllListeners("trailers");
+    openTunnel({
+      ...{ client: stream, upstream, fromClient: NOTHING, fromUpstream: first, idleMs: this.#tunnelMs, ...watch },
+      cutClient: () => this.cut(),
+    });
   }
 }
 

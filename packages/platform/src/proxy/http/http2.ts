@@ -9,8 +9,8 @@ import { Http2Side } from "./http2-side.ts";
 import { logRefused } from "./log-refused.ts";
 import { refusalAnswer, toProxyRefusal } from "./refusals.ts";
 
-/** `:method`, `:scheme`, `:authority` and `:path`. */
-const PSEUDO_FIELDS = 4;
+/** `:method`, `:scheme`, `:authority`, `:path` and, for a WebSocket, `:protocol`. */
+const PSEUDO_FIELDS = 5;
 
 /** Takes over a connection on which the client chose HTTP/2. */
 export function serveHttp2(engine: Engine, socket: TLSSocket, peer: Peer): void {
@@ -19,7 +19,11 @@ export function serveHttp2(engine: Engine, socket: TLSSocket, peer: Peer): void 
   socket.on("error", () => {});
   const session = performServerHandshake(socket, {
     maxHeaderListPairs: limits.headFields + PSEUDO_FIELDS,
-    settings: { maxConcurrentStreams: limits.streams, maxHeaderListSize: limits.headBytes, enablePush: false },
+    settings: {
+      ...{ maxConcurrentStreams: limits.streams, maxHeaderListSize: limits.headBytes, enablePush: false },
+      // For WebSockets (RFC 8441).
+      enableConnectProtocol: true,
+    },
   });
   new Http2Connection(engine, session, peer);
 }
@@ -44,7 +48,7 @@ class Http2Connection implements ClientConnectionHandle {
   }
 
   #serve(stream: ServerHttp2Stream, raw: string[], ended: boolean): void {
-    const side = new Http2Side(stream, ended);
+    const side = new Http2Side(stream, ended, this.#engine.limits.tunnelMs);
     try {
       const message = parseHttp2Request(raw, ended, this.#engine.limits);
       const request = this.#engine.serve(side, message, this.#peer);

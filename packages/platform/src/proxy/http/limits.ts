@@ -1,5 +1,8 @@
 import { FIND_MACHINE_MS } from "../../domain/patience.ts";
 
+/** The most interim responses to one request. An app that sends more will never finish. */
+export const MOST_INTERIM = 100;
+
 /** All limits of the HTTP engine. Times are in milliseconds, sizes in bytes. */
 export interface Limits {
   /** The head of a request or response with all its lines, or a trailer section. Over it: 431, 414 or 502. */
@@ -49,7 +52,7 @@ export interface Limits {
   replayHops: number;
   /** How much of a request's body is kept while it is forwarded, in case the app sends the request on. Over it: 413. */
   replayBodyBytes: number;
-  /** The same for all open requests together. Over it, further bodies are not kept. */
+  /** The same for all open requests together; those of one app take up to half. Over it, further bodies are not kept. */
   replayKeptBytes: number;
   /** How much of a response is read that sends its request on, to use the connection again. Over it, it is closed. */
   replayDrainBytes: number;

@@ -1,10 +1,11 @@
 /** One request's search for a machine and a connection to it: what was tried, what was leased, and why it ended. */
 import { type Destination, type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
 import { connect } from "./connect.ts";
-import { type ConnectionPool, MachineLeft } from "./connection-pool.ts";
+import type { AppRequest } from "./app-request.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
 import type { Limits } from "./limits.ts";
+import { MachineLeft } from "./machine-left.ts";
 import { ENDINGS, REFUSALS, toProxyRefusal, unreachableMachine } from "./refusals.ts";
-import type { UpstreamConnection } from "./upstream.ts";
 
 /** What all searches share. */
 interface SearchPorts {
@@ -54,14 +55,14 @@ export class MachineSearch {
   }
 
   /** Opens a connection to the machine. Returns undefined if the request should go to another machine. */
-  async connect(lease: Lease): Promise<UpstreamConnection | undefined> {
+  async connect(lease: Lease): Promise<AppRequest | undefined> {
     const { address, port, connectDeadline: deadline } = lease;
     const { limits, pool } = this.#ports;
     const { signal } = this;
     try {
-      return await pool.add(lease, (left) =>
-        connect({ address, port, deadline, signal: AbortSignal.any([signal, left]), limits }),
-      );
+      const open = (left: AbortSignal) =>
+        connect({ address, port, deadline, signal: AbortSignal.any([signal, left]), limits });
+      return await pool.add(lease, open, signal);
     } catch (error) {
       if (error instanceof ProxyRefusal || !this.active) throw error;
       // The machine may be the right one again once it is back or awake.

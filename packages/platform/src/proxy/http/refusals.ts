@@ -1,8 +1,9 @@
 /** The responses that the proxy gives itself. */
-import { messageOf } from "../../lib/text.ts";
+import { messageOf, withoutPeriod } from "../../lib/text.ts";
 import { type Lease, ProxyRefusal } from "../contract.ts";
 import { Malformed, TooLarge } from "./grammar.ts";
 import { type Answer, field, reasonOf } from "./heads.ts";
+import { OWN_WAKE_PAGE, wakePageAnswer } from "./wake-page.ts";
 
 /** Codes of the engine, with their statuses. Stable. The lease provider has more. */
 export const REFUSALS = {
@@ -58,6 +59,17 @@ export function unreachableMachine({ machineId, appName, port }: Lease, cause: u
   return proxyRefusal("upstream_unreachable", message, { cause });
 }
 
+/** The refusal for an app whose service says that it speaks HTTP/2, and which does not. */
+export function notHttp2({ machineId, appName, port }: Lease, cause: Error): ProxyRefusal {
+  const message = `App ${appName} does not speak HTTP/2 without TLS on port ${port} of machine ${machineId} (${withoutPeriod(cause.message)}). Set h2_backend = false for the service, or have the app serve h2c.`;
+  return proxyRefusal("upstream_invalid", message, { cause });
+}
+
+/** The refusal for a machine that has more connections than one app may have. */
+export function tooManyConnections(): ProxyRefusal {
+  return proxyRefusal("overloaded", "The app has too many connections. Try again later.", { retryAfterS: 1 });
+}
+
 const LARGE = { head: "head_too_large", target: "target_too_long", body: "body_too_large" } as const;
 
 /** Returns what to tell a client whose request ended with `error`. */
@@ -69,7 +81,9 @@ export function toProxyRefusal(error: unknown): ProxyRefusal {
 }
 
 /** Returns the refusal as a response head, and its body. */
-export function refusalAnswer({ status, code, message, retryAfterS, location }: ProxyRefusal, requestId: string) {
+export function refusalAnswer(refusal: ProxyRefusal, requestId: string, wakePage = OWN_WAKE_PAGE) {
+  const { status, code, message, retryAfterS, location } = refusal;
+  if (refusal.page) return wakePageAnswer(wakePage, requestId);
   const body = Buffer.from(`${JSON.stringify({ error: code, message, request_id: requestId })}\n`);
   const fields = [
     field("Content-Type", "application/json; charset=utf-8"),

@@ -22,6 +22,8 @@ export interface RequestMessage {
   keepAlive: boolean;
   /** The protocol that the client wants to switch to. */
   upgrade: string | undefined;
+  /** The key that the proxy made for a WebSocket over HTTP/2, whose clients send none. */
+  webSocketKey?: string;
 }
 
 const ORIGIN_FORM = /^\/[\x21\x22\x24-\x7e]*$/;

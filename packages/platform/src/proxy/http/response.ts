@@ -51,7 +51,8 @@ export function parseResponse(text: string, method: string, limits: Pick<Limits,
   };
 }
 
-function bodiless(status: number, method: string): boolean {
+/** Whether a response never has a body. */
+export function bodiless(status: number, method: string): boolean {
   return method === "HEAD" || status === 204 || status === 304 || status < 200;
 }
 

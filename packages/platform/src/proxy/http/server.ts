@@ -7,6 +7,7 @@ import { RequestPath } from "../request-path.ts";
 import { Balancers } from "./balancers.ts";
 import { type CertificateFolders, Certificates } from "./certificates.ts";
 import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
+import { OWN_WAKE_PAGE, type WakePage } from "./wake-page.ts";
 
 export interface ProxyOptions {
   leases: LeaseProvider;
@@ -21,6 +22,8 @@ export interface ProxyOptions {
   limits?: Partial<Limits>;
   /** How many seconds browsers that came over TLS are told to use nothing else for the hostname; 0, the default: they are not told. */
   hstsS?: number;
+  /** What a browser is shown while a machine cold starts. By default, the page that comes with Hibernaut. */
+  wakePage?: WakePage;
   /** Serves TLS, with HTTP/2 for clients that choose it, instead of plain HTTP. */
   tls?: TlsOptions;
 }
@@ -87,9 +90,18 @@ class HttpProxy implements ProxyServer {
   #server: Server | undefined;
   #certificates: Certificates | undefined;
 
-  constructor({ leases, onAccess, onFault, trustedProxies = [], limits: some, hstsS = 0, tls, ...more }: ProxyOptions) {
+  constructor(options: ProxyOptions) {
+    const {
+      leases,
+      onAccess,
+      onFault,
+      trustedProxies = [],
+      limits: some,
+      hstsS = 0,
+      tls,
+      balancers: from = [],
+    } = options;
     const limits = { ...DEFAULT_LIMITS, ...some };
-    const { balancers: from = [] } = more;
     this.#tls = tls;
     if (from.length > 0) this.#balancers = new Balancers({ from, limits, onAccess: onAccess ?? (() => {}) });
     this.#path = new RequestPath({
@@ -97,6 +109,7 @@ class HttpProxy implements ProxyServer {
       limits,
       trustedProxies,
       hstsS,
+      wakePage: options.wakePage ?? OWN_WAKE_PAGE,
       onAccess: onAccess ?? (() => {}),
       onFault: onFault ?? (() => {}),
     });

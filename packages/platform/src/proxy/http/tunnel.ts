@@ -1,4 +1,5 @@
-/** Connects two sockets after an upgrade, until both sides have ended (RFC 9110 7.8). */
+/** Connects a client and an app after an upgrade, until both sides have ended (RFC 9110 7.8). */
+import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { ENDINGS } from "./refusals.ts";
 
@@ -33,7 +34,8 @@ export type Move = (
 ) => void;
 
 interface TunnelOptions extends TunnelWatch {
-  client: Socket;
+  /** A socket, or the stream of a WebSocket over HTTP/2. */
+  client: Socket | ServerHttp2Stream;
   upstream: Socket;
   /** Bytes that were read together with the heads. */
   fromClient: Buffer;
@@ -57,7 +59,9 @@ export function openTunnel(options: TunnelOptions): void {
   onMoved(fromClient.length, fromUpstream.length);
   if (fromClient.length > 0) upstream.write(fromClient);
   if (fromUpstream.length > 0) client.write(fromUpstream);
-  (options.move ?? pipe)(client, upstream, {
+  // Only TCP brings a way of its own, and its clients are sockets.
+  const move = options.move === undefined ? pipe : (options.move as typeof pipe);
+  move(client, upstream, {
     fromClient(bytes) {
       moved.bytesIn += bytes;
       noticed.moved();
@@ -73,7 +77,7 @@ export function openTunnel(options: TunnelOptions): void {
   // Everything passes this socket in one direction or the other.
   client.setTimeout(idleMs, () => client.destroy());
   const cut = (socket: Socket) => void (reset === true ? socket.resetAndDestroy() : socket.destroy());
-  const cutClient = options.cutClient ?? (() => cut(client));
+  const cutClient = options.cutClient ?? (() => cut(client as Socket));
   const over = () => {
     noticed.end();
     onClose(moved);
@@ -97,7 +101,11 @@ export function openTunnel(options: TunnelOptions): void {
   });
 }
 
-function pipe(...[client, upstream, { fromClient, fromUpstream }]: Parameters<Move>): void {
+function pipe(
+  client: Socket | ServerHttp2Stream,
+  upstream: Socket,
+  { fromClient, fromUpstream }: Parameters<Move>[2],
+): void {
   client.on("data", (chunk) => fromClient(chunk.length));
   upstream.on("data", (chunk) => fromUpstream(chunk.length));
   client.pipe(upstream);

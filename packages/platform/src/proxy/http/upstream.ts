@@ -1,35 +1,21 @@
 /** A connection to an app: takes one request after the other, and reads their responses. */
 import type { Socket } from "node:net";
 import type { Field } from "../contract.ts";
+import type { AppRequest, ResponseHandler } from "./app-request.ts";
 import { bodyReader } from "./body.ts";
 import type { BodyReader, BodySink } from "./body-reader.ts";
+import { lastChunk, pushChunk } from "./chunked.ts";
 import { Malformed } from "./grammar.ts";
 import { HeadReader } from "./head-reader.ts";
-import type { Limits } from "./limits.ts";
+import { type Origin, requestHead } from "./heads.ts";
+import { type Limits, MOST_INTERIM } from "./limits.ts";
 import { Outbox } from "./outbox.ts";
+import type { RequestMessage } from "./request.ts";
 import { parseResponse, type ResponseMessage } from "./response.ts";
 
-/** The sender of a request. Nothing is called after `onEnd`, `onUpgrade` or `onFailed`. */
-export interface ResponseHandler {
-  onInterim(response: ResponseMessage): void;
-  onHead(response: ResponseMessage): void;
-  onData(piece: Buffer): void;
-  onEnd(trailers: readonly Field[]): void;
-  /** The app responded with 101: the socket now belongs to the handler, and `first` are its first bytes. */
-  onUpgrade(response: ResponseMessage, socket: Socket, first: Buffer): void;
-  /** The connection is gone, or what arrived is not a response (`error` is then {@link Malformed}). */
-  onFailed(error: Error): void;
-  /** More of the request may be sent. */
-  onRoom(): void;
-}
-
-/** The most interim responses to one request. An app that sends more will never finish. */
-const MOST_INTERIM = 100;
-
-export class UpstreamConnection implements BodySink {
+export class UpstreamConnection implements AppRequest, BodySink {
   readonly address: string;
   readonly port: number;
-  readonly outbox: Outbox;
   /** Whether the connection carried a request before the current one: it may have died in the meantime. */
   reused = false;
   /** Whether any byte of the current response has arrived. */
@@ -38,6 +24,7 @@ export class UpstreamConnection implements BodySink {
   retired = false;
   /** When the connection became idle, on the clock of the sweep; undefined until the next sweep. */
   idleSince: number | undefined;
+  readonly #outbox: Outbox;
   readonly #socket: Socket;
   readonly #limits: Limits;
   readonly #head: HeadReader;
@@ -45,6 +32,7 @@ export class UpstreamConnection implements BodySink {
   #handler: ResponseHandler | undefined;
   #method = "";
   #mayUpgrade = false;
+  #chunked = false;
   #interim = 0;
   #keepAlive = false;
   #untilClose = false;
@@ -61,7 +49,7 @@ export class UpstreamConnection implements BodySink {
     this.#socket = socket;
     this.#limits = limits;
     this.#head = new HeadReader(limits.headBytes);
-    this.outbox = new Outbox(socket, limits.bufferBytes, () => this.#handler?.onRoom());
+    this.#outbox = new Outbox(socket, limits.bufferBytes, () => this.#handler?.onRoom());
     socket.on("data", (chunk) => this.#onData(chunk));
     socket.on("end", () => this.#onEnd());
     socket.on("error", (error) => {
@@ -77,17 +65,34 @@ export class UpstreamConnection implements BodySink {
     return !this.retired && this.#socket.writable && this.#socket.readable;
   }
 
-  /** Prepares the connection for a request, which the caller then writes to the outbox. */
-  begin(handler: ResponseHandler, method: string, mayUpgrade: boolean): void {
+  get unseen(): boolean {
+    return this.#outbox.written === 0;
+  }
+
+  get full(): boolean {
+    return this.#outbox.full;
+  }
+
+  begin(handler: ResponseHandler, message: RequestMessage, origin: Origin, source: string | undefined): void {
     this.#handler = handler;
-    this.#method = method;
-    this.#mayUpgrade = mayUpgrade;
+    this.#method = message.method;
+    this.#mayUpgrade = message.upgrade !== undefined;
+    this.#chunked = message.framing.kind === "chunked";
     this.#interim = 0;
     this.#body = undefined;
     this.#keepAlive = false;
     this.#untilClose = false;
     this.answering = false;
-    this.outbox.written = 0;
+    this.#outbox.written = 0;
+    this.#outbox.push(requestHead(message, origin, source));
+  }
+
+  sendBody(piece: Buffer): boolean {
+    return this.#chunked ? pushChunk(this.#outbox, piece) : this.#outbox.push(piece);
+  }
+
+  sendEnd(trailers: readonly Field[]): void {
+    if (this.#chunked) this.#outbox.push(lastChunk(trailers));
   }
 
   /** Whether the response, which has ended, allows another request on the connection. */
@@ -106,7 +111,7 @@ export class UpstreamConnection implements BodySink {
   /** Closes the connection at once, without telling the handler. */
   destroy(): void {
     this.#handler = undefined;
-    this.outbox.clear();
+    this.#outbox.clear();
     this.#socket.destroy();
   }
 
@@ -171,7 +176,7 @@ export class UpstreamConnection implements BodySink {
       throw new Malformed("The app switches to a protocol that the client did not ask for.");
     const handler = this.#handler;
     this.#handler = undefined;
-    this.outbox.flush();
+    this.#outbox.flush();
     this.#socket.removeAllListeners("data").removeAllListeners("end").pause();
     handler?.onUpgrade(response, this.#socket, first);
   }

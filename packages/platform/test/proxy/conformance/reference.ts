@@ -40,6 +40,11 @@ const KINDS: Record<ReferenceName, Kind> = {
   },
 };
 
+/** Starts HAProxy with a configuration of one's own, for the port that it is given. */
+export function startHaproxy(config: (port: number) => string): Promise<Reference> {
+  return startProgram({ ...KINDS.HAProxy, config: (_folder, port) => config(port) }, 0);
+}
+
 /** Starts the proxy in front of the app. */
 export function startReference(name: ReferenceName, appPort: number): Promise<Reference> {
   return startProgram(KINDS[name], appPort);

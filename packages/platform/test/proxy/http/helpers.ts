@@ -26,7 +26,8 @@ export interface App {
   stop(): Promise<void>;
 }
 
-async function serve(server: Server | HttpServer, port: number): Promise<App> {
+/** Lets a server listen as an app. It is stopped when the test has finished. */
+export async function serve(server: Server | HttpServer, port: number): Promise<App> {
   const app: App = { port: 0, open: new Set(), accepted: 0, stop: async () => {} };
   server.on("connection", (socket: Socket) => {
     app.accepted += 1;

@@ -268,26 +268,71 @@ describe("kept bodies", () => {
 
   test("count until they are released, a whole one or one that became too large", () => {
     const bodies = new KeptBodies({ replayBodyBytes: 100, replayKeptBytes: 10_000 });
-    let kept = bodies.keep(undefined, piece(40), 40);
-    kept = bodies.keep(kept, piece(40), 80);
+    let kept = bodies.keep("shop", undefined, piece(40), 40);
+    kept = bodies.keep("shop", kept, piece(40), 80);
     expect(piecesOf(kept).map(({ length }) => length)).toEqual([40, 40]);
     expect(bodies.bytes).toBeGreaterThan(80);
-    kept = bodies.keep(kept, piece(40), 120);
+    kept = bodies.keep("shop", kept, piece(40), 120);
     expect([kept, bodies.bytes]).toEqual([null, 0]);
-    expect(bodies.keep(kept, piece(1), 121)).toBeNull();
-    const single = bodies.keep(undefined, piece(7), 7);
-    bodies.release(single);
-    bodies.release(null);
-    bodies.release(undefined);
+    expect(bodies.keep("shop", kept, piece(1), 121)).toBeNull();
+    const single = bodies.keep("shop", undefined, piece(7), 7);
+    bodies.release("shop", single);
+    bodies.release("shop", null);
+    bodies.release("shop", undefined);
     expect(bodies.bytes).toBe(0);
   });
 
   test("share one limit, which single bytes cannot get around", () => {
     const bodies = new KeptBodies({ replayBodyBytes: DEFAULT_LIMITS.replayBodyBytes, replayKeptBytes: 5000 });
-    let kept = bodies.keep(undefined, piece(1), 1);
+    let kept = bodies.keep("shop", undefined, piece(1), 1);
     let count = 1;
-    while (kept !== null) kept = bodies.keep(kept, piece(1), (count += 1));
+    while (kept !== null) kept = bodies.keep("shop", kept, piece(1), (count += 1));
     expect(count).toBeLessThan(5000 / 100);
     expect(bodies.bytes).toBe(0);
+  });
+
+  /** Keeps bodies of 1 KB for the app as long as there is room. Returns how many bytes they count. */
+  function fill(bodies: KeptBodies, app: string): number {
+    const before = bodies.bytes;
+    while (bodies.keep(app, undefined, piece(1024), 1024) !== null) continue;
+    return bodies.bytes - before;
+  }
+
+  test("of one app leave as much room as they take, whatever others do, and all stay within the limit", () => {
+    const limit = 10 * 1024 * 1024;
+    const bodies = new KeptBodies({ replayBodyBytes: limit, replayKeptBytes: limit });
+    const taken = Array.from({ length: 8 }, (_, at) => fill(bodies, `app-${at}`));
+    expect(taken[0]).toBeCloseTo(limit / 2, -5);
+    expect(taken[1]).toBeCloseTo(limit / 4, -5);
+    expect(taken[2]).toBeCloseTo(limit / 8, -5);
+    // One that comes last still has room for several.
+    expect(taken[7]).toBeGreaterThan(10 * 1024);
+    expect(bodies.bytes).toBeLessThanOrEqual(limit);
+  });
+
+  test("of an app that is flooded do not keep another app's requests from being sent on", async () => {
+    const [router, anna, silent] = [
+      await sending("instance=anna"),
+      await answering("anna"),
+      await rawApp((socket) => void socket.resume()),
+    ];
+    const { ask, client } = await rig({
+      limits: { replayBodyBytes: 10_000, replayKeptBytes: 100_000 },
+      leaseFor: async ({ host, to }, _signal, lease) => {
+        if (host === "flooded.test") return lease({ machineId: "silent", appName: "flooded", port: silent.port });
+        const app = to === undefined ? router : anna;
+        return lease({ machineId: to?.machineId ?? "router", appName: "shop", port: app.port });
+      },
+      replayTo: ({ machine }) => ({ from: "shop", app: "shop", machineId: machine }),
+    });
+    const post = (host: string) => `POST / HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 9000\r\n`;
+    const flood = await Promise.all(
+      Array.from({ length: 20 }, async () => (await client()).send(`${post("flooded.test")}\r\n${"x".repeat(9000)}`)),
+    );
+    await until(() => silent.open.size === 20, "the flood to arrive");
+    const sent = await ask(`${post("shop.test")}Connection: close\r\n\r\n${"y".repeat(9000)}`);
+    expect(parsed(sent)).toMatchObject({ status: 200, body: `anna POST / ${"y".repeat(9000)}` });
+    for (const { socket } of flood) socket.destroy();
+    await until(() => silent.open.size === 0, "the flood to be over");
   });
 });

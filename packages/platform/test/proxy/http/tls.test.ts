@@ -1,5 +1,4 @@
 /** TLS with a directory of certificates, and HTTP/2 over it. */
-import { execFileSync } from "node:child_process";
 import { rename, stat, writeFile } from "node:fs/promises";
 import { connect as connectHttp2, constants, type ClientHttp2Session, type OutgoingHttpHeaders } from "node:http2";
 import { join } from "node:path";
@@ -9,6 +8,7 @@ import { Certificates } from "../../../src/proxy/http/certificates.ts";
 import { createProxyServer } from "../../../src/proxy/http/server.ts";
 import { parseHttp2Request } from "../../../src/proxy/http/http2-request.ts";
 import { tempFolder } from "../../helpers/temp.ts";
+import { certificate, type Pair } from "./secured.ts";
 import {
   type App,
   CLOSE,
@@ -23,22 +23,6 @@ import {
   until,
   noLeases,
 } from "./helpers.ts";
-
-interface Pair {
-  key: string;
-  cert: string;
-}
-
-/** A certificate that signs itself. */
-function certificate(name: string): Pair {
-  const args = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
-  const text = execFileSync("openssl", [...args, "-subj", `/CN=${name}`, "-keyout", "-", "-out", "-"], {
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  const at = text.indexOf("-----BEGIN CERTIFICATE-----");
-  return { key: text.slice(0, at), cert: text.slice(at) };
-}
 
 const pairs = new Map<string, Pair>();
 beforeAll(() => {
