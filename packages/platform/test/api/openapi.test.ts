@@ -50,6 +50,7 @@ test("the document is OpenAPI 3.1 and has exactly the routes of the design", () 
       `GET ${machine}/events`,
       `GET ${machine}/logs`,
       "GET /v1/apps/{app_name}/logs",
+      "GET /v1/stream",
       `POST ${machine}/exec`,
       `GET ${machine}/archive`,
       `PUT ${machine}/archive`,
