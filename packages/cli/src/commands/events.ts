@@ -20,6 +20,7 @@ export const events = command({
     "Each line shows the time in your time zone, what happened, the app, the machine, and what else is known, oldest first. Without --follow, the last events are printed. With --follow, new ones are printed as they come until you press Ctrl-C (exit code 130); after a lost connection it continues where it was. With --json, each line is a JSON document with its sequence number.",
   options: [
     { flags: "-f, --follow", description: "keep printing new events" },
+    // Unlike the --app of other commands: without it, the events of all apps are shown.
     { flags: "-a, --app <name>", names: "app", description: "only events of this app" },
     {
       flags: "-m, --machine <id>",
@@ -49,7 +50,8 @@ export const events = command({
     "hibernaut events --follow --app shop",
     "hibernaut events -f --type machine.suspended --type machine.running --json | jq .data.start",
   ],
-  async run(context, _args, { follow = false, app, machine, type, since, limit, pager }) {
+  async run(context, _args, { follow = false, machine, type, since, limit, pager }) {
+    const { namedApp: app } = context;
     const client = await context.client();
     const options: EventsOptions = {
       ...(app !== undefined && { app }),
