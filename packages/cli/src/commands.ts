@@ -12,6 +12,7 @@ import { doctor } from "./commands/doctor.ts";
 import { images } from "./commands/images.ts";
 import { launch } from "./commands/launch.ts";
 import { logs } from "./commands/logs.ts";
+import { events } from "./commands/events.ts";
 import { hostnames } from "./commands/hostnames.ts";
 import { machine } from "./commands/machine.ts";
 import { open } from "./commands/open.ts";
@@ -41,6 +42,7 @@ const platform: Noun = {
     top,
     ...deployCommands,
     logs,
+    events,
     open,
     usage,
     uninstall,

@@ -133,6 +133,7 @@ test.each(THOROUGH)("with Node %s every command does its work", { timeout: LIMIT
   expect(await good(`machine events ${id}`)).toMatch(/suspend/);
   await cli.server.print(id, "a line");
   expect(await good("logs")).toContain("a line");
+  expect(await good("events")).toContain("machine.running");
   expect(await good("drain")).toMatch(/^Draining/);
   expect(await good("undrain")).toMatch(/^The drain is over/);
   await good(`machine stop ${id}`);

@@ -1078,6 +1078,64 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/stream": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Follow everything that changes, as server-sent events */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Only events of this app. */
+          app?: string;
+          /** @description Only events of this machine, with `app`: its id, name, or the beginning of its id. */
+          machine?: string;
+          /** @description Only events of these types, such as `machine.suspended`, or groups of types, such as `machine`. Default: all. Repeat it, or separate values by commas. */
+          type?: string | string[];
+          /** @description Begin after the event with this sequence number; 0 begins with the oldest that is kept. `Last-Event-ID` does the same, and goes first. Default: begin with what comes. */
+          since?: number;
+          /** @description Begin with the last events, this many. */
+          tail?: number;
+          /** @description With 0, the reply ends after the newest event. Default: 1. */
+          follow?: "1" | "true" | "0" | "false";
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description server-sent events, each with the sequence number as its id, and comments to keep the connection open; an event `gap` says that events are no longer kept */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "text/event-stream": components["schemas"]["StreamEvent"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/apps/{app_name}/machines/{machine_id}/exec": {
     parameters: {
       query?: never;
@@ -4438,6 +4496,22 @@ export interface components {
     StartRequest: {
       /** @description Why, for the machine's history; for example `exec`. */
       reason?: string;
+    };
+    /** @description Something that changed on the platform. */
+    StreamEvent: {
+      /** @description Counts up; numbers may be missing. */
+      sequence: number;
+      /** Format: date-time */
+      at: string;
+      /** @description What it happened to, and what happened. */
+      type: string;
+      /** @description Null for what belongs to no app. */
+      app_name: string | null;
+      machine_id: string | null;
+      /** @description What else is known, by type. */
+      data: {
+        [key: string]: unknown;
+      };
     };
     /** @description An API token, without its secret. */
     Token: {

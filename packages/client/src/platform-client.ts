@@ -1,5 +1,6 @@
 /** Methods about the platform: its health, images, registries, backups, usage and tokens. */
 import type { Readable } from "node:stream";
+import { type EventsOptions, followEvents, readEvents, type StreamGap } from "./events.ts";
 import type { ImageSource, PullOptions, UploadOptions, UsageOptions } from "./options.ts";
 import { readPull } from "./pull.ts";
 import { type CallOptions, send } from "./transport.ts";
@@ -14,6 +15,7 @@ import type {
   PrunedImages,
   PulledImage,
   Region,
+  StreamEvent,
   RegistryLogin,
   Token,
   UsageReport,
@@ -132,6 +134,38 @@ export abstract class PlatformClient extends BaseClient {
   /** Deletes the login for a registry. */
   async logOutOfRegistry(host: string, options?: CallOptions): Promise<void> {
     await this.call("delete", "/v1/registries/{host}", { params: { host }, ...options });
+  }
+
+  /** Reads past events of the platform, oldest first: the last hundred, unless `since` or `tail` say otherwise. */
+  async *readEvents(options: EventsOptions = {}): AsyncGenerator<StreamEvent | StreamGap, void> {
+    const start = options.since === undefined ? { tail: options.tail ?? 100 } : {};
+    for await (const one of readEvents(this.#events({ ...options, ...start }, "0"))) if ("type" in one) yield one;
+  }
+
+  /**
+   * Follows what changes on the platform: past events first, where `since` or `tail` ask for them. Connects again when
+   * the connection is lost, and continues where it was. Events that are gone by then are told as a gap.
+   */
+  async *followEvents(options: EventsOptions = {}): AsyncGenerator<StreamEvent | StreamGap, void> {
+    const open = (since: number | undefined) =>
+      // What was in the tail has been read when there is a number to continue after.
+      this.#events(since === undefined ? options : { ...options, since, tail: undefined }, "1");
+    yield* followEvents(open, options);
+  }
+
+  #events(
+    {
+      app,
+      machine,
+      type,
+      since,
+      tail,
+      ...options
+    }: Omit<EventsOptions, "tail" | "onLost"> & { tail?: number | undefined },
+    follow: "0" | "1",
+  ): AsyncGenerator<string> {
+    const types = type === undefined ? undefined : [type].flat();
+    return this.lines("get", "/v1/stream", { query: { app, machine, type: types, since, tail, follow }, ...options });
   }
 
   /** Returns what apps used, by app, machine or day. */

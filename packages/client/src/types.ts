@@ -61,6 +61,9 @@ export type LogStream = Schemas["LogStream"];
 /** One line of a machine's log. */
 export type LogEntry = Schemas["LogEntry"];
 
+/** Something that changed on the platform. */
+export type StreamEvent = Schemas["StreamEvent"];
+
 /** How far the latest backup of the platform came. */
 export type Backup = Schemas["Backup"];
 

@@ -45,6 +45,8 @@ import { SnapshotStore } from "./snapshots/store.ts";
 import { openDataDir } from "./store/data-dir.ts";
 import type { Traffic } from "./store/contract.ts";
 import { openStore } from "./store/store.ts";
+import { tellChecks } from "./stream/checks.ts";
+import { EventStream } from "./stream/stream.ts";
 import { unknownSettings } from "./unknown-settings.ts";
 import { VERSION } from "./version.ts";
 import { VolumeFiles } from "./volumes/files.ts";
@@ -196,6 +198,10 @@ async function runLocked(
     onFault: (err) => log.error({ err }, "images that no machine needs could not be collected"),
   });
 
+  const stream = new EventStream(store.outbox);
+  open.defer(() => stream.close());
+  tellChecks(checkResults, store);
+
   // The API.
   const registry = new Registry();
   warmMetrics(registry, resources.warm);
@@ -221,6 +227,7 @@ async function runLocked(
     registries: logins,
     usage: new Usage({ store: store.usage, prices }),
     tokens: store.tokens,
+    stream,
     platform: info,
     proxy: addresses,
     activity: (id) => proxied.coordinator?.activity(id),

@@ -24,6 +24,7 @@ import { imageRoutes } from "./routes/images.ts";
 import { hostnameRoutes } from "./routes/hostnames.ts";
 import { insideRoutes } from "./routes/inside.ts";
 import { logRoutes } from "./routes/logs.ts";
+import { streamRoutes } from "./routes/stream.ts";
 import { machineRoutes } from "./routes/machines.ts";
 import { documentRoute, healthRoute, metricsRoute, regionRoute } from "./routes/platform.ts";
 import { releaseRoutes } from "./routes/releases.ts";
@@ -102,6 +103,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     activityRoute(secured, deps);
     waitRoute(secured, deps);
     logRoutes(secured, deps);
+    streamRoutes(secured, deps);
     execRoute(secured, deps);
     execStreamRoute(secured, deps);
     archiveRoutes(secured, deps);

@@ -16,6 +16,7 @@ import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, ImageUploads, RegistryLogins } from "../images/contract.ts";
 import type { Resources } from "../machines/open.ts";
 import type { Usage } from "../metering/usage.ts";
+import type { EventStream } from "../stream/stream.ts";
 import type { TokenStore } from "../store/contract.ts";
 import type { VolumeService } from "../volumes/contract.ts";
 import type { LocalConnections } from "./auth.ts";
@@ -48,6 +49,7 @@ export interface ApiDeps
   registries: RegistryLogins;
   usage: Usage;
   tokens: TokenStore;
+  stream: EventStream;
   platform: PlatformInfo;
   /** The addresses at which apps answer. Absent, or empty, when they are not known. */
   proxy?: {

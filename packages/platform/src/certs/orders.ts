@@ -68,7 +68,7 @@ export class Orders {
       const record = store.get(name);
       if (record === undefined) return;
       // In this order: after a crash in between, the next platform orders again, and no failure outlives its end.
-      store.update({ ...record, failure: null });
+      store.update({ ...record, failure: null }, "issued");
       const { issuer, notAfter } = await stored.put(name, issued, authority.directory);
       this.ended.issued += 1;
       // It may have been removed just now.
@@ -90,7 +90,7 @@ export class Orders {
     const retryAfterMs = error instanceof AuthorityFault ? error.retryAfterMs : undefined;
     const { next: at, held } = retryTime(attempts, { now: now.getTime(), random: random(), retryAfterMs });
     const next = new Date(at).toISOString();
-    store.update({ ...record, failure: { reason, attempts, at: now.toISOString(), next, held } });
+    store.update({ ...record, failure: { reason, attempts, at: now.toISOString(), next, held } }, "failed");
     const until = stored.get(name)?.notAfter;
     const left = until === undefined ? null : new Date(until).toISOString();
     const fields = { hostname: name, app: record.app, reason, attempts, next, valid_until: left };

@@ -7,6 +7,7 @@ import type { OrderFailure } from "../domain/certificate.ts";
 import type { DrainRecord } from "../domain/drain.ts";
 import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "../domain/machine.ts";
 import type { PeriodRange } from "../domain/periods.ts";
+import type { StreamEvent, StreamFact } from "../domain/stream-event.ts";
 import type { Amounts, Rates } from "../domain/usage.ts";
 import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 
@@ -54,6 +55,29 @@ export interface MachineStore {
   events(id: string, limit: number): MachineEvent[];
 }
 
+/** Which events to read; all where nothing is said. */
+export interface StreamQuery {
+  app?: string | null | undefined;
+  /** Id of a machine. */
+  machine?: string | null | undefined;
+}
+
+/** The stream of events, in the order in which they happened. Old ones are dropped when there are many. */
+export interface OutboxStore {
+  /** Adds an event that no other part of the store writes with a change of its own. */
+  add(fact: StreamFact): void;
+  /** Lists up to `limit` events after a sequence number, oldest first. */
+  after(sequence: number, limit: number): StreamEvent[];
+  /** Lists the last events, up to `limit`, oldest first. */
+  newestOf(query: StreamQuery, limit: number): StreamEvent[];
+  /** The sequence number of the oldest event that is kept. Undefined without any. */
+  oldest(): number | undefined;
+  /** The sequence number of the newest event there ever was, 0 before the first. */
+  newest(): number;
+  /** Calls `listener` soon after events were added. Returns a function that ends that. */
+  subscribe(listener: () => void): () => void;
+}
+
 /** The hostnames of apps. */
 export interface HostnameStore {
   /** Lists all hostnames, sorted by name. */
@@ -82,8 +106,8 @@ export interface CertificateStore {
   get(name: string): CertificateRecord | undefined;
   /** Adds a certificate. False when there is one of the name, or no such app. */
   insert(certificate: CertificateRecord): boolean;
-  /** Replaces the app and the failure. */
-  update(certificate: CertificateRecord): void;
+  /** Replaces the app and the failure. `outcome` is how an order ended, for the stream of events. */
+  update(certificate: CertificateRecord, outcome?: "issued" | "failed"): void;
   /** Removes a certificate. False when there is none. */
   remove(name: string): boolean;
 }
@@ -219,6 +243,7 @@ export interface UsageStore {
 export interface Store {
   apps: AppStore;
   machines: MachineStore;
+  outbox: OutboxStore;
   tokens: TokenStore;
   hostnames: HostnameStore;
   certificates: CertificateStore;

@@ -2,18 +2,28 @@
 import type { Database } from "better-sqlite3";
 import type { DrainRecord } from "../domain/drain.ts";
 import type { DrainStore } from "./contract.ts";
+import type { OutboxWriter } from "./outbox.ts";
+import { factOf } from "./facts.ts";
 
 /** Returns the repository of the drain in an open, migrated database. */
-export function drainStore(db: Database): DrainStore {
+export function drainStore(db: Database, outbox: OutboxWriter): DrainStore {
   const get = db.prepare<[], { document: string }>("SELECT document FROM drain WHERE id = 1");
   const set = db.prepare<[string]>("INSERT OR REPLACE INTO drain (id, document) VALUES (1, ?)");
   const clear = db.prepare("DELETE FROM drain");
+  const setBoth = db.transaction((drain: DrainRecord): void => {
+    set.run(JSON.stringify(drain));
+    const { suspend, deadline, completedAt } = drain;
+    outbox.add(factOf(`platform.${completedAt === null ? "draining" : "drained"}`, null, { suspend, deadline }));
+  });
+  const clearBoth = db.transaction((): void => {
+    if (clear.run().changes > 0) outbox.add(factOf("platform.undrained", null));
+  });
   return {
     get() {
       const row = get.get();
       return row && (JSON.parse(row.document) as DrainRecord);
     },
-    set: (drain) => void set.run(JSON.stringify(drain)),
-    clear: () => void clear.run(),
+    set: (drain) => setBoth.immediate(drain),
+    clear: () => clearBoth.immediate(),
   };
 }

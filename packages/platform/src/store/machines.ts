@@ -1,8 +1,10 @@
 /** Machines and their events in the database. */
 import type { Database } from "better-sqlite3";
 import { HibernautError } from "../domain/errors.ts";
+import { machineFact } from "../domain/stream-event.ts";
 import type { MachineEvent, MachineRecord, MachineState } from "../domain/machine.ts";
 import type { MachineStore } from "./contract.ts";
+import type { OutboxWriter } from "./outbox.ts";
 import { withoutSync } from "./database.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
@@ -35,7 +37,7 @@ const COLUMNS = "id, app, name, state, document";
 export const LIST_MACHINES = `SELECT ${COLUMNS} FROM machines WHERE state <> 'destroyed' ORDER BY seq`;
 
 /** Returns the repository of machines in an open, migrated database. `usage` follows each change in its transaction. */
-export function machineStore(db: Database, usage: Pick<UsageMeter, "machine">): MachineStore {
+export function machineStore(db: Database, usage: Pick<UsageMeter, "machine">, outbox: OutboxWriter): MachineStore {
   const insert = db.prepare<MachineRow>(
     `INSERT INTO machines (${COLUMNS}) VALUES (@id, @app, @name, @state, @document) ON CONFLICT DO NOTHING`,
   );
@@ -52,12 +54,16 @@ export function machineStore(db: Database, usage: Pick<UsageMeter, "machine">): 
   const insertBoth = db.transaction((machine: MachineRecord, event: MachineEvent): boolean => {
     if (insert.run(toRow(machine)).changes === 0) return false;
     events.add(machine.id, event);
+    outbox.add(machineFact(machine, event));
     usage.machine(machine, event);
     return true;
   });
   const updateBoth = db.transaction((machine: MachineRecord, event: MachineEvent | undefined): void => {
     if (update.run(toRow(machine)).changes === 0) throw new Error(`machine ${machine.id} is not in the database`);
-    if (event) events.add(machine.id, event);
+    if (event) {
+      events.add(machine.id, event);
+      outbox.add(machineFact(machine, event));
+    }
     usage.machine(machine, event);
   });
 

@@ -222,6 +222,17 @@ export const MIGRATIONS: readonly string[] = [
     failure  TEXT
   ) STRICT;
   `,
+  `
+  -- What the stream of events tells. It outlives what it is about. AUTOINCREMENT: a number never returns.
+  CREATE TABLE outbox (
+    sequence   INTEGER PRIMARY KEY AUTOINCREMENT,
+    at         TEXT NOT NULL,
+    type       TEXT NOT NULL,
+    app        TEXT,
+    machine_id TEXT,
+    data       TEXT NOT NULL
+  ) STRICT;
+  `,
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

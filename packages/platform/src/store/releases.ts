@@ -2,6 +2,8 @@
 import type { Database } from "better-sqlite3";
 import type { ReleaseRecord } from "../domain/machine.ts";
 import type { ReleaseStore } from "./contract.ts";
+import type { OutboxWriter } from "./outbox.ts";
+import { factOf } from "./facts.ts";
 
 /** Releases kept per app: enough to roll back to, and bounded even if every commit is deployed. */
 const KEPT = 100;
@@ -16,7 +18,7 @@ interface Row {
 }
 
 /** Returns the repository of releases in an open, migrated database. */
-export function releaseStore(db: Database): ReleaseStore {
+export function releaseStore(db: Database, outbox: OutboxWriter): ReleaseStore {
   const columns = "version, status, image, digest, description, created_at AS createdAt";
   const insert = db.prepare<Omit<Row, "version"> & { app: string }>(`
     INSERT INTO releases (app, version, status, image, digest, description, created_at)
@@ -34,14 +36,23 @@ export function releaseStore(db: Database): ReleaseStore {
     DELETE FROM releases WHERE app = @app
     AND version <= (SELECT max(version) FROM releases WHERE app = @app) - ${KEPT}
   `);
+  const tell = (app: string, { version, status, description }: Pick<Row, "version" | "status" | "description">) =>
+    outbox.add(factOf(`release.${status}`, app, { version, description }));
   const add = db.transaction((app: string, release: Omit<ReleaseRecord, "version">): ReleaseRecord => {
     insert.run({ app, ...release });
     trim.run({ app });
-    return last.get(app) as ReleaseRecord;
+    const added = last.get(app) as ReleaseRecord;
+    tell(app, added);
+    return added;
+  });
+  const changed = db.transaction((app: string, version: number, status: Row["status"], description: string) => {
+    if (update.run({ app, version, status, description }).changes === 0) return false;
+    tell(app, { version, status, description });
+    return true;
   });
   return {
     add: (app, release) => add.immediate(app, release),
     list: (app, limit) => list.all(app, limit) as ReleaseRecord[],
-    update: (app, version, status, description) => update.run({ app, version, status, description }).changes === 1,
+    update: (app, version, status, description) => changed.immediate(app, version, status, description),
   };
 }

@@ -8,6 +8,7 @@ import { drainStore } from "./drain.ts";
 import { explainFaults } from "./faults.ts";
 import { hostnameStore } from "./hostnames.ts";
 import { machineStore } from "./machines.ts";
+import { outboxStore } from "./outbox.ts";
 import { secretStore } from "./secrets.ts";
 import { releaseStore } from "./releases.ts";
 import { tokenStore } from "./tokens.ts";
@@ -25,16 +26,18 @@ import { volumeStore } from "./volumes.ts";
 export function openStore(file: string, now: () => number = Date.now): Store {
   const db = openDatabase(file);
   const meter = usageMeter(db, now);
+  const outbox = outboxStore(db);
   return {
-    apps: explainFaults(appStore(db)),
-    machines: explainFaults(machineStore(db, meter)),
+    apps: explainFaults(appStore(db, outbox)),
+    machines: explainFaults(machineStore(db, meter, outbox)),
+    outbox: explainFaults(outbox),
     tokens: explainFaults(tokenStore(db)),
-    hostnames: explainFaults(hostnameStore(db)),
-    certificates: explainFaults(certificateStore(db)),
-    secrets: explainFaults(secretStore(db)),
-    releases: explainFaults(releaseStore(db)),
-    volumes: explainFaults(volumeStore(db, meter)),
-    drain: explainFaults(drainStore(db)),
+    hostnames: explainFaults(hostnameStore(db, outbox)),
+    certificates: explainFaults(certificateStore(db, outbox)),
+    secrets: explainFaults(secretStore(db, outbox)),
+    releases: explainFaults(releaseStore(db, outbox)),
+    volumes: explainFaults(volumeStore(db, meter, outbox)),
+    drain: explainFaults(drainStore(db, outbox)),
     usage: explainFaults(usageStore(db, meter)),
     check: writeCheck(db),
     copyTo: async (path) => void (await db.backup(path)),

@@ -2,6 +2,8 @@
 import type { Database } from "better-sqlite3";
 import type { SnapshotSchedule, VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 import type { VolumeStore } from "./contract.ts";
+import type { OutboxWriter } from "./outbox.ts";
+import { factOf } from "./facts.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
 /** A volume's row: the schedule is JSON, or null. */
@@ -16,7 +18,11 @@ function fromRow({ schedule, ...volume }: VolumeRow): VolumeRecord {
 }
 
 /** Returns the repository of volumes in an open, migrated database. `usage` follows each change in its transaction. */
-export function volumeStore(db: Database, usage: Pick<UsageMeter, "volume" | "volumeRemoved">): VolumeStore {
+export function volumeStore(
+  db: Database,
+  usage: Pick<UsageMeter, "volume" | "volumeRemoved">,
+  outbox: OutboxWriter,
+): VolumeStore {
   const columns =
     "id, app, name, size_gb AS sizeGb, state, snapshot_retention AS snapshotRetention, schedule, created_at AS createdAt";
   const snapshotColumns =
@@ -48,16 +54,24 @@ export function volumeStore(db: Database, usage: Pick<UsageMeter, "volume" | "vo
     `SELECT ${snapshotColumns} FROM volume_snapshots WHERE volume_id = ? ORDER BY seq DESC`,
   );
 
+  const tell = (how: string, { id, app, name, sizeGb, state }: VolumeRecord | VolumeRow) =>
+    outbox.add(factOf(`volume.${how}`, app, { id, name, size_gb: sizeGb, state }));
   const insertMetered = db.transaction((volume: VolumeRecord): boolean => {
     const inserted = insert.run(toRow(volume)).changes === 1;
     if (inserted) usage.volume(volume);
+    if (inserted) tell("created", volume);
     return inserted;
   });
   const updateMetered = db.transaction((volume: VolumeRecord): void => {
-    if (update.run(toRow(volume)).changes === 1) usage.volume(volume);
+    if (update.run(toRow(volume)).changes === 0) return;
+    usage.volume(volume);
+    tell("changed", volume);
   });
   const removeMetered = db.transaction((id: string): void => {
-    if (remove.run(id).changes === 1) usage.volumeRemoved(id);
+    const row = get.get(id);
+    if (row === undefined || remove.run(id).changes === 0) return;
+    usage.volumeRemoved(id);
+    tell("destroyed", row);
   });
 
   return {

@@ -17,6 +17,7 @@ import type { Resources } from "../../src/machines/open.ts";
 import { Usage } from "../../src/metering/usage.ts";
 import type { TokenStore } from "../../src/store/contract.ts";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
+import { EventStream } from "../../src/stream/stream.ts";
 import { FakeRegistries } from "../helpers/fake-images.ts";
 
 export interface TestApi {
@@ -81,6 +82,7 @@ export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi>
     registries: new FakeRegistries(),
     usage: new Usage({ store: world.store.usage }),
     tokens,
+    stream: new EventStream(world.store.outbox),
     platform: {
       version: "0.1.0",
       region: "local",

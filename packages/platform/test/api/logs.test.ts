@@ -2,7 +2,7 @@ import { PassThrough, Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { HibernautError } from "../../src/domain/errors.ts";
-import { sendLines } from "../../src/api/send-lines.ts";
+import { sendBlocks } from "../../src/api/send-blocks.ts";
 import { sinceMs } from "../../src/api/since.ts";
 import { startApi, type TestApi } from "./helpers.ts";
 import { type Call, checkedCalls } from "./openapi-check.ts";
@@ -131,17 +131,17 @@ describe("following", () => {
 });
 
 describe("sending lines", () => {
-  async function* blocks(count: number, taken: number[] = []): AsyncGenerator<unknown[], void> {
+  async function* blocks(count: number, taken: number[] = []): AsyncGenerator<string, void> {
     for (let index = 0; index < count; index += 1) {
       taken.push(index);
-      yield [{ index, text: "x".repeat(10_000) }];
+      yield `${JSON.stringify({ index, text: "x".repeat(10_000) })}\n`;
     }
   }
 
   test("reads up to a buffer ahead of a slow client", async () => {
     const out = new PassThrough();
     const taken: number[] = [];
-    const sending = sendLines(blocks(100, taken), out, { signal: new AbortController().signal });
+    const sending = sendBlocks(blocks(100, taken), out, { heartbeat: "\n", signal: new AbortController().signal });
     for (let turn = 0; turn < 50; turn += 1) await setImmediate();
     expect(taken.length).toBeLessThan(15);
     let text = "";
@@ -153,7 +153,7 @@ describe("sending lines", () => {
   test("disconnects a client that stops reading", async () => {
     const out = new PassThrough();
     const cut = new Promise((resolve) => out.once("error", resolve));
-    await sendLines(blocks(100), out, { signal: new AbortController().signal, stallMs: 20 });
+    await sendBlocks(blocks(100), out, { heartbeat: "\n", signal: new AbortController().signal, stallMs: 20 });
     expect(out.destroyed).toBe(true);
     await cut;
   });
@@ -161,11 +161,11 @@ describe("sending lines", () => {
   test("sends an empty line from time to time while the log is quiet", async () => {
     const out = new PassThrough();
     const ending = Promise.withResolvers<void>();
-    async function* quiet(): AsyncGenerator<unknown[], void> {
+    async function* quiet(): AsyncGenerator<string, void> {
       await ending.promise;
-      yield [1];
+      yield "1\n";
     }
-    const sending = sendLines(quiet(), out, { signal: new AbortController().signal, heartbeatMs: 5 });
+    const sending = sendBlocks(quiet(), out, { heartbeat: "\n", signal: new AbortController().signal, heartbeatMs: 5 });
     const [beat] = (await Readable.from(out).take(1).toArray()) as Buffer[];
     expect(beat?.toString()).toBe("\n");
     ending.resolve();

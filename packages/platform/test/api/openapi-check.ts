@@ -9,6 +9,7 @@ interface Operation {
 
 /** A reply of many lines, each as the document says. */
 const NDJSON = "application/x-ndjson";
+const EVENT_STREAM = "text/event-stream";
 
 export interface ApiDocument {
   openapi: string;
@@ -41,9 +42,7 @@ export async function checkedCalls({ url, token }: TestApi): Promise<Call> {
     // An archive has no schema.
     if (response.headers.get("content-type") === TAR)
       return { status: response.status, headers: response.headers, body: text };
-    const isLines = response.headers.get("content-type") === NDJSON;
-    const lines = text.split("\n").filter((line) => line !== "");
-    const parsed: unknown = isLines ? lines.map((line): unknown => JSON.parse(line)) : JSON.parse(text);
+    const parsed: unknown = isMany(response.headers) ? documentsIn(text) : JSON.parse(text);
     const reply = { status: response.status, headers: response.headers, body: parsed };
     checkReply(document, method, path, reply);
     return reply;
@@ -52,23 +51,38 @@ export async function checkedCalls({ url, token }: TestApi): Promise<Call> {
 
 /** Fails the test unless the document allows the reply. */
 export function checkReply(document: ApiDocument, method: string, path: string, reply: Reply): void {
-  const lines = reply.headers.get("content-type") === NDJSON;
-  const schema = replySchema(document, method, path.split("?", 1)[0] ?? "", reply.status, lines);
+  const many = isMany(reply.headers);
+  const type = many ? (reply.headers.get("content-type") ?? "") : "application/json";
+  const one = replySchema(document, `${method} ${path.split("?", 1)[0] ?? ""}`, reply.status, type);
+  const schema = many ? { type: "array", items: one } : one;
   const [, errors] = Schema.Errors({ ...schema, components: document.components }, reply.body);
   expect(errors, `${method} ${path} -> ${reply.status} ${JSON.stringify(reply.body)}`).toEqual([]);
   expect(reply.headers.get("x-request-id")).toBeTruthy();
   if (reply.status >= 400) expect(reply.body.request_id).toBe(reply.headers.get("x-request-id"));
 }
 
-function replySchema(document: ApiDocument, method: string, path: string, status: number, lines: boolean): object {
+/** Whether a reply consists of any number of documents. */
+function isMany(headers: Headers): boolean {
+  return [NDJSON, EVENT_STREAM].includes(headers.get("content-type") ?? "");
+}
+
+/** The documents in lines of JSON, or the data of server-sent events. */
+function documentsIn(text: string): unknown[] {
+  const lines = text.split("\n").map((line) => line.replace(/^data: /, ""));
+  return lines.filter((line) => line.startsWith("{")).map((line): unknown => JSON.parse(line));
+}
+
+/** `route` is a method and a path. */
+function replySchema(document: ApiDocument, route: string, status: number, type: string): object {
+  const [method = "", path = ""] = route.split(" ");
   const item = Object.entries(document.paths).find(([template]) => matches(template, path))?.[1];
   const operation = item?.[method.toLowerCase()];
   // What is in no document still answers in the one shape of errors.
   if (!operation) return { $ref: "#/components/schemas/Error" };
   const response = operation.responses[status] ?? (status >= 400 ? operation.responses.default : undefined);
-  const schema = response?.content?.[lines ? NDJSON : "application/json"]?.schema;
-  if (!schema) throw new Error(`the document does not describe ${status} of ${method} ${path}`);
-  return lines ? { type: "array", items: schema } : schema;
+  const schema = response?.content?.[type]?.schema;
+  if (!schema) throw new Error(`the document does not describe ${status} of ${route}`);
+  return schema;
 }
 
 function matches(template: string, path: string): boolean {

@@ -7,19 +7,20 @@ import type { LogQuery } from "../../machines/logs/query.ts";
 import type { LogBlocks } from "../../machines/logs/follow.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { LineReplies, NDJSON } from "../line-replies.ts";
+import { StreamReplies, NDJSON } from "../stream-replies.ts";
 import { nearest } from "../../lib/nearest.ts";
 import { replies } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 import { AppLogsQuery, LogLine, LogsQuery, MAX_LOG_LINES } from "./logs.schemas.ts";
 import { MachineParams } from "./machines.schemas.ts";
 import { sinceMs } from "../since.ts";
+import { wordsIn } from "../words.ts";
 
 const LINES = 100;
 
 /** Registers the logs of a machine and of an app. A reply ends when its client disconnects or the platform shuts down. */
 export function logRoutes(app: Api, { logs }: Pick<ApiDeps, "logs">): void {
-  const streams = new LineReplies(app);
+  const streams = new StreamReplies(app);
   const answer = (reply: FastifyReply, read: (signal: AbortSignal) => LogBlocks): FastifyReply => {
     const signal = AbortSignal.any([streams.closing, clientGone(reply)]);
     return streams.send(reply, read(signal), signal);
@@ -65,7 +66,7 @@ export function logRoutes(app: Api, { logs }: Pick<ApiDeps, "logs">): void {
     },
     ({ params, query }, reply) => {
       const wanted = logQuery(query);
-      const named = words(query.machine);
+      const named = wordsIn(query.machine);
       const machines = named.length === 0 ? undefined : named;
       return answer(reply, (signal) => logs.read(params.app_name, { ...wanted, machines, signal }));
     },
@@ -73,19 +74,13 @@ export function logRoutes(app: Api, { logs }: Pick<ApiDeps, "logs">): void {
 }
 
 function logQuery(query: Static<typeof LogsQuery>): LogQuery {
-  const streams = words(query.stream).map(logStream);
+  const streams = wordsIn(query.stream).map(logStream);
   return {
     limit: query.limit ?? (query.since === undefined ? LINES : MAX_LOG_LINES),
     follow: query.follow === "1" || query.follow === "true",
     ...(query.since !== undefined && { sinceMs: sinceMs(query.since) }),
     ...(streams.length > 0 && { streams }),
   };
-}
-
-/** Splits values that are repeated, separated by commas, or both. */
-function words(query: string | string[] | undefined): string[] {
-  const parts = [query ?? []].flat().flatMap((part) => part.split(","));
-  return parts.map((word) => word.trim()).filter((word) => word !== "");
 }
 
 function logStream(word: string): LogStream {

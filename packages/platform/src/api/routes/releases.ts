@@ -6,7 +6,7 @@ import type { CommandVerdict } from "../../machines/release-command/rules.ts";
 import type { CommandOutput } from "../../machines/release-command/run.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
-import { LineReplies, NDJSON } from "../line-replies.ts";
+import { StreamReplies, NDJSON } from "../stream-replies.ts";
 import { EventsQuery, NoQuery, replies } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
 import {
@@ -83,7 +83,7 @@ export function releaseRoutes(
     },
   );
 
-  const streams = new LineReplies(app);
+  const streams = new StreamReplies(app);
   const { default: failure } = replies(200, ReleaseCommandLine);
   app.post(
     `${path}/:version/command`,

@@ -1,0 +1,96 @@
+/** `hibernaut events`: everything that changes on the platform. */
+import type { EventsOptions, StreamEvent, StreamGap } from "@hibernaut/client";
+import { command } from "../command.ts";
+import { localWord } from "../local-time.ts";
+import { NO_PAGER, printLines } from "../pager.ts";
+import { style } from "../terminal.ts";
+
+/** Enough of an id to tell the machines of an app apart. */
+const SHORT_ID = 6;
+/** As wide as most types. */
+const TYPE_WIDTH = 20;
+/** What an event says for people, besides what the line shows anyway. */
+const SHOWN_ELSEWHERE = new Set(["name", "event", "from", "to", "details", "start"]);
+
+/** Prints events. */
+export const events = command({
+  name: "events",
+  summary: "Show what changes on the platform: machines, deploys, checks, certificates and more",
+  description:
+    "Each line shows the time in your time zone, what happened, the app, the machine, and what else is known, oldest first. Without --follow, the last events are printed. With --follow, new ones are printed as they come until you press Ctrl-C (exit code 130); after a lost connection it continues where it was. With --json, each line is a JSON document with its sequence number.",
+  options: [
+    { flags: "-f, --follow", description: "keep printing new events" },
+    // Unlike the --app of other commands: without it, the events of all apps are shown.
+    { flags: "-a, --app <name>", names: "app", description: "only events of this app" },
+    {
+      flags: "-m, --machine <id>",
+      names: "machine",
+      description: "only events of this machine of the app: id, name, or beginning of the id",
+    },
+    {
+      flags: "--type <type>",
+      description: "only this type, such as machine.suspended, or group, such as machine; repeat for several",
+      repeats: true,
+    },
+    {
+      flags: "--since <sequence>",
+      description: "only events after the one with this sequence number; 0: all that are kept",
+      minimum: 0,
+    },
+    {
+      flags: "-n, --limit <count>",
+      description: "begin with the last events, this many (default: 100, or 0 with --follow)",
+      minimum: 0,
+      maximum: 1000,
+    },
+    NO_PAGER,
+  ],
+  examples: [
+    "hibernaut events",
+    "hibernaut events --follow --app shop",
+    "hibernaut events -f --type machine.suspended --type machine.running --json | jq .data.start",
+  ],
+  async run(context, _args, { follow = false, machine, type, since, limit, pager }) {
+    const { namedApp: app } = context;
+    const client = await context.client();
+    const options: EventsOptions = {
+      ...(app !== undefined && { app }),
+      ...(machine !== undefined && { machine }),
+      ...(type !== undefined && { type }),
+      ...(since !== undefined && { since }),
+      ...(limit !== undefined && { tail: limit }),
+    };
+    const onLost = ({ message }: Error) => void process.stderr.write(`${message} Connecting again...\n`);
+    const entries = follow ? client.followEvents({ ...options, onLost }) : client.readEvents(options);
+    const paged = !follow && !context.json && pager !== false;
+    await printLines(linesOf(entries, context.json ? JSON.stringify : lineOf), { paged, start: "end" });
+    return { document: undefined, text: "" };
+  },
+});
+
+async function* linesOf<T>(entries: AsyncIterable<T>, text: (entry: T) => string): AsyncGenerator<string> {
+  for await (const entry of entries) yield text(entry);
+}
+
+/** One event as a line. */
+export function lineOf(event: StreamEvent | StreamGap): string {
+  if (!("sequence" in event)) return `events ${event.after + 1} to ${event.until} are no longer kept`;
+  const { at, type, app_name: app, machine_id: machine, data } = event;
+  const { stdout } = process;
+  const parts = [
+    style("dim", localWord(at), stdout),
+    style(type.endsWith("failed") || type.endsWith("critical") ? "red" : "bold", type.padEnd(TYPE_WIDTH), stdout),
+    [app, machine?.slice(0, SHORT_ID)].filter((word) => word !== null && word !== undefined).join(" "),
+    details(data),
+  ];
+  return parts.filter((part) => part !== "").join(" ");
+}
+
+/** What else is known, as words. How a machine was started comes first. */
+function details(data: Readonly<Record<string, unknown>>): string {
+  const start = data["start"] as { kind: string; duration_ms: number } | undefined;
+  const rest = Object.entries({ ...data, ...(data["details"] as object | undefined) })
+    .filter(([name, value]) => !SHOWN_ELSEWHERE.has(name) && value !== null)
+    .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
+  return [...(start === undefined ? [] : [`${start.kind} in ${start.duration_ms} ms`]), ...rest].join(" ");
+}

@@ -1,0 +1,140 @@
+/** Reads the stream of events for any number of readers: what was, and what comes. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { StreamEvent } from "../domain/stream-event.ts";
+import type { OutboxStore } from "../store/contract.ts";
+import { passes, type StreamFilter } from "./filter.ts";
+import { textOf } from "./wire.ts";
+
+/** Events read at a time: a reader who catches up with days does not hold the event loop. */
+const BATCH = 500;
+/** Readers are told at most this often, in milliseconds: many changes then cost each of them one write. */
+const PAUSE_MS = 50;
+/** The newest events stay in memory, because all readers who keep up read the same. */
+const REMEMBERED = 1_000;
+
+/** From where to read. */
+export interface StreamStart {
+  /** After this sequence number. */
+  since?: number | undefined;
+  /** The last events that pass, this many, and then what comes. */
+  tail?: number | undefined;
+}
+
+/** An event, and its text on the wire, which is made once for all readers. */
+export interface Told {
+  event: StreamEvent;
+  text: string;
+}
+
+/** Says that events between two sequence numbers are no longer there. */
+export interface Gap {
+  /** After this one. */
+  after: number;
+  /** The reader continues after this one. */
+  until: number;
+}
+
+/** Where a reader begins: what comes next is after this sequence number. */
+export interface Position {
+  at: number;
+}
+
+/** The stream of one platform. */
+export class EventStream {
+  readonly #outbox: OutboxStore;
+  #remembered: Told[] = [];
+  #waiting = Promise.withResolvers<void>();
+  #telling = false;
+  readonly #unsubscribe: () => void;
+
+  constructor(outbox: OutboxStore) {
+    this.#outbox = outbox;
+    this.#unsubscribe = outbox.subscribe(() => void this.#tell());
+  }
+
+  /**
+   * Reads events in blocks, some of them empty, until `signal` is aborted or, without `follow`, until there are no more.
+   * Begins with what comes when `start` says nothing. Says once where that is, before the first event that comes.
+   */
+  async *read(
+    filter: StreamFilter,
+    { since, tail }: StreamStart,
+    { follow, signal }: { follow: boolean; signal: AbortSignal },
+  ): AsyncGenerator<(Told | Gap | Position)[], void> {
+    let at = this.#outbox.newest();
+    if (since !== undefined) {
+      const gap = this.#gapAfter(since, at);
+      if (gap !== undefined) yield [gap];
+      at = gap?.until ?? since;
+    } else if (tail !== undefined && tail > 0) {
+      const last = this.#outbox.newestOf(filter, tail).filter((event) => event.sequence <= at && passes(event, filter));
+      yield last.map(told);
+    }
+    yield [{ at }];
+    while (!signal.aborted) {
+      const next = this.#waiting.promise;
+      const events = this.#after(at);
+      const last = events.at(-1);
+      if (last === undefined) {
+        if (!follow) return;
+        await Promise.race([next, aborted(signal)]);
+        continue;
+      }
+      at = last.event.sequence;
+      yield events.filter(({ event }) => passes(event, filter));
+    }
+  }
+
+  /** Lets readers wait for good. Their signals end them. */
+  close(): void {
+    this.#unsubscribe();
+  }
+
+  /** Zero asks for everything that is kept, which is no gap. A number from another platform's future is one. */
+  #gapAfter(since: number, newest: number): Gap | undefined {
+    if (since > newest) return { after: newest, until: newest };
+    const before = (this.#outbox.oldest() ?? newest + 1) - 1;
+    if (since >= before) return undefined;
+    return since === 0 ? undefined : { after: since, until: before };
+  }
+
+  #after(sequence: number): Told[] {
+    const [first] = this.#remembered;
+    if (first !== undefined && sequence >= first.event.sequence - 1)
+      return this.#remembered.filter(({ event }) => event.sequence > sequence).slice(0, BATCH);
+    return this.#outbox.after(sequence, BATCH).map(told);
+  }
+
+  async #tell(): Promise<void> {
+    this.#remember();
+    if (this.#telling) return;
+    this.#telling = true;
+    this.#wakeReaders();
+    await delay(PAUSE_MS, undefined, { ref: false });
+    this.#telling = false;
+    // What came meanwhile.
+    this.#wakeReaders();
+  }
+
+  #remember(): void {
+    const last = this.#remembered.at(-1)?.event.sequence ?? this.#outbox.newest() - 1;
+    const fresh = this.#outbox.after(last, REMEMBERED).map(told);
+    this.#remembered = [...this.#remembered, ...fresh].slice(-REMEMBERED);
+  }
+
+  #wakeReaders(): void {
+    this.#waiting.resolve();
+    this.#waiting = Promise.withResolvers();
+  }
+}
+
+function told(event: StreamEvent): Told {
+  return { event, text: textOf(event) };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

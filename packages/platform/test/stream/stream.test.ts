@@ -1,0 +1,140 @@
+/** The stream of events, as a program reads it: nothing is missed, nothing comes twice, and a gap is told. */
+import { HibernautClient, type StreamEvent, type StreamGap } from "@hibernaut/client";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { isOfType } from "../../src/stream/filter.ts";
+import { startApi, type TestApi } from "../api/helpers.ts";
+
+let server: TestApi;
+let client: HibernautClient;
+beforeEach(async () => {
+  server = await startApi();
+  client = new HibernautClient({ apiUrl: server.url, token: server.token });
+  await client.createApp("shop");
+});
+afterEach(() => server.close());
+
+const CONFIG = { image: "app", services: [{ internal_port: 8080 }] };
+
+async function all(stream: AsyncIterable<StreamEvent | StreamGap>): Promise<StreamEvent[]> {
+  const found: StreamEvent[] = [];
+  for await (const event of stream) if ("sequence" in event) found.push(event);
+  return found;
+}
+
+/** Reads this many events of a stream that does not end. */
+async function take(stream: AsyncGenerator<StreamEvent | StreamGap>, count: number) {
+  const found: (StreamEvent | StreamGap)[] = [];
+  while (found.length < count) found.push((await stream.next()).value as StreamEvent);
+  return found;
+}
+
+test("a machine's life is told in order, with how it was woken", async () => {
+  const following = client.followEvents({ app: "shop" });
+  const first = following.next();
+  const { machine_id: id } = await client.createMachine("shop", { config: CONFIG });
+  await client.waitForMachine("shop", id, { state: "running" });
+  await client.suspendMachine("shop", id);
+  await client.waitForMachine("shop", id, { state: "suspended" });
+  await client.startMachine("shop", id);
+  await client.waitForMachine("shop", id, { state: "running" });
+  const events = [(await first).value as StreamEvent, ...((await take(following, 6)) as StreamEvent[])];
+  await following.return();
+  expect(events.map(({ type }) => type)).toEqual(
+    ["created", "starting", "running", "suspending", "suspended", "starting", "running"].map(
+      (name) => `machine.${name}`,
+    ),
+  );
+  expect(events.every(({ app_name: app, machine_id: machine }) => app === "shop" && machine === id)).toBe(true);
+  expect(events.at(2)?.data).toMatchObject({ start: { kind: "cold" }, from: "starting", to: "running" });
+  expect(events.at(-1)?.data).toMatchObject({ start: { kind: "resume" } });
+});
+
+test("apps, hostnames, secrets, volumes and releases are told, and no value of a secret", async () => {
+  await client.addHostname("shop", "shop.example.com");
+  await client.setSecrets("shop", { KEY: "a value that nobody may see" });
+  await client.unsetSecret("shop", "KEY");
+  await client.removeHostname("shop", "shop.example.com");
+  await client.destroyApp("shop");
+  const events = await all(client.readEvents());
+  expect(events.map(({ type }) => type)).toEqual([
+    "app.created",
+    "hostname.added",
+    "secret.set",
+    "secret.unset",
+    "hostname.removed",
+    "app.deleted",
+  ]);
+  expect(JSON.stringify(events)).not.toContain("nobody may see");
+});
+
+test("a reader who comes back continues after the last event that it had", async () => {
+  for (const name of ["a", "b", "c", "d"]) await client.createApp(name);
+  const events = await all(client.readEvents({ since: 0 }));
+  expect(events.map(({ app_name: app }) => app)).toEqual(["shop", "a", "b", "c", "d"]);
+  for (const [index, { sequence }] of events.entries())
+    expect(await all(client.readEvents({ since: sequence }))).toEqual(events.slice(index + 1));
+  expect((await all(client.readEvents({ tail: 2 }))).map(({ app_name: app }) => app)).toEqual(["c", "d"]);
+});
+
+test("only what was asked for comes", async () => {
+  await client.createApp("other");
+  const { machine_id: id } = await client.createMachine("shop", { config: CONFIG });
+  await client.waitForMachine("shop", id, { state: "running" });
+  const types = async (options: object) => (await all(client.readEvents(options))).map(({ type }) => type);
+  expect(await types({ type: "app" })).toEqual(["app.created", "app.created"]);
+  expect(await types({ type: ["machine.running", "app.deleted"] })).toEqual(["machine.running"]);
+  expect(await types({ app: "other" })).toEqual(["app.created"]);
+  expect(
+    (await all(client.readEvents({ app: "shop", machine: id.slice(0, 5) }))).every((one) => one.machine_id === id),
+  ).toBe(true);
+  await expect(client.readEvents({ app: "nope" }).next()).rejects.toThrow(/There is no app nope/);
+  await expect(client.readEvents({ machine: id }).next()).rejects.toThrow(/`machine` needs `app`/);
+});
+
+test("events that are no longer kept are told as a gap, and so is a number from another platform", async () => {
+  const { outbox } = server.world.store;
+  for (let count = 0; count < 101_000; count += 1)
+    outbox.add({ type: "test.one", at: "", app: null, machine: null, data: {} });
+  const [gap, next] = await take(client.followEvents({ since: 1 }), 2);
+  const oldest = outbox.oldest() ?? 0;
+  expect(gap).toEqual({ type: "gap", after: 1, until: oldest - 1 });
+  expect(next).toMatchObject({ sequence: oldest });
+  const [ahead] = await take(client.followEvents({ since: 10_000_000 }), 1);
+  expect(ahead).toEqual({ type: "gap", after: outbox.newest(), until: outbox.newest() });
+});
+
+test("as a browser sees it: an id for each event, and Last-Event-ID continues after it", async () => {
+  await client.createApp("other");
+  const get = (headers: Record<string, string>) =>
+    fetch(`${server.url}/v1/stream?follow=0`, { headers: { authorization: `Bearer ${server.token}`, ...headers } });
+  const reply = await get({ "last-event-id": "1" });
+  expect(reply.headers.get("content-type")).toBe("text/event-stream");
+  expect(reply.headers.get("cache-control")).toBe("no-store");
+  expect(await reply.text()).toMatch(
+    /^retry: 1000\n\nid: 1\n\nid: 2\nevent: app\.created\ndata: \{"sequence":2,.*"app_name":"other","machine_id":null,.*\}\n\n$/,
+  );
+  expect(await (await get({ "last-event-id": "nonsense" })).text()).toBe("retry: 1000\n\nid: 2\n\n");
+});
+
+test("two hundred readers get every event of a busy platform, once and in order", async () => {
+  const readers = Array.from({ length: 200 }, () => client.followEvents({ since: 1 }));
+  const reading = Promise.all(readers.map((reader) => take(reader, 300)));
+  for (let count = 0; count < 300; count += 1) {
+    server.world.store.outbox.add({ type: "test.one", at: "", app: null, machine: null, data: { count } });
+    if (count % 50 === 0) await client.getHealth();
+  }
+  const expected = Array.from({ length: 300 }, (_, index) => index + 2);
+  for (const events of await reading)
+    expect(events.map((event) => "sequence" in event && event.sequence)).toEqual(expected);
+});
+
+describe("types", () => {
+  test("a group is everything below its name", () => {
+    expect(isOfType("machine.suspended", "machine")).toBe(true);
+    expect(isOfType("machine.suspended", "machine.*")).toBe(true);
+    expect(isOfType("machine.suspended", "machine.susp")).toBe(false);
+    expect(isOfType("machines.suspended", "machine")).toBe(false);
+    fc.assert(fc.property(fc.stringMatching(/^[a-z.]+$/), (type) => isOfType(type, type) && isOfType(type, "*")));
+  });
+});
