@@ -21,6 +21,7 @@ import {
   httpsRedirect,
   noMachineRefusal,
   unknownHostRefusal,
+  wakeRefusal,
 } from "./lease-refusals.ts";
 import { challengeKey } from "./http/challenge.ts";
 import { LoadReporter } from "./load-reporter.ts";
@@ -195,12 +196,14 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
   #leaseOrWake(app: string, request: RequestHead, chosen?: ChosenMachine, since?: number): Lease | undefined {
     const machines = candidates(this.#table, app, request, chosen);
     const { send, wake, hope } = choose(machines);
-    if (wake !== undefined) this.onWanted(wake);
+    const refusal = wake?.refusal;
+    if (wake !== undefined && refusal === undefined) this.onWanted(wake);
     if (send?.resting) this.#recall(send);
     if (send !== undefined) return this.#lease(send, request, since, chosen);
     // Nothing runs, and what would have to be woken is not started.
     const runs = machines.some(({ row }) => row.state === "running");
     if (this.#table.draining && wake !== undefined && !runs) throw drainingRefusal(app);
+    if (refusal !== undefined && wake !== undefined && !runs) throw wakeRefusal(app, wake.id, refusal);
     if (hope) return undefined;
     const [machine] = machines;
     throw chosen?.only && machine ? chosenMachineRefusal(app, machine) : noMachineRefusal(app, machines);

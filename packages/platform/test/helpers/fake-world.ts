@@ -187,6 +187,9 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       keepWarmMemoryMb: 1024,
       prewarmTimeoutMs: 60_000,
       prewarmSettleMs: 0,
+      memoryReserveMb: 0,
+      // Thousands of machines, and none of them needs memory.
+      memoryOvercommit: 0,
       ...parts.settings,
     },
     log: { info: note, warn: note, error: note },
