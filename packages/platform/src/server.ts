@@ -271,6 +271,7 @@ async function runLocked(
   certificates.start();
   open.defer(resources.startTimer());
   open.defer(resources.scrubber.start());
+  open.defer(resources.consoles.start());
   const proxyUrl = addresses.url();
   const where = proxyUrl === undefined ? "proxies run in processes of their own" : `apps answer at ${proxyUrl}`;
   log.info({ proxyUrl }, where);
