@@ -114,9 +114,16 @@ export class MachineController {
    * the host has no room for; returns as soon as the intent is stored.
    */
   command(command: Command): void {
-    if (mayStart(this.#record, command)) this.#deps.admission.require(this.#record);
+    if (mayStart(this.#record, command)) this.#requireRoom();
     const { tell } = this.#happened(command);
     if (tell.refusal !== undefined) throw tell.refusal;
+  }
+
+  /** Throws when the host has no memory for the machine, or its app no disk for a cold start. */
+  #requireRoom(): void {
+    const { id, app, config, snapshot } = this.#record;
+    this.#deps.admission.require(this.#record);
+    if (snapshot === null) this.#deps.diskQuota?.requireForStart(app, config, this.#deps.files.paths(id).memory);
   }
 
   /** Runs a command in the guest. Throws like {@link runCommand}. */

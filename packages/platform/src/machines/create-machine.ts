@@ -38,7 +38,11 @@ export async function createMachine(
   requireFreeName(controllers, app, name);
   requireSupported(config);
   requireFreePorts(deps, app, config);
-  const requireRoom = () => !skipLaunch && controllers.admission.require({ id: "", config }, `a machine of app ${app}`);
+  const requireRoom = () => {
+    if (skipLaunch) return deps.diskQuota?.require(app, 0);
+    controllers.admission.require({ id: "", config }, `a machine of app ${app}`);
+    deps.diskQuota?.requireForStart(app, config, "");
+  };
   requireRoom();
   // Held until the machine is stored, so that a cleanup in the meantime does not delete the image.
   using image = await images.hold(config.image);

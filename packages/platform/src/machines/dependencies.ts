@@ -9,6 +9,7 @@ import type { Settings } from "../settings.ts";
 import type { SnapshotStore } from "../snapshots/store.ts";
 import type { Store } from "../store/contract.ts";
 import type { MachineVolumes } from "../volumes/contract.ts";
+import type { DiskQuota } from "./disk-quota.ts";
 import type { MachineFiles } from "./files.ts";
 import type { CheckResult } from "../domain/check.ts";
 import type { Slots } from "./slots.ts";
@@ -78,6 +79,8 @@ export interface MachineDependencies {
   memoryPressure?: Pick<MemoryPressure, "short">;
   /** How much memory is left. By default, what the kernel says. */
   hostMemory?: Pick<HostMemory, "available">;
+  /** How much disk apps may take. By default, as much as there is. */
+  diskQuota?: Pick<DiskQuota, "require" | "requireForStart">;
   /** What the checks of a machine say. */
   checkResults?(machineId: string): CheckResult[];
   /** Calls `listener` with a machine's id after every result of its checks. Returns a function that ends that. */

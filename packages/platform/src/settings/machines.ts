@@ -128,6 +128,13 @@ export const MACHINE_SETTINGS = {
     description:
       "How large a machine's writable layer may become. It takes disk space only for what is written. Existing layers keep their size.",
   }),
+  diskQuotaMb: size("HIBERNAUT_DISK_QUOTA", {
+    default: 0,
+    min: 0,
+    max: 1_073_741_824,
+    description:
+      "How much disk each app may take: the memory, writable layers and logs of its machines, its volumes and their snapshots, as far as they [take space](operate.md#limit-the-disk-of-an-app). `0` is no limit, as on a server of your own.",
+  }),
   bootTimeoutMs: duration("HIBERNAUT_BOOT_TIMEOUT", {
     scaled: true,
     formerly: "HIBERNAUT_BOOT_TIMEOUT_MS",

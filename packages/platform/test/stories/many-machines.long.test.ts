@@ -42,7 +42,7 @@ test(
         image: SMALL_APP,
         guest: { memory_mb: 128 },
         services: [{ internal_port: 8080 }],
-        ...(number % 10 === 0 && { mounts: [{ name: `data_${number}`, path: "/data", size_gb: 1 }] }),
+        ...(number % 10 === 0 && { mounts: [{ volume: `data_${number}`, path: "/data" }] }),
       };
       const { machine_id: id } = await client.createMachine(app, { config, skip_launch: !started });
       ids.push(id);
