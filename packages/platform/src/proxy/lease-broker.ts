@@ -150,6 +150,11 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     this.#traffic.disconnected();
   }
 
+  /** Whether an app of this name has a machine with a service. */
+  hasApp(app: string): boolean {
+    return this.#table.ofApp(app).length > 0;
+  }
+
   /** How many requests wait, by app. */
   held(): Map<string, number> {
     return this.#queues.sizes();

@@ -29,10 +29,14 @@ test(
       expect(await place.close()).toEqual(NOTHING_LEFT);
     });
     const { client, app } = place;
-    // The first machine brings what stays: its image, the template of its layer.
-    const first = await place.machine();
+    const destroyVolumes = async () => {
+      for (const { id } of await client.listVolumes(app)) await client.destroyVolume(app, id);
+    };
+    // The first machine brings what stays: its image, the template of its layer, the directory of volumes.
+    const first = await place.machine({ mounts: [{ volume: "first", path: "/data" }] });
     await client.destroyMachine(app, first.machine_id, { force: true });
     await place.reach(first.machine_id, "destroyed");
+    await destroyVolumes();
     const before = await hostState(place.dataDir);
 
     const ids: string[] = [];
@@ -60,7 +64,7 @@ test(
       await client.destroyMachine(app, id, { force: true });
       await place.reach(id, "destroyed");
     });
-    for (const { id } of await client.listVolumes(app)) await client.destroyVolume(app, id);
+    await destroyVolumes();
     expect(await hostState(place.dataDir, ids)).toEqual(before);
   },
   LIMIT_MS,
