@@ -1,6 +1,6 @@
 /**
- * Bounds what QEMU and the guest's kernel print: a guest can write to its serial console for ever, and QEMU appends all of
- * it to a file.
+ * Bounds what QEMU and the guest's kernel print: a guest can write to its serial console forever, and QEMU appends all
+ * of it to a file.
  */
 import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -20,8 +20,8 @@ const NEWLINE = 0x0a;
 
 /**
  * Cuts a file that is too large to its last lines. QEMU writes with O_APPEND, so it continues at the new end. Synchronous
- * between the read and the write, which takes less than a millisecond: what is printed in that time is what gets lost, or
- * stands before the lines that are kept.
+ * between the read and the write, which takes less than a millisecond: what is printed in that time gets lost, or is before the
+ * lines that are kept.
  *
  * @returns whether it was cut; never throws for a file that does not exist
  */

@@ -22,7 +22,7 @@ export interface VolumesOptions {
   files: VolumeFiles;
   /** Pauses a running machine, its disks flushed, for the time of the work. */
   holdStill: HoldStill;
-  /** Throws when the app may not take so many bytes more of the disk. By default, it may. */
+  /** Throws when the app may not take this many bytes more of the disk. By default, it may. */
   requireDisk?(app: string, bytes: number): void;
   /** The snapshots that are taken by themselves. Default: none. */
   schedule?: {

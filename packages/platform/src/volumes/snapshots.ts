@@ -17,7 +17,7 @@ interface SnapshotsOptions {
   /** Work on one volume or one snapshot runs one at a time, by id. */
   queues: SerialQueues;
   machineOf(volumeId: string): MachineRecord | undefined;
-  /** Throws when the app may not take so many bytes more of the disk. */
+  /** Throws when the app may not take this many bytes more of the disk. */
   requireDisk?: ((app: string, bytes: number) => void) | undefined;
 }
 

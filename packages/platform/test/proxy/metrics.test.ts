@@ -15,7 +15,7 @@ const entry = (more: Partial<AccessEntry>): AccessEntry => ({
 const seriesOf = async (registry: Registry) =>
   (await registry.metrics()).split("\n").filter((line) => line.startsWith("hibernaut_")).length;
 
-test("hostnames, paths and methods that clients make up are no series", async () => {
+test("hostnames, paths and methods that clients make up make no series", async () => {
   const registry = new Registry();
   const metrics = proxyMetrics(registry, { held: () => new Map(), inFlight: () => 0, exists: () => true });
   const ask = (number: number) => {

@@ -1,4 +1,4 @@
-/** A guest that prints to its serial console for ever. */
+/** A guest that prints to its serial console forever. */
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";

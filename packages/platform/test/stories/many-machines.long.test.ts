@@ -6,7 +6,7 @@ import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { packSmallApp, SMALL_APP } from "../helpers/small-app/image.ts";
 
 const MACHINES = 200;
-/** Of these, every so many is started: a boot under emulation takes seconds of a core. */
+/** Of these, one in this many is started: a boot under emulation takes seconds of a core. */
 const STARTED_EVERY = 25;
 /** At a time, so that creates and destroys overlap. */
 const AT_ONCE = 8;

@@ -12,7 +12,7 @@ export interface DiskUse {
   growth: number;
 }
 
-/** Says why an app may not take more; undefined when it may. A quota of 0 is none. */
+/** Says why an app may not take more; undefined when it may. 0: there is no quota. */
 export function refusedGrowth({ app, used, growth }: DiskUse, quotaMb: number): HibernautError | undefined {
   if (quotaMb === 0 || used + growth <= quotaMb * MB) return undefined;
   const [usedMb, neededMb] = [Math.ceil(used / MB), Math.ceil(growth / MB)];

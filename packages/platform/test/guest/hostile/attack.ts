@@ -120,7 +120,7 @@ export function goodHello(): Buffer {
 export function behave(socket: Socket): void {
   const reader = new FrameReader();
   socket.on("data", (chunk) => {
-    for (const { type, payload } of reader.push(chunk as Buffer)) {
+    for (const { type, payload } of reader.push(chunk)) {
       if (type === FrameType.helloRequest) socket.write(goodHello());
       if (type === FrameType.ping) socket.write(encodeFrame(FrameType.pong, payload));
     }
@@ -155,7 +155,7 @@ export async function attack(
   const hostile = new HostileGuest(seed);
   const reader = new FrameReader();
   guest.on("data", (chunk) => {
-    for (const { type, stream } of reader.push(chunk as Buffer)) if (type === FrameType.exec) hostile.newest = stream;
+    for (const { type, stream } of reader.push(chunk)) if (type === FrameType.exec) hostile.newest = stream;
   });
   let using: Promise<void> | undefined;
   let tenth = 1;

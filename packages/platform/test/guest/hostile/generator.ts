@@ -1,6 +1,6 @@
 /**
  * What a hostile guest may write to its channel: frames that are right in form and wrong in everything else, and bytes
- * that are no frames. Reproducible by its seed.
+ * that are not frames. Reproducible by its seed.
  */
 import { encodeFrame, FrameType, HEADER, MAGIC, MAX_PAYLOAD } from "../../../src/guest/frame.ts";
 import { FIRST_COMMAND, MOST_CONNECTIONS } from "../../../src/guest/streams.ts";

@@ -120,7 +120,7 @@ describe("on a host without room", () => {
     await Promise.all(admitted.map((id) => reach(id, "running")));
   });
 
-  test("a restart of a machine that runs is no new demand", async () => {
+  test("a restart of a machine that runs needs no more room", async () => {
     const id = await running();
     roomFor(1);
     platform.machines.restart("shop", id);

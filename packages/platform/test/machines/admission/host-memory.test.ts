@@ -47,7 +47,7 @@ describe("what is left", () => {
     expect(memory.available()).toBe(400 * MB);
   });
 
-  test("of a group in version 1, likewise, and its largest number is no limit", async () => {
+  test("of a group in version 1, likewise, and its largest number means that there is none", async () => {
     const { memory } = await host({
       "proc/self/cgroup": "4:memory:/box\n0::/\n",
       "cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
