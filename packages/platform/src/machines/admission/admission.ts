@@ -10,7 +10,7 @@ import { mayHaveGuest } from "../decide/step.ts";
 import type { Logger } from "../dependencies.ts";
 import type { WarmKeeper } from "../warm/keeper.ts";
 import type { HostMemory } from "./host-memory.ts";
-import { type AdmissionSettings, type HostRoom, hostFull, missingFor, type Need, needOf } from "./rules.ts";
+import { type AdmissionSettings, counted, type HostRoom, hostFull, missingFor, type Need, needOf } from "./rules.ts";
 
 /** How long a start that was accepted waits for room, in milliseconds: a machine takes about as long to fall asleep. */
 const ENTER_MS = 5_000;
@@ -21,6 +21,13 @@ const LONGEST_LOOK_MS = 30_000;
 
 /** The part of a machine that admission looks at. */
 export type Applicant = Pick<MachineRecord, "id" | "config">;
+
+/** A machine that has a guest, or is getting one. */
+interface Awake extends Need {
+  starting: boolean;
+  /** Counts up with each start: those that began earlier get their room first. */
+  order: number;
+}
 
 interface AdmissionOptions {
   memory: Pick<HostMemory, "available">;
@@ -34,7 +41,8 @@ interface AdmissionOptions {
 export class Admission {
   readonly #options: AdmissionOptions;
   /** The machines that have a guest, or are getting one. */
-  readonly #awake = new Map<string, Need & { starting: boolean }>();
+  readonly #awake = new Map<string, Awake>();
+  #order = 0;
   #guests = 0;
   #starting = 0;
 
@@ -44,12 +52,15 @@ export class Admission {
 
   /** Takes note of a machine that is new or has changed. */
   follow({ id, state, config }: MachineRecord): void {
+    const before = this.#awake.get(id);
     this.#count(id, -1);
     this.#awake.delete(id);
     if (!mayHaveGuest(state)) return;
     const { overhead, warm } = this.#options;
     const need = needOf(config, overhead, warm.until(id) !== undefined);
-    this.#awake.set(id, { ...need, starting: state === "starting" });
+    const starting = state === "starting";
+    const order = starting && before?.starting !== true ? (this.#order += 1) : (before?.order ?? 0);
+    this.#awake.set(id, { ...need, starting, order });
     this.#count(id, 1);
   }
 
@@ -59,6 +70,11 @@ export class Admission {
     if (refusal !== undefined) throw refusal;
   }
 
+  /** Whether {@link require} would not throw. */
+  fits(machine: Applicant): boolean {
+    return this.#missing(machine, this.#options.warm.evictable(machine.id)) <= 0;
+  }
+
   /**
    * Makes room for a start that was accepted: ends as many kept VMMs as it takes, and waits for others to fall asleep.
    * Rejects with `host_full` if there is no room after 5 s, and with the signal's reason.
@@ -66,7 +82,9 @@ export class Admission {
   async enter(machine: Applicant, signal: AbortSignal): Promise<void> {
     const began = performance.now();
     for (;;) {
-      const missing = this.#missing(machine, 0);
+      const all = this.#missing(machine, 0);
+      if (all <= 0) return;
+      const missing = all - this.#behind(machine.id);
       if (missing <= 0) return;
       signal.throwIfAborted();
       const evicted = this.#options.warm.makeRoom(missing, machine.id);
@@ -74,7 +92,7 @@ export class Admission {
         this.#options.log.info({ machine: machine.id, missing_mb: inMb(missing) }, "kept VMMs end to make room");
         await evicted;
       } else if (performance.now() - began > ENTER_MS) {
-        const refusal = this.#refusal(machine, `machine ${machine.id}`, 0);
+        const refusal = this.#refusal(machine, `machine ${machine.id}`, this.#behind(machine.id));
         if (refusal !== undefined) throw refusal;
       } else await delay(POLL_MS, undefined, { signal });
     }
@@ -119,6 +137,17 @@ export class Admission {
     const available = (this.#options.memory.available() ?? Number.POSITIVE_INFINITY) + evictable;
     const starting = this.#starting - (own?.starting === true ? own.overhead : 0);
     return { available, awake: this.#guests - (own?.guest ?? 0), starting };
+  }
+
+  /** What machines take, in bytes as they count, that began to start after this one: they wait for it. */
+  #behind(id: string): number {
+    const own = this.#awake.get(id);
+    if (own === undefined || this.#options.settings.memoryOvercommit === 0) return 0;
+    const { memoryOvercommit } = this.#options.settings;
+    let bytes = 0;
+    for (const { starting, order, guest, overhead } of this.#awake.values())
+      if (starting && order > own.order) bytes += counted(guest, memoryOvercommit) + overhead;
+    return bytes;
   }
 
   #count(id: string, sign: 1 | -1): void {

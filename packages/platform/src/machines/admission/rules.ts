@@ -61,7 +61,7 @@ export function missingFor({ guest, overhead }: Need, room: HostRoom, settings: 
 }
 
 /** Memory of guests as it counts: with 200 percent, half of it. */
-function counted(bytes: number, overcommit: number): number {
+export function counted(bytes: number, overcommit: number): number {
   return (bytes * 100) / overcommit;
 }
 

@@ -189,6 +189,21 @@ describe("starts that nobody waits for", () => {
     await reach(id, "stopped");
   });
 
+  test("of two restarts that find the same room, one gets it and the other waits for its turn", async () => {
+    const ids = [await running(), await running()];
+    roomFor(0);
+    for (const id of ids) world.host.guest(id)?.exit(1);
+    await vi.waitFor(() =>
+      expect(messages().filter((message) => message === "a restart waits for room")).toHaveLength(2),
+    );
+    roomFor(1);
+    await vi.waitFor(() => expect(ids.filter((id) => record(id).state === "running")).toHaveLength(1), 10_000);
+    expect(ids.map((id) => record(id).state).toSorted()).toEqual(["restarting", "running"]);
+    roomFor(2);
+    await Promise.all(ids.map((id) => reach(id, "running")));
+    expect(ids.map((id) => record(id).restarts)).toEqual([1, 1]);
+  });
+
   test("a scheduled start waits for room, which the log says once, and is made up for", async () => {
     const id = await created({ schedule: "hourly" });
     const stop = platform.startTimer();
