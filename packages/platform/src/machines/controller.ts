@@ -332,7 +332,7 @@ export class MachineController {
       if (task.current) this.#deps.log.error({ machine, err: error }, `${effect.type} failed unexpectedly`);
       return { type: "effect_failed", effect: effect.type, reason: messageOf(error) };
     });
-    // Another machine's restart found the same room at the same time: this one goes on waiting.
+    // Another machine's restart found the same room at the same time: this one keeps waiting.
     const lateForRoom = outcome.type === "retry" && task.current && !this.#deps.admission.fits(this.#record);
     if (lateForRoom) return this.#carryOut(effect, task);
     await this.#report(outcome, task);

@@ -54,10 +54,10 @@ test("a request that was held in vain is refused", async () => {
   w.world.host.hold.capture = captures.promise;
   w.machines.suspend("shop", other);
   full = hostFull();
-  const held = acquire().catch((error: unknown) => error);
+  const ended = acquire().catch((error: unknown) => error);
   await settled();
   captures.resolve();
-  expect(await held).toMatchObject({ status: 503, code: "host_full" });
+  expect(await ended).toMatchObject({ status: 503, code: "host_full" });
 });
 
 test("a wake that fails for another reason is reported, too, instead of being tried without limit", async () => {

@@ -151,10 +151,10 @@ export class Admission {
   }
 
   #count(id: string, sign: 1 | -1): void {
-    const counted = this.#awake.get(id);
-    if (counted === undefined) return;
-    this.#guests += sign * counted.guest;
-    if (counted.starting) this.#starting += sign * counted.overhead;
+    const known = this.#awake.get(id);
+    if (known === undefined) return;
+    this.#guests += sign * known.guest;
+    if (known.starting) this.#starting += sign * known.overhead;
   }
 }
 
