@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { MemorySources } from "../warm/pressure.ts";
 
-/** Limits of control groups change rarely, and finding them reads a few files: they are looked for again after this. */
+/** Groups get their first limit rarely, and finding them reads a few files: they are looked for again after this. */
 const GROUPS_AGE_MS = 10_000;
 /** Version 1 says "no limit" with the largest number of pages. No host has an exabyte. */
 const NO_LIMIT = 2 ** 60;
@@ -11,8 +11,8 @@ const KB = 1024;
 
 /** A control group with a limit, in either version. */
 interface Group {
-  /** Bytes. */
-  limit: number;
+  /** The file with the limit, in bytes. */
+  limit: string;
   /** The file with what the group takes, in bytes. */
   usage: string;
   stat: string;
@@ -78,17 +78,23 @@ function withParents(path: string): string[] {
 }
 
 function groupV2(folder: string): Group[] {
-  const limit = Number(read(join(folder, "memory.max")) || "max");
-  if (!Number.isFinite(limit)) return [];
+  const limit = join(folder, "memory.max");
+  if (!Number.isFinite(limitIn(limit))) return [];
   const droppable = ["inactive_file", "active_file", "slab_reclaimable"];
   return [{ limit, usage: join(folder, "memory.current"), stat: join(folder, "memory.stat"), droppable }];
 }
 
 function groupV1(folder: string): Group[] {
-  const limit = Number(read(join(folder, "memory.limit_in_bytes")) || NO_LIMIT);
-  if (!(limit < NO_LIMIT)) return [];
+  const limit = join(folder, "memory.limit_in_bytes");
+  if (!Number.isFinite(limitIn(limit))) return [];
   const droppable = ["total_inactive_file", "total_active_file"];
   return [{ limit, usage: join(folder, "memory.usage_in_bytes"), stat: join(folder, "memory.stat"), droppable }];
+}
+
+/** Infinity without a limit, and for a group that does not exist. */
+function limitIn(path: string): number {
+  const limit = Number(read(path) || Number.NaN);
+  return limit < NO_LIMIT ? limit : Number.POSITIVE_INFINITY;
 }
 
 /** What a group has left, in bytes, if the kernel drops what it can. A group that was removed has no limit any more. */
@@ -97,7 +103,7 @@ function leftIn({ limit, usage, stat, droppable }: Group): number {
   if (used === "") return Number.POSITIVE_INFINITY;
   const text = read(stat);
   const dropped = droppable.reduce((sum, name) => sum + fieldIn(text, name), 0);
-  return limit - Math.max(0, Number(used) - dropped);
+  return limitIn(limit) - Math.max(0, Number(used) - dropped);
 }
 
 function fieldIn(stat: string, name: string): number {
