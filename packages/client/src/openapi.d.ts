@@ -3995,6 +3995,7 @@ export interface components {
         | "resource_exhausted"
         | "internal"
         | "draining"
+        | "host_full"
         | "unavailable";
       /** @description For people: what happened, why, and what to do next. */
       message: string;

@@ -24,6 +24,7 @@ import { aborted } from "./lib/async.ts";
 import { hostBootId } from "./lib/boot-id.ts";
 import { Port } from "./lib/port.ts";
 import { openLog } from "./log.ts";
+import { DiskQuota } from "./machines/disk-quota.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { bundlesInUse, imagesInUse } from "./machines/in-use.ts";
 import { openMachines, type Resources } from "./machines/open.ts";
@@ -138,9 +139,19 @@ async function runLocked(
     onTrouble: (machine, reason) => log.warn({ machine, reason }, "a snapshot could not be sealed"),
   });
   open.defer(() => snapshots.close());
+  const volumeFiles = new VolumeFiles(settings.dataDir);
+  const diskQuota = new DiskQuota({
+    quotaMb: settings.diskQuotaMb,
+    foldersOf: (app) => [
+      ...machines.filled.list(app).map(({ record }) => files.paths(record.id).folder),
+      ...store.volumes.list(app).map(({ id }) => volumeFiles.folder(id)),
+    ],
+  });
+  const requireDisk = (app: string, bytes: number) => diskQuota.require(app, bytes);
   const volumes = new Volumes({
     store,
-    files: new VolumeFiles(settings.dataDir),
+    files: volumeFiles,
+    requireDisk,
     holdStill: (machineId, work) => machines.filled.holdStill(machineId, work),
     schedule: { intervalMs: settings.snapshotIntervalH * 3_600_000, byDefault: settings.scheduledSnapshots, log },
     onTrouble: (message) => log.warn({}, message),
@@ -156,6 +167,7 @@ async function runLocked(
     secrets: openSecrets({ store: store.secrets, keyFile: join(settings.dataDir, "secrets.key") }),
     volumes,
     files,
+    diskQuota,
     // A boot under emulation keeps one CPU busy.
     bootSlots: new Slots(Math.max(2, availableParallelism())),
     bootId,
@@ -284,6 +296,7 @@ async function runLocked(
   certificates.start();
   open.defer(resources.startTimer());
   open.defer(resources.scrubber.start());
+  open.defer(resources.consoles.start());
   const proxyUrl = addresses.url();
   const where = proxyUrl === undefined ? "proxies run in processes of their own" : `apps answer at ${proxyUrl}`;
   log.info({ proxyUrl }, where);

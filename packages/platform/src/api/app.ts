@@ -82,7 +82,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
   limitBodies(app);
 
   const metrics = apiMetrics(deps.machines, deps.registry);
-  usageMetrics(metrics.registry, deps.usage);
+  usageMetrics(metrics.registry, deps.usage, () => deps.apps.list());
   app.addHook("onRequest", async (request, reply) => void reply.header("x-request-id", request.id));
   app.addHook("onResponse", async (request, reply) => {
     metrics.observe(request, reply);

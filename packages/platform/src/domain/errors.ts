@@ -16,6 +16,7 @@ export const ERROR_STATUS = {
   resource_exhausted: 429,
   internal: 500,
   draining: 503,
+  host_full: 503,
   unavailable: 503,
 } as const;
 

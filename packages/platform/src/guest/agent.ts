@@ -17,6 +17,10 @@ const CLOCK_OFF_MS = 20;
 const CLOCK_TRIES = 5;
 /** Streams 0 to 2 are control, and the app's two outputs. */
 const FIRST_STREAM = 3;
+/** How many bytes a guest may leave unread: more than all streams may have on their way, each with its window. */
+export const MOST_UNREAD_BYTES = 16 * 1024 * 1024;
+/** How much of a guest's own words is repeated, in characters: enough for an error with a path in it. */
+const LONGEST_TEXT = 1000;
 
 /** Talks to the agent of one guest. Every method that waits rejects with a {@link GuestError} when the channel closes. */
 export class GuestAgent {
@@ -30,6 +34,8 @@ export class GuestAgent {
   onListening: (listeners: Listener[]) => void = () => {};
   /** The agent refused something, which deserves a line in the log. */
   onError: (message: string) => void = () => {};
+  /** The platform has ended the channel, because of what the guest does. Nothing is asked of this guest any more. */
+  onBroken: (why: string) => void = () => {};
   /** Commands and connections. They outlive this channel. */
   readonly streams: GuestStreams;
   readonly #channel: Duplex;
@@ -78,7 +84,7 @@ export class GuestAgent {
     const answer = this.#expect([FrameType.started, FrameType.startFailed], signal);
     this.#send(FrameType.run);
     const frame = await answer;
-    if (frame.type === FrameType.startFailed) throw new GuestError(frame.payload.toString("utf8", 4));
+    if (frame.type === FrameType.startFailed) throw new GuestError(textOf(frame.payload.subarray(4)));
   }
 
   /** Resolves as soon as the app listens on every port of the configuration. */
@@ -148,7 +154,14 @@ export class GuestAgent {
   }
 
   #send(type: number, payload?: Uint8Array, stream?: number): void {
-    if (this.#channel.writable) this.#channel.write(encodeFrame(type, payload, stream));
+    if (!this.#channel.writable) return;
+    if (this.#channel.writableLength > MOST_UNREAD_BYTES) return this.#break("the guest does not read what it is sent");
+    this.#channel.write(encodeFrame(type, payload, stream));
+  }
+
+  #break(why: string): void {
+    this.#channel.destroy(new GuestError(`the channel to the guest was ended: ${why}`));
+    this.onBroken(why);
   }
 
   #flow(): void {
@@ -181,9 +194,9 @@ export class GuestAgent {
     if (frame.type === FrameType.log) this.onLog(frame.stream, frame.payload);
     if (frame.type === FrameType.printed && frame.payload.length === 8)
       this.onPrinted(Number(frame.payload.readBigUInt64LE()));
-    if (frame.type === FrameType.error) this.onError(frame.payload.toString("utf8"));
+    if (frame.type === FrameType.error) this.onError(textOf(frame.payload));
     if (frame.type === FrameType.exit && frame.payload.length >= EXIT_BYTES) this.onExit(decodeExit(frame.payload));
-    if (frame.type === FrameType.startFailed) this.#startFailure = frame.payload.toString("utf8", 4);
+    if (frame.type === FrameType.startFailed) this.#startFailure = textOf(frame.payload.subarray(4));
   }
 
   #end(why: string): void {
@@ -192,4 +205,10 @@ export class GuestAgent {
     for (const waiters of this.#waiting.values()) for (const waiter of waiters) waiter.reject(error);
     this.#waiting.clear();
   }
+}
+
+/** What a guest says in a frame, as far as it is repeated. */
+function textOf(bytes: Buffer): string {
+  const text = bytes.toString("utf8", 0, 4 * LONGEST_TEXT);
+  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}...` : text;
 }

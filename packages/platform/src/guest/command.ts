@@ -14,6 +14,9 @@ export const CommandEnd = { ended: 0, timedOut: 1, notStarted: 2 } as const;
  */
 const QUIET_AFTER_MS = 60_000;
 
+/** What a guest is told that sends output after its end. */
+const AFTER_END = "more was sent after the end";
+
 /** A command that is running in a guest. */
 export class GuestCommand implements StreamEnd {
   /** Leads nowhere unless the command was started with an input. */
@@ -28,6 +31,8 @@ export class GuestCommand implements StreamEnd {
   /** A connection keeps its machine awake only while bytes flow. Anything else does until it ends. */
   readonly #connection: boolean;
   #flowedAt = performance.now();
+  /** The output has ended, although the command has not. */
+  #outputEnded = false;
   readonly #link: StreamLink;
   readonly #sender: CreditedSender;
   readonly #givers: Record<"out" | "err", CreditGiver>;
@@ -65,7 +70,7 @@ export class GuestCommand implements StreamEnd {
   receive({ type, payload }: Frame): void {
     if (type === FrameType.data) this.#output(this.#givers.out, this.stdout, payload);
     if (type === FrameType.dataErr) this.#output(this.#givers.err, this.stderr, payload);
-    if (type === FrameType.end) this.stdout.push(null); // only tasks say so; the output of a command ends with it
+    if (type === FrameType.end) this.#endOutput(); // only tasks say so; the output of a command ends with it
     if (type === FrameType.credit && payload.length === 4) this.#sender.grant(payload.readUInt32LE());
     if (type === FrameType.reset) this.fail(new GuestError(payload.toString("utf8")));
     if (type === FrameType.execExit && payload.length >= 9) this.#ended(payload);
@@ -103,8 +108,15 @@ export class GuestCommand implements StreamEnd {
 
   #output(giver: CreditGiver, output: Readable, bytes: Buffer): void {
     this.#flowedAt = performance.now();
-    if (giver.received(bytes.length)) output.push(bytes);
-    else this.kill(TOO_MUCH);
+    if (!giver.received(bytes.length)) this.kill(TOO_MUCH);
+    // A stream throws at a push after its end, and no guest may make it.
+    else if (this.#outputEnded && output === this.stdout) this.kill(AFTER_END);
+    else output.push(bytes);
+  }
+
+  #endOutput(): void {
+    this.#outputEnded = true;
+    this.stdout.push(null);
   }
 
   #ended(payload: Buffer): void {

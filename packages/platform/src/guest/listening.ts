@@ -9,11 +9,13 @@ export interface Listener {
 
 /** Bytes of one listener: u8 family, u16 port, 16 bytes of address. */
 export const LISTENER_BYTES = 19;
+/** Agents report no more (LISTENERS_MAX in listening.h), but a guest is not trusted to. */
+const MOST_LISTENERS = 64;
 const IPV4 = 4;
 
-/** Returns the listeners of an F_LISTENING payload. Ignores bytes after the last complete one. */
+/** Returns the listeners of an F_LISTENING payload, at most 64. Ignores bytes after the last complete one. */
 export function decodeListeners(payload: Buffer): Listener[] {
-  const count = Math.floor(payload.length / LISTENER_BYTES);
+  const count = Math.min(Math.floor(payload.length / LISTENER_BYTES), MOST_LISTENERS);
   return Array.from({ length: count }, (_, index) => {
     const bytes = payload.subarray(index * LISTENER_BYTES, (index + 1) * LISTENER_BYTES);
     const address = bytes[0] === IPV4 ? dotted(bytes.subarray(3, 7)) : ipv6(bytes.subarray(3));

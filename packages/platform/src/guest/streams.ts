@@ -16,6 +16,12 @@ import type { CommandSpec, SendFrame, StreamEnd, StreamLink } from "./protocol.t
 export const FIRST_COMMAND = 16;
 /** The agent opens fewer (CONNECTIONS_MAX in streams.h), but a guest is not trusted to. */
 export const MOST_CONNECTIONS = 128;
+/**
+ * How many frames, and bytes in them, may wait until the guest can be reached. Credit bounds what one stream has, but a
+ * guest can end its streams and begin others. A command's whole window, typed character by character, fits.
+ */
+export const MOST_HELD = 80_000;
+export const MOST_HELD_BYTES = 16 * 1024 * 1024;
 const STREAM_TYPES: ReadonlySet<number> = new Set([
   FrameType.data,
   FrameType.end,
@@ -36,6 +42,7 @@ export class GuestStreams {
   #send: SendFrame | undefined;
   /** Frames that wait until the guest can be reached. Bounded, see {@link #hold}. */
   #held: Parameters<SendFrame>[] = [];
+  #heldBytes = 0;
   #nextCommand = FIRST_COMMAND;
 
   /** How many frames wait until the guest can be reached. */
@@ -82,7 +89,7 @@ export class GuestStreams {
   flow(send: SendFrame): void {
     this.#send = send;
     const held = this.#held;
-    this.#held = [];
+    this.#forgetHeld();
     for (const frame of held) send(...frame);
   }
 
@@ -94,7 +101,7 @@ export class GuestStreams {
   /** The guest is gone for good: all streams fail. */
   reset(why: string): void {
     this.hold();
-    this.#held = [];
+    this.#forgetHeld();
     const streams = [...this.#streams.values()];
     this.#streams.clear();
     for (const stream of streams) stream.fail(new GuestError(why));
@@ -126,7 +133,12 @@ export class GuestStreams {
     else this.#send(...frame);
   }
 
-  /** Credit bounds the data. A new size replaces an older one, and a signal is pending only once, as in a kernel. */
+  #forgetHeld(): void {
+    this.#held = [];
+    this.#heldBytes = 0;
+  }
+
+  /** Credit bounds the data of a stream. A new size replaces an older one, and a signal is pending only once, as in a kernel. */
   #hold(frame: Parameters<SendFrame>): void {
     const [type, payload, stream] = frame;
     if (type === FrameType.resize || type === FrameType.signal)
@@ -135,5 +147,8 @@ export class GuestStreams {
         return otherStream !== stream || otherType !== type || !same;
       });
     this.#held.push(frame);
+    this.#heldBytes += payload.length;
+    if (this.#held.length > MOST_HELD || this.#heldBytes > MOST_HELD_BYTES)
+      this.reset("the guest began more streams than it may while it could not be reached");
   }
 }

@@ -2,6 +2,9 @@
 import { HibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import { findNamed } from "../domain/naming.ts";
+import { Admission } from "./admission/admission.ts";
+import { HostMemory } from "./admission/host-memory.ts";
+import { QEMU_OVERHEAD } from "./admission/rules.ts";
 import { MachineChanges } from "./changes.ts";
 import { MachineController } from "./controller.ts";
 import type { MachineDependencies } from "./dependencies.ts";
@@ -18,6 +21,8 @@ export class ControllerSet {
   readonly #deps: MachineDependencies;
   /** The paused VMMs of suspended machines. */
   readonly warm: WarmKeeper;
+  /** Which starts the host has room for. */
+  readonly admission: Admission;
   readonly #controllers = new Map<string, MachineController>();
   /** Where every change of a machine is told. */
   readonly changes = new MachineChanges();
@@ -30,6 +35,13 @@ export class ControllerSet {
       evict: async (id, reason) => this.#controllers.get(id)?.evict(reason),
       log: deps.log,
       now: () => (deps.clock?.() ?? new Date()).getTime(),
+    });
+    this.admission = new Admission({
+      memory: deps.hostMemory ?? new HostMemory(),
+      settings: deps.settings,
+      overhead: QEMU_OVERHEAD[deps.hypervisor.identity().accelerator],
+      warm: this.warm,
+      log: deps.log,
     });
   }
 
@@ -108,9 +120,11 @@ export class ControllerSet {
   }
 
   #control(record: MachineRecord): MachineController {
-    const controller = new MachineController({ ...this.#deps, warm: this.warm }, record);
+    const controller = new MachineController(this.#controllerDeps(), record);
     this.#controllers.set(record.id, controller);
+    this.admission.follow(record);
     controller.subscribe((changed) => {
+      this.admission.follow(changed);
       if (changed.state === "destroyed") this.#controllers.delete(changed.id);
       this.changes.publish(changed);
     });
@@ -119,6 +133,10 @@ export class ControllerSet {
 
   #destroyed(id: string): MachineController | undefined {
     const record = this.#deps.store.machines.get(id);
-    return record && new MachineController({ ...this.#deps, warm: this.warm }, record);
+    return record && new MachineController(this.#controllerDeps(), record);
+  }
+
+  #controllerDeps() {
+    return { ...this.#deps, warm: this.warm, admission: this.admission };
   }
 }

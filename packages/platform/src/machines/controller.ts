@@ -11,6 +11,8 @@ import type { VmmRef, VmmUsage } from "../hypervisor/contract.ts";
 import { abortable, never, within } from "../lib/async.ts";
 import { messageOf } from "../lib/text.ts";
 import { protocolOf } from "./agent-protocol.ts";
+import type { Admission } from "./admission/admission.ts";
+import { mayStart, startIsDue } from "./admission/when.ts";
 import type { ChangeListener } from "./changes.ts";
 import {
   type Command,
@@ -46,6 +48,8 @@ const STORE_RETRY_LONGEST_MS = 5_000;
 interface ControllerDependencies extends MachineDependencies {
   /** Where the paused VMMs of suspended machines are kept. */
   warm: WarmKeeper;
+  /** Which starts the host has room for. */
+  admission: Admission;
 }
 
 export class MachineController {
@@ -105,10 +109,21 @@ export class MachineController {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Decides, stores and begins. Throws the HibernautError of a refusal; returns as soon as the intent is stored. */
+  /**
+   * Decides, stores and begins. Throws the HibernautError of a refusal, or `host_full` when it would start a machine that
+   * the host has no room for; returns as soon as the intent is stored.
+   */
   command(command: Command): void {
+    if (mayStart(this.#record, command)) this.#requireRoom();
     const { tell } = this.#happened(command);
     if (tell.refusal !== undefined) throw tell.refusal;
+  }
+
+  /** Throws when the host has no memory for the machine, or its app no disk for a cold start. */
+  #requireRoom(): void {
+    const { id, app, config, snapshot } = this.#record;
+    this.#deps.admission.require(this.#record);
+    if (snapshot === null) this.#deps.diskQuota?.requireForStart(app, config, this.#deps.files.paths(id).memory);
   }
 
   /** Runs a command in the guest. Throws like {@link runCommand}. */
@@ -202,8 +217,12 @@ export class MachineController {
     this.#happened({ type: "cordon", on });
   }
 
-  /** Starts the machine if its schedule, or the wake that it planned, is due. Throws when that cannot be stored. */
+  /**
+   * Starts the machine if its schedule, or the wake that it planned, is due. Throws when that cannot be stored, and
+   * `host_full` when there is no room for it.
+   */
   timePassed(): void {
+    if (startIsDue(this.#record, this.#deps.clock?.() ?? new Date())) this.#deps.admission.require(this.#record);
     this.#happened({ type: "schedule_due" });
     this.#happened({ type: "wake_due" });
   }
@@ -313,6 +332,9 @@ export class MachineController {
       if (task.current) this.#deps.log.error({ machine, err: error }, `${effect.type} failed unexpectedly`);
       return { type: "effect_failed", effect: effect.type, reason: messageOf(error) };
     });
+    // Another machine's restart found the same room at the same time: this one keeps waiting.
+    const lateForRoom = outcome.type === "retry" && task.current && !this.#deps.admission.fits(this.#record);
+    if (lateForRoom) return this.#carryOut(effect, task);
     await this.#report(outcome, task);
   }
 

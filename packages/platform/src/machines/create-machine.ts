@@ -38,6 +38,12 @@ export async function createMachine(
   requireFreeName(controllers, app, name);
   requireSupported(config);
   requireFreePorts(deps, app, config);
+  const requireRoom = () => {
+    if (skipLaunch) return deps.diskQuota?.require(app, 0);
+    controllers.admission.require({ id: "", config }, `a machine of app ${app}`);
+    deps.diskQuota?.requireForStart(app, config, "");
+  };
+  requireRoom();
   // Held until the machine is stored, so that a cleanup in the meantime does not delete the image.
   using image = await images.hold(config.image);
   // Likewise, so that no other machine gets the volumes.
@@ -45,6 +51,7 @@ export async function createMachine(
   requireApp(store.apps, app);
   // The import may have taken minutes, in which a drain may have begun.
   refuseWork();
+  requireRoom();
   requireFreePorts(deps, app, config);
   const record = newRecord({
     app,

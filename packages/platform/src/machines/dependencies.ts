@@ -9,9 +9,11 @@ import type { Settings } from "../settings.ts";
 import type { SnapshotStore } from "../snapshots/store.ts";
 import type { Store } from "../store/contract.ts";
 import type { MachineVolumes } from "../volumes/contract.ts";
+import type { DiskQuota } from "./disk-quota.ts";
 import type { MachineFiles } from "./files.ts";
 import type { CheckResult } from "../domain/check.ts";
 import type { Slots } from "./slots.ts";
+import type { HostMemory } from "./admission/host-memory.ts";
 import type { MemoryPressure } from "./warm/pressure.ts";
 
 /** The guest bundles at hand: the one that machines are made with now, and older ones that machines still boot. */
@@ -50,6 +52,8 @@ type MachineSettings = Pick<
   | "keepWarmMemoryMb"
   | "prewarmTimeoutMs"
   | "prewarmSettleMs"
+  | "memoryReserveMb"
+  | "memoryOvercommit"
 >;
 
 export interface MachineDependencies {
@@ -73,6 +77,10 @@ export interface MachineDependencies {
   clock?(): Date;
   /** Whether memory is short. By default, what the kernel says. */
   memoryPressure?: Pick<MemoryPressure, "short">;
+  /** How much memory is left. By default, what the kernel says. */
+  hostMemory?: Pick<HostMemory, "available">;
+  /** How much disk apps may take. By default, as much as there is. */
+  diskQuota?: Pick<DiskQuota, "require" | "requireForStart">;
   /** What the checks of a machine say. */
   checkResults?(machineId: string): CheckResult[];
   /** Calls `listener` with a machine's id after every result of its checks. Returns a function that ends that. */

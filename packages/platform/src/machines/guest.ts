@@ -9,6 +9,7 @@ import type { Logger } from "./dependencies.ts";
 import type { LogStream } from "./logs/entry.ts";
 import type { MachineLog } from "./logs/machine-log.ts";
 import { Reachability } from "./reachability.ts";
+import { SeldomLog } from "./seldom-log.ts";
 
 /** Streams of the agent's log frames. */
 const APP_STREAMS: Readonly<Record<number, Exclude<LogStream, "platform">>> = { 1: "stdout", 2: "stderr" };
@@ -186,7 +187,14 @@ export class MachineGuest {
       if (stream !== undefined) machineLog.output(stream, data);
     };
     agent.onPrinted = (bytes) => machineLog.printed(bytes);
-    agent.onError = (message) => log.warn({ machine: machineId, message }, "the agent refused something");
+    const refusals = new SeldomLog((fields) =>
+      log.warn({ machine: machineId, ...fields }, "the agent refused something"),
+    );
+    agent.onError = (message) => refusals.add(message);
+    agent.onBroken = (reason) => {
+      log.warn({ machine: machineId, reason }, "the channel to a guest was ended");
+      machineLog.platform(`The platform ended its channel to the guest: ${reason}. Restart the machine.`);
+    };
     agent.onExit = (exit) => {
       this.rememberExit(exit);
       listener.ended();

@@ -1,4 +1,5 @@
 /** Puts the resources of the platform together: one object, from which each part takes only what it needs. */
+import { Consoles } from "./console-log.ts";
 import { ControllerSet } from "./controller-set.ts";
 import type { MachineDependencies } from "./dependencies.ts";
 import { AppSecrets } from "./resources/app-secrets.ts";
@@ -36,6 +37,8 @@ export interface Resources {
   readonly guestApi: GuestApi;
   readonly drain: Drain;
   readonly scrubber: Scrubber;
+  /** Bounds what guests print to their consoles. */
+  readonly consoles: Consoles;
   /** The paused VMMs that are kept of suspended machines. */
   readonly warm: Pick<WarmKeeper, "kept" | "evicted">;
   /** The sleeping machines whose snapshots do not fit this platform. Changes nothing. */
@@ -88,6 +91,7 @@ export function openMachines(deps: MachineDependencies): Resources {
     guestApi: new GuestApi(deps, controllers),
     drain,
     scrubber: new Scrubber(deps, controllers),
+    consoles: new Consoles(deps, controllers),
     warm: controllers.warm,
     unfitSnapshots: () => unfitSnapshots(deps.store.machines.list(), deps),
     dropSnapshots(unfit) {

@@ -6,6 +6,9 @@ const LOOPBACK_SETTLES_MS = 1_000;
 /** An app that opens another port first, for example for metrics, may need longer for the port of its service. */
 const OTHER_PORT_SETTLES_MS = 5_000;
 
+/** How many of an app's addresses a sentence names. An app has a handful. */
+const MOST_NAMED = 5;
+
 /** Why no request reaches the app, and how long that must hold before it is reported, in milliseconds. */
 interface Unreachable {
   why: string;
@@ -92,6 +95,8 @@ export class Reachability {
 }
 
 function listText(listeners: readonly Listener[]): string {
-  const texts = [...new Set(listeners.map(listenerText))];
+  const all = [...new Set(listeners.map(listenerText))];
+  const more = all.length - MOST_NAMED;
+  const texts = more > 0 ? [...all.slice(0, MOST_NAMED), `${more} more`] : all;
   return texts.length < 2 ? texts.join("") : `${texts.slice(0, -1).join(", ")} and ${texts.at(-1)}`;
 }

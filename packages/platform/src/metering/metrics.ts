@@ -1,6 +1,6 @@
 /** Usage as Prometheus counters. They continue where they were when the platform restarts. */
 import { Counter, type Registry } from "prom-client";
-import type { Amounts } from "../domain/usage.ts";
+import { addAmounts, type Amounts, noAmounts } from "../domain/usage.ts";
 import type { Usage } from "./usage.ts";
 
 interface CounterDefinition {
@@ -11,6 +11,8 @@ interface CounterDefinition {
   values: Record<string, (used: Amounts) => number>;
 }
 
+/** The label of all apps that were destroyed. No app can have this name. */
+const GONE = "(destroyed)";
 const MS_PER_S = 1000;
 const MB_MS_PER_GB_S = 1024 * 1000;
 const gbSeconds = (mbMs: number) => mbMs / MB_MS_PER_GB_S;
@@ -61,11 +63,15 @@ const COUNTERS: readonly CounterDefinition[] = [
 ];
 
 /** Registers the counters of usage. */
-export function usageMetrics(registry: Registry, usage: Pick<Usage, "totals">): void {
-  const snapshot = onceAtATime(() => usage.totals());
+export function usageMetrics(
+  registry: Registry,
+  usage: Pick<Usage, "totals">,
+  apps: () => readonly { name: string }[],
+): void {
+  const snapshot = onceAtATime(() => withoutGone(usage.totals(), new Set(apps().map(({ name }) => name))));
   for (const { name, help, label, values } of COUNTERS) {
     // A clock that was set back must not look like a restart, after which Prometheus counts from 0.
-    const highest = new Map<string, number>();
+    let highest = new Map<string, number>();
     new Counter({
       name,
       help,
@@ -73,10 +79,12 @@ export function usageMetrics(registry: Registry, usage: Pick<Usage, "totals">): 
       registers: [registry],
       collect() {
         this.reset();
+        const before = highest;
+        highest = new Map();
         for (const [app, used] of snapshot()) {
           for (const [value, amount] of Object.entries(values)) {
             const key = `${value} ${app}`;
-            const count = Math.max(amount(used), highest.get(key) ?? 0);
+            const count = Math.max(amount(used), before.get(key) ?? 0);
             highest.set(key, count);
             this.inc(label === undefined ? { app } : { app, [label]: value }, count);
           }
@@ -84,6 +92,23 @@ export function usageMetrics(registry: Registry, usage: Pick<Usage, "totals">): 
       },
     });
   }
+}
+
+/**
+ * Adds up the apps that no longer exist: usage is never deleted, and a program that makes an app for each of its runs must
+ * not make series without end. Pure.
+ */
+export function withoutGone(totals: Map<string, Amounts>, apps: ReadonlySet<string>): Map<string, Amounts> {
+  const kept = new Map<string, Amounts>();
+  for (const [app, used] of totals) {
+    if (apps.has(app)) kept.set(app, used);
+    else {
+      const sum = kept.get(GONE) ?? noAmounts();
+      addAmounts(sum, used);
+      kept.set(GONE, sum);
+    }
+  }
+  return kept;
 }
 
 /** All counters of one scrape are collected in the same turn of the event loop: they share one reading. */

@@ -22,6 +22,7 @@ import {
   noMachineRefusal,
   unknownHostRefusal,
   wakingRefusal,
+  wakeRefusal,
 } from "./lease-refusals.ts";
 import { challengeKey } from "./http/challenge.ts";
 import { WEBSOCKET } from "./http/websocket.ts";
@@ -161,6 +162,11 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     this.#traffic.disconnected();
   }
 
+  /** Whether an app of this name has a machine with a service. */
+  hasApp(app: string): boolean {
+    return this.#table.ofApp(app).length > 0;
+  }
+
   /** How many requests wait, by app. */
   held(): Map<string, number> {
     return this.#queues.sizes();
@@ -207,12 +213,14 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
   #leaseOrWake(app: string, request: RequestHead, chosen?: ChosenMachine, since?: number): Lease | undefined {
     const machines = candidates(this.#table, app, request, chosen);
     const { send, wake, hope } = choose(machines);
-    if (wake !== undefined) this.onWanted(wake);
+    const refusal = wake?.refusal;
+    if (wake !== undefined && refusal === undefined) this.onWanted(wake);
     if (send?.resting) this.#recall(send);
     if (send !== undefined) return this.#lease(send, request, since, chosen);
     // Nothing runs, and what would have to be woken is not started.
     const runs = machines.some(({ row }) => row.state === "running");
     if (this.#table.draining && wake !== undefined && !runs) throw drainingRefusal(app);
+    if (refusal !== undefined && wake !== undefined && !runs) throw wakeRefusal(app, wake.id, refusal);
     if (hope) return undefined;
     const [machine] = machines;
     throw chosen?.only && machine ? chosenMachineRefusal(app, machine) : noMachineRefusal(app, machines);

@@ -3,7 +3,7 @@ import { DRAIN_RETRY_S } from "../domain/drain.ts";
 import type { MachineState } from "../domain/machine.ts";
 import { ProxyRefusal } from "./contract.ts";
 import { withoutPeriod } from "../lib/text.ts";
-import { FAILED_REST_MS, type RoutedMachine } from "./routed-machine.ts";
+import { FAILED_REST_MS, type RoutedMachine, type WakeRefusal } from "./routed-machine.ts";
 
 /** No app answers for the hostname. */
 export function unknownHostRefusal(hostname: string): ProxyRefusal {
@@ -61,6 +61,12 @@ export function drainingRefusal(app: string): ProxyRefusal {
   return new ProxyRefusal(503, "draining", message, { retryAfterS: DRAIN_RETRY_S });
 }
 
+/** The platform was asked to wake the machine, and refused. */
+export function wakeRefusal(app: string, id: string, { message, full }: WakeRefusal): ProxyRefusal {
+  if (full === undefined) return couldNotStart(app, id, message);
+  return new ProxyRefusal(503, "host_full", message, full);
+}
+
 /** None of the app's machines, except those already tried, can take a request, and none is on its way. */
 export function noMachineRefusal(app: string, machines: readonly RoutedMachine[]): ProxyRefusal {
   const unreachable = machines.find((machine) => !machine.reachable);
@@ -85,7 +91,11 @@ export function cordonHint(app: string, machines: readonly RoutedMachine[]): str
 }
 
 function failedRefusal(app: string, { row: { id, reason } }: RoutedMachine): ProxyRefusal {
-  const message = `Machine ${id} of app ${app} could not be started: ${withoutPeriod(reason ?? "see its events")}.`;
+  return couldNotStart(app, id, reason ?? "see its events");
+}
+
+function couldNotStart(app: string, id: string, reason: string): ProxyRefusal {
+  const message = `Machine ${id} of app ${app} could not be started: ${withoutPeriod(reason)}.`;
   return new ProxyRefusal(503, "machine_failed", message, { retryAfterS: FAILED_REST_MS / 1000 });
 }
 

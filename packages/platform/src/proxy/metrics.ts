@@ -1,15 +1,22 @@
 /** The metrics of a proxy. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { AppSeries } from "./app-series.ts";
 import type { AccessEntry, Wake } from "./contract.ts";
 
 /** Buckets from a warm start to a cold start under emulation on a busy host. */
 const WAKE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30, 60];
+
+const WAKE_KINDS: readonly Wake["kind"][] = ["warm", "resume", "cold"];
+/** The label of requests for hostnames that no app has. */
+const UNKNOWN = "unknown";
 
 interface ProxyCounts {
   /** How many requests wait for a machine, by app. */
   held(): Map<string, number>;
   /** How many requests are in progress. */
   inFlight(): number;
+  /** Whether the proxy knows a machine of this app. */
+  exists(app: string): boolean;
 }
 
 interface ProxyMetrics {
@@ -47,11 +54,24 @@ export function proxyMetrics(registry: Registry, counts: ProxyCounts): ProxyMetr
   });
   // Counted here, and given to prom-client only when it collects: its bookkeeping of labels is too slow for every request.
   const counted = new Map<string, { labels: { app: string; status: string }; count: number }>();
+  const series = new AppSeries();
   const countRequest = (app: string, status: string) => {
     const key = `${status} ${app}`;
     const known = counted.get(key);
-    if (known === undefined) counted.set(key, { labels: { app, status }, count: 1 });
-    else known.count += 1;
+    if (known !== undefined) {
+      known.count += 1;
+      return;
+    }
+    counted.set(key, { labels: { app, status }, count: 1 });
+    series.add(app);
+  };
+  /** What the labels of an app go with, by app: nothing else knows which series it has. */
+  const codes = new Map<string, Set<string>>();
+  const forget = (app: string) => {
+    for (const [key, { labels }] of counted) if (labels.app === app) counted.delete(key);
+    for (const code of codes.get(app) ?? []) refused.remove({ app, code });
+    for (const kind of WAKE_KINDS) wakes.remove({ app, kind });
+    codes.delete(app);
   };
   new Counter({
     name: "hibernaut_proxy_requests_total",
@@ -59,6 +79,7 @@ export function proxyMetrics(registry: Registry, counts: ProxyCounts): ProxyMetr
     labelNames: ["app", "status"],
     registers,
     collect() {
+      series.prune((app) => app === UNKNOWN || counts.exists(app), forget);
       this.reset();
       for (const { labels, count } of counted.values()) this.inc(labels, count);
     },
@@ -70,12 +91,17 @@ export function proxyMetrics(registry: Registry, counts: ProxyCounts): ProxyMetr
     registers,
   });
   return {
-    onWake: (app, { kind, durationMs }) => wakes.observe({ app, kind }, durationMs / 1000),
+    onWake(app, { kind, durationMs }) {
+      series.add(app);
+      wakes.observe({ app, kind }, durationMs / 1000);
+    },
     onAccess({ appName, status, error }) {
       // A hostname that a client made up must not become a series.
-      const app = appName ?? "unknown";
+      const app = appName ?? UNKNOWN;
       countRequest(app, status === undefined ? "none" : `${Math.floor(status / 100)}xx`);
-      if (error !== undefined) refused.inc({ app, code: error });
+      if (error === undefined) return;
+      codes.set(app, (codes.get(app) ?? new Set()).add(error));
+      refused.inc({ app, code: error });
     },
   };
 }

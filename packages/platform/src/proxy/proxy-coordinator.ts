@@ -3,6 +3,7 @@
  * have open, and lets machines sleep that no proxy needs.
  */
 import type { Activity } from "../domain/awake.ts";
+import { isHibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import { messageOf } from "../lib/text.ts";
 import { isPrewarming } from "../machines/decide/prewarm.ts";
@@ -13,6 +14,7 @@ import type { Traffic } from "../store/contract.ts";
 import type { ConnectedProxies, ConnectedProxy } from "./connected-proxies.ts";
 import { type CoordinatedMachine, tableMachineOf, withRecord } from "./coordinated-machine.ts";
 import type { FromProxy, TableMachine, ToProxy } from "./messages.ts";
+import { RoomWaits } from "./room-waits.ts";
 import { SHORTEST_PAUSE_MS, SleepScheduler } from "./sleep-scheduler.ts";
 
 interface CoordinatorOptions {
@@ -57,6 +59,7 @@ export class ProxyCoordinator {
   readonly #proxies: ConnectedProxies;
   readonly #machines = new Map<string, CoordinatedMachine>();
   readonly #sleep: SleepScheduler;
+  readonly #roomWaits: RoomWaits;
   readonly #unsubscribe: () => void;
 
   constructor(options: CoordinatorOptions) {
@@ -73,6 +76,12 @@ export class ProxyCoordinator {
       isUsable: ({ record }) => (record.unreachable ?? null) === null && this.#isHealthy(record.id),
       tell: (machine) => this.#tell(machine),
       log,
+      now: this.#now,
+    });
+    this.#roomWaits = new RoomWaits({
+      start: (id) => this.#start(id),
+      states: () => [...this.#machines.values()].map(({ record }) => record.state),
+      refuse: (waiting, id, error) => this.#refuseWake(waiting, id, error),
       now: this.#now,
     });
     for (const { record } of machines.all()) this.#adopt(record);
@@ -144,6 +153,7 @@ export class ProxyCoordinator {
 
   async close(): Promise<void> {
     this.#unsubscribe();
+    this.#roomWaits.close();
     await this.#sleep.close();
   }
 
@@ -176,10 +186,21 @@ export class ProxyCoordinator {
       return this.#sleep.rotation.recall(machine);
     }
     try {
-      this.#options.machines.start(machine.record.app, id, { by: "proxy" });
+      this.#start(id);
     } catch (error) {
-      proxy.send({ kind: "wake_failed", id, message: messageOf(error) });
+      if (isHibernautError(error, "host_full")) this.#roomWaits.add(proxy, id, error);
+      else this.#refuseWake([proxy], id, error);
     }
+  }
+
+  #start(id: string): void {
+    const app = this.#machines.get(id)?.record.app;
+    if (app !== undefined) this.#options.machines.start(app, id, { by: "proxy" });
+  }
+
+  #refuseWake(proxies: Iterable<ConnectedProxy>, id: string, error: unknown): void {
+    const full = isHibernautError(error, "host_full") && { full: { retryAfterS: Number(error.details.retry_after_s) } };
+    for (const proxy of proxies) proxy.send({ kind: "wake_failed", id, message: messageOf(error), ...full });
   }
 
   #loadChanged(id: string, graceMs = 0): void {

@@ -9,6 +9,16 @@ import type { ServicePolicy } from "./service-policy.ts";
 /** How long a machine that failed, or whose app crashed for good, rests before a request starts it again. */
 export const FAILED_REST_MS = 10_000;
 
+/** How long the platform is not asked again to wake a machine after it refused to, in milliseconds. */
+export const REFUSED_REST_MS = 1_000;
+
+/** Why the platform did not start a machine. */
+export interface WakeRefusal {
+  message: string;
+  /** The host has no room for it in memory. */
+  full?: { retryAfterS: number } | undefined;
+}
+
 /** States in which an app that is known to crash is between two attempts of its restart policy, or in one. */
 const CRASH_LOOP: ReadonlySet<MachineState> = new Set(["starting", "stopping", "restarting"]);
 
@@ -31,6 +41,7 @@ export class RoutedMachine implements Candidate {
   /** When the proxy last heard of a start. A suspend that was cancelled is not a start. */
   startedAt = Number.NEGATIVE_INFINITY;
   failedAt = Number.NEGATIVE_INFINITY;
+  #refusal: (WakeRefusal & { at: number }) | undefined;
   readonly #now: () => number;
 
   constructor(row: TableMachine, policy: ServicePolicy, now: () => number) {
@@ -56,8 +67,21 @@ export class RoutedMachine implements Candidate {
     const { state } = this.row;
     this.draining = false;
     this.wakeRequested = false;
+    this.#refusal = undefined;
     if (state === "running") this.open.touch(this.#now());
     if (state === "failed" || state === "stopped") this.failedAt = this.#now();
+  }
+
+  /** The platform refused to wake the machine: requests are told so, and do not ask again for a moment. */
+  refuse(refusal: WakeRefusal): void {
+    this.#refusal = { ...refusal, at: this.#now() };
+    this.wakeRequested = false;
+  }
+
+  /** Why the machine cannot be woken at the moment. */
+  get refusal(): WakeRefusal | undefined {
+    if (this.#refusal !== undefined && this.#now() - this.#refusal.at >= REFUSED_REST_MS) this.#refusal = undefined;
+    return this.#refusal;
   }
 
   get id(): string {

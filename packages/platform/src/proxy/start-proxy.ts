@@ -83,6 +83,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
   });
   const metrics = proxyMetrics(registry, {
     held: () => broker.held(),
+    exists: (app) => broker.hasApp(app),
     inFlight: () => servers.reduce((sum, server) => sum + server.stats().requests, 0),
   });
   /** At the address that was set, and for the machines at the host's address in their network. */

@@ -6,6 +6,9 @@ import { BUNDLED_GUEST } from "./places.ts";
 const MB = 1024 * 1024;
 /** The share of the host's memory that kept VMMs may take: the rest is for machines that run. */
 const WARM_SHARE = 8;
+/** Below 5 % of memory, the kernel begins to take from programs what they use; a larger reserve than 1 GB helps nobody. */
+const RESERVE_SHARE = 20;
+const LARGEST_RESERVE_MB = 1024;
 
 export const MACHINE_SETTINGS = {
   accelerator: choice("HIBERNAUT_ACCELERATOR", ["auto", "kvm", "tcg"], {
@@ -99,6 +102,21 @@ export const MACHINE_SETTINGS = {
     description:
       "How much memory the paused virtual machines of suspended machines may take together. The memory of their guests does not count: it is on disk, and the kernel drops it when it needs room. 0: none is kept.",
   }),
+  memoryReserveMb: size("HIBERNAUT_MEMORY_RESERVE", {
+    fallback: () => Math.min(LARGEST_RESERVE_MB, Math.floor(totalmem() / RESERVE_SHARE / MB)),
+    defaultText: "5 % of the host's memory, at most 1 GB",
+    min: 0,
+    max: 1_048_576,
+    description:
+      "How much of the host's memory no machine gets: for its other programs, and for files that they read. A start that would need it [is refused](operate.md#when-the-hosts-memory-is-full).",
+  }),
+  memoryOvercommit: integer("HIBERNAUT_MEMORY_OVERCOMMIT", {
+    default: 100,
+    min: 0,
+    max: 1000,
+    description:
+      "How much memory machines that are awake may have together, in percent of what the host has for them. The default promises no memory twice. Apps rarely touch all of theirs, so `200` is often safe; the price of too much is that all machines wait for the disk. `0` refuses no start, and checks nothing.",
+  }),
   prewarmTimeoutMs: duration("HIBERNAUT_PREWARM_TIMEOUT", {
     scaled: true,
     default: 300_000,
@@ -121,6 +139,13 @@ export const MACHINE_SETTINGS = {
     max: 1_048_576,
     description:
       "How large a machine's writable layer may become. It takes disk space only for what is written. Existing layers keep their size.",
+  }),
+  diskQuotaMb: size("HIBERNAUT_DISK_QUOTA", {
+    default: 0,
+    min: 0,
+    max: 1_073_741_824,
+    description:
+      "How much disk each app may take: the memory, writable layers and logs of its machines, its volumes and their snapshots, as far as they [take space](operate.md#limit-the-disk-of-an-app). `0` sets no limit, as on a server of your own.",
   }),
   bootTimeoutMs: duration("HIBERNAUT_BOOT_TIMEOUT", {
     scaled: true,

@@ -35,7 +35,12 @@ export class VolumeFiles {
     this.root = join(dataDir, "volumes");
   }
 
-  /** Path of a volume's disk. */
+  /** The directory of a volume's disk and its snapshots. */
+  folder(volumeId: string): string {
+    return join(this.root, volumeId);
+  }
+
+  /** The path of a volume's disk. */
   disk(volumeId: string): string {
     return join(this.root, volumeId, "data.ext4");
   }

@@ -13,6 +13,7 @@ import { newSchedule } from "./schedule.ts";
 import { SnapshotScheduler } from "./scheduler.ts";
 import { SerialQueues } from "./serial-queues.ts";
 
+const GB = 1024 ** 3;
 const DAY_MS = 24 * 60 * 60_000;
 
 /** What {@link Volumes} works with. */
@@ -21,6 +22,8 @@ export interface VolumesOptions {
   files: VolumeFiles;
   /** Pauses a running machine, its disks flushed, for the time of the work. */
   holdStill: HoldStill;
+  /** Throws when the app may not take this many bytes more of the disk. By default, it may. */
+  requireDisk?(app: string, bytes: number): void;
   /** The snapshots that are taken by themselves. Default: none. */
   schedule?: {
     /** How often each volume is due, in milliseconds. */
@@ -49,10 +52,11 @@ export class Volumes implements VolumeService, VolumeCopies {
 
   constructor(options: VolumesOptions) {
     this.#options = options;
-    const { store, files, holdStill } = options;
+    const { store, files, holdStill, requireDisk } = options;
     this.#attachments = new Attachments(store, () => this.#now());
     const machineOf = (id: string) => this.#attachments.machineOf(id);
-    this.#snapshots = new VolumeSnapshots({ store: store.volumes, files, holdStill, queues: this.#queues, machineOf });
+    const queues = this.#queues;
+    this.#snapshots = new VolumeSnapshots({ store: store.volumes, files, holdStill, queues, machineOf, requireDisk });
     this.scheduler = new SnapshotScheduler({
       store: store.volumes,
       snapshots: this.#snapshots,
@@ -153,6 +157,7 @@ export class Volumes implements VolumeService, VolumeCopies {
         `Volume ${id} has ${volume.sizeGb} GB and cannot be made smaller. Create a smaller volume and copy the data.`,
         { field: "size_gb", minimum: volume.sizeGb },
       );
+    this.#options.requireDisk?.(app, (sizeGb - volume.sizeGb) * GB);
     // The file follows at the next cold start: a guest that is running or suspended knows the old size.
     const extended = { ...volume, sizeGb };
     this.#options.store.volumes.update(extended);
@@ -243,7 +248,8 @@ export class Volumes implements VolumeService, VolumeCopies {
 
   /** Stores the intent, makes the files, then stores that they are whole. */
   async #make(wanted: VolumeRecord, snapshot?: VolumeSnapshotRecord): Promise<VolumeRecord> {
-    const { store, files } = this.#options;
+    const { store, files, requireDisk } = this.#options;
+    requireDisk?.(wanted.app, wanted.sizeGb * GB);
     const volume: VolumeRecord =
       wanted.schedule === undefined ? { ...wanted, ...this.#scheduleOf(await this.#byDefault()) } : wanted;
     if (!store.volumes.insert(volume)) throw noApp(volume.app);

@@ -17,6 +17,8 @@ interface SnapshotsOptions {
   /** Work on one volume or one snapshot runs one at a time, by id. */
   queues: SerialQueues;
   machineOf(volumeId: string): MachineRecord | undefined;
+  /** Throws when the app may not take this many bytes more of the disk. */
+  requireDisk?: ((app: string, bytes: number) => void) | undefined;
 }
 
 /** How a volume is copied, depending on what its machine does. */
@@ -81,7 +83,7 @@ export class VolumeSnapshots {
 
   /** Call it in the volume's queue: a start of its machine waits for that, so the machine's state does not change meanwhile. */
   async #create(volume: VolumeRecord, { copy }: HowToCopy, signal?: AbortSignal): Promise<VolumeSnapshotRecord> {
-    const { store, files } = this.#options;
+    const { store, files, requireDisk } = this.#options;
     const { sizeGb, id: volumeId } = store.get(volume.id) ?? fail(`Volume ${volume.id} no longer exists.`);
     const createdAt = new Date().toISOString();
     const begun: VolumeSnapshotRecord = {
@@ -92,6 +94,8 @@ export class VolumeSnapshots {
       state: "creating",
       createdAt,
     };
+    // A clone takes nothing at first, and as much as the volume in the end.
+    requireDisk?.(volume.app, await files.sizeBytes(files.disk(volumeId)));
     const path = files.snapshot(volumeId, begun.id);
     store.insertSnapshot(begun);
     try {

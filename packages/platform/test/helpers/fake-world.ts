@@ -12,6 +12,7 @@ import { FailedCarryOvers } from "../../src/hypervisor/qemu/failed-carry-overs.t
 import { FakeHost, FakeHypervisor } from "../../src/hypervisor/fake/index.ts";
 import type { MachineConfig } from "../../src/domain/config.ts";
 import type { MachineDependencies } from "../../src/machines/dependencies.ts";
+import { DiskQuota } from "../../src/machines/disk-quota.ts";
 import { MachineFiles } from "../../src/machines/files.ts";
 import { openMachines, type Resources } from "../../src/machines/open.ts";
 import { Slots } from "../../src/machines/slots.ts";
@@ -116,6 +117,8 @@ export interface FakePlatform extends Resources {
 export interface PlatformParts {
   hypervisor?: Hypervisor;
   bootSlots?: number;
+  /** What each app may take of the disk. Default: 0, without a limit. */
+  diskQuotaMb?: number;
   snapshotQemu?: "series" | "exact";
   hotPages?: SnapshotStoreOptions["hotPages"];
   settings?: Partial<MachineDependencies["settings"]>;
@@ -132,9 +135,18 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     kernel: "",
     initrd: "",
   });
+  const volumeFiles = new FastVolumeFiles(world.folder);
+  const diskQuota = new DiskQuota({
+    quotaMb: parts.diskQuotaMb ?? 0,
+    foldersOf: (app) => [
+      ...resources.machines.list(app).map(({ record }) => files.paths(record.id).folder),
+      ...world.store.volumes.list(app).map(({ id }) => volumeFiles.folder(id)),
+    ],
+  });
   const volumes = new Volumes({
     store: world.store,
-    files: new FastVolumeFiles(world.folder),
+    files: volumeFiles,
+    requireDisk: (app, bytes) => diskQuota.require(app, bytes),
     holdStill: (id, work) => resources.machines.holdStill(id, work),
     onTrouble: (message) => note({}, message),
   });
@@ -163,6 +175,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     },
     volumes,
     files,
+    diskQuota,
     bootSlots: new Slots(parts.bootSlots ?? 8),
     bootId: world.bootId,
     settings: {
@@ -187,6 +200,9 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
       keepWarmMemoryMb: 1024,
       prewarmTimeoutMs: 60_000,
       prewarmSettleMs: 0,
+      memoryReserveMb: 0,
+      // Thousands of machines, and none of them needs memory.
+      memoryOvercommit: 0,
       ...parts.settings,
     },
     log: { info: note, warn: note, error: note },

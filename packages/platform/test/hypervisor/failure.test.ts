@@ -103,6 +103,6 @@ test("only the end of a log is read, and a log that is missing is empty", async 
   expect(await readTail(path)).toBe("");
   await writeFile(path, `${"x".repeat(100_000)}end`);
   expect(await readTail(path, 100_000)).toBe("end");
-  expect(await readTail(path, 200_000)).toBe("");
+  expect(await readTail(path, 200_000), "a log that was cut").toHaveLength(65_536);
   expect(await readTail(path)).toHaveLength(65_536);
 });

@@ -141,7 +141,7 @@ test("counters continue after a restart, and never fall when the clock is set ba
   const id = await machine("web", "data");
   now += HOUR_MS;
   const registry = new Registry();
-  usageMetrics(registry, usage);
+  usageMetrics(registry, usage, () => world.store.apps.list());
   const value = async () => {
     const text = await registry.metrics();
     return Number(/^hibernaut_usage_machine_seconds_total\{app="shop",meter="running"\} (\d+)$/m.exec(text)?.[1]);

@@ -67,14 +67,15 @@ export function tellingLine(text: string): string | undefined {
 
 /**
  * Returns what was appended to a log since it had `from` bytes, at most the last 64 KB; "" when it cannot be read.
- * By default, the end of all of it.
+ * By default, the end of all of it, and so too of a log that was cut.
  */
 export async function readTail(path: string, from = 0): Promise<string> {
   const file = await open(path, "r").catch(() => undefined);
   if (file === undefined) return "";
   try {
     const { size } = await file.stat();
-    const start = Math.max(from, size - TAIL_BYTES);
+    // One that is smaller was cut to its last lines.
+    const start = Math.max(size < from ? 0 : from, size - TAIL_BYTES);
     if (start >= size) return "";
     const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start);
     return buffer.toString("utf8", 0, bytesRead);

@@ -1,7 +1,9 @@
 /** Starting the machines that a drain suspended, once it is over, or that ran when they were backed up. */
+import { isHibernautError } from "../../domain/errors.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { MachineController } from "../controller.ts";
 import type { Logger } from "../dependencies.ts";
+import type { Admission } from "../admission/admission.ts";
 import { settled } from "./settled.ts";
 
 interface StartAgainOptions {
@@ -12,6 +14,8 @@ interface StartAgainOptions {
   atOnce: number;
   /** What a machine sleeps for until now. */
   asleepBy(machineId: string): "drain" | "backup";
+  /** Waits until the host has room for a machine. Rejects with the signal's reason. */
+  room: Admission["room"];
   log: Logger;
 }
 
@@ -25,7 +29,7 @@ const ANNOUNCEMENTS = {
  * is stored, so that a platform that ends now has forgotten none. When the signal aborts, the rest stay marked.
  */
 export async function startAgain(
-  { machines, resume, atOnce, asleepBy, log }: StartAgainOptions,
+  { machines, resume, atOnce, asleepBy, room, log }: StartAgainOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const queue: MachineController[] = [];
@@ -35,13 +39,27 @@ export async function startAgain(
   }
   const causes = Map.groupBy(queue, ({ record }) => asleepBy(record.id));
   for (const [cause, { length }] of causes) log.info({ machines: length }, ANNOUNCEMENTS[cause]);
+  /** Whether it was this that started the machine. */
+  const startWithRoom = async (machine: MachineController, by: "drain" | "backup"): Promise<boolean> => {
+    const { id } = machine.record;
+    const onFull = (reason: string) => log.warn({ machine: id, reason }, `a machine waits for room after a ${by}`);
+    for (;;) {
+      await room(machine.record, signal, onFull);
+      // Something else may have started it since.
+      if (machine.record.drained !== true) return false;
+      try {
+        machine.command({ type: "start", details: { by } });
+        return true;
+      } catch (error) {
+        // Another one was faster.
+        if (!isHibernautError(error, "host_full")) throw error;
+      }
+    }
+  };
   const start = async (machine: MachineController) => {
-    // Something else may have started it since.
-    if (machine.record.drained !== true) return;
     const by = asleepBy(machine.record.id);
     try {
-      machine.command({ type: "start", details: { by } });
-      await settled(machine, signal);
+      if (await startWithRoom(machine, by)) await settled(machine, signal);
     } catch (error) {
       const { id, state } = machine.record;
       if (!signal.aborted)

@@ -35,6 +35,7 @@ export async function boot(
   };
   try {
     if (ports.guest.live !== undefined) return await takeOverStart(record, booted, ports, signal);
+    await ports.admission.enter(record, signal);
     const resumed = (await wakeKept(record, ports, signal)) ?? (await resume(record, ports, signal));
     if (resumed.kind !== "cold")
       return { type: "started", boot: booted(resumed.kind, "snapshot"), details: resumed.details };

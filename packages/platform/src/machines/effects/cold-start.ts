@@ -33,6 +33,7 @@ export async function coldStart(
   guestFiles(record.config.files, record.app, secrets);
   await files.prepare(record.id);
   await snapshots.discardOthers(record.id, undefined);
+  ports.diskQuota?.requireForStart(record.app, record.config, files.paths(record.id).memory);
   const swapMb = swapMbOf(record.config);
   await files.requireRoom(record.id, guestSize(record.config).memoryMb + swapMb);
   if (record.resetLayer || !(await files.hasLayer(record.id))) await files.freshLayer(record.id, { swapMb });

@@ -23,7 +23,7 @@ export async function runEffect(
     case "boot":
       return boot({ record, effect }, ports, signal);
     case "back_off":
-      return backOff(effect, signal);
+      return backOff({ record, until: effect.until }, ports, signal);
     case "capture":
       return capture({ record, generation: effect.generation }, ports, signal);
     case "halt":

@@ -2,6 +2,7 @@
 import { guestSize } from "../../domain/config.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import type { FailedCarryOver, HypervisorIdentity } from "../../hypervisor/contract.ts";
+import type { Admission } from "../admission/admission.ts";
 import { protocolOf } from "../agent-protocol.ts";
 import type { SnapshotOrigin } from "../../snapshots/manifest.ts";
 import type { Moved } from "../decide/index.ts";
@@ -21,6 +22,8 @@ export interface EffectPorts extends MachineDependencies {
   milestones: Milestones;
   /** Where the paused VMMs of suspended machines are kept. */
   warm: Pick<WarmKeeper, "open" | "add">;
+  /** Makes room for starts, and waits for it. */
+  admission: Pick<Admission, "enter" | "room">;
 }
 
 /** What a start stores in its middle. Each call is durable when it returns, and throws if it cannot be. */

@@ -2,6 +2,7 @@
 import { type DrainedMachine, type DrainRecord, type DrainRequest } from "../../domain/drain.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import { messageOf } from "../../lib/text.ts";
+import type { Admission } from "../admission/admission.ts";
 import type { ControllerSet } from "../controller-set.ts";
 import type { MachineDependencies } from "../dependencies.ts";
 import { continues, drainFor, drainingRefusal, progressOf } from "../drain/rules.ts";
@@ -134,7 +135,8 @@ export class Drain {
     const machines = this.#controllers.all();
     // In a backup, the last event of a machine says so, and nothing has happened to it since.
     const asleepBy = (id: string) => (store.machines.events(id, 1)[0]?.details.by === "backup" ? "backup" : "drain");
-    return startAgain({ machines, resume, atOnce: settings.drainSuspends, asleepBy, log }, signal);
+    const room: Admission["room"] = (...one) => this.#controllers.admission.room(...one);
+    return startAgain({ machines, resume, atOnce: settings.drainSuspends, asleepBy, room, log }, signal);
   }
 
   /** Ends what is being worked on, then does this. */

@@ -1,5 +1,6 @@
 /** One timer for the schedules and planned wakes of all machines. */
 import type { MachineRecord } from "../../domain/machine.ts";
+import { isHibernautError } from "../../domain/errors.ts";
 import { messageOf } from "../../lib/text.ts";
 import type { MachineController } from "../controller.ts";
 import type { ControllerSet } from "../controller-set.ts";
@@ -22,7 +23,7 @@ interface DueTimerOptions {
   drain: Pick<Drain, "active" | "subscribe">;
   /** The wall clock. */
   clock(): Date;
-  log: Pick<Logger, "error">;
+  log: Pick<Logger, "error" | "warn">;
 }
 
 /** Returns how long to wait until then, in milliseconds; `next` is milliseconds since 1970. */
@@ -34,6 +35,8 @@ export class DueTimer {
   readonly #options: DueTimerOptions;
   /** When to look at each machine that waits for a time, in milliseconds since 1970. */
   readonly #looks = new Map<string, number>();
+  /** Machines whose start is due, and waits for room in memory. */
+  readonly #full = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #running = false;
   #lookedAt = 0;
@@ -81,16 +84,28 @@ export class DueTimer {
     try {
       controller.timePassed();
       this.#remember(controller.record);
+      this.#full.delete(id);
     } catch (error) {
-      this.#options.log.error({ machine: id, reason: messageOf(error) }, "a start that is due cannot be stored");
+      this.#say(id, error);
       this.#looks.set(id, this.#options.clock().getTime() + RETRY_MS);
     }
   }
 
+  /** A host may be full for days: the log says it once for each start. */
+  #say(id: string, error: unknown): void {
+    const fields = { machine: id, reason: messageOf(error) };
+    if (!isHibernautError(error, "host_full"))
+      return this.#options.log.error(fields, "a start that is due cannot be stored");
+    if (!this.#full.has(id)) this.#options.log.warn(fields, "a start that is due waits for room");
+    this.#full.add(id);
+  }
+
   #remember(record: MachineRecord): void {
     const next = nextLook(record, this.#options.clock());
-    if (next === undefined) this.#looks.delete(record.id);
-    else this.#looks.set(record.id, next.getTime());
+    if (next === undefined) {
+      this.#looks.delete(record.id);
+      this.#full.delete(record.id);
+    } else this.#looks.set(record.id, next.getTime());
   }
 
   #plan(): void {

@@ -5,7 +5,7 @@
 import { messageOf } from "../../lib/text.ts";
 import type { Logger } from "../dependencies.ts";
 import type { MemoryPressure } from "./pressure.ts";
-import { type Eviction, evictions, type EvictionReason, type KeptMachine } from "./rules.ts";
+import { type Eviction, evictions, evictionsFor, type EvictionReason, type KeptMachine } from "./rules.ts";
 
 /** A machine that expires ends this much later at most; the kernel needs about as long to notice a lack of memory. */
 const CHECK_INTERVAL_MS = 1000;
@@ -56,8 +56,8 @@ export class WarmKeeper {
     this.#kept.set(machineId, { machineId, sinceMs, untilMs: sinceMs + ms, bytes });
     this.#timer ??= setInterval(() => void this.#check(), CHECK_INTERVAL_MS).unref();
     // A VMM that was being captured when the doors closed.
-    if (this.#closedFor !== undefined) this.#carryOut([{ machineId, reason: this.#closedFor }]);
-    else this.#carryOut(this.#due(false));
+    if (this.#closedFor !== undefined) void this.#carryOut([{ machineId, reason: this.#closedFor }]);
+    else void this.#carryOut(this.#due(false));
   }
 
   /** The machine's VMM runs again, or has ended for `reason`. */
@@ -69,10 +69,23 @@ export class WarmKeeper {
     this.#timer = undefined;
   }
 
+  /** How many bytes go with all that are kept, except the VMM of this machine. */
+  evictable(except: string): number {
+    let bytes = 0;
+    for (const kept of this.#kept.values()) if (kept.machineId !== except) bytes += kept.bytes;
+    return bytes;
+  }
+
+  /** Ends as many VMMs as it takes for `bytes`, and resolves when they have ended. Undefined when there are none. */
+  makeRoom(bytes: number, except: string): Promise<void> | undefined {
+    const due = evictionsFor(this.kept, bytes, except);
+    return due.length === 0 ? undefined : this.#carryOut(due);
+  }
+
   /** Ends all that are kept, and keeps no more until {@link reopen}. */
   shut(reason: EvictionReason): void {
     this.#closedFor = reason;
-    this.#carryOut(this.kept.map(({ machineId }) => ({ machineId, reason })));
+    void this.#carryOut(this.kept.map(({ machineId }) => ({ machineId, reason })));
   }
 
   /** Keeps VMMs again. */
@@ -82,7 +95,7 @@ export class WarmKeeper {
 
   async #check(): Promise<void> {
     const short = await this.#options.pressure.short();
-    this.#carryOut(this.#due(short));
+    void this.#carryOut(this.#due(short));
   }
 
   #due(pressure: boolean): Eviction[] {
@@ -90,12 +103,13 @@ export class WarmKeeper {
     return evictions(this.kept, { nowMs: now(), budgetBytes, pressure });
   }
 
-  #carryOut(due: readonly Eviction[]): void {
-    for (const { machineId, reason } of due) {
+  async #carryOut(due: readonly Eviction[]): Promise<void> {
+    const ends = due.map(async ({ machineId, reason }) => {
       this.remove(machineId, reason);
-      this.#options.evict(machineId, reason).catch((error: unknown) => {
+      await this.#options.evict(machineId, reason).catch((error: unknown) => {
         this.#options.log.warn({ machine: machineId, reason: messageOf(error) }, "a kept VMM cannot be ended");
       });
-    }
+    });
+    await Promise.all(ends);
   }
 }

@@ -17,6 +17,8 @@ export const EVICTION_REASONS = [
   "expired",
   "budget",
   "pressure",
+  /** Another machine needs the memory to start. */
+  "room",
   "drain",
   "shutdown",
   /** Its machine was stopped, updated or destroyed, or lost its snapshot. */
@@ -35,6 +37,23 @@ export interface Eviction {
 export function keepWarmMs({ services = [] }: Pick<MachineConfig, "services">, defaultS: number): number {
   const wanted = services.map((service) => service.keep_warm ?? defaultS);
   return 1000 * (wanted.length === 0 ? defaultS : Math.max(...wanted));
+}
+
+/**
+ * Returns which kept VMMs end so that another machine has `bytes` more: those that were suspended longest ago, as many as
+ * it takes. `except` is that machine's own.
+ */
+export function evictionsFor(kept: readonly KeptMachine[], bytes: number, except: string): Eviction[] {
+  const oldestFirst = kept.toSorted((one, other) => one.sinceMs - other.sinceMs);
+  const chosen: Eviction[] = [];
+  let freed = 0;
+  for (const machine of oldestFirst) {
+    if (freed >= bytes) break;
+    if (machine.machineId === except) continue;
+    freed += machine.bytes;
+    chosen.push({ machineId: machine.machineId, reason: "room" });
+  }
+  return chosen;
 }
 
 /**

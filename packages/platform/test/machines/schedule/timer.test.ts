@@ -38,7 +38,12 @@ function start(): void {
   } as unknown as MachineController;
   const controllers = { changes, all: () => [controller], get: () => controller } as unknown as ControllerSet;
   const drain = { active: false, subscribe: () => () => {} };
-  stop = new DueTimer({ controllers, drain, clock: () => new Date(now), log: { error: () => {} } }).start();
+  stop = new DueTimer({
+    controllers,
+    drain,
+    clock: () => new Date(now),
+    log: { error: () => {}, warn: () => {} },
+  }).start();
 }
 
 /** Lets both clocks run for that long. */

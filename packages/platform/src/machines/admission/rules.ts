@@ -1,0 +1,86 @@
+/** Whether the host has room in memory for one more machine: pure rules. */
+import { guestSize, type MachineConfig } from "../../domain/config.ts";
+import { HibernautError } from "../../domain/errors.ts";
+
+const MB = 1024 * 1024;
+
+/**
+ * Memory that a QEMU takes beyond its guest's, in bytes. Under emulation it holds the code that it has translated: 56 MB
+ * for an app that has just started, and more for one that does a lot.
+ */
+export const QEMU_OVERHEAD = { kvm: 48 * MB, tcg: 128 * MB, fake: 64 * MB } as const;
+
+/** When it is worth trying again what had no room, in seconds: idle machines fall asleep all the time. */
+export const RETRY_AFTER_S = 5;
+
+/** Of all memory settings, those that admission needs. */
+export interface AdmissionSettings {
+  /** What stays free, in MB. */
+  memoryReserveMb: number;
+  /** How much guests that are awake may have together, in percent of what is there for them. 0: nothing is refused. */
+  memoryOvercommit: number;
+}
+
+/** The host as of now, in bytes. */
+export interface HostRoom {
+  /** What programs can still get. The page cache counts, and with it the memory of guests. */
+  available: number;
+  /** The memory of the guests that are awake or about to be, whether they have touched it or not. */
+  awake: number;
+  /** What their QEMU processes will take that are only starting. */
+  starting: number;
+}
+
+/** What a start adds, in bytes. */
+export interface Need {
+  guest: number;
+  /** What its QEMU takes; 0 if it is there already. */
+  overhead: number;
+}
+
+/** What a machine's start adds. `kept`: its paused QEMU is still there. */
+export function needOf(config: MachineConfig, overhead: number, kept: boolean): Need {
+  return { guest: guestSize(config).memoryMb * MB, overhead: kept ? 0 : overhead };
+}
+
+/**
+ * Returns what is left for further guests, in bytes; negative when less is left than the reserve. The memory of a guest is
+ * a shared mapping of a file: the kernel counts it as available, and can only take it by writing it to the disk while the
+ * guest waits. So it is subtracted, touched or not.
+ */
+export function leftFor(
+  { available, awake, starting }: HostRoom,
+  { memoryReserveMb, memoryOvercommit }: AdmissionSettings,
+): number {
+  return available - memoryReserveMb * MB - starting - counted(awake, memoryOvercommit);
+}
+
+/** Returns how many bytes are missing for a start; 0 or less when there is room. */
+export function missingFor({ guest, overhead }: Need, room: HostRoom, settings: AdmissionSettings): number {
+  return counted(guest, settings.memoryOvercommit) + overhead - leftFor(room, settings);
+}
+
+/** Memory of guests as it counts: with 200 percent, half of it. */
+export function counted(bytes: number, overcommit: number): number {
+  return (bytes * 100) / overcommit;
+}
+
+/** The refusal of a start for which there is no room. */
+export function hostFull(what: string, need: Need, room: HostRoom, settings: AdmissionSettings): HibernautError {
+  const mb = (bytes: number) => Math.max(0, Math.round(bytes / MB));
+  const left = leftFor(room, settings);
+  const guest = mb(need.guest);
+  const needed = mb(counted(need.guest, settings.memoryOvercommit) + need.overhead);
+  const message =
+    `The host has no room in memory to start ${what}: it needs ${needed} MB (${guest} MB for the guest, the rest for QEMU), ` +
+    `and ${mb(left)} MB are left of ${mb(room.available)} MB, because ${settings.memoryReserveMb} MB are kept in reserve ` +
+    `and machines that are awake may use ${mb(counted(room.awake, settings.memoryOvercommit) + room.starting)} MB. ` +
+    "Stop or suspend machines, give them less memory (`hibernaut machine update <id> --memory`), or try again when idle ones have gone to sleep.";
+  const details = {
+    needed_mb: needed,
+    left_mb: mb(left),
+    available_mb: mb(room.available),
+    retry_after_s: RETRY_AFTER_S,
+  };
+  return new HibernautError("host_full", message, details);
+}

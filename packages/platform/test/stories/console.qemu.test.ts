@@ -1,0 +1,45 @@
+/** A guest that prints to its serial console forever. */
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { MOST_CONSOLE_BYTES } from "../../src/machines/console-log.ts";
+import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { shellImage } from "../helpers/shell-image.ts";
+
+let place: Place;
+beforeAll(async () => {
+  place = await Place.open();
+});
+afterAll(async () => {
+  expect(await place?.close()).toEqual(NOTHING_LEFT);
+});
+
+test("does not fill the disk, and when it crashes, the last lines still say why", async () => {
+  const config = {
+    ...{ image: await shellImage(), init: { cmd: ["-c", "exec sleep 3600"] }, services: [] },
+    restart: { policy: "no" as const },
+  };
+  const { machine_id: id } = await place.machine(config);
+  const exec = (script: string) => place.client.runExec(place.app, id, { command: ["sh", "-c", script] });
+  const log = join(place.dataDir, "machines", id, "console.log");
+  const size = async () => (await stat(log)).size;
+  expect((await exec("(yes a line of noise > /dev/ttyS0 2> /dev/null &) ; echo started")).stdout).toBe("started\n");
+
+  const seen: number[] = [];
+  await vi.waitFor(async () => expect(seen[seen.push(await size()) - 1]).toBeGreaterThan(MOST_CONSOLE_BYTES), {
+    timeout: 90_000,
+    interval: 50,
+  });
+  await vi.waitFor(async () => expect(await size()).toBeLessThan(MOST_CONSOLE_BYTES / 2), {
+    timeout: 20_000,
+    interval: 50,
+  });
+  const cut = await size();
+  await vi.waitFor(async () => expect(await size(), "it prints on, at the end of what is left").toBeGreaterThan(cut), {
+    timeout: 20_000,
+  });
+
+  await exec("echo c > /proc/sysrq-trigger").catch(() => {}); // it ends with its machine
+  await place.reach(id, "failed");
+  expect((await place.get(id)).state_reason).toMatch(/kernel has crashed.*Kernel panic - not syncing: sysrq/);
+});
