@@ -3200,6 +3200,12 @@ export interface paths {
         content: {
           "application/json": {
             name: string;
+            /** @description What it may do. Default: `admin`. */
+            scopes?: components["schemas"]["Scope"][];
+            /** @description The only apps that it reaches. Default: all, and the platform itself. */
+            apps?: string[];
+            /** @description Seconds for which it is valid. Default: for ever. */
+            expires_in?: number;
           };
         };
       };
@@ -3211,6 +3217,69 @@ export interface paths {
           };
           content: {
             "application/json": components["schemas"]["NewToken"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/tokens/{token_id}/rotate": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Create a token in the place of another, which stays valid for a while */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          token_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            /** @description Seconds for which the old token stays valid. Default: 86400. */
+            overlap?: number;
+            /** @description Seconds for which the new token is valid. Default: as long as the old one was when it was made. */
+            expires_in?: number;
+          };
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              token: components["schemas"]["NewToken"];
+              old: {
+                id: string;
+                /** Format: date-time */
+                valid_until: string;
+              };
+            };
           };
         };
         /** @description Default Response */
@@ -4259,6 +4328,12 @@ export interface components {
       name: string;
       /** @description The secret. No other reply contains it. */
       token: string;
+      /** @description What it may do. `exec` and `deploy` include `read`; `admin` includes all. */
+      scopes: components["schemas"]["Scope"][];
+      /** @description The only apps that it reaches; null for all, and the platform itself. */
+      apps: string[] | null;
+      /** @description When it stops being valid; null for never. */
+      expires_at: string | null;
       /** Format: date-time */
       created_at: string;
     };
@@ -4357,6 +4432,8 @@ export interface components {
       /** @description Seconds from the creation of the machine to the end of the command. Default: 300. */
       timeout?: number;
     };
+    /** @enum {string} */
+    Scope: "read" | "exec" | "deploy" | "admin";
     /** @description A secret of an app, without its value. */
     Secret: {
       name: string;
@@ -4427,9 +4504,19 @@ export interface components {
     Token: {
       id: string;
       name: string;
+      /** @description What it may do. `exec` and `deploy` include `read`; `admin` includes all. */
+      scopes: components["schemas"]["Scope"][];
+      /** @description The only apps that it reaches; null for all, and the platform itself. */
+      apps: string[] | null;
+      /** @description When it stops being valid; null for never. */
+      expires_at: string | null;
       /** Format: date-time */
       created_at: string;
       revoked_at: string | null;
+      /** @description Known to the minute. Null if it was not used yet. */
+      last_used_at: string | null;
+      /** @description The id of the token that a rotation made in its place. */
+      replaced_by: string | null;
     };
     /** @description What was copied into a machine. */
     UnpackedArchive: {

@@ -1,6 +1,6 @@
 /** What the client's methods take besides names and bodies. Names are those of the API's queries. */
 import type { CallOptions } from "./transport.ts";
-import type { LogEntry, LogStream, PullProgress, UploadProgress, UsageReport, WaitState } from "./types.ts";
+import type { LogEntry, LogStream, PullProgress, Scope, UploadProgress, UsageReport, WaitState } from "./types.ts";
 
 /** Whether to destroy what is still in use. */
 export interface DestroyOptions extends CallOptions {
@@ -81,6 +81,24 @@ export interface UsageOptions extends MachineUsageOptions {
   group_by?: UsageReport["group_by"];
   /** Only this app, which may have been destroyed. Default: all. */
   app?: string;
+}
+
+/** What a new token may do, and for how long. */
+export interface NewTokenOptions extends CallOptions {
+  /** Default: `admin`, which includes all. */
+  scopes?: Scope[];
+  /** The only apps that it reaches. Default: all, and the platform itself. */
+  apps?: string[];
+  /** Seconds. Default: for ever. */
+  expires_in?: number;
+}
+
+/** How a token is rotated. */
+export interface RotateTokenOptions extends CallOptions {
+  /** Seconds for which the old token stays valid. Default: a day. */
+  overlap?: number;
+  /** Seconds for which the new one is valid. Default: as long as the old one was when it was made. */
+  expires_in?: number;
 }
 
 /** How to run the command of a release. */

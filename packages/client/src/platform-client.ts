@@ -1,6 +1,13 @@
 /** Methods about the platform: its health, images, registries, backups, usage and tokens. */
 import type { Readable } from "node:stream";
-import type { ImageSource, PullOptions, UploadOptions, UsageOptions } from "./options.ts";
+import type {
+  ImageSource,
+  NewTokenOptions,
+  PullOptions,
+  RotateTokenOptions,
+  UploadOptions,
+  UsageOptions,
+} from "./options.ts";
 import { readPull } from "./pull.ts";
 import { type CallOptions, send } from "./transport.ts";
 import type {
@@ -144,9 +151,20 @@ export abstract class PlatformClient extends BaseClient {
     return (await this.call("get", "/v1/tokens", { ...options })).tokens;
   }
 
-  /** Creates a token. Its secret is in the reply, and nowhere else ever after. */
-  createToken(name: string, options?: CallOptions): Promise<NewToken> {
-    return this.call("post", "/v1/tokens", { body: { name }, ...options });
+  /** Creates a token, which by default may do everything. Its secret is in the reply, and nowhere else ever after. */
+  createToken(name: string, { scopes, apps, expires_in, ...options }: NewTokenOptions = {}): Promise<NewToken> {
+    const rights = { ...(scopes !== undefined && { scopes }), ...(apps !== undefined && { apps }) };
+    const body = { name, ...rights, ...(expires_in !== undefined && { expires_in }) };
+    return this.call("post", "/v1/tokens", { body, ...options });
+  }
+
+  /** Creates a token with the rights of another, which stays valid for a while. */
+  rotateToken(
+    id: string,
+    { overlap, expires_in, ...options }: RotateTokenOptions = {},
+  ): Promise<{ token: NewToken; old: { id: string; valid_until: string } }> {
+    const body = { ...(overlap !== undefined && { overlap }), ...(expires_in !== undefined && { expires_in }) };
+    return this.call("post", "/v1/tokens/{token_id}/rotate", { params: { token_id: id }, body, ...options });
   }
 
   /** Revokes a token. */

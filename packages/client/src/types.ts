@@ -158,6 +158,9 @@ export type RegistryLogin = Schemas["RegistryLogin"];
 /** An API token, without its secret. */
 export type Token = Schemas["Token"];
 
+/** What a token may do. `exec` and `deploy` include `read`; `admin` includes all. */
+export type Scope = Schemas["Scope"];
+
 /** A token that was just created. Its secret is in `token`, and nowhere else ever after. */
 export type NewToken = Schemas["NewToken"];
 

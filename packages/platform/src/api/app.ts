@@ -4,10 +4,12 @@ import type { IncomingMessage } from "node:http";
 import fastify, { LogController } from "fastify";
 import websocket from "@fastify/websocket";
 import { usageMetrics } from "../metering/metrics.ts";
+import { requireScopes } from "./access.ts";
 import { authorize } from "./auth.ts";
 import { limitBodies } from "./body-deadline.ts";
 import type { Api, ApiDeps } from "./deps.ts";
 import { refuseConnection, sendError, sendNotFound } from "./errors.ts";
+import { refuseHostImages } from "./host-images.ts";
 import { apiMetrics } from "./metrics.ts";
 import { describeApi } from "./openapi.ts";
 import { activityRoute } from "./routes/activity.ts";
@@ -31,6 +33,7 @@ import { secretRoutes } from "./routes/secrets.ts";
 import { registryRoutes } from "./routes/registries.ts";
 import { tokenRoutes } from "./routes/tokens.ts";
 import { uploadRoutes } from "./routes/uploads.ts";
+import { TokenUse } from "./token-use.ts";
 import { usageRoutes } from "./routes/usage.ts";
 import { volumeRoutes } from "./routes/volumes.ts";
 import { waitRoute } from "./routes/wait.ts";
@@ -90,12 +93,21 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
   });
 
   app.decorateRequest("insideMachine", null);
+  app.decorateRequest("token", null);
+  const tokenUse = new TokenUse({
+    tokens: deps.tokens,
+    onFault: (err) => deps.logger.error({ err }, "when tokens were used could not be stored"),
+  });
+  app.addHook("onClose", async () => tokenUse.write());
   await app.register(websocket, { options: { maxPayload: MAX_BODY_BYTES } });
   await describeApi(app, deps.platform.version);
   healthRoute(app, deps);
   documentRoute(app);
   await app.register(async (secured: Api) => {
-    secured.addHook("onRequest", authorize({ ...deps, local: deps.local ?? new WeakMap() }));
+    requireScopes(secured);
+    const local = deps.local ?? new WeakMap();
+    secured.addHook("onRequest", authorize({ ...deps, local, onToken: ({ id }) => tokenUse.note(id) }));
+    secured.addHook("preHandler", refuseHostImages(deps.machines));
     appRoutes(secured, deps);
     machineRoutes(secured, deps);
     actionRoutes(secured, deps);
@@ -115,7 +127,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     imageRoutes(secured, deps);
     uploadRoutes(secured, deps);
     registryRoutes(secured, deps);
-    tokenRoutes(secured, deps);
+    tokenRoutes(secured, { ...deps, tokenUse });
     usageRoutes(secured, deps);
     regionRoute(secured, deps);
     drainRoutes(secured, deps);

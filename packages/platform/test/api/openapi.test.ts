@@ -107,6 +107,7 @@ test("the document is OpenAPI 3.1 and has exactly the routes of the design", () 
       "GET /v1/usage",
       "POST /v1/tokens",
       "DELETE /v1/tokens/{token_id}",
+      "POST /v1/tokens/{token_id}/rotate",
     ].toSorted(),
   );
 });

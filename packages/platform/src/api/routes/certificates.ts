@@ -21,6 +21,7 @@ export function certificateRoutes(app: Api, { certificates }: Pick<ApiDeps, "cer
   app.get(
     path,
     {
+      config: { scope: "read" },
       schema: {
         ...common,
         summary: "List an app's certificates",
@@ -34,6 +35,7 @@ export function certificateRoutes(app: Api, { certificates }: Pick<ApiDeps, "cer
   app.post(
     path,
     {
+      config: { scope: "deploy" },
       schema: {
         ...common,
         summary: "Order a certificate, which is renewed from then on. Repeats a failed order at once",
@@ -51,6 +53,7 @@ export function certificateRoutes(app: Api, { certificates }: Pick<ApiDeps, "cer
   app.get(
     `${path}/:hostname`,
     {
+      config: { scope: "read" },
       schema: {
         ...common,
         summary: "Show a certificate",
@@ -64,6 +67,7 @@ export function certificateRoutes(app: Api, { certificates }: Pick<ApiDeps, "cer
   app.get(
     `${path}/:hostname/check`,
     {
+      config: { scope: "read" },
       schema: {
         ...common,
         summary: "Look in DNS and at port 80 what a certificate for the hostname needs",
@@ -80,6 +84,7 @@ export function certificateRoutes(app: Api, { certificates }: Pick<ApiDeps, "cer
   app.delete(
     `${path}/:hostname`,
     {
+      config: { scope: "deploy" },
       schema: {
         ...common,
         summary: "Remove a certificate with its key",
