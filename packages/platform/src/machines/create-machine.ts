@@ -38,6 +38,8 @@ export async function createMachine(
   requireFreeName(controllers, app, name);
   requireSupported(config);
   requireFreePorts(deps, app, config);
+  // Before anything is downloaded or made, and once more below: other machines may have been created meanwhile.
+  deps.quotas?.requireMachine(app, config, { starts: !skipLaunch });
   // Held until the machine is stored, so that a cleanup in the meantime does not delete the image.
   using image = await images.hold(config.image);
   // Likewise, so that no other machine gets the volumes.
@@ -46,6 +48,7 @@ export async function createMachine(
   // The import may have taken minutes, in which a drain may have begun.
   refuseWork();
   requireFreePorts(deps, app, config);
+  deps.quotas?.requireMachine(app, config, { starts: !skipLaunch });
   const record = newRecord({
     app,
     name,

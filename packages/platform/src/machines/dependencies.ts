@@ -11,6 +11,7 @@ import type { Store } from "../store/contract.ts";
 import type { MachineVolumes } from "../volumes/contract.ts";
 import type { MachineFiles } from "./files.ts";
 import type { CheckResult } from "../domain/check.ts";
+import type { Quotas } from "./quotas.ts";
 import type { Slots } from "./slots.ts";
 import type { MemoryPressure } from "./warm/pressure.ts";
 
@@ -84,6 +85,8 @@ export interface MachineDependencies {
    * sleep. Resolves with whether no request needed it. By default, none does.
    */
   letGo?(machineId: string, sleep: () => boolean): Promise<boolean>;
+  /** What apps may have. By default, everything. */
+  quotas?: Quotas;
   /** The ports on which the platform itself listens. By default, none. */
   ownPorts?: ReadonlySet<number>;
   /** Takes a connection that a program in a machine made to its local API; they are refused when absent. */

@@ -18,6 +18,7 @@ import {
   chosenMachineRefusal,
   cordonHint,
   drainingRefusal,
+  overQuotaRefusal,
   httpsRedirect,
   noMachineRefusal,
   unknownHostRefusal,
@@ -195,12 +196,14 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
   #leaseOrWake(app: string, request: RequestHead, chosen?: ChosenMachine, since?: number): Lease | undefined {
     const machines = candidates(this.#table, app, request, chosen);
     const { send, wake, hope } = choose(machines);
-    if (wake !== undefined) this.onWanted(wake);
+    const overQuota = wake?.quotaRefusal;
+    if (wake !== undefined && overQuota === undefined) this.onWanted(wake);
     if (send?.resting) this.#recall(send);
     if (send !== undefined) return this.#lease(send, request, since, chosen);
     // Nothing runs, and what would have to be woken is not started.
     const runs = machines.some(({ row }) => row.state === "running");
     if (this.#table.draining && wake !== undefined && !runs) throw drainingRefusal(app);
+    if (overQuota !== undefined && !runs) throw overQuotaRefusal(overQuota);
     if (hope) return undefined;
     const [machine] = machines;
     throw chosen?.only && machine ? chosenMachineRefusal(app, machine) : noMachineRefusal(app, machines);

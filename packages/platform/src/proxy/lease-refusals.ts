@@ -3,7 +3,7 @@ import { DRAIN_RETRY_S } from "../domain/drain.ts";
 import type { MachineState } from "../domain/machine.ts";
 import { ProxyRefusal } from "./contract.ts";
 import { withoutPeriod } from "../lib/text.ts";
-import { FAILED_REST_MS, type RoutedMachine } from "./routed-machine.ts";
+import { FAILED_REST_MS, QUOTA_REST_MS, type RoutedMachine } from "./routed-machine.ts";
 
 /** No app answers for the hostname. */
 export function unknownHostRefusal(hostname: string): ProxyRefusal {
@@ -54,6 +54,11 @@ export function chosenMachineRefusal(app: string, machine: RoutedMachine): Proxy
 export function drainingRefusal(app: string): ProxyRefusal {
   const message = `No machine of app ${app} is running, and none is started at the moment: the server is being shut down or serviced. Try again in a while.`;
   return new ProxyRefusal(503, "draining", message, { retryAfterS: DRAIN_RETRY_S });
+}
+
+/** A machine would have to be started, and the app already has as many running ones as it may have. */
+export function overQuotaRefusal(reason: string): ProxyRefusal {
+  return new ProxyRefusal(503, "over_quota", reason, { retryAfterS: QUOTA_REST_MS / 1000 });
 }
 
 /** None of the app's machines, except those already tried, can take a request, and none is on its way. */

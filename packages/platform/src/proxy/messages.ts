@@ -70,7 +70,7 @@ export type ToProxy =
   /** The machine does not sleep after all. */
   | { kind: "undrain"; id: string }
   /** A wake that the proxy requested failed. */
-  | { kind: "wake_failed"; id: string; message: string };
+  | { kind: "wake_failed"; id: string; message: string; overQuota?: boolean };
 
 /** A message from a proxy to the coordinator. */
 export type FromProxy =

@@ -4,6 +4,7 @@
  */
 import type { Activity } from "../domain/awake.ts";
 import type { MachineRecord } from "../domain/machine.ts";
+import { isHibernautError } from "../domain/errors.ts";
 import { messageOf } from "../lib/text.ts";
 import { isPrewarming } from "../machines/decide/prewarm.ts";
 import type { Commands } from "../machines/resources/commands.ts";
@@ -178,7 +179,8 @@ export class ProxyCoordinator {
     try {
       this.#options.machines.start(machine.record.app, id, { by: "proxy" });
     } catch (error) {
-      proxy.send({ kind: "wake_failed", id, message: messageOf(error) });
+      const overQuota = isHibernautError(error) && error.details.quota !== undefined;
+      proxy.send({ kind: "wake_failed", id, message: messageOf(error), ...(overQuota && { overQuota }) });
     }
   }
 

@@ -9,6 +9,9 @@ import type { ServicePolicy } from "./service-policy.ts";
 /** How long a machine that failed, or whose app crashed for good, rests before a request starts it again. */
 export const FAILED_REST_MS = 10_000;
 
+/** How long requests are refused without another attempt to wake a machine that the app's quota did not let start. */
+export const QUOTA_REST_MS = 2_000;
+
 /** States in which an app that is known to crash is between two attempts of its restart policy, or in one. */
 const CRASH_LOOP: ReadonlySet<MachineState> = new Set(["starting", "stopping", "restarting"]);
 
@@ -31,6 +34,8 @@ export class RoutedMachine implements Candidate {
   /** When the proxy last heard of a start. A suspend that was cancelled is not a start. */
   startedAt = Number.NEGATIVE_INFINITY;
   failedAt = Number.NEGATIVE_INFINITY;
+  /** The last wake that the app's quota did not allow, and why. */
+  overQuota: { at: number; reason: string } | undefined;
   readonly #now: () => number;
 
   constructor(row: TableMachine, policy: ServicePolicy, now: () => number) {
@@ -56,6 +61,7 @@ export class RoutedMachine implements Candidate {
     const { state } = this.row;
     this.draining = false;
     this.wakeRequested = false;
+    this.overQuota = undefined;
     if (state === "running") this.open.touch(this.#now());
     if (state === "failed" || state === "stopped") this.failedAt = this.#now();
   }
@@ -83,6 +89,12 @@ export class RoutedMachine implements Candidate {
     const { crash, state } = this.row;
     if (crash === null) return false;
     return CRASH_LOOP.has(state) || (state === "stopped" && this.#restedMs < FAILED_REST_MS);
+  }
+
+  /** Why no wake is asked for at the moment: the app's quota did not allow the last one. */
+  get quotaRefusal(): string | undefined {
+    const { overQuota } = this;
+    return overQuota !== undefined && this.#now() - overQuota.at < QUOTA_REST_MS ? overQuota.reason : undefined;
   }
 
   /** Returns after how many seconds it is worth trying a machine again that failed or crashed. */

@@ -65,7 +65,7 @@ export class TableUpdater {
       case "undrain":
         return this.#change(message.id, { draining: false, wakeRequested: false });
       case "wake_failed":
-        return this.#wakeFailed(message.id, message.message);
+        return this.#wakeFailed(message);
     }
   }
 
@@ -158,11 +158,12 @@ export class TableUpdater {
     link.send({ kind: "drained", question, agreed });
   }
 
-  #wakeFailed(id: string, reason: string): void {
+  #wakeFailed({ id, message: reason, overQuota }: Extract<ToProxy, { kind: "wake_failed" }>): void {
     const { table, now } = this.#ports;
     const machine = table.get(id);
     if (machine === undefined) return;
     machine.row = { ...machine.row, reason };
+    if (overQuota === true) machine.overQuota = { at: now(), reason };
     this.#change(id, { wakeRequested: false, failedAt: now() });
   }
 }

@@ -1,15 +1,25 @@
 /** Apps in the database. */
 import type { Database } from "better-sqlite3";
 import type { AppRecord } from "../domain/machine.ts";
+import type { QuotaOverrides } from "../domain/quota.ts";
 import type { AppStore } from "./contract.ts";
+
+/** `quota` is JSON. */
+interface AppRow extends Omit<AppRecord, "quota"> {
+  quota: string | null;
+}
 
 /** Returns the repository of apps in an open, migrated database. */
 export function appStore(db: Database): AppStore {
   const insert = db.prepare<AppRecord>(
     "INSERT INTO apps (name, created_at) VALUES (@name, @createdAt) ON CONFLICT DO NOTHING",
   );
-  const get = db.prepare<[string], AppRecord>("SELECT name, created_at AS createdAt FROM apps WHERE name = ?");
-  const list = db.prepare<[], AppRecord>("SELECT name, created_at AS createdAt FROM apps ORDER BY name");
+  const select = "SELECT name, created_at AS createdAt, quota FROM apps";
+  const get = db.prepare<[string], AppRow>(`${select} WHERE name = ?`);
+  const list = db.prepare<[], AppRow>(`${select} ORDER BY name`);
+  const setQuota = db.prepare<{ name: string; quota: string | null }>(
+    "UPDATE apps SET quota = @quota WHERE name = @name",
+  );
   // One statement, so that no machine or volume can be added between the check and the deletion.
   const remove = db.prepare<{ name: string }>(`
     DELETE FROM apps WHERE name = @name
@@ -18,9 +28,20 @@ export function appStore(db: Database): AppStore {
   `);
 
   return {
-    insert: (app) => insert.run(app).changes === 1,
-    get: (name) => get.get(name),
-    list: () => list.all(),
+    insert: ({ name, createdAt }) => insert.run({ name, createdAt }).changes === 1,
+    get: (name) => {
+      const row = get.get(name);
+      return row && recordOf(row);
+    },
+    list: () => list.all().map(recordOf),
+    setQuota: (name, quota) => {
+      const isEmpty = Object.keys(quota).length === 0;
+      setQuota.run({ name, quota: isEmpty ? null : JSON.stringify(quota) });
+    },
     delete: (name) => remove.run({ name }).changes === 1,
   };
+}
+
+function recordOf({ name, createdAt, quota }: AppRow): AppRecord {
+  return { name, createdAt, ...(quota !== null && { quota: JSON.parse(quota) as QuotaOverrides }) };
 }

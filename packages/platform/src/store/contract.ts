@@ -7,6 +7,7 @@ import type { OrderFailure } from "../domain/certificate.ts";
 import type { DrainRecord } from "../domain/drain.ts";
 import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "../domain/machine.ts";
 import type { PeriodRange } from "../domain/periods.ts";
+import type { QuotaOverrides } from "../domain/quota.ts";
 import type { Grant } from "../domain/scopes.ts";
 import type { Amounts, Rates } from "../domain/usage.ts";
 import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
@@ -35,6 +36,8 @@ export interface AppStore {
   get(name: string): AppRecord | undefined;
   /** Lists all apps, sorted by name. */
   list(): AppRecord[];
+  /** Replaces the limits that the app has in place of the platform's. */
+  setQuota(name: string, quota: QuotaOverrides): void;
   /**
    * Deletes an app and the records of its destroyed machines. False when the app does not exist, or has volumes or
    * machines that are not destroyed.

@@ -239,6 +239,9 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX token_apps_app ON token_apps (app);
   `,
+
+  // The quota of an app in place of the platform's: one JSON document, or NULL.
+  "ALTER TABLE apps ADD COLUMN quota TEXT",
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

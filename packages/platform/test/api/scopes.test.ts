@@ -41,7 +41,7 @@ function tokenFor(scopes: Word[], apps: string[] | null = null): string {
   return createToken(server.tokens, "test", { scopes, apps }).token;
 }
 
-function as(token: string): RequestInit {
+function as(token: string): { headers: { authorization: string } } {
   return { headers: { authorization: `Bearer ${token}` } };
 }
 
