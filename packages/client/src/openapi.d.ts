@@ -1979,6 +1979,99 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/apps/{app_name}/quota": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show what an app may have, and what it has */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description What an app may have, and what it has. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Quota"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    /** Change what an app may have */
+    put: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            /** @description Machines. 0: no limit. Null: that of the platform. */
+            machines?: number | null;
+            /** @description Machines that run at once. 0: no limit. Null: that of the platform. */
+            running?: number | null;
+            /** @description CPUs of all machines. 0: no limit. Null: that of the platform. */
+            cpus?: number | null;
+            /** @description Memory of all machines, in MB. 0: no limit. Null: that of the platform. */
+            memory_mb?: number | null;
+            /** @description Volumes, in GB. 0: no limit. Null: that of the platform. */
+            volume_gb?: number | null;
+          };
+        };
+      };
+      responses: {
+        /** @description What an app may have, and what it has. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Quota"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/apps/{app_name}/secrets": {
     parameters: {
       query?: never;
@@ -4388,6 +4481,35 @@ export interface components {
       digest: string;
       /** @description Bytes. */
       size_bytes: number;
+    };
+    /** @description What an app may have, and what it has. */
+    Quota: {
+      limits: {
+        /** @description Machines. 0: no limit. */
+        machines: number;
+        /** @description Machines that run at once. 0: no limit. */
+        running: number;
+        /** @description CPUs of all machines. 0: no limit. */
+        cpus: number;
+        /** @description Memory of all machines, in MB. 0: no limit. */
+        memory_mb: number;
+        /** @description Volumes, in GB. 0: no limit. */
+        volume_gb: number;
+      };
+      used: {
+        /** @description Machines. */
+        machines: number;
+        /** @description Machines that run at once. */
+        running: number;
+        /** @description CPUs of all machines. */
+        cpus: number;
+        /** @description Memory of all machines, in MB. */
+        memory_mb: number;
+        /** @description Volumes, in GB. */
+        volume_gb: number;
+      };
+      /** @description The limits that are the app's own, and not the platform's. */
+      own: string[];
     };
     /** @description A place where machines run. */
     Region: {

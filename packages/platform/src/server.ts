@@ -16,6 +16,7 @@ import { CheckRunner } from "./checks/runner.ts";
 import { DNS_PORT, startDns } from "./dns/start.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, type Verdict } from "./hypervisor/qemu/accelerator.ts";
+import type { Quota } from "./domain/quota.ts";
 import { hotPagesFile } from "./hypervisor/qemu/hot-pages.ts";
 import { openQemu } from "./hypervisor/qemu/open.ts";
 import { Library, openImages } from "./images/index.ts";
@@ -30,6 +31,7 @@ import { certificateMetrics } from "./api/certificate-metrics.ts";
 import { warmMetrics } from "./api/warm-metrics.ts";
 import { droppingRefusal, unfitText } from "./machines/unfit-snapshots.ts";
 import { readPageRanges } from "./lib/page-ranges.ts";
+import { Quotas } from "./machines/quotas.ts";
 import { Slots } from "./machines/slots.ts";
 import { readPrices } from "./metering/prices.ts";
 import { UsageRecorder } from "./metering/recorder.ts";
@@ -130,8 +132,10 @@ async function runLocked(
     onTrouble: (machine, reason) => log.warn({ machine, reason }, "a snapshot could not be sealed"),
   });
   open.defer(() => snapshots.close());
+  const quotas = new Quotas({ store, defaults: quotaOf(settings) });
   const volumes = new Volumes({
     store,
+    requireRoom: (app, gb) => quotas.requireVolume(app, gb),
     files: new VolumeFiles(settings.dataDir),
     holdStill: (machineId, work) => machines.filled.holdStill(machineId, work),
     schedule: { intervalMs: settings.snapshotIntervalH * 3_600_000, byDefault: settings.scheduledSnapshots, log },
@@ -152,6 +156,7 @@ async function runLocked(
     bootSlots: new Slots(Math.max(2, availableParallelism())),
     bootId,
     settings,
+    quotas,
     log,
     checkResults: (id) => checkResults.of(id),
     subscribeToChecks: (listener) => checkResults.subscribe(listener),
@@ -214,6 +219,8 @@ async function runLocked(
     certificates,
     registries: logins,
     usage: new Usage({ store: store.usage, prices }),
+    quotas,
+    rates: { reads: settings.rateReads, changes: settings.rateChanges, execs: settings.rateExecs },
     tokens: store.tokens,
     platform: info,
     proxy: addresses,
@@ -276,6 +283,17 @@ async function runLocked(
   log.info({ proxyUrl }, where);
   onReady?.({ apiUrl, proxyUrl, token: admin.token, accelerator: verdict });
   await aborted(signal);
+}
+
+/** The limits of apps that have none of their own. */
+function quotaOf({ quotaMachines, quotaRunning, quotaCpus, quotaMemoryMb, quotaVolumeGb }: Settings): Quota {
+  return {
+    machines: quotaMachines,
+    running: quotaRunning,
+    cpus: quotaCpus,
+    memory_mb: quotaMemoryMb,
+    volume_gb: quotaVolumeGb,
+  };
 }
 
 /** The ports that no TCP service can have. A port that the system chooses is not known yet. */

@@ -19,8 +19,9 @@ declare module "fastify" {
     /**
      * What a token that is limited to apps gets from a route whose path names no app. `filtered`: the handler shows only
      * what belongs to the token's apps. `shared`: the route concerns no app. Absent: nothing, the route refuses.
+     * `refused`: it refuses although its path names an app.
      */
-    limited?: "filtered" | "shared";
+    limited?: "filtered" | "shared" | "refused";
     inside?: InsideAccess;
   }
   interface FastifyRequest {
@@ -49,7 +50,10 @@ export function requireAccess(token: TokenRecord, request: FastifyRequest): void
   const app = (request.params as { app_name?: unknown } | null)?.app_name;
   if (app === undefined) {
     if (token.apps !== null && limited === undefined) throw limitedRefusal(token, scope);
-  } else requireReach(token, String(app));
+  } else {
+    requireReach(token, String(app));
+    if (token.apps !== null && limited === "refused") throw limitedRefusal(token, scope);
+  }
   if (!hasScope(token.scopes, scope)) throw scopeRefusal(token, scope, app === undefined ? undefined : String(app));
 }
 

@@ -15,10 +15,12 @@ import type { CertificateService } from "../certs/contract.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, ImageUploads, RegistryLogins } from "../images/contract.ts";
 import type { Resources } from "../machines/open.ts";
+import type { Quotas } from "../machines/quotas.ts";
 import type { Usage } from "../metering/usage.ts";
 import type { TokenStore } from "../store/contract.ts";
 import type { VolumeService } from "../volumes/contract.ts";
 import type { LocalConnections } from "./auth.ts";
+import type { Rates } from "./rates.ts";
 
 /** What the platform is, for `GET /v1/health`. Known before the API listens. */
 export interface PlatformInfo {
@@ -47,6 +49,9 @@ export interface ApiDeps
   certificates: CertificateService;
   registries: RegistryLogins;
   usage: Usage;
+  quotas: Quotas;
+  /** Requests per minute and token. By default, any number. */
+  rates?: Rates;
   tokens: TokenStore;
   platform: PlatformInfo;
   /** The addresses at which apps answer. Absent, or empty, when they are not known. */

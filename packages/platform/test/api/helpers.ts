@@ -16,7 +16,7 @@ import type { LogBlocks } from "../../src/machines/logs/follow.ts";
 import type { Resources } from "../../src/machines/open.ts";
 import { Usage } from "../../src/metering/usage.ts";
 import type { TokenStore } from "../../src/store/contract.ts";
-import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
+import { type FakePlatform, newWorld, type PlatformParts, startPlatform, type World } from "../helpers/fake-world.ts";
 import { FakeRegistries } from "../helpers/fake-images.ts";
 
 export interface TestApi {
@@ -44,10 +44,16 @@ const HELD_BOOT_MS = 120_000;
 const WRITTEN_MS = 10_000;
 
 /** Starts the API. `changes` replace parts of the platform behind it. */
-export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi> {
+export async function startApi(
+  changes: Partial<ApiDeps> = {},
+  { quota }: Pick<PlatformParts, "quota"> = {},
+): Promise<TestApi> {
   const world = await newWorld();
   // A boot that a test holds must not time out while the CLI starts on a busy host.
-  const platform = await startPlatform(world, { settings: { bootTimeoutMs: HELD_BOOT_MS } });
+  const platform = await startPlatform(world, {
+    settings: { bootTimeoutMs: HELD_BOOT_MS },
+    ...(quota && { quota }),
+  });
   const open = countOpen(platform);
   const logged: Record<string, unknown>[] = [];
   const logger = pino(

@@ -62,6 +62,8 @@ test("the document is OpenAPI 3.1 and has exactly the routes of the design", () 
       "GET /v1/apps/{app_name}/certificates/{hostname}",
       "DELETE /v1/apps/{app_name}/certificates/{hostname}",
       "GET /v1/apps/{app_name}/certificates/{hostname}/check",
+      "GET /v1/apps/{app_name}/quota",
+      "PUT /v1/apps/{app_name}/quota",
       "GET /v1/apps/{app_name}/releases",
       "POST /v1/apps/{app_name}/releases",
       "POST /v1/apps/{app_name}/releases/{version}",

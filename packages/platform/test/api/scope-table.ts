@@ -1,7 +1,7 @@
 /**
  * Who may do what, written from the documentation and not from the code: the test compares the two. `own`: the scopes with
  * which a token that is limited to the app of the path gets in. `platform`: those of a token for all apps, where the path
- * names no app; `limited` says what a limited token with the scope gets there.
+ * names no app; `limited` says whether a limited token with the scope gets in there.
  */
 
 export type Word = "read" | "exec" | "deploy" | "admin";
@@ -14,7 +14,7 @@ const START: readonly Word[] = ["exec", "deploy", "admin"];
 
 interface Row {
   scopes: readonly Word[];
-  /** Without an app in the path: whether a limited token with one of the scopes gets in. */
+  /** Whether a limited token with one of the scopes gets in. Where the path names an app, it does unless this is false. */
   limited?: boolean;
 }
 
@@ -62,6 +62,9 @@ export const SCOPE_TABLE: Readonly<Record<string, Row | "public" | "machines onl
   [`GET ${A}/certificates/{hostname}`]: { scopes: READ },
   [`DELETE ${A}/certificates/{hostname}`]: { scopes: DEPLOY },
   [`GET ${A}/certificates/{hostname}/check`]: { scopes: READ },
+  [`GET ${A}/quota`]: { scopes: READ },
+  // A limited token is held to the quota, so it does not change it.
+  [`PUT ${A}/quota`]: { scopes: ADMIN, limited: false },
   [`GET ${A}/releases`]: { scopes: READ },
   [`POST ${A}/releases`]: { scopes: DEPLOY },
   [`POST ${A}/releases/{version}`]: { scopes: DEPLOY },
@@ -124,5 +127,6 @@ export function verdictOf(
   if (row === "machines only") return "refused";
   if (app !== undefined && token.apps !== null && !token.apps.includes(app)) return "hidden";
   if (!row.scopes.some((scope) => token.scopes.includes(scope))) return "refused";
-  return app === undefined && token.apps !== null && row.limited !== true ? "refused" : "in";
+  const { limited = app !== undefined } = row;
+  return token.apps !== null && !limited ? "refused" : "in";
 }
