@@ -1979,6 +1979,61 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/audit": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Read who changed what: one JSON object per line, oldest first */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Only what concerns this app. */
+          app?: string;
+          /** @description Only what this token did: its id or its name. */
+          token?: string;
+          /** @description From then on: a time (RFC 3339), or an age such as 10m or 7d. */
+          since?: string;
+          /** @description The last lines, this many. Default: 100. */
+          limit?: number;
+          follow?: "0" | "1" | "false" | "true";
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description one entry per line, and empty lines to keep the connection open */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/x-ndjson": components["schemas"]["AuditEntry"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/apps/{app_name}/quota": {
     parameters: {
       query?: never;
@@ -2028,20 +2083,10 @@ export interface paths {
         };
         cookie?: never;
       };
+      /** @description Changes of an app's limits. */
       requestBody: {
         content: {
-          "application/json": {
-            /** @description Machines. 0: no limit. Null: that of the platform. */
-            machines?: number | null;
-            /** @description Machines that run at once. 0: no limit. Null: that of the platform. */
-            running?: number | null;
-            /** @description CPUs of all machines. 0: no limit. Null: that of the platform. */
-            cpus?: number | null;
-            /** @description Memory of all machines, in MB. 0: no limit. Null: that of the platform. */
-            memory_mb?: number | null;
-            /** @description Volumes, in GB. 0: no limit. Null: that of the platform. */
-            volume_gb?: number | null;
-          };
+          "application/json": components["schemas"]["UpdateQuotaRequest"];
         };
       };
       responses: {
@@ -3891,6 +3936,34 @@ export interface components {
       /** @description Where the proxy answers for the app, as far as the platform knows for certain. Requests there get 404 while no machine of the app has a service. */
       urls: string[];
     };
+    /** @description A line of the audit log. */
+    AuditEntry: {
+      /** Format: date-time */
+      at: string;
+      /**
+       * @description Before the change, after it, or instead of it, because the token may not do this.
+       * @enum {string}
+       */
+      phase: "begin" | "end" | "refused";
+      /** @description The same in both lines of a request. */
+      request_id: string;
+      token: {
+        id: string;
+        name: string;
+      };
+      /** @description The client's address. */
+      from: string;
+      method: string;
+      /** @description The pattern of the path. */
+      route: string;
+      app: string | null;
+      /** @description What the request named. */
+      target: {
+        [key: string]: unknown;
+      };
+      /** @description Null in a `begin`. */
+      status: number | null;
+    };
     /** @description How far the latest backup since the platform started came. */
     Backup: {
       /** @enum {string} */
@@ -4652,6 +4725,19 @@ export interface components {
       config?: components["schemas"]["MachineConfig"];
       /** @description Start a sleeping machine with the new configuration, and let it sleep again once it is `healthy`, so that the next wake finds a snapshot. `prepared`: not before a program in it has also said that it is. Has no effect on a running machine. Default: false. */
       prewarm?: boolean | "prepared";
+    };
+    /** @description Changes of an app's limits. */
+    UpdateQuotaRequest: {
+      /** @description Machines. 0: no limit. Null: that of the platform. */
+      machines?: number | null;
+      /** @description Machines that run at once. 0: no limit. Null: that of the platform. */
+      running?: number | null;
+      /** @description CPUs of all machines. 0: no limit. Null: that of the platform. */
+      cpus?: number | null;
+      /** @description Memory of all machines, in MB. 0: no limit. Null: that of the platform. */
+      memory_mb?: number | null;
+      /** @description Volumes, in GB. 0: no limit. Null: that of the platform. */
+      volume_gb?: number | null;
     };
     UpdateReleaseRequest: {
       /** @enum {string} */

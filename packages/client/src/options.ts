@@ -83,6 +83,20 @@ export interface UsageOptions extends MachineUsageOptions {
   app?: string;
 }
 
+/** Which changes to read. */
+export interface AuditOptions extends CallOptions {
+  /** Only what concerns this app. */
+  app?: string;
+  /** Only what this token did: its id or its name. */
+  token?: string;
+  /** From then on: a time (RFC 3339), or an age such as `10m` or `7d`. */
+  since?: string;
+  /** The last lines, this many. Default: 100, or 10000 with `since`. */
+  limit?: number;
+  /** Continue as changes come. Default: false. */
+  follow?: boolean;
+}
+
 /** What a new token may do, and for how long. */
 export interface NewTokenOptions extends CallOptions {
   /** Default: `admin`, which includes all. */

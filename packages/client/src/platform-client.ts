@@ -1,6 +1,7 @@
 /** Methods about the platform: its health, images, registries, backups, usage and tokens. */
 import type { Readable } from "node:stream";
 import type {
+  AuditOptions,
   ImageSource,
   NewTokenOptions,
   PullOptions,
@@ -11,6 +12,7 @@ import type {
 import { readPull } from "./pull.ts";
 import { type CallOptions, send } from "./transport.ts";
 import type {
+  AuditEntry,
   Backup,
   Drain,
   DrainRequest,
@@ -144,6 +146,20 @@ export abstract class PlatformClient extends BaseClient {
   /** Returns what apps used, by app, machine or day. */
   getUsage({ from, to, group_by, app, ...options }: UsageOptions = {}): Promise<UsageReport> {
     return this.call("get", "/v1/usage", { query: { from, to, group_by, app }, ...options });
+  }
+
+  /** Reads who changed what, oldest first, and with `follow` continues as changes come. */
+  async *readAudit({
+    app,
+    token,
+    since,
+    limit,
+    follow,
+    ...options
+  }: AuditOptions = {}): AsyncGenerator<AuditEntry, void> {
+    const query = { app, token, since, limit, ...(follow === true && { follow: "1" as const }) };
+    for await (const line of this.lines("get", "/v1/audit", { query, ...options }))
+      yield JSON.parse(line) as AuditEntry;
   }
 
   /** Returns the API's tokens, without their secrets. */

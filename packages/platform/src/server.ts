@@ -9,6 +9,7 @@ import { buildApi } from "./api/app.ts";
 import type { LocalConnections } from "./api/auth.ts";
 import type { Api } from "./api/deps.ts";
 import { listenForApi } from "./api/listen.ts";
+import { AuditLog } from "./audit/log.ts";
 import { Backups } from "./backup/backups.ts";
 import { openCertificates } from "./certs/open.ts";
 import { CheckResults } from "./checks/results.ts";
@@ -196,6 +197,15 @@ async function runLocked(
   });
 
   // The API.
+  const audit =
+    settings.auditMaxMb === 0
+      ? undefined
+      : new AuditLog({
+          folder: join(settings.dataDir, "audit"),
+          maxBytes: settings.auditMaxMb * 1024 * 1024,
+          onFault: (err) => log.error({ err }, "the audit log could not be flushed to the disk"),
+        });
+  open.defer(() => audit?.close());
   const registry = new Registry();
   warmMetrics(registry, resources.warm);
   certificateMetrics(registry, certificates);
@@ -220,6 +230,7 @@ async function runLocked(
     registries: logins,
     usage: new Usage({ store: store.usage, prices }),
     quotas,
+    audit,
     rates: { reads: settings.rateReads, changes: settings.rateChanges, execs: settings.rateExecs },
     tokens: store.tokens,
     platform: info,

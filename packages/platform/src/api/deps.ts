@@ -9,6 +9,7 @@ import type {
   RawServerDefault,
 } from "fastify";
 import type { Registry } from "prom-client";
+import type { AuditLog } from "../audit/log.ts";
 import type { Activity } from "../domain/awake.ts";
 import type { BackupService } from "../backup/contract.ts";
 import type { CertificateService } from "../certs/contract.ts";
@@ -50,6 +51,8 @@ export interface ApiDeps
   registries: RegistryLogins;
   usage: Usage;
   quotas: Quotas;
+  /** Where changes are noted. By default, nowhere. */
+  audit?: AuditLog | undefined;
   /** Requests per minute and token. By default, any number. */
   rates?: Rates;
   tokens: TokenStore;

@@ -27,6 +27,13 @@ export const LIMIT_SETTINGS = {
     description: `How much memory the machines of an app may have together, whether they run or not. ${QUOTA}`,
   }),
   quotaVolumeGb: count("HIBERNAUT_QUOTA_VOLUME_GB", "GB of volumes"),
+  auditMaxMb: size("HIBERNAUT_AUDIT_MAX_SIZE", {
+    default: 64,
+    min: 0,
+    max: 1_048_576,
+    description:
+      "How much disk the [audit log](tokens.md#see-who-changed-what) may take, in four files: enough for 100,000 changes. The oldest file is deleted when a new one begins. `0`: no audit log.",
+  }),
   rateReads: rate("HIBERNAUT_RATE_READS", { default: 12_000, what: "only read" }),
   rateChanges: rate("HIBERNAUT_RATE_CHANGES", { default: 1200, what: "create or change something" }),
   rateExecs: rate("HIBERNAUT_RATE_EXECS", { default: 1200, what: "run a command, copy files or forward a port" }),

@@ -75,6 +75,7 @@ test("the document is OpenAPI 3.1 and has exactly the routes of the design", () 
       "POST /v1/prepared",
       "GET /v1/events",
       "POST /v1/events/{event_id}/ready",
+      "GET /v1/audit",
       "GET /v1/platform/drain",
       "POST /v1/platform/drain",
       "DELETE /v1/platform/drain",

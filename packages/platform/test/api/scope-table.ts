@@ -97,6 +97,7 @@ export const SCOPE_TABLE: Readonly<Record<string, Row | "public" | "machines onl
   "DELETE /v1/tokens/{token_id}": { scopes: ADMIN, limited: false },
   "POST /v1/tokens/{token_id}/rotate": { scopes: ADMIN, limited: false },
   "GET /v1/usage": { scopes: READ, limited: true },
+  "GET /v1/audit": { scopes: ADMIN, limited: false },
   "GET /v1/platform/drain": { scopes: READ, limited: false },
   "POST /v1/platform/drain": { scopes: ADMIN, limited: false },
   "DELETE /v1/platform/drain": { scopes: ADMIN, limited: false },

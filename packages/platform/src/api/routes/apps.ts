@@ -28,7 +28,7 @@ export function appRoutes(app: Api, { apps, machines, proxy }: Pick<ApiDeps, "ap
   app.post(
     "/v1/apps",
     {
-      config: { scope: "deploy" },
+      config: { scope: "deploy", audited: ["app_name", "name"] },
       schema: {
         tags,
         summary: "Create an app",

@@ -35,7 +35,7 @@ export function certificateRoutes(app: Api, { certificates }: Pick<ApiDeps, "cer
   app.post(
     path,
     {
-      config: { scope: "deploy" },
+      config: { scope: "deploy", audited: ["hostname"] },
       schema: {
         ...common,
         summary: "Order a certificate, which is renewed from then on. Repeats a failed order at once",

@@ -19,7 +19,7 @@ export function drainRoutes(app: Api, { drain }: Pick<ApiDeps, "drain">): void {
   app.post(
     path,
     {
-      config: { scope: "admin" },
+      config: { scope: "admin", audited: ["suspend", "timeout"] },
       preValidation: allowNoBody,
       schema: { ...schema, summary: "Stop starting machines, and suspend those that run", body: DrainBody },
     },

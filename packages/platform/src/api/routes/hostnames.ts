@@ -26,7 +26,7 @@ export function hostnameRoutes(app: Api, { hostnames }: Pick<ApiDeps, "hostnames
   app.post(
     path,
     {
-      config: { scope: "deploy" },
+      config: { scope: "deploy", audited: ["hostname"] },
       schema: {
         ...common,
         summary: "Add a hostname to an app",

@@ -73,7 +73,7 @@ export function imageRoutes(app: Api, { images, machines }: Pick<ApiDeps, "image
   app.post(
     "/v1/images/pull",
     {
-      config: { scope: "deploy", limited: "shared" },
+      config: { scope: "deploy", limited: "shared", audited: ["ref"] },
       schema: {
         tags,
         summary:

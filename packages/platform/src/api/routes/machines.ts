@@ -60,7 +60,7 @@ export function machineRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">)
   app.post(
     COLLECTION,
     {
-      config: { scope: "deploy" },
+      config: { scope: "deploy", audited: ["name"] },
       schema: {
         tags,
         summary: "Create a machine and start it",

@@ -52,7 +52,7 @@ const QuotaBody = Type.Object(
     memory_mb: limit(WHAT.memory_mb),
     volume_gb: limit(WHAT.volume_gb),
   },
-  closed,
+  { ...closed, title: "UpdateQuotaRequest", description: "Changes of an app's limits." },
 );
 
 /** Registers the routes of quotas. */
@@ -70,7 +70,11 @@ export function quotaRoutes(app: Api, { apps, quotas }: Pick<ApiDeps, "apps" | "
     path,
     {
       // Someone who is held to a quota does not raise it.
-      config: { scope: "admin", limited: "refused" },
+      config: {
+        scope: "admin",
+        limited: "refused",
+        audited: ["machines", "running", "cpus", "memory_mb", "volume_gb"],
+      },
       schema: { ...common, summary: "Change what an app may have", body: QuotaBody },
     },
     async ({ params, body }) => {

@@ -52,7 +52,7 @@ export function releaseRoutes(
   app.post(
     path,
     {
-      config: { scope: "deploy" },
+      config: { scope: "deploy", audited: ["image"] },
       schema: {
         tags,
         summary: "Begin a release: resolve its image, without changing a machine",
@@ -69,7 +69,7 @@ export function releaseRoutes(
   app.post(
     `${path}/:version`,
     {
-      config: { scope: "deploy" },
+      config: { scope: "deploy", audited: ["status"] },
       schema: {
         tags,
         summary: "Record how a release ended, or, with `pending`, that it is still being deployed",

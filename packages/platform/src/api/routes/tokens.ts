@@ -43,7 +43,7 @@ export function tokenRoutes(
   app.post(
     "/v1/tokens",
     {
-      config: { scope: "admin" },
+      config: { scope: "admin", audited: ["name", "scopes", "apps", "expires_in"] },
       schema: {
         tags,
         summary: "Create a token; its secret is shown once",
@@ -65,7 +65,7 @@ export function tokenRoutes(
   app.post(
     "/v1/tokens/:token_id/rotate",
     {
-      config: { scope: "admin" },
+      config: { scope: "admin", audited: ["overlap", "expires_in"] },
       preValidation: allowNoBody,
       schema: {
         tags,

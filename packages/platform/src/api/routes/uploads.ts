@@ -48,7 +48,7 @@ export function uploadRoutes(app: Api, { uploads }: Pick<ApiDeps, "uploads">): v
   app.post(
     "/v1/images/uploads",
     {
-      config: { scope: "deploy", limited: "shared" },
+      config: { scope: "deploy", limited: "shared", audited: ["name"] },
       schema: {
         tags,
         summary: "Begin or continue the upload of an image: says which bytes the platform does not have",

@@ -39,7 +39,7 @@ export function volumeRoutes(app: Api, { volumes, platform: { region } }: Pick<A
   app.post(
     path,
     {
-      config: { scope: "deploy" },
+      config: { scope: "deploy", audited: ["name", "size_gb", "snapshot_id"] },
       schema: {
         ...common,
         summary: "Create a volume, empty or from a snapshot",
@@ -104,7 +104,7 @@ export function volumeRoutes(app: Api, { volumes, platform: { region } }: Pick<A
   app.put(
     `${path}/:volume_id/extend`,
     {
-      config: { scope: "deploy" },
+      config: { scope: "deploy", audited: ["size_gb"] },
       schema: {
         ...common,
         summary: "Extend a volume, from its machine's next cold start on",
