@@ -8,6 +8,7 @@ import { ensureAdminToken } from "./api/admin-token.ts";
 import { buildApi } from "./api/app.ts";
 import type { LocalConnections } from "./api/auth.ts";
 import type { Api } from "./api/deps.ts";
+import { acceptPlain, apiTlsOf } from "./api/tls.ts";
 import { listenForApi } from "./api/listen.ts";
 import { AuditLog } from "./audit/log.ts";
 import { Backups } from "./backup/backups.ts";
@@ -167,7 +168,7 @@ async function runLocked(
     // Served like any other connection, except that it says which machine is asking.
     onLocalConnection: (machineId, connection) => {
       local.set(connection, machineId);
-      localApi.filled.server.emit("connection", connection);
+      acceptPlain(localApi.filled, connection);
     },
   });
   machines.fill(resources.machines);
@@ -230,6 +231,8 @@ async function runLocked(
     registries: logins,
     usage: new Usage({ store: store.usage, prices }),
     quotas,
+    tls: apiTlsOf(settings),
+    corsOrigins: settings.apiCorsOrigins,
     audit,
     rates: { reads: settings.rateReads, changes: settings.rateChanges, execs: settings.rateExecs },
     tokens: store.tokens,

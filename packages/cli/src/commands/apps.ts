@@ -80,7 +80,7 @@ const update = command({
     { flags: "--default-limits", description: "first replace all its own limits by those of the platform" },
   ],
   examples: [
-    "hibernaut apps update shop --max-running 2 --max-memory 4gb",
+    "hibernaut apps update shop --max-running 20 --max-memory 64gb",
     "hibernaut apps update shop --default-limits",
   ],
   async run(context, [name = ""], { defaultLimits = false, ...limits }) {

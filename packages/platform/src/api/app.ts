@@ -36,6 +36,8 @@ import { secretRoutes } from "./routes/secrets.ts";
 import { registryRoutes } from "./routes/registries.ts";
 import { tokenRoutes } from "./routes/tokens.ts";
 import { uploadRoutes } from "./routes/uploads.ts";
+import { secureEdges } from "./edges.ts";
+import { followTls, serverTls } from "./tls.ts";
 import { TokenUse } from "./token-use.ts";
 import { limitRates } from "./rates.ts";
 import { usageRoutes } from "./routes/usage.ts";
@@ -67,7 +69,7 @@ const COMPILERS = {
  * await api.listen(settings.apiListen);
  */
 export async function buildApi(deps: ApiDeps): Promise<Api> {
-  const app: Api = fastify({
+  const options = {
     loggerInstance: deps.logger,
     // One line per request, of our own, below.
     logController: new LogController({ disableRequestLogging: true }),
@@ -81,7 +83,14 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     clientErrorHandler: refuseConnection,
     frameworkErrors: sendError,
     schemaController: { compilersFactory: COMPILERS },
-  });
+  };
+  const { tls } = deps;
+  // Both servers have what the API uses of one.
+  const app = (tls === undefined ? fastify(options) : fastify({ ...options, https: serverTls(tls) })) as unknown as Api;
+  if (tls !== undefined)
+    followTls(app, tls, (err) =>
+      deps.logger.error({ err }, "the API keeps its certificate: the new one cannot be used"),
+    );
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(sendNotFound);
   acceptOnlyJson(app);
@@ -96,6 +105,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     request.log.debug({ method, url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, "request");
   });
 
+  secureEdges(app, deps.corsOrigins);
   app.decorateRequest("insideMachine", null);
   app.decorateRequest("token", null);
   const tokenUse = new TokenUse({

@@ -22,6 +22,7 @@ import type { TokenStore } from "../store/contract.ts";
 import type { VolumeService } from "../volumes/contract.ts";
 import type { LocalConnections } from "./auth.ts";
 import type { Rates } from "./rates.ts";
+import type { ApiTls } from "./tls.ts";
 
 /** What the platform is, for `GET /v1/health`. Known before the API listens. */
 export interface PlatformInfo {
@@ -51,6 +52,10 @@ export interface ApiDeps
   registries: RegistryLogins;
   usage: Usage;
   quotas: Quotas;
+  /** Serves over TLS. By default, without. */
+  tls?: ApiTls | undefined;
+  /** The origins whose pages may use the API from a browser. By default, none. */
+  corsOrigins?: readonly string[];
   /** Where changes are noted. By default, nowhere. */
   audit?: AuditLog | undefined;
   /** Requests per minute and token. By default, any number. */

@@ -2,12 +2,14 @@
 import { join } from "node:path";
 import pino from "pino";
 import { vi } from "vitest";
+import { AuditLog } from "../../src/audit/log.ts";
 import { openCertificates } from "../../src/certs/open.ts";
 import { AppAddresses } from "../../src/proxy/addresses.ts";
 import { readSettings } from "../../src/settings.ts";
 import { FakeAuthority } from "../helpers/fake-authority.ts";
 import { buildApi } from "../../src/api/app.ts";
 import type { Api, ApiDeps } from "../../src/api/deps.ts";
+import { listenForApi } from "../../src/api/listen.ts";
 import { createToken } from "../../src/api/tokens.ts";
 import { openImages } from "../../src/images/index.ts";
 import { Library } from "../../src/images/library.ts";
@@ -79,6 +81,11 @@ export async function startApi(
     examine: async () => [{ what: "dns", status: "ok", found: "It leads to this host.", records: [] }],
   });
   const { uploads } = await openImages({ dataDir: join(world.folder, "uploaded") });
+  const audit = new AuditLog({
+    folder: join(world.folder, "audit"),
+    maxBytes: 1024 * 1024,
+    onFault: (err) => logger.error({ err }, "the audit log could not be flushed"),
+  });
   const api = await buildApi({
     ...platform,
     images: library,
@@ -95,11 +102,12 @@ export async function startApi(
       network: { mode: "user", reason: "a test" },
       guestBundle: "1",
     },
+    audit,
     check: () => world.store.check(),
     logger,
     ...changes,
   });
-  const url = await api.listen({ host: "127.0.0.1", port: 0 });
+  const url = await listenForApi(api, { host: "127.0.0.1", port: 0 });
   const { token } = createToken(tokens, "test");
   return {
     api,
@@ -122,6 +130,7 @@ export async function startApi(
     },
     async close() {
       await api.close();
+      await audit.close();
       await certificates.close();
       world.releaseBoots();
       await platform.close();
