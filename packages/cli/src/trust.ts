@@ -11,6 +11,7 @@ interface TlsWithDefaults {
 /** Adds the authorities in a PEM file to those that are known. Throws a CliError if that cannot be done. */
 export async function trustAuthorities(file: string): Promise<void> {
   const pem = read(file);
+  if (!pem.includes("-----BEGIN CERTIFICATE-----")) throw noCertificate(file, "it has no certificate");
   const { default: tls } = (await import("node:tls")) as unknown as { default: TlsWithDefaults };
   if (tls.getCACertificates === undefined || tls.setDefaultCACertificates === undefined)
     throw new CliError(
@@ -20,11 +21,12 @@ export async function trustAuthorities(file: string): Promise<void> {
   try {
     tls.setDefaultCACertificates([...tls.getCACertificates("default"), pem]);
   } catch (error) {
-    throw new CliError(
-      "invalid_argument",
-      `HIBERNAUT_API_CA names ${file}, which is not a certificate in PEM (${(error as Error).message}).`,
-    );
+    throw noCertificate(file, (error as Error).message);
   }
+}
+
+function noCertificate(file: string, why: string): CliError {
+  return new CliError("invalid_argument", `HIBERNAUT_API_CA names ${file}, which is not a certificate in PEM: ${why}.`);
 }
 
 function read(file: string): string {

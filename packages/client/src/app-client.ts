@@ -41,7 +41,7 @@ export abstract class AppClient extends PlatformClient {
     return this.call("get", "/v1/apps/{app_name}/quota", { params: { app_name: name }, ...options });
   }
 
-  /** Changes some limits of an app. 0 is no limit, and null the platform's. */
+  /** Changes some limits of an app. 0 means without limit, and null the platform's. */
   updateQuota(name: string, body: UpdateQuotaRequest, options?: CallOptions): Promise<Quota> {
     return this.call("put", "/v1/apps/{app_name}/quota", { params: { app_name: name }, body, ...options });
   }

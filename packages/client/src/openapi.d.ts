@@ -3342,7 +3342,7 @@ export interface paths {
             scopes?: components["schemas"]["Scope"][];
             /** @description The only apps that it reaches. Default: all, and the platform itself. */
             apps?: string[];
-            /** @description Seconds for which it is valid. Default: for ever. */
+            /** @description Seconds for which it is valid. Default: forever. */
             expires_in?: number;
           };
         };

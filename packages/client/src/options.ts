@@ -103,7 +103,7 @@ export interface NewTokenOptions extends CallOptions {
   scopes?: Scope[];
   /** The only apps that it reaches. Default: all, and the platform itself. */
   apps?: string[];
-  /** Seconds. Default: for ever. */
+  /** Seconds. Default: forever. */
   expires_in?: number;
 }
 

@@ -164,7 +164,7 @@ export type AuditEntry = Schemas["AuditEntry"];
 /** What an app may have, and what it has. */
 export type Quota = Schemas["Quota"];
 
-/** Changes of an app's limits: 0 is no limit, and null the platform's. */
+/** Changes of an app's limits: 0 means without limit, and null the platform's. */
 export type UpdateQuotaRequest = Schemas["UpdateQuotaRequest"];
 
 /** What a token may do. `exec` and `deploy` include `read`; `admin` includes all. */

@@ -18,7 +18,6 @@ import { CheckRunner } from "./checks/runner.ts";
 import { DNS_PORT, startDns } from "./dns/start.ts";
 import { BundleStore } from "./guest/bundles.ts";
 import { proveAccelerator, type Verdict } from "./hypervisor/qemu/accelerator.ts";
-import type { Quota } from "./domain/quota.ts";
 import { hotPagesFile } from "./hypervisor/qemu/hot-pages.ts";
 import { openQemu } from "./hypervisor/qemu/open.ts";
 import { Library, openImages } from "./images/index.ts";
@@ -42,6 +41,7 @@ import { startNetwork } from "./network/start.ts";
 import { AppAddresses } from "./proxy/addresses.ts";
 import { ConnectedProxies } from "./proxy/connected-proxies.ts";
 import { type RunningCoordinator, startCoordinator } from "./proxy/start-coordinator.ts";
+import { quotaOf } from "./quota-settings.ts";
 import { openSecrets } from "./secrets/index.ts";
 import { configFolder, type Settings } from "./settings.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
@@ -297,17 +297,6 @@ async function runLocked(
   log.info({ proxyUrl }, where);
   onReady?.({ apiUrl, proxyUrl, token: admin.token, accelerator: verdict });
   await aborted(signal);
-}
-
-/** The limits of apps that have none of their own. */
-function quotaOf({ quotaMachines, quotaRunning, quotaCpus, quotaMemoryMb, quotaVolumeGb }: Settings): Quota {
-  return {
-    machines: quotaMachines,
-    running: quotaRunning,
-    cpus: quotaCpus,
-    memory_mb: quotaMemoryMb,
-    volume_gb: quotaVolumeGb,
-  };
 }
 
 /** The ports that no TCP service can have. A port that the system chooses is not known yet. */

@@ -1,5 +1,5 @@
 /** `hibernaut apps` */
-import type { App, Quota } from "@hibernaut/client";
+import type { App, Quota, UpdateQuotaRequest } from "@hibernaut/client";
 import { agreeToLose, lossOf } from "../app-loss.ts";
 import { command, type Noun } from "../command.ts";
 import { YES } from "../confirming.ts";
@@ -69,7 +69,7 @@ const update = command({
   name: "update",
   summary: "Change how much an app may have",
   description:
-    "Changes the app's own limits. Those that you don't name stay. 0 is no limit. What the app has already stays, also beyond a new limit.",
+    "Changes the app's own limits. Those that you don't name stay. 0 means without limit. What the app has already stays, also beyond a new limit.",
   arguments: [{ usage: "<name>", description: "name of the app", names: "app" }],
   options: [
     { flags: "--max-machines <count>", description: "machines", minimum: 0 },
@@ -95,7 +95,7 @@ const update = command({
     const changes = Object.entries(given).map(([key, value]) => [key, value ?? (defaultLimits ? null : undefined)]);
     if (changes.every(([, value]) => value === undefined))
       throw new UsageError("Nothing to change. Add a limit, such as --max-running 2; see --help.");
-    const quota = await (await context.client()).updateQuota(name, Object.fromEntries(changes));
+    const quota = await (await context.client()).updateQuota(name, Object.fromEntries(changes) as UpdateQuotaRequest);
     return { document: quota, text: quotaText(quota) };
   },
 });

@@ -19,7 +19,7 @@ const create = command({
   options: [
     { flags: "-s, --scope <scope>", description: `${SCOPES.join(", ")} (default: admin); may repeat`, repeats: true },
     { flags: "-a, --app <name>", description: "the only app it reaches; may repeat", repeats: true, names: "app" },
-    { flags: "--expires <time>", description: "how long it is valid, such as 90d (default: for ever)", ...LIFE },
+    { flags: "--expires <time>", description: "how long it is valid, such as 90d (default: forever)", ...LIFE },
   ],
   examples: [
     "hibernaut tokens create ci --scope deploy --app shop --expires 90d",

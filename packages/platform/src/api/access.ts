@@ -1,9 +1,8 @@
-/** What a route says about who may use it, and the check that every route says it. */
+/** What a route says about who may use it, and what that means for a token. */
 import type { FastifyRequest } from "fastify";
 import { HibernautError } from "../domain/errors.ts";
 import { type Grant, hasScope, type NeededScope, reachesApp } from "../domain/scopes.ts";
 import type { TokenRecord } from "../store/contract.ts";
-import type { Api } from "./deps.ts";
 
 /** Which routes a machine may use on itself, through its local API. Routes without this need a token. */
 export type InsideAccess =
@@ -30,15 +29,6 @@ declare module "fastify" {
     /** The token of the request; null for requests from inside a machine, and where none is needed. */
     token: TokenRecord | null;
   }
-}
-
-/** Makes the registration of a route fail that does not say who may use it. */
-export function requireScopes(app: Api): void {
-  app.addHook("onRoute", ({ method, url, config }) => {
-    const only = config?.inside === "only";
-    if (only === (config?.scope !== undefined))
-      throw new Error(`${String(method)} ${url}: say in \`config\` which \`scope\` it needs, or \`inside: "only"\`.`);
-  });
 }
 
 /**

@@ -68,7 +68,7 @@ export function ensureAdminToken({ tokens, dataDir, configFile, apiUrl }: AdminT
   };
 }
 
-/** The file's token, if it may do everything, for ever: one that was rotated is about to end. */
+/** The file's token, if it may do everything, without an end: one that was rotated is about to end. */
 function fullToken(tokens: TokenStore, config: Partial<ClientConfig> | undefined): string | undefined {
   const token = liveToken(tokens, config);
   const record = token === undefined ? undefined : verifyToken(tokens, token);

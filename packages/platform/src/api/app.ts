@@ -5,7 +5,7 @@ import fastify, { LogController } from "fastify";
 import websocket from "@fastify/websocket";
 import { usageMetrics } from "../metering/metrics.ts";
 import { auditChanges } from "./audit.ts";
-import { requireScopes } from "./access.ts";
+import { requireScopes } from "./require-scopes.ts";
 import { authorize } from "./auth.ts";
 import { limitBodies } from "./body-deadline.ts";
 import type { Api, ApiDeps } from "./deps.ts";

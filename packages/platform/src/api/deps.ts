@@ -21,8 +21,6 @@ import type { Usage } from "../metering/usage.ts";
 import type { TokenStore } from "../store/contract.ts";
 import type { VolumeService } from "../volumes/contract.ts";
 import type { LocalConnections } from "./auth.ts";
-import type { Rates } from "./rates.ts";
-import type { ApiTls } from "./tls.ts";
 
 /** What the platform is, for `GET /v1/health`. Known before the API listens. */
 export interface PlatformInfo {
@@ -36,6 +34,22 @@ export interface PlatformInfo {
   guestBundle: string;
   /** The network mode, and why it was chosen. */
   network: { mode: string; reason: string };
+}
+
+/** Requests per minute and token, by what they do; 0 for no limit. */
+export interface Rates {
+  reads: number;
+  changes: number;
+  execs: number;
+}
+
+/** The files of the API's certificate. */
+export interface ApiTls {
+  /** PEM, with the chain. */
+  cert: string;
+  key: string;
+  /** PEM. Clients need a certificate of one of these authorities, in addition to a token. Default: they need none. */
+  clientCa?: string | undefined;
 }
 
 /** The parts of the platform behind the API. Each route takes only those it needs. */

@@ -31,7 +31,7 @@ export async function describeApi(app: Api, version: string): Promise<void> {
     transform: ({ schema, url, route }) => {
       const scope = route.config?.scope;
       const described = scope === undefined ? schema : { ...schema, "x-scope": scope };
-      return { schema: described as typeof schema, url };
+      return { schema: described, url };
     },
     transformObject: (document) => {
       const openapi = "openapiObject" in document ? document.openapiObject : {};

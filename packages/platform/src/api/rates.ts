@@ -2,14 +2,7 @@
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyRequest } from "fastify";
 import { HibernautError } from "../domain/errors.ts";
-import type { Api } from "./deps.ts";
-
-/** Requests per minute and token, by what they do; 0 for no limit. */
-export interface Rates {
-  reads: number;
-  changes: number;
-  execs: number;
-}
+import type { Api, Rates } from "./deps.ts";
 
 type Kind = keyof Rates;
 

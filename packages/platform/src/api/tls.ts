@@ -4,16 +4,7 @@ import { createSecureContext } from "node:tls";
 import { Server as TlsServer } from "node:https";
 import { HibernautError } from "../domain/errors.ts";
 import { messageOf } from "../lib/text.ts";
-import type { Api } from "./deps.ts";
-
-/** The files of the API's certificate. */
-export interface ApiTls {
-  /** PEM, with the chain. */
-  cert: string;
-  key: string;
-  /** PEM. Clients need a certificate of one of these authorities, in addition to a token. Default: they need none. */
-  clientCa?: string | undefined;
-}
+import type { Api, ApiTls } from "./deps.ts";
 
 /** How often the files are looked at, in milliseconds. A renewal is not urgent, and a look is cheap. */
 const LOOK_MS = 2000;

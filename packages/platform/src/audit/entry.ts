@@ -19,7 +19,7 @@ export interface AuditEntry {
   route: string;
   /** The app that the path or the request names; null for none. */
   app: string | null;
-  /** What the path names, and those parts of the request that say what is meant and are no secrets. */
+  /** What the path names, and harmless parts of the request that say what is meant. */
   target: Record<string, unknown>;
   /** The status of the reply; null in a `begin`. */
   status: number | null;

@@ -9,7 +9,7 @@ import { type AuditEntry, type AuditQuery, matches } from "./entry.ts";
 const FILES = 4;
 /** How much later than written a line is on the disk at the latest, in milliseconds: a power cut may lose so much. */
 const FLUSH_MS = 1000;
-/** A reader that is so many lines behind misses some: it reads the file. */
+/** A follower that is further behind than this misses lines. */
 const MAX_BEHIND = 1000;
 const BATCH = 500;
 

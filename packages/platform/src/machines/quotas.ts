@@ -29,15 +29,8 @@ export class Quotas {
   /** What an app has. */
   usedBy(app: string): Quota {
     const { store } = this.#options;
-    const machines = store.machines.list(app);
-    const sizes = machines.map(({ config }) => guestSize(config));
-    return {
-      machines: machines.length,
-      running: machines.filter(occupies).length,
-      cpus: sizes.reduce((sum, { cpus }) => sum + cpus, 0),
-      memory_mb: sizes.reduce((sum, { memoryMb }) => sum + memoryMb, 0),
-      volume_gb: store.volumes.list(app).reduce((sum, { sizeGb }) => sum + sizeGb, 0),
-    };
+    const volumeGb = store.volumes.list(app).reduce((sum, { sizeGb }) => sum + sizeGb, 0);
+    return usedQuota(store.machines.list(app), volumeGb);
   }
 
   /** Replaces the app's own limits. The app must exist. */
@@ -78,4 +71,16 @@ export class Quotas {
     if (Object.values(limits).every((limit) => limit === 0)) return undefined;
     return overQuota({ app, limits, used: this.usedBy(app), wanted });
   }
+}
+
+/** Adds up what an app has: its machines that are not destroyed, and the sizes of its volumes in GB. */
+export function usedQuota(machines: readonly MachineRecord[], volumeGb: number): Quota {
+  const sizes = machines.map(({ config }) => guestSize(config));
+  return {
+    machines: machines.length,
+    running: machines.filter(occupies).length,
+    cpus: sizes.reduce((sum, { cpus }) => sum + cpus, 0),
+    memory_mb: sizes.reduce((sum, { memoryMb }) => sum + memoryMb, 0),
+    volume_gb: volumeGb,
+  };
 }

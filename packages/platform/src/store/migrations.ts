@@ -223,7 +223,7 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   `,
   `
-  -- What a token may do. Tokens of earlier releases may do everything, for ever.
+  -- What a token may do. Tokens of earlier releases may do everything, without an end.
   ALTER TABLE tokens ADD COLUMN scopes TEXT NOT NULL DEFAULT '["admin"]';
   -- Whether only the apps in token_apps are meant: a token whose apps are all gone must not reach every app.
   ALTER TABLE tokens ADD COLUMN limited INTEGER NOT NULL DEFAULT 0;

@@ -134,7 +134,7 @@ function expectedOf({ route, token, app }: FuzzedRequest) {
 async function judge(call: Call, request: FuzzedRequest, where: string): Promise<number> {
   const { route, token, path, body } = request;
   const method = route.split(" ")[0] ?? "";
-  const what = `${where}: ${method} ${path} ${token.scopes} ${token.apps} ${body?.slice(0, 500)}`;
+  const what = `${where}: ${method} ${path} ${token.scopes.join()} ${token.apps?.join() ?? "all"} ${body?.slice(0, 500)}`;
   const headers = { authorization: `Bearer ${token.text}` };
   const init = { headers, signal: AbortSignal.timeout(HANGS_MS) };
   const { status, body: reply } = await call(method, path, body, init).catch((error: unknown) => {

@@ -3,7 +3,7 @@ import { createToken } from "../../src/api/tokens.ts";
 import { startApi } from "./helpers.ts";
 import { type Call, checkedCalls } from "./openapi-check.ts";
 import type { Quota } from "../../src/domain/quota.ts";
-import type { Rates } from "../../src/api/rates.ts";
+import type { Rates } from "../../src/api/deps.ts";
 
 async function platform({ quota = {}, rates }: { quota?: Partial<Quota>; rates?: Rates } = {}) {
   const server = await startApi({ ...(rates && { rates }) }, { quota });

@@ -3,7 +3,7 @@ import { WebSocket } from "ws";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createToken } from "../../src/api/tokens.ts";
 import { startApi, type TestApi } from "./helpers.ts";
-import { type ApiDocument, type Call, checkedCalls } from "./openapi-check.ts";
+import { type ApiDocument, type Call, checkedCalls, type Reply } from "./openapi-check.ts";
 import { SCOPE_TABLE, verdictOf, type Word } from "./scope-table.ts";
 
 const SCOPES: readonly Word[] = ["read", "exec", "deploy", "admin"];
@@ -23,8 +23,8 @@ beforeAll(async () => {
     Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
   );
   // WebSockets and metrics are in no OpenAPI document.
-  const machine = "/v1/apps/{app_name}/machines/{machine_id}";
-  routes.push(`GET ${machine}/exec`, `GET ${machine}/forward`, "GET /metrics");
+  const pattern = "/v1/apps/{app_name}/machines/{machine_id}";
+  routes.push(`GET ${pattern}/exec`, `GET ${pattern}/forward`, "GET /metrics");
   for (const app of ["shop", "bank"]) {
     await call("POST", "/v1/apps", { app_name: app });
     const machine = await call("POST", `/v1/apps/${app}/machines`, { config: { image: "x" } });
@@ -46,7 +46,7 @@ function as(token: string): { headers: { authorization: string } } {
 }
 
 /** Sends a request that gets past the door and no further: its body is not acceptable, or what it names is not there. */
-async function knock(route: string, token: string, app: string): Promise<{ status: number; body: any }> {
+async function knock(route: string, token: string, app: string): Promise<Pick<Reply, "status" | "body">> {
   if (route === "GET /metrics") {
     const response = await fetch(`${server.url}/metrics`, as(token));
     return { status: response.status, body: response.ok ? {} : await response.json() };
@@ -177,10 +177,10 @@ test("a token loses an app that is deleted, also when another of that name is cr
 });
 
 test("a route that does not say its scope cannot be registered", async () => {
-  const { requireScopes } = await import("../../src/api/access.ts");
+  const { requireScopes } = await import("../../src/api/require-scopes.ts");
   const { default: fastify } = await import("fastify");
   const app = fastify();
-  requireScopes(app as never);
+  requireScopes(app);
   expect(() => app.get("/v1/new", async () => ({}))).toThrow("scope");
   await app.close();
 });

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
-import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
+import { connect, type TLSSocket } from "node:tls";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { temporaryFolder } from "../store/helpers.ts";
 import { startApi } from "./helpers.ts";
@@ -28,7 +28,7 @@ function certificates() {
 function get(url: string, options: object): Promise<{ status: number; body: string; name: string }> {
   return new Promise((resolve, reject) => {
     const sent = request(`${url}/v1/health`, { agent: false, ...options }, (response) => {
-      const { subject } = (response.socket as TLSSocket).getPeerCertificate() as PeerCertificate;
+      const { subject } = (response.socket as TLSSocket).getPeerCertificate();
       let body = "";
       response.on("data", (chunk) => (body += String(chunk)));
       response.on("end", () => resolve({ status: response.statusCode ?? 0, body, name: String(subject.CN) }));

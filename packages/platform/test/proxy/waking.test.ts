@@ -306,7 +306,7 @@ describe("an app with as many running machines as it may have", () => {
     };
     await expect(acquire()).rejects.toMatchObject(refusal);
     expect(state(id)).toBe("suspended");
-    // For a moment, the refusal is repeated without another attempt; it is not for ever.
+    // For a moment, the refusal is repeated without another attempt; then another attempt is made.
     w.machines.stop("shop", worker.id);
     await reach(worker.id, "stopped");
     await expect(acquire()).rejects.toMatchObject(refusal);

@@ -89,9 +89,9 @@ export function quotaRoutes(app: Api, { apps, quotas }: Pick<ApiDeps, "apps" | "
 function changed(quota: QuotaOverrides, body: Static<typeof QuotaBody>): QuotaOverrides {
   const next: Record<string, number> = { ...quota };
   for (const name of QUOTA_NAMES) {
-    const limit = body[name];
-    if (limit === null) delete next[name];
-    else if (limit !== undefined) next[name] = limit;
+    const wanted = body[name];
+    if (wanted === null) delete next[name];
+    else if (wanted !== undefined) next[name] = wanted;
   }
   return next;
 }

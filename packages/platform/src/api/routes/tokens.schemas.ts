@@ -59,7 +59,7 @@ export const CreateTokenBody = Type.Object(
         description: "The only apps that it reaches. Default: all, and the platform itself.",
       }),
     ),
-    expires_in: life("Seconds for which it is valid. Default: for ever."),
+    expires_in: life("Seconds for which it is valid. Default: forever."),
   },
   closed,
 );
