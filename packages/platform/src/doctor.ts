@@ -318,7 +318,7 @@ async function* checkQuotas(settings: Settings): AsyncIterable<Diagnosis> {
     if (first !== undefined) {
       const found = full.map(({ text }) => text).join(", ");
       yield { name, status: "warn", found, fix: `hibernaut apps show ${first.app}` };
-    } else if (limited > 0) yield { name, status: "ok", found: `${limited} apps have limits, and room` };
+    } else if (limited > 0) yield { name, status: "ok", found: `${limited} with limits, all with room` };
   } catch (error) {
     yield { name, status: "warn", found: `what apps have cannot be read: ${messageOf(error)}` };
   }

@@ -89,7 +89,7 @@ function scopeRefusal(token: TokenRecord, scope: NeededScope, app: string | unde
 
 function limitedRefusal(token: TokenRecord, scope: NeededScope): HibernautError {
   const [least = "admin"] = [scope].flat();
-  const message = `This concerns the whole platform, and token ${token.name} (${token.id}) is limited to apps. It needs a token with the scope \`${least}\` for all apps. Someone with full access makes one: \`hibernaut tokens create <name> --scope ${least}\`.`;
+  const message = `This needs a token with the scope \`${least}\` for all apps, and token ${token.name} (${token.id}) is limited to apps. Someone with full access makes one: \`hibernaut tokens create <name> --scope ${least}\`.`;
   return new HibernautError("permission_denied", message, {
     missing_scope: least,
     scopes: token.scopes,

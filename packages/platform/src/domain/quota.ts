@@ -35,7 +35,7 @@ export function overQuota({ app, limits, used, wanted }: Wish): HibernautError |
     return more > 0 && limits[each] > 0 && used[each] + more > limits[each];
   });
   if (name === undefined) return undefined;
-  const message = `App ${app} may have ${limits[name]} ${NOUNS[name]}: it has ${used[name]}, and this needs ${wanted[name]} more. Remove or stop some, or have someone with full access raise the quota: \`hibernaut apps update ${app} --help\`.`;
+  const message = `The quota of app ${app} for ${NOUNS[name]} is ${limits[name]}: it has ${used[name]}, and this needs ${wanted[name]} more. Remove or stop some, or have someone with full access raise the quota: \`hibernaut apps update ${app} --help\`.`;
   const details = { app_name: app, quota: name, limit: limits[name], used: used[name], wanted: wanted[name] };
   return new HibernautError("failed_precondition", message, details);
 }

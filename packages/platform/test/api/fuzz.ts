@@ -123,6 +123,8 @@ function bodyOf(
   if (method === "get" || (requestBody === undefined && !random.oneIn(10))) return undefined;
   const schema = requestBody?.content["application/json"]?.schema ?? {};
   const value = wildValue(schema, schemas, random);
+  // The fake machine of a release's command never ends by itself, and the reply comes when it has.
+  if (template.endsWith("/command") && typeof value === "object") Object.assign(value ?? {}, { timeout: 1 });
   const text = JSON.stringify(value) ?? "";
   return random.oneIn(30) ? text.slice(0, random.below(text.length + 1)) : text;
 }
@@ -156,6 +158,8 @@ async function judge(call: Call, request: FuzzedRequest, where: string): Promise
 async function revive({ platform, world }: TestApi, { machines }: Pick<World, "machines">): Promise<void> {
   for (const app of ["shop", "bank"]) {
     if (world.store.apps.get(app) === undefined) platform.apps.create(app);
+    // Or it has made the app's quota too small for what follows.
+    platform.quotas.set(app, {});
     const known = world.store.machines.get(machines.get(app) ?? "");
     if (known?.app === app && known.state !== "destroyed" && known.state !== "destroying") continue;
     const { record } = await platform.machines.create(app, { config: { image: "x" } });

@@ -1,9 +1,12 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { copyFileSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { acceptPlain } from "../../src/api/tls.ts";
 import { temporaryFolder } from "../store/helpers.ts";
 import { startApi } from "./helpers.ts";
 
@@ -70,6 +73,28 @@ test("with an authority for clients, someone without its certificate is disconne
   const ca = pem("ca.crt");
   await expect(get(server.url, { ca })).rejects.toThrow();
   expect(await get(server.url, { ca, cert: pem("two.crt"), key: pem("two.key") })).toMatchObject({ status: 200 });
+});
+
+test("a program in a machine reaches its local API as before, without TLS, token or certificate", async () => {
+  const { at } = certificates();
+  const local = new WeakMap<object, string>();
+  const tls = { cert: at("one.crt"), key: at("one.key"), clientCa: at("ca.crt") };
+  const server = await startApi({ tls, local });
+  onTestFinished(() => server.close());
+  const { platform } = server;
+  platform.apps.create("shop");
+  const { record } = await platform.machines.create("shop", { config: { image: "x" }, skipLaunch: true });
+  // The agent's channel, as far as the API can tell.
+  const guest = createServer((connection) => {
+    local.set(connection, record.id);
+    acceptPlain(server.api, connection);
+  }).listen(0, "127.0.0.1");
+  onTestFinished(() => void guest.close());
+  await once(guest, "listening");
+  const { port } = guest.address() as AddressInfo;
+  const reply = await fetch(`http://127.0.0.1:${port}/v1/apps/shop/machines/${record.id}`);
+  expect(await reply.json()).toMatchObject({ id: record.id });
+  expect((await fetch(`http://127.0.0.1:${port}/v1/apps`)).status).toBe(403);
 });
 
 test("old versions of TLS are refused", async () => {

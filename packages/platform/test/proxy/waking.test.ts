@@ -302,7 +302,7 @@ describe("an app with as many running machines as it may have", () => {
     const refusal = {
       status: 503,
       code: "over_quota",
-      message: expect.stringContaining("may have 1 machines that run"),
+      message: expect.stringContaining("for machines that run at once is 1"),
     };
     await expect(acquire()).rejects.toMatchObject(refusal);
     expect(state(id)).toBe("suspended");

@@ -65,7 +65,7 @@ test("a CI token deploys one app and can do no more", async () => {
   const image = machine?.config.image ?? "";
   expect((await ci("machine", "run", image, "--app", "cafe")).code).toBe(0);
   const third = await ci("machine", "run", image, "--app", "cafe");
-  expect(third.err).toContain("App cafe may have 2 machines: it has 2, and this needs 1 more");
+  expect(third.err).toContain("The quota of app cafe for machines is 2: it has 2, and this needs 1 more");
 });
 
 test("the token is rotated without a gap, and the audit log tells all of it, also after kill -9", async () => {

@@ -118,7 +118,7 @@ describe("a machine on a schedule", () => {
     world.store.apps.setQuota("shop", { running: 1 });
     clock("2026-05-04T10:30:00Z");
     expect(runs(id)).toEqual(["schedule_skipped 2026-05-04T10:30:00.000Z"]);
-    expect(history(id).at(-1)?.details["reason"]).toContain("may have 1 machines that run at once");
+    expect(history(id).at(-1)?.details["reason"]).toContain("for machines that run at once is 1");
     expect(state(id)).toBe("stopped");
   });
 
