@@ -5,7 +5,7 @@
  */
 const SRC = "^packages/platform/src";
 /** The composition root, the doctor, which looks at every part directly, and the uninstaller, which removes each. */
-const ROOTS = `${SRC}/(server|doctor|doctor-sleepers|uninstall)\\.ts$`;
+const ROOTS = `${SRC}/(server|doctor|doctor-sleepers|doctor-quotas|uninstall)\\.ts$`;
 /**
  * How durations, sizes and schedules are written, and which names, paths and numbers are valid: the platform's files that the CLI shares, because they
  * load next to nothing and a copy in the CLI would differ before long.

@@ -2,6 +2,7 @@
 
 import type { Command, Noun } from "./command.ts";
 import { apps } from "./commands/apps.ts";
+import { audit } from "./commands/audit.ts";
 import { backup } from "./commands/backup.ts";
 import { certs } from "./commands/certs.ts";
 import { completionCommands } from "./commands/completion.ts";
@@ -45,6 +46,7 @@ const platform: Noun = {
     events,
     open,
     usage,
+    audit,
     uninstall,
     ...completionCommands(() => NOUNS),
     ...shortcuts(),

@@ -2,6 +2,7 @@
 import type { HibernautClient } from "@hibernaut/client";
 import { findApp, findConnection, isAppNamed } from "./config.ts";
 import { UsageError } from "./failure.ts";
+import { trustAuthorities } from "./trust.ts";
 import { showProgress } from "./terminal.ts";
 
 /** Options of every command, or of every command about an app. */
@@ -59,6 +60,8 @@ export class Context {
   async client(): Promise<HibernautClient> {
     if (this.#client) return this.#client;
     const connection = findConnection(process.env);
+    const { HIBERNAUT_API_CA: authorities } = process.env;
+    if (authorities) await trustAuthorities(authorities);
     const { HibernautClient } = await import("@hibernaut/client");
     this.#client = new HibernautClient(connection);
     return this.#client;

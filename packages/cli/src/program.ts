@@ -121,7 +121,10 @@ function addCommand(parent: Parser, command: Command, execute: Execute): void {
     const { output } = options as OutputOptions;
     if (asked && output === "wide") throw new UsageError("--json and -o wide exclude each other. Choose one.");
     const json = asked || output === "json";
-    return execute(command, parser.args, options, { ...(json && { json }), ...(app !== undefined && { app }) });
+    // `tokens create` takes several.
+    const own = Array.isArray(app) ? { ...options, app } : options;
+    const one = typeof app === "string" ? { app } : {};
+    return execute(command, parser.args, own, { ...(json && { json }), ...one });
   });
 }
 

@@ -3,7 +3,7 @@ import { parseMegabytes, parseSeconds } from "./appfile/quantities.ts";
 import { UsageError } from "./failure.ts";
 
 /** What a plain number counts. */
-export type Unit = "seconds" | "mb" | "gb" | "days";
+export type Unit = "seconds" | "life" | "mb" | "gb" | "days";
 
 /** What is accepted: whole numbers, of the unit if there is one. */
 export interface Quantity {
@@ -15,9 +15,11 @@ export interface Quantity {
 /** Nine digits: anything longer is a typing error, and still far from where numbers become inexact. */
 const MOST = 999_999_999;
 const MB_PER_GB = 1024;
+const DAY_S = 86_400;
 
 const READ: Record<Unit, (text: string) => number | undefined> = {
   seconds: (text) => parseSeconds(text, "s"),
+  life: (text) => (/^\d+d$/.test(text) ? Number(text.slice(0, -1)) * DAY_S : parseSeconds(text, "s")),
   mb: (text) => parseMegabytes(text, "m"),
   gb: (text) => scaled(parseMegabytes(text, "g"), MB_PER_GB),
   days: (text) => plain(text.replace(/d$/, "")),
@@ -44,6 +46,8 @@ export function acceptedForms({ minimum, maximum, unit }: Quantity): string {
       const longest = maximum === undefined ? "" : ` and at most ${longText(maximum)}`;
       return `Use at least ${least}${longest}, in whole seconds or with the units s, m and h, as in 90, 90s, 5m or 1h30m.`;
     }
+    case "life":
+      return `Use at least ${spanText(minimum)} and at most ${spanText(maximum ?? MOST)}, as in 90d, 24h or 30m.`;
     case "mb":
       return `Use at least ${minimum} MB${most(" MB")}, in whole megabytes, as in 512, 512mb or 1gb.`;
     case "gb":
@@ -53,6 +57,11 @@ export function acceptedForms({ minimum, maximum, unit }: Quantity): string {
     default:
       return `Use a whole number of at least ${minimum}${most("")}, as in ${Math.max(minimum, 1)}.`;
   }
+}
+
+/** `30d` or `60s`: in days if they are whole. */
+function spanText(seconds: number): string {
+  return seconds > 0 && seconds % DAY_S === 0 ? `${seconds / DAY_S}d` : `${seconds}s`;
 }
 
 /** `24h` or `90s`: in hours if they are whole. */

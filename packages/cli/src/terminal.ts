@@ -116,10 +116,19 @@ export function lines(...texts: readonly (string | undefined | false)[]): string
 
 /** `12 s ago` */
 export function ago(time: string, now = Date.now()): string {
-  const seconds = Math.max(0, Math.round((now - Date.parse(time)) / 1000));
-  if (seconds < 120) return `${seconds} s ago`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min ago`;
-  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h ago` : `${Math.round(seconds / 86_400)} d ago`;
+  return `${spanText(now - Date.parse(time))} ago`;
+}
+
+/** `12 s`: how long it is until then. */
+export function until(time: string, now = Date.now()): string {
+  return spanText(Date.parse(time) - now);
+}
+
+function spanText(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} d`;
 }
 
 /** An image for people: without the digest, unless only the digest names it. */

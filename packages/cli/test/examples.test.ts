@@ -90,7 +90,7 @@ const ELSEWHERE: Record<string, string> = {
 };
 
 /** The commands that `--json` gives no document of their own: they print one line per entry. */
-const LINES = new Set(["logs", "events"]);
+const LINES = new Set(["audit", "events", "logs"]);
 
 describe("with a platform, the first example of each command works, with a document for --json", () => {
   let cli: TestCli;

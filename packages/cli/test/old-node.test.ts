@@ -96,6 +96,8 @@ test.each(THOROUGH)("with Node %s every command does its work", { timeout: LIMIT
 
   await good("apps create notes");
   expect(await good("apps list")).toMatch(/^notes /m);
+  expect(await good("apps update notes --max-machines 50")).toMatch(/machines .* 50 +app/);
+  expect(await good("apps show notes")).toMatch(/running .* no limit/);
   await good("apps destroy notes");
 
   // A machine's life.
@@ -181,8 +183,10 @@ test.each(THOROUGH)("with Node %s every command does its work", { timeout: LIMIT
 
   await good("tokens create ci");
   expect(await good("tokens list")).toMatch(/ci/);
-  const { id: token = "" } = cli.server.tokens.list().find(({ name }) => name === "ci") ?? {};
-  await good(`tokens revoke ${token}`);
+  const { id: old = "" } = cli.server.tokens.list().find(({ name }) => name === "ci") ?? {};
+  expect(await good(`tokens rotate ${old}`)).toMatch(/^hib_/);
+  await good(`tokens revoke ${old}`);
+  expect(await good("audit --limit 1")).toMatch(/end 200 .* DELETE \/v1\/tokens\//);
 
   // The host's own commands: they load the platform's TypeScript.
   expect((await hib("serve", { env: { HIBERNAUT_API_LISTEN: "nonsense" } })).err).toMatch(/must be host:port/);

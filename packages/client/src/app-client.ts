@@ -11,10 +11,12 @@ import type {
   CreateVolumeRequest,
   ExtendedVolume,
   MachineConfig,
+  Quota,
   Release,
   ReleaseCommandEnd,
   Secret,
   SecretsEffect,
+  UpdateQuotaRequest,
   UpdateReleaseRequest,
   UpdateVolumeRequest,
   Volume,
@@ -32,6 +34,16 @@ export abstract class AppClient extends PlatformClient {
   /** Creates an app. */
   createApp(name: string, options?: CallOptions): Promise<App> {
     return this.call("post", "/v1/apps", { body: { app_name: name }, ...options });
+  }
+
+  /** Returns what an app may have, and what it has. */
+  getQuota(name: string, options?: CallOptions): Promise<Quota> {
+    return this.call("get", "/v1/apps/{app_name}/quota", { params: { app_name: name }, ...options });
+  }
+
+  /** Changes some limits of an app. 0 means without limit, and null the platform's. */
+  updateQuota(name: string, body: UpdateQuotaRequest, options?: CallOptions): Promise<Quota> {
+    return this.call("put", "/v1/apps/{app_name}/quota", { params: { app_name: name }, body, ...options });
   }
 
   /** Returns an app. */

@@ -2040,6 +2040,144 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/audit": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Read who changed what: one JSON object per line, oldest first */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Only what concerns this app. */
+          app?: string;
+          /** @description Only what this token did: its id or its name. */
+          token?: string;
+          /** @description From then on: a time (RFC 3339), or an age such as 10m or 7d. */
+          since?: string;
+          /** @description The last lines, this many. Default: 100. */
+          limit?: number;
+          follow?: "0" | "1" | "false" | "true";
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description one entry per line, and empty lines to keep the connection open */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/x-ndjson": components["schemas"]["AuditEntry"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/apps/{app_name}/quota": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show what an app may have, and what it has */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description What an app may have, and what it has. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Quota"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    /** Change what an app may have */
+    put: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      /** @description Changes of an app's limits. */
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["UpdateQuotaRequest"];
+        };
+      };
+      responses: {
+        /** @description What an app may have, and what it has. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Quota"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/apps/{app_name}/secrets": {
     parameters: {
       query?: never;
@@ -3261,6 +3399,12 @@ export interface paths {
         content: {
           "application/json": {
             name: string;
+            /** @description What it may do. Default: `admin`. */
+            scopes?: components["schemas"]["Scope"][];
+            /** @description The only apps that it reaches. Default: all, and the platform itself. */
+            apps?: string[];
+            /** @description Seconds for which it is valid. Default: forever. */
+            expires_in?: number;
           };
         };
       };
@@ -3272,6 +3416,69 @@ export interface paths {
           };
           content: {
             "application/json": components["schemas"]["NewToken"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/tokens/{token_id}/rotate": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Create a token in the place of another, which stays valid for a while */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          token_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            /** @description Seconds for which the old token stays valid. Default: 86400. */
+            overlap?: number;
+            /** @description Seconds for which the new token is valid. Default: as long as the old one was when it was made. */
+            expires_in?: number;
+          };
+        };
+      };
+      responses: {
+        /** @description Default Response */
+        201: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              token: components["schemas"]["NewToken"];
+              old: {
+                id: string;
+                /** Format: date-time */
+                valid_until: string;
+              };
+            };
           };
         };
         /** @description Default Response */
@@ -3789,6 +3996,34 @@ export interface components {
       machine_count: number;
       /** @description Where the proxy answers for the app, as far as the platform knows for certain. Requests there get 404 while no machine of the app has a service. */
       urls: string[];
+    };
+    /** @description A line of the audit log. */
+    AuditEntry: {
+      /** Format: date-time */
+      at: string;
+      /**
+       * @description Before the change, after it, or instead of it, because the token may not do this.
+       * @enum {string}
+       */
+      phase: "begin" | "end" | "refused";
+      /** @description The same in both lines of a request. */
+      request_id: string;
+      token: {
+        id: string;
+        name: string;
+      };
+      /** @description The client's address. */
+      from: string;
+      method: string;
+      /** @description The pattern of the path. */
+      route: string;
+      app: string | null;
+      /** @description What the request named. */
+      target: {
+        [key: string]: unknown;
+      };
+      /** @description Null in a `begin`. */
+      status: number | null;
     };
     /** @description How far the latest backup since the platform started came. */
     Backup: {
@@ -4321,6 +4556,12 @@ export interface components {
       name: string;
       /** @description The secret. No other reply contains it. */
       token: string;
+      /** @description What it may do. `exec` and `deploy` include `read`; `admin` includes all. */
+      scopes: components["schemas"]["Scope"][];
+      /** @description The only apps that it reaches; null for all, and the platform itself. */
+      apps: string[] | null;
+      /** @description When it stops being valid; null for never. */
+      expires_at: string | null;
       /** Format: date-time */
       created_at: string;
     };
@@ -4376,6 +4617,35 @@ export interface components {
       /** @description Bytes. */
       size_bytes: number;
     };
+    /** @description What an app may have, and what it has. */
+    Quota: {
+      limits: {
+        /** @description Machines. 0: no limit. */
+        machines: number;
+        /** @description Machines that run at once. 0: no limit. */
+        running: number;
+        /** @description CPUs of all machines. 0: no limit. */
+        cpus: number;
+        /** @description Memory of all machines, in MB. 0: no limit. */
+        memory_mb: number;
+        /** @description Volumes, in GB. 0: no limit. */
+        volume_gb: number;
+      };
+      used: {
+        /** @description Machines. */
+        machines: number;
+        /** @description Machines that run at once. */
+        running: number;
+        /** @description CPUs of all machines. */
+        cpus: number;
+        /** @description Memory of all machines, in MB. */
+        memory_mb: number;
+        /** @description Volumes, in GB. */
+        volume_gb: number;
+      };
+      /** @description The limits that are the app's own, and not the platform's. */
+      own: string[];
+    };
     /** @description A place where machines run. */
     Region: {
       code: string;
@@ -4419,6 +4689,8 @@ export interface components {
       /** @description Seconds from the creation of the machine to the end of the command. Default: 300. */
       timeout?: number;
     };
+    /** @enum {string} */
+    Scope: "read" | "exec" | "deploy" | "admin";
     /** @description A secret of an app, without its value. */
     Secret: {
       name: string;
@@ -4518,9 +4790,19 @@ export interface components {
     Token: {
       id: string;
       name: string;
+      /** @description What it may do. `exec` and `deploy` include `read`; `admin` includes all. */
+      scopes: components["schemas"]["Scope"][];
+      /** @description The only apps that it reaches; null for all, and the platform itself. */
+      apps: string[] | null;
+      /** @description When it stops being valid; null for never. */
+      expires_at: string | null;
       /** Format: date-time */
       created_at: string;
       revoked_at: string | null;
+      /** @description Known to the minute. Null if it was not used yet. */
+      last_used_at: string | null;
+      /** @description The id of the token that a rotation made in its place. */
+      replaced_by: string | null;
     };
     /** @description What was copied into a machine. */
     UnpackedArchive: {
@@ -4534,6 +4816,19 @@ export interface components {
       config?: components["schemas"]["MachineConfig"];
       /** @description Start a sleeping machine with the new configuration, and let it sleep again once it is `healthy`, so that the next wake finds a snapshot. `prepared`: not before a program in it has also said that it is. Has no effect on a running machine. Default: false. */
       prewarm?: boolean | "prepared";
+    };
+    /** @description Changes of an app's limits. */
+    UpdateQuotaRequest: {
+      /** @description Machines. 0: no limit. Null: that of the platform. */
+      machines?: number | null;
+      /** @description Machines that run at once. 0: no limit. Null: that of the platform. */
+      running?: number | null;
+      /** @description CPUs of all machines. 0: no limit. Null: that of the platform. */
+      cpus?: number | null;
+      /** @description Memory of all machines, in MB. 0: no limit. Null: that of the platform. */
+      memory_mb?: number | null;
+      /** @description Volumes, in GB. 0: no limit. Null: that of the platform. */
+      volume_gb?: number | null;
     };
     UpdateReleaseRequest: {
       /** @enum {string} */

@@ -1,6 +1,6 @@
 /** What the client's methods take besides names and bodies. Names are those of the API's queries. */
 import type { CallOptions } from "./transport.ts";
-import type { LogEntry, LogStream, PullProgress, UploadProgress, UsageReport, WaitState } from "./types.ts";
+import type { LogEntry, LogStream, PullProgress, Scope, UploadProgress, UsageReport, WaitState } from "./types.ts";
 
 /** Whether to destroy what is still in use. */
 export interface DestroyOptions extends CallOptions {
@@ -87,6 +87,38 @@ export interface UsageOptions extends MachineUsageOptions {
   group_by?: UsageReport["group_by"];
   /** Only this app, which may have been destroyed. Default: all. */
   app?: string;
+}
+
+/** Which changes to read. */
+export interface AuditOptions extends CallOptions {
+  /** Only what concerns this app. */
+  app?: string;
+  /** Only what this token did: its id or its name. */
+  token?: string;
+  /** From then on: a time (RFC 3339), or an age such as `10m` or `7d`. */
+  since?: string;
+  /** The last lines, this many. Default: 100, or 10000 with `since`. */
+  limit?: number;
+  /** Continue as changes come. Default: false. */
+  follow?: boolean;
+}
+
+/** What a new token may do, and for how long. */
+export interface NewTokenOptions extends CallOptions {
+  /** Default: `admin`, which includes all. */
+  scopes?: Scope[];
+  /** The only apps that it reaches. Default: all, and the platform itself. */
+  apps?: string[];
+  /** Seconds. Default: forever. */
+  expires_in?: number;
+}
+
+/** How a token is rotated. */
+export interface RotateTokenOptions extends CallOptions {
+  /** Seconds for which the old token stays valid. Default: a day. */
+  overlap?: number;
+  /** Seconds for which the new one is valid. Default: as long as the old one was when it was made. */
+  expires_in?: number;
 }
 
 /** How to run the command of a release. */

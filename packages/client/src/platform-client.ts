@@ -1,10 +1,19 @@
 /** Methods about the platform: its health, images, registries, backups, usage and tokens. */
 import type { Readable } from "node:stream";
 import { type EventsOptions, followEvents, readEvents, type StreamGap } from "./events.ts";
-import type { ImageSource, PullOptions, UploadOptions, UsageOptions } from "./options.ts";
+import type {
+  AuditOptions,
+  ImageSource,
+  NewTokenOptions,
+  PullOptions,
+  RotateTokenOptions,
+  UploadOptions,
+  UsageOptions,
+} from "./options.ts";
 import { readPull } from "./pull.ts";
 import { type CallOptions, send } from "./transport.ts";
 import type {
+  AuditEntry,
   Backup,
   Drain,
   DrainRequest,
@@ -173,14 +182,39 @@ export abstract class PlatformClient extends BaseClient {
     return this.call("get", "/v1/usage", { query: { from, to, group_by, app }, ...options });
   }
 
+  /** Reads who changed what, oldest first, and with `follow` continues as changes come. */
+  async *readAudit({
+    app,
+    token,
+    since,
+    limit,
+    follow,
+    ...options
+  }: AuditOptions = {}): AsyncGenerator<AuditEntry, void> {
+    const query = { app, token, since, limit, ...(follow === true && { follow: "1" as const }) };
+    for await (const line of this.lines("get", "/v1/audit", { query, ...options }))
+      yield JSON.parse(line) as AuditEntry;
+  }
+
   /** Returns the API's tokens, without their secrets. */
   async listTokens(options?: CallOptions): Promise<Token[]> {
     return (await this.call("get", "/v1/tokens", { ...options })).tokens;
   }
 
-  /** Creates a token. Its secret is in the reply, and nowhere else ever after. */
-  createToken(name: string, options?: CallOptions): Promise<NewToken> {
-    return this.call("post", "/v1/tokens", { body: { name }, ...options });
+  /** Creates a token, which by default may do everything. Its secret is in the reply, and nowhere else ever after. */
+  createToken(name: string, { scopes, apps, expires_in, ...options }: NewTokenOptions = {}): Promise<NewToken> {
+    const rights = { ...(scopes !== undefined && { scopes }), ...(apps !== undefined && { apps }) };
+    const body = { name, ...rights, ...(expires_in !== undefined && { expires_in }) };
+    return this.call("post", "/v1/tokens", { body, ...options });
+  }
+
+  /** Creates a token with the rights of another, which stays valid for a while. */
+  rotateToken(
+    id: string,
+    { overlap, expires_in, ...options }: RotateTokenOptions = {},
+  ): Promise<{ token: NewToken; old: { id: string; valid_until: string } }> {
+    const body = { ...(overlap !== undefined && { overlap }), ...(expires_in !== undefined && { expires_in }) };
+    return this.call("post", "/v1/tokens/{token_id}/rotate", { params: { token_id: id }, body, ...options });
   }
 
   /** Revokes a token. */

@@ -138,8 +138,35 @@ function nameIn(params: Record<string, string>, name: string): string {
 
 /** The error of a platform that can't be reached. */
 export function unreachable({ apiUrl }: ClientOptions, cause: unknown): ApiError {
+  const distrust = distrustOf(apiUrl, cause);
+  if (distrust !== undefined) return new ApiError({ code: "unavailable", message: distrust, cause });
   const message = `The platform does not answer at ${apiUrl}. Start it with \`hibernaut serve\`, or set HIBERNAUT_API_URL to the address of another one.`;
   return new ApiError({ code: "unavailable", message, cause });
+}
+
+/** The codes of Node for a certificate that no known authority signed. */
+const UNTRUSTED = new Set([
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+]);
+
+/** Returns what is wrong with TLS, if that is what failed. */
+function distrustOf(apiUrl: string, error: unknown): string | undefined {
+  const { code, message } = ((error as Error).cause ?? error) as { code?: unknown; message?: string };
+  const name = String(code);
+  if (UNTRUSTED.has(name))
+    return `The certificate of ${apiUrl} is signed by an authority that is not known here (${name}). Set HIBERNAUT_API_CA, or NODE_EXTRA_CA_CERTS, to a file with the authority's certificate.`;
+  if (name === "ERR_TLS_CERT_ALTNAME_INVALID")
+    return `The certificate of ${apiUrl} is for other names: ${message}. Use one of them in HIBERNAUT_API_URL.`;
+  if (name === "CERT_HAS_EXPIRED")
+    return `The certificate of ${apiUrl} has expired. Renew it on the platform, which adopts the new one by itself.`;
+  if (/^ERR_SSL_.*CERTIFICATE_REQUIRED/.test(name))
+    return `The platform at ${apiUrl} asks clients for a certificate (HIBERNAUT_API_TLS_CLIENT_CA), which this client has not.`;
+  if (/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)/.test(name))
+    return `The server at ${apiUrl} does not serve TLS. Use http:// in HIBERNAUT_API_URL.`;
+  return undefined;
 }
 
 function unanswered(options: ClientOptions, cause: unknown): ApiError {

@@ -161,6 +161,18 @@ export type RegistryLogin = Schemas["RegistryLogin"];
 /** An API token, without its secret. */
 export type Token = Schemas["Token"];
 
+/** A line of the audit log. */
+export type AuditEntry = Schemas["AuditEntry"];
+
+/** What an app may have, and what it has. */
+export type Quota = Schemas["Quota"];
+
+/** Changes of an app's limits: 0 means without limit, and null the platform's. */
+export type UpdateQuotaRequest = Schemas["UpdateQuotaRequest"];
+
+/** What a token may do. `exec` and `deploy` include `read`; `admin` includes all. */
+export type Scope = Schemas["Scope"];
+
 /** A token that was just created. Its secret is in `token`, and nowhere else ever after. */
 export type NewToken = Schemas["NewToken"];
 

@@ -63,6 +63,7 @@ export async function* diagnose(settings: Settings): AsyncIterable<Diagnosis> {
   yield await checkDisk(settings.dataDir);
   yield* checkVolumes(settings.dataDir);
   yield* checkCertificates(settings.dataDir);
+  yield* checkQuotas(settings);
   const bundle = await builtBundle(settings.guestBundle);
   yield typeof bundle === "string"
     ? { name: "guest bundle", status: "fail", found: bundle, fix: "npm run setup" }
@@ -318,6 +319,22 @@ async function* checkCertificates(dataDir: string): AsyncIterable<Diagnosis> {
     };
   } catch (error) {
     yield { name, status: "warn", found: `the certificates cannot be read: ${messageOf(error)}` };
+  }
+}
+
+/** Says nothing where no app has a limit. */
+async function* checkQuotas(settings: Settings): AsyncIterable<Diagnosis> {
+  const name = "quotas";
+  try {
+    const { quotaUse } = await import("./doctor-quotas.ts");
+    const { limited, full } = quotaUse(settings);
+    const [first] = full;
+    if (first !== undefined) {
+      const found = full.map(({ text }) => text).join(", ");
+      yield { name, status: "warn", found, fix: `hibernaut apps show ${first.app}` };
+    } else if (limited > 0) yield { name, status: "ok", found: `${limited} with limits, all with room` };
+  } catch (error) {
+    yield { name, status: "warn", found: `what apps have cannot be read: ${messageOf(error)}` };
   }
 }
 

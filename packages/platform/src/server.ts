@@ -8,7 +8,9 @@ import { ensureAdminToken } from "./api/admin-token.ts";
 import { buildApi } from "./api/app.ts";
 import type { LocalConnections } from "./api/auth.ts";
 import type { Api } from "./api/deps.ts";
+import { acceptPlain, apiTlsOf } from "./api/tls.ts";
 import { listenForApi } from "./api/listen.ts";
+import { AuditLog } from "./audit/log.ts";
 import { Backups } from "./backup/backups.ts";
 import { openCertificates } from "./certs/open.ts";
 import { CheckResults } from "./checks/results.ts";
@@ -32,6 +34,7 @@ import { certificateMetrics } from "./api/certificate-metrics.ts";
 import { warmMetrics } from "./api/warm-metrics.ts";
 import { droppingRefusal, unfitText } from "./machines/unfit-snapshots.ts";
 import { readPageRanges } from "./lib/page-ranges.ts";
+import { Quotas } from "./machines/quotas.ts";
 import { Slots } from "./machines/slots.ts";
 import { readPrices } from "./metering/prices.ts";
 import { UsageRecorder } from "./metering/recorder.ts";
@@ -40,6 +43,7 @@ import { startNetwork } from "./network/start.ts";
 import { AppAddresses } from "./proxy/addresses.ts";
 import { ConnectedProxies } from "./proxy/connected-proxies.ts";
 import { type RunningCoordinator, startCoordinator } from "./proxy/start-coordinator.ts";
+import { quotaOf } from "./quota-settings.ts";
 import { openSecrets } from "./secrets/index.ts";
 import { configFolder, type Settings } from "./settings.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
@@ -139,6 +143,7 @@ async function runLocked(
     onTrouble: (machine, reason) => log.warn({ machine, reason }, "a snapshot could not be sealed"),
   });
   open.defer(() => snapshots.close());
+  const quotas = new Quotas({ store, defaults: quotaOf(settings) });
   const volumeFiles = new VolumeFiles(settings.dataDir);
   const diskQuota = new DiskQuota({
     quotaMb: settings.diskQuotaMb,
@@ -152,6 +157,7 @@ async function runLocked(
     store,
     files: volumeFiles,
     requireDisk,
+    requireRoom: (app, gb) => quotas.requireVolume(app, gb),
     holdStill: (machineId, work) => machines.filled.holdStill(machineId, work),
     schedule: { intervalMs: settings.snapshotIntervalH * 3_600_000, byDefault: settings.scheduledSnapshots, log },
     onTrouble: (message) => log.warn({}, message),
@@ -172,6 +178,7 @@ async function runLocked(
     bootSlots: new Slots(Math.max(2, availableParallelism())),
     bootId,
     settings,
+    quotas,
     log,
     checkResults: (id) => checkResults.of(id),
     subscribeToChecks: (listener) => checkResults.subscribe(listener),
@@ -181,7 +188,7 @@ async function runLocked(
     // Served like any other connection, except that it says which machine is asking.
     onLocalConnection: (machineId, connection) => {
       local.set(connection, machineId);
-      localApi.filled.server.emit("connection", connection);
+      acceptPlain(localApi.filled, connection);
     },
   });
   machines.fill(resources.machines);
@@ -215,6 +222,15 @@ async function runLocked(
   tellChecks(checkResults, store);
 
   // The API.
+  const audit =
+    settings.auditMaxMb === 0
+      ? undefined
+      : new AuditLog({
+          folder: join(settings.dataDir, "audit"),
+          maxBytes: settings.auditMaxMb * 1024 * 1024,
+          onFault: (err) => log.error({ err }, "the audit log could not be flushed to the disk"),
+        });
+  open.defer(() => audit?.close());
   const registry = new Registry();
   warmMetrics(registry, resources.warm);
   certificateMetrics(registry, certificates);
@@ -238,6 +254,11 @@ async function runLocked(
     certificates,
     registries: logins,
     usage: new Usage({ store: store.usage, prices }),
+    quotas,
+    tls: apiTlsOf(settings),
+    corsOrigins: settings.apiCorsOrigins,
+    audit,
+    rates: { reads: settings.rateReads, changes: settings.rateChanges, execs: settings.rateExecs },
     tokens: store.tokens,
     stream,
     platform: info,

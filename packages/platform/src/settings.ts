@@ -9,6 +9,7 @@ import { type Static, type TSchema, Type } from "typebox";
 import { CERTIFICATE_SETTINGS } from "./settings/certificates.ts";
 import { infoOf } from "./settings/forms.ts";
 import { IMAGE_SETTINGS } from "./settings/images.ts";
+import { LIMIT_SETTINGS } from "./settings/limits.ts";
 import { MACHINE_SETTINGS } from "./settings/machines.ts";
 import { parseSetting, unacceptable } from "./settings/parse.ts";
 import { configFolder } from "./settings/places.ts";
@@ -27,6 +28,7 @@ export const SETTING_GROUPS = {
   Machines: MACHINE_SETTINGS,
   Images: IMAGE_SETTINGS,
   Usage: USAGE_SETTINGS,
+  Limits: LIMIT_SETTINGS,
 };
 
 const SettingsSchema = Type.Object({
@@ -36,6 +38,7 @@ const SettingsSchema = Type.Object({
   ...MACHINE_SETTINGS,
   ...IMAGE_SETTINGS,
   ...USAGE_SETTINGS,
+  ...LIMIT_SETTINGS,
 });
 
 export type Settings = Static<typeof SettingsSchema>;

@@ -9,6 +9,7 @@ const OTHER_VARIABLES: readonly string[] = [
   // the CLI and the setup
   ...[
     "HIBERNAUT_API_URL",
+    "HIBERNAUT_API_CA",
     "HIBERNAUT_API_TOKEN",
     "HIBERNAUT_APP",
     "HIBERNAUT_PAGER",

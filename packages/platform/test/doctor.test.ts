@@ -206,3 +206,27 @@ describe("scheduled snapshots of volumes", () => {
     });
   });
 });
+
+test("apps that have almost all that their quotas allow are named", async () => {
+  const data = join(folder, "data");
+  mkdirSync(data);
+  const store = openStore(join(data, "hibernaut.db"));
+  for (const name of ["bank", "shop"]) store.apps.insert({ name, createdAt: new Date().toISOString() });
+  store.close();
+  expect((await diagnoses({})).get("quotas")).toBeUndefined();
+  expect((await diagnoses({ HIBERNAUT_QUOTA_MACHINES: "10" })).get("quotas")).toMatchObject({ status: "ok" });
+  const world = await newWorld();
+  try {
+    const platform = await startPlatform(world);
+    await runningMachine(platform);
+    platform.quotas.set("shop", { machines: 1, running: 5 });
+    await platform.close();
+    expect((await diagnoses({ HIBERNAUT_DATA_DIR: world.folder })).get("quotas")).toMatchObject({
+      status: "warn",
+      found: "shop has 1 of 1 machines",
+      fix: "hibernaut apps show shop",
+    });
+  } finally {
+    await world.dispose();
+  }
+});

@@ -1,11 +1,12 @@
 /** `hibernaut apps` */
-import type { App } from "@hibernaut/client";
+import type { App, Quota, UpdateQuotaRequest } from "@hibernaut/client";
 import { agreeToLose, lossOf } from "../app-loss.ts";
 import { command, type Noun } from "../command.ts";
 import { YES } from "../confirming.ts";
 import { LISTING, listText } from "../listing.ts";
 import { urlsFrom } from "../answering.ts";
-import { ago, lines } from "../terminal.ts";
+import { UsageError } from "../failure.ts";
+import { ago, fields, lines, table } from "../terminal.ts";
 
 const create = command({
   name: "create",
@@ -47,6 +48,75 @@ const list = command({
   },
 });
 
+const show = command({
+  name: "show",
+  summary: "Show an app, and what it has of its quota",
+  arguments: [{ usage: "<name>", description: "name of the app", names: "app" }],
+  examples: ["hibernaut apps show shop"],
+  async run(context, [name = ""]) {
+    const client = await context.client();
+    const [app, quota] = await Promise.all([client.getApp(name), client.getQuota(name)]);
+    const about = fields([
+      ["Name", app.name],
+      ["Created", ago(app.created_at)],
+      ["Answers at", urlsFrom(client.apiUrl, app).join(", ") || "-"],
+    ]);
+    return { document: { ...app, quota }, text: lines(about, quotaText(quota)) };
+  },
+});
+
+const update = command({
+  name: "update",
+  summary: "Change how much an app may have",
+  description:
+    "Changes the app's own limits. Those that you don't name stay. 0 means without limit. What the app has already stays, also beyond a new limit.",
+  arguments: [{ usage: "<name>", description: "name of the app", names: "app" }],
+  options: [
+    { flags: "--max-machines <count>", description: "machines", minimum: 0 },
+    { flags: "--max-running <count>", description: "machines that run at once", minimum: 0 },
+    { flags: "--max-cpus <count>", description: "CPUs of all its machines", minimum: 0 },
+    { flags: "--max-memory <size>", description: "memory of all its machines, such as 4gb", minimum: 0, unit: "mb" },
+    { flags: "--max-volumes <size>", description: "volumes, such as 50gb", minimum: 0, unit: "gb" },
+    { flags: "--default-limits", description: "first replace all its own limits by those of the platform" },
+  ],
+  examples: [
+    "hibernaut apps update shop --max-running 20 --max-memory 64gb",
+    "hibernaut apps update shop --default-limits",
+  ],
+  async run(context, [name = ""], { defaultLimits = false, ...limits }) {
+    const { maxMachines, maxRunning, maxCpus, maxMemory, maxVolumes } = limits;
+    const given = {
+      machines: maxMachines,
+      running: maxRunning,
+      cpus: maxCpus,
+      memory_mb: maxMemory,
+      volume_gb: maxVolumes,
+    };
+    const changes = Object.entries(given).map(([key, value]) => [key, value ?? (defaultLimits ? null : undefined)]);
+    if (changes.every(([, value]) => value === undefined))
+      throw new UsageError("Nothing to change. Add a limit, such as --max-running 2; see --help.");
+    const quota = await (await context.client()).updateQuota(name, Object.fromEntries(changes) as UpdateQuotaRequest);
+    return { document: quota, text: quotaText(quota) };
+  },
+});
+
+function quotaText({ limits, used, own }: Quota): string {
+  const row = (label: string, key: keyof Quota["limits"], unit = ""): string[] => [
+    label,
+    `${used[key]}${unit}`,
+    limits[key] === 0 ? "no limit" : `${limits[key]}${unit}`,
+    own.includes(key) ? "app" : "platform",
+  ];
+  return table([
+    ["QUOTA", "USED", "LIMIT", "SET FOR"],
+    row("machines", "machines"),
+    row("running", "running"),
+    row("cpus", "cpus"),
+    row("memory", "memory_mb", " MB"),
+    row("volumes", "volume_gb", " GB"),
+  ]);
+}
+
 const destroy = command({
   name: "destroy",
   aliases: ["rm"],
@@ -75,5 +145,5 @@ export const apps: Noun = {
   name: "apps",
   aliases: ["app"],
   summary: "Manage apps",
-  commands: [create, list, destroy],
+  commands: [create, list, show, update, destroy],
 };

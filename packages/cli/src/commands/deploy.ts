@@ -183,11 +183,21 @@ async function clearing(context: Context, leftovers: Machine[], { version }: Rel
 
 async function ensureApp(context: Context): Promise<void> {
   const { app } = context;
+  const client = await context.client();
   try {
-    await (await context.client()).createApp(app);
-    context.say(`Created app ${app}.`);
-  } catch (error) {
-    if (toFailure(error).error !== "already_exists") throw error;
+    // A token that is limited to the app may not create it.
+    await client.getApp(app);
+  } catch (missing) {
+    if (toFailure(missing).error !== "not_found") throw missing;
+    try {
+      await client.createApp(app);
+      context.say(`Created app ${app}.`);
+    } catch (error) {
+      const failure = toFailure(error).error;
+      // The first sentence says which apps the token reaches.
+      if (failure === "permission_denied") throw missing;
+      if (failure !== "already_exists") throw error;
+    }
   }
 }
 

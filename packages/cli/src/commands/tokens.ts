@@ -1,17 +1,37 @@
 /** `hibernaut tokens` */
-import type { Token } from "@hibernaut/client";
+import type { Scope, Token } from "@hibernaut/client";
 import { command, type Noun } from "../command.ts";
+import { UsageError } from "../failure.ts";
 import { LISTING, listText } from "../listing.ts";
-import { ago } from "../terminal.ts";
+import { ago, lines, until } from "../terminal.ts";
+
+const SCOPES = ["read", "exec", "deploy", "admin"] as const satisfies readonly Scope[];
+
+/** A minute and ten years, in seconds, as the API has them. */
+const LIFE = { minimum: 60, maximum: 315_360_000, unit: "life" } as const;
 
 const create = command({
   name: "create",
   summary: "Create a token",
-  description: "The token is shown once: only its hash is stored. It grants full access to the API.",
+  description:
+    "The token is shown once: only its hash is stored. A scope says what it may do: `read` shows everything except secrets' values; `exec` also runs commands, copies files and forwards ports; `deploy` also changes apps, machines, secrets and names; `admin` does everything. With --app, it reaches only these apps, and not the platform itself.",
   arguments: [{ usage: "<name>", description: "who or what the token is for" }],
-  examples: ["hibernaut tokens create ci", "HIBERNAUT_API_TOKEN=$(hibernaut tokens create ci --json | jq -r .token)"],
-  async run(context, [name = ""]) {
-    const token = await (await context.client()).createToken(name);
+  options: [
+    { flags: "-s, --scope <scope>", description: `${SCOPES.join(", ")} (default: admin); may repeat`, repeats: true },
+    { flags: "-a, --app <name>", description: "the only app it reaches; may repeat", repeats: true, names: "app" },
+    { flags: "--expires <time>", description: "how long it is valid, such as 90d (default: forever)", ...LIFE },
+  ],
+  examples: [
+    "hibernaut tokens create ci --scope deploy --app shop --expires 90d",
+    "HIBERNAUT_API_TOKEN=$(hibernaut tokens create ops --json | jq -r .token)",
+  ],
+  async run(context, [name = ""], { scope, app, expires }) {
+    const client = await context.client();
+    const token = await client.createToken(name, {
+      ...(scope !== undefined && { scopes: words(scope).map(scopeOf) }),
+      ...(app !== undefined && { apps: words(app) }),
+      ...(expires !== undefined && { expires_in: expires }),
+    });
     return { document: token, text: token.token };
   },
 });
@@ -21,17 +41,23 @@ const list = command({
   aliases: ["ls"],
   summary: "List tokens",
   options: LISTING,
-  examples: ["hibernaut tokens list"],
+  examples: ["hibernaut tokens list", "hibernaut tokens list -o wide"],
   async run(context, _args, options) {
     const tokens = await (await context.client()).listTokens();
     const listing = {
-      head: ["ID", "NAME", "CREATED", "STATE"],
-      row: ({ id, name, created_at, revoked_at }: Token) => [
-        id,
-        name,
-        ago(created_at),
-        revoked_at ? `revoked ${ago(revoked_at)}` : "live",
+      head: ["ID", "NAME", "SCOPES", "APPS", "LAST USED", "STATE"],
+      row: (token: Token) => [
+        token.id,
+        token.name,
+        token.scopes.join(","),
+        token.apps === null ? "all" : token.apps.join(",") || "none",
+        token.last_used_at === null ? "never" : ago(token.last_used_at),
+        stateOf(token),
       ],
+      wide: {
+        head: ["CREATED", "REPLACED BY"],
+        row: ({ created_at, replaced_by }: Token) => [ago(created_at), replaced_by ?? "-"],
+      },
       id: ({ id }: Token) => id,
       empty: "No tokens.",
     };
@@ -39,22 +65,72 @@ const list = command({
   },
 });
 
+const rotate = command({
+  name: "rotate",
+  summary: "Replace a token, with time to change it everywhere",
+  description:
+    "Creates a token with the same name and rights, and shows it once. The old one stays valid for a while, so that nothing fails in between.",
+  arguments: [{ usage: "<id>", description: "the token's id, from `tokens list`", names: "token" }],
+  options: [
+    {
+      flags: "--keep <time>",
+      description: "how long the old token stays valid (default: 24h)",
+      minimum: 0,
+      maximum: 2_592_000,
+      unit: "life",
+    },
+    {
+      flags: "--expires <time>",
+      description: "how long the new token is valid (default: as long as the old one was at first)",
+      ...LIFE,
+    },
+  ],
+  examples: ["hibernaut tokens rotate 3f9c01ab22de", "hibernaut tokens rotate 3f9c01ab22de --keep 1h --expires 90d"],
+  async run(context, [id = ""], { keep, expires }) {
+    const rotated = await (await context.client()).rotateToken(id, {
+      ...(keep !== undefined && { overlap: keep }),
+      ...(expires !== undefined && { expires_in: expires }),
+    });
+    const { old, token } = rotated;
+    context.say(`Token ${token.id} is in the place of ${old.id}, which stays valid until ${old.valid_until}.`);
+    return { document: rotated, text: token.token };
+  },
+});
+
 const revoke = command({
   name: "revoke",
-  aliases: ["rm"],
+  aliases: ["rm", "remove"],
   summary: "Revoke a token",
   arguments: [{ usage: "<id>", description: "the token's id, from `tokens list`", names: "token" }],
   examples: ["hibernaut tokens revoke 3f9c01ab22de"],
   async run(context, [id = ""]) {
     await (await context.client()).revokeToken(id);
-    return { document: { id, ok: true }, text: `Revoked token ${id}.` };
+    return { document: { id, ok: true }, text: lines(`Revoked token ${id}.`) };
   },
 });
+
+function stateOf({ revoked_at, expires_at, replaced_by }: Token): string {
+  if (revoked_at !== null) return `revoked ${ago(revoked_at)}`;
+  if (expires_at === null) return "valid";
+  if (Date.parse(expires_at) <= Date.now()) return `expired ${ago(expires_at)}`;
+  return `${replaced_by === null ? "valid" : "rotated, valid"} for ${until(expires_at)}`;
+}
+
+/** Values that are repeated, separated by commas, or both. */
+function words(values: readonly string[]): string[] {
+  return values.flatMap((value) => value.split(",")).map((word) => word.trim());
+}
+
+function scopeOf(word: string): Scope {
+  const scope = SCOPES.find((each) => each === word);
+  if (scope !== undefined) return scope;
+  throw new UsageError(`\`${word}\` is not a valid scope. Use ${SCOPES.join(", ")}.`);
+}
 
 /** The commands about tokens. */
 export const tokens: Noun = {
   name: "tokens",
   aliases: ["token"],
   summary: "Manage API tokens",
-  commands: [create, list, revoke],
+  commands: [create, list, rotate, revoke],
 };

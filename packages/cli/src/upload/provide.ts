@@ -31,7 +31,8 @@ export async function provide(
     return await pull(context, here ? absolute(image) : ref);
   } catch (error) {
     if (!shouldUploadAfter(toFailure(error), { asked, here })) throw error;
-    context.say("The platform has no such file on its host, so the image is uploaded from this machine.");
+    const why = toFailure(error).error === "not_found" ? "has no such file" : "lets this token use no file";
+    context.say(`The platform ${why} on its host, so the image is uploaded from this machine.`);
     return upload(context, image);
   }
 }

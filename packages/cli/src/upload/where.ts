@@ -20,13 +20,14 @@ export function shouldUpload({ asked, apiUrl, here }: Situation): boolean {
 
 /**
  * Whether to upload after the platform failed to read an image: there is no such file where it runs, and there is one
- * here. So it runs elsewhere, behind a tunnel or in a container.
+ * here. So it runs elsewhere, behind a tunnel or in a container. Or the token may not use files of the host.
  */
 export function shouldUploadAfter(
   { error, details }: { error: string; details: Record<string, unknown> },
   { asked, here }: Omit<Situation, "apiUrl">,
 ): boolean {
-  return asked === undefined && here && error === "not_found" && typeof details.path === "string";
+  const refused = error === "permission_denied" && details.upload === true;
+  return asked === undefined && here && (refused || (error === "not_found" && typeof details.path === "string"));
 }
 
 /** Whether an address is that of this machine. */

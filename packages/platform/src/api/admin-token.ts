@@ -1,6 +1,7 @@
 /** The first token: made at the first start and put where the command line looks for it. */
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { isFullAccess } from "../domain/scopes.ts";
 import type { TokenStore } from "../store/contract.ts";
 import { createToken, verifyToken } from "./tokens.ts";
 
@@ -39,7 +40,7 @@ export function ensureAdminToken({ tokens, dataDir, configFile, apiUrl }: AdminT
   const own = readConfig(ownFile);
   const users = readConfig(configFile);
   const usersToken = liveToken(tokens, users);
-  const token = liveToken(tokens, own) ?? usersToken ?? createToken(tokens, "admin").token;
+  const token = fullToken(tokens, own) ?? fullToken(tokens, users) ?? createToken(tokens, "admin").token;
   const current = { api_url: apiUrl, api_token: token };
   const written: string[] = [];
   const keep = (file: string, content: string): void => {
@@ -48,8 +49,11 @@ export function ensureAdminToken({ tokens, dataDir, configFile, apiUrl }: AdminT
     written.push(file);
   };
 
-  const foreign = users !== undefined && usersToken === undefined;
+  // A token that an earlier start wrote is renewed where it was written, also when it was rotated or revoked since.
+  const ours = users?.api_token !== undefined && users.api_token === own?.api_token;
+  const foreign = users !== undefined && usersToken === undefined && !ours;
   if (users === undefined) keep(configFile, text(current));
+  else if (ours && users.api_token !== token) keep(configFile, text({ ...users, ...current }));
   else if (usersToken !== undefined && users.api_url === own?.api_url)
     keep(configFile, text({ ...users, api_url: apiUrl }));
   // Last, because it is what tells the next start which address this one wrote elsewhere.
@@ -62,6 +66,13 @@ export function ensureAdminToken({ tokens, dataDir, configFile, apiUrl }: AdminT
     written,
     note: `${configFile} belongs to another platform and was left alone; the admin token of this one is in ${tokenFile}.`,
   };
+}
+
+/** The file's token, if it may do everything, without an end: one that was rotated is about to end. */
+function fullToken(tokens: TokenStore, config: Partial<ClientConfig> | undefined): string | undefined {
+  const token = liveToken(tokens, config);
+  const record = token === undefined ? undefined : verifyToken(tokens, token);
+  return record !== undefined && isFullAccess(record) && record.expiresAt === null ? token : undefined;
 }
 
 function liveToken(tokens: TokenStore, config: Partial<ClientConfig> | undefined): string | undefined {

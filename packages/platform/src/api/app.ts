@@ -4,16 +4,20 @@ import type { IncomingMessage } from "node:http";
 import fastify, { LogController } from "fastify";
 import websocket from "@fastify/websocket";
 import { usageMetrics } from "../metering/metrics.ts";
+import { auditChanges } from "./audit.ts";
+import { requireScopes } from "./require-scopes.ts";
 import { authorize } from "./auth.ts";
 import { limitBodies } from "./body-deadline.ts";
 import type { Api, ApiDeps } from "./deps.ts";
 import { refuseConnection, sendError, sendNotFound } from "./errors.ts";
+import { refuseHostImages } from "./host-images.ts";
 import { apiMetrics } from "./metrics.ts";
 import { describeApi } from "./openapi.ts";
 import { activityRoute } from "./routes/activity.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { appRoutes } from "./routes/apps.ts";
 import { archiveRoutes } from "./routes/archive.ts";
+import { auditRoute } from "./routes/audit.ts";
 import { backupRoutes } from "./routes/backup.ts";
 import { certificateRoutes } from "./routes/certificates.ts";
 import { drainRoutes } from "./routes/drain.ts";
@@ -27,11 +31,16 @@ import { logRoutes } from "./routes/logs.ts";
 import { streamRoutes } from "./routes/stream.ts";
 import { machineRoutes } from "./routes/machines.ts";
 import { documentRoute, healthRoute, metricsRoute, regionRoute } from "./routes/platform.ts";
+import { quotaRoutes } from "./routes/quota.ts";
 import { releaseRoutes } from "./routes/releases.ts";
 import { secretRoutes } from "./routes/secrets.ts";
 import { registryRoutes } from "./routes/registries.ts";
 import { tokenRoutes } from "./routes/tokens.ts";
 import { uploadRoutes } from "./routes/uploads.ts";
+import { secureEdges } from "./edges.ts";
+import { followTls, serverTls } from "./tls.ts";
+import { TokenUse } from "./token-use.ts";
+import { limitRates } from "./rates.ts";
 import { usageRoutes } from "./routes/usage.ts";
 import { volumeRoutes } from "./routes/volumes.ts";
 import { waitRoute } from "./routes/wait.ts";
@@ -61,7 +70,7 @@ const COMPILERS = {
  * await api.listen(settings.apiListen);
  */
 export async function buildApi(deps: ApiDeps): Promise<Api> {
-  const app: Api = fastify({
+  const options = {
     loggerInstance: deps.logger,
     // One line per request, of our own, below.
     logController: new LogController({ disableRequestLogging: true }),
@@ -75,7 +84,14 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     clientErrorHandler: refuseConnection,
     frameworkErrors: sendError,
     schemaController: { compilersFactory: COMPILERS },
-  });
+  };
+  const { tls } = deps;
+  // Both servers have what the API uses of one.
+  const app = (tls === undefined ? fastify(options) : fastify({ ...options, https: serverTls(tls) })) as unknown as Api;
+  if (tls !== undefined)
+    followTls(app, tls, (err) =>
+      deps.logger.error({ err }, "the API keeps its certificate: the new one cannot be used"),
+    );
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(sendNotFound);
   acceptOnlyJson(app);
@@ -90,13 +106,25 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     request.log.debug({ method, url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, "request");
   });
 
+  secureEdges(app, deps.corsOrigins);
   app.decorateRequest("insideMachine", null);
+  app.decorateRequest("token", null);
+  const tokenUse = new TokenUse({
+    tokens: deps.tokens,
+    onFault: (err) => deps.logger.error({ err }, "when tokens were used could not be stored"),
+  });
+  app.addHook("onClose", async () => tokenUse.write());
   await app.register(websocket, { options: { maxPayload: MAX_BODY_BYTES } });
   await describeApi(app, deps.platform.version);
   healthRoute(app, deps);
   documentRoute(app);
   await app.register(async (secured: Api) => {
-    secured.addHook("onRequest", authorize({ ...deps, local: deps.local ?? new WeakMap() }));
+    requireScopes(secured);
+    const local = deps.local ?? new WeakMap();
+    secured.addHook("onRequest", authorize({ ...deps, local, onToken: ({ id }) => tokenUse.note(id) }));
+    if (deps.rates !== undefined) await limitRates(secured, deps.rates);
+    if (deps.audit !== undefined) auditChanges(secured, deps.audit);
+    secured.addHook("preHandler", refuseHostImages(deps.machines));
     appRoutes(secured, deps);
     machineRoutes(secured, deps);
     actionRoutes(secured, deps);
@@ -111,13 +139,15 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     insideRoutes(secured, deps);
     hostnameRoutes(secured, deps);
     certificateRoutes(secured, deps);
+    auditRoute(secured, deps);
+    quotaRoutes(secured, deps);
     secretRoutes(secured, deps);
     releaseRoutes(secured, deps);
     volumeRoutes(secured, deps);
     imageRoutes(secured, deps);
     uploadRoutes(secured, deps);
     registryRoutes(secured, deps);
-    tokenRoutes(secured, deps);
+    tokenRoutes(secured, { ...deps, tokenUse });
     usageRoutes(secured, deps);
     regionRoute(secured, deps);
     drainRoutes(secured, deps);

@@ -1,26 +1,10 @@
-/** Authentication: a token may do everything; a machine may do very little, and only to itself. */
+/** Authentication: a token may do what its scopes say; a machine may do very little, and only to itself. */
 import type { FastifyRequest } from "fastify";
 import { HibernautError } from "../domain/errors.ts";
 import type { GuestApi } from "../machines/resources/guest-api.ts";
-import type { TokenStore } from "../store/contract.ts";
-import { verifyToken } from "./tokens.ts";
-
-/** Which routes a machine may use on itself, through its local API. Routes without this need a token. */
-type InsideAccess =
-  /** Tokens, and the machine that the path names. */
-  | "self"
-  /** Only the machine itself. The path does not name one. */
-  | "only";
-
-declare module "fastify" {
-  interface FastifyContextConfig {
-    inside?: InsideAccess;
-  }
-  interface FastifyRequest {
-    /** The machine that the request comes from; null for requests with a token. */
-    insideMachine: string | null;
-  }
-}
+import type { TokenRecord, TokenStore } from "../store/contract.ts";
+import { type InsideAccess, requireAccess } from "./access.ts";
+import { findToken, isLive } from "./tokens.ts";
 
 /** Connections from inside machines, each with the machine's id. They need no token: only that machine can have opened one. */
 export type LocalConnections = WeakMap<object, string>;
@@ -29,21 +13,26 @@ interface AuthDeps {
   tokens: TokenStore;
   guestApi: Pick<GuestApi, "identify">;
   local: LocalConnections;
+  /** Called with each request that has a valid token, before it is known what the token may do. */
+  onToken?(token: TokenRecord): void;
 }
 
 /** Returns a hook that refuses callers who may not use the route, before their body is read. */
-export function authorize({ tokens, guestApi, local }: AuthDeps) {
+export function authorize({ tokens, guestApi, local, onToken }: AuthDeps) {
   return async (request: FastifyRequest): Promise<void> => {
     const access = request.routeOptions.config.inside;
     const machineId = local.get(request.raw.socket);
     request.insideMachine = machineId ?? null;
     if (machineId !== undefined) return authorizeMachine(guestApi.identify(machineId), access, request.params);
-    authorizeToken(tokens, request.headers.authorization);
+    const token = authenticate(tokens, request.headers.authorization);
+    request.token = token;
+    onToken?.(token);
     if (access === "only")
       throw new HibernautError(
         "permission_denied",
         "Only programs inside a machine can use this route, at the socket `/.hibernaut/api`.",
       );
+    requireAccess(token, request);
   };
 }
 
@@ -57,18 +46,25 @@ function authorizeMachine(self: { app: string; id: string }, access: InsideAcces
   );
 }
 
-function authorizeToken(tokens: TokenStore, header: string | undefined): void {
-  const [scheme = "", token = ""] = (header ?? "").split(/ +/);
-  if (scheme.toLowerCase() !== "bearer" || token === "") {
+function authenticate(tokens: TokenStore, header: string | undefined): TokenRecord {
+  const [scheme = "", secret = ""] = (header ?? "").split(/ +/);
+  if (scheme.toLowerCase() !== "bearer" || secret === "") {
     throw new HibernautError(
       "unauthenticated",
       "This request needs a token. Send it as `Authorization: Bearer <token>`.",
     );
   }
-  if (!verifyToken(tokens, token)) {
+  const token = findToken(tokens, secret);
+  if (token !== undefined && isLive(token)) return token;
+  // Only someone who has the whole token is told what became of it.
+  if (token?.revokedAt === null)
     throw new HibernautError(
       "unauthenticated",
-      "The token is unknown or revoked. Correct HIBERNAUT_API_TOKEN, or unset it on the platform's own host, where the CLI finds the admin token.",
+      `Token ${token.name} (${token.id}) expired at ${token.expiresAt}. Set HIBERNAUT_API_TOKEN to another one; someone with full access makes it with \`hibernaut tokens create\`.`,
+      { token_id: token.id, expired_at: token.expiresAt, replaced_by: token.replacedBy },
     );
-  }
+  throw new HibernautError(
+    "unauthenticated",
+    "The token is unknown or revoked. Correct HIBERNAUT_API_TOKEN, or unset it on the platform's own host, where the CLI finds the admin token.",
+  );
 }

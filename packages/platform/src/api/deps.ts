@@ -9,12 +9,14 @@ import type {
   RawServerDefault,
 } from "fastify";
 import type { Registry } from "prom-client";
+import type { AuditLog } from "../audit/log.ts";
 import type { Activity } from "../domain/awake.ts";
 import type { BackupService } from "../backup/contract.ts";
 import type { CertificateService } from "../certs/contract.ts";
 import type { HypervisorIdentity } from "../hypervisor/contract.ts";
 import type { ImageLibrary, ImageUploads, RegistryLogins } from "../images/contract.ts";
 import type { Resources } from "../machines/open.ts";
+import type { Quotas } from "../machines/quotas.ts";
 import type { Usage } from "../metering/usage.ts";
 import type { EventStream } from "../stream/stream.ts";
 import type { TokenStore } from "../store/contract.ts";
@@ -35,6 +37,22 @@ export interface PlatformInfo {
   network: { mode: string; reason: string };
 }
 
+/** Requests per minute and token, by what they do; 0 for no limit. */
+export interface Rates {
+  reads: number;
+  changes: number;
+  execs: number;
+}
+
+/** The files of the API's certificate. */
+export interface ApiTls {
+  /** PEM, with the chain. */
+  cert: string;
+  key: string;
+  /** PEM. Clients need a certificate of one of these authorities, in addition to a token. Default: they need none. */
+  clientCa?: string | undefined;
+}
+
 /** The parts of the platform behind the API. Each route takes only those it needs. */
 export interface ApiDeps
   extends Omit<
@@ -48,6 +66,15 @@ export interface ApiDeps
   certificates: CertificateService;
   registries: RegistryLogins;
   usage: Usage;
+  quotas: Quotas;
+  /** Serves over TLS. By default, without. */
+  tls?: ApiTls | undefined;
+  /** The origins whose pages may use the API from a browser. By default, none. */
+  corsOrigins?: readonly string[];
+  /** Where changes are noted. By default, nowhere. */
+  audit?: AuditLog | undefined;
+  /** Requests per minute and token. By default, any number. */
+  rates?: Rates;
   tokens: TokenStore;
   stream: EventStream;
   platform: PlatformInfo;

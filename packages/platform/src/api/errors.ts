@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { type ErrorCode, HibernautError } from "../domain/errors.ts";
 import { messageOf } from "../lib/text.ts";
+import { concealed } from "./access.ts";
 import { explainRefusals } from "./explain.ts";
 import type { ErrorWire } from "./schemas.ts";
 
@@ -27,7 +28,7 @@ const FRAMEWORK_MESSAGES: Record<string, string> = {
 
 /** Answers a request with an error; a fault of ours is logged with its stack and not shown. */
 export function sendError(thrown: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  const error = toHibernautError(thrown, request);
+  const error = concealed(toHibernautError(thrown, request), request.token);
   if (error.code === "internal")
     request.log.error({ err: thrown, method: request.method, url: request.url }, "a request failed");
   if (error.status === 401) reply.header("www-authenticate", 'Bearer realm="hibernaut"');

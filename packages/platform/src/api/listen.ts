@@ -12,5 +12,6 @@ export async function listenForApi(api: Api, at: Listen): Promise<string> {
     throw await cannotListen("The API", at, "HIBERNAUT_API_LISTEN", error);
   }
   const { address, family, port } = api.server.address() as AddressInfo;
-  return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+  const scheme = api.initialConfig.https === undefined ? "http" : "https";
+  return `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`;
 }

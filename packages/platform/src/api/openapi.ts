@@ -28,6 +28,11 @@ export async function describeApi(app: Api, version: string): Promise<void> {
       components: { securitySchemes: { token: { type: "http", scheme: "bearer" } } },
       security: [{ token: [] }],
     },
+    transform: ({ schema, url, route }) => {
+      const scope = route.config?.scope;
+      const described = scope === undefined ? schema : { ...schema, "x-scope": scope };
+      return { schema: described, url };
+    },
     transformObject: (document) => {
       const openapi = "openapiObject" in document ? document.openapiObject : {};
       const { paths, schemas } = extractComponents({ ...openapi.paths });

@@ -4,7 +4,8 @@ import type { AppRecord, KeepAwake, MachineEvent, Prewarm } from "../domain/mach
 import type { TokenRecord } from "../store/contract.ts";
 import type { AppWire } from "./routes/apps.schemas.ts";
 import type { MachineEventWire, MachineWire } from "./routes/machines.schemas.ts";
-import type { TokenWire } from "./routes/tokens.schemas.ts";
+import type { NewTokenWire, TokenWire } from "./routes/tokens.schemas.ts";
+import type { CreatedToken } from "./tokens.ts";
 
 /** A machine on the wire. */
 export function machineWire({
@@ -69,5 +70,21 @@ export function appWire(app: AppRecord, { machineCount, urls }: { machineCount: 
 
 /** A token on the wire: all but its secret. */
 export function tokenWire(token: TokenRecord): TokenWire {
-  return { id: token.id, name: token.name, created_at: token.createdAt, revoked_at: token.revokedAt };
+  return {
+    id: token.id,
+    name: token.name,
+    scopes: [...token.scopes],
+    apps: token.apps === null ? null : [...token.apps],
+    created_at: token.createdAt,
+    expires_at: token.expiresAt,
+    revoked_at: token.revokedAt,
+    last_used_at: token.lastUsedAt,
+    replaced_by: token.replacedBy,
+  };
+}
+
+/** A token that was just made, with its secret. */
+export function newTokenWire({ record, token }: CreatedToken): NewTokenWire {
+  const { id, name, scopes, apps, created_at, expires_at } = tokenWire(record);
+  return { id, name, token, scopes, apps, created_at, expires_at };
 }

@@ -1,4 +1,5 @@
 /** The records that are stored about apps, machines and releases. */
+import type { QuotaOverrides } from "./quota.ts";
 import type { MachineConfig } from "./config.ts";
 
 /** States that last. A machine is `restarting` between the end of its app and the next start by the restart policy. */
@@ -183,6 +184,8 @@ export interface MachineEvent {
 export interface AppRecord {
   name: string;
   createdAt: string;
+  /** Its limits in place of the platform's. Absent when it has none of its own. */
+  quota?: QuotaOverrides;
 }
 
 /** A version of an app that was deployed. */

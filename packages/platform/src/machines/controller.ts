@@ -284,7 +284,12 @@ export class MachineController {
   }
 
   #decide(event: LifecycleEvent): Decision {
-    const context = { now: this.#deps.clock?.() ?? new Date(), id: newUlid(), limits: this.#limits() };
+    const context = {
+      now: this.#deps.clock?.() ?? new Date(),
+      id: newUlid(),
+      limits: this.#limits(),
+      startRefusal: () => this.#deps.quotas?.startRefusal(this.#record.app),
+    };
     return decide(this.#record, event, context);
   }
 

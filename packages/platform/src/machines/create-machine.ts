@@ -38,6 +38,8 @@ export async function createMachine(
   requireFreeName(controllers, app, name);
   requireSupported(config);
   requireFreePorts(deps, app, config);
+  // Before anything is downloaded or made, and once more below: other machines may have been created meanwhile.
+  deps.quotas?.requireMachine(app, config, { starts: !skipLaunch });
   const requireRoom = () => {
     if (skipLaunch) return deps.diskQuota?.require(app, 0);
     controllers.admission.require({ id: "", config }, `a machine of app ${app}`);
@@ -53,6 +55,7 @@ export async function createMachine(
   refuseWork();
   requireRoom();
   requireFreePorts(deps, app, config);
+  deps.quotas?.requireMachine(app, config, { starts: !skipLaunch });
   const record = newRecord({
     app,
     name,

@@ -12,6 +12,7 @@ import type { MachineVolumes } from "../volumes/contract.ts";
 import type { DiskQuota } from "./disk-quota.ts";
 import type { MachineFiles } from "./files.ts";
 import type { CheckResult } from "../domain/check.ts";
+import type { Quotas } from "./quotas.ts";
 import type { Slots } from "./slots.ts";
 import type { HostMemory } from "./admission/host-memory.ts";
 import type { MemoryPressure } from "./warm/pressure.ts";
@@ -92,6 +93,8 @@ export interface MachineDependencies {
    * sleep. Resolves with whether no request needed it. By default, none does.
    */
   letGo?(machineId: string, sleep: () => boolean): Promise<boolean>;
+  /** What apps may have. By default, everything. */
+  quotas?: Quotas;
   /** The ports on which the platform itself listens. By default, none. */
   ownPorts?: ReadonlySet<number>;
   /** Takes a connection that a program in a machine made to its local API; they are refused when absent. */

@@ -16,6 +16,8 @@ export interface UsageQuestion {
   /** Default: `app`. */
   groupBy?: Grouping | undefined;
   app?: string | undefined;
+  /** Only these apps, which may have been destroyed. */
+  apps?: readonly string[] | undefined;
 }
 
 /** A row with its cost, which is null without a price file. */
@@ -55,12 +57,15 @@ export class Usage {
   }
 
   /** Reports the usage of all apps or of one, which may have been destroyed. */
-  report({ from, to, groupBy = "app", app }: UsageQuestion): UsageReport {
+  report({ from, to, groupBy = "app", app, apps }: UsageQuestion): UsageReport {
     if (app !== undefined && !this.#store.knowsApp(app)) {
       const message = `No usage of an app named ${app.slice(0, 63)} was ever recorded. See \`hibernaut usage\` for all apps.`;
       throw new HibernautError("not_found", message, { app });
     }
-    return this.#report({ range: usageRange({ from, to }, this.#now()), groupBy, app });
+    const range = usageRange({ from, to }, this.#now());
+    if (app !== undefined || apps === undefined) return this.#report({ range, groupBy, app });
+    const rows = apps.toSorted().flatMap((each) => reportRows(this.#store, { range, groupBy, app: each }));
+    return this.#reportOf(groupBy === "day" ? sumsByDay(rows) : rows, { range, groupBy });
   }
 
   /** Reports the usage of one machine by day. The machine may have been destroyed, and its app, too. */
@@ -92,8 +97,11 @@ export class Usage {
   }
 
   #report(query: ReportQuery): UsageReport {
-    const { range, groupBy, app } = query;
-    const rows = reportRows(this.#store, query).map((row) => this.#priced(row));
+    return this.#reportOf(reportRows(this.#store, query), query);
+  }
+
+  #reportOf(groups: readonly UsageGroup[], { range, groupBy, app }: ReportQuery): UsageReport {
+    const rows = groups.map((row) => this.#priced(row));
     const sum = noAmounts();
     for (const { amounts } of rows) addAmounts(sum, amounts);
     const total = this.#priced({ app: app ?? null, machine: null, day: null, amounts: sum });
@@ -103,4 +111,15 @@ export class Usage {
   #priced(row: UsageGroup): PricedGroup {
     return { ...row, cost: this.#prices === undefined ? null : costOf(row.amounts, this.#prices) };
   }
+}
+
+/** Adds up the days of several apps. */
+function sumsByDay(rows: readonly UsageGroup[]): UsageGroup[] {
+  const days = new Map<string | null, UsageGroup>();
+  for (const { day, amounts } of rows) {
+    const sum = days.get(day) ?? { app: null, machine: null, day, amounts: noAmounts() };
+    addAmounts(sum.amounts, amounts);
+    days.set(day, sum);
+  }
+  return [...days.values()];
 }

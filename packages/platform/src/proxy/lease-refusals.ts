@@ -5,6 +5,9 @@ import { ProxyRefusal } from "./contract.ts";
 import { withoutPeriod } from "../lib/text.ts";
 import { FAILED_REST_MS, type RoutedMachine, type WakeRefusal } from "./routed-machine.ts";
 
+/** Another machine of the app may fall asleep in the meantime. */
+const OVER_QUOTA_RETRY_S = 2;
+
 /** No app answers for the hostname. */
 export function unknownHostRefusal(hostname: string): ProxyRefusal {
   const message = `No app answers for ${hostname}: either no app has this hostname, or the app has no machine with a service.`;
@@ -62,7 +65,8 @@ export function drainingRefusal(app: string): ProxyRefusal {
 }
 
 /** The platform was asked to wake the machine, and refused. */
-export function wakeRefusal(app: string, id: string, { message, full }: WakeRefusal): ProxyRefusal {
+export function wakeRefusal(app: string, id: string, { message, full, overQuota }: WakeRefusal): ProxyRefusal {
+  if (overQuota === true) return new ProxyRefusal(503, "over_quota", message, { retryAfterS: OVER_QUOTA_RETRY_S });
   if (full === undefined) return couldNotStart(app, id, message);
   return new ProxyRefusal(503, "host_full", message, full);
 }

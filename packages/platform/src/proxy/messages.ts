@@ -71,8 +71,11 @@ export type ToProxy =
   | { kind: "drain"; id: string; question: number; idleMs: number }
   /** The machine does not sleep after all. */
   | { kind: "undrain"; id: string }
-  /** A wake that the proxy requested failed. `full`: for lack of room in memory. Earlier releases don't send it. */
-  | { kind: "wake_failed"; id: string; message: string; full?: { retryAfterS: number } };
+  /**
+   * A wake that the proxy requested failed. `full`: for lack of room in memory; `overQuota`: the app has as many running
+   * machines as it may have. Earlier releases send neither.
+   */
+  | { kind: "wake_failed"; id: string; message: string; full?: { retryAfterS: number }; overQuota?: boolean };
 
 /** A message from a proxy to the coordinator. */
 export type FromProxy =

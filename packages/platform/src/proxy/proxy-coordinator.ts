@@ -3,8 +3,8 @@
  * have open, and lets machines sleep that no proxy needs.
  */
 import type { Activity } from "../domain/awake.ts";
-import { isHibernautError } from "../domain/errors.ts";
 import type { MachineRecord } from "../domain/machine.ts";
+import { isHibernautError } from "../domain/errors.ts";
 import { messageOf } from "../lib/text.ts";
 import { isPrewarming } from "../machines/decide/prewarm.ts";
 import type { Commands } from "../machines/resources/commands.ts";
@@ -200,7 +200,9 @@ export class ProxyCoordinator {
 
   #refuseWake(proxies: Iterable<ConnectedProxy>, id: string, error: unknown): void {
     const full = isHibernautError(error, "host_full") && { full: { retryAfterS: Number(error.details.retry_after_s) } };
-    for (const proxy of proxies) proxy.send({ kind: "wake_failed", id, message: messageOf(error), ...full });
+    const overQuota = isHibernautError(error) && error.details.quota !== undefined && { overQuota: true };
+    for (const proxy of proxies)
+      proxy.send({ kind: "wake_failed", id, message: messageOf(error), ...full, ...overQuota });
   }
 
   #loadChanged(id: string, graceMs = 0): void {

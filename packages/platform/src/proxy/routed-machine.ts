@@ -17,6 +17,8 @@ export interface WakeRefusal {
   message: string;
   /** The host has no room for it in memory. */
   full?: { retryAfterS: number } | undefined;
+  /** The app has as many running machines as its quota allows. */
+  overQuota?: boolean | undefined;
 }
 
 /** States in which an app that is known to crash is between two attempts of its restart policy, or in one. */

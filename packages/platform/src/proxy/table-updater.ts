@@ -158,12 +158,12 @@ export class TableUpdater {
     link.send({ kind: "drained", question, agreed });
   }
 
-  #wakeFailed({ id, message, full }: Extract<ToProxy, { kind: "wake_failed" }>): void {
+  #wakeFailed({ id, message, full, overQuota }: Extract<ToProxy, { kind: "wake_failed" }>): void {
     const { table, now } = this.#ports;
     const machine = table.get(id);
     if (machine === undefined) return;
     machine.row = { ...machine.row, reason: message };
-    machine.refuse({ message, full });
+    machine.refuse({ message, full, overQuota });
     this.#change(id, { failedAt: now() });
   }
 }

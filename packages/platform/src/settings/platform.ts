@@ -1,5 +1,5 @@
 /** Settings of the platform as a whole: where its data is, who may reach its API, what it logs. */
-import { choice, listen, path, text } from "./forms.ts";
+import { choice, list, listen, optionalPath, path, text } from "./forms.ts";
 import { defaultDataDir } from "./places.ts";
 
 export const PLATFORM_SETTINGS = {
@@ -13,7 +13,23 @@ export const PLATFORM_SETTINGS = {
   apiListen: listen("HIBERNAUT_API_LISTEN", {
     default: { host: "127.0.0.1", port: 4280 },
     description:
-      "Where the [API](api.md) listens. The default is loopback because anyone who can use the API can run programs on this host: do not offer it to a network without TLS in front.",
+      "Where the [API](api.md) listens. The default is loopback because anyone who can use the API can run programs on this host: do not offer it to a network without [TLS](api.md#offer-the-api-to-a-network).",
+  }),
+  apiTlsCert: optionalPath("HIBERNAUT_API_TLS_CERT", {
+    description:
+      "The certificate with which the API is served over [TLS](api.md#offer-the-api-to-a-network), in PEM with its chain. A new one is adopted within seconds. Without it, the API has no TLS.",
+  }),
+  apiTlsKey: optionalPath("HIBERNAUT_API_TLS_KEY", { description: "The key of that certificate, in PEM." }),
+  apiTlsClientCa: optionalPath("HIBERNAUT_API_TLS_CLIENT_CA", {
+    description:
+      "The authorities, in PEM, one of which must have signed a certificate that a client shows. It is needed in addition to a token. Without this setting, clients need no certificate.",
+  }),
+  apiCorsOrigins: list("HIBERNAUT_API_CORS_ORIGINS", {
+    default: [],
+    item: /^https?:\/\/[a-z0-9.-]+(:\d{1,5})?$/,
+    of: "origins such as https://console.example.com",
+    description:
+      "The origins whose pages may use the API from a browser, exactly as browsers name them. By default, none may. A page needs a token in any case.",
   }),
   /** Reported by `GET /v1/platform/regions` and given to machines. */
   region: text("HIBERNAUT_REGION", {

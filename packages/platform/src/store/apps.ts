@@ -1,17 +1,27 @@
 /** Apps in the database. */
 import type { Database } from "better-sqlite3";
 import type { AppRecord } from "../domain/machine.ts";
+import type { QuotaOverrides } from "../domain/quota.ts";
 import type { AppStore } from "./contract.ts";
 import type { OutboxWriter } from "./outbox.ts";
 import { factOf } from "./facts.ts";
+
+/** `quota` is JSON. */
+interface AppRow extends Omit<AppRecord, "quota"> {
+  quota: string | null;
+}
 
 /** Returns the repository of apps in an open, migrated database. */
 export function appStore(db: Database, outbox: OutboxWriter): AppStore {
   const insert = db.prepare<AppRecord>(
     "INSERT INTO apps (name, created_at) VALUES (@name, @createdAt) ON CONFLICT DO NOTHING",
   );
-  const get = db.prepare<[string], AppRecord>("SELECT name, created_at AS createdAt FROM apps WHERE name = ?");
-  const list = db.prepare<[], AppRecord>("SELECT name, created_at AS createdAt FROM apps ORDER BY name");
+  const select = "SELECT name, created_at AS createdAt, quota FROM apps";
+  const get = db.prepare<[string], AppRow>(`${select} WHERE name = ?`);
+  const list = db.prepare<[], AppRow>(`${select} ORDER BY name`);
+  const setQuota = db.prepare<{ name: string; quota: string | null }>(
+    "UPDATE apps SET quota = @quota WHERE name = @name",
+  );
   // One statement, so that no machine or volume can be added between the check and the deletion.
   const remove = db.prepare<{ name: string }>(`
     DELETE FROM apps WHERE name = @name
@@ -20,7 +30,8 @@ export function appStore(db: Database, outbox: OutboxWriter): AppStore {
   `);
 
   const insertBoth = db.transaction((app: AppRecord): boolean => {
-    if (insert.run(app).changes === 0) return false;
+    const { name, createdAt } = app;
+    if (insert.run({ name, createdAt }).changes === 0) return false;
     outbox.add(factOf("app.created", app.name));
     return true;
   });
@@ -32,8 +43,19 @@ export function appStore(db: Database, outbox: OutboxWriter): AppStore {
 
   return {
     insert: (app) => insertBoth.immediate(app),
-    get: (name) => get.get(name),
-    list: () => list.all(),
+    get: (name) => {
+      const row = get.get(name);
+      return row && recordOf(row);
+    },
+    list: () => list.all().map(recordOf),
+    setQuota: (name, quota) => {
+      const isEmpty = Object.keys(quota).length === 0;
+      setQuota.run({ name, quota: isEmpty ? null : JSON.stringify(quota) });
+    },
     delete: (name) => removeBoth.immediate(name),
   };
+}
+
+function recordOf({ name, createdAt, quota }: AppRow): AppRecord {
+  return { name, createdAt, ...(quota !== null && { quota: JSON.parse(quota) as QuotaOverrides }) };
 }

@@ -8,11 +8,13 @@ import type { DrainRecord } from "../domain/drain.ts";
 import type { AppRecord, MachineEvent, MachineRecord, ReleaseRecord } from "../domain/machine.ts";
 import type { PeriodRange } from "../domain/periods.ts";
 import type { StreamEvent, StreamFact } from "../domain/stream-event.ts";
+import type { QuotaOverrides } from "../domain/quota.ts";
+import type { Grant } from "../domain/scopes.ts";
 import type { Amounts, Rates } from "../domain/usage.ts";
 import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 
 /** A token for the API. Times are RFC 3339. */
-export interface TokenRecord {
+export interface TokenRecord extends Grant {
   /** A short public id, for `tokens list` and `tokens revoke`. */
   id: string;
   name: string;
@@ -20,6 +22,12 @@ export interface TokenRecord {
   hash: string;
   createdAt: string;
   revokedAt: string | null;
+  /** From then on it is not valid; null for never. */
+  expiresAt: string | null;
+  /** Known to the minute; null if it was not used yet. */
+  lastUsedAt: string | null;
+  /** The id of the token that a rotation made in its place. */
+  replacedBy: string | null;
 }
 
 /** The apps. */
@@ -29,6 +37,8 @@ export interface AppStore {
   get(name: string): AppRecord | undefined;
   /** Lists all apps, sorted by name. */
   list(): AppRecord[];
+  /** Replaces the limits that the app has in place of the platform's. */
+  setQuota(name: string, quota: QuotaOverrides): void;
   /**
    * Deletes an app and the records of its destroyed machines. False when the app does not exist, or has volumes or
    * machines that are not destroyed.
@@ -146,7 +156,15 @@ export interface SecretStore {
 
 /** The tokens for the API. */
 export interface TokenStore {
-  insert(token: TokenRecord): void;
+  /** Adds a token. False when one of its apps does not exist. */
+  insert(token: TokenRecord): boolean;
+  /**
+   * Adds a token in the place of another, which expires at `expiresAt`. False when one of the apps does not exist, or
+   * the other token is revoked.
+   */
+  replace(id: string, token: TokenRecord, expiresAt: string): boolean;
+  /** Notes when tokens were last used, by id, in one transaction. */
+  used(times: ReadonlyMap<string, string>): void;
   /** Lists all tokens, including revoked ones, oldest first. */
   list(): TokenRecord[];
   findByHash(hash: string): TokenRecord | undefined;

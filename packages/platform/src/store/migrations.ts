@@ -233,6 +233,26 @@ export const MIGRATIONS: readonly string[] = [
     data       TEXT NOT NULL
   ) STRICT;
   `,
+  `
+  -- What a token may do. Tokens of earlier releases may do everything, without an end.
+  ALTER TABLE tokens ADD COLUMN scopes TEXT NOT NULL DEFAULT '["admin"]';
+  -- Whether only the apps in token_apps are meant: a token whose apps are all gone must not reach every app.
+  ALTER TABLE tokens ADD COLUMN limited INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE tokens ADD COLUMN expires_at TEXT;
+  ALTER TABLE tokens ADD COLUMN last_used_at TEXT;
+  ALTER TABLE tokens ADD COLUMN replaced_by TEXT;
+
+  -- An app of the same name that is created later belongs to others, so the row goes with the app.
+  CREATE TABLE token_apps (
+    token TEXT NOT NULL REFERENCES tokens (id) ON DELETE CASCADE,
+    app   TEXT NOT NULL REFERENCES apps (name) ON DELETE CASCADE,
+    PRIMARY KEY (token, app)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX token_apps_app ON token_apps (app);
+  `,
+
+  // The quota of an app in place of the platform's: one JSON document, or NULL.
+  "ALTER TABLE apps ADD COLUMN quota TEXT",
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

@@ -1,23 +1,83 @@
 /** Tokens in the database: only their hashes, never the tokens themselves. */
 import type { Database } from "better-sqlite3";
+import type { Scope } from "../domain/scopes.ts";
 import type { TokenRecord, TokenStore } from "./contract.ts";
+
+/** A row: `scopes` and `apps` are JSON. */
+interface TokenRow extends Omit<TokenRecord, "scopes" | "apps"> {
+  scopes: string;
+  apps: string | null;
+}
+
+const COLUMNS = `id, name, hash, created_at AS createdAt, revoked_at AS revokedAt, scopes, expires_at AS expiresAt,
+  last_used_at AS lastUsedAt, replaced_by AS replacedBy,
+  CASE WHEN limited THEN (SELECT json_group_array(app) FROM token_apps WHERE token = tokens.id) END AS apps`;
 
 /** Returns the repository of tokens in an open, migrated database. */
 export function tokenStore(db: Database): TokenStore {
-  const select = "SELECT id, name, hash, created_at AS createdAt, revoked_at AS revokedAt FROM tokens";
-  const insert = db.prepare<TokenRecord>(
-    "INSERT INTO tokens (id, name, hash, created_at, revoked_at) VALUES (@id, @name, @hash, @createdAt, @revokedAt)",
+  const select = `SELECT ${COLUMNS} FROM tokens`;
+  const insertToken = db.prepare<TokenRow & { limited: number }>(
+    `INSERT INTO tokens (id, name, hash, created_at, revoked_at, scopes, limited, expires_at, last_used_at, replaced_by)
+     VALUES (@id, @name, @hash, @createdAt, @revokedAt, @scopes, @limited, @expiresAt, @lastUsedAt, @replacedBy)`,
   );
-  const list = db.prepare<[], TokenRecord>(`${select} ORDER BY seq`);
-  const findByHash = db.prepare<[string], TokenRecord>(`${select} WHERE hash = ?`);
+  const insertApp = db.prepare<{ token: string; app: string }>(
+    "INSERT INTO token_apps (token, app) SELECT @token, name FROM apps WHERE name = @app",
+  );
+  const list = db.prepare<[], TokenRow>(`${select} ORDER BY seq`);
+  const findByHash = db.prepare<[string], TokenRow>(`${select} WHERE hash = ?`);
   const revoke = db.prepare<{ id: string; at: string }>(
     "UPDATE tokens SET revoked_at = @at WHERE id = @id AND revoked_at IS NULL",
   );
+  const retire = db.prepare<{ id: string; by: string; at: string }>(
+    "UPDATE tokens SET expires_at = @at, replaced_by = @by WHERE id = @id AND revoked_at IS NULL",
+  );
+  const use = db.prepare<{ id: string; at: string }>("UPDATE tokens SET last_used_at = @at WHERE id = @id");
+
+  const add = (token: TokenRecord): void => {
+    const row = { ...token, scopes: JSON.stringify(token.scopes), apps: null, limited: token.apps === null ? 0 : 1 };
+    insertToken.run(row);
+    for (const app of token.apps ?? []) if (insertApp.run({ token: token.id, app }).changes === 0) throw UNKNOWN;
+  };
 
   return {
-    insert: (token) => void insert.run(token),
-    list: () => list.all(),
-    findByHash: (hash) => findByHash.get(hash),
+    insert: whole(db, add),
+    replace: whole(db, (id: string, token: TokenRecord, at: string) => {
+      add(token);
+      if (retire.run({ id, by: token.id, at }).changes === 0) throw UNKNOWN;
+    }),
+    used: db.transaction((times: ReadonlyMap<string, string>) => {
+      for (const [id, at] of times) use.run({ id, at });
+    }),
+    list: () => list.all().map(recordOf),
+    findByHash: (hash) => {
+      const row = findByHash.get(hash);
+      return row && recordOf(row);
+    },
     revoke: (id, at) => revoke.run({ id, at }).changes === 1,
+  };
+}
+
+/** Ends a transaction without a trace. */
+const UNKNOWN = new Error("the token refers to something that does not exist");
+
+/** A transaction that returns false when it ended with {@link UNKNOWN}. */
+function whole<Args extends unknown[]>(db: Database, work: (...args: Args) => void): (...args: Args) => boolean {
+  const transaction = db.transaction(work);
+  return (...args) => {
+    try {
+      transaction(...args);
+      return true;
+    } catch (error) {
+      if (error === UNKNOWN) return false;
+      throw error;
+    }
+  };
+}
+
+function recordOf({ scopes, apps, ...row }: TokenRow): TokenRecord {
+  return {
+    ...row,
+    scopes: JSON.parse(scopes) as Scope[],
+    apps: apps === null ? null : (JSON.parse(apps) as string[]),
   };
 }

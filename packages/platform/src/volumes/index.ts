@@ -34,6 +34,8 @@ export interface VolumesOptions {
   };
   /** The wall clock. By default, the host's. */
   clock?(): Date;
+  /** Throws `failed_precondition` if the app may not have that many more GB of volumes. By default, it may. */
+  requireRoom?(app: string, gb: number): void;
   /** Receives what the owner should know, e.g. about files that belong to no volume. */
   onTrouble(message: string): void;
 }
@@ -151,6 +153,7 @@ export class Volumes implements VolumeService, VolumeCopies {
   extend(app: string, word: string, sizeGb: number): { volume: VolumeView; needsRestart: boolean } {
     const volume = this.#whole(app, word);
     const { id } = volume;
+    this.#options.requireRoom?.(app, sizeGb - volume.sizeGb);
     if (sizeGb < volume.sizeGb)
       throw new HibernautError(
         "invalid_argument",
@@ -252,6 +255,7 @@ export class Volumes implements VolumeService, VolumeCopies {
     requireDisk?.(wanted.app, wanted.sizeGb * GB);
     const volume: VolumeRecord =
       wanted.schedule === undefined ? { ...wanted, ...this.#scheduleOf(await this.#byDefault()) } : wanted;
+    this.#options.requireRoom?.(volume.app, volume.sizeGb);
     if (!store.volumes.insert(volume)) throw noApp(volume.app);
     try {
       if (snapshot === undefined) await files.make(volume.id, volume.sizeGb);

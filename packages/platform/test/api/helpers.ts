@@ -2,12 +2,14 @@
 import { join } from "node:path";
 import pino from "pino";
 import { vi } from "vitest";
+import { AuditLog } from "../../src/audit/log.ts";
 import { openCertificates } from "../../src/certs/open.ts";
 import { AppAddresses } from "../../src/proxy/addresses.ts";
 import { readSettings } from "../../src/settings.ts";
 import { FakeAuthority } from "../helpers/fake-authority.ts";
 import { buildApi } from "../../src/api/app.ts";
 import type { Api, ApiDeps } from "../../src/api/deps.ts";
+import { listenForApi } from "../../src/api/listen.ts";
 import { createToken } from "../../src/api/tokens.ts";
 import { openImages } from "../../src/images/index.ts";
 import { Library } from "../../src/images/library.ts";
@@ -16,7 +18,7 @@ import type { LogBlocks } from "../../src/machines/logs/follow.ts";
 import type { Resources } from "../../src/machines/open.ts";
 import { Usage } from "../../src/metering/usage.ts";
 import type { TokenStore } from "../../src/store/contract.ts";
-import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
+import { type FakePlatform, newWorld, type PlatformParts, startPlatform, type World } from "../helpers/fake-world.ts";
 import { EventStream } from "../../src/stream/stream.ts";
 import { FakeRegistries } from "../helpers/fake-images.ts";
 
@@ -45,10 +47,16 @@ const HELD_BOOT_MS = 120_000;
 const WRITTEN_MS = 10_000;
 
 /** Starts the API. `changes` replace parts of the platform behind it. */
-export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi> {
+export async function startApi(
+  changes: Partial<ApiDeps> = {},
+  { quota }: Pick<PlatformParts, "quota"> = {},
+): Promise<TestApi> {
   const world = await newWorld();
   // A boot that a test holds must not time out while the CLI starts on a busy host.
-  const platform = await startPlatform(world, { settings: { bootTimeoutMs: HELD_BOOT_MS } });
+  const platform = await startPlatform(world, {
+    settings: { bootTimeoutMs: HELD_BOOT_MS },
+    ...(quota && { quota }),
+  });
   const open = countOpen(platform);
   const logged: Record<string, unknown>[] = [];
   const logger = pino(
@@ -74,6 +82,11 @@ export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi>
     examine: async () => [{ what: "dns", status: "ok", found: "It leads to this host.", records: [] }],
   });
   const { uploads } = await openImages({ dataDir: join(world.folder, "uploaded") });
+  const audit = new AuditLog({
+    folder: join(world.folder, "audit"),
+    maxBytes: 1024 * 1024,
+    onFault: (err) => logger.error({ err }, "the audit log could not be flushed"),
+  });
   const api = await buildApi({
     ...platform,
     images: library,
@@ -91,11 +104,12 @@ export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi>
       network: { mode: "user", reason: "a test" },
       guestBundle: "1",
     },
+    audit,
     check: () => world.store.check(),
     logger,
     ...changes,
   });
-  const url = await api.listen({ host: "127.0.0.1", port: 0 });
+  const url = await listenForApi(api, { host: "127.0.0.1", port: 0 });
   const { token } = createToken(tokens, "test");
   return {
     api,
@@ -118,6 +132,7 @@ export async function startApi(changes: Partial<ApiDeps> = {}): Promise<TestApi>
     },
     async close() {
       await api.close();
+      await audit.close();
       await certificates.close();
       world.releaseBoots();
       await platform.close();

@@ -63,6 +63,8 @@ test("the document is OpenAPI 3.1 and has exactly the routes of the design", () 
       "GET /v1/apps/{app_name}/certificates/{hostname}",
       "DELETE /v1/apps/{app_name}/certificates/{hostname}",
       "GET /v1/apps/{app_name}/certificates/{hostname}/check",
+      "GET /v1/apps/{app_name}/quota",
+      "PUT /v1/apps/{app_name}/quota",
       "GET /v1/apps/{app_name}/releases",
       "POST /v1/apps/{app_name}/releases",
       "POST /v1/apps/{app_name}/releases/{version}",
@@ -74,6 +76,7 @@ test("the document is OpenAPI 3.1 and has exactly the routes of the design", () 
       "POST /v1/prepared",
       "GET /v1/events",
       "POST /v1/events/{event_id}/ready",
+      "GET /v1/audit",
       "GET /v1/platform/drain",
       "POST /v1/platform/drain",
       "DELETE /v1/platform/drain",
@@ -108,6 +111,7 @@ test("the document is OpenAPI 3.1 and has exactly the routes of the design", () 
       "GET /v1/usage",
       "POST /v1/tokens",
       "DELETE /v1/tokens/{token_id}",
+      "POST /v1/tokens/{token_id}/rotate",
     ].toSorted(),
   );
 });

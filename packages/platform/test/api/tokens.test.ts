@@ -1,8 +1,10 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import Database from "better-sqlite3";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { type AdminToken, ensureAdminToken } from "../../src/api/admin-token.ts";
-import { createToken, revokeToken, verifyToken } from "../../src/api/tokens.ts";
+import { TokenUse } from "../../src/api/token-use.ts";
+import { createToken, revokeToken, rotateToken, verifyToken } from "../../src/api/tokens.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/store.ts";
 import { temporaryFolder } from "../store/helpers.ts";
@@ -40,7 +42,68 @@ describe("a token", () => {
     expect(verifyToken(store.tokens, token)).toBeUndefined();
   });
 
-  test("that is the last one, or does not exist, cannot be revoked", () => {
+  test("with an expiry is valid until then", () => {
+    const { token, record } = createToken(store.tokens, "ci", { lifeMs: 60_000 });
+    const end = Date.parse(record.expiresAt ?? "");
+    expect(verifyToken(store.tokens, token, end - 1)?.id).toBe(record.id);
+    expect(verifyToken(store.tokens, token, end)).toBeUndefined();
+  });
+
+  test("is rotated without a gap: both are valid for a while, and the new one has the same rights and life", () => {
+    store.apps.insert({ name: "shop", createdAt: new Date().toISOString() });
+    const rights = { scopes: ["deploy"] as const, apps: ["shop"], lifeMs: 1_000_000 };
+    const { token, record } = createToken(store.tokens, "ci", rights);
+    const rotated = rotateToken(store.tokens, record.id, { overlapMs: 60_000 });
+    expect(rotated.record).toMatchObject({ name: "ci", scopes: ["deploy"], apps: ["shop"] });
+    expect(Date.parse(rotated.record.expiresAt ?? "") - Date.parse(rotated.record.createdAt)).toBe(1_000_000);
+    const end = Date.parse(rotated.old.validUntil);
+    expect(verifyToken(store.tokens, token, end - 1)?.replacedBy).toBe(rotated.record.id);
+    expect(verifyToken(store.tokens, rotated.token)?.id).toBe(rotated.record.id);
+    expect(verifyToken(store.tokens, token, end)).toBeUndefined();
+    expect(() => rotateToken(store.tokens, record.id, { overlapMs: 0 })).toThrow(rotated.record.id);
+  });
+
+  test("that expires soon does not live longer because it is rotated", () => {
+    const { record } = createToken(store.tokens, "ci", { lifeMs: 60_000 });
+    const { old } = rotateToken(store.tokens, record.id, { overlapMs: 3_600_000 });
+    expect(old.validUntil).toBe(record.expiresAt);
+  });
+
+  test("for an app that does not exist cannot be made, and leaves nothing behind", () => {
+    expect(() => createToken(store.tokens, "ci", { apps: ["none"] })).toThrow("does not exist");
+    expect(store.tokens.list()).toEqual([]);
+  });
+
+  test("notes its use in memory, and writes it once for any number of uses", () => {
+    const { record } = createToken(store.tokens, "ci");
+    const writes: number[] = [];
+    const tokens = {
+      used: (times: ReadonlyMap<string, string>) => (writes.push(times.size), store.tokens.used(times)),
+    };
+    const use = new TokenUse({ tokens, onFault: (error) => expect.fail(String(error)) });
+    for (let count = 0; count < 1000; count += 1) use.note(record.id);
+    expect(writes).toEqual([]);
+    const at = use.of(record.id);
+    use.write();
+    use.write();
+    expect(writes).toEqual([1]);
+    expect(store.tokens.list()[0]?.lastUsedAt).toBe(at);
+  });
+
+  test("of an earlier release may do everything", () => {
+    const old = openStore(join(folder, "old.db"));
+    onTestFinished(() => old.close());
+    const db = new Database(join(folder, "old.db"));
+    db.prepare(
+      "INSERT INTO tokens (id, name, hash, created_at) VALUES ('t', 'old', 'h', '2026-01-01T00:00:00Z')",
+    ).run();
+    db.close();
+    expect(old.tokens.list()).toMatchObject([{ scopes: ["admin"], apps: null, expiresAt: null, lastUsedAt: null }]);
+  });
+
+  test("that is the last one that may do everything, or does not exist, cannot be revoked", () => {
+    createToken(store.tokens, "ci", { scopes: ["admin"], lifeMs: 1 });
+    createToken(store.tokens, "reader", { scopes: ["read"] });
     const { record } = createToken(store.tokens, "ci");
     expect(() => revokeToken(store.tokens, "nope")).toThrow(expect.objectContaining({ code: "not_found" }));
     expect(() => revokeToken(store.tokens, record.id)).toThrow(
@@ -100,6 +163,24 @@ describe("the admin token", () => {
     expect(readFileSync(join(folder, "two/admin-token"), "utf8")).toBe(`${second.token}\n`);
     expect(statSync(join(folder, "two/admin-token")).mode & 0o777).toBe(0o600);
     expect(second.note).toContain("two/admin-token");
+  });
+
+  test("that was rotated is renewed where it was written", () => {
+    const { token } = ensure();
+    rotateToken(store.tokens, verifyToken(store.tokens, token)?.id ?? "", { overlapMs: 60_000 });
+    const next = ensure();
+    expect(next.token).not.toBe(token);
+    for (const file of [configFile(), join(folder, "one/config.json")]) expect(config(file).api_token).toBe(next.token);
+    expect(verifyToken(store.tokens, next.token)).toMatchObject({ scopes: ["admin"], expiresAt: null });
+  });
+
+  test("is not one that may do less, although the user's file has it", () => {
+    const { token } = createToken(store.tokens, "reader", { scopes: ["read"] });
+    ensure({ data: "elsewhere" });
+    writeFileSync(configFile(), JSON.stringify({ api_url: "http://127.0.0.1:1", api_token: token }));
+    const admin = ensure();
+    expect(admin.token).not.toBe(token);
+    expect(config(configFile()).api_token).toBe(token);
   });
 
   test("is created again after it was revoked; a broken file is left alone", () => {

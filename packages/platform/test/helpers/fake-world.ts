@@ -14,6 +14,8 @@ import type { MachineConfig } from "../../src/domain/config.ts";
 import type { MachineDependencies } from "../../src/machines/dependencies.ts";
 import { DiskQuota } from "../../src/machines/disk-quota.ts";
 import { MachineFiles } from "../../src/machines/files.ts";
+import { Quotas } from "../../src/machines/quotas.ts";
+import type { Quota } from "../../src/domain/quota.ts";
 import { openMachines, type Resources } from "../../src/machines/open.ts";
 import { Slots } from "../../src/machines/slots.ts";
 import { UserNetwork } from "../../src/network/user.ts";
@@ -110,6 +112,7 @@ export async function newWorld({ fill = async () => {}, now = Date.now }: WorldO
 
 /** A platform in a world. */
 export interface FakePlatform extends Resources {
+  readonly quotas: Quotas;
   readonly volumes: Volumes;
   readonly backups: Backups;
 }
@@ -122,6 +125,8 @@ export interface PlatformParts {
   snapshotQemu?: "series" | "exact";
   hotPages?: SnapshotStoreOptions["hotPages"];
   settings?: Partial<MachineDependencies["settings"]>;
+  /** What apps may have. By default, everything. */
+  quota?: Partial<Quota>;
   wrap?(deps: MachineDependencies): MachineDependencies;
 }
 
@@ -135,6 +140,8 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     kernel: "",
     initrd: "",
   });
+  const defaults = { machines: 0, running: 0, cpus: 0, memory_mb: 0, volume_gb: 0, ...parts.quota };
+  const quotas = new Quotas({ store: world.store, defaults });
   const volumeFiles = new FastVolumeFiles(world.folder);
   const diskQuota = new DiskQuota({
     quotaMb: parts.diskQuotaMb ?? 0,
@@ -146,6 +153,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
   const volumes = new Volumes({
     store: world.store,
     files: volumeFiles,
+    requireRoom: (app, gb) => quotas.requireVolume(app, gb),
     requireDisk: (app, bytes) => diskQuota.require(app, bytes),
     holdStill: (id, work) => resources.machines.holdStill(id, work),
     onTrouble: (message) => note({}, message),
@@ -178,6 +186,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     diskQuota,
     bootSlots: new Slots(parts.bootSlots ?? 8),
     bootId: world.bootId,
+    quotas,
     settings: {
       region: "local",
       suspendMaxMemoryMb: 2048,
@@ -225,7 +234,7 @@ export async function startPlatform(world: World, parts: PlatformParts = {}): Pr
     // As the platform does: a seal that is being written would be in the way of the world's removal.
     await snapshots.close();
   };
-  return { ...resources, volumes, backups, close };
+  return { ...resources, quotas, volumes, backups, close };
 }
 
 /** An app with one running machine. */

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { findProcesses } from "../../src/hypervisor/qemu/process.ts";
+import { guestsIn } from "../../src/hypervisor/qemu/process.ts";
 import { listTaps } from "../../src/network/bridge/commands.ts";
 import { namesFor } from "../../src/network/bridge/names.ts";
 import { networkOf } from "./served.ts";
@@ -31,7 +31,7 @@ const OF_THE_PLATFORM = /^(hibernaut\.db|images\/|bundles\/|layer-\d+\.ext4|cfg\
 export async function hostState(dataDir: string, ids: readonly string[] = []): Promise<HostState> {
   const mounts = (await readFile("/proc/self/mountinfo", "utf8")).split("\n").filter((line) => line.includes(dataDir));
   const [processes, taps, network] = await Promise.all([
-    findProcesses(join(dataDir, "run")),
+    guestsIn(dataDir),
     process.getuid?.() === 0 ? listTaps(namesFor(dataDir)) : [],
     networkOf(dataDir),
   ]);

@@ -292,3 +292,35 @@ describe("while the platform drains", () => {
     await expect(acquireAt(late.broker)).rejects.toMatchObject({ code: "draining" });
   });
 });
+
+describe("an app with as many running machines as it may have", () => {
+  test("answers that to a request that needs another, and wakes it once one has stopped", async () => {
+    const id = await asleep(await machine());
+    const { record: worker } = await w.machines.create("shop", { config: { ...SMALL, services: [] } });
+    await reach(worker.id, "running");
+    w.world.store.apps.setQuota("shop", { running: 1 });
+    const refusal = {
+      status: 503,
+      code: "over_quota",
+      message: expect.stringContaining("for machines that run at once is 1"),
+    };
+    await expect(acquire()).rejects.toMatchObject(refusal);
+    expect(state(id)).toBe("suspended");
+    // For a moment, the refusal is repeated without another attempt; then another attempt is made.
+    w.machines.stop("shop", worker.id);
+    await reach(worker.id, "stopped");
+    await expect(acquire()).rejects.toMatchObject(refusal);
+    w.now += 2000;
+    (await acquire()).release({});
+    expect(state(id)).toBe("running");
+  });
+
+  test("sends requests to the ones that run", async () => {
+    const runs = await machine();
+    await asleep(await machine());
+    w.world.store.apps.setQuota("shop", { running: 1 });
+    const leases = await Promise.all(Array.from({ length: 5 }, () => acquire()));
+    expect(new Set(leases.map(({ machineId }) => machineId))).toEqual(new Set([runs]));
+    for (const lease of leases) lease.release({});
+  });
+});

@@ -29,7 +29,7 @@ test("the settings that durability depends on are set", () => {
 
 test("only the owner can read the files", () => {
   const db = closedAfter(openDatabase(file));
-  db.exec("INSERT INTO apps VALUES ('shop', 'now')");
+  db.exec("INSERT INTO apps (name, created_at) VALUES ('shop', 'now')");
   for (const suffix of ["", "-wal", "-shm"]) expect(statSync(file + suffix).mode & 0o777).toBe(0o600);
 });
 

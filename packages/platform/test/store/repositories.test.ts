@@ -158,7 +158,18 @@ describe("machines", () => {
 });
 
 describe("tokens", () => {
-  const token: TokenRecord = { id: "t1", name: "ci", hash: "ab".repeat(32), createdAt: app.createdAt, revokedAt: null };
+  const token: TokenRecord = {
+    id: "t1",
+    name: "ci",
+    hash: "ab".repeat(32),
+    scopes: ["deploy"],
+    apps: null,
+    createdAt: app.createdAt,
+    revokedAt: null,
+    expiresAt: null,
+    lastUsedAt: null,
+    replacedBy: null,
+  };
 
   test("are found by their hash", () => {
     store.tokens.insert(token);

@@ -20,6 +20,7 @@ export function actionRoutes(app: Api, { machines, guestApi }: Pick<ApiDeps, "ma
   app.post(
     `${path}/start`,
     {
+      config: { scope: ["exec", "deploy"] },
       preValidation: allowNoBody,
       schema: {
         ...schema,
@@ -42,9 +43,9 @@ export function actionRoutes(app: Api, { machines, guestApi }: Pick<ApiDeps, "ma
     app.post(
       `${path}/${action}`,
       {
+        config: { scope: "deploy", ...(ON_ITSELF.has(action) && { inside: "self" as const }) },
         preValidation: allowNoBody,
         schema: { ...schema, summary, response: replies(200, Ok) },
-        ...(ON_ITSELF.has(action) && { config: { inside: "self" as const } }),
       },
       async ({ params, insideMachine }, reply) => {
         const { app_name: appName, machine_id: id } = params;
@@ -67,7 +68,11 @@ function cordonRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">): void {
   ] as const)
     app.post(
       `/v1/apps/:app_name/machines/:machine_id/${action}`,
-      { preValidation: allowNoBody, schema: { ...schema, summary, response: replies(200, Ok) } },
+      {
+        config: { scope: "deploy" },
+        preValidation: allowNoBody,
+        schema: { ...schema, summary, response: replies(200, Ok) },
+      },
       async ({ params }) => {
         machines.cordon(params.app_name, params.machine_id, { on: action === "cordon" });
         return { ok: true as const };

@@ -9,6 +9,7 @@ export function activityRoute(app: Api, { machines, activity }: Pick<ApiDeps, "m
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/activity",
     {
+      config: { scope: "read" },
       schema: {
         tags: ["machines"],
         summary: "Show what a machine is used for, and why it does not sleep",

@@ -1,6 +1,7 @@
 /** `/v1/apps` */
 import { HibernautError } from "../../domain/errors.ts";
 import type { AppRecord } from "../../domain/machine.ts";
+import { within } from "../access.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
 import { AppList, AppParams, AppReply, CreateAppBody } from "./apps.schemas.ts";
@@ -14,9 +15,12 @@ export function appRoutes(app: Api, { apps, machines, proxy }: Pick<ApiDeps, "ap
 
   app.get(
     "/v1/apps",
-    { schema: { tags, summary: "List apps", querystring: NoQuery, response: replies(200, AppList) } },
-    async () => {
-      const all = apps.list().map(wire);
+    {
+      config: { scope: "read", limited: "filtered" },
+      schema: { tags, summary: "List apps", querystring: NoQuery, response: replies(200, AppList) },
+    },
+    async (request) => {
+      const all = within(request, apps.list(), ({ name }) => name).map(wire);
       return { apps: all, total_apps: all.length };
     },
   );
@@ -24,6 +28,7 @@ export function appRoutes(app: Api, { apps, machines, proxy }: Pick<ApiDeps, "ap
   app.post(
     "/v1/apps",
     {
+      config: { scope: "deploy", audited: ["app_name", "name"] },
       schema: {
         tags,
         summary: "Create an app",
@@ -46,6 +51,7 @@ export function appRoutes(app: Api, { apps, machines, proxy }: Pick<ApiDeps, "ap
   app.get(
     "/v1/apps/:app_name",
     {
+      config: { scope: "read" },
       schema: {
         tags,
         summary: "Show an app",
@@ -60,6 +66,7 @@ export function appRoutes(app: Api, { apps, machines, proxy }: Pick<ApiDeps, "ap
   app.delete(
     "/v1/apps/:app_name",
     {
+      config: { scope: "admin" },
       schema: {
         tags,
         summary: "Delete an app; with `force`, also its machines and volumes",

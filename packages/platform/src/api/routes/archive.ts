@@ -23,6 +23,7 @@ export function archiveRoutes(app: Api, { fileCopies }: Pick<ApiDeps, "fileCopie
   app.get(
     `${path}/stat`,
     {
+      config: { scope: "exec" },
       schema: {
         ...schema,
         summary: "Show what is at a path in a machine",
@@ -40,6 +41,7 @@ export function archiveRoutes(app: Api, { fileCopies }: Pick<ApiDeps, "fileCopie
   app.get(
     path,
     {
+      config: { scope: "exec" },
       schema: {
         ...schema,
         summary: "Copy a file or directory out of a machine",
@@ -60,7 +62,7 @@ export function archiveRoutes(app: Api, { fileCopies }: Pick<ApiDeps, "fileCopie
   app.put(
     path,
     {
-      config: { streamsBody: true },
+      config: { scope: "exec", streamsBody: true },
       schema: {
         ...schema,
         summary: "Copy files into a machine",

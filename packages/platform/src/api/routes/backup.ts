@@ -25,13 +25,17 @@ export function backupRoutes(app: Api, { backups }: Pick<ApiDeps, "backups">): v
 
   app.get(
     path,
-    { schema: { ...schema, summary: "Show how far the latest backup came", response: replies(200, BackupReply) } },
+    {
+      config: { scope: "read" },
+      schema: { ...schema, summary: "Show how far the latest backup came", response: replies(200, BackupReply) },
+    },
     async () => backupWire(backups.get()),
   );
 
   app.post(
     path,
     {
+      config: { scope: "admin" },
       preValidation: allowNoBody,
       schema: {
         ...schema,

@@ -22,6 +22,7 @@ export function certificateRoutes(app: Api, { certificates }: Pick<ApiDeps, "cer
   app.get(
     path,
     {
+      config: { scope: "read" },
       schema: {
         ...common,
         summary: "List an app's certificates",
@@ -35,6 +36,7 @@ export function certificateRoutes(app: Api, { certificates }: Pick<ApiDeps, "cer
   app.post(
     path,
     {
+      config: { scope: "deploy", audited: ["hostname"] },
       schema: {
         ...common,
         summary: "Order a certificate, which is renewed from then on. Repeats a failed order at once",
@@ -52,6 +54,7 @@ export function certificateRoutes(app: Api, { certificates }: Pick<ApiDeps, "cer
   app.get(
     `${path}/:hostname`,
     {
+      config: { scope: "read" },
       schema: {
         ...common,
         summary: "Show a certificate",
@@ -65,6 +68,7 @@ export function certificateRoutes(app: Api, { certificates }: Pick<ApiDeps, "cer
   app.get(
     `${path}/:hostname/check`,
     {
+      config: { scope: "read" },
       schema: {
         ...common,
         summary: "Look in DNS and at port 80 what a certificate for the hostname needs",
@@ -81,6 +85,7 @@ export function certificateRoutes(app: Api, { certificates }: Pick<ApiDeps, "cer
   app.delete(
     `${path}/:hostname`,
     {
+      config: { scope: "deploy" },
       schema: {
         ...common,
         summary: "Remove a certificate with its key",

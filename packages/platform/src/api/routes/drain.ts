@@ -10,13 +10,16 @@ export function drainRoutes(app: Api, { drain }: Pick<ApiDeps, "drain">): void {
   const path = "/v1/platform/drain";
   const schema = { tags: ["platform"], querystring: NoQuery, response: replies(200, DrainReply) };
 
-  app.get(path, { schema: { ...schema, summary: "Show the drain and how far it has come" } }, async () =>
-    drainWire(drain.get()),
+  app.get(
+    path,
+    { config: { scope: "read" }, schema: { ...schema, summary: "Show the drain and how far it has come" } },
+    async () => drainWire(drain.get()),
   );
 
   app.post(
     path,
     {
+      config: { scope: "admin", audited: ["suspend", "timeout"] },
       preValidation: allowNoBody,
       schema: { ...schema, summary: "Stop starting machines, and suspend those that run", body: DrainBody },
     },
@@ -31,7 +34,10 @@ export function drainRoutes(app: Api, { drain }: Pick<ApiDeps, "drain">): void {
 
   app.delete(
     path,
-    { schema: { ...schema, summary: "End the drain, and start the machines that it suspended" } },
+    {
+      config: { scope: "admin" },
+      schema: { ...schema, summary: "End the drain, and start the machines that it suspended" },
+    },
     async () => {
       drain.end();
       return drainWire(drain.get());

@@ -41,6 +41,7 @@ export function execStreamRoute(app: Api, { commands }: Pick<ApiDeps, "commands"
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/exec",
     {
+      config: { scope: "exec" },
       websocket: true,
       schema: {
         tags: ["machines"],

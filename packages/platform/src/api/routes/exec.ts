@@ -19,6 +19,7 @@ export function execRoute(app: Api, { commands }: Pick<ApiDeps, "commands">): vo
   app.post(
     "/v1/apps/:app_name/machines/:machine_id/exec",
     {
+      config: { scope: "exec" },
       schema: {
         tags: ["machines"],
         summary: "Run a command in a machine",

@@ -26,6 +26,7 @@ export function forwardRoute(app: Api, { forwards }: Pick<ApiDeps, "forwards">):
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/forward",
     {
+      config: { scope: "exec" },
       websocket: true,
       schema: {
         tags: ["machines"],

@@ -12,6 +12,7 @@ export function hostnameRoutes(app: Api, { hostnames }: Pick<ApiDeps, "hostnames
   app.get(
     path,
     {
+      config: { scope: "read" },
       schema: {
         ...common,
         summary: "List an app's hostnames",
@@ -25,6 +26,7 @@ export function hostnameRoutes(app: Api, { hostnames }: Pick<ApiDeps, "hostnames
   app.post(
     path,
     {
+      config: { scope: "deploy", audited: ["hostname"] },
       schema: {
         ...common,
         summary: "Add a hostname to an app",
@@ -40,6 +42,7 @@ export function hostnameRoutes(app: Api, { hostnames }: Pick<ApiDeps, "hostnames
   app.delete(
     `${path}/:hostname`,
     {
+      config: { scope: "deploy" },
       schema: {
         ...common,
         summary: "Remove a hostname from an app",

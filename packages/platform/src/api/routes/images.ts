@@ -4,6 +4,9 @@ import { setImmediate } from "node:timers/promises";
 import type { FastifyError } from "fastify";
 import type { Static } from "typebox";
 import type { Image, ImageProgress } from "../../images/contract.ts";
+import { reachesApp } from "../../domain/scopes.ts";
+import type { MachineView } from "../../machines/view.ts";
+import type { TokenRecord } from "../../store/contract.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { errorWire, toHibernautError } from "../errors.ts";
@@ -17,7 +20,7 @@ const REPEAT_MS = 10_000;
 type PullWire = Static<typeof PullEvent>;
 
 /** Registers the routes of images. A client that disconnects cancels its pull, unless others wait for the same image. */
-export function imageRoutes(app: Api, { images }: Pick<ApiDeps, "images">): void {
+export function imageRoutes(app: Api, { images, machines }: Pick<ApiDeps, "images" | "machines">): void {
   const tags = ["images"];
   const closing = new AbortController();
   const open = new Set<Promise<void>>();
@@ -30,21 +33,29 @@ export function imageRoutes(app: Api, { images }: Pick<ApiDeps, "images">): void
 
   app.get(
     "/v1/images",
-    { schema: { tags, summary: "List images", querystring: NoQuery, response: replies(200, ImageList) } },
-    async () => ({
-      images: (await images.list()).map(({ digest, ref, sizeBytes, importedAt, inUse }) => ({
-        digest,
-        ref: ref ?? null,
-        size_bytes: sizeBytes,
-        imported_at: importedAt,
-        in_use: inUse,
-      })),
-    }),
+    {
+      config: { scope: "read", limited: "filtered" },
+      schema: { tags, summary: "List images", querystring: NoQuery, response: replies(200, ImageList) },
+    },
+    async ({ token }) => {
+      const all = await images.list();
+      const listed = token === null || token.apps === null ? all : ownImages(all, machines.all(), token);
+      return {
+        images: listed.map(({ digest, ref, sizeBytes, importedAt, inUse }) => ({
+          digest,
+          ref: ref ?? null,
+          size_bytes: sizeBytes,
+          imported_at: importedAt,
+          in_use: inUse,
+        })),
+      };
+    },
   );
 
   app.delete(
     "/v1/images",
     {
+      config: { scope: "admin" },
       schema: {
         tags,
         summary: "Delete the images that no machine uses, and the downloaded layers",
@@ -62,6 +73,7 @@ export function imageRoutes(app: Api, { images }: Pick<ApiDeps, "images">): void
   app.post(
     "/v1/images/pull",
     {
+      config: { scope: "deploy", limited: "shared", audited: ["ref"] },
       schema: {
         tags,
         summary:
@@ -97,6 +109,20 @@ export function imageRoutes(app: Api, { images }: Pick<ApiDeps, "images">): void
       return reply.header("cache-control", "no-store").type(NDJSON).send(lines.out);
     },
   );
+}
+
+/** Returns the images that the machines in the token's reach use, under the references that these machines have. */
+function ownImages<T extends { digest: string }>(
+  images: readonly T[],
+  machines: readonly MachineView[],
+  token: TokenRecord,
+): (T & { ref: string })[] {
+  const own = machines.filter(({ record }) => reachesApp(token, record.app));
+  const refs = new Map(own.map(({ record }) => [record.imageDigest, record.config.image]));
+  return images.flatMap((image) => {
+    const ref = refs.get(image.digest);
+    return ref === undefined ? [] : [{ ...image, ref }];
+  });
 }
 
 /** Writes events as lines. Repeats the last event during silence, and skips events while the client does not keep up. */

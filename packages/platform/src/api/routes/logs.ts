@@ -37,6 +37,7 @@ export function logRoutes(app: Api, { logs }: Pick<ApiDeps, "logs">): void {
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/logs",
     {
+      config: { scope: "read" },
       schema: {
         tags: ["machines"],
         summary: "Read the logs of a machine",
@@ -56,6 +57,7 @@ export function logRoutes(app: Api, { logs }: Pick<ApiDeps, "logs">): void {
   app.get(
     "/v1/apps/:app_name/logs",
     {
+      config: { scope: "read" },
       schema: {
         tags: ["apps"],
         summary: "Read the logs of an app's machines, ordered by time",

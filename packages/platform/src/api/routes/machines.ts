@@ -1,5 +1,6 @@
 /** `/v1/apps/{app_name}/machines`: everything except actions and waiting. */
 import { HibernautError } from "../../domain/errors.ts";
+import { within } from "../access.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { EventsQuery, ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
 import { AppParams } from "./apps.schemas.ts";
@@ -20,7 +21,7 @@ const ITEM = `${COLLECTION}/:machine_id`;
 const NOTHING_TO_PREWARM = "A prewarm starts a new configuration: send `config`, or leave `prewarm` out.";
 
 /** A machine may read itself, through its local API. */
-const ITSELF = { inside: "self" } as const;
+const ITSELF = { scope: "read", inside: "self" } as const;
 
 /** Registers the routes of machines. */
 export function machineRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">): void {
@@ -30,6 +31,7 @@ export function machineRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">)
   app.get(
     "/v1/machines",
     {
+      config: { scope: "read", limited: "filtered" },
       schema: {
         tags,
         summary: "List the machines of all apps",
@@ -37,12 +39,13 @@ export function machineRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">)
         response: replies(200, MachineList),
       },
     },
-    async () => machines.all().map(machineWire),
+    async (request) => within(request, machines.all(), ({ record }) => record.app).map(machineWire),
   );
 
   app.get(
     COLLECTION,
     {
+      config: { scope: "read" },
       schema: {
         tags,
         summary: "List the machines of an app",
@@ -57,6 +60,7 @@ export function machineRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">)
   app.post(
     COLLECTION,
     {
+      config: { scope: "deploy", audited: ["name"] },
       schema: {
         tags,
         summary: "Create a machine and start it",
@@ -87,7 +91,10 @@ export function machineRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">)
 
   app.post(
     ITEM,
-    { schema: { ...one, summary: "Update a machine", body: UpdateMachineBody, response: replies(200, MachineReply) } },
+    {
+      config: { scope: "deploy" },
+      schema: { ...one, summary: "Update a machine", body: UpdateMachineBody, response: replies(200, MachineReply) },
+    },
     async ({ params, body: { config, prewarm = false } }) => {
       if (config === undefined && prewarm !== false) throw new HibernautError("invalid_argument", NOTHING_TO_PREWARM);
       const options = prewarm === false ? {} : ({ prewarm: prewarm === true ? "healthy" : prewarm } as const);
@@ -98,6 +105,7 @@ export function machineRoutes(app: Api, { machines }: Pick<ApiDeps, "machines">)
   app.delete(
     ITEM,
     {
+      config: { scope: "deploy" },
       schema: {
         ...one,
         summary: "Destroy a machine; a running one needs `force`",

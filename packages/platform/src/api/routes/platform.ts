@@ -65,14 +65,17 @@ export function regionRoute(app: Api, { platform }: Pick<ApiDeps, "platform">): 
   const { region } = platform;
   app.get(
     "/v1/platform/regions",
-    { schema: { tags, summary: "List regions", querystring: NoQuery, response: replies(200, Regions) } },
+    {
+      config: { scope: "read", limited: "shared" },
+      schema: { tags, summary: "List regions", querystring: NoQuery, response: replies(200, Regions) },
+    },
     async () => ({ regions: [{ code: region, name: region }], nearest: region }),
   );
 }
 
 /** `GET /metrics`, in the text format of Prometheus. */
 export function metricsRoute(app: Api, registry: Registry): void {
-  app.get("/metrics", { schema: { hide: true } }, async (_request, reply) => {
+  app.get("/metrics", { config: { scope: "read" }, schema: { hide: true } }, async (_request, reply) => {
     return reply.type(registry.contentType).send(await registry.metrics());
   });
 }

@@ -13,6 +13,7 @@ export function registryRoutes(app: Api, { registries }: Pick<ApiDeps, "registri
   app.get(
     "/v1/registries",
     {
+      config: { scope: "read" },
       schema: {
         tags,
         summary: "List the logins for registries, without their passwords",
@@ -26,6 +27,7 @@ export function registryRoutes(app: Api, { registries }: Pick<ApiDeps, "registri
   app.get(
     path,
     {
+      config: { scope: "read" },
       schema: {
         tags,
         summary: "Show the login for a registry, without its password",
@@ -44,6 +46,7 @@ export function registryRoutes(app: Api, { registries }: Pick<ApiDeps, "registri
   app.put(
     path,
     {
+      config: { scope: "admin" },
       schema: {
         tags,
         summary: "Store a login for a registry, once the registry has accepted it",
@@ -63,6 +66,7 @@ export function registryRoutes(app: Api, { registries }: Pick<ApiDeps, "registri
   app.delete(
     path,
     {
+      config: { scope: "admin" },
       schema: {
         tags,
         summary: "Forget the login for a registry",

@@ -35,6 +35,7 @@ export function releaseRoutes(
   app.get(
     path,
     {
+      config: { scope: "read" },
       schema: {
         tags,
         summary: "List an app's releases, newest first",
@@ -51,6 +52,7 @@ export function releaseRoutes(
   app.post(
     path,
     {
+      config: { scope: "deploy", audited: ["image"] },
       schema: {
         tags,
         summary: "Begin a release: resolve its image, without changing a machine",
@@ -67,6 +69,7 @@ export function releaseRoutes(
   app.post(
     `${path}/:version`,
     {
+      config: { scope: "deploy", audited: ["status"] },
       schema: {
         tags,
         summary: "Record how a release ended, or, with `pending`, that it is still being deployed",
@@ -88,6 +91,7 @@ export function releaseRoutes(
   app.post(
     `${path}/:version/command`,
     {
+      config: { scope: "deploy" },
       schema: {
         tags,
         summary:

@@ -13,6 +13,7 @@ export function secretRoutes(app: Api, { secrets }: Pick<ApiDeps, "secrets">): v
   app.get(
     path,
     {
+      config: { scope: "read" },
       schema: {
         tags,
         summary: "List an app's secrets, without their values",
@@ -27,6 +28,7 @@ export function secretRoutes(app: Api, { secrets }: Pick<ApiDeps, "secrets">): v
   app.post(
     path,
     {
+      config: { scope: "deploy" },
       schema: {
         tags,
         summary: "Set secrets of an app, all or none, and discard its machines' snapshots",
@@ -42,6 +44,7 @@ export function secretRoutes(app: Api, { secrets }: Pick<ApiDeps, "secrets">): v
   app.delete(
     `${path}/:secret_name`,
     {
+      config: { scope: "deploy" },
       schema: {
         tags,
         summary: "Unset a secret of an app and discard its machines' snapshots",

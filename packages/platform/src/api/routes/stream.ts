@@ -4,6 +4,7 @@ import { HibernautError } from "../../domain/errors.ts";
 import type { StreamFilter } from "../../stream/filter.ts";
 import type { EventStream, Gap, Position, Told } from "../../stream/stream.ts";
 import { serverSent } from "../../stream/wire.ts";
+import { requireReach } from "../access.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { replies } from "../schemas.ts";
@@ -26,6 +27,7 @@ export function streamRoutes(app: Api, { stream, apps, machines }: StreamDeps): 
   app.get(
     "/v1/stream",
     {
+      config: { scope: "read", limited: "filtered" },
       schema: {
         tags: ["platform"],
         summary: "Follow everything that changes, as server-sent events",
@@ -40,8 +42,9 @@ export function streamRoutes(app: Api, { stream, apps, machines }: StreamDeps): 
         },
       },
     },
-    ({ query, headers }, reply) => {
-      const filter = filterOf(query, { apps, machines });
+    ({ query, headers, token }, reply) => {
+      if (query.app !== undefined) requireReach(token, query.app);
+      const filter = { ...filterOf(query, { apps, machines }), apps: token?.apps ?? undefined };
       const since = lastEventId(headers["last-event-id"]) ?? query.since;
       const signal = AbortSignal.any([streams.closing, clientGone(reply)]);
       const follow = query.follow !== "0" && query.follow !== "false";

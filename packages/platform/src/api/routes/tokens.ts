@@ -1,17 +1,31 @@
 /** `/v1/tokens` */
+import { allowNoBody } from "./actions.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoQuery, Ok, replies } from "../schemas.ts";
-import { CreateTokenBody, NewToken, TokenList, TokenParams } from "./tokens.schemas.ts";
-import { createToken, revokeToken } from "../tokens.ts";
-import { tokenWire } from "../views.ts";
+import {
+  CreateTokenBody,
+  NewToken,
+  OVERLAP_S,
+  RotatedToken,
+  RotateTokenBody,
+  TokenList,
+  TokenParams,
+} from "./tokens.schemas.ts";
+import type { TokenUse } from "../token-use.ts";
+import { createToken, revokeToken, rotateToken } from "../tokens.ts";
+import { newTokenWire, tokenWire } from "../views.ts";
 
 /** Registers the routes of tokens. */
-export function tokenRoutes(app: Api, { tokens }: Pick<ApiDeps, "tokens">): void {
+export function tokenRoutes(
+  app: Api,
+  { tokens, tokenUse }: Pick<ApiDeps, "tokens"> & { tokenUse: Pick<TokenUse, "of"> },
+): void {
   const tags = ["tokens"];
 
   app.get(
     "/v1/tokens",
     {
+      config: { scope: "admin" },
       schema: {
         tags,
         summary: "List tokens, without their secrets",
@@ -19,12 +33,17 @@ export function tokenRoutes(app: Api, { tokens }: Pick<ApiDeps, "tokens">): void
         response: replies(200, TokenList),
       },
     },
-    async () => ({ tokens: tokens.list().map(tokenWire) }),
+    async () => ({
+      tokens: tokens
+        .list()
+        .map((token) => tokenWire({ ...token, lastUsedAt: tokenUse.of(token.id) ?? token.lastUsedAt })),
+    }),
   );
 
   app.post(
     "/v1/tokens",
     {
+      config: { scope: "admin", audited: ["name", "scopes", "apps", "expires_in"] },
       schema: {
         tags,
         summary: "Create a token; its secret is shown once",
@@ -33,15 +52,41 @@ export function tokenRoutes(app: Api, { tokens }: Pick<ApiDeps, "tokens">): void
         response: replies(201, NewToken),
       },
     },
-    async (request, reply) => {
-      const { record, token } = createToken(tokens, request.body.name);
-      return reply.code(201).send({ id: record.id, name: record.name, token, created_at: record.createdAt });
+    async ({ body: { name, scopes, apps, expires_in: lifeS } }, reply) => {
+      const made = createToken(tokens, name, {
+        ...(scopes !== undefined && { scopes: [...new Set(scopes)] }),
+        ...(apps !== undefined && { apps: [...new Set(apps)] }),
+        ...(lifeS !== undefined && { lifeMs: lifeS * 1000 }),
+      });
+      return reply.code(201).send(newTokenWire(made));
+    },
+  );
+
+  app.post(
+    "/v1/tokens/:token_id/rotate",
+    {
+      config: { scope: "admin", audited: ["overlap", "expires_in"] },
+      preValidation: allowNoBody,
+      schema: {
+        tags,
+        summary: "Create a token in the place of another, which stays valid for a while",
+        params: TokenParams,
+        querystring: NoQuery,
+        body: RotateTokenBody,
+        response: replies(201, RotatedToken),
+      },
+    },
+    async ({ params, body: { overlap = OVERLAP_S, expires_in: lifeS } }, reply) => {
+      const lifeMs = lifeS === undefined ? undefined : lifeS * 1000;
+      const { old, ...made } = rotateToken(tokens, params.token_id, { overlapMs: overlap * 1000, lifeMs });
+      return reply.code(201).send({ token: newTokenWire(made), old: { id: old.id, valid_until: old.validUntil } });
     },
   );
 
   app.delete(
     "/v1/tokens/:token_id",
     {
+      config: { scope: "admin" },
       schema: {
         tags,
         summary: "Revoke a token",

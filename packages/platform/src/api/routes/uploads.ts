@@ -26,6 +26,7 @@ export function uploadRoutes(app: Api, { uploads }: Pick<ApiDeps, "uploads">): v
   app.get(
     "/v1/images/uploads",
     {
+      config: { scope: "read" },
       schema: {
         tags,
         summary: "List the uploads that have not ended",
@@ -47,6 +48,7 @@ export function uploadRoutes(app: Api, { uploads }: Pick<ApiDeps, "uploads">): v
   app.post(
     "/v1/images/uploads",
     {
+      config: { scope: "deploy", limited: "shared", audited: ["name"] },
       schema: {
         tags,
         summary: "Begin or continue the upload of an image: says which bytes the platform does not have",
@@ -64,6 +66,7 @@ export function uploadRoutes(app: Api, { uploads }: Pick<ApiDeps, "uploads">): v
   app.delete(
     "/v1/images/uploads/:digest",
     {
+      config: { scope: "deploy" },
       schema: {
         tags,
         summary: "Cancel an upload and delete its unfinished blobs",
@@ -86,6 +89,7 @@ export function uploadRoutes(app: Api, { uploads }: Pick<ApiDeps, "uploads">): v
     bytes.patch(
       "/v1/images/blobs/:digest",
       {
+        config: { scope: "deploy", limited: "shared" },
         schema: {
           tags,
           summary: "Append bytes to a blob of an upload",

@@ -1,6 +1,7 @@
 /** `/v1/usage`: what apps and machines used, and what sleeping saved. */
 import type { Static } from "typebox";
 import type { PricedGroup, UsageReport } from "../../metering/usage.ts";
+import { requireReach } from "../access.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { replies } from "../schemas.ts";
 import { dayMs } from "../since.ts";
@@ -17,6 +18,7 @@ export function usageRoutes(app: Api, { usage, machines }: Pick<ApiDeps, "usage"
   app.get(
     "/v1/usage",
     {
+      config: { scope: "read", limited: "filtered" },
       schema: {
         tags: ["usage"],
         summary: "Show what apps used, by app, machine or day",
@@ -24,12 +26,17 @@ export function usageRoutes(app: Api, { usage, machines }: Pick<ApiDeps, "usage"
         response: replies(200, UsageReportReply),
       },
     },
-    async ({ query }) => reportWire(usage.report({ ...momentsOf(query), groupBy: query.group_by, app: query.app })),
+    async ({ query, token }) => {
+      if (query.app !== undefined) requireReach(token, query.app);
+      const apps = token?.apps ?? undefined;
+      return reportWire(usage.report({ ...momentsOf(query), groupBy: query.group_by, app: query.app, apps }));
+    },
   );
 
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/usage",
     {
+      config: { scope: "read" },
       schema: {
         tags: ["usage"],
         summary: "Show what a machine used, by day; a destroyed one too, by its whole id",

@@ -29,13 +29,17 @@ export function volumeRoutes(app: Api, { volumes, platform: { region } }: Pick<A
 
   app.get(
     path,
-    { schema: { ...common, summary: "List an app's volumes", params: AppParams, response: replies(200, VolumeList) } },
+    {
+      config: { scope: "read" },
+      schema: { ...common, summary: "List an app's volumes", params: AppParams, response: replies(200, VolumeList) },
+    },
     async ({ params }) => Promise.all(volumes.list(params.app_name).map(wire)),
   );
 
   app.post(
     path,
     {
+      config: { scope: "deploy", audited: ["name", "size_gb", "snapshot_id"] },
       schema: {
         ...common,
         summary: "Create a volume, empty or from a snapshot",
@@ -58,13 +62,17 @@ export function volumeRoutes(app: Api, { volumes, platform: { region } }: Pick<A
 
   app.get(
     `${path}/:volume_id`,
-    { schema: { ...common, summary: "Show a volume", params: VolumeParams, response: replies(200, VolumeReply) } },
+    {
+      config: { scope: "read" },
+      schema: { ...common, summary: "Show a volume", params: VolumeParams, response: replies(200, VolumeReply) },
+    },
     async ({ params }) => wire(volumes.get(params.app_name, params.volume_id)),
   );
 
   app.delete(
     `${path}/:volume_id`,
     {
+      config: { scope: "admin" },
       schema: {
         ...common,
         summary: "Destroy a volume that belongs to no machine, with its snapshots",
@@ -81,6 +89,7 @@ export function volumeRoutes(app: Api, { volumes, platform: { region } }: Pick<A
   app.put(
     `${path}/:volume_id`,
     {
+      config: { scope: "admin" },
       schema: {
         ...common,
         summary: "Change how snapshots of a volume are taken and kept",
@@ -95,6 +104,7 @@ export function volumeRoutes(app: Api, { volumes, platform: { region } }: Pick<A
   app.put(
     `${path}/:volume_id/extend`,
     {
+      config: { scope: "deploy", audited: ["size_gb"] },
       schema: {
         ...common,
         summary: "Extend a volume, from its machine's next cold start on",
@@ -127,6 +137,7 @@ function snapshotRoutes(app: Api, { volumes }: Pick<ApiDeps, "volumes">): void {
   app.get(
     path,
     {
+      config: { scope: "read" },
       schema: {
         ...common,
         summary: "List a volume's snapshots, newest first",
@@ -143,6 +154,7 @@ function snapshotRoutes(app: Api, { volumes }: Pick<ApiDeps, "volumes">): void {
   app.post(
     path,
     {
+      config: { scope: "deploy" },
       schema: {
         ...common,
         summary: "Create a snapshot of a volume",
@@ -157,6 +169,7 @@ function snapshotRoutes(app: Api, { volumes }: Pick<ApiDeps, "volumes">): void {
   app.delete(
     `${path}/:snapshot_id`,
     {
+      config: { scope: "admin" },
       schema: {
         ...common,
         summary: "Delete a snapshot of a volume",

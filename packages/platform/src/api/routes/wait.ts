@@ -41,7 +41,7 @@ export function waitRoute(app: Api, { machines }: Pick<ApiDeps, "machines">): vo
   app.get(
     "/v1/apps/:app_name/machines/:machine_id/wait",
     {
-      config: { inside: "self" },
+      config: { scope: "read", inside: "self" },
       schema: {
         tags: ["machines"],
         summary: "Wait for a state",

@@ -7,6 +7,7 @@ import type { DecideContext, Decision } from "./decision.ts";
 import type { Command, Details } from "./events.ts";
 import { whenToMove } from "./move-bundle.ts";
 import { noteNotSuspended } from "./notes.ts";
+import { occupies } from "./occupies.ts";
 import { endsPrewarm, prewarmAfter } from "./prewarm.ts";
 import { refusedSuspend, sleepCommand } from "./sleep.ts";
 import { refused, step, unchanged } from "./step.ts";
@@ -33,6 +34,8 @@ export function decideCommand(record: MachineRecord, command: Command, context: 
     ...prewarmAfter(record, command, context.now),
   };
   const decision = step(record, { type: command.type, answer, changes, details }, context);
+  const overQuota = !occupies(record) && occupies(decision.record) ? context.startRefusal?.() : undefined;
+  if (overQuota !== undefined) return refused(record, overQuota);
   // A request waits for this one, and a power cut that loses it ends the request, too.
   return command.type === "start" && command.unattended === true ? { ...decision, unsynced: true } : decision;
 }

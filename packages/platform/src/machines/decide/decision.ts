@@ -11,6 +11,8 @@ export interface DecideContext {
   /** A fresh ULID, for the generation or version that the decision may create. */
   id: string;
   limits: EligibilityLimits;
+  /** Why the machine's app may not have one more machine that runs; undefined if it may. By default, it may. */
+  startRefusal?(): HibernautError | undefined;
 }
 
 /** Brings host and record together after the platform restarted. */

@@ -1,5 +1,6 @@
 /** Starts that nobody asks for at the moment: by a machine's schedule, and by a wake that the machine planned. */
 import type { MachineRecord } from "../../domain/machine.ts";
+import { withoutPeriod } from "../../lib/text.ts";
 import { scheduleDue } from "../schedule/due.ts";
 import { decideCommand } from "./commands.ts";
 import type { DecideContext, Decision } from "./decision.ts";
@@ -19,7 +20,9 @@ export function decideSchedule(record: MachineRecord, context: DecideContext): D
   const details = { by: "schedule", due: at };
   const decision = decideCommand(handled, { type: "start", details }, context);
   if (!betweenRestarts(record) && decision.tell.history !== undefined) return decision;
-  const reason = `it is ${record.state}: the run before is not over`;
+  const { refusal } = decision.tell;
+  const reason =
+    refusal === undefined ? `it is ${record.state}: the run before is not over` : withoutPeriod(refusal.message);
   const updatedAt = now.toISOString();
   const history = { at: updatedAt, type: "schedule_skipped", from: record.state, to: record.state };
   return {
@@ -36,7 +39,11 @@ export function decideWake(record: MachineRecord, context: DecideContext): Decis
   const over = { ...record, wakeAt: null };
   if (record.state !== "suspended" && record.state !== "suspending") return note(over);
   const decision = decideCommand(over, { type: "start", details: { by: "wake", due: at } }, context);
-  return decision.tell.history === undefined ? note(over) : decision;
+  const { refusal, history } = decision.tell;
+  // The machine sleeps on, and its log says why: another attempt every few seconds would say it every few seconds.
+  if (refusal !== undefined)
+    return { ...note(over), tell: { followers: true, log: `The planned wake is dropped. ${refusal.message}` } };
+  return history === undefined ? note(over) : decision;
 }
 
 /** The app crashed, and the restart policy is about to start it again: its run is not over. */

@@ -18,7 +18,9 @@ export interface PathInfo {
   path: string;
 }
 
-type PathKind = "file" | "directory" | "link" | "other";
+const KINDS = ["file", "directory", "link", "other"] as const;
+
+type PathKind = (typeof KINDS)[number];
 
 /** How many bytes of what a task says about its work are kept. It writes one line. */
 const MAX_SAID = 16_384;
@@ -38,12 +40,12 @@ export class FileCopies {
   async stat(app: string, id: string, path: string): Promise<PathInfo> {
     const { command, ended } = this.#task(app, id, "stat", [path]);
     const [said] = await Promise.all([textOf(command.stdout), ended]);
-    const [kind, leadsTo, size, mode, ...rest] = said.split("\n");
+    const [kind, leadsTo, size, mode = "", ...rest] = said.split("\n");
     return {
-      kind: kind as PathKind,
-      leadsTo: leadsTo === "none" ? null : (leadsTo as PathKind),
-      sizeBytes: Number(size),
-      mode: Number.parseInt(mode ?? "", 8),
+      kind: kindOf(kind),
+      leadsTo: leadsTo === "none" ? null : kindOf(leadsTo),
+      sizeBytes: numberOf(size),
+      mode: numberOf(/^[0-7]{1,5}$/.test(mode) ? Number.parseInt(mode, 8) : undefined),
       path: rest.join("\n"),
     };
   }
@@ -72,8 +74,8 @@ export class FileCopies {
     source.pipe(command.stdin);
     try {
       const [said] = await Promise.all([textOf(command.stdout), ended]);
-      const [entries = 0, bytes = 0] = said.trim().split(" ").map(Number);
-      return { entries, bytes };
+      const [entries, bytes] = said.trim().split(" ");
+      return { entries: numberOf(entries), bytes: numberOf(bytes) };
     } finally {
       source.unpipe(command.stdin);
       source.off("close", lost);
@@ -122,4 +124,22 @@ async function textOf(output: Readable): Promise<string> {
     room -= kept.at(-1)?.length ?? 0;
   }
   return Buffer.concat(kept).toString("utf8");
+}
+
+/** What a guest says is believed only if it makes sense: an app may have taken over its machine. */
+function kindOf(word: string | undefined): PathKind {
+  const kind = KINDS.find((each) => each === word);
+  if (kind === undefined) throw nonsense();
+  return kind;
+}
+
+function numberOf(said: string | number | undefined): number {
+  const value = said === undefined || said === "" ? Number.NaN : Number(said);
+  if (!Number.isSafeInteger(value) || value < 0) throw nonsense();
+  return value;
+}
+
+function nonsense(): HibernautError {
+  const message = "The machine's agent gave an answer that makes no sense. Restart the machine, and try again.";
+  return new HibernautError("aborted", message);
 }

@@ -102,10 +102,12 @@ export class Machines {
       return this.#view(controller);
     }
     requireSupported(config);
+    this.#deps.quotas?.requireChange(record, config);
     using image = await this.#deps.images.hold(config.image);
     using held = await this.#deps.volumes.hold(app, config.mounts, record.id);
     this.#drain.refuseWork();
     requireFreePorts(this.#deps, record.app, config);
+    this.#deps.quotas?.requireChange(controller.record, config);
     const update = { type: "update", config: withMounts(config, held), imageDigest: image.digest } as const;
     controller.command(prewarm === undefined ? update : { ...update, prewarm });
     return this.#view(controller);

@@ -112,6 +112,16 @@ describe("a machine on a schedule", () => {
     expect(runs(two)).toEqual(["start 2026-05-04T11:00:00.000Z"]);
   });
 
+  test("whose app may have no more running machines skips the run, and its history names the quota", async () => {
+    await machine({});
+    const id = await stopped(HOURLY);
+    world.store.apps.setQuota("shop", { running: 1 });
+    clock("2026-05-04T10:30:00Z");
+    expect(runs(id)).toEqual(["schedule_skipped 2026-05-04T10:30:00.000Z"]);
+    expect(history(id).at(-1)?.details["reason"]).toContain("for machines that run at once is 1");
+    expect(state(id)).toBe("stopped");
+  });
+
   test("that still runs skips the run, and says so in its history", async () => {
     const id = await machine(HOURLY);
     const { lastBoot } = view(id).record;

@@ -1,0 +1,29 @@
+/** Images that are files of the host, or in its Docker: not for tokens that are limited to apps. */
+import type { FastifyRequest } from "fastify";
+import { HibernautError } from "../domain/errors.ts";
+import { reachesApp } from "../domain/scopes.ts";
+import type { Machines } from "../machines/resources/machines.ts";
+
+/** References to what is on the host. `images/reference.ts` has the same words. */
+const ON_HOST = /^(oci|oci-archive|docker-archive|docker-daemon):/;
+
+/**
+ * Returns a hook that refuses such a reference in the body of a limited token's request: it would read files with the
+ * rights of the platform. What one of its machines runs already stays usable, so that their configurations can change.
+ */
+export function refuseHostImages(machines: Pick<Machines, "all">) {
+  return async ({ token, body }: FastifyRequest): Promise<void> => {
+    if (token === null || token.apps === null) return;
+    const ref = referenceIn(body);
+    if (ref === undefined || !ON_HOST.test(ref)) return;
+    if (machines.all().some(({ record }) => reachesApp(token, record.app) && record.config.image === ref)) return;
+    const message = `A token that is limited to apps cannot use the image ${ref.slice(0, 200)}, which is on the platform's host. Upload it: \`hibernaut images upload\`, or \`hibernaut deploy --upload\`.`;
+    throw new HibernautError("permission_denied", message, { image: ref.slice(0, 200), upload: true });
+  };
+}
+
+/** The reference that a pull, a release, or the configuration of a machine names. */
+function referenceIn(body: unknown): string | undefined {
+  const { ref, image, config } = (body ?? {}) as { ref?: unknown; image?: unknown; config?: { image?: unknown } };
+  return [ref, image, config?.image].find((each) => typeof each === "string");
+}

@@ -1,0 +1,101 @@
+/** `/v1/apps/{app_name}/quota`: what an app may have, and what it has. */
+import { type Static, Type } from "typebox";
+import { QUOTA_NAMES, type QuotaOverrides } from "../../domain/quota.ts";
+import type { Quotas } from "../../machines/quotas.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import { closed, NoQuery, nullable, replies } from "../schemas.ts";
+import { AppParams } from "./apps.schemas.ts";
+
+/** As high as a limit may be: numbers stay exact. */
+const MOST = 1_000_000_000;
+
+const WHAT = {
+  machines: "Machines.",
+  running: "Machines that run at once.",
+  cpus: "CPUs of all machines.",
+  memory_mb: "Memory of all machines, in MB.",
+  volume_gb: "Volumes, in GB.",
+};
+
+const amounts = (description: (what: string) => string) =>
+  Object.fromEntries(
+    QUOTA_NAMES.map((name) => [name, Type.Integer({ minimum: 0, description: description(WHAT[name]) })]),
+  ) as Record<(typeof QUOTA_NAMES)[number], ReturnType<typeof Type.Integer>>;
+
+/** What an app may have and has. */
+const QuotaReply = Type.Object(
+  {
+    limits: Type.Object(
+      amounts((what) => `${what} 0: no limit.`),
+      closed,
+    ),
+    used: Type.Object(
+      amounts((what) => what),
+      closed,
+    ),
+    own: Type.Array(Type.String(), { description: "The limits that are the app's own, and not the platform's." }),
+  },
+  { ...closed, title: "Quota", description: "What an app may have, and what it has." },
+);
+
+const limit = (what: string) =>
+  Type.Optional(
+    nullable(Type.Integer({ minimum: 0, maximum: MOST }), `${what} 0: no limit. Null: that of the platform.`),
+  );
+
+/** Changes some limits of an app. */
+const QuotaBody = Type.Object(
+  {
+    machines: limit(WHAT.machines),
+    running: limit(WHAT.running),
+    cpus: limit(WHAT.cpus),
+    memory_mb: limit(WHAT.memory_mb),
+    volume_gb: limit(WHAT.volume_gb),
+  },
+  { ...closed, title: "UpdateQuotaRequest", description: "Changes of an app's limits." },
+);
+
+/** Registers the routes of quotas. */
+export function quotaRoutes(app: Api, { apps, quotas }: Pick<ApiDeps, "apps" | "quotas">): void {
+  const path = "/v1/apps/:app_name/quota";
+  const common = { tags: ["apps"], params: AppParams, querystring: NoQuery, response: replies(200, QuotaReply) };
+
+  app.get(
+    path,
+    { config: { scope: "read" }, schema: { ...common, summary: "Show what an app may have, and what it has" } },
+    async ({ params }) => quotaWire(quotas, apps.get(params.app_name)),
+  );
+
+  app.put(
+    path,
+    {
+      // Someone who is held to a quota does not raise it.
+      config: {
+        scope: "admin",
+        limited: "refused",
+        audited: ["machines", "running", "cpus", "memory_mb", "volume_gb"],
+      },
+      schema: { ...common, summary: "Change what an app may have", body: QuotaBody },
+    },
+    async ({ params, body }) => {
+      const { name, quota = {} } = apps.get(params.app_name);
+      quotas.set(name, changed(quota, body));
+      return quotaWire(quotas, apps.get(name));
+    },
+  );
+}
+
+/** What is null goes, what is absent stays. */
+function changed(quota: QuotaOverrides, body: Static<typeof QuotaBody>): QuotaOverrides {
+  const next: Record<string, number> = { ...quota };
+  for (const name of QUOTA_NAMES) {
+    const wanted = body[name];
+    if (wanted === null) delete next[name];
+    else if (wanted !== undefined) next[name] = wanted;
+  }
+  return next;
+}
+
+function quotaWire(quotas: Quotas, { name, quota = {} }: { name: string; quota?: QuotaOverrides }) {
+  return { limits: { ...quotas.limitsOf(name) }, used: { ...quotas.usedBy(name) }, own: Object.keys(quota) };
+}

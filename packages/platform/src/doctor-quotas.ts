@@ -1,0 +1,40 @@
+/** Which apps have all, or almost all, that their quotas allow. */
+import { join } from "node:path";
+import type { MachineRecord } from "./domain/machine.ts";
+import { QUOTA_NAMES, type Quota } from "./domain/quota.ts";
+import { usedQuota } from "./machines/quotas.ts";
+import type { Settings } from "./settings.ts";
+import { quotaOf } from "./quota-settings.ts";
+import { readMachines } from "./store/read-machines.ts";
+import { readQuotaApps } from "./store/read-quotas.ts";
+
+/** From this share on, an app is about to reach its quota. */
+const NEARLY = 0.9;
+
+/** How apps stand. */
+export interface QuotaUse {
+  /** How many apps have a limit of any kind. */
+  limited: number;
+  /** What is almost used up, such as `shop has 9 of 10 machines`. */
+  full: { app: string; text: string }[];
+}
+
+/** Compares what the apps of a data directory have with what they may have. Throws when the database cannot be read. */
+export function quotaUse(settings: Settings): QuotaUse {
+  const file = join(settings.dataDir, "hibernaut.db");
+  const defaults = quotaOf(settings);
+  const machines = readMachines(file);
+  const apps = readQuotaApps(file).map(({ name, quota, volumeGb }) => {
+    const limits: Quota = { ...defaults, ...quota };
+    const own = machines.filter(({ app, state }: MachineRecord) => app === name && state !== "destroyed");
+    return { name, limits, used: usedQuota(own, volumeGb) };
+  });
+  const limited = apps.filter(({ limits }) => Object.values(limits).some((limit) => limit > 0));
+  const full = limited.flatMap(({ name: app, limits, used }) =>
+    QUOTA_NAMES.filter((each) => limits[each] > 0 && used[each] >= limits[each] * NEARLY).map((each) => ({
+      app,
+      text: `${app} has ${used[each]} of ${limits[each]} ${each.replace("_", " ")}`,
+    })),
+  );
+  return { limited: limited.length, full };
+}

@@ -1,0 +1,86 @@
+/** Holds apps to their quotas. Counts what is stored, so that there is nothing that could be counted wrong. */
+import { guestSize, type MachineConfig } from "../domain/config.ts";
+import type { HibernautError } from "../domain/errors.ts";
+import type { MachineRecord } from "../domain/machine.ts";
+import { overQuota, type Quota, type QuotaOverrides } from "../domain/quota.ts";
+import type { Store } from "../store/contract.ts";
+import { occupies } from "./decide/occupies.ts";
+
+interface QuotasOptions {
+  store: Pick<Store, "apps" | "machines" | "volumes">;
+  /** The limits of apps that have none of their own. */
+  defaults: Quota;
+}
+
+/** Knows what apps may have, and what they have. */
+export class Quotas {
+  readonly #options: QuotasOptions;
+
+  constructor(options: QuotasOptions) {
+    this.#options = options;
+  }
+
+  /** The limits of an app. 0 means that there is none. */
+  limitsOf(app: string): Quota {
+    const { store, defaults } = this.#options;
+    return { ...defaults, ...store.apps.get(app)?.quota };
+  }
+
+  /** What an app has. */
+  usedBy(app: string): Quota {
+    const { store } = this.#options;
+    const volumeGb = store.volumes.list(app).reduce((sum, { sizeGb }) => sum + sizeGb, 0);
+    return usedQuota(store.machines.list(app), volumeGb);
+  }
+
+  /** Replaces the app's own limits. The app must exist. */
+  set(app: string, quota: QuotaOverrides): void {
+    this.#options.store.apps.setQuota(app, quota);
+  }
+
+  /** Throws `failed_precondition` if the app may not have one more machine like this, which is started if `starts`. */
+  requireMachine(app: string, config: MachineConfig, { starts }: { starts: boolean }): void {
+    const { cpus, memoryMb } = guestSize(config);
+    this.#require(app, { machines: 1, running: starts ? 1 : 0, cpus, memory_mb: memoryMb });
+  }
+
+  /** Throws `failed_precondition` if the machine may not become as large as `config` says. */
+  requireChange({ app, config: before }: MachineRecord, config: MachineConfig): void {
+    const [from, to] = [guestSize(before), guestSize(config)];
+    this.#require(app, { cpus: to.cpus - from.cpus, memory_mb: to.memoryMb - from.memoryMb });
+  }
+
+  /** Throws `failed_precondition` if the app may not have that many more GB of volumes. */
+  requireVolume(app: string, gb: number): void {
+    this.#require(app, { volume_gb: gb });
+  }
+
+  /** Why one more machine of the app may not run; undefined if it may. */
+  startRefusal(app: string): HibernautError | undefined {
+    return this.#refusal(app, { running: 1 });
+  }
+
+  #require(app: string, wanted: Partial<Quota>): void {
+    const refusal = this.#refusal(app, wanted);
+    if (refusal !== undefined) throw refusal;
+  }
+
+  #refusal(app: string, wanted: Partial<Quota>): HibernautError | undefined {
+    const limits = this.limitsOf(app);
+    // Without limits, nothing is counted.
+    if (Object.values(limits).every((limit) => limit === 0)) return undefined;
+    return overQuota({ app, limits, used: this.usedBy(app), wanted });
+  }
+}
+
+/** Adds up what an app has: its machines that are not destroyed, and the sizes of its volumes in GB. */
+export function usedQuota(machines: readonly MachineRecord[], volumeGb: number): Quota {
+  const sizes = machines.map(({ config }) => guestSize(config));
+  return {
+    machines: machines.length,
+    running: machines.filter(occupies).length,
+    cpus: sizes.reduce((sum, { cpus }) => sum + cpus, 0),
+    memory_mb: sizes.reduce((sum, { memoryMb }) => sum + memoryMb, 0),
+    volume_gb: volumeGb,
+  };
+}

@@ -1,0 +1,20 @@
+/** The quota that the settings give every app. */
+import type { Quota } from "./domain/quota.ts";
+import type { Settings } from "./settings.ts";
+
+/** The limits of apps that have none of their own. */
+export function quotaOf({
+  quotaMachines,
+  quotaRunning,
+  quotaCpus,
+  quotaMemoryMb,
+  quotaVolumeGb,
+}: Pick<Settings, "quotaMachines" | "quotaRunning" | "quotaCpus" | "quotaMemoryMb" | "quotaVolumeGb">): Quota {
+  return {
+    machines: quotaMachines,
+    running: quotaRunning,
+    cpus: quotaCpus,
+    memory_mb: quotaMemoryMb,
+    volume_gb: quotaVolumeGb,
+  };
+}

@@ -1,0 +1,40 @@
+/** Settings of what apps and tokens may use. */
+import { integer, size } from "./forms.ts";
+
+/** Where quotas and rates are explained. */
+const QUOTA = "See [quotas](tokens.md#quotas-of-apps). `0`: no limit.";
+const RATE = "Beyond it, requests are refused with status 429 until the minute is over. `0`: no limit.";
+
+const count = (env: string, what: string) =>
+  integer(env, { default: 0, min: 0, max: 1_000_000, description: `How many ${what} an app may have. ${QUOTA}` });
+
+const rate = (env: string, given: { default: number; what: string }) =>
+  integer(env, {
+    default: given.default,
+    min: 0,
+    max: 10_000_000,
+    description: `How many requests per minute each token may make that ${given.what}. The default is far above what people and deploys need, and stops a program that went wild. ${RATE}`,
+  });
+
+export const LIMIT_SETTINGS = {
+  quotaMachines: count("HIBERNAUT_QUOTA_MACHINES", "machines"),
+  quotaRunning: count("HIBERNAUT_QUOTA_RUNNING", "machines that run at once"),
+  quotaCpus: count("HIBERNAUT_QUOTA_CPUS", "CPUs, those of all its machines together,"),
+  quotaMemoryMb: size("HIBERNAUT_QUOTA_MEMORY", {
+    default: 0,
+    min: 0,
+    max: 1_073_741_824,
+    description: `How much memory the machines of an app may have together, whether they run or not. ${QUOTA}`,
+  }),
+  quotaVolumeGb: count("HIBERNAUT_QUOTA_VOLUME_GB", "GB of volumes"),
+  auditMaxMb: size("HIBERNAUT_AUDIT_MAX_SIZE", {
+    default: 64,
+    min: 0,
+    max: 1_048_576,
+    description:
+      "How much disk the [audit log](tokens.md#see-who-changed-what) may take, in four files: enough for 100,000 changes. The oldest file is deleted when a new one begins. `0`: no audit log.",
+  }),
+  rateReads: rate("HIBERNAUT_RATE_READS", { default: 12_000, what: "only read" }),
+  rateChanges: rate("HIBERNAUT_RATE_CHANGES", { default: 1200, what: "create or change something" }),
+  rateExecs: rate("HIBERNAUT_RATE_EXECS", { default: 1200, what: "run a command, copy files or forward a port" }),
+};

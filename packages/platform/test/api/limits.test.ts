@@ -1,0 +1,111 @@
+import { expect, onTestFinished, test } from "vitest";
+import { createToken } from "../../src/api/tokens.ts";
+import { startApi } from "./helpers.ts";
+import { type Call, checkedCalls } from "./openapi-check.ts";
+import type { Quota } from "../../src/domain/quota.ts";
+import type { Rates } from "../../src/api/deps.ts";
+
+async function platform({ quota = {}, rates }: { quota?: Partial<Quota>; rates?: Rates } = {}) {
+  const server = await startApi({ ...(rates && { rates }) }, { quota });
+  onTestFinished(() => server.close());
+  const call = await checkedCalls(server);
+  await call("POST", "/v1/apps", { app_name: "shop" });
+  return { server, call };
+}
+
+const MACHINES = "/v1/apps/shop/machines";
+const machine = (guest = {}, more = {}) => ({ config: { image: "x", guest }, ...more });
+const refusedBy = (quota: string, limit: number, used: number) => ({
+  status: 412,
+  body: { error: "failed_precondition", details: { quota, limit, used } },
+});
+
+test("an app has no more machines, CPUs and memory than its quota, and says what it has", async () => {
+  const { call } = await platform({ quota: { machines: 2, cpus: 4, memory_mb: 1024 } });
+  expect(await call("POST", MACHINES, machine({ cpus: 2, memory_mb: 512 }))).toMatchObject({ status: 201 });
+  expect(await call("POST", MACHINES, machine({ cpus: 3, memory_mb: 128 }))).toMatchObject(refusedBy("cpus", 4, 2));
+  expect(await call("POST", MACHINES, machine({ memory_mb: 1024 }))).toMatchObject(refusedBy("memory_mb", 1024, 512));
+  const second = await call("POST", MACHINES, machine({ cpus: 1, memory_mb: 256 }));
+  expect(second.status).toBe(201);
+  expect(await call("POST", MACHINES, machine())).toMatchObject(refusedBy("machines", 2, 2));
+  const larger = machine({ cpus: 4, memory_mb: 256 });
+  expect(await call("POST", `${MACHINES}/${second.body.id}`, larger)).toMatchObject(refusedBy("cpus", 4, 3));
+  expect(await call("GET", "/v1/apps/shop/quota")).toMatchObject({
+    body: { limits: { machines: 2, running: 0 }, used: { machines: 2, running: 2, cpus: 3, memory_mb: 768 }, own: [] },
+  });
+});
+
+test("an app has quotas of its own, which a token of the app cannot change", async () => {
+  const { call, server } = await platform({ quota: { machines: 1 } });
+  await call("POST", MACHINES, machine());
+  const { token } = createToken(server.tokens, "shop", { scopes: ["admin"], apps: ["shop"] });
+  const init = { headers: { authorization: `Bearer ${token}` } };
+  expect(await call("PUT", "/v1/apps/shop/quota", { machines: 0 }, init)).toMatchObject({ status: 403 });
+  const set = await call("PUT", "/v1/apps/shop/quota", { machines: 2, running: 1 });
+  expect(set.body).toMatchObject({ limits: { machines: 2, running: 1 }, own: ["machines", "running"] });
+  expect(await call("POST", MACHINES, machine())).toMatchObject(refusedBy("running", 1, 1));
+  expect(await call("POST", MACHINES, machine({}, { skip_launch: true }))).toMatchObject({ status: 201 });
+  const back = await call("PUT", "/v1/apps/shop/quota", { machines: null });
+  expect(back.body).toMatchObject({ limits: { machines: 1, running: 1 }, own: ["running"] });
+});
+
+test("volumes of an app take no more than its quota, also when a machine brings them or they grow", async () => {
+  const { call } = await platform({ quota: { volume_gb: 3 } });
+  const volumes = "/v1/apps/shop/volumes";
+  const { body } = await call("POST", volumes, { name: "data", size_gb: 2 });
+  expect(await call("POST", volumes, { name: "more", size_gb: 2 })).toMatchObject(refusedBy("volume_gb", 3, 2));
+  expect(await call("PUT", `${volumes}/${body.id}/extend`, { size_gb: 4 })).toMatchObject(refusedBy("volume_gb", 3, 2));
+  const mounts = [{ volume: "other", path: "/data", size_gb: 2 }];
+  expect(await call("POST", MACHINES, { config: { image: "x", mounts } })).toMatchObject({
+    status: 412,
+    body: { details: { quota: "volume_gb" } },
+  });
+  expect((await call("GET", volumes)).body).toHaveLength(1);
+});
+
+async function created(call: Call, running = true): Promise<string> {
+  const { body } = await call("POST", MACHINES, machine({}, { skip_launch: !running }));
+  if (running) await call("GET", `${MACHINES}/${body.id}/wait?state=running`);
+  return body.id;
+}
+
+test("no start makes more machines run at once than the quota: not a start, a restart, nor a prewarm", async () => {
+  const { call } = await platform({ quota: { running: 1 } });
+  const first = await created(call);
+  const second = await created(call, false);
+  for (const action of ["start", "restart"])
+    expect(await call("POST", `${MACHINES}/${second}/${action}`)).toMatchObject(refusedBy("running", 1, 1));
+  const prewarm = { config: { image: "x", env: { A: "1" } }, prewarm: true };
+  expect(await call("POST", `${MACHINES}/${second}`, prewarm)).toMatchObject(refusedBy("running", 1, 1));
+  // One that runs is restarted within the quota, and one that stops makes room.
+  expect(await call("POST", `${MACHINES}/${first}/restart`)).toMatchObject({ status: 200 });
+  await call("GET", `${MACHINES}/${first}/wait?state=running`);
+  await call("POST", `${MACHINES}/${first}/stop`);
+  await call("GET", `${MACHINES}/${first}/wait?state=stopped`);
+  expect(await call("POST", `${MACHINES}/${second}/start`)).toMatchObject({ status: 200 });
+});
+
+test("a token that goes wild is told to wait; others are not, and neither are other kinds of requests", async () => {
+  const { call, server } = await platform({ rates: { reads: 5, changes: 3, execs: 1 } });
+  const of = (name: string) => {
+    const { token } = createToken(server.tokens, name);
+    return { headers: { authorization: `Bearer ${token}` } };
+  };
+  const wild = of("wild");
+  for (let count = 0; count < 5; count += 1) expect((await call("GET", "/v1/apps", undefined, wild)).status).toBe(200);
+  const refused = await call("GET", "/v1/apps", undefined, wild);
+  expect(refused).toMatchObject({
+    status: 429,
+    body: {
+      error: "resource_exhausted",
+      message: expect.stringContaining("wild"),
+      details: { limit: 5, per: "reads" },
+    },
+  });
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+  expect((await call("POST", "/v1/apps", { app_name: "more" }, wild)).status).toBe(201);
+  expect((await call("GET", "/v1/apps", undefined, of("calm"))).status).toBe(200);
+  const exec = `${MACHINES}/none/exec`;
+  expect((await call("POST", exec, { command: ["id"] }, wild)).status).toBe(404);
+  expect((await call("POST", exec, { command: ["id"] }, wild)).status).toBe(429);
+});
