@@ -120,10 +120,10 @@ test("a machine boots, sleeps and wakes under KVM, and a snapshot outlives a reb
 
 for (const [name, program] of [
   ["QEMU under KVM passes the suite of hypervisors", "conformance"],
-  ["the stories of machines are true under KVM, with warm sleep", "stories"],
-  ["the tour", "tour"],
+  ["machines under KVM do what they promise, with warm sleep", "stories"],
+  ["an app with a database starts, sleeps and wakes", "tour"],
 ] as const)
-  test(name, { timeout: LIMIT_MS }, async ({ task }) => {
+  test(`${program}: ${name}`, { timeout: LIMIT_MS }, async ({ task }) => {
     await outer?.cut();
     await makeDisk(disk());
     const onLine = (line: string) => {
