@@ -17,7 +17,6 @@ const TEST = "packages/platform/test";
 export const STORIES = {
   [`${TEST}/stories/warm.qemu.test.ts`]: [],
   [`${TEST}/stories/prewarm.qemu.test.ts`]: [],
-  [`${TEST}/stories/accelerator.qemu.test.ts`]: [],
   [`${TEST}/stories/machine.qemu.test.ts`]: [
     "fifty starts at once are one start",
     "a start while suspending cancels the suspend",
@@ -32,6 +31,8 @@ export const STORIES = {
     "resuming, after",
     "running, and its guest dies meanwhile",
   ],
+  // Last, because emulation in the emulated machine is slowest.
+  [`${TEST}/stories/accelerator.qemu.test.ts`]: [],
 };
 
 /** On real KVM: the stories, and more that would take too long in there. The last one is the tour. */
