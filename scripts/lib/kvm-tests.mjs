@@ -64,6 +64,6 @@ export function planKvm(root, node) {
   const text = execFileSync(node, [join(root, "scripts/lib/kvm-verdict.mjs")], { encoding: "utf8" });
   const { accelerator, reason } = /** @type {{accelerator: string, reason: string}} */ (JSON.parse(text));
   if (accelerator === "kvm") return { files: ON_KVM, environment: { HIBERNAUT_TEST_ACCELERATOR: "kvm" }, why: reason };
-  const why = `in an emulated machine, which takes 20 to 50 minutes: ${reason}`;
+  const why = `in an emulated machine, which takes from a quarter of an hour to more than an hour: ${reason}`;
   return { files: NESTED, environment: {}, why };
 }
