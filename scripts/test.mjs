@@ -36,7 +36,7 @@ Sets up what is missing and runs the test files whose paths have one of the word
 HIBERNAUT_SOAK sets how long the soak of npm run test:long takes, such as 3m. Its default is 1h.
 HIBERNAUT_POWER_CUTS sets how many power cuts it makes. Its default is 50.
 
-npm run test:kvm runs chosen tests under KVM where it works, and otherwise the platform in an emulated machine with KVM.
+npm run test:kvm runs chosen tests under KVM: on this host where it works, and otherwise in an emulated machine.
 HIBERNAUT_NESTED_CYCLES sets how often a machine sleeps and wakes in there. Its default is 5.
 `;
 

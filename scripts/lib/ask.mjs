@@ -2,15 +2,16 @@
 import { get } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { SetupError } from "./run.mjs";
+import { slowed } from "./slow.mjs";
 
 /** The emulated network accepts connections before the guest does, so the first request has to be repeated soon. */
 const ASK_AGAIN_MS = 5;
-const ONE_ANSWER_MS = 10_000;
-const ANSWER_DEADLINE_MS = 120_000;
+const ONE_ANSWER_MS = slowed(10_000);
+const ANSWER_DEADLINE_MS = slowed(120_000);
 
 /**
  * Repeats a GET request until it succeeds, each time over a new connection. Rejects with a SetupError after two
- * minutes.
+ * minutes, or as many times that as this host is slow.
  *
  * @param {string} url
  * @returns {Promise<string>} The body of the answer.

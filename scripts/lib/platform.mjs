@@ -7,11 +7,12 @@ import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { nodeBinary, ROOT } from "./node.mjs";
 import { SetupError } from "./run.mjs";
+import { slowed } from "./slow.mjs";
 
 /** The first start tests the accelerator with a boot. The whole start must not take longer than this. */
-const START_DEADLINE_MS = 60_000;
+const START_DEADLINE_MS = slowed(60_000);
 /** The platform finishes starts and suspends in progress. If it takes longer than this, it is killed. */
-const STOP_DEADLINE_MS = 60_000;
+const STOP_DEADLINE_MS = slowed(60_000);
 
 /**
  * @typedef {object} Platform

@@ -11,6 +11,20 @@ const EVERY_MS = 20_000;
 
 /** @typedef {import("./test-summary.mjs").Report} Report */
 
+/**
+ * What a test counts for: usually one. One that ran tests in another machine says in its `meta` how many those were.
+ *
+ * @param {import("vitest/node").TestCase} test
+ * @returns {{ passed: number, failed: number }}
+ */
+function countOf(test) {
+  const { state } = test.result();
+  const { inside } = /** @type {{ inside?: { passed: number, failed: number } }} */ (test.meta());
+  if (inside !== undefined && state === "passed") return inside;
+  const failed = state === "failed" ? 1 : 0;
+  return { passed: inside?.passed ?? (state === "passed" ? 1 : 0), failed: Math.max(failed, inside?.failed ?? 0) };
+}
+
 export default class TestReporter {
   /** @type {Report} */
   #report = { passed: 0, failed: 0, files: [] };
@@ -25,9 +39,9 @@ export default class TestReporter {
 
   /** @param {import("vitest/node").TestModule} module */
   onTestModuleEnd(module) {
-    const tests = [...module.children.allTests()].map((test) => test.result().state);
-    const failed = tests.filter((state) => state === "failed").length;
-    this.#report.passed += tests.filter((state) => state === "passed").length;
+    const counts = [...module.children.allTests()].map(countOf);
+    const failed = counts.reduce((sum, count) => sum + count.failed, 0);
+    this.#report.passed += counts.reduce((sum, count) => sum + count.passed, 0);
     // A file that could not be loaded, or whose hooks failed, has failed without a failed test.
     this.#report.failed += module.state() === "failed" ? Math.max(failed, 1) : failed;
     const { collectDuration, setupDuration, duration } = module.diagnostic();

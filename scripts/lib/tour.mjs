@@ -3,11 +3,12 @@ import { join } from "node:path";
 import { askUntilAnswered } from "./ask.mjs";
 import { ROOT } from "./node.mjs";
 import { SetupError } from "./run.mjs";
+import { waitS } from "./slow.mjs";
 
 const APP = "hibernaut-tour";
 const IMAGE = join(ROOT, ".build/orders");
 const PORT = 3000;
-const WAIT_S = 120;
+const WAIT_S = waitS(120);
 /** Part of product names in the data set that the image is seeded with. */
 const WORD = "tea";
 /** The request that the tour sends to the service, and that `npm run up` invites you to send. */

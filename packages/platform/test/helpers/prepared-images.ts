@@ -7,15 +7,18 @@ import { copyFile, link, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { openImageStore } from "../../src/images/index.ts";
 
-const PREPARED = join(import.meta.dirname, "../../../../.build/test-images");
+export const PREPARED = join(import.meta.dirname, "../../../../.build/test-images");
 
-/** Imports these images, unless they are there, and deletes all others. Only the global setup does so. */
-export async function prepareImages(refs: readonly string[]): Promise<void> {
-  const store = await openImageStore({ dataDir: PREPARED });
+/**
+ * Imports these images, unless they are there, and deletes all others. Only the global setup does so where this checkout
+ * has them; another directory is for another machine.
+ */
+export async function prepareImages(refs: readonly string[], dataDir = PREPARED): Promise<void> {
+  const store = await openImageStore({ dataDir });
   const images = await Promise.all(refs.map((ref) => store.ensure(ref)));
   const current = new Set(images.map(({ digest }) => digest.replace("sha256:", "")));
-  for (const name of await preparedImages())
-    if (!current.has(name)) await rm(join(PREPARED, "images", name), { recursive: true });
+  for (const name of await preparedImages(dataDir))
+    if (!current.has(name)) await rm(join(dataDir, "images", name), { recursive: true });
 }
 
 /** Puts the prepared images into a data directory that no platform has opened yet. */
@@ -30,8 +33,8 @@ export async function addPreparedImages(dataDir: string): Promise<void> {
 }
 
 /** None in a run of tests without QEMU. */
-async function preparedImages(): Promise<string[]> {
-  const names = existsSync(PREPARED) ? await readdir(join(PREPARED, "images")) : [];
+async function preparedImages(dataDir = PREPARED): Promise<string[]> {
+  const names = existsSync(dataDir) ? await readdir(join(dataDir, "images")) : [];
   return names.filter((name) => /^[0-9a-f]{64}$/.test(name));
 }
 

@@ -1,5 +1,6 @@
 /** Requests through the proxy of a served platform. */
 import { Agent, request as send } from "node:http";
+import { slowed } from "./slow.ts";
 
 export interface ProxiedAnswer {
   status: number;
@@ -22,7 +23,7 @@ export function ask(
   {
     method = "GET",
     body = "",
-    timeoutMs = 60_000,
+    timeoutMs = slowed(60_000),
     agent = new Agent(),
     headers = {},
   }: { method?: string; body?: string; timeoutMs?: number; agent?: Agent; headers?: Record<string, string> } = {},

@@ -11,10 +11,11 @@ import { namesFor } from "../../src/network/bridge/names.ts";
 import { uninstallBridge } from "../../src/network/bridge/remove.ts";
 import { addPreparedImages } from "./prepared-images.ts";
 import { ACCELERATOR, dataFolder } from "./qemu-world.ts";
+import { waitS } from "./slow.ts";
 import { SMALL_APP } from "./small-app/image.ts";
 
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
-const WAIT_S = 120;
+const WAIT_S = waitS(120);
 /** Warm sleep as users have it who set nothing. */
 export const WARM = { HIBERNAUT_KEEP_WARM: "5m" };
 

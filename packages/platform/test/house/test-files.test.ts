@@ -1,7 +1,8 @@
 /** Which files `npm test -- WORD` runs, and what it tells at its end. */
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { NESTED, ON_KVM } from "../../../../scripts/lib/kvm-tests.mjs";
+import { NESTED, ON_KVM, STORIES } from "../../../../scripts/lib/kvm-tests.mjs";
 import { chooseFiles, hasWord, isLong, listTestFiles } from "../../../../scripts/lib/test-files.mjs";
 import { spread } from "../../../../scripts/lib/test-sequencer.mjs";
 import { minutes, slowest } from "../../../../scripts/lib/test-summary.mjs";
@@ -45,8 +46,12 @@ describe("tests on QEMU are spread among unit tests, and each kind keeps its ord
   });
 });
 
-test("what test:kvm runs is there", () => {
+test("what test:kvm runs is there, and so are the tests that it chooses of a file", async () => {
   expect(listTestFiles(ROOT)).toEqual(expect.arrayContaining([...ON_KVM, ...NESTED]));
+  for (const [path, names] of Object.entries(STORIES)) {
+    const text = await readFile(join(ROOT, path), "utf8");
+    for (const name of names) expect(text, path).toContain(`"${name}`);
+  }
 });
 
 test("every kind of test file is listed, and test:long runs those that repeat more there", () => {

@@ -3,6 +3,7 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { slowed } from "../helpers/slow.ts";
 import { GuestAgent } from "../../src/guest/agent.ts";
 import type { GuestConfig } from "../../src/guest/protocol.ts";
 import type { DeviceState, Hypervisor, Vmm, VmmRef, VmmSpec } from "../../src/hypervisor/contract.ts";
@@ -23,7 +24,7 @@ export interface Harness {
 }
 
 /** For each step, on a host of the usual speed. */
-const LIMIT_MS = 60_000 * Number(process.env["HIBERNAUT_SLOW_FACTOR"] ?? 1);
+const LIMIT_MS = slowed(60_000);
 /** A capture is cancelled at this many moments, evenly spread over the time that it takes. */
 const MOMENTS = 60;
 const PAGE_BYTES = 4096;

@@ -20,6 +20,8 @@ export async function standInQmp(path: string, answers: Record<string, unknown> 
   server.listen(path);
   await once(server, "listening");
   return {
+    /** How many there have been. */
+    connections: () => sockets.size,
     event: (event: string, data: object = {}) => sockets.forEach((socket) => send(socket, { event, data })),
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();

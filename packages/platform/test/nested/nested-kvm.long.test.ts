@@ -5,14 +5,22 @@
  *
  * HIBERNAUT_NESTED_CYCLES is how often the machine sleeps and wakes.
  */
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { packSmallApp } from "../helpers/small-app/image.ts";
+import { STORIES } from "../../../../scripts/lib/kvm-tests.mjs";
+import { packSmallApp, SMALL_APP } from "../helpers/small-app/image.ts";
 import { openTempFolder } from "../helpers/temp.ts";
 import { makeDisk, Outer } from "../outer/outer.ts";
 import { buildOuterFiles, type OuterFiles } from "../outer/outer-disk.ts";
 import { type Look, Sleeper } from "./sleeper.ts";
+
+declare module "vitest" {
+  interface TaskMeta {
+    /** What this one test stands for: see `scripts/lib/test-reporter.mjs`. */
+    inside?: { passed: number; failed: number };
+  }
+}
 
 const CYCLES = Number(process.env["HIBERNAUT_NESTED_CYCLES"] ?? 5);
 /** Long enough that a clock that stops in the meantime is seen. */
@@ -20,7 +28,15 @@ const SLEEP_MS = 10_000;
 /** The promise. */
 const CLOCK_MS = 500;
 const LIMIT_MS = 60 * 60_000;
-const PROGRAM = join(import.meta.dirname, "conformance-inside.ts");
+const ROOT = join(import.meta.dirname, "../../../..");
+const ORDERS = `oci:${join(ROOT, ".build/orders")}:latest`;
+const here = (name: string) => relative(ROOT, join(import.meta.dirname, name));
+/** What runs inside, by name: an empty list means every test of the file. */
+const PROGRAMS = {
+  conformance: { [here("conformance-inside.ts")]: [] },
+  stories: STORIES,
+  tour: { [here("tour-inside.ts")]: [] },
+};
 
 let folder: Awaited<ReturnType<typeof openTempFolder>>;
 let files: OuterFiles;
@@ -75,7 +91,9 @@ async function awake(sleeper: Sleeper): Promise<void> {
 beforeAll(async () => {
   await packSmallApp();
   folder = await openTempFolder("nested");
-  files = await step("making the disk", () => buildOuterFiles(folder.path, { program: PROGRAM }));
+  files = await step("making the disk", () =>
+    buildOuterFiles(folder.path, { programs: PROGRAMS, images: [SMALL_APP, ORDERS] }),
+  );
   await makeDisk(disk());
 });
 afterAll(async () => {
@@ -100,10 +118,20 @@ test("a machine boots, sleeps and wakes under KVM, and a snapshot outlives a reb
   await awake(second);
 });
 
-test("QEMU under KVM passes the suite of hypervisors", { timeout: LIMIT_MS }, async () => {
-  await outer?.cut();
-  await makeDisk(disk());
-  const onLine = (line: string) => void process.stderr.write(`nested KVM: ${line}\n`);
-  const signal = AbortSignal.timeout(LIMIT_MS);
-  expect(await step("the suite", () => Outer.run(files, disk(), folder.path, { onLine, signal }))).toBe(0);
-});
+for (const [name, program] of [
+  ["QEMU under KVM passes the suite of hypervisors", "conformance"],
+  ["machines under KVM do what they promise, with warm sleep", "stories"],
+  ["an app with a database starts, sleeps and wakes", "tour"],
+] as const)
+  test(`${program}: ${name}`, { timeout: LIMIT_MS }, async ({ task }) => {
+    await outer?.cut();
+    await makeDisk(disk());
+    const onLine = (line: string) => {
+      process.stderr.write(`nested KVM: ${line}\n`);
+      const [, passed, failed] = /^(\d+) passed, (\d+) failed$/.exec(line) ?? [];
+      if (passed !== undefined) task.meta.inside = { passed: Number(passed), failed: Number(failed) };
+    };
+    const signal = AbortSignal.timeout(LIMIT_MS);
+    const run = () => Outer.run(files, disk(), folder.path, { program, onLine, signal });
+    expect(await step(program, run)).toBe(0);
+  });

@@ -5,18 +5,19 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { copyFile, cp, mkdir, readdir, readFile, realpath, symlink, writeFile } from "node:fs/promises";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, join, relative } from "node:path";
 import { promisify } from "node:util";
-import { build, type BuildOptions, type Plugin } from "esbuild";
+import { build } from "esbuild";
 import { readBundle } from "../../src/guest/bundles.ts";
 import { qemuVersion } from "../../src/hypervisor/qemu/accelerator.ts";
+import { PREPARED, prepareImages } from "../helpers/prepared-images.ts";
 import { BUNDLE } from "../helpers/qemu-world.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
-import { initScript, INSIDE } from "./outer-init.ts";
+import { BUNDLING, bundlePrograms, type Programs } from "./outer-programs.ts";
+import { initScript } from "./outer-init.ts";
 import { programPath, stage, writeScript } from "./staging.ts";
 
 const run = promisify(execFile);
-const NO_VITEST = join(import.meta.dirname, "../nested/mini-vitest.ts");
 const ROOT = join(import.meta.dirname, "../../../..");
 /** Where the guest build keeps the kernel package that it downloaded. */
 const KERNELS = join(ROOT, "packages/guest/.build/cache");
@@ -24,6 +25,8 @@ const KERNELS = join(ROOT, "packages/guest/.build/cache");
 /** What the platform runs, and what the init needs. `sh` is for both. */
 const PROGRAMS = [
   ...["sh", "cat", "cp", "mkdir", "mount", "ip", "sleep", "setpriv", "fallocate", "mkfs.ext4"],
+  // What tests do to files.
+  ...["sync", "dd", "fincore"],
   ...["qemu-system-x86_64", "skopeo", "umoci", "mksquashfs"],
 ];
 /** QEMU loads its emulation as a module where it was built so, and its firmware by name. */
@@ -43,17 +46,6 @@ const REPOSITORY = [
   `${NATIVE}/lib`,
 ];
 
-const BUNDLING = {
-  bundle: true,
-  format: "esm",
-  platform: "node",
-  target: "node24",
-  external: ["better-sqlite3"],
-  banner: { js: 'import{createRequire}from"node:module";const require=createRequire(import.meta.url);' },
-  legalComments: "none",
-  logLevel: "warning",
-} as const satisfies BuildOptions;
-
 /** What the kernel needs to find its disks and network, and to run guests of its own with KVM. */
 const MODULES = ["virtio_pci", "virtio_blk", "virtio_net", "squashfs", "ext4", "kvm_amd"];
 const INITRD_PROGRAMS = ["sh", "mount", "insmod", "switch_root"];
@@ -66,8 +58,10 @@ export interface OuterOptions {
   flush?: boolean;
   /** See `InitOptions`. Default: false. */
   proved?: boolean;
-  /** The source of a program of the tests that {@link Outer.run} runs. */
-  program?: string;
+  /** Tests that `Outer.run` runs. Default: none. */
+  programs?: Programs;
+  /** References of images that these tests find imported. */
+  images?: readonly string[];
 }
 
 /** Paths of what QEMU starts the outer machine with. */
@@ -129,7 +123,7 @@ async function packInitrd(folder: string, modules: readonly string[]): Promise<s
 async function packRoot(
   tree: string,
   to: string,
-  { flush = true, proved = false, program }: OuterOptions,
+  { flush = true, proved = false, programs = {}, images = [] }: OuterOptions,
 ): Promise<void> {
   const node = await realpath(process.execPath);
   await stage(
@@ -137,10 +131,12 @@ async function packRoot(
     [...PROGRAMS, node, join(ROOT, NATIVE_CODE)],
     QEMU_FILES.filter((path) => existsSync(path)),
   );
-  for (const path of [...REPOSITORY, relative(ROOT, BUNDLE), relative(ROOT, imageOf(SMALL_APP))])
+  const layouts = [...new Set([SMALL_APP, ...images])].map((image) => relative(ROOT, layoutOf(image)));
+  for (const path of [...REPOSITORY, relative(ROOT, BUNDLE), ...layouts])
     await cp(join(ROOT, path), join(tree, ROOT, path), { recursive: true });
+  await prepareImages(images, join(tree, PREPARED));
   await bundlePlatform(join(tree, ROOT));
-  if (program !== undefined) await bundleProgram(program, join(tree, ROOT, INSIDE));
+  await bundlePrograms(tree, programs);
   if (!flush) await run("cc", ["-shared", "-fPIC", "-o", join(tree, NO_FLUSH.library), NO_FLUSH.source]);
   const { version: bundle } = await readBundle(BUNDLE);
   const preloaded = flush ? "" : NO_FLUSH.library;
@@ -151,7 +147,7 @@ async function packRoot(
 }
 
 /** `/x/layout` of `oci:/x/layout:latest`. */
-function imageOf(reference: string): string {
+function layoutOf(reference: string): string {
   return reference.replace(/^oci:/, "").replace(/:[^:]*$/, "");
 }
 
@@ -172,19 +168,4 @@ async function bundlePlatform(repository: string): Promise<void> {
   await writeFile(join(platform, "package.json"), JSON.stringify({ ...about, exports }));
   await mkdir(join(repository, "node_modules/@hibernaut"), { recursive: true });
   await symlink("../../packages/platform", join(repository, "node_modules/@hibernaut/platform"));
-}
-
-/** Puts a program of the tests into one file. Its parts find what they need by where they were in the repository. */
-async function bundleProgram(source: string, to: string): Promise<void> {
-  const places: Plugin = {
-    name: "places",
-    setup: ({ onLoad }) =>
-      onLoad({ filter: /\.(ts|mjs)$/ }, async ({ path }) => ({
-        contents: (await readFile(path, "utf8"))
-          .replaceAll("import.meta.dirname", JSON.stringify(dirname(path)))
-          .replaceAll("import.meta.filename", JSON.stringify(path)),
-        loader: path.endsWith(".ts") ? "ts" : "js",
-      })),
-  };
-  await build({ ...BUNDLING, entryPoints: [source], outfile: to, alias: { vitest: NO_VITEST }, plugins: [places] });
 }

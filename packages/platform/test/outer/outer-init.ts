@@ -11,14 +11,32 @@ export const PROXY_PORT = 8080;
 /** What the script says when the platform has ended, which it should not. */
 export const ENDED = "the platform has ended";
 
-/** The parameter of the kernel that says what to run, and what runs instead of the platform: a program of the tests. */
+/** The parameter of the kernel that names the program of the tests that runs instead of the platform, and where those are. */
 export const PROGRAM = "hibernaut.program=";
-export const INSIDE = "packages/platform/test/nested/conformance.js";
+export const INSIDE = "packages/platform/test/nested/programs";
+/** Prints what programs of the tests found. */
+export const REPORTER = `${INSIDE}/reporter.mjs`;
 /** What the script says when that has ended, before its exit code. */
 export const EXITED = "the program has ended with ";
 
 /** Node only interprets, because the emulator would have to translate what it compiles. */
 const INTERPRET = "--no-sparkplug --no-maglev --no-opt";
+/** The same for each Node that a program of the tests starts, as the source of a module that Node loads first. */
+export const INTERPRETED = {
+  path: "/interpret.cjs",
+  source: `require("node:v8").setFlagsFromString("${INTERPRET}");\n`,
+};
+
+/** What the platforms have that programs of the tests start is for these to say. */
+const OF_THE_PLATFORM = [
+  "HIBERNAUT_DATA_DIR",
+  "HIBERNAUT_API_LISTEN",
+  "HIBERNAUT_PROXY_LISTEN",
+  "HIBERNAUT_ACCELERATOR",
+  "HIBERNAUT_LAYER_SIZE",
+  "HIBERNAUT_LOG_FORMAT",
+];
+const VERDICT = "kvm-verdict.json";
 
 /**
  * How many times slower than usual machines inside are. KVM on the emulated processor's SVM is several times faster than
@@ -68,12 +86,17 @@ export function initScript({ qemu, bundle, preloaded, proved }: InitOptions): st
     // Reads QEMU and its eighty libraries from the disk, before the platform's time limits count.
     "qemu-system-x86_64 --version",
     "mkdir -p /data/h && read -r boot < /proc/sys/kernel/random/boot_id",
-    ...(proved ? [`echo "{\\"key\\":\\"$boot ${qemu} ${bundle} auto\\",${rest}" > /data/h/kvm-verdict.json`] : []),
+    `echo "{\\"key\\":\\"$boot ${qemu} ${bundle} auto\\",${rest}" > /tmp/${VERDICT}`,
+    ...(proved ? [`cp /tmp/${VERDICT} /data/h/${VERDICT}`] : []),
     ...(preloaded === "" ? [] : [`export LD_PRELOAD=${preloaded}`]),
     "read -r parameters < /proc/cmdline",
-    `case "$parameters" in *${PROGRAM}conformance*)`,
+    `case "$parameters" in *${PROGRAM}*)`,
+    `program=\${parameters##*${PROGRAM}}`,
     "mkdir -p /data/t",
-    `HIBERNAUT_TEST_ACCELERATOR=kvm TMPDIR=/data/t node ${INTERPRET} ${ROOT}/${INSIDE} > /dev/ttyS1 2>&1`,
+    `unset ${OF_THE_PLATFORM.join(" ")}`,
+    `export HIBERNAUT_TEST_ACCELERATOR=kvm HIBERNAUT_TEST_KVM_VERDICT=/tmp/${VERDICT} TMPDIR=/data/t`,
+    `export NODE_OPTIONS=--require=${INTERPRETED.path}`,
+    `node --test-reporter=${ROOT}/${REPORTER} ${ROOT}/${INSIDE}/\${program%% *}.js > /dev/ttyS1 2>&1`,
     `echo "${EXITED}$?" > /dev/ttyS1`,
     "while true; do sleep 1000; done ;;",
     "esac",

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { longOr } from "../helpers/long.ts";
 import { ask, askUntilAnswered } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { slowed } from "../helpers/slow.ts";
 import { SMALL_APP } from "../helpers/small-app/image.ts";
 
 let place: Place;
@@ -56,7 +57,7 @@ describe("the platform is killed while a machine is", () => {
     async (moment) => {
       const before = await ask(address);
       await place.client.suspendMachine(place.app, id);
-      await new Promise((resolve) => setTimeout(resolve, moment));
+      await new Promise((resolve) => setTimeout(resolve, slowed(moment)));
       await killAndStartAgain();
       const { state } = await place.get(id);
       expect(["running", "suspended"]).toContain(state);
@@ -73,7 +74,7 @@ describe("the platform is killed while a machine is", () => {
       const before = await ask(address);
       await place.suspend(id);
       await place.client.startMachine(place.app, id);
-      await new Promise((resolve) => setTimeout(resolve, moment));
+      await new Promise((resolve) => setTimeout(resolve, slowed(moment)));
       await killAndStartAgain();
       expect((await place.get(id)).state).toBe("running");
       expect(await place.processes()).toHaveLength(1);

@@ -2,6 +2,7 @@
  * A hypervisor in memory, for fast tests. {@link FakeHost} keeps what a real host keeps when the platform is killed, and
  * a second {@link FakeHypervisor} on the same host finds it again.
  */
+import { setTimeout as delay } from "node:timers/promises";
 import { readFileSync } from "node:fs";
 import { open, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { type Duplex, duplexPair } from "node:stream";
@@ -42,6 +43,8 @@ class FakeProcess {
   capturedTo: string | undefined;
   /** It answers nothing any more. */
   hangs = false;
+  /** How long its VMM takes to answer. */
+  answersAfterMs = 0;
 
   constructor(ref: VmmRef, identity: HypervisorIdentity, spec: VmmSpec, end: () => void) {
     this.ref = ref;
@@ -147,6 +150,7 @@ class FakeVmm implements Vmm {
   async state(): Promise<"running" | "paused"> {
     const process = this.#alive();
     if (process.hangs) await process.gone.promise;
+    if (process.answersAfterMs > 0) await delay(process.answersAfterMs);
     return process.running ? "running" : "paused";
   }
 

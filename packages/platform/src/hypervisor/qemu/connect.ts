@@ -12,14 +12,15 @@ const RETRY_MS = 2;
 export async function connectToQemu(path: string, signal: AbortSignal): Promise<Socket> {
   for (;;) {
     signal.throwIfAborted();
-    const socket = await attempt(path);
+    const socket = await connectOnce(path);
     if (socket !== undefined) return socket;
     // Without the signal, whose reason this wait would replace by its own.
     await delay(RETRY_MS);
   }
 }
 
-function attempt(path: string): Promise<Socket | undefined> {
+/** Connects to a Unix socket. Undefined when nobody listens, or QEMU lets nobody else wait. */
+export function connectOnce(path: string): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = connect(path);
     // After the first call this does nothing but keep later errors from being thrown.

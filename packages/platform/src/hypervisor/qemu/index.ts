@@ -4,8 +4,6 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
 import { abortable } from "../../lib/async.ts";
-import { allocatedBytes, createSparse } from "../../lib/disk-files.ts";
-import { failureReason, run } from "../../lib/exec.ts";
 import { messageOf } from "../../lib/text.ts";
 import {
   type DeviceState,
@@ -25,12 +23,10 @@ import { readAhead } from "./hot-pages.ts";
 import { HANDLES } from "./jail/arguments.ts";
 import type { Jail } from "./jail/jail.ts";
 import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
+import { makeMemoryFile, reserveHoles } from "./memory-file.ts";
 import { argumentsOf, findProcesses, isAlive, killProcess, type Started, spawnDetached, watchExit } from "./process.ts";
 import { Qmp } from "./qmp.ts";
 import { QemuVmm } from "./vmm.ts";
-
-/** Reserving space takes milliseconds, and longer on file systems that write zeros instead. */
-const FALLOCATE_TIMEOUT_MS = 30_000;
 
 interface QemuSettings {
   /** Path or name of the QEMU program. */
@@ -65,7 +61,7 @@ export class QemuHypervisor implements Hypervisor {
   }
 
   async boot(spec: VmmSpec, signal: AbortSignal): Promise<Vmm> {
-    await makeMemoryFile(spec.memory, spec.memoryMb);
+    await makeMemoryFile(spec.memory, spec.memoryMb, this.#limits);
     return (await this.#start(spec, { hardware: PRESENT_HARDWARE }, signal)).vmm;
   }
 
@@ -76,7 +72,7 @@ export class QemuHypervisor implements Hypervisor {
     checked: Promise<void> = Promise.resolve(),
   ): Promise<Vmm> {
     void readAhead(spec.memory, signal);
-    await reserveHoles(spec.memory, spec.memoryMb);
+    await reserveHoles(spec.memory, spec.memoryMb, this.#limits);
     const { vmm, started } = await this.#startWith(devices, spec, signal);
     try {
       await abortable(checked, signal);
@@ -197,42 +193,4 @@ async function wasKilled({ ended }: Started, { dyingMs }: QemuLimits): Promise<V
   waited.abort();
   if (by !== "SIGKILL") return undefined;
   return new VmmKilled("QEMU was killed while the machine started; the host may be short of memory");
-}
-
-/**
- * Makes a new memory file; the old one cannot be reused, because a snapshot may still link to it. Rejects like
- * {@link reserve}.
- */
-async function makeMemoryFile(path: string, megabytes: number): Promise<void> {
-  await createSparse(path, megabytes * 1024 * 1024);
-  try {
-    await reserve(path, megabytes);
-  } catch (error) {
-    await rm(path, { force: true });
-    throw error;
-  }
-}
-
-/** A memory file from a backup has holes where the guest had nothing: what it may still write gets its space now. */
-async function reserveHoles(path: string, megabytes: number): Promise<void> {
-  const file = await stat(path);
-  if (allocatedBytes(file) < file.size) await reserve(path, megabytes);
-}
-
-/**
- * Reserves the disk space of a memory file and keeps what is in it: the kernel kills a guest that touches memory for
- * which a full disk has no space. Rejects with `unavailable` when there is not enough.
- */
-async function reserve(path: string, megabytes: number): Promise<void> {
-  try {
-    await run("fallocate", ["--length", `${megabytes}MiB`, "--", path], { timeoutMs: FALLOCATE_TIMEOUT_MS });
-  } catch (error) {
-    const reason = failureReason(error);
-    // A file system that cannot reserve space (ZFS, some network file systems) has nothing better than a sparse file.
-    if (/not supported/i.test(reason)) return;
-    throw new HibernautError(
-      "unavailable",
-      `There is no room for ${megabytes} MB of guest memory at ${path}: ${reason}. Free some disk space.`,
-    );
-  }
 }

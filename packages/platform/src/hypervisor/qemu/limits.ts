@@ -15,6 +15,8 @@ export interface QemuLimits {
   versionMs: number;
   /** For the end of a state stream, which takes a few milliseconds. A QEMU that needs longer has other problems. */
   streamEndMs: number;
+  /** For the space of a guest's memory: milliseconds, and longer on file systems that write zeros instead. */
+  reserveMs: number;
   /** A killed QEMU closes its sockets first, and is gone once the kernel has freed its memory. */
   dyingMs: number;
 }
@@ -30,6 +32,7 @@ export function qemuLimits({ qemuTimeoutMs, slowFactor }: LimitSettings): QemuLi
     hostCpuMs: 30_000 * slowFactor,
     versionMs: 10_000 * slowFactor,
     streamEndMs: 5_000 * slowFactor,
+    reserveMs: 30_000 * slowFactor,
     dyingMs: 2_000 * slowFactor,
   };
 }

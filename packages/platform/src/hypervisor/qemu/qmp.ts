@@ -3,12 +3,22 @@
  * https://www.qemu.org/docs/master/interop/qmp-spec.html
  */
 import type { Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../lib/text.ts";
-import { connectToQemu } from "./connect.ts";
-import { USUAL_LIMITS } from "./limits.ts";
+import { connectOnce, connectToQemu } from "./connect.ts";
+import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 
 /** No answer of QEMU is longer than this. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
+
+/**
+ * QEMU answers the first command within milliseconds, even while it starts. After this time, it gets a second connection:
+ * two threads of a QEMU that is starting may both begin to accept the first one, and then the one that answers commands
+ * waits in accept(2) until there is another (seen in QEMU 7.2, on hosts with few or busy CPUs). Milliseconds.
+ */
+const SECOND_CONNECTION_MS = 500;
+/** What QEMU says on the second connection when it has taken the first command for one of this connection. */
+const NEGOTIATED = /negotiation is already complete/;
 
 /** QEMU refused a command, or the connection ended before its answer. */
 export class QmpError extends Error {
@@ -56,15 +66,46 @@ export class Qmp {
    * Connects as soon as QEMU listens, and leaves the negotiation mode. Rejects with the signal's reason when it is
    * aborted first. A command that has no answer after `commandMs` (milliseconds) is taken as refused.
    */
-  static async connect(path: string, signal: AbortSignal, { commandMs } = USUAL_LIMITS): Promise<Qmp> {
-    const socket = await connectToQemu(path, signal);
-    const qmp = new Qmp(socket, commandMs);
-    const abort = () => socket.destroy();
+  static async connect(
+    path: string,
+    signal: AbortSignal,
+    { commandMs }: Pick<QemuLimits, "commandMs"> = USUAL_LIMITS,
+  ): Promise<Qmp> {
+    const first = new Qmp(await connectToQemu(path, signal), commandMs);
+    const late = new AbortController();
+    const second = delay(SECOND_CONNECTION_MS, undefined, { signal: late.signal }).then(() => connectOnce(path));
+    let other: Qmp | undefined;
+    const answers = [
+      first.#negotiate(signal),
+      second.then(async (socket) => {
+        if (socket === undefined) throw new QmpError("QEMU takes no second connection");
+        other = new Qmp(socket, commandMs);
+        if (late.signal.aborted) other.close();
+        await other.#negotiate(signal);
+        return other;
+      }),
+    ];
+    // A first one that ends before there is a second is the end of QEMU.
+    answers[0]?.catch(() => late.abort());
+    const winner = await Promise.any(answers).catch(({ errors }: AggregateError) => Promise.reject(errors[0] as Error));
+    late.abort();
+    for (const qmp of [first, other]) if (qmp !== winner) qmp?.close();
+    return winner;
+  }
+
+  /** Waits for the greeting, and leaves the negotiation mode. Ends the connection if that fails. */
+  async #negotiate(signal: AbortSignal): Promise<this> {
+    const abort = () => this.close();
     signal.addEventListener("abort", abort, { once: true });
     try {
-      await qmp.#greeted.promise;
-      await qmp.execute("qmp_capabilities");
-      return qmp;
+      await this.#greeted.promise;
+      await this.execute("qmp_capabilities").catch((error: unknown) => {
+        if (!NEGOTIATED.test(messageOf(error))) throw error;
+      });
+      return this;
+    } catch (error) {
+      this.close();
+      throw error;
     } finally {
       signal.removeEventListener("abort", abort);
     }

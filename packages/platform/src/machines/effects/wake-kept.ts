@@ -7,7 +7,10 @@ import { letRun } from "./let-run.ts";
 import type { EffectPorts } from "./ports.ts";
 import type { Resumed } from "./resume.ts";
 
-/** A paused QEMU answers within a millisecond. One that needs longer has other problems, and the snapshot is at hand. */
+/**
+ * A paused QEMU answers within a millisecond. One that needs longer has other problems, and the snapshot is at hand. On a
+ * slow host, it gets as many times more.
+ */
 const ANSWER_MS = 1000;
 
 /**
@@ -58,12 +61,12 @@ export async function wakeKept(
 async function flawOf(
   { vmm, generation }: KeptGuest,
   { app, snapshot }: MachineRecord,
-  { secrets }: Pick<EffectPorts, "secrets">,
+  { secrets, settings }: Pick<EffectPorts, "secrets" | "settings">,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (snapshot?.generation !== generation) return "it belongs to another snapshot";
   if ((snapshot.secrets ?? "") !== secrets.version(app)) return "the app's secrets have changed";
-  const answer = within(signal, ANSWER_MS, "the kept VMM");
+  const answer = within(signal, ANSWER_MS * settings.slowFactor, "the kept VMM");
   const state = await abortable(vmm.state(), answer).catch(messageOf);
   signal.throwIfAborted();
   return state === "paused" ? undefined : `it should be paused, and is: ${state}`;

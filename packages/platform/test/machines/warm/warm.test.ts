@@ -127,6 +127,18 @@ describe("a machine whose VMM is kept", () => {
     expect(processes(id)).toBe(1);
   });
 
+  test("wakes warm on a slow host, where the VMM takes longer to answer", async () => {
+    await reopen({ slowFactor: 10 });
+    const id = await running("one");
+    const before = request(id);
+    await suspend(id);
+    const [process] = world.host.of(id);
+    if (process === undefined) throw new Error("nothing was kept");
+    process.answersAfterMs = 1200;
+    expect(await start(id)).toMatchObject({ kind: "warm" });
+    expect(request(id)).toEqual({ nonce: before?.nonce, count: 2 });
+  });
+
   test("resumes in the next platform, which ends what the last one kept", async () => {
     const id = await running("one");
     const before = request(id);

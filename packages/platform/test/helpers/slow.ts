@@ -1,0 +1,1 @@
+export { slowed, waitS } from "../../../../scripts/lib/slow.mjs";
