@@ -27,6 +27,8 @@ const PROGRAMS = [
   ...["sh", "cat", "cp", "mkdir", "mount", "ip", "sleep", "setpriv", "fallocate", "mkfs.ext4"],
   // What tests do to files.
   ...["sync", "dd", "fincore"],
+  // Plays a guest that has broken out of its jail.
+  "perl",
   ...["qemu-system-x86_64", "skopeo", "umoci", "mksquashfs"],
 ];
 /** QEMU loads its emulation as a module where it was built so, and its firmware by name. */
@@ -42,12 +44,13 @@ const REPOSITORY = [
   "packages/cli/package.json",
   "packages/cli/bin",
   "packages/cli/dist",
+  "packages/jail/.build",
   `${NATIVE}/package.json`,
   `${NATIVE}/lib`,
 ];
 
 /** What the kernel needs to find its disks and network, and to run guests of its own with KVM. */
-const MODULES = ["virtio_pci", "virtio_blk", "virtio_net", "squashfs", "ext4", "kvm_amd"];
+const MODULES = ["virtio_pci", "virtio_blk", "virtio_net", "squashfs", "ext4", "kvm_amd", "tun"];
 const INITRD_PROGRAMS = ["sh", "mount", "insmod", "switch_root"];
 
 /** Leaves flushes out, to see what the test makes of it. */

@@ -76,6 +76,7 @@ export function initScript({ qemu, bundle, preloaded, proved }: InitOptions): st
   return [
     ...Object.entries({ PATH: "/bin", ...SETTINGS }).map(([name, value]) => `export ${name}='${value}'`),
     "mount -t sysfs sys /sys",
+    "mount -t cgroup2 cgroup2 /sys/fs/cgroup",
     "mount -t tmpfs tmp /tmp",
     "mount -t tmpfs run /run",
     "mount -t ext4 /dev/vdb /data || echo 'the disk could not be mounted'",

@@ -139,3 +139,7 @@ export const ATTEMPTS: readonly Attempt[] = [
 export function attempt({ code }: Attempt): string {
   return `my $done = eval { ${code} }; my $why = $@ || "$!"; chomp $why; print $done ? "done" : "refused: $why", "\\n";`;
 }
+
+/** Starts processes until it may not, and says how many that were. */
+export const FORK =
+  'my $made = 0; while ($made < 2000) { my $pid = fork(); last unless defined $pid; if ($pid == 0) { sleep 30; exit } $made++ } print "$made $!"; kill 9, -1;';

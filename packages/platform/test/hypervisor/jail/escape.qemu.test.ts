@@ -6,16 +6,11 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Cgroups } from "../../../src/hypervisor/qemu/jail/cgroups.ts";
-import { ATTEMPTS, attempt } from "./attempts.ts";
+import { ATTEMPTS, attempt, FORK } from "./attempts.ts";
 import { FIRST_UID, Prison } from "./stand-in.ts";
 
 const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0;
-
-/** Starts processes until it may not. */
-const FORK =
-  'my $made = 0; while ($made < 2000) { my $pid = fork(); last unless defined $pid; if ($pid == 0) { sleep 30; exit } $made++ } print "$made $!"; kill 9, -1;';
 
 /** A stand-in that does nothing, and its pid. */
 async function sleeper(prison: Prison): Promise<{ child: ChildProcess; pid: number }> {
@@ -23,48 +18,6 @@ async function sleeper(prison: Prison): Promise<{ child: ChildProcess; pid: numb
   const [said] = await Promise.all([text(child.stdio[4] as Readable), once(child.stdout as Readable, "data")]);
   return { child, pid: Number(/^pid (\d+)$/m.exec(said)?.[1]) };
 }
-
-/** A control group like those of machines; why there is none on this host, otherwise. */
-const groups = isRoot ? await Cgroups.open(`/escape-${process.pid}`) : "which need root";
-afterAll(async () => {
-  if (typeof groups !== "string") await groups.close();
-});
-
-describe.skipIf(typeof groups === "string")("in a control group", () => {
-  const cgroups = groups as Cgroups;
-  let prison: Prison;
-  beforeAll(async () => {
-    prison = await Prison.open({ root: true });
-  });
-  afterAll(() => prison.close());
-
-  test("memory without end is the end of the program alone", async () => {
-    const said = await prison.run('my @all; push @all, "x" x (1 << 26) while @all < 64; print "all of it";', {
-      cgroups,
-    });
-    expect(said).toMatch(/^ended with SIGKILL/);
-  });
-
-  test("every process that it starts is counted", async () => {
-    const said = await prison.run(FORK, { cgroups });
-    expect(Number(said.split(" ")[0])).toBeLessThan(256);
-    expect(said).toContain("Resource temporarily unavailable");
-  });
-
-  test("no more CPU than the machine has, and a half", async () => {
-    const before = process.hrtime.bigint();
-    const busy =
-      "for (1..4) { fork() or do { my $end = time + 3; 1 while time < $end; exit } } 1 while wait != -1; print join(' ', times)";
-    const [, , user = 0, system = 0] = (await prison.run(busy, { cgroups })).split(" ").map(Number);
-    const seconds = Number(process.hrtime.bigint() - before) / 1e9;
-    expect(user + system).toBeLessThan(1.5 * seconds + 0.5);
-  });
-
-  test("none of the groups stays", async () => {
-    await cgroups.close();
-    expect(await Cgroups.open(`/escape-${process.pid}`)).toBeInstanceOf(Cgroups);
-  });
-});
 
 describe.runIf(isRoot).each([
   { by: "root", root: true },
