@@ -44,7 +44,7 @@ describe("apps and tokens", () => {
     const token = stdout.trim();
     expect(await hibernaut(["tokens", "list"], { HIBERNAUT_API_TOKEN: token })).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/ci .*live/),
+      stdout: expect.stringMatching(/ci .*valid/),
     });
     const { id } = cli.server.tokens.list().find(({ name }) => name === "ci") ?? { id: "" };
     expect(await hibernaut(["tokens", "revoke", id])).toMatchObject({ code: 0 });

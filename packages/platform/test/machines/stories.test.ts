@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -227,7 +228,11 @@ describe("a snapshot that does not fit is refused with its reason, and the start
   });
 
   test("a missing snapshot directory", async () => {
-    const spoil = (id: string) => rm(join(world.folder, "machines", id, "snapshots"), { recursive: true });
+    const spoil = async (id: string) => {
+      // The snapshot is sealed in the background: a file that is written meanwhile would keep its directory.
+      await expect.poll(() => existsSync(generation(id, "seal.json")), { timeout: 10_000 }).toBe(true);
+      await rm(join(world.folder, "machines", id, "snapshots"), { recursive: true });
+    };
     expect(await coldReason(spoil)).toMatch(/^snapshot_missing/);
   });
 
