@@ -55,7 +55,8 @@ static void separate(const struct options *options) {
   if (options->user_namespace) spaces |= CLONE_NEWUSER;
   if (unshare(spaces) < 0) fail("making the namespaces", NULL);
   if (options->user_namespace) map_user(uid, gid);
-  if (sethostname("jail", 4) < 0) fail("naming the host", NULL);
+  /* Where it may not be set, as in a systemd unit with ProtectHostname, the host's name stays visible. */
+  if (sethostname("jail", 4) < 0 && errno != EPERM) fail("naming the host", NULL);
 }
 
 static _Noreturn void become(struct options *options) {

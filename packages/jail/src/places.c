@@ -20,7 +20,8 @@ static void take(struct place *place) {
   unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
   place->tree = open_tree(AT_FDCWD, place->path, flags);
   if (place->tree < 0) fail("taking hold of", place->path);
-  struct mount_attr attributes = {.attr_set = MOUNT_ATTR_NOSUID};
+  /* Private, because what the host mounts below it later must not appear here. */
+  struct mount_attr attributes = {.attr_set = MOUNT_ATTR_NOSUID, .propagation = MS_PRIVATE};
   if (place->kind != PLACE_DEVICE) attributes.attr_set |= MOUNT_ATTR_NODEV;
   else attributes.attr_set |= MOUNT_ATTR_NOEXEC;
   if (place->kind == PLACE_READ) attributes.attr_set |= MOUNT_ATTR_RDONLY;
@@ -57,8 +58,9 @@ static void put(const struct place *place) {
     if (mkdir(path, 0755) < 0 && errno != EEXIST) fail("making the directory", place->path);
   } else {
     int file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444);
-    if (file < 0) fail("making room for", place->path);
-    close(file);
+    /* It is there already where a directory above it is shown as well. */
+    if (file < 0 && errno != EEXIST) fail("making room for", place->path);
+    if (file >= 0) close(file);
   }
   if (move_mount(place->tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0) fail("mounting", place->path);
   close(place->tree);

@@ -2,6 +2,7 @@
 #include "syscalls.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -30,6 +31,17 @@ static const int refused[] = {
 #define REFUSED (sizeof refused / sizeof *refused)
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 
+/*
+ * What would get around the rest of this filter: the kernel makes the calls in the queue itself. QEMU does without, and
+ * libraries expect that a kernel does not have it.
+ */
+static const int absent[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_clone3};
+#define ABSENT (sizeof absent / sizeof *absent)
+
+/* How space in files may be changed: what QEMU does, and nothing that takes space beyond a file's end. */
+static const int allocations[] = {0, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, FALLOC_FL_ZERO_RANGE};
+#define ALLOCATIONS (sizeof allocations / sizeof *allocations)
+
 /* What a socket may be of: this host's processes, or the internet. Others have no namespace, or change the network. */
 static const int families[] = {AF_UNIX, AF_INET, AF_INET6};
 #define FAMILIES (sizeof families / sizeof *families)
@@ -41,7 +53,7 @@ static const int families[] = {AF_UNIX, AF_INET, AF_INET6};
 #define IF_SKIP(value, count) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), (count), 0)
 
 void syscalls_refuse(void) {
-  static struct sock_filter filter[24 + 2 * REFUSED + FAMILIES];
+  static struct sock_filter filter[32 + 2 * REFUSED + 2 * ABSENT + ALLOCATIONS + FAMILIES];
   size_t count = 0;
 #define ADD(...) filter[count++] = (struct sock_filter)__VA_ARGS__
   ADD(LOAD(arch));
@@ -54,14 +66,27 @@ void syscalls_refuse(void) {
     ADD(IF_NOT_SKIP(refused[at], 1));
     ADD(REFUSE(EPERM));
   }
-  /* Its flags are in memory, where a filter cannot look. Without it, libraries use clone. */
-  ADD(IF_NOT_SKIP(SYS_clone3, 1));
-  ADD(REFUSE(ENOSYS));
+  /* Among them clone3, whose flags are in memory, where a filter cannot look: libraries use clone instead. */
+  for (size_t at = 0; at < ABSENT; at++) {
+    ADD(IF_NOT_SKIP(absent[at], 1));
+    ADD(REFUSE(ENOSYS));
+  }
   ADD(IF_NOT_SKIP(SYS_clone, 3));
   ADD(LOAD(args[0]));
   ADD(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NAMESPACES, 0, 1));
   ADD(REFUSE(EPERM));
   /* After clone, the accumulator has its flags, which are no call of ours: load the number again. */
+  ADD(LOAD(nr));
+  /* The owner of a file may take a lease, for which the platform would have to wait when it opens the file. */
+  ADD(IF_NOT_SKIP(SYS_fcntl, 4));
+  ADD(LOAD(args[1]));
+  ADD(IF_NOT_SKIP(F_SETLEASE, 1));
+  ADD(REFUSE(EPERM));
+  ADD(LOAD(nr));
+  ADD(IF_NOT_SKIP(SYS_fallocate, (uint8_t)(ALLOCATIONS + 2)));
+  ADD(LOAD(args[1]));
+  for (size_t at = 0; at < ALLOCATIONS; at++) ADD(IF_SKIP(allocations[at], (uint8_t)(ALLOCATIONS - at)));
+  ADD(REFUSE(EOPNOTSUPP));
   ADD(LOAD(nr));
   ADD(IF_NOT_SKIP(SYS_socket, (uint8_t)(FAMILIES + 2)));
   ADD(LOAD(args[0]));

@@ -219,7 +219,9 @@ async function runLocked(
 
   const stream = new EventStream(store.outbox);
   open.defer(() => stream.close());
-  tellChecks(checkResults, store);
+  tellChecks(checkResults, store, {
+    onFault: (err) => log.error({ err }, "a change of a check could not be stored for the stream of events"),
+  });
 
   // The API.
   const audit =

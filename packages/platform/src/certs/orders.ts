@@ -68,11 +68,12 @@ export class Orders {
       const record = store.get(name);
       if (record === undefined) return;
       // In this order: after a crash in between, the next platform orders again, and no failure outlives its end.
-      store.update({ ...record, failure: null }, "issued");
+      store.update({ ...record, failure: null });
       const { issuer, notAfter } = await stored.put(name, issued, authority.directory);
       this.ended.issued += 1;
       // It may have been removed just now.
       if (store.get(name) === undefined) return await stored.remove(name);
+      store.update({ ...record, failure: null }, "issued");
       const until = new Date(notAfter).toISOString();
       log.info({ hostname: name, app: record.app, issuer, until }, "a certificate was issued");
     } catch (error) {

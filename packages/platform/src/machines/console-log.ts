@@ -2,7 +2,7 @@
  * Bounds what QEMU and the guest's kernel print: a guest can write to its serial console forever, and QEMU appends all
  * of it to a file.
  */
-import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../lib/text.ts";
@@ -28,7 +28,8 @@ const NEWLINE = 0x0a;
 export async function cutConsole(path: string): Promise<boolean> {
   const { size } = await stat(path).catch(() => ({ size: 0 }));
   if (size <= MOST_CONSOLE_BYTES) return false;
-  const file = openSync(path, "r+");
+  // Without waiting: nothing that QEMU does to its file may hold up the platform.
+  const file = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
   try {
     const end = fstatSync(file).size;
     const kept = Buffer.alloc(Math.min(KEPT_CONSOLE_BYTES, end));
@@ -45,7 +46,7 @@ export async function cutConsole(path: string): Promise<boolean> {
 
 /** With O_APPEND, as QEMU writes: neither overwrites the other. */
 function appendTo(path: string, bytes: Buffer): void {
-  const file = openSync(path, "a");
+  const file = openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK);
   try {
     writeSync(file, bytes);
   } finally {

@@ -46,6 +46,8 @@ export function withRecord(
 export function tableMachineOf({ record, policy, resting }: CoordinatedMachine, healthy: boolean): TableMachine {
   const { crash, lastBoot } = record;
   const tcp = tcpPortsOf(record.config);
+  const plain = tcp.filter(({ tls, proxyProtocol }) => tls === undefined && proxyProtocol === undefined);
+  const handled = tcp.filter((one) => !plain.includes(one));
   return {
     id: record.id,
     app: record.app,
@@ -58,7 +60,8 @@ export function tableMachineOf({ record, policy, resting }: CoordinatedMachine, 
     crash: crash && isKnownToCrash(crash) ? { reason: crash.reason, retryAt: crash.retry_at } : null,
     unreachable: record.state === "running" ? (record.unreachable ?? null) : null,
     cordoned: record.cordoned === true,
-    ...(tcp.length > 0 && { tcp }),
+    ...(plain.length > 0 && { tcp: plain }),
+    ...(handled.length > 0 && { tcpHandled: handled }),
     ...(policy?.wakePage && startsCold(record) && { cold: true }),
     resting: resting || isPrewarming(record),
     policy: policy === undefined ? null : toWire(record.cordoned ? { ...policy, autostart: false } : policy),

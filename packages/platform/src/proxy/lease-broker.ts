@@ -106,7 +106,11 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     const waits = this.#queues.waitsIn(app, chosen?.machine.id ?? request.tcpPort);
     const lease = waits ? undefined : this.#leaseOrWake(app, request, chosen);
     if (lease === undefined && this.#table.hasWakePage(app) && isVisit(request)) {
-      if (waitsForColdStart(candidates(this.#table, app, request, chosen))) throw wakingRefusal(app);
+      const machines = candidates(this.#table, app, request, chosen);
+      if (waitsForColdStart(machines)) {
+        for (const machine of machines) machine.pageAt = this.now();
+        throw wakingRefusal(app);
+      }
     }
     return lease;
   }

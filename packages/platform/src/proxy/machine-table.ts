@@ -88,8 +88,12 @@ export class MachineTable {
   }
 
   /** Adds or updates a machine that has a service. Returns it, and whether its state changed. */
-  put(row: TableMachine, wirePolicy: NonNullable<TableMachine["policy"]>): { machine: RoutedMachine; moved: boolean } {
+  put(
+    { tcpHandled, ...given }: TableMachine,
+    wirePolicy: NonNullable<TableMachine["policy"]>,
+  ): { machine: RoutedMachine; moved: boolean } {
     const policy = fromWire(wirePolicy);
+    const row = tcpHandled === undefined ? given : { ...given, tcp: [...(given.tcp ?? []), ...tcpHandled] };
     const known = this.#machines.get(row.id);
     if (known !== undefined) {
       const differs = foundDifferently(known, row, policy);

@@ -29,6 +29,8 @@ export interface TableMachine {
   cold?: true;
   /** Ports of the proxy whose TCP connections lead to the machine. Absent when there are none. */
   tcp?: TcpPort[];
+  /** Those with handlers. Apart, because a proxy of an earlier release would open them without TLS. */
+  tcpHandled?: TcpPort[];
   /** Null for a machine without a service. */
   policy: WirePolicy | null;
 }

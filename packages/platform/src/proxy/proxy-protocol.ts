@@ -21,7 +21,10 @@ export interface Origin {
 export type HeaderReading =
   /** The header has not come to its end. */
   | { kind: "more" }
-  /** `origin` is undefined if the header says nothing about the client that could be used. */
+  /**
+   * `origin` is undefined if the header says nothing about the client that could be used. `local` then: it may be a check
+   * of the balancer's own.
+   */
   | { kind: "header"; length: number; origin: Origin | undefined; local: boolean }
   | { kind: "bad"; reason: string };
 
@@ -73,7 +76,8 @@ function readVersion2(bytes: Buffer): HeaderReading {
   if (bytes.length < length) return MORE;
   if (!local && !hasWholeExtensions(bytes.subarray(V2_HEAD_BYTES + needed, length)))
     return bad("an extension of its PROXY protocol header has no end");
-  return { kind: "header", length, origin: local ? undefined : origin2(bytes, family), local };
+  const origin = local ? undefined : origin2(bytes, family);
+  return { kind: "header", length, origin, local: origin === undefined };
 }
 
 /** Each has a type, a length of two bytes, and a value. Nobody here reads them. */
@@ -111,7 +115,8 @@ function readVersion1(bytes: Buffer): HeaderReading {
   const [, family, source = "", destination = "", from = "", to = "", ...more] = bytes
     .toString("latin1", 0, end)
     .split(" ");
-  if (family === "UNKNOWN") return { kind: "header", length, origin: undefined, local: false };
+  // A proxy that checks whether the port is open has nothing else to say in this version.
+  if (family === "UNKNOWN") return { kind: "header", length, origin: undefined, local: true };
   const isAddress = family === "TCP4" ? isIPv4 : family === "TCP6" ? isIPv6 : undefined;
   const origin = {
     source: { address: source, port: portOf(from) },

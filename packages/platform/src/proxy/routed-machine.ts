@@ -43,6 +43,8 @@ export class RoutedMachine implements Candidate {
   /** When the proxy last heard of a start. A suspend that was cancelled is not a start. */
   startedAt = Number.NEGATIVE_INFINITY;
   failedAt = Number.NEGATIVE_INFINITY;
+  /** When a visitor last got the wake page in its place. */
+  pageAt = Number.NEGATIVE_INFINITY;
   #refusal: (WakeRefusal & { at: number }) | undefined;
   readonly #now: () => number;
 
@@ -116,6 +118,11 @@ export class RoutedMachine implements Candidate {
     const retryAt = this.row.crash?.retryAt ?? null;
     const leftMs = retryAt === null ? FAILED_REST_MS - this.#restedMs : Date.parse(retryAt) - wallMs;
     return Math.max(1, Math.ceil(leftMs / 1000));
+  }
+
+  /** Whether a start that a visitor saw the wake page for came to nothing a moment ago, or did not last. */
+  get endedSincePage(): boolean {
+    return this.failedAt > this.pageAt && this.pageAt > Number.NEGATIVE_INFINITY && this.#restedMs < FAILED_REST_MS;
   }
 
   /** Milliseconds since the machine failed. */

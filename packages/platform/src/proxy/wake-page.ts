@@ -42,6 +42,8 @@ function acceptsHtml(accept: string): boolean {
  */
 export function waitsForColdStart(machines: readonly RoutedMachine[]): boolean {
   const coming = machines.filter((machine) => machine.wakeRequested || isComing(machine));
+  // A page that leads to the next page would reload forever, and nobody would ever see why.
+  if (machines.some(({ endedSincePage }) => endedSincePage)) return false;
   if (coming.length === 0 || !coming.every(({ policy, row }) => policy.wakePage && row.cold === true)) return false;
   return coming.every(({ state }) => state === "starting" || BEFORE_START.includes(state)) && !machines.some(isUp);
 }

@@ -78,8 +78,8 @@ export interface OutboxStore {
   add(fact: StreamFact): void;
   /** Lists up to `limit` events after a sequence number, oldest first. */
   after(sequence: number, limit: number): StreamEvent[];
-  /** Lists the last events, up to `limit`, oldest first. */
-  newestOf(query: StreamQuery, limit: number): StreamEvent[];
+  /** Lists up to `limit` events before a sequence number, newest first. */
+  before(sequence: number, query: StreamQuery, limit: number): StreamEvent[];
   /** The sequence number of the oldest event that is kept. Undefined without any. */
   oldest(): number | undefined;
   /** The sequence number of the newest event there ever was, 0 before the first. */

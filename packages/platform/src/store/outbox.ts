@@ -35,8 +35,8 @@ export function outboxStore(db: Database): OutboxStore & OutboxWriter {
   const after = db.prepare<[number, number], Row>(
     `SELECT ${columns} FROM outbox WHERE sequence > ? ORDER BY sequence LIMIT ?`,
   );
-  const before = db.prepare<{ app: string | null; machine: string | null; limit: number }, Row>(`
-    SELECT ${columns} FROM outbox WHERE (@app IS NULL OR app = @app) AND (@machine IS NULL OR machine_id = @machine)
+  const before = db.prepare<{ sequence: number; app: string | null; machine: string | null; limit: number }, Row>(`
+    SELECT ${columns} FROM outbox WHERE sequence < @sequence AND (@app IS NULL OR app = @app) AND (@machine IS NULL OR machine_id = @machine)
     ORDER BY sequence DESC LIMIT @limit
   `);
   const oldest = db.prepare<[], { sequence: number }>("SELECT min(sequence) AS sequence FROM outbox");
@@ -62,8 +62,8 @@ export function outboxStore(db: Database): OutboxStore & OutboxWriter {
       told = false;
     },
     after: (sequence, limit) => after.all(sequence, limit).map(toEvent),
-    newestOf: ({ app = null, machine = null }: StreamQuery, limit) =>
-      before.all({ app, machine, limit }).map(toEvent).reverse(),
+    before: (sequence, { app = null, machine = null }: StreamQuery, limit) =>
+      before.all({ sequence, app, machine, limit }).map(toEvent),
     oldest: () => oldest.get()?.sequence ?? undefined,
     newest: () => newest.get()?.sequence ?? 0,
     subscribe(listener) {

@@ -61,14 +61,15 @@ export class EventStream {
     { since, tail }: StreamStart,
     { follow, signal }: { follow: boolean; signal: AbortSignal },
   ): AsyncGenerator<(Told | Gap | Position)[], void> {
+    // Made once: a reader waits many times.
+    const ended = aborted(signal);
     let at = this.#outbox.newest();
     if (since !== undefined) {
       const gap = this.#gapAfter(since, at);
       if (gap !== undefined) yield [gap];
       at = gap?.until ?? since;
     } else if (tail !== undefined && tail > 0) {
-      const last = this.#outbox.newestOf(filter, tail).filter((event) => event.sequence <= at && passes(event, filter));
-      yield last.map(told);
+      yield this.#last(filter, tail, at).map(told);
     }
     yield [{ at }];
     while (!signal.aborted) {
@@ -77,7 +78,7 @@ export class EventStream {
       const last = events.at(-1);
       if (last === undefined) {
         if (!follow) return;
-        await Promise.race([next, aborted(signal)]);
+        await Promise.race([next, ended]);
         continue;
       }
       at = last.event.sequence;
@@ -88,6 +89,20 @@ export class EventStream {
   /** Lets readers wait for good. Their signals end them. */
   close(): void {
     this.#unsubscribe();
+  }
+
+  /** The last events up to a number that pass, as many as are wanted, oldest first. */
+  #last(filter: StreamFilter, wanted: number, until: number): StreamEvent[] {
+    const found: StreamEvent[] = [];
+    let before = until + 1;
+    while (found.length < wanted) {
+      const events = this.#outbox.before(before, filter, BATCH);
+      const last = events.at(-1);
+      if (last === undefined) break;
+      before = last.sequence;
+      found.push(...events.filter((event) => passes(event, filter)));
+    }
+    return found.slice(0, wanted).toReversed();
   }
 
   /** Zero asks for everything that is kept, which is no gap. A number from another platform's future is one. */
@@ -106,7 +121,12 @@ export class EventStream {
   }
 
   async #tell(): Promise<void> {
-    this.#remember();
+    try {
+      this.#remember();
+    } catch {
+      // The database cannot be read: readers will find that out, and connect again.
+      this.#remembered = [];
+    }
     if (this.#telling) return;
     this.#telling = true;
     this.#wakeReaders();

@@ -71,7 +71,7 @@ describe("a header", () => {
     const unknown = { source: { address: "", port: 0 }, destination: V4_ORIGIN.destination };
     expect(proxyHeader("v1", unknown).toString()).toBe("PROXY UNKNOWN\r\n");
     expect(proxyHeader("v2", unknown)).toEqual(v2([0x21, 0x00]));
-    const nothing = { kind: "header", origin: undefined, local: false };
+    const nothing = { kind: "header", origin: undefined, local: true };
     expect(readProxyHeader(proxyHeader("v2", unknown))).toMatchObject(nothing);
   });
 
@@ -90,8 +90,8 @@ describe("a header", () => {
     ["version 2 with extensions", v2([0x21, 0x11], [...V4_BODY, 2, 0, 1, 97]), { origin: V4_ORIGIN, local: false }],
     ["a check of the balancer's own", v2([0x20, 0x00]), { origin: undefined, local: true }],
     ["a check with addresses", v2([0x20, 0x11], V4_BODY), { origin: undefined, local: true }],
-    ["a Unix socket", v2([0x21, 0x31], Array(216).fill(0)), { origin: undefined, local: false }],
-    ["UDP", v2([0x21, 0x12], V4_BODY), { origin: undefined, local: false }],
+    ["a Unix socket", v2([0x21, 0x31], Array(216).fill(0)), { origin: undefined, local: true }],
+    ["UDP", v2([0x21, 0x12], V4_BODY), { origin: undefined, local: true }],
     ["version 1 without addresses", Buffer.from("PROXY UNKNOWN\r\n"), { origin: undefined }],
     ["version 1 with what is to be ignored", Buffer.from("PROXY UNKNOWN ff:f::f f 1 2\r\n"), { origin: undefined }],
   ])("%s is accepted", (_what, bytes, reading) => {

@@ -1,7 +1,12 @@
 /** The stream of events, as a program reads it: nothing is missed, nothing comes twice, and a gap is told. */
+import { getEventListeners } from "node:events";
 import { HibernautClient, type StreamEvent, type StreamGap } from "@hibernaut/client";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { CheckResults } from "../../src/checks/results.ts";
+import type { MachineRecord } from "../../src/domain/machine.ts";
+import { tellChecks } from "../../src/stream/checks.ts";
+import { EventStream } from "../../src/stream/stream.ts";
 import { isOfType } from "../../src/stream/filter.ts";
 import { startApi, type TestApi } from "../api/helpers.ts";
 
@@ -84,6 +89,10 @@ test("only what was asked for comes", async () => {
   const types = async (options: object) => (await all(client.readEvents(options))).map(({ type }) => type);
   expect(await types({ type: "app" })).toEqual(["app.created", "app.created"]);
   expect(await types({ type: ["machine.running", "app.deleted"] })).toEqual(["machine.running"]);
+  for (let count = 0; count < 600; count += 1)
+    server.world.store.outbox.add({ type: "test.one", at: "", app: "shop", machine: null, data: {} });
+  // The last ones of those that were asked for, however many others came since.
+  expect(await types({ type: "app", tail: 1 })).toEqual(["app.created"]);
   expect(await types({ app: "other" })).toEqual(["app.created"]);
   expect(
     (await all(client.readEvents({ app: "shop", machine: id.slice(0, 5) }))).every((one) => one.machine_id === id),
@@ -127,6 +136,50 @@ test("two hundred readers get every event of a busy platform, once and in order"
   const expected = Array.from({ length: 300 }, (_, index) => index + 2);
   for (const events of await reading)
     expect(events.map((event) => "sequence" in event && event.sequence)).toEqual(expected);
+});
+
+test("a check is told when it changes, not at every result, and a full disk is no reason to end", () => {
+  const results = new CheckResults();
+  const told: string[] = [];
+  const faults: unknown[] = [];
+  let now = 0;
+  let full = false;
+  const outbox = {
+    ...server.world.store.outbox,
+    add({ type }: { type: string }) {
+      if (full) throw new Error("the disk is full");
+      told.push(type);
+    },
+  };
+  const machines = { ...server.world.store.machines, get: () => ({ app: "shop", name: "one" }) as MachineRecord };
+  tellChecks(results, { machines, outbox }, { onFault: (error) => faults.push(error), now: () => now });
+  results.begin("id", [], []);
+  const result = (status: "passing" | "critical") =>
+    results.set("id", { name: "up", status, output: "", updated_at: "" });
+  for (let count = 0; count < 5; count += 1) result("passing");
+  result("critical");
+  expect(told).toEqual(["machine.check_passing"]);
+  now = 11_000;
+  full = true;
+  result("critical");
+  expect(faults).toHaveLength(1);
+  full = false;
+  result("critical");
+  expect(told).toEqual(["machine.check_passing", "machine.check_critical"]);
+});
+
+test("a reader who waits for long leaves nothing behind", async () => {
+  const { outbox } = server.world.store;
+  const end = new AbortController();
+  const reader = new EventStream(outbox).read({ types: ["nothing"] }, {}, { follow: true, signal: end.signal });
+  await reader.next();
+  for (let count = 0; count < 20; count += 1) {
+    outbox.add({ type: "test.one", at: "", app: null, machine: null, data: {} });
+    await reader.next();
+  }
+  expect(getEventListeners(end.signal, "abort").length).toBeLessThan(3);
+  end.abort();
+  await reader.return();
 });
 
 describe("types", () => {

@@ -145,12 +145,12 @@ export class QemuHypervisor implements Hypervisor {
     const jail = await this.#settings.jail?.prepare(spec, { qmp: path, agent });
     const handles = jail && HANDLES;
     const args = qemuArguments(spec, { accelerator, hardware, kvmCpu: host?.cpu, incoming, handles });
-    signal.throwIfAborted();
-    const started = await spawnDetached(program, args, {
-      machineId: spec.machineId,
-      log: spec.consoleLog,
-      inherited: state,
-      jail,
+    const began = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.startMs)]);
+    const options = { machineId: spec.machineId, log: spec.consoleLog, inherited: state, jail, signal: began };
+    const started = await spawnDetached(program, args, options).catch((error: unknown) => {
+      void this.#settings.jail?.clean(jail?.cgroup);
+      signal.throwIfAborted();
+      throw error;
     });
     const { ref } = started;
     // A QEMU that rejects its arguments ends at once: do not wait for its socket.

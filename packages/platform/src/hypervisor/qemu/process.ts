@@ -1,10 +1,10 @@
 /** QEMU as a process: started detached, found again, and distinguished from another process with the same pid. */
-import { spawn, type StdioOptions } from "node:child_process";
+import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { Readable } from "node:stream";
+import { addAbortSignal, type Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../../domain/errors.ts";
@@ -30,6 +30,8 @@ interface SpawnOptions {
   inherited?: number | undefined;
   /** The launcher of the jail to start it in, and its arguments up to those of the program. Without it, no jail. */
   jail?: { program: string; args: string[] } | undefined;
+  /** Ends the wait for the launcher of a jail. */
+  signal?: AbortSignal | undefined;
 }
 
 /** A process that was started. */
@@ -46,8 +48,9 @@ export interface Started {
 export async function spawnDetached(
   program: string,
   args: string[],
-  { machineId, log, inherited, jail }: SpawnOptions,
+  { machineId, log, inherited, jail, signal }: SpawnOptions,
 ): Promise<Started> {
+  signal?.throwIfAborted();
   const output = openSync(log, "a", 0o600);
   try {
     const streams: StdioOptions = ["ignore", output, output, inherited ?? "ignore"];
@@ -66,7 +69,7 @@ export async function spawnDetached(
       child.once("exit", (_code, endedBy) => resolve(endedBy));
     });
     child.unref();
-    const pid = jail === undefined ? (child.pid ?? 0) : await jailed(child.stdio[HANDLES.status] as Readable, program);
+    const pid = jail === undefined ? (child.pid ?? 0) : await jailed(child, program, signal);
     return { ref: { machineId, pid, startTicks: (await startTicks(pid)) ?? "gone" }, ended };
   } finally {
     closeSync(output);
@@ -74,8 +77,14 @@ export async function spawnDetached(
 }
 
 /** Reads which process the launcher has started, from what it says. Both end what they say at the program's start. */
-async function jailed(status: Readable, program: string): Promise<number> {
-  const said = await text(status);
+async function jailed(launcher: ChildProcess, program: string, signal: AbortSignal | undefined): Promise<number> {
+  const status = launcher.stdio[HANDLES.status] as Readable;
+  if (signal !== undefined) addAbortSignal(signal, status);
+  const said = await text(status).catch((error: unknown) => {
+    // It waits for a file system that does not answer, for example.
+    launcher.kill("SIGKILL");
+    throw error;
+  });
   const error = /^error (.*)$/m.exec(said)?.[1];
   const pid = Number(/^pid (\d+)$/m.exec(said)?.[1]);
   if (error === undefined && pid > 0) return pid;

@@ -139,12 +139,17 @@ export class Qmp {
     this.#socket.destroy();
   }
 
+  /** A QEMU that a guest has taken over may send anything: that ends the connection, and nothing else. */
   #receive(chunk: string): void {
-    this.#line += chunk;
-    if (this.#line.length > MAX_LINE_BYTES) this.#socket.destroy(new Error("an answer of QEMU is too long"));
-    const lines = this.#line.split("\n");
-    this.#line = lines.pop() ?? "";
-    for (const line of lines) if (line.trim() !== "") this.#message(JSON.parse(line) as Record<string, unknown>);
+    try {
+      this.#line += chunk;
+      if (this.#line.length > MAX_LINE_BYTES) throw new Error("an answer of QEMU is too long");
+      const lines = this.#line.split("\n");
+      this.#line = lines.pop() ?? "";
+      for (const line of lines) if (line.trim() !== "") this.#message(JSON.parse(line) as Record<string, unknown>);
+    } catch (error) {
+      this.#socket.destroy(error as Error);
+    }
   }
 
   #message(message: Record<string, unknown>): void {

@@ -4,7 +4,7 @@ import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import { dirname, join } from "node:path";
-import type { Duplex } from "node:stream";
+import { type Duplex, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { abortable } from "../../lib/async.ts";
@@ -24,6 +24,8 @@ const CAPABILITIES = ["x-ignore-shared", "events"].map((capability) => ({ capabi
 /** States of a stream that has ended (MigrationStatus in QEMU's QAPI schema). */
 const STREAM_ENDED = new Set(["none", "completed", "failed", "cancelled"]);
 const STREAM_POLL_MS = 2;
+/** A machine's devices take a few megabytes. A QEMU that a guest has taken over must not fill the disk. */
+const MOST_STATE_BYTES = 256 * 1024 * 1024;
 /** By then, a resumed guest has answered its first request. The pages it touched are those the next resume needs. */
 const RECORD_AFTER_MS = 500;
 
@@ -136,7 +138,14 @@ export class QemuVmm implements Vmm {
     };
     try {
       const written = once(server, "connection", { signal: either }).then(([socket]) =>
-        pipeline(socket as Socket, createWriteStream(deviceState, { mode: 0o600, flush: true }), { signal: either }),
+        pipeline(
+          socket as Socket,
+          atMost(MOST_STATE_BYTES),
+          createWriteStream(deviceState, { mode: 0o600, flush: true }),
+          {
+            signal: either,
+          },
+        ),
       );
       await Promise.all([written.catch(fail), this.#migrate("migrate", `unix:${path}`, either).catch(fail)]);
       await flush(this.#files.memory);
@@ -217,4 +226,16 @@ export class QemuVmm implements Vmm {
       unsubscribe();
     }
   }
+}
+
+/** Passes bytes on, and fails when there are more than these. */
+function atMost(bytes: number): Transform {
+  let left = bytes;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      left -= chunk.length;
+      if (left < 0) done(new QmpError(`the devices' state has more than ${bytes} bytes`));
+      else done(null, chunk);
+    },
+  });
 }

@@ -56,3 +56,8 @@ export class StreamReset extends Error {
     this.code = code;
   }
 }
+
+/** The request cannot be put into HTTP/2, so no app got it. */
+export class Unsendable extends Error {
+  override name = "Unsendable";
+}

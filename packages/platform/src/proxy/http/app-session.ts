@@ -52,6 +52,8 @@ export class AppSession {
       maxHeaderListPairs: limits.headFields,
       settings: { enablePush: false, maxHeaderListSize: limits.headBytes },
     });
+    // The socket may be half open, and Node's session does not mind: but an app that has ended answers nothing any more.
+    socket.once("end", () => session.destroy());
     await new Promise<void>((resolve, reject) => {
       const giveUp = (error: Error) => {
         over();

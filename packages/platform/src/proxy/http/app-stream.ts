@@ -1,7 +1,8 @@
 /** A request to an app as one of the streams of an HTTP/2 connection. */
 import { type ClientHttp2Stream, type ClientSessionRequestOptions, constants } from "node:http2";
 import type { Field } from "../contract.ts";
-import { type AppRequest, type ResponseHandler, StreamReset } from "./app-request.ts";
+import { messageOf } from "../../lib/text.ts";
+import { type AppRequest, type ResponseHandler, StreamReset, Unsendable } from "./app-request.ts";
 import { Malformed } from "./grammar.ts";
 import type { Origin } from "./heads.ts";
 import { endsWithHead, http2RequestHead, parseHttp2Response, parseHttp2Trailers } from "./http2-messages.ts";
@@ -19,6 +20,8 @@ interface StreamSession {
   release(): void;
 }
 
+/** Node's code for a field that may occur only once, such as User-Agent, and occurs several times. */
+const REPEATED = "ERR_HTTP2_HEADER_SINGLE_VALUE";
 const NO_TRAILERS: readonly Field[] = [];
 const END = constants.NGHTTP2_FLAG_END_STREAM;
 
@@ -57,10 +60,13 @@ export class AppStream implements AppRequest {
       this.#listen(this.#session.request(head, options));
       this.unseen = false;
     } catch (error) {
+      // Another machine would not take it either.
+      const repeats = (error as NodeJS.ErrnoException).code === REPEATED;
+      this.unseen = !repeats;
       // The exchange may not be told before it has begun.
       queueMicrotask(() => {
         this.#release();
-        this.#fail(error as Error);
+        this.#fail(repeats ? new Unsendable(messageOf(error)) : (error as Error));
       });
     }
   }
@@ -83,7 +89,14 @@ export class AppStream implements AppRequest {
       const whole = this.answering && !stream.aborted && stream.rstCode === constants.NGHTTP2_NO_ERROR;
       if (whole && !(this.#left > 0)) this.#finish();
     });
-    stream.on("wantTrailers", () => stream.sendTrailers(Object.fromEntries(byName(this.#ownTrailers))));
+    stream.on("wantTrailers", () => {
+      try {
+        stream.sendTrailers(Object.fromEntries(byName(this.#ownTrailers)));
+      } catch {
+        // The client repeats a field that Node accepts only once.
+        this.#cancel.abort();
+      }
+    });
     stream.on("drain", () => {
       this.full = false;
       this.#handler?.onRoom();

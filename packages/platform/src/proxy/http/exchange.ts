@@ -12,7 +12,7 @@ import type { Socket } from "node:net";
 import type { AccessEntry, Field, Lease, ProxyRefusal, RequestHead } from "../contract.ts";
 import type { Peer } from "./admission.ts";
 import { challengeAnswer } from "./challenge.ts";
-import { type AppRequest, type ResponseHandler, StreamReset } from "./app-request.ts";
+import { type AppRequest, type ResponseHandler, StreamReset, Unsendable } from "./app-request.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { Engine, PathExchange } from "./engine.ts";
 import { awaited, type ExchangePhase, patienceMs, timeoutEnding } from "./exchange-deadlines.ts";
@@ -233,6 +233,10 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     if (error instanceof Malformed)
       return this.refuse(
         proxyRefusal("upstream_invalid", `The app's response is not acceptable HTTP. ${error.message}`),
+      );
+    if (error instanceof Unsendable)
+      return this.refuse(
+        proxyRefusal("bad_request", `The app speaks HTTP/2, which cannot carry this request: ${error.message}.`),
       );
     const may = connection?.unseen === true || IDEMPOTENT.has(this.#message.method);
     const repeatable = !this.#bodyTaken && !connection?.answering && may;

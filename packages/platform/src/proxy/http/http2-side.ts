@@ -95,7 +95,12 @@ export class Http2Side implements ClientSide {
   sendEnd(trailers: readonly Field[], whenSent: () => void): void {
     const stream = this.#stream;
     stream.once("wantTrailers", () => {
-      stream.sendTrailers(toHeaders(trailers));
+      try {
+        stream.sendTrailers(toHeaders(trailers));
+      } catch {
+        // The app repeats a field that Node accepts only once.
+        return this.cut();
+      }
       this.#stopRequest();
     });
     const done = () => {

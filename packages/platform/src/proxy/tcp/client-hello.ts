@@ -25,6 +25,8 @@ export const MAX_HELLO_BYTES = 16 * 1024;
 /** What one record may carry. */
 const MAX_RECORD_BYTES = 16 * 1024;
 const RECORD_HEAD_BYTES = 5;
+/** Clients send one or two. Each costs a look whenever more bytes come. */
+const MAX_RECORDS = 64;
 const HANDSHAKE_HEAD_BYTES = 4;
 const RECORD = { alert: 21, handshake: 22 } as const;
 const CLIENT_HELLO = 1;
@@ -66,6 +68,7 @@ function handshakeOf(bytes: Buffer): Buffer | undefined {
   for (;;) {
     const piece = recordAt(bytes, at);
     if (piece !== undefined) {
+      if (pieces.length === MAX_RECORDS) throw new Malformed(ALERTS.illegalParameter);
       pieces.push(piece);
       size += piece.length;
       at += RECORD_HEAD_BYTES + piece.length;

@@ -40,7 +40,8 @@ export function portOwners(
   for (const { row } of machines)
     for (const { port, tls } of row.tcp ?? []) {
       const apps = owners.get(port) ?? new Map<string, TlsHandler | undefined>();
-      owners.set(port, apps.set(row.app, tls));
+      // While a deploy changes the machines of an app, some differ: nobody gets in without TLS then.
+      owners.set(port, apps.set(row.app, tls ?? apps.get(row.app)));
     }
   return owners;
 }

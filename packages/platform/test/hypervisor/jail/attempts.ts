@@ -74,6 +74,21 @@ export const ATTEMPTS: readonly Attempt[] = [
     code: '$SIG{XFSZ} = "IGNORE"; open(my $f, "+<", $p{layer}); truncate($f, 1024 ** 4)',
     expected: /^refused: File too large$/,
   },
+  {
+    what: "take space beyond the end of its own files",
+    code: 'my $f; open($f, "+<", $p{layer}); syscall(285, fileno($f), 1, 0, 1 << 31) != -1',
+    expected: /^refused: Operation not supported$/,
+  },
+  {
+    what: "make holes in its own files",
+    code: 'my $f; open($f, "+<", $p{layer}); syscall(285, fileno($f), 3, 0, 4096) != -1',
+    expected: /^done$/,
+  },
+  {
+    what: "hold up those who open its own files",
+    code: 'my $f; open($f, "+<", $p{layer}); syscall(72, fileno($f), 1024, 1) != -1',
+    expected: NOT_PERMITTED,
+  },
   // The network.
   {
     what: "reach the API on the host's loopback",
@@ -122,6 +137,7 @@ export const ATTEMPTS: readonly Attempt[] = [
     code: 'my $out = `/usr/bin/su -c id 2>&1`; $out =~ /uid=0/ or die "not root\\n"',
     expected: /^refused: not root$/,
   },
+  calling("have the kernel make its system calls", "425, 8, $name", /^refused: Function not implemented$/),
   calling("make a user namespace", "272, 0x10000000"),
   calling("make a namespace by clone", "56, 0x10000011, 0, 0, 0, 0"),
   calling("mount a file system", "165, $name, $where, $kind, 0, 0"),

@@ -1,11 +1,14 @@
 /** Which jail a host gets, and what it is told when a part is missing. */
+import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { Cgroups } from "../../../src/hypervisor/qemu/jail/cgroups.ts";
 import { findJail } from "../../../src/hypervisor/qemu/jail/find.ts";
 import { findProgram, hostPlaces } from "../../../src/hypervisor/qemu/jail/host-places.ts";
+import { JAIL_LAUNCHER } from "../../../src/settings/places.ts";
 import { readSettings } from "../../../src/settings.ts";
 
 const options = (env: Record<string, string> = {}) => ({
@@ -49,13 +52,27 @@ test("this host's own: namespaces, and for root a user for each machine", async 
   );
 });
 
-test("a program outside of /usr brings its prefix along, or is alone", async () => {
+test("it is made where the host's name may not be set, as in the systemd unit", async () => {
+  // Refuses sethostname, as ProtectHostname does: a filter of four instructions.
+  const filter = 'pack("(SCCL)*", 0x20,0,0,0, 0x15,0,1,170, 0x06,0,0,0x50001, 0x06,0,0,0x7fff0000)';
+  const code = `my $f = ${filter}; my $p = pack("Sx6P", 4, $f); syscall(157, 38, 1, 0, 0, 0); syscall(157, 22, 2, $p, 0, 0) == 0 or die; exec @ARGV`;
+  const root = await folder();
+  const places = ["--read", "/usr", "--link", "/lib", "usr/lib", "--link", "/lib64", "usr/lib64"];
+  const jail = [JAIL_LAUNCHER, "--root", root, ...places, "--", "/usr/bin/echo", "in the jail"];
+  const { stdout } = await promisify(execFile)("perl", ["-e", code, "--", ...jail]);
+  expect(stdout).toBe("in the jail\n");
+});
+
+test("a program outside of /usr brings its libraries and data along, and nothing else", async () => {
   const place = await folder();
   await mkdir(join(place, "opt/bin"), { recursive: true });
   for (const name of ["opt/bin/qemu", "qemu"]) await writeFile(join(place, name), "", { mode: 0o755 });
   await symlink(join(place, "opt/bin/qemu"), join(place, "link"));
   expect(await findProgram(join(place, "link"))).toBe(join(place, "opt/bin/qemu"));
-  expect((await hostPlaces(join(place, "opt/bin/qemu"))).read).toContain(join(place, "opt"));
+  for (const name of ["opt/lib", "opt/share/qemu", "opt/.ssh"]) await mkdir(join(place, name), { recursive: true });
+  const { read } = await hostPlaces(join(place, "opt/bin/qemu"));
+  const own = ["opt/bin/qemu", "opt/lib", "opt/share/qemu"].map((name) => join(place, name));
+  expect(read.filter((path) => path.startsWith(place))).toEqual(own);
   expect((await hostPlaces(join(place, "qemu"))).read).toContain(join(place, "qemu"));
   expect((await hostPlaces("/usr/bin/qemu")).read).toContain("/usr");
 });
@@ -83,6 +100,7 @@ test("control groups: one for each start, in a directory for the data directory,
   expect(one).not.toBe(other);
   expect(await readFile(join(other, "pids.max"), "utf8")).toBe("256");
   await groups.remove(one);
+  expect(await groups.of(process.pid)).toBeUndefined();
   const [parent = ""] = (await readdir(mount)).filter((name) => name.startsWith("hibernaut-"));
   expect(await readdir(join(mount, parent))).toEqual([expect.stringMatching(/^0f\./), "cgroup.subtree_control"]);
 });

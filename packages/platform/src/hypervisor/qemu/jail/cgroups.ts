@@ -5,7 +5,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { access, mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../../lib/text.ts";
 
@@ -74,19 +74,25 @@ export class Cgroups {
 
   /** Makes a group with these settings, and returns its directory. Each VMM has its own: the one before may be ending. */
   async make(machineId: string, files: Readonly<Record<string, string>>): Promise<string> {
+    await this.#endLeftovers(machineId);
     const folder = join(this.#folder, `${machineId}.${randomBytes(3).toString("hex")}`);
-    await mkdir(folder);
+    await mkdir(folder, { recursive: true });
     await Promise.all(Object.entries(files).map(([name, value]) => writeFile(join(folder, name), value)));
     return folder;
+  }
+
+  /** Ends what an earlier VMM of the machine has left: one that was taken over may have hidden from the platform. */
+  async #endLeftovers(machineId: string): Promise<void> {
+    const names = (await readdir(this.#folder).catch(() => [])).filter((name) => name.startsWith(`${machineId}.`));
+    for (const name of names)
+      await writeFile(join(this.#folder, name, "cgroup.kill"), "1", { flag: "r+" }).catch(() => {}); // it is gone
   }
 
   /** Returns the directory of the group that a process is in, if it is one of ours. */
   async of(pid: number): Promise<string | undefined> {
     const text = await readFile(`/proc/${pid}/cgroup`, "utf8").catch(() => "");
-    const path = /^0::(.+)$/m.exec(text)?.[1] ?? "";
-    return this.#folder.endsWith(path.split("/").at(-2) ?? "-")
-      ? join(this.#folder, path.split("/").at(-1) ?? "")
-      : undefined;
+    const [parent, own] = (/^0::(.+)$/m.exec(text)?.[1] ?? "").split("/").slice(-2);
+    return parent === basename(this.#folder) && own ? join(this.#folder, own) : undefined;
   }
 
   /** Removes a group whose processes have ended. The next start of the platform removes what cannot be removed now. */

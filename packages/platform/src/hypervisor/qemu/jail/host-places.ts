@@ -1,7 +1,7 @@
 /** What a program needs of the host's file system to run: itself, its libraries and its data. Nothing is written. */
 import { constants } from "node:fs";
 import { access, lstat, readlink, realpath } from "node:fs/promises";
-import { basename, dirname, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { programEnvironment } from "../../../lib/exec.ts";
 import type { Places } from "./arguments.ts";
 
@@ -41,13 +41,24 @@ export async function hostPlaces(program: string): Promise<Places> {
   // A link leads to a file that is replaced, not changed: only its directory shows the new one.
   const servers = await realpath(NAME_SERVERS).catch(() => NAME_SERVERS);
   if (NAME_SERVERS in links && dirname(servers) !== "/etc") read.push(dirname(servers));
-  if (!program.startsWith("/usr/")) read.push(folderOf(program));
+  if (!program.startsWith("/usr/")) read.push(...(await placesOf(program)));
   return { read, write: [], devices: DEVICES, links };
 }
 
-/** A program in `<prefix>/bin` has its libraries and data in the same prefix. Any other is alone. */
-function folderOf(program: string): string {
-  const folder = dirname(program);
-  const prefix = dirname(folder);
-  return basename(folder) === "bin" && prefix !== "/" ? prefix : program;
+/**
+ * A program in `<prefix>/bin` has its libraries and data in the same prefix. Never all of that, because it may be
+ * someone's home directory.
+ */
+async function placesOf(program: string): Promise<string[]> {
+  const prefix = dirname(dirname(program));
+  const places = ["lib", "lib64", "libexec", "share/qemu", "share/seabios"].map((name) => join(prefix, name));
+  const there = await Promise.all(
+    places.map((path) =>
+      access(path).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
+  return [program, ...(basename(dirname(program)) === "bin" ? places.filter((_, index) => there[index]) : [])];
 }
