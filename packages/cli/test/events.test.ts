@@ -1,5 +1,4 @@
 /** `hibernaut events`: what changes, for people and for programs. */
-import { setTimeout as delay } from "node:timers/promises";
 import type { StreamEvent } from "@hibernaut/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startCli, type TestCli } from "./helpers.ts";
@@ -49,10 +48,16 @@ test("--follow prints what comes, until Ctrl-C ends it", async () => {
     seen += text;
   });
   // Events from before it connected do not come: make them until it has.
-  for (let number = 0; seen === ""; number += 1) {
-    cli.server.platform.apps.create(`other-${number}`);
-    await delay(50);
-  }
+  let number = 0;
+  await expect
+    .poll(
+      () => {
+        cli.server.platform.apps.create(`other-${(number += 1)}`);
+        return seen;
+      },
+      { timeout: 20_000, interval: 50 },
+    )
+    .not.toBe("");
   expect(seen).toMatch(/app\.created +other-\d+\n/);
   child.kill("SIGINT");
   expect((await ended).code).not.toBe(0);

@@ -105,7 +105,7 @@ export class EventStream {
     return found.slice(0, wanted).toReversed();
   }
 
-  /** Zero asks for everything that is kept, which is no gap. A number from another platform's future is one. */
+  /** Zero asks for everything that is kept, and nothing of that is missing. A number from another platform's future is one. */
   #gapAfter(since: number, newest: number): Gap | undefined {
     if (since > newest) return { after: newest, until: newest };
     const before = (this.#outbox.oldest() ?? newest + 1) - 1;

@@ -141,7 +141,7 @@ export async function isAlive(ref: VmmRef): Promise<boolean> {
  */
 export async function killProcess(ref: VmmRef): Promise<void> {
   const deadline = performance.now() + KILL_DEADLINE_MS;
-  if (await isAlive(ref)) signal(ref.pid);
+  if (await isAlive(ref)) sendKill(ref.pid);
   while (await isAlive(ref)) {
     if (performance.now() > deadline) {
       throw new HibernautError(
@@ -153,7 +153,7 @@ export async function killProcess(ref: VmmRef): Promise<void> {
   }
 }
 
-function signal(pid: number): void {
+function sendKill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch (error) {
