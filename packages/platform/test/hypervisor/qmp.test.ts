@@ -83,3 +83,18 @@ test("one that ends in the middle is not waited for", async () => {
   server.close();
   await once(server, "close");
 });
+
+test.each([["rubbish"], ["null"], ['{"QMP":{}}'], ['{"event":"SHUTDOWN","data":7}{']])(
+  "a QEMU that a guest has taken over may say anything (%s): that ends the connection, and nothing else",
+  async (line) => {
+    const path = join(await tempFolder("qmp"), "qmp.sock");
+    const server = createServer((socket) => {
+      socket.write(`${JSON.stringify(GREETING)}\n`);
+      socket.on("error", () => {}).on("data", () => socket.write(`${line}\n`));
+    });
+    server.listen(path);
+    await once(server, "listening");
+    onTestFinished(() => void server.close());
+    await expect(Qmp.connect(path, patient())).rejects.toThrow(/QEMU/);
+  },
+);

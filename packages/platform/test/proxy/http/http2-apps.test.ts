@@ -9,10 +9,11 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
+import type { Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import type { Lease } from "../../../src/proxy/contract.ts";
 import { secured } from "./secured.ts";
-import { type App, parsed, rig, serve, until } from "./helpers.ts";
+import { type App, parsed, rawApp, received, rig, serve, until } from "./helpers.ts";
 
 type Handler = (stream: ServerHttp2Stream, raw: string[]) => void;
 
@@ -126,6 +127,52 @@ test("a client that speaks HTTP/1.1 gets HTTP/1.1", async () => {
   await head.sees("\r\n\r\n");
   head.send("GET / HTTP/1.1\r\nHost: shop.test\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi");
   expect(await head.ends()).toMatch(/2\r\nhi\r\n0\r\n\r\n$/);
+});
+
+test("a field that may occur only once, and occurs twice, fails its own request and nothing else", async () => {
+  const app = await http2App((stream) => {
+    stream.on("end", () => stream.destroyed || stream.respond({ ":status": 200 }, { endStream: true }));
+    stream.resume();
+  });
+  const { ask: askText } = await rig({ app, leaseFor: http2 });
+  const chunked = "Host: shop.test\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n";
+  const trailers = await askText(`POST / HTTP/1.1\r\n${chunked}ETag: a\r\nETag: b\r\n\r\n`);
+  expect(parsed(trailers)).toMatchObject({ status: 502 });
+  const head = await askText(
+    "GET / HTTP/1.1\r\nUser-Agent: a\r\nUser-Agent: b\r\nHost: shop.test\r\nConnection: close\r\n\r\n",
+  );
+  expect(parsed(head)).toMatchObject({ status: 400, body: expect.stringContaining("cannot carry this request") });
+  expect(parsed(await askText("GET / HTTP/1.1\r\nHost: shop.test\r\nConnection: close\r\n\r\n"))).toMatchObject({
+    status: 200,
+  });
+});
+
+test("trailers of an app that repeat such a field cut its response, and nothing else", async () => {
+  const app = await rawApp((socket) =>
+    received(socket, () => {
+      socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nETag: a\r\nETag: b\r\n\r\n");
+      return true;
+    }),
+  );
+  const { port } = await secured(app);
+  const client = session(port);
+  expect(await ask(client)).toMatchObject({ status: 200, whole: false });
+  expect(client.destroyed).toBe(false);
+});
+
+test("an app that closes its connection while a request is open fails it at once, and gets the next on a new one", async () => {
+  const sockets = new Set<Socket>();
+  const app = await http2App((stream) => {
+    if (sockets.size > 0) return stream.respond({ ":status": 200 }, { endStream: true });
+    const { socket } = stream.session as ServerHttp2Session;
+    sockets.add(socket as Socket);
+    // As the kernel does for a process that ends.
+    (socket as Socket & { _handle?: { shutdown(request: object): void } }).destroySoon?.();
+  });
+  const { port } = await inFront(app);
+  const client = session(port);
+  expect((await ask(client, { ":method": "POST" }, Buffer.from("x"))).status).toBe(502);
+  expect((await ask(client)).status).toBe(200);
 });
 
 test("an error code with which an app resets a request reaches the client, and nothing looks whole", async () => {

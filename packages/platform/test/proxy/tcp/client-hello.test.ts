@@ -82,6 +82,13 @@ describe("what is not a first message", () => {
     endless[5] = 1;
     endless[11] = 0xff;
     expect(readClientHello(endless)).toEqual(bad(ALERTS.illegalParameter));
+    // No client cuts it into so many records, and each costs a look whenever more comes.
+    const long = hello({ extensions: [serverName(`${"a".repeat(60)}.test`)] });
+    const many = records(
+      long,
+      Array.from({ length: 70 }, (_, index) => index + 1),
+    );
+    expect(readClientHello(many)).toEqual(bad(ALERTS.illegalParameter));
     const dripping = records(Buffer.concat([number(1, 1), number(16_000, 3), Buffer.alloc(15_000)]), [
       ...Array.from({ length: 2000 }, (_, index) => index + 4),
     ]);

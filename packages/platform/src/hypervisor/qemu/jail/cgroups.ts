@@ -12,6 +12,8 @@ import { messageOf } from "../../../lib/text.ts";
 /** Where systemd mounts them, and everyone else since. */
 const MOUNT = "/sys/fs/cgroup";
 const NEEDED = ["cpu", "memory", "pids"];
+/** With it, a busy disk is shared evenly, as far as its scheduler can. */
+const WELCOME = "io";
 /** A group can be removed when the last process in it has been collected, which takes a moment after its end. */
 const REMOVE_TRIES = 100;
 const REMOVE_PAUSE_MS = 20;
@@ -49,7 +51,8 @@ export class Cgroups {
     const missing = await Cgroups.missing(mount);
     if (missing !== undefined) return missing;
     const folder = folderOf(dataDir, mount);
-    const on = NEEDED.map((name) => `+${name}`).join(" ");
+    const offered = (await readFile(join(mount, "cgroup.controllers"), "utf8")).split(/\s/);
+    const on = [...NEEDED, ...(offered.includes(WELCOME) ? [WELCOME] : [])].map((name) => `+${name}`).join(" ");
     try {
       await writeFile(join(mount, "cgroup.subtree_control"), on);
       await mkdir(folder, { recursive: true });
