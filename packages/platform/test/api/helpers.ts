@@ -87,6 +87,13 @@ export async function startApi(
     maxBytes: 1024 * 1024,
     onFault: (err) => logger.error({ err }, "the audit log could not be flushed"),
   });
+  const closePlatform = async () => {
+    await audit.close();
+    await certificates.close();
+    world.releaseBoots();
+    await platform.close();
+    await world.dispose();
+  };
   const api = await buildApi({
     ...platform,
     images: library,
@@ -108,6 +115,9 @@ export async function startApi(
     check: () => world.store.check(),
     logger,
     ...changes,
+  }).catch(async (error: unknown) => {
+    await closePlatform();
+    throw error;
   });
   const url = await listenForApi(api, { host: "127.0.0.1", port: 0 });
   const { token } = createToken(tokens, "test");
@@ -132,11 +142,7 @@ export async function startApi(
     },
     async close() {
       await api.close();
-      await audit.close();
-      await certificates.close();
-      world.releaseBoots();
-      await platform.close();
-      await world.dispose();
+      await closePlatform();
     },
   };
 }

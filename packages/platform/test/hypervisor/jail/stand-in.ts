@@ -121,7 +121,7 @@ export class Prison {
   }
 
   async #listen(at: string | number): Promise<Server> {
-    const server = createServer((socket) => socket.end("hello\n"));
+    const server = createServer((socket) => socket.on("error", () => {}).end("hello\n"));
     this.#servers.push(server);
     if (typeof at === "string") server.listen(at);
     else server.listen(at, "127.0.0.1");

@@ -165,9 +165,9 @@ test("an app that closes its connection while a request is open fails it at once
   const app = await http2App((stream) => {
     if (sockets.size > 0) return stream.respond({ ":status": 200 }, { endStream: true });
     const { socket } = stream.session as ServerHttp2Session;
-    sockets.add(socket as Socket);
-    // As the kernel does for a process that ends.
-    (socket as Socket & { _handle?: { shutdown(request: object): void } }).destroySoon?.();
+    sockets.add(socket);
+    // Both ends of the stream are told, as by a process that ends.
+    socket.destroySoon();
   });
   const { port } = await inFront(app);
   const client = session(port);

@@ -82,7 +82,7 @@ describe("what is not a first message", () => {
     endless[5] = 1;
     endless[11] = 0xff;
     expect(readClientHello(endless)).toEqual(bad(ALERTS.illegalParameter));
-    // No client cuts it into so many records, and each costs a look whenever more comes.
+    // Clients send one record or two, and each costs a look whenever more comes.
     const long = hello({ extensions: [serverName(`${"a".repeat(60)}.test`)] });
     const many = records(
       long,
