@@ -5,7 +5,7 @@ import { messageOf } from "../../lib/text.ts";
 import { type AppRequest, type ResponseHandler, StreamReset, Unsendable } from "./app-request.ts";
 import { Malformed } from "./grammar.ts";
 import type { Origin } from "./heads.ts";
-import { endsWithHead, http2RequestHead, parseHttp2Response, parseHttp2Trailers } from "./http2-messages.ts";
+import { endsWithHead, http2RequestHead, parseHttp2Response, parseHttp2Trailers, toHeaders } from "./http2-messages.ts";
 import { MOST_INTERIM } from "./limits.ts";
 import type { RequestMessage } from "./request.ts";
 
@@ -91,7 +91,7 @@ export class AppStream implements AppRequest {
     });
     stream.on("wantTrailers", () => {
       try {
-        stream.sendTrailers(Object.fromEntries(byName(this.#ownTrailers)));
+        stream.sendTrailers(toHeaders(this.#ownTrailers));
       } catch {
         // The client repeats a field that Node accepts only once.
         this.#cancel.abort();
@@ -182,14 +182,4 @@ export class AppStream implements AppRequest {
     this.#released = true;
     this.#session.release();
   }
-}
-
-/** Node wants trailers by name, with lists for those that occur several times. */
-function byName(fields: readonly Field[]): Map<string, string | string[]> {
-  const names = new Map<string, string | string[]>();
-  for (const { key, value } of fields) {
-    const before = names.get(key);
-    names.set(key, before === undefined ? value : [before, value].flat());
-  }
-  return names;
 }

@@ -1,5 +1,5 @@
 /** Requests and responses of the engine as an app that speaks HTTP/2 has them (RFC 9113 8). Pure. */
-import { constants } from "node:http2";
+import { constants, type OutgoingHttpHeaders } from "node:http2";
 import type { Field } from "../contract.ts";
 import { CHUNKED, control, type Framing, NO_BODY, parseFields } from "./fields.ts";
 import { fieldKey, Malformed } from "./grammar.ts";
@@ -67,4 +67,14 @@ function fieldOf(name: string, value: string): Field {
   const key = fieldKey(name);
   if (key === undefined || /[\r\n\0]/.test(value)) throw new Malformed("A field of the response is not valid.");
   return { name, key, value };
+}
+
+/** Returns the fields by name. A field that occurs several times becomes a list. */
+export function toHeaders(fields: readonly Field[]): OutgoingHttpHeaders {
+  const headers: Record<string, string | string[] | number> = Object.create(null) as Record<string, string>;
+  for (const { key, value } of fields) {
+    const before = headers[key];
+    headers[key] = before === undefined ? value : [before, value].flat().map(String);
+  }
+  return headers;
 }

@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import type { Field } from "../contract.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { Answer } from "./heads.ts";
+import { toHeaders } from "./http2-messages.ts";
 import { ENDINGS } from "./refusals.ts";
 import { openTunnel, type TunnelWatch } from "./tunnel.ts";
 import { openedWebSocket } from "./websocket.ts";
@@ -151,15 +152,5 @@ export class Http2Side implements ClientSide {
 function headersOf({ status, fields }: Answer): OutgoingHttpHeaders {
   const headers = toHeaders(fields);
   headers[":status"] = status;
-  return headers;
-}
-
-/** Returns the fields by name. A field that occurs several times becomes a list. */
-function toHeaders(fields: readonly Field[]): OutgoingHttpHeaders {
-  const headers: Record<string, string | string[] | number> = Object.create(null) as Record<string, string>;
-  for (const { key, value } of fields) {
-    const before = headers[key];
-    headers[key] = before === undefined ? value : [before, value].flat().map(String);
-  }
   return headers;
 }

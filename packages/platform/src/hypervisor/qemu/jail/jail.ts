@@ -47,8 +47,12 @@ export class Jail {
     const own = [spec.memory, spec.layer, spec.consoleLog, ...spec.volumes.map(({ file }) => file)];
     const shared = [spec.image, spec.bundle.kernel, spec.bundle.initrd];
     const uid = firstUid === undefined ? undefined : uidOf(spec.network, firstUid);
-    if (uid !== undefined) await Promise.all([give([...own, spec.runDir], uid), share(shared)]);
-    const fsize = Math.max(CONSOLE_BYTES, await largest(own));
+    // At once: a request waits for this.
+    const [largestBytes] = await Promise.all([
+      largest(own),
+      ...(uid === undefined ? [] : [give([...own, spec.runDir], uid), share(shared)]),
+    ]);
+    const fsize = Math.max(CONSOLE_BYTES, largestBytes);
     const cgroup = await cgroups?.make(spec.machineId, cgroupFiles(spec));
     const plan: JailPlan = {
       program,
