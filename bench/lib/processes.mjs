@@ -1,7 +1,5 @@
-/** What a process has used so far, and a port for one that is about to start. */
-import { once } from "node:events";
+/** What a process has used so far. */
 import { readFileSync } from "node:fs";
-import { createServer } from "node:net";
 
 /** The kernel's unit of CPU time in /proc (USER_HZ), which is the same on every Linux we run on. */
 const TICK_MS = 10;
@@ -29,19 +27,4 @@ export function memoryMb(pid) {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const megabytes = (/** @type {RegExp} */ line) => Number(line.exec(status)?.[1]) / 1024;
   return { rss: megabytes(/VmRSS:\s+(\d+)/), peak: megabytes(/VmHWM:\s+(\d+)/) };
-}
-
-/**
- * A TCP port that was free a moment ago. Another program may take it first; for a server that can't pick its own port.
- *
- * @param {string} [host]
- * @returns {Promise<number>}
- */
-export async function freePort(host = "127.0.0.1") {
-  const server = createServer().listen(0, host);
-  await once(server, "listening");
-  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
-  server.close();
-  await once(server, "close");
-  return port;
 }

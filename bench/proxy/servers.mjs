@@ -8,7 +8,8 @@ import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { nodeBinary } from "../../scripts/lib/node.mjs";
 import { findTool, toolEnvironment } from "../../scripts/lib/test-tools.mjs";
-import { cpuMs, freePort, memoryMb } from "../lib/processes.mjs";
+import { cpuMs, memoryMb } from "../lib/processes.mjs";
+import { freePort } from "../../scripts/lib/free-port.mjs";
 
 const HOST = "127.0.0.1";
 const START_MS = 20_000;

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { startPlatform } from "../../scripts/lib/platform.mjs";
-import { freePort } from "../lib/processes.mjs";
 import { runTool } from "./wake-files.mjs";
 import { ask } from "./wake-request.mjs";
+import { freePort } from "../../scripts/lib/free-port.mjs";
 
 const ROOT = join(import.meta.dirname, "../..");
 const IMAGE = join(ROOT, ".build/counter");

@@ -2,8 +2,8 @@
 import { DEFAULT_LIMITS } from "../../../packages/platform/src/proxy/http/limits.ts";
 import { Trust } from "../../../packages/platform/src/proxy/http/trust.ts";
 import { TcpFronts } from "../../../packages/platform/src/proxy/tcp/fronts.ts";
-import { freePort } from "../../lib/processes.mjs";
 import { APP_PORT, HOST, ready } from "./lib.mjs";
+import { freePort } from "../../../scripts/lib/free-port.mjs";
 
 const lease = {
   ...{ address: HOST, port: APP_PORT, machineId: "m1", appName: "bench", connectDeadline: 0 },

@@ -10,8 +10,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { AccountFile } from "../../src/certs/account.ts";
 import { AcmeAuthority } from "../../src/certs/acme.ts";
 import type { Order } from "../../src/certs/contract.ts";
-import { freePort } from "../proxy/http/helpers.ts";
 import { tempFolder } from "../helpers/temp.ts";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
 const ORDER: Order = { name: "www.example.com", challenge: "http-01", prove: async () => async () => {} };
 

@@ -17,9 +17,9 @@ import { startCoordinator } from "../../src/proxy/start-coordinator.ts";
 import { type RunningProxy, startProxy } from "../../src/proxy/start-proxy.ts";
 import { readSettings } from "../../src/settings.ts";
 import { newWorld, startPlatform } from "../helpers/fake-world.ts";
-import { freePort } from "../proxy/http/helpers.ts";
 import { startDns } from "./dns-server.ts";
 import { startPebble } from "./pebble.ts";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
 const DAY = 86_400_000;
 const NAME = "www.example.com";
@@ -37,6 +37,7 @@ interface Options {
 /** A platform on a fake host, whose proxy has real ports, with pebble as its authority. */
 async function rig({ proxy = "inside", nonceReject = 0, hook, publicAddresses = "127.0.0.1" }: Options = {}) {
   const world = await newWorld();
+  onTestFinished(() => world.dispose());
   const platform = await startPlatform(world);
   platform.apps.create("shop");
   platform.hostnames.add("shop", NAME);
@@ -105,7 +106,6 @@ async function rig({ proxy = "inside", nonceReject = 0, hook, publicAddresses = 
     for (const running of outside) await running.close();
     await coordinator.close();
     await platform.close();
-    await world.dispose();
   });
 
   const r = {

@@ -7,8 +7,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished, vi } from "vitest";
 import { findTool } from "../../../../scripts/lib/test-tools.mjs";
-import { freePort } from "../proxy/http/helpers.ts";
 import { tempFolder } from "../helpers/temp.ts";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
 const PROGRAM = findTool("pebble");
 /** Only a fault reaches it. */

@@ -1,13 +1,13 @@
 /** Debian's docker-registry on a loopback port, with an app of ours in it. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { packNodeApp } from "../../../../scripts/lib/node-image.mjs";
 import { findTool } from "../../../../scripts/lib/test-tools.mjs";
 import { packSmallAppWith } from "./small-app/image.ts";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
 const run = promisify(execFile);
 const PROGRAM = findTool("docker-registry");
@@ -87,12 +87,4 @@ export class TestRegistry {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -1,11 +1,11 @@
 /** Debian's docker-registry, which `npm test` unpacks, without installing it, when it is missing. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, vi } from "vitest";
 import { findTool } from "../../../../scripts/lib/test-tools.mjs";
 import { skopeo } from "./fixtures.ts";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
 const PROGRAM = findTool("docker-registry");
 
@@ -66,12 +66,4 @@ async function makeCertificate(folder: string): Promise<{ certificate: string; k
 function bcrypt(password: string): string {
   const script = 'print crypt($ARGV[0], "\\$2y\\$05\\$abcdefghijklmnopqrstuu")';
   return execFileSync("perl", ["-e", script, password], { encoding: "utf8" });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address ? address.port : 0;
 }

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { startDns } from "../certs/dns-server.ts";
 import { startPebble } from "../certs/pebble.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
-import { freePort } from "../proxy/http/helpers.ts";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
 const NAME = "www.example.com";

@@ -8,7 +8,6 @@ import { PATIENT } from "../helpers/patient.ts";
 import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
-import { freePort } from "../proxy/http/helpers.ts";
 import { certificate } from "../proxy/http/secured.ts";
 
 /** Only a fault reaches it: a cold start with Node on a busy host. */
@@ -20,6 +19,7 @@ const START_LIMIT_S = 240;
  */
 const SERVICE = `
 import { createServer } from "node:http2";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 let count = 0;
 const framed = (text) => Buffer.concat([Buffer.from([0, 0, 0, 0, text.length]), Buffer.from(text)]);
 createServer().on("stream", (stream, headers) => {

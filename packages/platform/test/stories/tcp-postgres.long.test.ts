@@ -5,7 +5,7 @@ import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { postgresImage } from "../helpers/postgres-image.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
-import { freePort } from "../proxy/http/helpers.ts";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
 const CYCLES = 50;
 const POOL = 10;

@@ -7,7 +7,7 @@ import { postgresImage } from "../helpers/postgres-image.ts";
 import { selfSigned } from "../helpers/self-signed.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
-import { freePort } from "../proxy/http/helpers.ts";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
 /** `initdb` takes half a minute under emulation. */
 const READY_TIMEOUT_MS = "110000";

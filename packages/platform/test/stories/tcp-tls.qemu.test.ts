@@ -10,7 +10,7 @@ import { selfSigned } from "../helpers/self-signed.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
-import { freePort } from "../proxy/http/helpers.ts";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
 /** The address from which the test plays a balancer. */
 const BALANCER = "127.0.0.9";

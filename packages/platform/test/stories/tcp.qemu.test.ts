@@ -5,7 +5,7 @@ import type { Machine } from "@hibernaut/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
-import { freePort } from "../proxy/http/helpers.ts";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
 let place: Place;
 let image: string;

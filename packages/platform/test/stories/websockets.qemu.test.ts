@@ -8,7 +8,6 @@ import { PATIENT } from "../helpers/patient.ts";
 import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
-import { freePort } from "../proxy/http/helpers.ts";
 import { certificate } from "../proxy/http/secured.ts";
 
 /** Only a fault reaches it: a cold start with Node on a busy host. */
@@ -18,6 +17,7 @@ const START_LIMIT_S = 240;
 const APP = `
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 let count = 0;
 const server = createServer((request, response) => response.writeHead(200, { "content-type": "text/html" }).end());
 server.on("upgrade", (request, socket) => {

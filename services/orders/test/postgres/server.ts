@@ -3,13 +3,13 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { chownSync, closeSync, existsSync, mkdtempSync, openSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
 import { TEST_TOOLS, toolEnvironment } from "../../../../scripts/lib/test-tools.mjs";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
 const ENVIRONMENT = toolEnvironment();
 const USER = "orders";
@@ -155,16 +155,6 @@ function unprivileged(options: string[], program: string, args: string[]): [stri
   const enter = ["--securebits", "+no_setuid_fixup", "--inh-caps", "+dac_override", "--ambient-caps", "+dac_override"];
   const ids = process.getuid?.() === 0 ? [...user, ...enter] : [];
   return ["setpriv", [...ids, ...options, program, ...args]];
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("No port.");
-  return address.port;
 }
 
 async function untilReady(to: Access, child: ChildProcess, log: string): Promise<void> {

@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { findTool, toolEnvironment } from "../../../../../scripts/lib/test-tools.mjs";
-import { freePort } from "../http/helpers.ts";
 import type { ReferenceName } from "./case.ts";
+import { freePort } from "../../../../../scripts/lib/free-port.mjs";
 
 const START_LIMIT_MS = 10_000;
 /** Another process may take a free port before the program does. */

@@ -2,7 +2,8 @@
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { ProxyRefusal } from "../../../src/proxy/contract.ts";
-import { type App, CLOSE, freePort, httpApp, KEEP, OK, parsed, rawApp, received, rig, until } from "./helpers.ts";
+import { type App, CLOSE, httpApp, KEEP, OK, parsed, rawApp, received, rig, until } from "./helpers.ts";
+import { freePort } from "../../../../../scripts/lib/free-port.mjs";
 
 /** An app that does `act` once it has a whole head. */
 const acting = (act: (socket: Socket, number: number) => void) =>

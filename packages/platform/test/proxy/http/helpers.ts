@@ -78,16 +78,6 @@ export function received(socket: Socket, look: (text: string) => boolean | void)
   socket.on("data", onData);
 }
 
-/** A port on which nobody listens. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
 /** A client that sends bytes and keeps what comes. */
 export class RawClient {
   readonly socket: Socket;

@@ -8,7 +8,7 @@ import { DEFAULT_LIMITS } from "../../../src/proxy/http/limits.ts";
 import { Trust } from "../../../src/proxy/http/trust.ts";
 import { TcpFronts } from "../../../src/proxy/tcp/fronts.ts";
 import { portOwners, tcpPortsOf } from "../../../src/proxy/tcp/ports.ts";
-import { freePort } from "../http/helpers.ts";
+import { freePort } from "../../../../../scripts/lib/free-port.mjs";
 
 const HOST = "127.0.0.1";
 

@@ -9,7 +9,8 @@ import { Certificates } from "../../../src/proxy/http/certificates.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../../src/proxy/http/limits.ts";
 import { Trust } from "../../../src/proxy/http/trust.ts";
 import { TcpFronts } from "../../../src/proxy/tcp/fronts.ts";
-import { freePort, until } from "../http/helpers.ts";
+import { until } from "../http/helpers.ts";
+import { freePort } from "../../../../../scripts/lib/free-port.mjs";
 
 const HOST = "127.0.0.1";
 
