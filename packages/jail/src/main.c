@@ -22,6 +22,8 @@
 #include "rights.h"
 #include "syscalls.h"
 
+#define USUAL_DESCRIPTORS 512 /* a QEMU with a dozen disks has fewer than 200 */
+
 static void write_file(const char *path, const char *text) {
   int file = open(path, O_WRONLY | O_CLOEXEC);
   if (file < 0) fail("opening", path);
@@ -59,7 +61,16 @@ static void separate(const struct options *options) {
   if (sethostname("jail", 4) < 0 && errno != EPERM) fail("naming the host", NULL);
 }
 
+/*
+ * The kernel's table of descriptors grows by doubling. In a program with several threads, it waits for all CPUs each time
+ * (`synchronize_rcu`), and QEMU would reach that right when its guest resumes. This process has one thread: it does not.
+ */
+static void make_room_for_descriptors(void) {
+  if (dup2(STDIN_FILENO, USUAL_DESCRIPTORS - 1) >= 0) close(USUAL_DESCRIPTORS - 1); /* else a limit forbids that many */
+}
+
 static _Noreturn void become(struct options *options) {
+  make_room_for_descriptors();
   places_take(options);
   places_enter(options);
   rights_drop(options);

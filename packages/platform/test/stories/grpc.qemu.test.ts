@@ -4,6 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Client, credentials, type ClientDuplexStream, type Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { PATIENT } from "../helpers/patient.ts";
 import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
@@ -19,7 +20,6 @@ const START_LIMIT_S = 240;
  */
 const SERVICE = `
 import { createServer } from "node:http2";
-import { freePort } from "../../../../scripts/lib/free-port.mjs";
 let count = 0;
 const framed = (text) => Buffer.concat([Buffer.from([0, 0, 0, 0, text.length]), Buffer.from(text)]);
 createServer().on("stream", (stream, headers) => {

@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { freePort } from "../../../../scripts/lib/free-port.mjs";
 import { openBrowser } from "../helpers/browser.ts";
 import { PATIENT } from "../helpers/patient.ts";
 import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
@@ -17,7 +18,6 @@ const START_LIMIT_S = 240;
 const APP = `
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
-import { freePort } from "../../../../scripts/lib/free-port.mjs";
 let count = 0;
 const server = createServer((request, response) => response.writeHead(200, { "content-type": "text/html" }).end());
 server.on("upgrade", (request, socket) => {

@@ -58,6 +58,16 @@ describe.runIf(isRoot).each([
     }
   });
 
+  test("it has room for QEMU's descriptors before it has threads: making it later would hold up the guest's wake", async () => {
+    const { pid } = await sleeper(prison);
+    try {
+      const { stdout } = await run("cat", [`/proc/${pid}/status`]);
+      expect(Number(/^FDSize:\s+(\d+)$/m.exec(stdout)?.[1])).toBeGreaterThanOrEqual(512);
+    } finally {
+      process.kill(pid, "SIGKILL");
+    }
+  });
+
   test("nothing is left when it ends, also when it is killed", async () => {
     const { child, pid } = await sleeper(prison);
     const ended = new Promise((resolve) => child.once("exit", (_code, signal) => resolve(signal)));
