@@ -4058,7 +4058,7 @@ export interface components {
       /** @enum {string} */
       status: "ordering" | "valid" | "overdue" | "failed" | "expired" | "unused";
       /** @enum {string} */
-      challenge: "http-01" | "dns-01";
+      challenge: "http-01" | "tls-alpn-01" | "dns-01";
       issuer: string | null;
       not_before: string | null;
       not_after: string | null;
@@ -4080,7 +4080,7 @@ export interface components {
     /** @description Something that a certificate needs, and whether it is there. */
     CertificateFinding: {
       /** @enum {string} */
-      what: "authority" | "dns" | "caa" | "port_80" | "dns_hook" | "tls";
+      what: "authority" | "dns" | "caa" | "port_80" | "port_443" | "dns_hook" | "tls";
       /** @enum {string} */
       status: "ok" | "missing" | "unknown";
       found: string;

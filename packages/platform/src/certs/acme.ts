@@ -7,19 +7,19 @@ import { HibernautError } from "../domain/errors.ts";
 import { abortable, within } from "../lib/async.ts";
 import { messageOf } from "../lib/text.ts";
 import type { AccountFile } from "./account.ts";
-import { faultOf, responseFault } from "./acme-faults.ts";
+import { faultOf } from "./acme-faults.ts";
+import { type Library, loadLibrary } from "./acme-library.ts";
+import { challengeCertificate } from "./alpn-certificate.ts";
 import {
   AuthorityFault,
   type AuthorityInfo,
   type CertificateAuthority,
+  type ChallengeKind,
   type Issued,
   type Order,
   type Proof,
 } from "./contract.ts";
 import { challengeRecord } from "./rules.ts";
-
-/** What is used of the library. */
-type Library = Pick<typeof acme, "Client" | "axios" | "crypto">;
 
 /** The parts of an authority's directory (RFC 8555 7.1.1) that are looked at here. */
 interface Directory {
@@ -135,11 +135,7 @@ export class AcmeAuthority implements CertificateAuthority {
     if (challenge === undefined)
       throw new AuthorityFault("refused", `The authority does not accept ${kind} as a proof for ${name}.`);
     const value = await client.getChallengeKeyAuthorization(challenge);
-    const proof: Proof =
-      kind === "http-01"
-        ? { kind, hostname: name, token: challenge.token, value }
-        : { kind, record: challengeRecord(name), value };
-    const end = await prove(proof, signal);
+    const end = await prove(await proofOf(kind, name, { token: challenge.token, value }), signal);
     try {
       await this.#ask(client.completeChallenge(challenge), signal);
       return end;
@@ -232,6 +228,22 @@ export class AcmeAuthority implements CertificateAuthority {
   }
 }
 
+/** What an authority wants to find at the name, from the token of its challenge and what the account makes of it. */
+async function proofOf(
+  kind: ChallengeKind,
+  name: string,
+  { token, value }: { token: string; value: string },
+): Promise<Proof> {
+  switch (kind) {
+    case "http-01":
+      return { kind, hostname: name, token, value };
+    case "tls-alpn-01":
+      return { kind, hostname: name, certificate: await challengeCertificate(name, value) };
+    case "dns-01":
+      return { kind, record: challengeRecord(name), value };
+  }
+}
+
 function whyInvalid({ identifier, status, challenges }: acme.Authorization): string {
   const errors = challenges.map((challenge) => ("error" in challenge ? challenge.error : undefined));
   const detail = errors.map((error: { detail?: unknown } | undefined) => error?.detail).find(Boolean);
@@ -245,29 +257,4 @@ function readRoot(file: string): Buffer {
     const message = `HIBERNAUT_ACME_CA_FILE, ${file}, cannot be read: ${messageOf(error)}. Name a file with a root certificate in PEM that the platform's user can read.`;
     throw new HibernautError("invalid_argument", message, { setting: "HIBERNAUT_ACME_CA_FILE" });
   }
-}
-
-let loaded: Promise<Library> | undefined;
-
-function loadLibrary(): Promise<Library> {
-  // In the bundle, the exports of a CommonJS package are below `default` only.
-  loaded ??= import("acme-client").then(({ default: library }) => {
-    const { request, response } = library.axios.interceptors;
-    // Its own repeat requests for as long as an authority says, deaf to signals, and lose why a connection failed. The
-    // manager repeats orders.
-    request.clear();
-    response.clear();
-    response.use(
-      (reply) => {
-        const fault = responseFault(reply, Date.now());
-        if (fault !== undefined) throw fault;
-        return reply;
-      },
-      (error: unknown) => {
-        throw faultOf(error);
-      },
-    );
-    return library;
-  });
-  return loaded;
 }

@@ -6,12 +6,17 @@ import { join } from "node:path";
 import type { OrderFailure } from "../domain/certificate.ts";
 
 /** How the platform proves to an authority that a name leads to it. */
-export type ChallengeKind = "http-01" | "dns-01";
+export type ChallengeKind = HostChallenge | "dns-01";
+
+/** How it proves that a hostname leads to this host: at port 80, or at port 443. */
+export type HostChallenge = "http-01" | "tls-alpn-01";
 
 /** What an authority wants to find before it issues a certificate. */
 export type Proof =
   /** `value` at `http://<hostname>/.well-known/acme-challenge/<token>`. */
   | { kind: "http-01"; hostname: string; token: string; value: string }
+  /** This certificate, in PEM with its key, for TLS clients that offer the protocol `acme-tls/1` alone. */
+  | { kind: "tls-alpn-01"; hostname: string; certificate: string }
   /** `value` in a TXT record of the name `record`. */
   | { kind: "dns-01"; record: string; value: string };
 
@@ -78,10 +83,12 @@ export class AuthorityFault extends Error {
   }
 }
 
-/** The answers to HTTP-01 challenges, for proxies. */
+/** The answers to challenges, for proxies. */
 export interface Challenges {
-  /** The answers by `<hostname>/<token>`. */
+  /** Those to HTTP-01 challenges, by `<hostname>/<token>`. */
   all(): Record<string, string>;
+  /** Those to TLS-ALPN-01 challenges: certificates with their keys in PEM, by hostname. */
+  certificates(): Record<string, string>;
   /** Calls `listener` after each change, which resolves once all proxies know it. Returns a function that ends that. */
   subscribe(listener: () => Promise<void>): () => void;
 }
@@ -113,7 +120,7 @@ export interface CertificateView {
 
 /** One thing that a certificate needs, and whether it is there. */
 export interface Finding {
-  what: "authority" | "dns" | "caa" | "port_80" | "dns_hook" | "tls";
+  what: "authority" | "dns" | "caa" | "port_80" | "port_443" | "dns_hook" | "tls";
   /** `unknown`: the platform cannot tell. */
   status: "ok" | "missing" | "unknown";
   /** A sentence for people. */

@@ -1,39 +1,31 @@
 /**
- * Looks in DNS and at port 80 what a name lacks for a certificate. What it means is decided in findings.ts. The owner of
+ * Looks in DNS, and at the port that an authority asks, what a name lacks for a certificate. What it means is decided in findings.ts. The owner of
  * a hostname decides where its DNS leads: the platform must not ask its own network on their behalf.
  */
-import { randomBytes } from "node:crypto";
 import { Resolver } from "node:dns/promises";
-import { request } from "node:http";
 import { networkInterfaces } from "node:os";
 import { abortable, within } from "../lib/async.ts";
 import { messageOf } from "../lib/text.ts";
-import type { ChallengeBoard } from "./challenges.ts";
 import type { CertificateAuthority, Finding } from "./contract.ts";
 import { type CaaRecord, findingsOf, publicAddresses } from "./findings.ts";
+import { LOOK_MS, probe, type ProbeOptions } from "./probe.ts";
 import { challengeFor } from "./rules.ts";
 
-export interface ExamineOptions {
+export interface ExamineOptions extends ProbeOptions {
   authority: Pick<CertificateAuthority, "describe">;
-  board: ChallengeBoard;
   /** The host's public addresses, which are asked whatever they are; empty to take those of its interfaces. */
   addresses: readonly string[];
   hook: string | undefined;
   /** Whether a proxy serves TLS; undefined if proxies run in processes of their own. */
   tls: boolean | undefined;
-  /** For tests: DNS servers (`address:port`), and the port that stands for 80. */
+  /** For tests: DNS servers (`address:port`). */
   dnsServers?: readonly string[];
-  httpPort?: number;
 }
 
-/** How long each look may take, in milliseconds: someone waits for it. */
-const LOOK_MS = 5_000;
 /** Answers that mean that there is no such record, rather than that nobody knows. */
 const NONE: readonly unknown[] = ["ENODATA", "ENOTFOUND"];
 /** More addresses than this tell no more, and each takes a request. */
 const MOST_ADDRESSES = 8;
-/** As much of an answer as is compared: those that are ours are short. Bytes. */
-const MOST_BYTES = 256;
 
 /** Never rejects, except with the signal's reason. */
 export async function examine(options: ExamineOptions, name: string, signal: AbortSignal): Promise<Finding[]> {
@@ -42,9 +34,9 @@ export async function examine(options: ExamineOptions, name: string, signal: Abo
   const stop = () => resolver.cancel();
   signal.addEventListener("abort", stop, { once: true });
   try {
-    const byDns = challengeFor(name) === "dns-01";
+    const challenge = challengeFor(name, options.challenge);
     const [addresses, caa, caaIdentities] = await Promise.all([
-      byDns ? [] : known(addressesOf(resolver, name)),
+      challenge === "dns-01" ? [] : known(addressesOf(resolver, name)),
       known(caaOf(resolver, name.replace(/^\*\./, ""))),
       known(identities(options.authority, signal)),
     ]);
@@ -52,16 +44,17 @@ export async function examine(options: ExamineOptions, name: string, signal: Abo
     const found = "unknown" in addresses ? [] : addresses.slice(0, MOST_ADDRESSES);
     const outside = new Set([...publicAddresses(found), ...options.addresses]);
     const asked = found.filter((address) => outside.has(address));
-    const port80 = await Promise.all(asked.map((address) => probe(options, name, address, signal)));
+    const answers = await Promise.all(asked.map((address) => probe(options, name, address, signal)));
     const { hook, tls } = options;
     return findingsOf({
       name,
+      challenge,
       addresses,
       ours: ownAddresses(options.addresses),
       caa,
       caaIdentities,
       unasked: found.filter((address) => !outside.has(address)),
-      port80,
+      answers,
       hook,
       tls,
     });
@@ -109,43 +102,4 @@ function ownAddresses(configured: readonly string[]): readonly string[] {
   if (configured.length > 0) return configured;
   const found = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   return publicAddresses(found.map(({ address }) => address));
-}
-
-/** Asks for a challenge, as an authority would, and compares the answer. */
-async function probe({ board, httpPort = 80 }: ExamineOptions, name: string, address: string, signal: AbortSignal) {
-  const token = `check-${randomBytes(16).toString("hex")}`;
-  const answer = randomBytes(16).toString("hex");
-  const end = await board.publish(name, token, answer);
-  try {
-    const path = `/.well-known/acme-challenge/${token}`;
-    const { status, text } = await get({ address, port: httpPort, name, path }, signal);
-    return { address, ours: status === 200 && text === answer, found: `the answer has status ${status}` };
-  } catch (error) {
-    signal.throwIfAborted();
-    return { address, ours: false, found: messageOf(error) || String((error as NodeJS.ErrnoException).code) };
-  } finally {
-    await end();
-  }
-}
-
-function get(
-  { address, port, name, path }: { address: string; port: number; name: string; path: string },
-  signal: AbortSignal,
-): Promise<{ status: number; text: string }> {
-  const limit = within(signal, LOOK_MS, `http://${name}/ at ${address}`);
-  return new Promise((resolve, reject) => {
-    const headers = { host: name, connection: "close" };
-    const sent = request({ host: address, port, path, headers, agent: false, signal: limit }, (response) => {
-      let text = "";
-      const done = () => resolve({ status: response.statusCode ?? 0, text });
-      response.setEncoding("latin1").on("data", (chunk: string) => {
-        text += chunk;
-        if (text.length < MOST_BYTES) return;
-        done();
-        response.destroy();
-      });
-      response.on("end", done).on("error", reject);
-    });
-    sent.on("error", (error) => reject(limit.aborted ? (limit.reason as Error) : error)).end();
-  });
 }

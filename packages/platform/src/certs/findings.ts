@@ -1,11 +1,13 @@
-/** What a name lacks for a certificate, from what was found in DNS and at port 80: pure rules. */
+/** What a name lacks for a certificate, from what was found in DNS and at the port that an authority asks: pure rules. */
 import { BlockList, isIP } from "node:net";
-import type { Finding } from "./contract.ts";
-import { challengeFor, challengeRecord } from "./rules.ts";
+import type { ChallengeKind, Finding } from "./contract.ts";
+import { challengeRecord } from "./rules.ts";
 
 /** What was found. */
 export interface Facts {
   name: string;
+  /** How the name is proven. */
+  challenge: ChallengeKind;
   /** Addresses in DNS, or why the resolver did not answer. */
   addresses: readonly string[] | { unknown: string };
   /** The public addresses of this host; empty if they are not known. */
@@ -17,7 +19,7 @@ export interface Facts {
   /** Addresses in DNS that were not asked, because nobody outside can reach them. */
   unasked: readonly string[];
   /** What a request for a challenge at each other address got: the answer of this platform, or something else. */
-  port80: readonly { address: string; ours: boolean; found: string }[];
+  answers: readonly { address: string; ours: boolean; found: string }[];
   /** The setting of the DNS hook, if there is one. */
   hook: string | undefined;
   /** Whether a proxy serves TLS; undefined if proxies run in processes of their own. */
@@ -37,8 +39,8 @@ const TTL_S = 300;
 
 /** Returns what a certificate for the name needs, and whether it is there. */
 export function findingsOf(facts: Facts): Finding[] {
-  const byDns = challengeFor(facts.name) === "dns-01";
-  return [authority(facts), ...(byDns ? [hook(facts)] : [dns(facts), ...port80(facts)]), ...caa(facts), tls(facts)];
+  const byDns = facts.challenge === "dns-01";
+  return [authority(facts), ...(byDns ? [hook(facts)] : [dns(facts), ...port(facts)]), ...caa(facts), tls(facts)];
 }
 
 function authority({ caaIdentities }: Facts): Finding {
@@ -69,21 +71,22 @@ function dns({ name, addresses, ours }: Facts): Finding {
   return missing("dns", found, records);
 }
 
-function port80({ name, unasked, port80: answers }: Facts): Finding[] {
+/** What an authority finds at the port that it asks. */
+function port({ name, challenge, unasked, answers }: Facts): Finding[] {
+  const { what, number, url, setting } =
+    challenge === "tls-alpn-01"
+      ? ({ what: "port_443", number: 443, url: "https", setting: "HIBERNAUT_PROXY_TLS_LISTEN" } as const)
+      : ({ what: "port_80", number: 80, url: "http", setting: "HIBERNAUT_PROXY_LISTEN" } as const);
   const internal = unasked.map((address) =>
     missing(
-      "port_80",
+      what,
       `${name} leads to ${address}, which cannot be reached from outside, so the platform did not ask there. Remove the record. If the authority is in your own network, set HIBERNAUT_PUBLIC_ADDRESSES to the addresses at which it reaches this host.`,
     ),
   );
   const asked = answers.map(({ address, ours, found }) => {
-    if (ours) return ok("port_80", `Port 80 of ${address} leads to this platform's proxy.`);
-    const next =
-      "Lead port 80 to the proxy (HIBERNAUT_PROXY_LISTEN), and let it through the firewall. A host behind NAT may be unable to reach itself; then ask from elsewhere.";
-    return missing(
-      "port_80",
-      `http://${name}/ at ${address} does not lead to this platform's proxy: ${found}. ${next}`,
-    );
+    if (ours) return ok(what, `Port ${number} of ${address} leads to this platform's proxy.`);
+    const next = `Lead port ${number} to the proxy (${setting}), and let it through the firewall. A host behind NAT may be unable to reach itself; then ask from elsewhere.`;
+    return missing(what, `${url}://${name}/ at ${address} does not lead to this platform's proxy: ${found}. ${next}`);
   });
   return [...internal, ...asked];
 }

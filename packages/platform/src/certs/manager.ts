@@ -102,9 +102,9 @@ export class CertificateManager implements CertificateService {
     hostname: string,
     { agreeToTerms = false, signal }: { agreeToTerms?: boolean; signal: AbortSignal },
   ): Promise<CertificateView> {
-    const { namesOf, hasDnsHook } = this.#options;
+    const { namesOf, hasDnsHook, challenge } = this.#options;
     const name = checkName(hostname, app, namesOf(app));
-    if (challengeFor(name) === "dns-01" && !hasDnsHook) throw hookMissing(name);
+    if (challengeFor(name, challenge) === "dns-01" && !hasDnsHook) throw hookMissing(name);
     await this.#requireTerms(name, app, agreeToTerms, signal);
     const record = this.#put(name, app);
     if (orderTime(this.#situation(record)) <= this.#now())
@@ -220,7 +220,7 @@ export class CertificateManager implements CertificateService {
       app: record.app,
       hostname: record.name,
       status: statusOf(situation),
-      challenge: challengeFor(record.name),
+      challenge: challengeFor(record.name, this.#options.challenge),
       issuer: this.#options.stored.get(record.name)?.issuer ?? null,
       notBefore: time(certificate?.notBefore),
       notAfter: time(certificate?.notAfter),

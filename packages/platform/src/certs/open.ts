@@ -19,6 +19,7 @@ interface OpenCertificatesOptions extends Pick<ManagerOptions, "namesOf" | "log"
     | "dataDir"
     | "acmeDirectory"
     | "acmeEmail"
+    | "acmeChallenge"
     | "acmeCaFile"
     | "acmeDnsHook"
     | "acmeDnsHookTimeoutMs"
@@ -32,7 +33,7 @@ interface OpenCertificatesOptions extends Pick<ManagerOptions, "namesOf" | "log"
   /** For tests: in the place of the one that the settings name. */
   authority?: CertificateAuthority;
   /** For tests: where to look what a name lacks. */
-  looking?: Pick<ExamineOptions, "dnsServers" | "httpPort">;
+  looking?: Pick<ExamineOptions, "dnsServers" | "httpPort" | "tlsPort">;
   /** For tests: in the place of looking. */
   examine?: ManagerOptions["examine"];
 }
@@ -70,15 +71,26 @@ export async function openCertificates(options: OpenCertificatesOptions): Promis
     log.warn({ record, reason }, "the DNS hook could not remove a record");
   }
   const tls = settings.proxy === "inside" ? settings.proxyTlsListen !== undefined : undefined;
-  const examining = { authority, board, addresses: settings.publicAddresses, hook: program, tls, ...looking };
+  const { acmeChallenge: challenge } = settings;
+  const examining = {
+    authority,
+    board,
+    challenge,
+    addresses: settings.publicAddresses,
+    hook: program,
+    tls,
+    ...looking,
+  };
   const manager = new CertificateManager({
     ...{ store, stored, authority, namesOf, clock, log },
     ...(options.random && { random: options.random }),
+    challenge,
     hasDnsHook: hook !== undefined,
     orderTimeoutMs: ORDER_MS + timeoutMs,
     examine: options.examine ?? ((name, signal) => examine(examining, name, signal)),
     async prove(proof: Proof, signal) {
       if (proof.kind === "http-01") return board.publish(proof.hostname, proof.token, proof.value);
+      if (proof.kind === "tls-alpn-01") return board.show(proof.hostname, proof.certificate);
       if (hook === undefined) throw new Error("no DNS hook is configured any more; set HIBERNAUT_ACME_DNS_HOOK");
       return addRecord(hook, proof, signal);
     },

@@ -2,7 +2,7 @@
 import pLimit from "p-limit";
 import { within } from "../lib/async.ts";
 import type { CertificateStore } from "../store/contract.ts";
-import { AuthorityFault, type CertificateAuthority, type Order } from "./contract.ts";
+import { AuthorityFault, type CertificateAuthority, type HostChallenge, type Order } from "./contract.ts";
 import type { StoredCertificates } from "./stored.ts";
 import { sentence } from "./refusals.ts";
 import { challengeFor, retryTime } from "./rules.ts";
@@ -12,6 +12,8 @@ export interface OrdersOptions {
   stored: StoredCertificates;
   authority: CertificateAuthority;
   prove: Order["prove"];
+  /** How hostnames are proven; wildcards are by DNS. */
+  challenge: HostChallenge;
   /** How long an order may take, in milliseconds. */
   orderTimeoutMs: number;
   /** The wall clock, which tests move. */
@@ -57,14 +59,14 @@ export class Orders {
   }
 
   async #attempt(name: string): Promise<void> {
-    const { store, stored, authority, prove, orderTimeoutMs, log } = this.#options;
+    const { store, stored, authority, prove, challenge, orderTimeoutMs, log } = this.#options;
     const { signal } = this.#closing;
     const before = store.get(name);
     // It may have been removed while it waited for its turn.
     if (signal.aborted || before === undefined) return;
     try {
       const limit = within(signal, orderTimeoutMs, "The order");
-      const issued = await authority.issue({ name, challenge: challengeFor(name), prove }, limit);
+      const issued = await authority.issue({ name, challenge: challengeFor(name, challenge), prove }, limit);
       const record = store.get(name);
       if (record === undefined) return;
       // In this order: after a crash in between, the next platform orders again, and no failure outlives its end.

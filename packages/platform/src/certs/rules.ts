@@ -1,7 +1,7 @@
 /** When to order, to renew and to try again, and for which names: pure rules. Times are milliseconds since 1970. */
 import { HibernautError } from "../domain/errors.ts";
 import type { OrderFailure } from "../domain/certificate.ts";
-import type { CertificateStatus, ChallengeKind } from "./contract.ts";
+import type { CertificateStatus, ChallengeKind, HostChallenge } from "./contract.ts";
 
 /** A renewal is due after this share of the lifetime: 30 days before the end of 90, which leaves time to repair things. */
 const RENEW_AFTER = 2 / 3;
@@ -66,9 +66,13 @@ export function statusOf({ now, certificate, failure, used }: Situation): Certif
   return failure === null ? "valid" : "overdue";
 }
 
-/** Returns how to prove a name. Only DNS proves a wildcard (RFC 8555 7.1.3); names of their own need no hook. */
-export function challengeFor(name: string): ChallengeKind {
-  return name.startsWith("*.") ? "dns-01" : "http-01";
+/**
+ * Returns how to prove a name. Only DNS proves a wildcard (RFC 8555 7.1.3); names of their own need no hook.
+ *
+ * @param hosts how hostnames are proven on this platform
+ */
+export function challengeFor(name: string, hosts: HostChallenge): ChallengeKind {
+  return name.startsWith("*.") ? "dns-01" : hosts;
 }
 
 /** Returns the name of the TXT record that proves a name. */

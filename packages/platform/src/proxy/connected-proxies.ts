@@ -77,9 +77,9 @@ export class ConnectedProxies {
   }
 
   /** Tells every proxy which challenges are open. Resolves once all know, or have had time to. */
-  async tellChallenges(challenges: Record<string, string>): Promise<void> {
+  async tellChallenges(open: Omit<Extract<ToProxy, { kind: "challenges" }>, "kind" | "question">): Promise<void> {
     const tell = (proxy: ConnectedProxy) =>
-      this.#ask((question) => proxy.send({ kind: "challenges", question, challenges }));
+      this.#ask((question) => proxy.send({ kind: "challenges", question, ...open }));
     await Promise.all([...this.#proxies].map(tell));
   }
 

@@ -16,6 +16,8 @@ import type { ProxyProtocolVersion } from "../domain/tcp-handlers.ts";
 export interface LeaseProvider {
   /** Returns what answers a challenge of a certificate authority, if the target is that of one that is open now. */
   challengeAnswer?(hostname: string, target: string): string | undefined;
+  /** The certificates of challenges over TLS that are open now, with their keys in PEM, by hostname. */
+  readonly challengeCertificates?: ReadonlyMap<string, string>;
   /** Returns the app that answers for the hostname. Refuses with `unknown_host` if there is none. */
   route(hostname: string): string;
   /**

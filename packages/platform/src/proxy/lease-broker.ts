@@ -88,6 +88,10 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     return Object.hasOwn(challenges, key) ? challenges[key] : undefined;
   }
 
+  get challengeCertificates(): ReadonlyMap<string, string> {
+    return this.#table.challengeCertificates;
+  }
+
   get connectionsSurvive(): boolean {
     return this.#table.connectionsSurvive;
   }

@@ -1,12 +1,14 @@
 /** What one proxy knows: the machines, the apps they belong to, and the hostnames that lead there. */
 import { AppMachines } from "./app-machines.ts";
-import type { TableMachine } from "./messages.ts";
+import type { TableMachine, ToProxy } from "./messages.ts";
 import { fromWire } from "./messages.ts";
 import { RoutedMachine } from "./routed-machine.ts";
 import { appOf, machineHostOf } from "./routing.ts";
 import type { ServicePolicy } from "./service-policy.ts";
 
 const NO_MACHINES = new AppMachines([]);
+
+type OpenChallenges = Pick<Extract<ToProxy, { kind: "challenges" }>, "challenges" | "challengeCertificates">;
 
 /** The proxy's copy of the coordinator's table. Machines without a service are not in it. */
 export class MachineTable {
@@ -25,10 +27,19 @@ export class MachineTable {
   draining = false;
   /** The answers to open challenges, by `<hostname>/<token>`. */
   challenges: Readonly<Record<string, string>> = {};
+  /** The certificates that answer other challenges, with their keys in PEM, by hostname. */
+  readonly challengeCertificates = new Map<string, string>();
 
   /** @param now milliseconds of a steady clock */
   constructor(now: () => number) {
     this.#now = now;
+  }
+
+  /** Takes over which challenges of certificate authorities are open. */
+  setChallenges({ challenges, challengeCertificates = {} }: OpenChallenges): void {
+    this.challenges = challenges;
+    this.challengeCertificates.clear();
+    for (const [hostname, pem] of Object.entries(challengeCertificates)) this.challengeCertificates.set(hostname, pem);
   }
 
   /** Returns the app that answers for the hostname, or for one of its machines, if there is one with a machine. */

@@ -55,6 +55,8 @@ export type ToProxy =
       draining: boolean;
       /** The answers to open challenges of certificate authorities, by `<hostname>/<token>`. */
       challenges: Record<string, string>;
+      /** The certificates that answer others, with their keys in PEM, by hostname. Earlier releases send none. */
+      challengeCertificates?: Record<string, string>;
     }
   /** The platform begins, or ceases, to refuse starts. */
   | { kind: "draining"; draining: boolean }
@@ -63,7 +65,12 @@ export type ToProxy =
   | { kind: "gone"; id: string }
   | { kind: "hostnames"; hostnames: Record<string, string> }
   /** Challenges were opened or closed. Answered with `noted`: an authority may ask right after that. */
-  | { kind: "challenges"; question: number; challenges: Record<string, string> }
+  | {
+      kind: "challenges";
+      question: number;
+      challenges: Record<string, string>;
+      challengeCertificates?: Record<string, string>;
+    }
   /** The load that the other proxies put on machines, for machines where it changed. */
   | { kind: "others"; loads: Record<string, number> }
   /**

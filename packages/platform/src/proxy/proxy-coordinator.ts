@@ -2,6 +2,7 @@
  * The platform's side of all proxies: tells them which machines there are, wakes what they ask for, adds up what they
  * have open, and lets machines sleep that no proxy needs.
  */
+import type { Challenges } from "../certs/contract.ts";
 import type { Activity } from "../domain/awake.ts";
 import type { MachineRecord } from "../domain/machine.ts";
 import { isHibernautError } from "../domain/errors.ts";
@@ -34,7 +35,7 @@ interface CoordinatorOptions {
   /** Whether the platform starts no machines at the moment. By default, it does. */
   isDraining?(): boolean;
   /** The answers to open challenges of certificate authorities. By default, there are none. */
-  challenges?(): Record<string, string>;
+  challenges?: Pick<Challenges, "all" | "certificates">;
   /** Told what proxies have forwarded. */
   onTraffic?(machineId: string, traffic: Traffic): void;
   /** Whether a machine's checks let it take requests. By default, every machine may. */
@@ -120,7 +121,12 @@ export class ProxyCoordinator {
 
   /** Challenges were opened or closed. Resolves once all proxies know. */
   challengesChanged(): Promise<void> {
-    return this.#proxies.tellChallenges(this.#options.challenges?.() ?? {});
+    return this.#proxies.tellChallenges(this.#openChallenges());
+  }
+
+  #openChallenges() {
+    const { challenges } = this.#options;
+    return { challenges: challenges?.all() ?? {}, challengeCertificates: challenges?.certificates() ?? {} };
   }
 
   /** A drain began or ended. */
@@ -140,7 +146,7 @@ export class ProxyCoordinator {
       ...(gateway !== undefined && { gateway }),
       connectionsSurvive,
       draining: this.#options.isDraining?.() ?? false,
-      challenges: this.#options.challenges?.() ?? {},
+      ...this.#openChallenges(),
     });
     return {
       receive: (message) => this.#receive(proxy, message),

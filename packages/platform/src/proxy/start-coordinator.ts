@@ -51,7 +51,7 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
     onTraffic,
     isHealthy: (id) => checks.isHealthy(id),
     isDraining: () => resources.drain.active,
-    challenges: () => challenges.all(),
+    challenges,
     log,
   });
   const unsubscribes = [

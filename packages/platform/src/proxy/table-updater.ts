@@ -53,7 +53,7 @@ export class TableUpdater {
         this.#ports.table.hostnames = message.hostnames;
         return;
       case "challenges":
-        this.#ports.table.challenges = message.challenges;
+        this.#ports.table.setChallenges(message);
         return this.#ports.link.send({ kind: "noted", question: message.question });
       case "others":
         for (const [id, load] of Object.entries(message.loads)) this.#change(id, { others: load });
@@ -88,8 +88,9 @@ export class TableUpdater {
 
   #replace({ machines, ...rest }: Extract<ToProxy, { kind: "table" }>): void {
     const { table, queues, reporter } = this.#ports;
-    const { hostnames, suffixes, connectionsSurvive, draining, gateway, challenges } = rest;
-    Object.assign(table, { hostnames, suffixes, connectionsSurvive, draining, gateway, challenges });
+    const { hostnames, suffixes, connectionsSurvive, draining, gateway } = rest;
+    Object.assign(table, { hostnames, suffixes, connectionsSurvive, draining, gateway });
+    table.setChallenges(rest);
     table.appsByAddress.clear();
     const present = new Set(machines.map(({ id }) => id));
     for (const { id } of table.all()) if (!present.has(id)) this.#remove(id, true);

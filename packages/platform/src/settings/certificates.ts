@@ -1,5 +1,5 @@
 /** Settings of the certificates that the platform gets by itself. */
-import { duration, list, optionalPath, optionalText, text } from "./forms.ts";
+import { choice, duration, list, optionalPath, optionalText, text } from "./forms.ts";
 
 export const CERTIFICATE_SETTINGS = {
   acmeDirectory: text("HIBERNAUT_ACME_DIRECTORY", {
@@ -13,6 +13,11 @@ export const CERTIFICATE_SETTINGS = {
     pattern: "^[^@\\s]+@[^@\\s]+$",
     accepts: "an email address",
     description: "Where the authority may write to about your certificates. It may require one.",
+  }),
+  acmeChallenge: choice("HIBERNAUT_ACME_CHALLENGE", ["http-01", "tls-alpn-01"], {
+    default: "http-01",
+    description:
+      "How the authority [verifies hostnames](https.md#where-port-80-cannot-be-reached): `http-01` at port 80, `tls-alpn-01` at port 443.",
   }),
   acmeCaFile: optionalPath("HIBERNAUT_ACME_CA_FILE", {
     description:

@@ -4,18 +4,25 @@ import { type Facts, findingsOf, publicAddresses } from "../../src/certs/finding
 
 const READY: Facts = {
   name: "www.example.com",
+  challenge: "http-01",
   addresses: ["203.0.113.7"],
   ours: ["203.0.113.7", "2001:db8::7"],
   caa: [],
   caaIdentities: ["letsencrypt.org"],
   unasked: [],
-  port80: [{ address: "203.0.113.7", ours: true, found: "" }],
+  answers: [{ address: "203.0.113.7", ours: true, found: "" }],
   hook: undefined,
   tls: true,
 };
 
 const issue = (value: string, tag = "issue", owner = "example.com") => ({ owner, tag, value });
-const WILD = { name: "*.example.com", addresses: [], port80: [], hook: "/usr/local/bin/hook" };
+const WILD = {
+  name: "*.example.com",
+  challenge: "dns-01" as const,
+  addresses: [],
+  answers: [],
+  hook: "/usr/local/bin/hook",
+};
 
 test("nothing is missing where everything is there", () => {
   expect(findingsOf(READY).map(({ what, status }) => [what, status])).toEqual([
@@ -24,6 +31,8 @@ test("nothing is missing where everything is there", () => {
     ["port_80", "ok"],
     ["tls", "ok"],
   ]);
+  const overTls = findingsOf({ ...READY, challenge: "tls-alpn-01" });
+  expect(overTls.map(({ what, status }) => [what, status])).toContainEqual(["port_443", "ok"]);
   expect(findingsOf({ ...READY, ...WILD }).map(({ what, status }) => [what, status])).toEqual([
     ["authority", "ok"],
     ["dns_hook", "ok"],
@@ -34,7 +43,7 @@ test("nothing is missing where everything is there", () => {
 test.each<[string, Partial<Facts>, object]>([
   [
     "a name without an address",
-    { addresses: [], port80: [] },
+    { addresses: [], answers: [] },
     {
       what: "dns",
       status: "missing",
@@ -43,7 +52,7 @@ test.each<[string, Partial<Facts>, object]>([
   ],
   [
     "a name without an address, and no idea of ours",
-    { addresses: [], ours: [], port80: [] },
+    { addresses: [], ours: [], answers: [] },
     { what: "dns", status: "missing", found: expect.stringContaining("HIBERNAUT_PUBLIC_ADDRESSES"), records: [] },
   ],
   [
@@ -55,8 +64,16 @@ test.each<[string, Partial<Facts>, object]>([
   ["a resolver that does not answer", { addresses: { unknown: "timeout" } }, { what: "dns", status: "unknown" }],
   [
     "another server at port 80",
-    { port80: [{ address: "203.0.113.7", ours: false, found: "the answer has status 404" }] },
+    { answers: [{ address: "203.0.113.7", ours: false, found: "the answer has status 404" }] },
     { what: "port_80", status: "missing", found: expect.stringContaining("the answer has status 404") },
+  ],
+  [
+    "another server at port 443",
+    {
+      challenge: "tls-alpn-01",
+      answers: [{ address: "203.0.113.7", ours: false, found: "it shows another certificate" }],
+    },
+    { what: "port_443", status: "missing", found: expect.stringMatching(/^https:.*HIBERNAUT_PROXY_TLS_LISTEN/) },
   ],
   [
     "CAA records of others",

@@ -32,10 +32,17 @@ interface Options {
   hook?: (txtFile: string) => string;
   /** The name server says that every name is at 127.0.0.1. */
   publicAddresses?: string;
+  challenge?: "http-01" | "tls-alpn-01";
 }
 
 /** A platform on a fake host, whose proxy has real ports, with pebble as its authority. */
-async function rig({ proxy = "inside", nonceReject = 0, hook, publicAddresses = "127.0.0.1" }: Options = {}) {
+async function rig({
+  proxy = "inside",
+  nonceReject = 0,
+  hook,
+  publicAddresses = "127.0.0.1",
+  challenge = "http-01",
+}: Options = {}) {
   const world = await newWorld();
   onTestFinished(() => world.dispose());
   const platform = await startPlatform(world);
@@ -44,7 +51,7 @@ async function rig({ proxy = "inside", nonceReject = 0, hook, publicAddresses = 
   const txtFile = join(world.folder, "txt");
   const dns = await startDns(txtFile);
   const [httpPort, tlsPort] = [await freePort(), await freePort()];
-  const pebble = await startPebble({ dns: dns.address, httpPort, nonceReject });
+  const pebble = await startPebble({ dns: dns.address, httpPort, tlsPort, nonceReject });
   const program = join(world.folder, "hook");
   if (hook !== undefined) await writeFile(program, hook(txtFile), { mode: 0o700 });
   const settings = readSettings({
@@ -58,6 +65,7 @@ async function rig({ proxy = "inside", nonceReject = 0, hook, publicAddresses = 
     HIBERNAUT_ACME_CA_FILE: pebble.caFile,
     HIBERNAUT_ACME_EMAIL: "admin@example.com",
     HIBERNAUT_PUBLIC_ADDRESSES: publicAddresses,
+    HIBERNAUT_ACME_CHALLENGE: challenge,
     ...(hook !== undefined && { HIBERNAUT_ACME_DNS_HOOK: program }),
   });
   /** How far the clock is ahead of the host's. */
@@ -71,7 +79,7 @@ async function rig({ proxy = "inside", nonceReject = 0, hook, publicAddresses = 
     namesOf: (app) => addresses.namesOf(app),
     log,
     clock: () => new Date(Date.now() + clock.aheadMs),
-    looking: { dnsServers: [dns.address], httpPort },
+    looking: { dnsServers: [dns.address], httpPort, tlsPort },
   });
   const registry = new Registry();
   certificateMetrics(registry, manager);
@@ -151,6 +159,29 @@ test.each(["inside", "outside"] as const)(
     await r.shows(NAME, root);
     // Other names have none, whatever the authority would say.
     await expect(r.shown("other.example.com", root)).rejects.toThrow();
+  },
+);
+
+test.each(["inside", "outside"] as const)(
+  "where port 80 cannot be reached, the authority verifies the name at port 443, with the proxy %s the platform",
+  async (proxy) => {
+    const r = await rig({ proxy, challenge: "tls-alpn-01" });
+    const root = await r.pebble.root();
+    const { signal } = new AbortController();
+    const found = await r.manager.check("shop", NAME, signal);
+    expect(found.find(({ what }) => what === "port_443")).toMatchObject({ status: "ok" });
+    expect(await r.add()).toMatchObject({ status: "valid", challenge: "tls-alpn-01", failure: null });
+    const first = await r.shows(NAME, root);
+    // Everybody else is served during a renewal, and nobody is shown the answer to it.
+    r.clock.aheadMs = 61 * DAY;
+    const seen = new Set<string>();
+    const over = new AbortController();
+    const renewal = r.manager.look().finally(() => over.abort());
+    while (!over.signal.aborted) seen.add(await r.shown(NAME, root));
+    await renewal;
+    expect(r.manager.orders).toEqual({ issued: 2, failed: 0 });
+    const second = await r.shows(NAME, root, first);
+    expect([...seen].every((serial) => serial === first || serial === second)).toBe(true);
   },
 );
 

@@ -32,6 +32,8 @@ interface PebbleOptions {
   dns: string;
   /** The port that stands for 80. */
   httpPort: number;
+  /** The port that stands for 443. */
+  tlsPort: number;
   /** How many percent of nonces it rejects. */
   nonceReject?: number;
   lifetimeDays?: number;
@@ -41,6 +43,7 @@ interface PebbleOptions {
 export async function startPebble({
   dns,
   httpPort,
+  tlsPort,
   nonceReject = 0,
   lifetimeDays = 90,
 }: PebbleOptions): Promise<Pebble> {
@@ -63,7 +66,7 @@ export async function startPebble({
         certificate: caFile,
         privateKey: key,
         httpPort,
-        tlsPort: 1,
+        tlsPort,
         ocspResponderURL: "",
         externalAccountBindingRequired: false,
         certificateValidityPeriod: lifetimeDays * 86_400,

@@ -105,7 +105,11 @@ test.each([
 });
 
 test("only wildcards are proven through DNS, below the name itself", () => {
-  expect([challengeFor("a.example.com"), challengeFor("*.example.com")]).toEqual(["http-01", "dns-01"]);
+  for (const challenge of ["http-01", "tls-alpn-01"] as const)
+    expect([challengeFor("a.example.com", challenge), challengeFor("*.example.com", challenge)]).toEqual([
+      challenge,
+      "dns-01",
+    ]);
   expect(challengeRecord("*.example.com")).toBe("_acme-challenge.example.com");
 });
 

@@ -2,7 +2,7 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, webcrypto } from "node:crypto";
 import { BasicConstraintsExtension, SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509";
 import { abortable } from "../../src/lib/async.ts";
-import type { AuthorityInfo, CertificateAuthority, Issued, Order } from "../../src/certs/contract.ts";
+import type { AuthorityInfo, CertificateAuthority, Issued, Order, Proof } from "../../src/certs/contract.ts";
 
 const DAY_MS = 86_400_000;
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
@@ -50,10 +50,12 @@ export class FakeAuthority implements CertificateAuthority {
     this.ordered.push(name);
     this.open += 1;
     this.mostOpen = Math.max(this.mostOpen, this.open);
-    const proof =
+    const proof: Proof =
       challenge === "http-01"
         ? { kind: challenge, hostname: name, token: `token-${name}`, value: "proof" }
-        : { kind: challenge, record: `_acme-challenge.${name.slice(2)}`, value: "proof" };
+        : challenge === "dns-01"
+          ? { kind: challenge, record: `_acme-challenge.${name.slice(2)}`, value: "proof" }
+          : { kind: challenge, hostname: name, certificate: "a certificate" };
     let end = async () => {};
     try {
       end = await prove(proof, signal);

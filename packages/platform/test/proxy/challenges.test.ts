@@ -23,7 +23,7 @@ async function rig() {
     suffixes: ["localhost"],
     idleCheckIntervalMs: 3_600_000,
     connectionsSurvive: false,
-    challenges: () => board.all(),
+    challenges: board,
     log: { warn() {} },
   });
   board.subscribe(() => coordinator.challengesChanged());

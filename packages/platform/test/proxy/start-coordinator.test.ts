@@ -24,7 +24,7 @@ async function addressesWith(environment: Record<string, string>) {
     proxies: new ConnectedProxies(),
     addresses,
     gateway: undefined,
-    challenges: { all: () => ({}), subscribe: () => () => {} },
+    challenges: { all: () => ({}), certificates: () => ({}), subscribe: () => () => {} },
     connectionsSurvive: false,
     onTraffic() {},
     settings,

@@ -15,7 +15,7 @@ const NAME = "www.example.com";
 test("certs add gets a certificate, and HTTPS wakes the machine", async () => {
   const [httpPort, tlsPort] = [await freePort(), await freePort()];
   const dns = await startDns();
-  const pebble = await startPebble({ dns: dns.address, httpPort });
+  const pebble = await startPebble({ dns: dns.address, httpPort, tlsPort });
   const place = await Place.open({
     HIBERNAUT_PROXY_LISTEN: `127.0.0.1:${httpPort}`,
     HIBERNAUT_PROXY_TLS_LISTEN: `127.0.0.1:${tlsPort}`,

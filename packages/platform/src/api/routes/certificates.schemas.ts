@@ -32,7 +32,7 @@ export const CertificateReply = Type.Object(
   {
     hostname,
     status: oneOf(CERTIFICATE_STATUSES),
-    challenge: oneOf(["http-01", "dns-01"]),
+    challenge: oneOf(["http-01", "tls-alpn-01", "dns-01"]),
     issuer: nullable(Type.String()),
     not_before: nullable(time),
     not_after: nullable(time),
@@ -50,7 +50,7 @@ export const CertificateList = Type.Object({ certificates: Type.Array(Certificat
 
 const FindingReply = Type.Object(
   {
-    what: oneOf(["authority", "dns", "caa", "port_80", "dns_hook", "tls"]),
+    what: oneOf(["authority", "dns", "caa", "port_80", "port_443", "dns_hook", "tls"]),
     status: oneOf(["ok", "missing", "unknown"]),
     found: Type.String(),
     records: Type.Array(Type.String(), { description: "DNS records to add, as lines of a zone file." }),

@@ -7,6 +7,7 @@ import { RequestPath } from "../request-path.ts";
 import { Balancers } from "./balancers.ts";
 import { type CertificateFolders, Certificates } from "./certificates.ts";
 import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
+import { answerChallenges } from "./tls-challenges.ts";
 import { OWN_WAKE_PAGE, type WakePage } from "./wake-page.ts";
 
 export interface ProxyOptions {
@@ -81,6 +82,7 @@ export function createProxyServer(options: ProxyOptions): ProxyServer {
 
 class HttpProxy implements ProxyServer {
   readonly #path: RequestPath;
+  readonly #leases: LeaseProvider;
   readonly #tls: TlsOptions | undefined;
   /** Undefined if there are none. */
   readonly #balancers: Balancers | undefined;
@@ -102,6 +104,7 @@ class HttpProxy implements ProxyServer {
       balancers: from = [],
     } = options;
     const limits = { ...DEFAULT_LIMITS, ...some };
+    this.#leases = leases;
     this.#tls = tls;
     if (from.length > 0) this.#balancers = new Balancers({ from, limits, onAccess: onAccess ?? (() => {}) });
     this.#path = new RequestPath({
@@ -205,7 +208,10 @@ class HttpProxy implements ProxyServer {
       server.setSecureContext(certificates.fallback);
     };
     this.#every(refreshMs, () => void refresh());
-    return server;
+    return answerChallenges(server, {
+      certificates: () => this.#leases.challengeCertificates,
+      handshakeMs: this.#path.limits.handshakeMs,
+    });
   }
 
   #clientOf(socket: Socket): string | undefined {

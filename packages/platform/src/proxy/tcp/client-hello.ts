@@ -4,8 +4,11 @@
 export type HelloReading =
   /** The message has not come to its end. */
   | { kind: "more" }
-  /** `serverName` is in lower case. Undefined if the client names none. */
-  | { kind: "hello"; serverName: string | undefined }
+  /**
+   * `serverName` is in lower case. Undefined if the client names none. `protocols` are those that it offers to speak over
+   * TLS (RFC 7301); empty if it says nothing about them.
+   */
+  | { kind: "hello"; serverName: string | undefined; protocols: readonly string[] }
   /** It is not TLS, or cannot be understood. The alert says so to a client that speaks TLS. */
   | { kind: "bad"; alert: number };
 
@@ -30,7 +33,9 @@ const MAX_RECORDS = 64;
 const HANDSHAKE_HEAD_BYTES = 4;
 const RECORD = { alert: 21, handshake: 22 } as const;
 const CLIENT_HELLO = 1;
+/** Extensions. */
 const SERVER_NAME = 0;
+const PROTOCOLS = 16;
 const HOST_NAME = 0;
 const RANDOM_BYTES = 32;
 /** What a hostname may contain: no address has only that, as a name's last label is not a number. */
@@ -54,7 +59,7 @@ class Malformed extends Error {
 export function readClientHello(bytes: Buffer): HelloReading {
   try {
     const message = handshakeOf(bytes);
-    return message === undefined ? MORE : { kind: "hello", serverName: serverNameOf(message) };
+    return message === undefined ? MORE : { kind: "hello", ...offerOf(message) };
   } catch (error) {
     if (error instanceof Malformed) return { kind: "bad", alert: error.alert };
     throw error;
@@ -138,7 +143,8 @@ class Reader {
   }
 }
 
-function serverNameOf(message: Buffer): string | undefined {
+/** What the message says about whom the client wants to talk to, and how. */
+function offerOf(message: Buffer): { serverName: string | undefined; protocols: readonly string[] } {
   const hello = new Reader(message);
   const version = hello.number(2);
   if (version >> 8 !== 3) throw new Malformed(ALERTS.protocolVersion);
@@ -147,19 +153,21 @@ function serverNameOf(message: Buffer): string | undefined {
   const ciphers = hello.vector(2);
   const compressions = hello.vector(1);
   if (ciphers.length === 0 || ciphers.length % 2 === 1 || compressions.length === 0) throw new Malformed();
-  if (hello.ended) return undefined;
+  if (hello.ended) return { serverName: undefined, protocols: [] };
   const extensions = new Reader(hello.vector(2));
   if (!hello.ended) throw new Malformed();
   const seen = new Set<number>();
-  let name: string | undefined;
+  let serverName: string | undefined;
+  let protocols: readonly string[] = [];
   while (!extensions.ended) {
     const type = extensions.number(2);
     const data = extensions.vector(2);
     if (seen.has(type)) throw new Malformed(ALERTS.illegalParameter);
     seen.add(type);
-    if (type === SERVER_NAME) name = nameIn(data);
+    if (type === SERVER_NAME) serverName = nameIn(data);
+    if (type === PROTOCOLS) protocols = protocolsIn(data);
   }
-  return name;
+  return { serverName, protocols };
 }
 
 /** The list has one name: no other kind was ever defined, and RFC 6066 forbids two of one kind. */
@@ -173,6 +181,15 @@ function nameIn(data: Buffer): string {
   const text = name.toString("latin1").toLowerCase().replace(/\.$/, "");
   if (text.length > MAX_NAME_BYTES || !NAME.test(text)) throw new Malformed(ALERTS.unrecognizedName);
   return text;
+}
+
+function protocolsIn(data: Buffer): string[] {
+  const list = new Reader(data);
+  const entries = new Reader(list.vector(2));
+  const protocols: string[] = [];
+  while (!entries.ended) protocols.push(entries.vector(1).toString("latin1"));
+  if (!list.ended || protocols.length === 0 || protocols.includes("")) throw new Malformed();
+  return protocols;
 }
 
 /** Returns a record that ends a handshake before there are keys. */

@@ -2,20 +2,35 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ALERTS, alertRecord, MAX_HELLO_BYTES, readClientHello } from "../../../src/proxy/tcp/client-hello.ts";
-import { type Extension, hello, type HelloParts, nodesHello, number, records, serverName, vector } from "./hello.ts";
+import {
+  type Extension,
+  hello,
+  type HelloParts,
+  nodesHello,
+  number,
+  protocols,
+  records,
+  serverName,
+  vector,
+} from "./hello.ts";
 
 const NAME = fc
   .array(fc.stringMatching(/^[a-z]([a-z0-9-]{0,10}[a-z0-9])?$/), { minLength: 1, maxLength: 5 })
   .map((labels) => labels.join("."));
 const EXTENSION = fc.record({
-  type: fc.integer({ min: 1, max: 0xffff }),
+  // Protocols have their own tests: garbage in their place is refused.
+  type: fc.integer({ min: 1, max: 0xffff }).filter((type) => type !== 16),
   data: fc.uint8Array({ maxLength: 300 }).map((data) => Buffer.from(data)),
 });
 const EXTENSIONS = fc.uniqueArray(EXTENSION, { selector: ({ type }) => type, maxLength: 8 });
 const CUTS = fc.array(fc.nat({ max: 3000 }), { maxLength: 12 });
 
 const said = (extensions: readonly Extension[], more: HelloParts = {}) => records(hello({ extensions, ...more }));
-const named = (name: string | undefined) => ({ kind: "hello", serverName: name });
+const named = (name: string | undefined, offered: string[] = []) => ({
+  kind: "hello",
+  serverName: name,
+  protocols: offered,
+});
 const bad = (alert: number) => ({ kind: "bad", alert });
 
 describe("a first message", () => {
@@ -51,6 +66,23 @@ describe("a first message", () => {
   test("may be without a name, or without extensions", () => {
     expect(readClientHello(said([]))).toEqual(named(undefined));
     expect(readClientHello(records(hello({ extensions: undefined })))).toEqual(named(undefined));
+  });
+
+  test("says which protocols the client offers", async () => {
+    const offer = ["h2", "http/1.1"];
+    expect(readClientHello(await nodesHello("db.test", offer))).toEqual(named("db.test", offer));
+    expect(readClientHello(said([protocols("acme-tls/1"), serverName("db.test")]))).toEqual(
+      named("db.test", ["acme-tls/1"]),
+    );
+  });
+
+  test.each<[string, Buffer]>([
+    ["an empty list", vector(Buffer.alloc(0), 2)],
+    ["an empty name", vector(vector(Buffer.alloc(0), 1), 2)],
+    ["a name that is cut off", vector(Buffer.from([5, 104, 50]), 2)],
+    ["something after the list", Buffer.concat([protocols("h2").data, Buffer.from([0])])],
+  ])("is refused when its protocols are %s", (_what, data) => {
+    expect(readClientHello(said([serverName("db.test"), { type: 16, data }]))).toEqual(bad(ALERTS.decodeError));
   });
 
   test("may name the root's dot, and underscores", () => {

@@ -4,7 +4,7 @@ import { Duplex } from "node:stream";
 import { connect } from "node:tls";
 
 /** The first message of Node's own client. */
-export async function nodesHello(servername: string | undefined): Promise<Buffer> {
+export async function nodesHello(servername: string | undefined, ALPNProtocols?: string[]): Promise<Buffer> {
   const said = Promise.withResolvers<Buffer>();
   const wire = new Duplex({
     read() {},
@@ -13,7 +13,11 @@ export async function nodesHello(servername: string | undefined): Promise<Buffer
       done();
     },
   });
-  const socket = connect({ socket: wire, ...(servername !== undefined && { servername }) });
+  const socket = connect({
+    socket: wire,
+    ...(servername !== undefined && { servername }),
+    ...(ALPNProtocols && { ALPNProtocols }),
+  });
   const first = await said.promise;
   const closed = once(socket, "close");
   socket.on("error", () => {}).destroy();
@@ -51,6 +55,11 @@ export function vector(data: Buffer, bytes: number): Buffer {
 export function serverName(...names: string[]): Extension {
   const entries = names.map((name) => Buffer.concat([number(0, 1), vector(Buffer.from(name, "latin1"), 2)]));
   return { type: 0, data: vector(Buffer.concat(entries), 2) };
+}
+
+/** The extension that offers protocols. */
+export function protocols(...names: string[]): Extension {
+  return { type: 16, data: vector(Buffer.concat(names.map((name) => vector(Buffer.from(name), 1))), 2) };
 }
 
 /** A handshake message: a ClientHello, with its head. */
