@@ -1,14 +1,40 @@
 /** Finds the platform, the token and the app to use. */
 import { accessSync, existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { findAppFile } from "./appfile/find.ts";
 import { CliError, UsageError } from "./failure.ts";
+
+/** A file of the connection's TLS. */
+export interface NamedFile {
+  file: string;
+  /** What names it, for errors. */
+  from: string;
+}
+
+/** The files of the connection's TLS, those that are set. */
+export interface TlsFiles {
+  /** Authorities for the API's certificate. */
+  ca?: NamedFile;
+  /** What the CLI shows to an API that asks clients for a certificate. */
+  cert?: NamedFile;
+  key?: NamedFile;
+}
 
 /** How to reach a platform. */
 interface Connection {
   apiUrl: string;
   token: string;
+  tls: TlsFiles;
+}
+
+/** What `config.json` may have. */
+interface Saved {
+  api_url?: string;
+  api_token?: string;
+  api_ca?: string;
+  api_client_cert?: string;
+  api_client_key?: string;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -18,25 +44,41 @@ const SERVICE_FILE = "/var/lib/hibernaut/config.json";
 
 /**
  * The environment first, then the file that the user's own `hibernaut serve` wrote, then that of the platform that runs
- * as a service. The token of a file is sent only to the address in the file: another address is another platform.
+ * as a service. The token of a file is sent only to the address in the file: another address is another platform. The same
+ * holds for its client certificate, which the environment replaces as a whole.
  */
 export function findConnection(environment: Environment, serviceFile = SERVICE_FILE): Connection {
   const { HIBERNAUT_API_URL: url, HIBERNAUT_API_TOKEN: token } = environment;
-  if (url && token) return { apiUrl: url, token };
+  if (url && token) return { apiUrl: url, token, tls: tlsFiles(environment) };
   const own = configFile(environment);
   const file = environment.HIBERNAUT_DATA_DIR || existsSync(own) || !isThere(serviceFile) ? own : serviceFile;
   const saved = readConfig(file);
   const apiUrl = url || saved?.api_url;
   if (!apiUrl) throw unknownPlatform(file);
-  const known =
-    saved?.api_url !== undefined && trimmed(saved.api_url) === trimmed(apiUrl) ? saved.api_token : undefined;
-  const found = token || known;
+  const known = saved?.api_url !== undefined && trimmed(saved.api_url) === trimmed(apiUrl) ? saved : undefined;
+  const found = token || known?.api_token;
   if (!found)
     throw new CliError(
       "unauthenticated",
       `No token for ${apiUrl}. Set HIBERNAUT_API_TOKEN; ${file} has no token for this address.`,
     );
-  return { apiUrl, token: found };
+  return { apiUrl, token: found, tls: tlsFiles(environment, known, file) };
+}
+
+/** Paths in the file are relative to its directory. */
+function tlsFiles(environment: Environment, saved: Saved = {}, file = ""): TlsFiles {
+  const { HIBERNAUT_API_CA: ca, HIBERNAUT_API_CLIENT_CERT: cert, HIBERNAUT_API_CLIENT_KEY: key } = environment;
+  const own = cert || key ? {} : saved;
+  const named = (name: string, path: string | undefined, from: keyof Saved, other: string | undefined) => {
+    if (path) return { file: path, from: name };
+    return other ? { file: resolve(dirname(file), other), from: `${from} in ${file}` } : undefined;
+  };
+  const files = {
+    ca: named("HIBERNAUT_API_CA", ca, "api_ca", saved.api_ca),
+    cert: named("HIBERNAUT_API_CLIENT_CERT", cert, "api_client_cert", own.api_client_cert),
+    key: named("HIBERNAUT_API_CLIENT_KEY", key, "api_client_key", own.api_client_key),
+  };
+  return Object.fromEntries(Object.entries(files).filter(([, one]) => one !== undefined));
 }
 
 /** Whether {@link findApp} finds one. */
@@ -68,11 +110,11 @@ function isThere(file: string): boolean {
   }
 }
 
-function readConfig(file: string): { api_url?: string; api_token?: string } | undefined {
+function readConfig(file: string): Saved | undefined {
   const content = read(file);
   if (content === undefined) return undefined;
   try {
-    return JSON.parse(content) as { api_url?: string; api_token?: string };
+    return JSON.parse(content) as Saved;
   } catch {
     throw new CliError(
       "failed_precondition",

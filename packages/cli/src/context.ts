@@ -1,6 +1,6 @@
 /** The context that a command runs in. */
-import type { HibernautClient } from "@hibernaut/client";
-import { findApp, findConnection, isAppNamed } from "./config.ts";
+import type { ClientCertificate, HibernautClient } from "@hibernaut/client";
+import { findApp, findConnection, isAppNamed, type TlsFiles } from "./config.ts";
 import { UsageError } from "./failure.ts";
 import { trustAuthorities } from "./trust.ts";
 import { showProgress } from "./terminal.ts";
@@ -59,11 +59,10 @@ export class Context {
   /** The client of the platform. Loaded late, so that `--help` does not need it. */
   async client(): Promise<HibernautClient> {
     if (this.#client) return this.#client;
-    const connection = findConnection(process.env);
-    const { HIBERNAUT_API_CA: authorities } = process.env;
-    if (authorities) await trustAuthorities(authorities);
+    const { tls, ...connection } = findConnection(process.env);
+    const clientCertificate = await prepareTls(tls);
     const { HibernautClient } = await import("@hibernaut/client");
-    this.#client = new HibernautClient(connection);
+    this.#client = new HibernautClient({ ...connection, clientCertificate });
     return this.#client;
   }
 
@@ -76,6 +75,14 @@ export class Context {
   progress<T>(label: string, work: Promise<T>): Promise<T> {
     return showProgress(label, work);
   }
+}
+
+/** Loads what TLS needs only where it is configured. Returns what the CLI shows to the platform, if anything. */
+async function prepareTls({ ca, cert, key }: TlsFiles): Promise<ClientCertificate | undefined> {
+  if (ca !== undefined) await trustAuthorities(ca);
+  if (cert === undefined && key === undefined) return undefined;
+  const { readClientCertificate } = await import("./client-certificate.ts");
+  return readClientCertificate({ cert, key });
 }
 
 /** More names than this are not a help any more. */

@@ -1,5 +1,6 @@
 /** Lets the CLI believe a platform whose certificate a private authority signed. */
 import { readFileSync } from "node:fs";
+import type { NamedFile } from "./config.ts";
 import { CliError } from "./failure.ts";
 
 /** Since Node 24.5 and 22.19. */
@@ -9,31 +10,31 @@ interface TlsWithDefaults {
 }
 
 /** Adds the authorities in a PEM file to those that are known. Throws a CliError if that cannot be done. */
-export async function trustAuthorities(file: string): Promise<void> {
-  const pem = read(file);
-  if (!pem.includes("-----BEGIN CERTIFICATE-----")) throw noCertificate(file, "it has no certificate");
+export async function trustAuthorities(ca: NamedFile): Promise<void> {
+  const pem = read(ca);
+  if (!pem.includes("-----BEGIN CERTIFICATE-----")) throw noCertificate(ca, "it has no certificate");
   const { default: tls } = (await import("node:tls")) as unknown as { default: TlsWithDefaults };
   if (tls.getCACertificates === undefined || tls.setDefaultCACertificates === undefined)
     throw new CliError(
       "failed_precondition",
-      `HIBERNAUT_API_CA needs Node 24.5, and this is ${process.version}. Set NODE_EXTRA_CA_CERTS to the file instead.`,
+      `${ca.from} needs Node 24.5, and this is ${process.version}. Set NODE_EXTRA_CA_CERTS to the file instead.`,
     );
   try {
     tls.setDefaultCACertificates([...tls.getCACertificates("default"), pem]);
   } catch (error) {
-    throw noCertificate(file, (error as Error).message);
+    throw noCertificate(ca, (error as Error).message);
   }
 }
 
-function noCertificate(file: string, why: string): CliError {
-  return new CliError("invalid_argument", `HIBERNAUT_API_CA names ${file}, which is not a certificate in PEM: ${why}.`);
+function noCertificate({ file, from }: NamedFile, why: string): CliError {
+  return new CliError("invalid_argument", `${from} names ${file}, which is not a certificate in PEM: ${why}.`);
 }
 
-function read(file: string): string {
+function read({ file, from }: NamedFile): string {
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
     const { code = "unknown fault" } = error as NodeJS.ErrnoException;
-    throw new CliError("invalid_argument", `HIBERNAUT_API_CA names ${file}, which cannot be read (${code}).`);
+    throw new CliError("invalid_argument", `${from} names ${file}, which cannot be read (${code}).`);
   }
 }

@@ -29,13 +29,18 @@ describe("the connection", () => {
     expect(findConnection({ ...home(), HIBERNAUT_API_URL: "http://x", HIBERNAUT_API_TOKEN: "t" })).toEqual({
       apiUrl: "http://x",
       token: "t",
+      tls: {},
     });
   });
 
   test("else the user's file's, or its with another token", () => {
     write("hibernaut/config.json", saved);
-    expect(findConnection(home())).toEqual({ apiUrl: saved.api_url, token: "hib_saved" });
-    expect(findConnection({ ...home(), HIBERNAUT_API_TOKEN: "t" })).toEqual({ apiUrl: saved.api_url, token: "t" });
+    expect(findConnection(home())).toEqual({ apiUrl: saved.api_url, token: "hib_saved", tls: {} });
+    expect(findConnection({ ...home(), HIBERNAUT_API_TOKEN: "t" })).toEqual({
+      apiUrl: saved.api_url,
+      token: "t",
+      tls: {},
+    });
     expect(findConnection({ HOME: folder, XDG_CONFIG_HOME: folder }).token).toBe("hib_saved");
   });
 
@@ -45,13 +50,14 @@ describe("the connection", () => {
     expect(findConnection({ ...home(), HIBERNAUT_DATA_DIR: join(folder, "data") })).toEqual({
       apiUrl: "http://127.0.0.1:9",
       token: "hib_data",
+      tls: {},
     });
   });
 
   test("is the service's when the user has none", () => {
     const service = { api_url: "http://127.0.0.1:9", api_token: "hib_service" };
     write("service/config.json", service);
-    expect(findConnection(home())).toEqual({ apiUrl: service.api_url, token: "hib_service" });
+    expect(findConnection(home())).toEqual({ apiUrl: service.api_url, token: "hib_service", tls: {} });
     write("hibernaut/config.json", saved);
     expect(findConnection(home()).token).toBe("hib_saved");
   });
@@ -62,6 +68,29 @@ describe("the connection", () => {
     expect(() => findConnection({ ...home(), HIBERNAUT_API_URL: "http://elsewhere" })).toThrow(
       "No token for http://elsewhere.",
     );
+  });
+
+  test("has the files of TLS, and takes those of a file no more than its token to another address", () => {
+    write("hibernaut/config.json", {
+      ...saved,
+      api_ca: "/ca.crt",
+      api_client_cert: "ann.crt",
+      api_client_key: "ann.key",
+    });
+    const file = join(folder, "hibernaut/config.json");
+    const own = {
+      ca: { file: "/ca.crt", from: `api_ca in ${file}` },
+      cert: { file: join(folder, "hibernaut/ann.crt"), from: `api_client_cert in ${file}` },
+      key: { file: join(folder, "hibernaut/ann.key"), from: `api_client_key in ${file}` },
+    };
+    expect(findConnection(home()).tls).toEqual(own);
+    const elsewhere = { HIBERNAUT_API_URL: "http://elsewhere", HIBERNAUT_API_TOKEN: "t" };
+    expect(findConnection({ ...home(), ...elsewhere }).tls).toEqual({});
+    // A certificate and its key belong together.
+    expect(findConnection({ ...home(), HIBERNAUT_API_CLIENT_CERT: "bob.crt" }).tls).toEqual({
+      ca: own.ca,
+      cert: { file: "bob.crt", from: "HIBERNAUT_API_CLIENT_CERT" },
+    });
   });
 
   test("that is unknown or broken says what to do", () => {

@@ -48,7 +48,8 @@ function exchange(
       ...(archive !== undefined && { "content-type": TAR }),
     };
     const start = url.protocol === "https:" ? overHttps : overHttp;
-    const request = start(url, { method, headers, agent: false });
+    const { cert, key } = options.clientCertificate ?? {};
+    const request = start(url, { method, headers, agent: false, ...(cert !== undefined && { cert, key }) });
     let answered = false;
     request.once("response", (response) => {
       answered = true;

@@ -77,7 +77,9 @@ export function openForward(options: ClientOptions, address: Address): Promise<E
 async function openSession(options: ClientOptions, address: Address): Promise<ExecSession> {
   const url = urlOf(options.apiUrl, address);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-  const socket = new WebSocket(url, { headers: { authorization: `Bearer ${options.token}` } });
+  const { clientCertificate: { cert, key } = {} } = options;
+  const headers = { authorization: `Bearer ${options.token}` };
+  const socket = new WebSocket(url, { headers, ...(cert !== undefined && { cert, key }) });
   const session = sessionOver(socket);
   await opened(socket, options);
   return session;
@@ -96,7 +98,9 @@ function opened(socket: WebSocket, options: ClientOptions): Promise<void> {
 }
 
 function sessionOver(socket: WebSocket): ExecSession {
-  const exit = Promise.withResolvers<ExecExit>();
+  // Not Promise.withResolvers, which Node 20 does not have.
+  let ended: (how: ExecExit) => void = () => {};
+  const exit = new Promise<ExecExit>((resolve) => (ended = resolve));
   const output = () => new Readable({ read: () => socket.resume() });
   const stdout = output();
   const stderr = output();
@@ -107,13 +111,13 @@ function sessionOver(socket: WebSocket): ExecSession {
     if (data[0] === Channel.stdout && !stdout.push(rest)) socket.pause();
     if (data[0] === Channel.stderr && !stderr.push(rest)) socket.pause();
     if (data[0] === Channel.end) stdout.push(null);
-    if (data[0] === Channel.exit) exit.resolve(JSON.parse(rest.toString()) as ExecExit);
+    if (data[0] === Channel.exit) ended(JSON.parse(rest.toString()) as ExecExit);
   });
   socket.on("error", () => {});
   socket.on("close", () => {
     stdout.push(null);
     stderr.push(null);
-    exit.resolve({
+    ended({
       exit_code: null,
       exit_signal: 0,
       timed_out: false,
@@ -136,7 +140,7 @@ function sessionOver(socket: WebSocket): ExecSession {
     stdin,
     stdout,
     stderr,
-    exit: exit.promise,
+    exit,
     resize: (rows, columns) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(message(Channel.resize, JSON.stringify({ rows, columns })));
     },

@@ -1,4 +1,5 @@
 /** The typed client of Hibernaut's HTTP API. Its only dependency, `ws`, is loaded by the first streamed command. */
+export type { ClientCertificate } from "./certificate.ts";
 export { HibernautClient } from "./client.ts";
 export { ApiError, type ApiErrorParts } from "./error.ts";
 export type { EventsOptions, StreamGap } from "./events.ts";

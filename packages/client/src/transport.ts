@@ -1,4 +1,5 @@
 /** Sends one request over HTTP and reads its reply. */
+import type { ClientCertificate } from "./certificate.ts";
 import { ApiError } from "./error.ts";
 
 /** How to reach a platform. */
@@ -6,6 +7,8 @@ export interface ClientOptions {
   /** For example `http://127.0.0.1:4280`. */
   apiUrl: string;
   token: string;
+  /** For a platform that asks for one, in addition to the token. Needs https. */
+  clientCertificate?: ClientCertificate | undefined;
   /** Replaces the global `fetch`, for example in tests. */
   fetch?: typeof fetch;
 }
@@ -73,7 +76,7 @@ async function request(options: ClientOptions, { method, body, bytes, signal, ..
     ...(bytes !== undefined && { "content-type": "application/octet-stream" }),
   };
   try {
-    const fetcher = options.fetch ?? fetch;
+    const fetcher = options.fetch ?? (await fetchFor(options, url));
     return await fetcher(url, {
       method: method.toUpperCase(),
       headers,
@@ -85,6 +88,17 @@ async function request(options: ClientOptions, { method, body, bytes, signal, ..
   } catch (error) {
     throw signal?.aborted ? signal.reason : unanswered(options, error);
   }
+}
+
+/** One for each certificate, as it keeps connections. */
+const certified = new WeakMap<ClientCertificate, typeof fetch>();
+
+async function fetchFor({ clientCertificate }: ClientOptions, { protocol }: URL): Promise<typeof fetch> {
+  if (clientCertificate === undefined || protocol !== "https:") return fetch;
+  const { certifiedFetch } = await import("./certified-fetch.ts");
+  const known = certified.get(clientCertificate) ?? certifiedFetch(clientCertificate);
+  certified.set(clientCertificate, known);
+  return known;
 }
 
 /** Reads no more from `bytes` than the connection takes, and ends the reading when the request ends. */
@@ -137,8 +151,9 @@ function nameIn(params: Record<string, string>, name: string): string {
 }
 
 /** The error of a platform that can't be reached. */
-export function unreachable({ apiUrl }: ClientOptions, cause: unknown): ApiError {
-  const distrust = distrustOf(apiUrl, cause);
+export function unreachable(options: ClientOptions, cause: unknown): ApiError {
+  const { apiUrl } = options;
+  const distrust = distrustOf(apiUrl, cause) ?? rejectionOf(options, cause);
   if (distrust !== undefined) return new ApiError({ code: "unavailable", message: distrust, cause });
   const message = `The platform does not answer at ${apiUrl}. Start it with \`hibernaut serve\`, or set HIBERNAUT_API_URL to the address of another one.`;
   return new ApiError({ code: "unavailable", message, cause });
@@ -163,10 +178,27 @@ function distrustOf(apiUrl: string, error: unknown): string | undefined {
   if (name === "CERT_HAS_EXPIRED")
     return `The certificate of ${apiUrl} has expired. Renew it on the platform, which adopts the new one by itself.`;
   if (/^ERR_SSL_.*CERTIFICATE_REQUIRED/.test(name))
-    return `The platform at ${apiUrl} asks clients for a certificate (HIBERNAUT_API_TLS_CLIENT_CA), which this client has not.`;
+    return `The platform at ${apiUrl} asks clients for a certificate (HIBERNAUT_API_TLS_CLIENT_CA), and this client has none. Set HIBERNAUT_API_CLIENT_CERT and HIBERNAUT_API_CLIENT_KEY.`;
   if (/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)/.test(name))
     return `The server at ${apiUrl} does not serve TLS. Use http:// in HIBERNAUT_API_URL.`;
   return undefined;
+}
+
+/**
+ * How a connection ends that the platform breaks off: Node sends no alert for a certificate that it does not accept, and
+ * its `fetch` does not tell the one for a certificate that is missing.
+ */
+const BROKEN_OFF = new Set<unknown>(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
+
+/** Returns that the platform may not accept the client's certificate, if it looks like that. */
+function rejectionOf({ apiUrl, clientCertificate }: ClientOptions, error: unknown): string | undefined {
+  const { code } = ((error as Error).cause ?? error) as { code?: unknown };
+  const rejected = clientCertificate !== undefined && /^ERR_SSL_.*ALERT/.test(String(code));
+  if (!rejected && !(BROKEN_OFF.has(code) && apiUrl.startsWith("https:"))) return undefined;
+  const what = `The platform at ${apiUrl} broke off the connection without an answer (${String(code)})`;
+  return clientCertificate === undefined
+    ? `${what}. If it asks clients for a certificate, set HIBERNAUT_API_CLIENT_CERT and HIBERNAUT_API_CLIENT_KEY. Otherwise, see whether it is running, and try again.`
+    : `${what}, as it does with a client certificate that it does not accept. HIBERNAUT_API_CLIENT_CERT must be signed by one of the authorities in the platform's HIBERNAUT_API_TLS_CLIENT_CA.`;
 }
 
 function unanswered(options: ClientOptions, cause: unknown): ApiError {
@@ -180,10 +212,12 @@ function brokenOff({ apiUrl }: ClientOptions, cause: unknown): ApiError {
   return new ApiError({ code: "unavailable", message, cause });
 }
 
-/** Node's fetch gives up after five minutes without a reply, and says so in the cause of its error. */
+/** Node's fetch gives up after five minutes without a reply, and says so in the cause of its error. So does ours. */
+const TIMEOUTS = new Set<unknown>(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT", "ERR_HIBERNAUT_SILENT"]);
+
 function isTimeout(error: unknown): boolean {
   const { code } = ((error as Error).cause ?? error) as { code?: unknown };
-  return code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT";
+  return TIMEOUTS.has(code);
 }
 
 function notHibernaut({ apiUrl }: ClientOptions, response: Response): ApiError {

@@ -9,6 +9,8 @@ import { createToken, verifyToken } from "./tokens.ts";
 interface ClientConfig {
   api_url: string;
   api_token: string;
+  /** Others, such as `api_client_cert`, are the user's. They stay. */
+  [key: string]: unknown;
 }
 
 /** Whose token it is, and which files tell of it. */
@@ -57,7 +59,7 @@ export function ensureAdminToken({ tokens, dataDir, configFile, apiUrl }: AdminT
   else if (usersToken !== undefined && users.api_url === own?.api_url)
     keep(configFile, text({ ...users, api_url: apiUrl }));
   // Last, because it is what tells the next start which address this one wrote elsewhere.
-  keep(ownFile, text(current));
+  keep(ownFile, text({ ...own, ...current }));
   if (!foreign) return { token, written };
   const tokenFile = join(dataDir, "admin-token");
   keep(tokenFile, `${token}\n`);

@@ -2,6 +2,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { HibernautError } from "../domain/errors.ts";
 import { type Grant, isFullAccess } from "../domain/scopes.ts";
+import { wiping } from "../lib/wipe.ts";
 import type { TokenRecord, TokenStore } from "../store/contract.ts";
 
 /** Lets people and secret scanners see what a string is. */
@@ -88,7 +89,7 @@ export function rotateToken(store: TokenStore, id: string, { overlapMs, lifeMs }
 }
 
 function newToken(name: string, { scopes, apps, lifeMs }: Grant & { lifeMs: number | null }): CreatedToken {
-  const token = TOKEN_PREFIX + randomBytes(32).toString("base64url");
+  const token = TOKEN_PREFIX + wiping(randomBytes(32), (bytes) => bytes.toString("base64url"));
   const now = Date.now();
   const record: TokenRecord = {
     id: randomBytes(6).toString("hex"),

@@ -1,5 +1,6 @@
 /**
- * How long a request waits for a machine: three time limits, one inside the other, all in milliseconds.
+ * How long a request waits for a machine: three time limits, one inside the other, all in milliseconds. Then, how long a
+ * connection that is open waits for one of its ends.
  *
  *     |<------------------------ find a machine: 120 s ------------------------->|
  *     |<-- held in the app's queue: 60 s -->|<-- connect: 10 s -->|
@@ -36,3 +37,10 @@ export function findMachineMs({
 }) {
   return Math.max(FIND_MACHINE_MS, holdTimeoutMs + connectTimeoutMs + MARGIN_MS);
 }
+
+/**
+ * How long a client or an app may take none of the bytes that wait for it on a TCP connection or WebSocket. Linux tries
+ * about as long to reach a peer that is gone (`tcp_retries2`), and a slow reader takes something by then: some hundred
+ * bytes a second are enough. The default of HIBERNAUT_PROXY_STALL_TIMEOUT.
+ */
+export const TUNNEL_STALL_MS = 900_000;

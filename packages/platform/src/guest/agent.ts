@@ -1,7 +1,9 @@
 /** The platform's end of the agent channel: what the platform can ask of a guest, and what the guest reports. */
 import { randomBytes } from "node:crypto";
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { abortable } from "../lib/async.ts";
+import { wipe, wiping } from "../lib/wipe.ts";
 import { GuestError } from "./error.ts";
 import { decodeExit, decodeHello, EXIT_BYTES, STREAMS_PROTOCOL, SWAP_PROTOCOL } from "./hello.ts";
 import { decodeListeners, type Listener } from "./listening.ts";
@@ -80,7 +82,7 @@ export class GuestAgent {
   /** Configures the guest and starts the app. Resolves when the app's program has been executed. */
   async run(config: GuestConfig, signal: AbortSignal): Promise<void> {
     const understood = this.#protocol >= SWAP_PROTOCOL ? config : { ...config, swapMb: 0 };
-    for (const chunk of encodeRecords(understood)) this.#send(FrameType.set, chunk);
+    for (const chunk of encodeRecords(understood)) wiping(chunk, () => this.#sendSecret(FrameType.set, chunk));
     const answer = this.#expect([FrameType.started, FrameType.startFailed], signal);
     this.#send(FrameType.run);
     const frame = await answer;
@@ -154,9 +156,23 @@ export class GuestAgent {
   }
 
   #send(type: number, payload?: Uint8Array, stream?: number): void {
-    if (!this.#channel.writable) return;
-    if (this.#channel.writableLength > MOST_UNREAD_BYTES) return this.#break("the guest does not read what it is sent");
-    this.#channel.write(encodeFrame(type, payload, stream));
+    if (this.#maySend()) this.#channel.write(encodeFrame(type, payload, stream));
+  }
+
+  /** Overwrites the frame once the kernel has it, or the channel has ended. Other streams than sockets pass on the frame itself. */
+  #sendSecret(type: number, payload: Uint8Array): void {
+    if (!this.#maySend()) return;
+    const frame = encodeFrame(type, payload);
+    this.#channel.write(frame, () => {
+      if (this.#channel instanceof Socket) wipe(frame);
+    });
+  }
+
+  #maySend(): boolean {
+    if (!this.#channel.writable) return false;
+    if (this.#channel.writableLength <= MOST_UNREAD_BYTES) return true;
+    this.#break("the guest does not read what it is sent");
+    return false;
   }
 
   #break(why: string): void {

@@ -1,5 +1,6 @@
 /** Configuration records, the content of F_SET and F_EXEC. `packages/guest/agent/config.h` is the agent's side. */
 import type { GuestFile } from "../domain/guest-files.ts";
+import { wipe, wiping } from "../lib/wipe.ts";
 import type { CommandSpec, GuestConfig } from "./protocol.ts";
 import { MAX_PAYLOAD } from "./frame.ts";
 
@@ -46,7 +47,10 @@ export function milliseconds(bytes: Buffer): number {
   return Number(bytes.readBigUInt64LE()) / 1_000_000;
 }
 
-/** Returns a configuration as payloads of one or more frames. Throws a RangeError when a value is too long for a frame. */
+/**
+ * Returns a configuration as payloads of one or more frames, which have secrets: the caller wipes them. Throws a RangeError
+ * when a value is too long for a frame.
+ */
 export function encodeRecords(config: GuestConfig): Buffer[] {
   const records = [
     record(Key.hostname, config.hostname),
@@ -69,14 +73,14 @@ export function encodeRecords(config: GuestConfig): Buffer[] {
   let size = 0;
   for (const next of records) {
     if (size + next.length > MAX_PAYLOAD) {
-      payloads.push(Buffer.concat(current));
+      payloads.push(joined(current));
       current = [];
       size = 0;
     }
     current.push(next);
     size += next.length;
   }
-  return [...payloads, Buffer.concat(current)];
+  return [...payloads, joined(current)];
 }
 
 /** Returns the payload that starts a command. Throws a RangeError when it is too long for a frame. */
@@ -124,11 +128,19 @@ function uint32(value: number): Buffer {
   return bytes;
 }
 
+/** Joins records into a payload. Nobody needs them any more. */
+function joined(records: readonly Buffer[]): Buffer {
+  const payload = Buffer.concat(records);
+  wipe(...records);
+  return payload;
+}
+
 function record(key: number, value: string | Buffer): Buffer {
-  const bytes = Buffer.from(value as string);
-  if (bytes.length > MAX_VALUE) throw new RangeError(`a value is longer than ${MAX_VALUE} bytes`);
-  const head = Buffer.alloc(HEAD_BYTES);
-  head[0] = key;
-  head.writeUInt32LE(bytes.length, 1);
-  return Buffer.concat([head, bytes]);
+  return wiping(Buffer.from(value as string), (bytes) => {
+    if (bytes.length > MAX_VALUE) throw new RangeError(`a value is longer than ${MAX_VALUE} bytes`);
+    const head = Buffer.alloc(HEAD_BYTES);
+    head[0] = key;
+    head.writeUInt32LE(bytes.length, 1);
+    return Buffer.concat([head, bytes]);
+  });
 }

@@ -4,6 +4,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
 import { replaceFile } from "../lib/durable.ts";
+import { wiping } from "../lib/wipe.ts";
 import type { Login } from "./contract.ts";
 
 type Logins = Record<string, Login>;
@@ -94,7 +95,7 @@ export async function foreignLogin(file: string, host: string, repository: strin
   for (const name of namesOf(host, repository)) {
     const auth = Object.hasOwn(auths, name) ? auths[name]?.auth : undefined;
     if (typeof auth !== "string") continue;
-    const [username, ...password] = Buffer.from(auth, "base64").toString("utf8").split(":");
+    const [username, ...password] = wiping(Buffer.from(auth, "base64"), String).split(":");
     if (username && password.length > 0) return { username, password: password.join(":") };
   }
   return undefined;

@@ -3,6 +3,7 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
 import { flush } from "../lib/durable.ts";
+import { wiping } from "../lib/wipe.ts";
 import type { ImageConfig, ImageProgress, Login } from "./contract.ts";
 import { dockerHost } from "./daemon.ts";
 import { allowOwner, removeTree } from "./files.ts";
@@ -155,7 +156,7 @@ async function accessArguments({ reference, folder, registries }: Import, prefix
   const tls = skipsTls(reference, registries.insecure) ? [`--${prefix}tls-verify=false`] : [];
   const login = await registries.findLogin(host, repository);
   if (login === undefined) return tls;
-  const auth = Buffer.from(`${login.username}:${login.password}`).toString("base64");
+  const auth = wiping(Buffer.from(`${login.username}:${login.password}`), (bytes) => bytes.toString("base64"));
   await writeFile(join(folder, "auth.json"), JSON.stringify({ auths: { [host]: { auth } } }), { mode: 0o600 });
   return [...tls, "--authfile", "auth.json"];
 }

@@ -91,6 +91,11 @@ export interface RequestHead {
   readonly connection: object;
   /** Machines that were given this request in vain, in order. */
   readonly tried: readonly string[];
+  /**
+   * When the request came, if a machine was given it in vain: a start since then was for it. Undefined otherwise. On the
+   * clock of `performance.now()`.
+   */
+  readonly since?: number | undefined;
   /** Where an app sent the request on to, which counts instead of its hostname and its fields. */
   readonly to?: Destination | undefined;
   /** The port of the proxy that a TCP connection came to. Absent for HTTP. */

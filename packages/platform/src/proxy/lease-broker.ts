@@ -108,7 +108,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     const chosen = chosenMachine(this.#table, app, request);
     // No request overtakes those that wait for the same.
     const waits = this.#queues.waitsIn(app, chosen?.machine.id ?? request.tcpPort);
-    const lease = waits ? undefined : this.#leaseOrWake(app, request, chosen);
+    const lease = waits ? undefined : this.#leaseOrWake(app, request, chosen, request.since);
     if (lease === undefined && this.#table.hasWakePage(app) && isVisit(request)) {
       const machines = candidates(this.#table, app, request, chosen);
       if (waitsForColdStart(machines)) {
@@ -122,7 +122,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
   waitForLease(app: string, request: RequestHead, signal: AbortSignal): Promise<Lease> {
     const chosen = () => chosenMachine(this.#table, app, request);
     return this.#queues.wait(app, {
-      since: this.now(),
+      since: request.since ?? this.now(),
       lane: chosen()?.machine.id ?? request.tcpPort,
       signal,
       // The machine may have been destroyed or cordoned in the meantime.
@@ -216,7 +216,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
    * waiting would be in vain.
    *
    * @param chosen the machine that the request asks for, if it does
-   * @param since when the request began to wait, if it already waits
+   * @param since when the request began to wait, if it already waits, or came, if a machine failed it
    */
   #leaseOrWake(app: string, request: RequestHead, chosen?: ChosenMachine, since?: number): Lease | undefined {
     const machines = candidates(this.#table, app, request, chosen);

@@ -16,7 +16,7 @@ export type Lane = string | number | undefined;
 
 /** A request that begins to wait. */
 export interface Wait<T> {
-  /** When it began to wait, on the clock of the caller. */
+  /** When it began to wait, or came, if a machine was given it in vain. On the clock of the caller. */
   since: number;
   /** What it waits for. */
   lane: Lane;

@@ -34,6 +34,7 @@ export interface StartProxyOptions {
     | "proxyHoldTimeoutMs"
     | "proxyMaxHeld"
     | "proxyConnectTimeoutMs"
+    | "proxyStallTimeoutMs"
     | "logLevel"
     | "logFormat"
   >;
@@ -63,6 +64,10 @@ const CLOSE_GRACE_MS = 8_000;
 export async function startProxy(options: StartProxyOptions): Promise<RunningProxy> {
   const { settings, registry, log, reusePort = false } = options;
   const patience = { holdTimeoutMs: settings.proxyHoldTimeoutMs, connectTimeoutMs: settings.proxyConnectTimeoutMs };
+  const limits = {
+    ...DEFAULT_LIMITS,
+    ...{ findMachineMs: findMachineMs(patience), tunnelStallMs: settings.proxyStallTimeoutMs },
+  };
   const { proxyWakePage } = settings;
   const wakePage =
     proxyWakePage === undefined ? OWN_WAKE_PAGE : await readWakePage(proxyWakePage, "HIBERNAUT_PROXY_WAKE_PAGE");
@@ -104,7 +109,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
   const start = async (listen: Listen, tls?: TlsOptions): Promise<AddressInfo> => {
     const trustedProxies = settings.proxyTrusted;
     const server = createProxyServer({
-      ...{ leases: broker, onAccess, onFault, trustedProxies, limits: { findMachineMs: findMachineMs(patience) } },
+      ...{ leases: broker, onAccess, onFault, trustedProxies, limits },
       ...{ hstsS: settings.proxyHstsS, wakePage, balancers: settings.proxyProtocolFrom },
       ...(tls && { tls }),
     });
@@ -140,7 +145,6 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
           "HIBERNAUT_PROXY_TLS_FOLDER does not exist; only managed certificates are served",
         );
     }
-    const limits = { ...DEFAULT_LIMITS, findMachineMs: findMachineMs(patience) };
     const host = settings.proxyTcpListen;
     const isStranger = (client: string, app: string) =>
       (broker.appOfAddress(client.replace(IPV4_IN_IPV6, "")) ?? app) !== app;

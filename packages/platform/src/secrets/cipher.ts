@@ -1,5 +1,6 @@
 /** The cryptography of secrets. Pure functions of a key. */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
+import { wiping } from "../lib/wipe.ts";
 
 /** Length of the key, for AES-256. */
 export const KEY_BYTES = 32;
@@ -31,8 +32,8 @@ export function sizeOf({ ciphertext }: Sealed): number {
 export function seal(key: Buffer, id: SecretId, value: string): Sealed {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(bytesOf(id));
-  const ciphertext = Buffer.concat([cipher.update(value, "utf8"), cipher.final(), cipher.getAuthTag()]);
-  return { ciphertext, nonce };
+  const encrypted = wiping(Buffer.from(value), (plain) => cipher.update(plain));
+  return { ciphertext: Buffer.concat([encrypted, cipher.final(), cipher.getAuthTag()]), nonce };
 }
 
 /** Decrypts a value. Throws when the key, the app or the name is a different one, or when a bit was changed. */
@@ -41,7 +42,11 @@ export function unseal(key: Buffer, id: SecretId, { ciphertext, nonce }: Sealed)
   const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: TAG_BYTES })
     .setAAD(bytesOf(id))
     .setAuthTag(ciphertext.subarray(end));
-  return Buffer.concat([decipher.update(ciphertext.subarray(0, end)), decipher.final()]).toString("utf8");
+  return wiping(decipher.update(ciphertext.subarray(0, end)), (plain) => {
+    // GCM has given all bytes by now. This checks the tag.
+    decipher.final();
+    return plain.toString("utf8");
+  });
 }
 
 /**
@@ -49,8 +54,10 @@ export function unseal(key: Buffer, id: SecretId, { ciphertext, nonce }: Sealed)
  * the key, so nobody who has only the database can guess a weak value by trying.
  */
 export function digestOf(key: Buffer, value: string): string {
-  const digestKey = Buffer.from(hkdfSync("sha256", key, "", "hibernaut secrets digest", KEY_BYTES));
-  return createHmac("sha256", digestKey).update(value).digest("hex").slice(0, DIGEST_LENGTH);
+  const derived = new Uint8Array(hkdfSync("sha256", key, "", "hibernaut secrets digest", KEY_BYTES));
+  const hmac = wiping(derived, (digestKey) => createHmac("sha256", digestKey));
+  wiping(Buffer.from(value), (plain) => hmac.update(plain));
+  return hmac.digest("hex").slice(0, DIGEST_LENGTH);
 }
 
 /** Unambiguous, because neither an app's name nor a secret's contains a zero byte. */

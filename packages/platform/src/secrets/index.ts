@@ -1,6 +1,7 @@
 /** The secrets, kept in the store and encrypted with a key from a file. */
 import { createHash } from "node:crypto";
 import { HibernautError } from "../domain/errors.ts";
+import { wipe, wiping } from "../lib/wipe.ts";
 import type { SecretRecord, SecretStore } from "../store/contract.ts";
 import { digestOf, seal, sizeOf, unseal } from "./cipher.ts";
 import type { Secrets } from "./contract.ts";
@@ -30,26 +31,32 @@ export function openSecrets({ store, keyFile }: SecretsOptions): Secrets {
   };
   /**
    * Returns the key after decrypting a stored secret with it: a wrong key must not encrypt anything. Undefined while
-   * there is neither a key nor a secret.
+   * there is neither a key nor a secret. The caller wipes it.
    */
   const provenKey = (): Buffer | undefined => {
     const key = readKey(keyFile);
-    const stored = store.any();
-    if (stored === undefined) return key;
-    if (key === undefined) throw missing(keyFile);
-    valueOf(key, stored);
-    return key;
+    try {
+      const stored = store.any();
+      if (stored === undefined) return key;
+      if (key === undefined) throw missing(keyFile);
+      valueOf(key, stored);
+      return key;
+    } catch (error) {
+      wipe(key);
+      throw error;
+    }
   };
   const changed = (app: string, values: Record<string, string>): string[] => {
     checkSecrets(values);
     const present = store.list(app);
     const sizes = Object.entries(values).map(([name, value]): [string, number] => [name, Buffer.byteLength(value)]);
     checkTotal(new Map([...present.map((record): [string, number] => [record.name, sizeOf(record)]), ...sizes]));
-    const key = provenKey();
     const digests = new Map(present.map(({ name, digest }) => [name, digest]));
-    return Object.entries(values)
-      .filter(([name, value]) => key === undefined || digests.get(name) !== digestOf(key, value))
-      .map(([name]) => name);
+    return wiping(provenKey(), (key) =>
+      Object.entries(values)
+        .filter(([name, value]) => key === undefined || digests.get(name) !== digestOf(key, value))
+        .map(([name]) => name),
+    );
   };
 
   return {
@@ -58,22 +65,23 @@ export function openSecrets({ store, keyFile }: SecretsOptions): Secrets {
     set(app, values) {
       const names = changed(app, values);
       if (names.length === 0) return;
-      const key = provenKey() ?? makeKey(keyFile);
       const updatedAt = new Date().toISOString();
-      store.set(
+      const sealed = wiping(provenKey() ?? makeKey(keyFile), (key) =>
         names.map((name) => {
           const value = values[name] ?? "";
           return { app, name, ...seal(key, { app, name }, value), digest: digestOf(key, value), updatedAt };
         }),
       );
+      store.set(sealed);
     },
     unset: (app, name) => store.remove(app, name),
     environment(app) {
       const records = store.list(app);
       if (records.length === 0) return {};
-      const key = readKey(keyFile);
-      if (key === undefined) throw missing(keyFile);
-      return Object.fromEntries(records.map((record) => [record.name, valueOf(key, record)]));
+      return wiping(readKey(keyFile), (key) => {
+        if (key === undefined) throw missing(keyFile);
+        return Object.fromEntries(records.map((record) => [record.name, valueOf(key, record)]));
+      });
     },
     version(app) {
       const lines = store.list(app).map(({ name, digest }) => `${name}=${digest}`);

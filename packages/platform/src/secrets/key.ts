@@ -4,13 +4,17 @@ import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { HibernautError } from "../domain/errors.ts";
 import { flushSync } from "../lib/durable.ts";
+import { wipe } from "../lib/wipe.ts";
 import { KEY_BYTES } from "./cipher.ts";
 
 /** What to do about a missing or wrong key, for every error about one. */
 export const REPAIR =
   "Put the key back from a backup. If it is lost, unset the secrets with `hibernaut secrets unset` and set them again.";
 
-/** Reads the key. Undefined when the file does not exist. Throws `failed_precondition` when it is not a valid key. */
+/**
+ * Reads the key, which the caller wipes. Undefined when the file does not exist. Throws `failed_precondition` when it is not a
+ * valid key.
+ */
 export function readKey(file: string): Buffer | undefined {
   let key: Buffer;
   try {
@@ -26,11 +30,15 @@ export function readKey(file: string): Buffer | undefined {
     );
   }
   if (key.length === KEY_BYTES) return key;
+  wipe(key);
   const what = `The key of the secrets, ${file}, is not valid: it has ${key.length} bytes instead of ${KEY_BYTES}.`;
   throw new HibernautError("failed_precondition", `${what} ${REPAIR}`);
 }
 
-/** Makes the key, readable by its owner alone. It is durable before the first secret is encrypted with it. */
+/**
+ * Makes the key, readable by its owner alone. It is durable before the first secret is encrypted with it. The caller wipes
+ * what is returned.
+ */
 export function makeKey(file: string): Buffer {
   const key = randomBytes(KEY_BYTES);
   const temporary = `${file}.tmp`;

@@ -148,6 +148,16 @@ describe("the admin token", () => {
     }
   });
 
+  test("keeps what else the files have, such as the user's client certificate", () => {
+    const { token } = ensure();
+    const more = { api_client_cert: "ann.crt", api_client_key: "ann.key" };
+    for (const file of [configFile(), join(folder, "one/config.json")])
+      writeFileSync(file, JSON.stringify({ ...config(file), ...more }));
+    ensure({ apiUrl: "https://127.0.0.1:2" });
+    for (const file of [configFile(), join(folder, "one/config.json")])
+      expect(config(file)).toEqual({ api_url: "https://127.0.0.1:2", api_token: token, ...more });
+  });
+
   test("keeps an address that the user chose", () => {
     const { token } = ensure();
     writeFileSync(configFile(), JSON.stringify({ api_url: "https://example.org", api_token: token, extra: 1 }));

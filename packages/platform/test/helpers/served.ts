@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { HibernautClient, type Machine, type MachineConfig } from "@hibernaut/client";
+import { type ClientOptions, HibernautClient, type Machine, type MachineConfig } from "@hibernaut/client";
 import { guestsIn, killProcess } from "../../src/hypervisor/qemu/process.ts";
 import { listTaps } from "../../src/network/bridge/commands.ts";
 import { namesFor } from "../../src/network/bridge/names.ts";
@@ -22,6 +22,7 @@ export const WARM = { HIBERNAUT_KEEP_WARM: "5m" };
 export class Served {
   readonly #dataDir: string;
   readonly #env: Record<string, string>;
+  readonly #options: Partial<ClientOptions>;
   #child: ChildProcess | undefined;
   #client: HibernautClient | undefined;
   /** Where apps answer. */
@@ -29,7 +30,9 @@ export class Served {
   /** Where the API answers. */
   apiUrl = "";
 
-  constructor(dataDir: string, env: Record<string, string> = {}) {
+  /** `options` are what the test's own client needs besides address and token. */
+  constructor(dataDir: string, env: Record<string, string> = {}, options: Partial<ClientOptions> = {}) {
+    this.#options = options;
     this.#dataDir = dataDir;
     this.#env = env;
   }
@@ -74,7 +77,7 @@ export class Served {
     const { api_token: token } = JSON.parse(await readFile(join(this.#dataDir, "config.json"), "utf8")) as {
       api_token: string;
     };
-    this.#client = new HibernautClient({ apiUrl, token });
+    this.#client = new HibernautClient({ apiUrl, token, ...this.#options });
   }
 
   /** The platform's process. */
@@ -119,10 +122,11 @@ export class Place {
   static async open(
     env: Record<string, string> = {},
     folder?: { path: string; dispose(): Promise<void> },
+    options: Partial<ClientOptions> = {},
   ): Promise<Place> {
     const { path, dispose } = folder ?? (await dataFolder());
     if (folder === undefined) await addPreparedImages(path);
-    const place = new Place(path, new Served(path, env), dispose);
+    const place = new Place(path, new Served(path, env, options), dispose);
     try {
       await place.served.start();
       await place.client.createApp(place.app);

@@ -1,19 +1,26 @@
-/** The client's npm package in a program that runs in Bun. Long, because Bun is 100 MB. */
+/** The client's npm package in a program that runs in Bun, or in the oldest Node. Long, because Bun is 100 MB. */
 import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { bun } from "../../../../scripts/lib/test-bun.mjs";
+import { oldNode } from "../../../../scripts/lib/test-nodes.mjs";
+import { makeAuthority } from "../../../cli/test/authority.ts";
 import { startApi } from "../api/helpers.ts";
 import { userOf } from "./npm-user.ts";
 
+const LIMIT = { timeout: 300_000 };
+
 /** What differs between runtimes: requests, WebSockets with input and output, streams both ways, refusals, aborts. */
 const PROGRAM = `
+import { readFileSync } from "node:fs";
 import { Readable } from "node:stream";
 import { ApiError, HibernautClient } from "@hibernaut/client";
 
-const client = new HibernautClient({ apiUrl: process.env.API_URL, token: process.env.TOKEN });
+const { API_URL: apiUrl, TOKEN: token, CERT, KEY } = process.env;
+const clientCertificate = CERT && { cert: readFileSync(CERT, "utf8"), key: readFileSync(KEY, "utf8") };
+const client = new HibernautClient({ apiUrl, token, ...(CERT && { clientCertificate }) });
 const codeOf = (call) => call.then(() => "none", (error) => (error instanceof ApiError ? error.code : error.name));
 await client.createApp("demo");
 await client.createMachine("demo", { name: "web", config: { image: "app:1", services: [{ internal_port: 8080 }] } });
@@ -40,14 +47,20 @@ console.log(await codeOf(client.waitForMachine("demo", "web", late)));
 console.log(await codeOf(new HibernautClient({ apiUrl: "http://127.0.0.1:9", token: "t" }).getApp("demo")));
 `;
 
-test("a program in Bun does with it what one in Node does", { timeout: 300_000 }, async () => {
-  const runtimes = [process.execPath, await bun()];
+test.each([
+  ["over HTTP", false],
+  ["over TLS, with a client certificate", true],
+])("a program in Bun, or the oldest Node, does with it what one in Node does, %s", LIMIT, async (_how, secure) => {
+  const runtimes = [process.execPath, oldNode("20"), await bun()];
   const folder = await userOf("@hibernaut/client", ["ws"]);
   await writeFile(join(folder, "use.mjs"), PROGRAM);
+  const authority = secure ? await makeAuthority() : undefined;
+  const [api, ann] = [authority?.sign("api"), authority?.sign("ann")];
   for (const runtime of runtimes) {
-    const server = await startApi();
+    const server = await startApi(api && { tls: { ...api, clientCa: authority?.ca } });
     onTestFinished(() => server.close());
-    const env = { PATH: process.env.PATH, API_URL: server.url, TOKEN: server.token };
+    const files = { CERT: ann?.cert, KEY: ann?.key, NODE_EXTRA_CA_CERTS: authority?.ca };
+    const env = { PATH: process.env.PATH, API_URL: server.url, TOKEN: server.token, ...files };
     const { stdout } = await promisify(execFile)(runtime, ["use.mjs"], { cwd: folder, env });
     expect(stdout.trim().split("\n"), runtime).toEqual([
       "running",

@@ -46,6 +46,25 @@ describe("waking", () => {
     lease.release({ status: 200 });
   });
 
+  test("a request whose machine ended says how it started again, even if it runs again by now", async () => {
+    const id = await machine();
+    const came = w.now;
+    const [process] = w.world.host.of(id);
+    if (process) w.world.host.end(process.ref);
+    await vi.waitFor(() => expect(w.ended).toHaveLength(1), TIMEOUT_MS);
+    await reach(id, "running");
+    await settled();
+    w.now += 300;
+    const again = await acquire({ since: came });
+    expect(again.wake).toEqual({ kind: "cold", durationMs: expect.any(Number) });
+    expect(again.wake.durationMs).toBeGreaterThanOrEqual(300);
+    // One that came only now did not wait for it.
+    const late = await acquire({ since: w.now });
+    const running = { kind: "running", durationMs: 0 };
+    expect([late.wake, (await acquire()).wake]).toEqual([running, running]);
+    expect(w.wakes).toEqual([again.wake]);
+  });
+
   test("200 requests to one sleeping machine cause one resume, and all are served", async () => {
     const id = await asleep(await machine({ concurrency: { soft_limit: 1000 } }));
     const leases = await Promise.all(Array.from({ length: 200 }, () => acquire()));

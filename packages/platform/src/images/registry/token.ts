@@ -1,4 +1,5 @@
 /** Answers a registry's challenge: with Basic, or a token from the server it names (distribution, "Token Authentication"). */
+import { wiping } from "../../lib/wipe.ts";
 import type { Login } from "../contract.ts";
 import type { Challenge } from "./challenge.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -70,5 +71,5 @@ function tokenIn(text: string): string {
 }
 
 function basic({ username, password }: Login): string {
-  return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
+  return `Basic ${wiping(Buffer.from(`${username}:${password}`), (bytes) => bytes.toString("base64"))}`;
 }

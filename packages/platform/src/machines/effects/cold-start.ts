@@ -1,6 +1,7 @@
 /** Starting a machine from scratch. */
 import { guestSize, servicePorts, swapMbOf } from "../../domain/config.ts";
-import { guestFiles } from "../../domain/guest-files.ts";
+import { type GuestFile, guestFiles } from "../../domain/guest-files.ts";
+import { wipe } from "../../lib/wipe.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
 import type { Image } from "../../images/contract.ts";
 import { within } from "../../lib/async.ts";
@@ -30,7 +31,7 @@ export async function coldStart(
   const { files, snapshots, network, guest, inside, settings } = ports;
   // First, because it may fail: a start without its secrets must not cost the machine anything.
   const secrets = ports.secrets.environment(record.app);
-  guestFiles(record.config.files, record.app, secrets);
+  wipeFiles(guestFiles(record.config.files, record.app, secrets));
   await files.prepare(record.id);
   await snapshots.discardOthers(record.id, undefined);
   ports.diskQuota?.requireForStart(record.app, record.config, files.paths(record.id).memory);
@@ -58,6 +59,11 @@ function moveOf({ bundleMove }: MachineRecord, { bundles }: EffectPorts): Moved 
   return bundleMove ? { version: bundleMove.version, bundleVersion: bundles.current.version } : undefined;
 }
 
+/** Some have secrets, and all were decoded for this start. */
+function wipeFiles(files: readonly GuestFile[] = []): void {
+  wipe(...files.map(({ content }) => content));
+}
+
 interface StartAppInput {
   record: MachineRecord;
   image: Image;
@@ -76,9 +82,8 @@ export async function startApp(
 ): Promise<EffectOutcome> {
   const { guest: network } = await ports.network.attach(record, servicePorts(record.config));
   ports.inside.started("cold", restedSince === null ? 0 : Date.now() - Date.parse(restedSince));
-  await agent.run(
-    guestConfigOf(record, image.config, network, secrets),
-    within(signal, ports.settings.bootTimeoutMs, "starting the app"),
-  );
+  const config = guestConfigOf(record, image.config, network, secrets);
+  const limit = within(signal, ports.settings.bootTimeoutMs, "starting the app");
+  await agent.run(config, limit).finally(() => wipeFiles(config.files));
   return untilReady({ agent, booted }, ports, signal);
 }

@@ -175,6 +175,7 @@ export class ClientConnection implements ClientSide, ClientConnectionHandle, Req
       fromClient: this.#reader.takeRest(),
       fromUpstream: first,
       idleMs: this.#engine.limits.tunnelMs,
+      stallMs: this.#engine.limits.tunnelStallMs,
       ...watch,
     });
   }

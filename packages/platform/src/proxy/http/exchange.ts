@@ -73,7 +73,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#message = message;
     this.#origin = origin;
     this.#peer = peer;
-    this.search = new MachineSearch(engine, leaseRequest(message, origin, peer));
+    this.search = new MachineSearch(engine, leaseRequest(message, origin, peer), this.#begun);
     const { framing } = message;
     this.#requestDone = framing.kind === "none" || (framing.kind === "length" && framing.length === 0);
   }
@@ -435,6 +435,7 @@ function leaseRequest(
     requestId,
     connection,
     tried,
+    since: undefined,
     to: undefined,
   };
 }

@@ -5,6 +5,7 @@ import type { Field } from "../contract.ts";
 import type { ClientSide, RequestHandler } from "./client-side.ts";
 import type { Answer } from "./heads.ts";
 import { toHeaders } from "./http2-messages.ts";
+import type { Limits } from "./limits.ts";
 import { ENDINGS } from "./refusals.ts";
 import { openTunnel, type TunnelWatch } from "./tunnel.ts";
 import { openedWebSocket } from "./websocket.ts";
@@ -19,16 +20,16 @@ export class Http2Side implements ClientSide {
   #requestTrailers: readonly Field[] = [];
   #endsWithTrailers = false;
 
-  readonly #tunnelMs: number;
+  readonly #limits: Pick<Limits, "tunnelMs" | "tunnelStallMs">;
 
   /**
    * @param ended whether the request consists of its head only
-   * @param tunnelMs how long a WebSocket may be silent
+   * @param limits of WebSockets
    */
-  constructor(stream: ServerHttp2Stream, ended: boolean, tunnelMs: number) {
+  constructor(stream: ServerHttp2Stream, ended: boolean, limits: Pick<Limits, "tunnelMs" | "tunnelStallMs">) {
     this.#stream = stream;
     this.#requestDone = ended;
-    this.#tunnelMs = tunnelMs;
+    this.#limits = limits;
     // What went wrong does not matter: "close" follows.
     stream.on("error", () => {});
   }
@@ -142,8 +143,9 @@ export class Http2Side implements ClientSide {
     }
     // Nothing may be left of the listeners of a request with a body.
     stream.removeAllListeners("drain").removeAllListeners("trailers");
+    const { tunnelMs: idleMs, tunnelStallMs: stallMs } = this.#limits;
     openTunnel({
-      ...{ client: stream, upstream, fromClient: NOTHING, fromUpstream: first, idleMs: this.#tunnelMs, ...watch },
+      ...{ client: stream, upstream, fromClient: NOTHING, fromUpstream: first, idleMs, stallMs, ...watch },
       cutClient: () => this.cut(),
     });
   }

@@ -48,7 +48,7 @@ class Http2Connection implements ClientConnectionHandle {
   }
 
   #serve(stream: ServerHttp2Stream, raw: string[], ended: boolean): void {
-    const side = new Http2Side(stream, ended, this.#engine.limits.tunnelMs);
+    const side = new Http2Side(stream, ended, this.#engine.limits);
     try {
       const message = parseHttp2Request(raw, ended, this.#engine.limits);
       const request = this.#engine.serve(side, message, this.#peer);

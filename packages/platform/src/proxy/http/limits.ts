@@ -1,4 +1,4 @@
-import { FIND_MACHINE_MS } from "../../domain/patience.ts";
+import { FIND_MACHINE_MS, TUNNEL_STALL_MS } from "../../domain/patience.ts";
 
 /** The most interim responses to one request. An app that sends more will never finish. */
 export const MOST_INTERIM = 100;
@@ -29,6 +29,11 @@ export interface Limits {
   clientStallMs: number;
   /** An upgraded connection on which nothing is sent. */
   tunnelMs: number;
+  /**
+   * A side of an upgraded or TCP connection that takes none of the bytes that wait for it. 0: without limit. See
+   * `HIBERNAUT_PROXY_STALL_TIMEOUT`.
+   */
+  tunnelStallMs: number;
   /** After the last byte of a closing connection: how long, and how many bytes, the client may still send. */
   lingerMs: number;
   lingerBytes: number;
@@ -75,6 +80,7 @@ export const DEFAULT_LIMITS: Readonly<Limits> = {
   responseBodyMs: 300_000,
   clientStallMs: 60_000,
   tunnelMs: 3_600_000,
+  tunnelStallMs: TUNNEL_STALL_MS,
   lingerMs: 2_000,
   lingerBytes: 4 * 1024 * 1024,
   aheadBytes: 64 * 1024,

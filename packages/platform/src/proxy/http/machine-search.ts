@@ -30,9 +30,14 @@ export class MachineSearch {
   /** Why the request ended. */
   #endedBy: Error | undefined;
 
-  constructor(ports: SearchPorts, head: RequestHead) {
+  /** When the request came, or was sent on. */
+  #came: number;
+
+  /** @param came when the request came, on the clock of `performance.now()` */
+  constructor(ports: SearchPorts, head: RequestHead, came: number) {
     this.#ports = ports;
     this.head = head;
+    this.#came = came;
   }
 
   /** Aborts when the request ends. */
@@ -98,7 +103,8 @@ export class MachineSearch {
 
   /** Gives back a machine whose app sends the request on, and begins again with where to. */
   sendTo(to: Destination): void {
-    this.head = { ...this.head, to, tried: [] };
+    this.head = { ...this.head, to, tried: [], since: undefined };
+    this.#came = performance.now();
     this.#failure = undefined;
     this.#ended = 0;
     this.lease?.release({});
@@ -123,6 +129,7 @@ export class MachineSearch {
   }
 
   #giveBack(why: string): undefined {
+    this.head = { ...this.head, since: this.#came };
     this.lease?.release({ error: why });
     this.lease = undefined;
   }

@@ -2,6 +2,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { ENDINGS } from "./refusals.ts";
+import { lookAtTunnel } from "./tunnel-looks.ts";
 
 /** What went through a tunnel. */
 interface Tunnelled {
@@ -9,9 +10,6 @@ interface Tunnelled {
   bytesOut: number;
   error: string | undefined;
 }
-
-/** Nothing passed for this long: the tunnel is quiet. Far less than any idle time, far more than a pause in a dialogue. */
-const QUIET_MS = 1_000;
 
 /** When one side has ended well, the other may take this long to take what is left. */
 const DRAIN_MS = 60_000;
@@ -42,6 +40,8 @@ interface TunnelOptions extends TunnelWatch {
   fromUpstream: Buffer;
   /** How long both sides may be silent before the tunnel ends, in milliseconds. 0: without limit. */
   idleMs: number;
+  /** How long a side may leave bytes waiting without taking one before the tunnel ends, in milliseconds. 0: without limit. */
+  stallMs: number;
   /** Reset the other side when one breaks off, so that what is cut short does not look whole. Not over TLS. Default: false. */
   reset?: boolean;
   /** Cuts the client off in place of closing its socket. */
@@ -52,10 +52,19 @@ interface TunnelOptions extends TunnelWatch {
 
 /** Connects the two sides. Either may end its direction and still read. A side that breaks off also ends the other. */
 export function openTunnel(options: TunnelOptions): void {
-  const { client, upstream, fromClient, fromUpstream, idleMs, onClientData, onMoved, onQuiet, onClose, reset } =
-    options;
-  const noticed = quietness(onQuiet);
+  const { client, upstream, fromClient, fromUpstream, idleMs, stallMs } = options;
+  const { onClientData, onMoved, onQuiet, onClose, reset } = options;
   const moved: Tunnelled = { bytesIn: fromClient.length, bytesOut: fromUpstream.length, error: undefined };
+  const noticed = lookAtTunnel({
+    client: { given: () => moved.bytesOut, waiting: () => client.writableLength },
+    upstream: { given: () => moved.bytesIn, waiting: () => upstream.writableLength },
+    ...{ stallMs, onQuiet },
+    onStall(side) {
+      moved.error ??= side === "client" ? ENDINGS.clientStalled : ENDINGS.upstreamStalled;
+      cutClient();
+      cut(upstream);
+    },
+  });
   onMoved(fromClient.length, fromUpstream.length);
   if (fromClient.length > 0) upstream.write(fromClient);
   if (fromUpstream.length > 0) client.write(fromUpstream);
@@ -110,21 +119,4 @@ function pipe(
   upstream.on("data", (chunk) => fromUpstream(chunk.length));
   client.pipe(upstream);
   upstream.pipe(client);
-}
-
-/** Looks every second whether something has passed. Costs a flag for each piece that does. */
-function quietness(onQuiet: TunnelWatch["onQuiet"]): { moved(): void; end(): void } {
-  if (onQuiet === undefined) return { moved() {}, end() {} };
-  let [busy, quiet] = [true, false];
-  const timer = setInterval(() => {
-    if (!busy && !quiet) onQuiet((quiet = true));
-    busy = false;
-  }, QUIET_MS).unref();
-  return {
-    moved() {
-      busy = true;
-      if (quiet) onQuiet((quiet = false));
-    },
-    end: () => clearInterval(timer),
-  };
 }

@@ -10,8 +10,8 @@ import { HIGH_WATER_BYTES, Intake, splice } from "./splice.ts";
 import { type Origin, proxyHeader } from "../proxy-protocol.ts";
 
 /**
- * A connection may be silent for days, as in a pool, so no time limit ends it. The kernel asks this often whether a silent
- * client is still there.
+ * A connection may be silent for days, as in a pool, so no time limit ends it unless bytes wait. The kernel asks this often
+ * whether a silent client is still there.
  */
 const KEEP_ALIVE_MS = 60_000;
 /** How much a client may send before its machine is awake; the rest waits in the kernel. */
@@ -28,7 +28,7 @@ export interface CarryOptions {
   /** Breaks the client's connection off, so that what is cut short does not look whole. */
   cut(): void;
   leases: Pick<LeaseProvider, "leaseNow" | "waitForLease">;
-  limits: Pick<Limits, "connectAttemptMs" | "connectPauseMs" | "findMachineMs" | "tries">;
+  limits: Pick<Limits, "connectAttemptMs" | "connectPauseMs" | "findMachineMs" | "tries" | "tunnelStallMs">;
   /** The connection is being given to this machine. Returns what to call when that is over. */
   onMachine(machineId: string): () => void;
   onAccess(entry: AccessEntry): void;
@@ -39,7 +39,7 @@ export async function carry(options: CarryOptions): Promise<void> {
   const { cut, onAccess } = options;
   const began = performance.now();
   const entry = entryOf(options, options.app);
-  const over = await exchange(options, entry.requestId).catch((error: unknown) => {
+  const over = await exchange(options, entry.requestId, began).catch((error: unknown) => {
     cut();
     return { error: toProxyRefusal(error).code };
   });
@@ -69,8 +69,9 @@ export function entryOf(
 type Over = Pick<AccessEntry, "bytesIn" | "bytesOut" | "error" | "wake" | "machineId">;
 const NOTHING: Over = { bytesIn: 0, bytesOut: 0, error: undefined, wake: undefined, machineId: undefined };
 
-async function exchange(options: CarryOptions, requestId: string) {
+async function exchange(options: CarryOptions, requestId: string, came: number) {
   const { client, app, origin, cut, leases, limits, onMachine } = options;
+  const { tunnelStallMs: stallMs } = limits;
   const ahead = readAhead(client);
   const gone = new AbortController();
   const leave = () => gone.abort(new ProxyRefusal(499, "client_gone", "The client left."));
@@ -95,9 +96,13 @@ async function exchange(options: CarryOptions, requestId: string) {
         signal.throwIfAborted();
         client.off("close", leave);
         if (lease.proxyProtocol !== undefined) upstream.write(proxyHeader(lease.proxyProtocol, origin));
-        return { ...(await tunnel({ client, upstream, intake, lease, cut, fromClient: ahead() })), wake, machineId };
+        return {
+          ...(await tunnel({ client, upstream, intake, lease, cut, stallMs, fromClient: ahead() })),
+          wake,
+          machineId,
+        };
       }
-      head = { ...head, tried: [...head.tried, machineId] };
+      head = { ...head, tried: [...head.tried, machineId], since: came };
       if (head.tried.length >= limits.tries) throw upstream;
     } finally {
       ended();
@@ -128,16 +133,17 @@ interface Ends {
   lease: Lease;
   fromClient: Buffer;
   intake: Intake;
+  stallMs: number;
   cut(): void;
 }
 
-function tunnel({ client, upstream, intake, lease, fromClient, cut }: Ends): Promise<Over> {
+function tunnel({ client, upstream, intake, lease, fromClient, stallMs, cut }: Ends): Promise<Over> {
   lease.upgraded?.();
   client.setKeepAlive(true, KEEP_ALIVE_MS);
   upstream.on("error", () => {});
   return new Promise((resolve) => {
     openTunnel({
-      ...{ client, upstream, fromClient, fromUpstream: Buffer.alloc(0), idleMs: 0, reset: true },
+      ...{ client, upstream, fromClient, fromUpstream: Buffer.alloc(0), idleMs: 0, stallMs, reset: true },
       cutClient: cut,
       move: splice(intake),
       onClientData: () => lease.wanted?.(),

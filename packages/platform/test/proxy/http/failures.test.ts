@@ -244,12 +244,18 @@ describe("connecting", () => {
       leaseFor: async (_request, _signal, lease) =>
         heads.length === 1 ? lease({ port, connectDeadline: performance.now() + 60_000 }) : lease(),
     });
+    const began = performance.now();
     const browser = (await client()).send(`GET / HTTP/1.1\r\n${CLOSE}`);
     await until(() => proxy.stats().machineConnections === 1, "an attempt");
+    const left = performance.now();
     proxy.forget("m1");
     expect(parsed(await browser.ends())).toMatchObject({ status: 200 });
     expect(browser.text).toContain("back");
     expect(heads.map(({ tried }) => tried)).toEqual([[], []]);
+    // A start since the request came was for it, also if the machine runs again by now.
+    expect(heads.map(({ since }) => since)).toEqual([undefined, expect.any(Number)]);
+    expect(heads[1]?.since).toBeGreaterThanOrEqual(began);
+    expect(heads[1]?.since).toBeLessThanOrEqual(left);
     expect(outcomes).toEqual([{ error: "machine_left" }, { status: 200, error: undefined }]);
   });
 

@@ -113,6 +113,27 @@ describe("an upgrade", () => {
     await until(() => outcomes.length === 1, "the lease to be back");
   });
 
+  test("ends when the client takes nothing of what the app sends, and is open while nothing waits", async () => {
+    const flood = await rawApp((socket) => {
+      received(socket, (text) => {
+        if (!text.includes("\r\n\r\n")) return false;
+        socket.write(SWITCHED);
+        if (text.startsWith("GET /flood ")) socket.write(Buffer.alloc(32 * 1024 * 1024, "x"));
+        else socket.pipe(socket);
+        return true;
+      });
+    });
+    const { client, outcomes } = await rig({ app: flood, limits: { tunnelStallMs: 1_000 } });
+    const silent = (await client()).send(`GET / HTTP/1.1\r\n${UPGRADE}${KEEP}`);
+    await silent.sees("101");
+    const deaf = (await client()).send(`GET /flood HTTP/1.1\r\n${UPGRADE}${KEEP}`);
+    await deaf.sees("101");
+    deaf.socket.pause();
+    await until(() => outcomes.length === 1, "the proxy to give up");
+    expect(outcomes).toEqual([{ status: 101, error: "client_stalled" }]);
+    await silent.send("still here").sees("still here");
+  });
+
   test("is cut with the proxy", async () => {
     const app = await echo();
     const { client, proxy, outcomes } = await rig({ app });
