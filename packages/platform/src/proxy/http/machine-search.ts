@@ -1,5 +1,6 @@
 /** One request's search for a machine and a connection to it: what was tried, what was leased, and why it ended. */
 import { type Destination, type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
+import type { RequestTrace } from "../../tracing/contract.ts";
 import { connect } from "./connect.ts";
 import type { AppRequest } from "./app-request.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
@@ -18,6 +19,8 @@ export class MachineSearch {
   readonly #ports: SearchPorts;
   /** The request as the lease provider sees it, with the machines that failed. */
   head: RequestHead;
+  /** The request's spans. Undefined, the usual case, when it is not traced. */
+  readonly trace: RequestTrace | undefined;
   lease: Lease | undefined;
   /** Whether the request still needs a machine: neither sent nor ended. */
   active = true;
@@ -30,9 +33,10 @@ export class MachineSearch {
   /** Why the request ended. */
   #endedBy: Error | undefined;
 
-  constructor(ports: SearchPorts, head: RequestHead) {
+  constructor(ports: SearchPorts, head: RequestHead, trace: RequestTrace | undefined) {
     this.#ports = ports;
     this.head = head;
+    this.trace = trace;
   }
 
   /** Aborts when the request ends. */
@@ -44,9 +48,11 @@ export class MachineSearch {
 
   /** Takes the lease that the request waited for. Gives it back and throws if it comes too late. */
   async claim(found: Lease | Promise<Lease>): Promise<Lease> {
+    if (found instanceof Promise) this.trace?.holds();
     const lease = await found;
     if (this.active) {
       this.lease = lease;
+      this.trace?.leased(lease);
       return lease;
     }
     const { status, code } = this.#endedBy instanceof ProxyRefusal ? this.#endedBy : CLIENT_GONE;
@@ -58,12 +64,16 @@ export class MachineSearch {
   async connect(lease: Lease): Promise<AppRequest | undefined> {
     const { address, port, connectDeadline: deadline } = lease;
     const { limits, pool } = this.#ports;
-    const { signal } = this;
+    const { signal, trace } = this;
+    trace?.connects();
     try {
       const open = (left: AbortSignal) =>
         connect({ address, port, deadline, signal: AbortSignal.any([signal, left]), limits });
-      return await pool.add(lease, open, signal);
+      const connection = await pool.add(lease, open, signal);
+      trace?.connected();
+      return connection;
     } catch (error) {
+      trace?.connected(error);
       if (error instanceof ProxyRefusal || !this.active) throw error;
       // The machine may be the right one again once it is back or awake.
       if (error instanceof MachineLeft) return this.#giveBack("machine_left");
@@ -101,6 +111,7 @@ export class MachineSearch {
     this.head = { ...this.head, to, tried: [] };
     this.#failure = undefined;
     this.#ended = 0;
+    this.trace?.sentOn();
     this.lease?.release({});
     this.lease = undefined;
   }
@@ -125,6 +136,7 @@ export class MachineSearch {
   #giveBack(why: string): undefined {
     this.lease?.release({ error: why });
     this.lease = undefined;
+    this.trace?.gaveUp(why);
   }
 }
 
