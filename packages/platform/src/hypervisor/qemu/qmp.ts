@@ -56,6 +56,8 @@ export class Qmp {
   readonly #listeners = new Set<(event: QmpEvent) => void>();
   readonly #socket: Socket;
   readonly #commandMs: number;
+  /** Nothing is counted before the connection is used, or once it is closed: how QEMU starts is another matter. */
+  #inUse = false;
   readonly #onFault: (fault: QmpFault) => void;
   readonly #pending = new Map<number, Pending>();
   #line = "";
@@ -65,7 +67,9 @@ export class Qmp {
   private constructor(socket: Socket, { commandMs, onFault = () => {} }: QmpOptions) {
     this.#socket = socket;
     this.#commandMs = commandMs;
-    this.#onFault = onFault;
+    this.#onFault = (fault) => {
+      if (this.#inUse) onFault(fault);
+    };
     this.#greeted.promise.catch(() => {});
     socket.setEncoding("utf8");
     socket.on("data", (chunk: string) => this.#receive(chunk));
@@ -97,6 +101,7 @@ export class Qmp {
     const winner = await Promise.any(answers).catch(({ errors }: AggregateError) => Promise.reject(errors[0] as Error));
     late.abort();
     for (const qmp of [first, other]) if (qmp !== winner) qmp?.close();
+    winner.#inUse = true;
     return winner;
   }
 
@@ -146,6 +151,7 @@ export class Qmp {
 
   /** Ends the connection. QEMU keeps running. */
   close(): void {
+    this.#inUse = false;
     this.#socket.destroy();
   }
 
@@ -172,7 +178,7 @@ export class Qmp {
     } else {
       const error = message.error as { desc?: string } | undefined;
       const why = error && (error.desc ?? "no reason given");
-      if (why !== undefined && !NEGOTIATED.test(why)) this.#onFault("refused");
+      if (why !== undefined) this.#onFault("refused");
       this.#settle(message.id as number, message.return, why);
     }
   }

@@ -72,7 +72,8 @@ export class Admission {
   left(): number | undefined {
     const { settings, memory } = this.#options;
     const available = settings.memoryOvercommit === 0 ? undefined : memory.available();
-    return available && leftFor({ available, awake: this.#guests, starting: this.#starting }, settings);
+    if (available === undefined) return undefined;
+    return leftFor({ available, awake: this.#guests, starting: this.#starting }, settings);
   }
 
   /** Takes note of a machine that is new or has changed. */
