@@ -55,12 +55,13 @@ export function startTracing({ url, ratio, resource, count }: OtlpOptions): Trac
     begin(request, origin) {
       const parent = parentIn(request.fields);
       const above: Context = parent === undefined ? context.active() : trace.setSpanContext(context.active(), parent);
-      const attributes = attributesOf(request, origin);
       const clock = spanClock();
-      const span = tracer.startSpan("request", { kind: SpanKind.SERVER, attributes, startTime: clock() }, above);
+      const span = tracer.startSpan("request", { kind: SpanKind.SERVER, startTime: clock() }, above);
       const hasParent = parent !== undefined;
-      if ((span.spanContext().traceFlags & TraceFlags.SAMPLED) !== 0)
+      if ((span.spanContext().traceFlags & TraceFlags.SAMPLED) !== 0) {
+        span.setAttributes(attributesOf(request, origin));
         return new RequestSpans(tracer, span, { hasParent, clock });
+      }
       // The app follows the decision, as OpenTelemetry has it.
       if (!hasParent) request.fields = withTraceparent(request.fields, traceparentOf(span.spanContext()), false);
       return undefined;

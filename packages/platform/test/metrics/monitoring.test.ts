@@ -109,6 +109,9 @@ describe("the dashboard", () => {
     const expressions = expressionsOf(dashboard());
     expect(expressions.length).toBeGreaterThan(30);
     expect(expressions.flatMap(({ expr }) => unknownIn(expr))).toEqual([]);
+    const queries = dashboard().templating.list.map((variable) => JSON.stringify(variable).replaceAll('\\"', '"'));
+    expect(queries.join("\n")).toContain("hibernaut_usage_machine_seconds_total");
+    expect(queries.flatMap(unknownIn)).toEqual([]);
     const folder = await tempFolder("dashboard");
     const rules = expressions.map(
       ({ expr }, index) => `      - record: panel:${index}\n        expr: ${quoted(expr)}\n`,

@@ -1,9 +1,10 @@
 /** Traces of requests, as a collector gets them: through the real proxy, to apps on loopback. */
+import { createServer as createHttp2Server } from "node:http2";
 import { Registry } from "prom-client";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { openTracing } from "../../src/tracing/open.ts";
 import { Collector } from "../helpers/collector.ts";
-import { CLOSE, httpApp, type RigOptions, rawApp, rig, statuses } from "../proxy/http/helpers.ts";
+import { CLOSE, httpApp, type RigOptions, rawApp, rig, serve, statuses } from "../proxy/http/helpers.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";
@@ -149,6 +150,40 @@ test("a machine that dies before it answers: the request is sent again, with a s
   expect(first).toMatchObject({ status: 2, attributes: { "error.type": "upstream_closed" } });
   expect(second).toMatchObject({ status: 0, attributes: { "http.response.status_code": 200 } });
   expect(collector.named("request", TRACE)).toMatchObject([{ status: 0 }]);
+});
+
+test("a request that its app sends on has a span for each app, and the second one gets its own parent", async () => {
+  const router = await httpApp(
+    (_request, response) => void response.writeHead(307, { "fly-replay": "instance=anna" }).end(),
+  );
+  const { app: anna, heads } = await listening();
+  const { collector, ask, ended } = await traced({
+    leaseFor: async ({ to }, _signal, lease) =>
+      lease({ machineId: to?.machineId ?? "router", port: to === undefined ? router.port : anna.port }),
+    replayTo: () => ({ from: "shop", app: "shop", machineId: "anna" }),
+  });
+  expect(statuses(await ask(`GET / HTTP/1.1\r\n${PARENT}${CLOSE}`))).toEqual([200]);
+  await ended();
+  const [first, second] = collector.named("forward", TRACE);
+  expect(first).toMatchObject({ status: 0, attributes: { "hibernaut.machine": "router" } });
+  expect(second).toMatchObject({ status: 0, attributes: { "hibernaut.machine": "anna" } });
+  expect(heads).toMatchObject([{ traceparent: `00-${TRACE}-${second?.spanId}-01` }]);
+});
+
+test("an app that speaks HTTP/2 gets the parent, too", async () => {
+  const seen: (string | string[] | undefined)[] = [];
+  const server = createHttp2Server((request, response) => {
+    seen.push(request.headers.traceparent);
+    response.end("ok");
+  });
+  const app = await serve(server as never, 0);
+  const { collector, ask, ended } = await traced({
+    app,
+    leaseFor: async (_request, _signal, lease) => lease({ http2: true }),
+  });
+  expect(statuses(await ask(`GET / HTTP/1.1\r\n${PARENT}${CLOSE}`))).toEqual([200]);
+  await ended();
+  expect(seen).toEqual([`00-${TRACE}-${collector.named("forward", TRACE)[0]?.spanId}-01`]);
 });
 
 test("while traces are off, both fields pass as the client sent them", async () => {
