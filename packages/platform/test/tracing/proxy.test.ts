@@ -176,7 +176,7 @@ test("an app that speaks HTTP/2 gets the parent, too", async () => {
     seen.push(request.headers.traceparent);
     response.end("ok");
   });
-  const app = await serve(server as never, 0);
+  const app = await serve(server, 0);
   const { collector, ask, ended } = await traced({
     app,
     leaseFor: async (_request, _signal, lease) => lease({ http2: true }),

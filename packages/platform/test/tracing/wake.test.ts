@@ -31,7 +31,7 @@ function operation(more: Partial<Operation> = {}): Operation {
     ...{ type: "start", machineId: "m1", app: "shop", outcome: "ok", kind: "resume", reason: "snapshot" },
     ...{ began: ended - 40, ended, steps },
     ...more,
-  } as Operation;
+  };
 }
 
 test("a wake has its steps, with the times that they had", async () => {
