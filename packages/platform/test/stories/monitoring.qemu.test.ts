@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { Collector, type SentSpan } from "../helpers/collector.ts";
-import { Prometheus } from "../helpers/prometheus.ts";
+import { freePort, Prometheus } from "../helpers/prometheus.ts";
 import { ask, wakeOf } from "../helpers/proxied.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { slowed } from "../helpers/slow.ts";
@@ -79,8 +79,10 @@ test("one trace: from the client through the proxy and the wake to the app", asy
 
 test("the same through a proxy in a process of its own: each process sends its spans, and they are one trace", async () => {
   const other = TRACE.replace("4bf9", "5bf9");
+  const metrics = `127.0.0.1:${await freePort()}`;
   const env = {
     ...process.env,
+    HIBERNAUT_PROXY_METRICS_LISTEN: metrics,
     HIBERNAUT_DATA_DIR: place.dataDir,
     HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
     HIBERNAUT_LOG_LEVEL: "silent",
@@ -105,6 +107,12 @@ test("the same through a proxy in a process of its own: each process sends its s
   expect(span("wake")).toMatchObject({ parentSpanId: span("hold").spanId, resource: { "service.name": "hibernaut" } });
   expect(answer.text).toContain(`traceparent: 00-${other}-${span("forward").spanId}-01`);
   expect(collector.requests.some(({ headers }) => headers["x-tenant"] === "night")).toBe(true);
+
+  // Its own metrics, which the platform's are without.
+  const scrape = parseScrape(await (await fetch(`http://${metrics}/metrics`)).text());
+  expect(surprises(scrape)).toEqual([]);
+  const own = [...documented().keys()].filter((name) => /^(process_|hibernaut_(proxy|event_loop|trace)_)/.test(name));
+  expect([...scrape.types.keys()].sort()).toEqual(own.sort());
 });
 
 test("a real Prometheus reads the metrics, evaluates the alerts, and answers every question of the dashboard", async () => {
