@@ -4,7 +4,7 @@
  */
 
 /** The documents that are checked. */
-export const DOCUMENTS = ["*.md", "docs/**/*.md", "packages/*/*.md", "services/*/*.md"];
+export const DOCUMENTS = ["*.md", "docs/**/*.md", "packages/*/*.md", "services/*/*.md", "examples/*/*.md"];
 
 /** The code whose comments and strings are checked: TypeScript, JavaScript and C. */
 export const CODE = [

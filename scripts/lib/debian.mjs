@@ -45,6 +45,7 @@ const TEST_PACKAGES = {
   "chromium-headless-shell": "a browser that waits for a machine",
   buildah: "builds Dockerfiles without a daemon",
   python3: "goes into the images of Python apps",
+  prometheus: "reads the metrics, and checks the alerts",
   debootstrap: "creates bare systems to try the setup on",
 };
 

@@ -21,11 +21,13 @@ import { proveAccelerator, type Verdict } from "./hypervisor/qemu/accelerator.ts
 import { findJail } from "./hypervisor/qemu/jail/find.ts";
 import { hotPagesFile } from "./hypervisor/qemu/hot-pages.ts";
 import { openQemu } from "./hypervisor/qemu/open.ts";
+import { QMP_FAULTS } from "./hypervisor/qemu/qmp.ts";
 import { Library, openImages } from "./images/index.ts";
 import { aborted } from "./lib/async.ts";
 import { hostBootId } from "./lib/boot-id.ts";
 import { Port } from "./lib/port.ts";
 import { openLog } from "./log.ts";
+import { HostMemory } from "./machines/admission/host-memory.ts";
 import { DiskQuota } from "./machines/disk-quota.ts";
 import { MachineFiles } from "./machines/files.ts";
 import { bundlesInUse, imagesInUse } from "./machines/in-use.ts";
@@ -36,6 +38,9 @@ import { droppingRefusal, unfitText } from "./machines/unfit-snapshots.ts";
 import { readPageRanges } from "./lib/page-ranges.ts";
 import { Quotas } from "./machines/quotas.ts";
 import { Slots } from "./machines/slots.ts";
+import { operationMetrics } from "./metrics/machines.ts";
+import { platformMetrics, qmpMetrics } from "./metrics/platform.ts";
+import { processMetrics } from "./metrics/process.ts";
 import { readPrices } from "./metering/prices.ts";
 import { UsageRecorder } from "./metering/recorder.ts";
 import { Usage } from "./metering/usage.ts";
@@ -52,6 +57,7 @@ import type { Traffic } from "./store/contract.ts";
 import { openStore } from "./store/store.ts";
 import { tellChecks } from "./stream/checks.ts";
 import { EventStream } from "./stream/stream.ts";
+import { openTracing } from "./tracing/open.ts";
 import { unknownSettings } from "./unknown-settings.ts";
 import { VERSION } from "./version.ts";
 import { VolumeFiles } from "./volumes/files.ts";
@@ -108,6 +114,11 @@ async function runLocked(
   const { machineRoot, runRoot } = files;
   await Promise.all([machineRoot, runRoot].map((path) => mkdir(path, { recursive: true, mode: 0o700 })));
   const bundles = await BundleStore.open(settings.dataDir, settings.guestBundle);
+  const registry = new Registry();
+  open.defer(processMetrics(registry));
+  const tracing = await openTracing({ settings, environment, registry, log });
+  open.defer(() => tracing?.close());
+  const counts = operationMetrics(registry);
   const verdict = await proveAccelerator(settings, bundles.current, signal);
   const { accelerator, cpu } = verdict;
   const { jail, found: jailFound, lacks } = await findJail({ ...settings, accelerator });
@@ -115,7 +126,7 @@ async function runLocked(
   const loud = jail === undefined && settings.jail !== "off" && process.getuid?.() === 0;
   log[loud ? "warn" : "info"]({ lacks }, `the jail of machines: ${jailFound}`);
   open.defer(() => jail?.close());
-  const qemuOptions = { accelerator, cpu, jail, runRoot, machineRoot };
+  const qemuOptions = { accelerator, cpu, jail, runRoot, machineRoot, onFault: qmpMetrics(registry, QMP_FAULTS) };
   const { hypervisor, carryOvers, refusedHypervisor } = await openQemu(settings, qemuOptions);
   const store = openStore(join(settings.dataDir, "hibernaut.db"));
   open.defer(() => store.close());
@@ -144,6 +155,7 @@ async function runLocked(
   });
   open.defer(() => snapshots.close());
   const quotas = new Quotas({ store, defaults: quotaOf(settings) });
+  const hostMemory = new HostMemory();
   const volumeFiles = new VolumeFiles(settings.dataDir);
   const diskQuota = new DiskQuota({
     quotaMb: settings.diskQuotaMb,
@@ -180,6 +192,14 @@ async function runLocked(
     settings,
     quotas,
     log,
+    watch: {
+      operation(operation) {
+        counts.operation(operation);
+        tracing?.wakes.operation(operation);
+      },
+      agentFault: (fault) => counts.agentFault(fault),
+    },
+    hostMemory,
     checkResults: (id) => checkResults.of(id),
     subscribeToChecks: (listener) => checkResults.subscribe(listener),
     finishRequests: (id) => proxies.finished(id, settings.drainTimeoutMs),
@@ -233,7 +253,6 @@ async function runLocked(
           onFault: (err) => log.error({ err }, "the audit log could not be flushed to the disk"),
         });
   open.defer(() => audit?.close());
-  const registry = new Registry();
   warmMetrics(registry, resources.warm);
   certificateMetrics(registry, certificates);
   const info = {
@@ -244,6 +263,19 @@ async function runLocked(
     guestBundle: bundles.current.version,
     network: { mode: network.network.mode, reason: network.reason },
   };
+  platformMetrics(registry, {
+    info: {
+      ...{ version: VERSION, accelerator, network: network.network.mode },
+      hypervisor_version: info.hypervisor.version,
+    },
+    dataDir: settings.dataDir,
+    machines: () => resources.machines.all().map(({ record }) => record),
+    workload: () => resources.workload(),
+    memory: () => hostMemory.available(),
+    draining: () => resources.drain.active,
+    isHealthy: (id) => checkResults.isHealthy(id),
+    stream,
+  });
   /** Empty until machines are recovered; the API answers before that. */
   const proxied: { coordinator?: RunningCoordinator } = {};
   const api = await buildApi({
@@ -311,7 +343,7 @@ async function runLocked(
   const onTraffic = (id: string, traffic: Traffic) => recorder.moved(id, traffic);
   const inside = { connectionsSurvive, gateway: network.gateway };
   const parts = { resources, checks, proxies, addresses, challenges, ...inside, onTraffic };
-  const coordinator = await startCoordinator({ ...parts, settings, registry, log });
+  const coordinator = await startCoordinator({ ...parts, settings, registry, tracing, log });
   proxied.coordinator = coordinator;
   open.defer(() => coordinator.close());
   // An authority asks for proofs at once, so the proxies come first.

@@ -15,6 +15,7 @@ import { parseSetting, unacceptable } from "./settings/parse.ts";
 import { configFolder } from "./settings/places.ts";
 import { PLATFORM_SETTINGS } from "./settings/platform.ts";
 import { PROXY_SETTINGS } from "./settings/proxy.ts";
+import { TRACE_SETTINGS } from "./settings/traces.ts";
 import { USAGE_SETTINGS } from "./settings/usage.ts";
 
 export type { Listen } from "./settings/forms.ts";
@@ -28,6 +29,7 @@ export const SETTING_GROUPS = {
   Machines: MACHINE_SETTINGS,
   Images: IMAGE_SETTINGS,
   Usage: USAGE_SETTINGS,
+  Traces: TRACE_SETTINGS,
   Limits: LIMIT_SETTINGS,
 };
 
@@ -38,6 +40,7 @@ const SettingsSchema = Type.Object({
   ...MACHINE_SETTINGS,
   ...IMAGE_SETTINGS,
   ...USAGE_SETTINGS,
+  ...TRACE_SETTINGS,
   ...LIMIT_SETTINGS,
 });
 

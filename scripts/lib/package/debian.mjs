@@ -1,5 +1,5 @@
 /** The Debian package. See packaging/debian for its scripts, and packaging/systemd for its units. */
-import { copyFile, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { copyFile, cp, mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { NOUNS } from "../../../packages/cli/src/commands.ts";
@@ -93,6 +93,8 @@ async function stageDocuments(root) {
   const license = await readFile(join(ROOT, "LICENSE"), "utf8");
   await write(join(to, "copyright"), license);
   await writeZipped(to, "changelog", await readFile(join(ROOT, "CHANGELOG.md"), "utf8"));
+  // The dashboard and the alerts, where Debian has examples.
+  await cp(join(ROOT, "examples/monitoring"), join(to, "examples/monitoring"), { recursive: true });
 }
 
 /** @param {string} root @param {string} version */

@@ -57,7 +57,7 @@ export interface ApiTls {
 export interface ApiDeps
   extends Omit<
     Resources,
-    "machineCopies" | "recover" | "startTimer" | "close" | "unfitSnapshots" | "dropSnapshots" | "warm"
+    "machineCopies" | "recover" | "startTimer" | "close" | "unfitSnapshots" | "dropSnapshots" | "warm" | "workload"
   > {
   images: ImageLibrary;
   uploads: ImageUploads;

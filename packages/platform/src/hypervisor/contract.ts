@@ -105,6 +105,8 @@ export interface Vmm {
   readonly ref: VmmRef;
   /** The hypervisor that runs this guest. An upgrade of the host's packages does not change it. */
   readonly identity: HypervisorIdentity;
+  /** When the process took commands, on the clock of `performance.now()`. Undefined for one that was adopted. */
+  readonly listensAt?: number | undefined;
   /**
    * Resolves when the process has ended, for whatever reason. Never rejects. The process of a guest that cannot continue
    * is ended at once.

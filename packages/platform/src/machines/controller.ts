@@ -5,6 +5,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { HibernautError } from "../domain/errors.ts";
 import { isResting, type KeepAwake, type MachineRecord } from "../domain/machine.ts";
+import { Steps } from "../domain/operation.ts";
 import type { GuestCommand } from "../guest/command.ts";
 import type { CommandSpec } from "../guest/protocol.ts";
 import type { VmmRef, VmmUsage } from "../hypervisor/contract.ts";
@@ -40,6 +41,7 @@ import { sentenceOf } from "./logs/sentences.ts";
 import { runCommand } from "./run-command.ts";
 import type { WarmKeeper } from "./warm/keeper.ts";
 import { type Unstored, UnstoredLog, unstored } from "./unstored.ts";
+import { operationOf } from "./watch.ts";
 import { type Task, WorkQueue } from "./work-queue.ts";
 
 const STORE_RETRY_MS = 100;
@@ -91,6 +93,7 @@ export class MachineController {
         stalled: (why) => this.#stalled(why),
         reachability: (why) => this.#happened({ type: "reachability", why: why ?? null }),
         unkept: (reason) => deps.warm.remove(record.id, reason),
+        agentFault: (fault) => deps.watch?.agentFault(fault),
       },
     });
   }
@@ -101,6 +104,11 @@ export class MachineController {
    */
   get record(): MachineRecord {
     return this.#unstored === undefined ? this.#record : { ...this.#record, ...this.#unstored };
+  }
+
+  /** How much work of the machine is in progress or waits, and whether an outcome of it cannot be stored. */
+  get work(): { queued: number; unstored: boolean } {
+    return { queued: this.#queue.length, unstored: this.#unstored !== undefined };
   }
 
   /** Calls `listener` with the record after every change that others can see. Returns how to stop that. */
@@ -332,7 +340,8 @@ export class MachineController {
 
   async #carryOut(effect: EffectWithOutcome, task: Task): Promise<void> {
     const input = { record: this.#record, effect };
-    const outcome = await runEffect(input, this.#ports(), task.signal).catch((error: unknown): EffectFailed => {
+    const ports = this.#ports();
+    const outcome = await runEffect(input, ports, task.signal).catch((error: unknown): EffectFailed => {
       const { id: machine } = this.#record;
       if (task.current) this.#deps.log.error({ machine, err: error }, `${effect.type} failed unexpectedly`);
       return { type: "effect_failed", effect: effect.type, reason: messageOf(error) };
@@ -340,7 +349,11 @@ export class MachineController {
     // Another machine's restart found the same room at the same time: this one keeps waiting.
     const lateForRoom = outcome.type === "retry" && task.current && !this.#deps.admission.fits(this.#record);
     if (lateForRoom) return this.#carryOut(effect, task);
+    const { current } = task;
+    const ended = performance.now();
     await this.#report(outcome, task);
+    const operation = operationOf({ ...input, outcome, current, steps: ports.steps, ended });
+    if (operation !== undefined) this.#deps.watch?.operation(operation);
   }
 
   async #discardSnapshots({ memory }: Extract<Effect, { type: "discard_snapshots" }>): Promise<void> {
@@ -413,6 +426,7 @@ export class MachineController {
       beginColdStart: (start) => void this.#happened({ type: "cold_start", ...start }),
       endReason: (reason) => void this.#happened({ type: "reason_over", reason }),
     };
-    return { ...this.#deps, guest: this.#guest, inside: this.inside, machineLog: this.machineLog, milestones };
+    const { inside, machineLog } = this;
+    return { ...this.#deps, guest: this.#guest, inside, machineLog, milestones, steps: new Steps() };
   }
 }

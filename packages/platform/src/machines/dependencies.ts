@@ -14,6 +14,7 @@ import type { MachineFiles } from "./files.ts";
 import type { CheckResult } from "../domain/check.ts";
 import type { Quotas } from "./quotas.ts";
 import type { Slots } from "./slots.ts";
+import type { Watch } from "./watch.ts";
 import type { HostMemory } from "./admission/host-memory.ts";
 import type { MemoryPressure } from "./warm/pressure.ts";
 
@@ -82,6 +83,8 @@ export interface MachineDependencies {
   hostMemory?: Pick<HostMemory, "available">;
   /** How much disk apps may take. By default, as much as there is. */
   diskQuota?: Pick<DiskQuota, "require" | "requireForStart">;
+  /** Is told what happens to machines, for metrics and traces. By default, nobody is. */
+  watch?: Watch;
   /** What the checks of a machine say. */
   checkResults?(machineId: string): CheckResult[];
   /** Calls `listener` with a machine's id after every result of its checks. Returns a function that ends that. */

@@ -39,6 +39,7 @@ interface GuestListener {
   reachability(why: string | undefined): void;
   /** The kept VMM runs again, or has ended, for this reason. */
   unkept(reason?: "discarded" | "gone"): void;
+  agentFault(fault: "refused" | "broken"): void;
 }
 
 interface MachineGuestOptions {
@@ -190,8 +191,12 @@ export class MachineGuest {
     const refusals = new SeldomLog((fields) =>
       log.warn({ machine: machineId, ...fields }, "the agent refused something"),
     );
-    agent.onError = (message) => refusals.add(message);
+    agent.onError = (message) => {
+      listener.agentFault("refused");
+      refusals.add(message);
+    };
     agent.onBroken = (reason) => {
+      listener.agentFault("broken");
       log.warn({ machine: machineId, reason }, "the channel to a guest was ended");
       machineLog.platform(`The platform ended its channel to the guest: ${reason}. Restart the machine.`);
     };

@@ -20,6 +20,7 @@ import { DueTimer } from "./schedule/timer.ts";
 import { Scrubber } from "./scrubber.ts";
 import type { WarmKeeper } from "./warm/keeper.ts";
 import { type Unfit, unfitSnapshots } from "./unfit-snapshots.ts";
+import { type Workload, workloadOf } from "./workload.ts";
 
 /** Everything the platform does with apps and machines, by resource. */
 export interface Resources {
@@ -41,6 +42,8 @@ export interface Resources {
   readonly consoles: Consoles;
   /** The paused VMMs that are kept of suspended machines. */
   readonly warm: Pick<WarmKeeper, "kept" | "evicted">;
+  /** What machines are waiting for at the moment. */
+  workload(): Workload;
   /** The sleeping machines whose snapshots do not fit this platform. Changes nothing. */
   unfitSnapshots(): Promise<Unfit[]>;
   /** Drops the snapshots of these machines. Call it after `recover`. */
@@ -93,6 +96,7 @@ export function openMachines(deps: MachineDependencies): Resources {
     scrubber: new Scrubber(deps, controllers),
     consoles: new Consoles(deps, controllers),
     warm: controllers.warm,
+    workload: workloadOf(controllers, deps.bootSlots),
     unfitSnapshots: () => unfitSnapshots(deps.store.machines.list(), deps),
     dropSnapshots(unfit) {
       for (const { machine, reason } of unfit) controllers.require(machine.id).dropSnapshot(reason);

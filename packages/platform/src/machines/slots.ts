@@ -9,6 +9,11 @@ export class Slots {
     this.#free = count;
   }
 
+  /** How much work waits for a slot. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   /** Runs `work` as soon as a slot is free. Rejects with the signal's reason when it is aborted while waiting. */
   async run<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     await this.#take(signal);

@@ -13,6 +13,11 @@ export class WorkQueue {
   #waiting = 0;
   #current: AbortController | undefined;
 
+  /** How much work is in progress or waits. */
+  get length(): number {
+    return this.#waiting;
+  }
+
   /** Whether work that decides about the machine is in progress. */
   get busy(): boolean {
     return this.#current !== undefined;

@@ -4,6 +4,7 @@
  */
 import type { BootKind } from "../domain/machine.ts";
 import type { ProxyProtocolVersion } from "../domain/tcp-handlers.ts";
+import type { RequestTrace } from "../tracing/contract.ts";
 
 /**
  * Finds a machine for a request. `request-path.ts` calls the first three methods in the order in which they are listed,
@@ -98,6 +99,8 @@ export interface RequestHead {
   readonly since?: number | undefined;
   /** Where an app sent the request on to, which counts instead of its hostname and its fields. */
   readonly to?: Destination | undefined;
+  /** The request's spans, if it is traced. */
+  readonly trace?: Pick<RequestTrace, "wakeParent"> | undefined;
   /** The port of the proxy that a TCP connection came to. Absent for HTTP. */
   readonly tcpPort?: number;
 }

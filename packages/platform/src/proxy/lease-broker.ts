@@ -205,10 +205,11 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     this.#traffic.moved(id, bytesIn, bytesOut);
   }
 
-  onWanted(machine: RoutedMachine): void {
+  onWanted(machine: RoutedMachine, request?: Pick<RequestHead, "trace">): void {
     if (machine.wakeRequested || this.#table.draining || this.#table.get(machine.id) !== machine) return;
     machine.wakeRequested = true;
-    this.#options.link.send({ kind: "wake", id: machine.id });
+    const trace = request?.trace?.wakeParent();
+    this.#options.link.send({ kind: "wake", id: machine.id, ...(trace !== undefined && { trace }) });
   }
 
   /**
@@ -222,7 +223,7 @@ export class LeaseBroker implements LeaseProvider, LeaseKeeper {
     const machines = candidates(this.#table, app, request, chosen);
     const { send, wake, hope } = choose(machines);
     const refusal = wake?.refusal;
-    if (wake !== undefined && refusal === undefined) this.onWanted(wake);
+    if (wake !== undefined && refusal === undefined) this.onWanted(wake, request);
     if (send?.resting) this.#recall(send);
     if (send !== undefined) return this.#lease(send, request, since, chosen);
     // Nothing runs, and what would have to be woken is not started.

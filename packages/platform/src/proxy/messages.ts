@@ -89,7 +89,12 @@ export type ToProxy =
 /** A message from a proxy to the coordinator. */
 export type FromProxy =
   /** A request needs the machine, which sleeps, is about to, or rests. */
-  | { kind: "wake"; id: string }
+  | {
+      kind: "wake";
+      id: string;
+      /** The `traceparent` of the request, if it is traced. */
+      trace?: string;
+    }
   /**
    * What is open on machines, for machines where it changed: `load` in the unit of the service, and `requests` without
    * upgraded connections, which may never end.

@@ -12,6 +12,7 @@ import type { Commands } from "../machines/resources/commands.ts";
 import type { Hostnames } from "../machines/resources/hostnames.ts";
 import type { Machines } from "../machines/resources/machines.ts";
 import type { Traffic } from "../store/contract.ts";
+import type { WakeTraces } from "../tracing/contract.ts";
 import type { ConnectedProxies, ConnectedProxy } from "./connected-proxies.ts";
 import { type CoordinatedMachine, tableMachineOf, withRecord } from "./coordinated-machine.ts";
 import type { FromProxy, TableMachine, ToProxy } from "./messages.ts";
@@ -38,6 +39,8 @@ interface CoordinatorOptions {
   challenges?: Pick<Challenges, "all" | "certificates">;
   /** Told what proxies have forwarded. */
   onTraffic?(machineId: string, traffic: Traffic): void;
+  /** Is told which wakes belong to traced requests. By default, nobody is. */
+  traces?: Pick<WakeTraces, "asked" | "refused"> | undefined;
   /** Whether a machine's checks let it take requests. By default, every machine may. */
   isHealthy?(id: string): boolean;
   log: { warn(fields: Record<string, unknown>, message: string): void };
@@ -170,7 +173,7 @@ export class ProxyCoordinator {
       case "noted":
         return this.#proxies.answered(message.question, true);
       case "wake":
-        return this.#wake(proxy, message.id);
+        return this.#wake(proxy, message);
       case "traffic":
         for (const [id, moved] of Object.entries(message.moved)) this.#options.onTraffic?.(id, moved);
         return;
@@ -183,7 +186,7 @@ export class ProxyCoordinator {
   }
 
   /** Wakes a machine for a request. If the machine is only being drained, that is cancelled instead. */
-  #wake(proxy: ConnectedProxy, id: string): void {
+  #wake(proxy: ConnectedProxy, { id, trace }: { id: string; trace?: string }): void {
     const machine = this.#machines.get(id);
     if (machine === undefined) return proxy.send({ kind: "gone", id });
     const taken = isPrewarming(machine.record);
@@ -191,6 +194,7 @@ export class ProxyCoordinator {
       machine.draining = false;
       return this.#sleep.rotation.recall(machine);
     }
+    if (trace !== undefined) this.#options.traces?.asked(id, trace);
     try {
       this.#start(id);
     } catch (error) {
@@ -205,6 +209,7 @@ export class ProxyCoordinator {
   }
 
   #refuseWake(proxies: Iterable<ConnectedProxy>, id: string, error: unknown): void {
+    this.#options.traces?.refused(id);
     const full = isHibernautError(error, "host_full") && { full: { retryAfterS: Number(error.details.retry_after_s) } };
     const overQuota = isHibernautError(error) && error.details.quota !== undefined && { overQuota: true };
     for (const proxy of proxies)

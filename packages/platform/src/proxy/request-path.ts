@@ -20,6 +20,7 @@
  */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import type { Tracing } from "../tracing/contract.ts";
 import type { AccessEntry, Destination, Field, Lease, LeaseProvider, ReplayOrder } from "./contract.ts";
 import { admit, type Peer, peerOf } from "./http/admission.ts";
 import { ClientConnection } from "./http/client-connection.ts";
@@ -46,6 +47,8 @@ interface RequestPathOptions {
   /** How many seconds clients over TLS are told to use nothing else; 0: they are not told. */
   hstsS: number;
   wakePage: WakePage;
+  /** Undefined when traces are off. */
+  tracing: Tracing | undefined;
   /** Called once for each request, when it has ended. */
   onAccess(entry: AccessEntry): void;
   /** Called for faults that no client is told about. */
@@ -63,6 +66,7 @@ export class RequestPath implements Engine {
   readonly onAccess: (entry: AccessEntry) => void;
   readonly onFault: (error: unknown) => void;
   readonly #leases: LeaseProvider;
+  readonly #tracing: Tracing | undefined;
   closing = false;
   /**
    * Requests in progress. Only counted: a Set that changes with every request keeps ended ones alive until the next
@@ -70,8 +74,9 @@ export class RequestPath implements Engine {
    */
   requests = 0;
 
-  constructor({ leases, limits, trustedProxies, hstsS, wakePage, onAccess, onFault }: RequestPathOptions) {
+  constructor({ leases, limits, trustedProxies, hstsS, wakePage, tracing, onAccess, onFault }: RequestPathOptions) {
     this.#leases = leases;
+    this.#tracing = tracing;
     this.limits = limits;
     this.pool = new ConnectionPool(limits);
     this.trust = new Trust(trustedProxies);
@@ -100,7 +105,8 @@ export class RequestPath implements Engine {
   /** 3. Then everything else. */
   serve(client: ClientSide, message: RequestMessage, peer: Peer): RequestHandler {
     const origin = admit(message, peer, this.trust);
-    const exchange = new Exchange(this, client, message, origin, peer);
+    const trace = this.#tracing?.begin(message, origin);
+    const exchange = new Exchange(this, client, { message, origin, peer, trace });
     client.attach(exchange, message);
     this.requests += 1;
     const { framing } = message;
@@ -120,6 +126,7 @@ export class RequestPath implements Engine {
       const found = search.lease ?? this.#leaseOrWait(search);
       if (!(found instanceof Promise)) {
         search.lease = found;
+        search.trace?.leased(found);
         const kept = fresh ? undefined : this.pool.take(found);
         if (kept !== undefined) return exchange.forward(kept);
       }
@@ -161,6 +168,8 @@ export class RequestPath implements Engine {
   finish(exchange: PathExchange, error: string | undefined): void {
     this.requests -= 1;
     exchange.search.lease?.release({ status: exchange.status, error });
-    this.onAccess(exchange.accessEntry(error));
+    const entry = exchange.accessEntry(error);
+    exchange.search.trace?.ends(entry);
+    this.onAccess(entry);
   }
 }

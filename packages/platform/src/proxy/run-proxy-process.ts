@@ -3,7 +3,9 @@ import { createServer, type Server } from "node:http";
 import { Registry } from "prom-client";
 import { aborted } from "../lib/async.ts";
 import { openLog } from "../log.ts";
+import { processMetrics } from "../metrics/process.ts";
 import type { Settings } from "../settings.ts";
+import { openTracing } from "../tracing/open.ts";
 import { unknownSettings } from "../unknown-settings.ts";
 import { coordinatorSocketPath } from "./coordinator-socket.ts";
 import { connectOverSocket } from "./connect-over-socket.ts";
@@ -20,9 +22,12 @@ export async function runProxyProcess({ settings, signal, onReady }: ProxyProces
   const log = openLog(settings.logLevel, settings.logFormat);
   for (const note of unknownSettings(process.env)) log.warn({}, note);
   const registry = new Registry();
+  const endMetrics = processMetrics(registry);
+  const tracing = await openTracing({ settings, environment: process.env, registry, log });
   const proxy = await startProxy({
     settings,
     registry,
+    tracing,
     log,
     reusePort: true,
     connect: (options) =>
@@ -36,7 +41,9 @@ export async function runProxyProcess({ settings, signal, onReady }: ProxyProces
   onReady?.({ url: proxy.url });
   await aborted(signal);
   metrics?.close();
+  endMetrics();
   await proxy.close();
+  await tracing?.close();
 }
 
 function serveMetrics(registry: Registry, { host, port }: { host: string; port: number }): Server {

@@ -5,6 +5,7 @@ import type { CheckRunner } from "../checks/runner.ts";
 import type { Resources } from "../machines/open.ts";
 import type { Settings } from "../settings.ts";
 import type { Traffic } from "../store/contract.ts";
+import type { Tracing } from "../tracing/contract.ts";
 import type { AppAddresses } from "./addresses.ts";
 import { connectInProcess } from "./connect-in-process.ts";
 import type { ConnectedProxies } from "./connected-proxies.ts";
@@ -29,6 +30,8 @@ interface StartCoordinatorOptions {
   onTraffic(machineId: string, traffic: Traffic): void;
   settings: Settings;
   registry: Registry;
+  /** Absent when traces are off. */
+  tracing?: Tracing | undefined;
   log: StartProxyOptions["log"];
 }
 
@@ -39,7 +42,7 @@ export interface RunningCoordinator extends Pick<ProxyCoordinator, "activity"> {
 
 /** Call it once machines are recovered. Rejects with `unavailable` if a port cannot be opened. */
 export async function startCoordinator(options: StartCoordinatorOptions): Promise<RunningCoordinator> {
-  const { resources, checks, proxies, addresses, challenges, settings, registry, log } = options;
+  const { resources, checks, proxies, addresses, challenges, settings, registry, tracing, log } = options;
   const { connectionsSurvive, gateway, onTraffic } = options;
   const coordinator = new ProxyCoordinator({
     ...resources,
@@ -52,6 +55,7 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
     isHealthy: (id) => checks.isHealthy(id),
     isDraining: () => resources.drain.active,
     challenges,
+    traces: tracing?.wakes,
     log,
   });
   const unsubscribes = [
@@ -71,7 +75,7 @@ export async function startCoordinator(options: StartCoordinatorOptions): Promis
   try {
     if (settings.proxy === "inside") {
       const connect: StartProxyOptions["connect"] = (brokerOptions) => connectInProcess(coordinator, brokerOptions);
-      proxy = await startProxy({ settings, registry, log, connect });
+      proxy = await startProxy({ settings, registry, tracing, log, connect });
       addresses.opened(proxy);
     }
     return { close, activity: (id) => coordinator.activity(id) };

@@ -7,6 +7,7 @@ import { findMachineMs } from "../domain/patience.ts";
 import { cannotListen } from "../listening.ts";
 import type { Listen, Settings } from "../settings.ts";
 import { lineWriter } from "../log.ts";
+import type { Tracing } from "../tracing/contract.ts";
 import { openAccessLog } from "./access-log.ts";
 import type { Front } from "./addresses.ts";
 import type { AccessEntry } from "./contract.ts";
@@ -39,6 +40,8 @@ export interface StartProxyOptions {
     | "logFormat"
   >;
   registry: Registry;
+  /** Absent when traces are off. */
+  tracing?: Tracing | undefined;
   log: { warn(fields: object, message: string): void };
   /** Creates the broker, connected to the coordinator in one way or the other. */
   connect(options: Omit<LeaseBrokerOptions, "link">): { broker: LeaseBroker; close(): void };
@@ -62,7 +65,7 @@ const CLOSE_GRACE_MS = 8_000;
 
 /** Serves until closed. Rejects with `unavailable` if a port cannot be opened. */
 export async function startProxy(options: StartProxyOptions): Promise<RunningProxy> {
-  const { settings, registry, log, reusePort = false } = options;
+  const { settings, registry, tracing, log, reusePort = false } = options;
   const patience = { holdTimeoutMs: settings.proxyHoldTimeoutMs, connectTimeoutMs: settings.proxyConnectTimeoutMs };
   const limits = {
     ...DEFAULT_LIMITS,
@@ -112,6 +115,7 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
       ...{ leases: broker, onAccess, onFault, trustedProxies, limits },
       ...{ hstsS: settings.proxyHstsS, wakePage, balancers: settings.proxyProtocolFrom },
       ...(tls && { tls }),
+      tracing,
     });
     servers.push(server);
     const bound = await server.listen({ ...listen, reusePort }).catch(async (error: unknown) => {

@@ -45,6 +45,8 @@ export class EventStream {
   #remembered: Told[] = [];
   #waiting = Promise.withResolvers<void>();
   #telling = false;
+  /** How far those who read have come. */
+  readonly #readers = new Set<Position>();
   readonly #unsubscribe: () => void;
 
   constructor(outbox: OutboxStore) {
@@ -61,9 +63,31 @@ export class EventStream {
     { since, tail }: StreamStart,
     { follow, signal }: { follow: boolean; signal: AbortSignal },
   ): AsyncGenerator<(Told | Gap | Position)[], void> {
+    const position = { at: this.#outbox.newest() };
+    this.#readers.add(position);
+    try {
+      yield* this.#read(filter, { since, tail, position }, { follow, signal });
+    } finally {
+      this.#readers.delete(position);
+    }
+  }
+
+  /** How many read, and how many events the slowest of them has not read yet. */
+  readers(): { count: number; lag: number } {
+    const { size: count } = this.#readers;
+    if (count === 0) return { count, lag: 0 };
+    const slowest = Math.min(...[...this.#readers].map(({ at }) => at));
+    return { count, lag: Math.max(0, this.#outbox.newest() - slowest) };
+  }
+
+  async *#read(
+    filter: StreamFilter,
+    { since, tail, position }: StreamStart & { position: Position },
+    { follow, signal }: { follow: boolean; signal: AbortSignal },
+  ): AsyncGenerator<(Told | Gap | Position)[], void> {
     // Made once: a reader waits many times.
     const ended = aborted(signal);
-    let at = this.#outbox.newest();
+    let { at } = position;
     if (since !== undefined) {
       const gap = this.#gapAfter(since, at);
       if (gap !== undefined) yield [gap];
@@ -71,6 +95,7 @@ export class EventStream {
     } else if (tail !== undefined && tail > 0) {
       yield this.#last(filter, tail, at).map(told);
     }
+    position.at = at;
     yield [{ at }];
     while (!signal.aborted) {
       const next = this.#waiting.promise;
@@ -83,6 +108,8 @@ export class EventStream {
       }
       at = last.event.sequence;
       yield events.filter(({ event }) => passes(event, filter));
+      // The reader has taken them.
+      position.at = at;
     }
   }
 

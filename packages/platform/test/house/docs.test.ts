@@ -11,9 +11,12 @@ import { withSettingTables } from "../../src/settings/document.ts";
 const ROOT = join(import.meta.dirname, "../../../..");
 const SRC = join(ROOT, "packages/platform/src");
 
-const DOCUMENTS = globSync(["*.md", "docs/**/*.md", "packages/*/*.md", "services/*/*.md", "bench/**/*.md"], {
-  cwd: ROOT,
-}).sort();
+const DOCUMENTS = globSync(
+  ["*.md", "docs/**/*.md", "packages/*/*.md", "services/*/*.md", "bench/**/*.md", "examples/*/*.md"],
+  {
+    cwd: ROOT,
+  },
+).sort();
 const text = (file: string) => readFileSync(join(ROOT, file), "utf8");
 
 /** The part of a document below a heading. */

@@ -98,3 +98,35 @@ test.each([["rubbish"], ["null"], ['{"QMP":{}}'], ['{"event":"SHUTDOWN","data":7
     await expect(Qmp.connect(path, patient())).rejects.toThrow(/QEMU/);
   },
 );
+
+test("what goes wrong with commands is counted, and how a QEMU starts or is let go is not", async () => {
+  const path = join(await tempFolder("qmp"), "qmp.sock");
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    socket.write(`${JSON.stringify(GREETING)}\n`);
+    socket.setEncoding("utf8").on("data", (text: string) => {
+      const { execute, id } = JSON.parse(text) as { execute: string; id: number };
+      if (execute === "qmp_capabilities") socket.write(`${JSON.stringify({ return: {}, id })}\n`);
+      if (execute === "migrate") socket.write(`${JSON.stringify({ error: { desc: "not now" }, id })}\n`);
+    });
+  });
+  server.listen(path);
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const counted: string[] = [];
+  const options = { commandMs: 300, onFault: (fault: string) => void counted.push(fault) };
+  const first = await Qmp.connect(path, patient(), options);
+  await expect(first.execute("migrate")).rejects.toThrow("not now");
+  await expect(first.execute("stop")).rejects.toThrow("no answer in time");
+  const cut = first.execute("cont");
+  sockets[0]?.destroy();
+  await expect(cut).rejects.toThrow();
+  expect(counted).toEqual(["refused", "timeout", "closed"]);
+  const second = await Qmp.connect(path, patient(), options);
+  const left = second.execute("cont");
+  second.close();
+  await expect(left).rejects.toThrow();
+  await expect(Qmp.connect(`${path}.none`, AbortSignal.timeout(100), options)).rejects.toThrow();
+  expect(counted).toHaveLength(3);
+});

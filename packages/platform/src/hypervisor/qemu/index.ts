@@ -25,7 +25,7 @@ import type { Jail } from "./jail/jail.ts";
 import { type QemuLimits, USUAL_LIMITS } from "./limits.ts";
 import { makeMemoryFile, reserveHoles } from "./memory-file.ts";
 import { argumentsOf, findProcesses, isAlive, killProcess, type Started, spawnDetached, watchExit } from "./process.ts";
-import { Qmp } from "./qmp.ts";
+import { Qmp, type QmpFault } from "./qmp.ts";
 import { QemuVmm } from "./vmm.ts";
 
 interface QemuSettings {
@@ -38,6 +38,8 @@ interface QemuSettings {
   host?: HostCpu | undefined;
   /** By default, the usual ones. */
   limits?: QemuLimits;
+  /** Counts what goes wrong between the platform and QEMU. By default, nobody does. */
+  onFault?: ((fault: QmpFault) => void) | undefined;
   /** Makes the jails that guests run in. Without it, they run as the platform does. */
   jail?: Jail | undefined;
   /** Parent of all run directories, `<runRoot>/<machine id>`. */
@@ -50,10 +52,14 @@ interface QemuSettings {
 export class QemuHypervisor implements Hypervisor {
   readonly #settings: QemuSettings;
   readonly #limits: QemuLimits;
+  /** What connections to QEMU are made with. */
+  readonly #connecting: Parameters<typeof Qmp.connect>[2];
 
   constructor(settings: QemuSettings) {
+    const { limits = USUAL_LIMITS, onFault } = settings;
     this.#settings = settings;
-    this.#limits = settings.limits ?? USUAL_LIMITS;
+    this.#limits = limits;
+    this.#connecting = { commandMs: limits.commandMs, ...(onFault && { onFault }) };
   }
 
   identity(): HypervisorIdentity {
@@ -107,7 +113,7 @@ export class QemuHypervisor implements Hypervisor {
       throw new HibernautError("unavailable", `The QEMU process of machine ${ref.machineId} has ended.`);
     const runDir = join(this.#settings.runRoot, ref.machineId);
     const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.adoptMs)]);
-    const qmp = await Qmp.connect(socketPaths(runDir).qmp, limit, this.#limits);
+    const qmp = await Qmp.connect(socketPaths(runDir).qmp, limit, this.#connecting);
     const { enabled } = await qmp.execute<{ enabled: boolean }>("query-kvm");
     const args = await argumentsOf(ref.pid);
     const host = enabled ? await askHostCpu(qmp, cpuIn(args)) : undefined;
@@ -159,11 +165,13 @@ export class QemuHypervisor implements Hypervisor {
     void watchExit(ref, connected.signal).then(() => gone.abort(new Error("the process ended during its start")));
     const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.startMs), gone.signal]);
     try {
-      const connection = await Qmp.connect(path, limit, this.#limits);
+      const connection = await Qmp.connect(path, limit, this.#connecting);
+      const listensAt = performance.now();
       const identity = identityOf({ version: connection.version, accelerator, host }, hardware);
       const { runDir, memory, consoleLog } = spec;
       const files = { runDir, memory, console: consoleLog, consoleBefore: before?.size ?? 0 };
       const vmm = new QemuVmm(ref, identity, connection, files, this.#limits);
+      vmm.listensAt = listensAt;
       this.#cleanAfter(vmm, jail?.cgroup);
       return { vmm, started };
     } catch (error) {

@@ -8,6 +8,7 @@ import { readHostCpu } from "./host-cpu.ts";
 import { QemuHypervisor } from "./index.ts";
 import type { Jail } from "./jail/jail.ts";
 import { type LimitSettings, qemuLimits } from "./limits.ts";
+import type { QmpFault } from "./qmp.ts";
 
 interface OpenOptions {
   accelerator: "kvm" | "tcg";
@@ -18,6 +19,8 @@ interface OpenOptions {
   /** Parent of all run directories, and of all machine directories. */
   runRoot: string;
   machineRoot: string;
+  /** Counts what goes wrong between the platform and QEMU. By default, nobody does. */
+  onFault?(fault: QmpFault): void;
 }
 
 type OpenSettings = LimitSettings & Pick<Settings, "qemu" | "dataDir" | "snapshotQemu">;
@@ -33,12 +36,23 @@ interface OpenedQemu {
 export async function openQemu(settings: OpenSettings, options: OpenOptions): Promise<OpenedQemu> {
   const { qemu: program, dataDir, snapshotQemu: accept } = settings;
   const { accelerator, cpu, jail, runRoot, machineRoot } = options;
+  const onFault = options.onFault && ((fault: QmpFault) => options.onFault?.(fault));
   const limits = qemuLimits(settings);
   const version = await qemuVersion(program, limits);
   const host = accelerator === "kvm" ? await readHostCpu(program, "kvm", { cpu, limits }) : undefined;
   const carryOvers = await FailedCarryOvers.open(dataDir);
   return {
-    hypervisor: new QemuHypervisor({ program, version, accelerator, host, limits, jail, runRoot, machineRoot }),
+    hypervisor: new QemuHypervisor({
+      program,
+      version,
+      accelerator,
+      host,
+      limits,
+      onFault,
+      jail,
+      runRoot,
+      machineRoot,
+    }),
     carryOvers,
     refusedHypervisor: (was, now) => refusedCarryOver(was, now, { accept, failed: carryOvers.all }),
   };

@@ -25,6 +25,15 @@ export class QmpError extends Error {
   override name = "QmpError";
 }
 
+/** What went wrong with a command: QEMU refused it, or did not answer in time, or the connection ended before the answer. */
+export const QMP_FAULTS = ["refused", "timeout", "closed"] as const;
+export type QmpFault = (typeof QMP_FAULTS)[number];
+
+interface QmpOptions extends Pick<QemuLimits, "commandMs"> {
+  /** Counts what goes wrong. By default, nobody does. */
+  onFault?(fault: QmpFault): void;
+}
+
 interface Greeting {
   version: { qemu: { major: number; minor: number; micro: number }; package: string };
 }
@@ -47,14 +56,20 @@ export class Qmp {
   readonly #listeners = new Set<(event: QmpEvent) => void>();
   readonly #socket: Socket;
   readonly #commandMs: number;
+  /** Nothing is counted before the connection is used, or once it is closed: how QEMU starts is another matter. */
+  #inUse = false;
+  readonly #onFault: (fault: QmpFault) => void;
   readonly #pending = new Map<number, Pending>();
   #line = "";
   #nextId = 1;
   #greeted = Promise.withResolvers<void>();
 
-  private constructor(socket: Socket, commandMs: number) {
+  private constructor(socket: Socket, { commandMs, onFault = () => {} }: QmpOptions) {
     this.#socket = socket;
     this.#commandMs = commandMs;
+    this.#onFault = (fault) => {
+      if (this.#inUse) onFault(fault);
+    };
     this.#greeted.promise.catch(() => {});
     socket.setEncoding("utf8");
     socket.on("data", (chunk: string) => this.#receive(chunk));
@@ -66,12 +81,8 @@ export class Qmp {
    * Connects as soon as QEMU listens, and leaves the negotiation mode. Rejects with the signal's reason when it is
    * aborted first. A command that has no answer after `commandMs` (milliseconds) is taken as refused.
    */
-  static async connect(
-    path: string,
-    signal: AbortSignal,
-    { commandMs }: Pick<QemuLimits, "commandMs"> = USUAL_LIMITS,
-  ): Promise<Qmp> {
-    const first = new Qmp(await connectToQemu(path, signal), commandMs);
+  static async connect(path: string, signal: AbortSignal, options: QmpOptions = USUAL_LIMITS): Promise<Qmp> {
+    const first = new Qmp(await connectToQemu(path, signal), options);
     const late = new AbortController();
     const second = delay(SECOND_CONNECTION_MS, undefined, { signal: late.signal }).then(() => connectOnce(path));
     let other: Qmp | undefined;
@@ -79,7 +90,7 @@ export class Qmp {
       first.#negotiate(signal),
       second.then(async (socket) => {
         if (socket === undefined) throw new QmpError("QEMU takes no second connection");
-        other = new Qmp(socket, commandMs);
+        other = new Qmp(socket, options);
         if (late.signal.aborted) other.close();
         await other.#negotiate(signal);
         return other;
@@ -90,6 +101,7 @@ export class Qmp {
     const winner = await Promise.any(answers).catch(({ errors }: AggregateError) => Promise.reject(errors[0] as Error));
     late.abort();
     for (const qmp of [first, other]) if (qmp !== winner) qmp?.close();
+    winner.#inUse = true;
     return winner;
   }
 
@@ -117,7 +129,10 @@ export class Qmp {
     const id = this.#nextId++;
     const answer = Promise.withResolvers<unknown>();
     this.#pending.set(id, answer);
-    const timer = setTimeout(() => this.#settle(id, undefined, "no answer in time"), this.#commandMs);
+    const timer = setTimeout(() => {
+      this.#onFault("timeout");
+      this.#settle(id, undefined, "no answer in time");
+    }, this.#commandMs);
     this.#socket.write(`${JSON.stringify({ execute: command, arguments: args, id })}\n`);
     try {
       return (await answer.promise) as T;
@@ -136,6 +151,7 @@ export class Qmp {
 
   /** Ends the connection. QEMU keeps running. */
   close(): void {
+    this.#inUse = false;
     this.#socket.destroy();
   }
 
@@ -161,7 +177,9 @@ export class Qmp {
       this.#greeted.resolve();
     } else {
       const error = message.error as { desc?: string } | undefined;
-      this.#settle(message.id as number, message.return, error && (error.desc ?? "no reason given"));
+      const why = error && (error.desc ?? "no reason given");
+      if (why !== undefined) this.#onFault("refused");
+      this.#settle(message.id as number, message.return, why);
     }
   }
 
@@ -174,7 +192,10 @@ export class Qmp {
 
   #end(why: string): void {
     this.#greeted.reject(new QmpError(why));
-    for (const id of [...this.#pending.keys()]) this.#settle(id, undefined, why);
+    for (const id of [...this.#pending.keys()]) {
+      this.#onFault("closed");
+      this.#settle(id, undefined, why);
+    }
   }
 }
 

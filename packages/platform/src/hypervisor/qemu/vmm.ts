@@ -48,6 +48,7 @@ export interface VmmFiles {
 export class QemuVmm implements Vmm {
   readonly ref: VmmRef;
   readonly identity: HypervisorIdentity;
+  listensAt: number | undefined;
   onStalled: (reason: string | undefined) => void = () => {};
   readonly exited: Promise<void>;
   readonly #qmp: Qmp;

@@ -10,7 +10,16 @@ import { mayHaveGuest } from "../decide/step.ts";
 import type { Logger } from "../dependencies.ts";
 import type { WarmKeeper } from "../warm/keeper.ts";
 import type { HostMemory } from "./host-memory.ts";
-import { type AdmissionSettings, counted, type HostRoom, hostFull, missingFor, type Need, needOf } from "./rules.ts";
+import {
+  type AdmissionSettings,
+  counted,
+  type HostRoom,
+  hostFull,
+  leftFor,
+  missingFor,
+  type Need,
+  needOf,
+} from "./rules.ts";
 
 /** How long a start that was accepted waits for room, in milliseconds: a machine takes about as long to fall asleep. */
 const ENTER_MS = 5_000;
@@ -45,9 +54,26 @@ export class Admission {
   #order = 0;
   #guests = 0;
   #starting = 0;
+  #waiting = 0;
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
+  }
+
+  /** How many starts wait for room. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /**
+   * Returns how many bytes are left for machines that start; negative when there is less than the reserve. Undefined when
+   * nothing is refused for lack of room, or the kernel does not say.
+   */
+  left(): number | undefined {
+    const { settings, memory } = this.#options;
+    const available = settings.memoryOvercommit === 0 ? undefined : memory.available();
+    if (available === undefined) return undefined;
+    return leftFor({ available, awake: this.#guests, starting: this.#starting }, settings);
   }
 
   /** Takes note of a machine that is new or has changed. */
@@ -80,6 +106,11 @@ export class Admission {
    * Rejects with `host_full` if there is no room after 5 s, and with the signal's reason.
    */
   async enter(machine: Applicant, signal: AbortSignal): Promise<void> {
+    if (this.#missing(machine, 0) <= 0) return;
+    await this.#whileWaiting(() => this.#enter(machine, signal));
+  }
+
+  async #enter(machine: Applicant, signal: AbortSignal): Promise<void> {
     const began = performance.now();
     for (;;) {
       const all = this.#missing(machine, 0);
@@ -102,7 +133,11 @@ export class Admission {
    * Waits until there is room for a start that nobody waits for, however long that takes, and looks more and more seldom.
    * `onFull` is called once if there is none at first. Rejects with the signal's reason.
    */
-  async room(machine: Applicant, signal: AbortSignal, onFull: (reason: string) => void = () => {}): Promise<void> {
+  room(machine: Applicant, signal: AbortSignal, onFull: (reason: string) => void = () => {}): Promise<void> {
+    return this.#whileWaiting(() => this.#room(machine, signal, onFull));
+  }
+
+  async #room(machine: Applicant, signal: AbortSignal, onFull: (reason: string) => void): Promise<void> {
     for (let wait = FIRST_LOOK_MS; ; wait = Math.min(2 * wait, LONGEST_LOOK_MS)) {
       try {
         return this.require(machine);
@@ -111,6 +146,15 @@ export class Admission {
         if (wait === FIRST_LOOK_MS) onFull(messageOf(error));
       }
       await delay(wait, undefined, { signal, ref: false });
+    }
+  }
+
+  async #whileWaiting(work: () => Promise<void>): Promise<void> {
+    this.#waiting += 1;
+    try {
+      await work();
+    } finally {
+      this.#waiting -= 1;
     }
   }
 

@@ -35,13 +35,18 @@ export async function boot(
   };
   try {
     if (ports.guest.live !== undefined) return await takeOverStart(record, booted, ports, signal);
-    await ports.admission.enter(record, signal);
+    await ports.steps.time("room", () => ports.admission.enter(record, signal));
     const resumed = (await wakeKept(record, ports, signal)) ?? (await resume(record, ports, signal));
     if (resumed.kind !== "cold")
       return { type: "started", boot: booted(resumed.kind, "snapshot"), details: resumed.details };
     const { restedSince } = effect;
     const input = { record, reason: resumed.reason, restedSince, booted };
-    return await ports.bootSlots.run(() => coldStart(input, ports, signal), signal);
+    const queued = performance.now();
+    const start = () => {
+      ports.steps.add("slot", queued);
+      return coldStart(input, ports, signal);
+    };
+    return await ports.bootSlots.run(start, signal);
   } catch (error) {
     const killed = !signal.aborted && (error instanceof VmmKilled || (await ports.guest.wasKilled()));
     const reason = (await ports.guest.kill()) ?? messageOf(error);

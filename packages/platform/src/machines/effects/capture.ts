@@ -20,7 +20,17 @@ interface CaptureInput {
 /** What suspending, and copying, a running guest works with. */
 export type CapturePorts = Pick<
   EffectPorts,
-  "snapshots" | "files" | "bundles" | "secrets" | "settings" | "log" | "guest" | "inside" | "machineLog" | "warm"
+  | "snapshots"
+  | "files"
+  | "bundles"
+  | "secrets"
+  | "settings"
+  | "log"
+  | "guest"
+  | "inside"
+  | "machineLog"
+  | "warm"
+  | "steps"
 >;
 
 /** Publishes the generation, and ends the guest or keeps it paused. If that fails, or is cancelled, the same guest keeps running. */
@@ -32,10 +42,10 @@ export async function capture(input: CaptureInput, ports: CapturePorts, signal: 
   try {
     const { aheadMs, unready } = await quiesce(input.record, live, ports, limit);
     const clockMs = Date.now() + aheadMs;
-    await live.vmm.pause();
+    await ports.steps.time("pause", () => live.vmm.pause());
     const paused = performance.now();
     const published = await publish(input, live, { ports, clockMs, limit });
-    await leave(input, clockMs, ports);
+    await ports.steps.time("leave", () => leave(input, clockMs, ports));
     // Secrets that changed meanwhile leave this machine as it is, as they would have while it ran.
     const snapshot = { ...published, secrets: ports.secrets.version(input.record.app) };
     const details = {
@@ -56,12 +66,16 @@ export async function quiesce(
   ports: CapturePorts,
   limit: AbortSignal,
 ): Promise<{ aheadMs: number; unready: string | undefined }> {
+  const { settings, steps } = ports;
   if ((await vmm.state()) !== "running") throw new Error("the guest is paused; see its state_reason");
-  await ports.inside.repliesSent(within(limit, REPLY_TIMEOUT_MS, "the reply")).catch(() => limit.throwIfAborted());
-  const timeoutMs = readyTimeoutMs(record.config);
-  const unready = timeoutMs > 0 ? await getReady({ timeoutMs }, ports, limit) : undefined;
+  const unready = await steps.time("prepare", async () => {
+    await ports.inside.repliesSent(within(limit, REPLY_TIMEOUT_MS, "the reply")).catch(() => limit.throwIfAborted());
+    const timeoutMs = readyTimeoutMs(record.config);
+    return timeoutMs > 0 ? getReady({ timeoutMs }, ports, limit) : undefined;
+  });
   if (unready !== undefined) ports.log.warn({ machine: record.id, reason: unready }, "suspending anyway");
-  const aheadMs = await agent.quiesce(within(limit, ports.settings.flushTimeoutMs, "flushing the guest's disks"));
+  const flushed = within(limit, settings.flushTimeoutMs, "flushing the guest's disks");
+  const aheadMs = await steps.time("quiesce", () => agent.quiesce(flushed));
   if (ports.guest.exit !== undefined) throw new Error("the app ended meanwhile");
   return { aheadMs, unready };
 }
@@ -72,15 +86,19 @@ async function publish(
   { vmm }: LiveGuest,
   { ports, clockMs, limit }: { ports: CapturePorts; clockMs: number; limit: AbortSignal },
 ): Promise<SnapshotRecord> {
-  const { snapshots } = ports;
-  const draft = await snapshots.draft(record.id, generation);
-  await vmm.capture(draft.devices, limit);
+  const { snapshots, steps } = ports;
+  const draft = await steps.time("save", async () => {
+    const begun = await snapshots.draft(record.id, generation);
+    await vmm.capture(begun.devices, limit);
+    return begun;
+  });
   // QEMU has flushed it when it paused the guest. Nothing else would notice that this failed.
-  if (swapMbOf(record.config) > 0) await abortable(ports.files.flushLayer(record.id), limit);
+  if (swapMbOf(record.config) > 0) await steps.time("flush", () => abortable(ports.files.flushLayer(record.id), limit));
   // The last moment to turn back: once the generation is published, the guest must not run on.
   limit.throwIfAborted();
   const createdAt = new Date().toISOString();
-  const size = await snapshots.publish(draft, originOf(record, ports, vmm.identity), { createdAt, clockMs });
+  const origin = originOf(record, ports, vmm.identity);
+  const size = await steps.time("publish", () => snapshots.publish(draft, origin, { createdAt, clockMs }));
   return { generation, created_at: createdAt, size_bytes: size };
 }
 

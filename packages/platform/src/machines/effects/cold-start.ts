@@ -28,7 +28,8 @@ export async function coldStart(
   ports: EffectPorts,
   signal: AbortSignal,
 ): Promise<EffectOutcome> {
-  const { files, snapshots, network, guest, inside, settings } = ports;
+  const { files, snapshots, network, guest, inside, settings, steps } = ports;
+  const preparing = performance.now();
   // First, because it may fail: a start without its secrets must not cost the machine anything.
   const secrets = ports.secrets.environment(record.app);
   wipeFiles(guestFiles(record.config.files, record.app, secrets));
@@ -43,11 +44,15 @@ export async function coldStart(
   ports.milestones.beginColdStart({ reason, address, ...(moved !== undefined && { moved }) });
   const placed = { ...record, address, ...moved };
   const { spec, image } = await specOf(placed, { cold: true }, ports, signal);
+  steps.add("prepare", preparing);
   const limit = within(signal, settings.bootTimeoutMs, "the boot");
   inside.streams.reset("the machine was started from scratch");
   ports.machineLog.newGuest();
-  const live = await guest.attach(await ports.hypervisor.boot(spec, limit), servicePorts(record.config));
-  const hello = await live.agent.hello(limit);
+  const { live, hello } = await steps.time("boot", async () => {
+    const vmm = await ports.hypervisor.boot(spec, limit);
+    const attached = await guest.attach(vmm, servicePorts(record.config));
+    return { live: attached, hello: await attached.agent.hello(limit) };
+  });
   if (hello.phase !== "waiting")
     throw new Error(live.agent.startFailure ?? "the guest ended before its app was started");
   const input = { record: placed, image, secrets, restedSince, booted: () => booted("cold", reason) };
@@ -80,10 +85,12 @@ export async function startApp(
   ports: EffectPorts,
   signal: AbortSignal,
 ): Promise<EffectOutcome> {
-  const { guest: network } = await ports.network.attach(record, servicePorts(record.config));
-  ports.inside.started("cold", restedSince === null ? 0 : Date.now() - Date.parse(restedSince));
-  const config = guestConfigOf(record, image.config, network, secrets);
-  const limit = within(signal, ports.settings.bootTimeoutMs, "starting the app");
-  await agent.run(config, limit).finally(() => wipeFiles(config.files));
-  return untilReady({ agent, booted }, ports, signal);
+  await ports.steps.time("app", async () => {
+    const { guest: network } = await ports.network.attach(record, servicePorts(record.config));
+    ports.inside.started("cold", restedSince === null ? 0 : Date.now() - Date.parse(restedSince));
+    const config = guestConfigOf(record, image.config, network, secrets);
+    const limit = within(signal, ports.settings.bootTimeoutMs, "starting the app");
+    await agent.run(config, limit).finally(() => wipeFiles(config.files));
+  });
+  return ports.steps.time("ready", () => untilReady({ agent, booted }, ports, signal));
 }

@@ -16,19 +16,22 @@ interface LetRunInput extends Pick<LiveGuest, "vmm" | "agent"> {
 /** Starts the guest's CPUs, sets its clock and runs its hooks. Rejects when the guest does not answer within `limit`. */
 export async function letRun(
   { record, createdAt, clockMs, vmm, agent }: LetRunInput,
-  ports: Pick<EffectPorts, "guest" | "machineLog" | "inside" | "log" | "settings">,
+  ports: Pick<EffectPorts, "guest" | "machineLog" | "inside" | "log" | "settings" | "steps">,
   { limit, signal }: { limit: AbortSignal; signal: AbortSignal },
 ): Promise<Details> {
-  const { inside, log, settings } = ports;
+  const { inside, log, settings, steps } = ports;
   const stoodMs = clockMs === undefined ? undefined : Date.now() - clockMs;
   // Sent at once: the agent reads it as soon as there is a CPU to read it, one round trip to the VMM earlier.
-  const running = vmm.run();
-  const [{ hooks, clockOffMs }] = await Promise.all([agent.awake(limit, stoodMs), running]);
+  const [{ hooks, clockOffMs }] = await steps.time("awake", () => {
+    const running = vmm.run();
+    return Promise.all([agent.awake(limit, stoodMs), running]);
+  });
   log.info({ machine: record.id, clockOffMs }, "the guest is awake");
   const sleptMs = Date.now() - Date.parse(createdAt);
   inside.started("resume", sleptMs);
   const timeoutMs = settings.hookTimeoutMs;
-  const failed = hooks ? await runHooks({ kind: "post-resume", timeoutMs }, ports, signal) : undefined;
+  const run = () => runHooks({ kind: "post-resume", timeoutMs }, ports, signal);
+  const failed = hooks ? await steps.time("hooks", run) : undefined;
   if (failed !== undefined) log.warn({ machine: record.id, reason: failed }, "the machine keeps running anyway");
   return { slept_ms: sleptMs, ...(failed !== undefined && { hooks: failed }) };
 }

@@ -1,6 +1,7 @@
 /** What effects work with. Each one names the part of it that it uses. */
 import { guestSize } from "../../domain/config.ts";
 import type { MachineRecord } from "../../domain/machine.ts";
+import type { Steps } from "../../domain/operation.ts";
 import type { FailedCarryOver, HypervisorIdentity } from "../../hypervisor/contract.ts";
 import type { Admission } from "../admission/admission.ts";
 import { protocolOf } from "../agent-protocol.ts";
@@ -20,6 +21,8 @@ export interface EffectPorts extends MachineDependencies {
   /** What the app prints, and what happens to it. */
   machineLog: MachineLog;
   milestones: Milestones;
+  /** Times what the effect does. */
+  steps: Steps;
   /** Where the paused VMMs of suspended machines are kept. */
   warm: Pick<WarmKeeper, "open" | "add">;
   /** Makes room for starts, and waits for it. */

@@ -33,6 +33,7 @@ export async function resume(record: MachineRecord, ports: EffectPorts, signal: 
     await snapshots.discard(record.id, generation);
     return { kind: "cold", reason };
   };
+  const checking = performance.now();
   const snapshot = await fittingSnapshot(record, record.snapshot, ports);
   if (typeof snapshot === "string") return refuse(snapshot);
   const damage = await damaged(record, snapshot, ports, signal);
@@ -40,7 +41,7 @@ export async function resume(record: MachineRecord, ports: EffectPorts, signal: 
   const progress = { consumed: false };
   try {
     const limit = within(signal, ports.settings.resumeTimeoutMs, "the resume");
-    const vmm = await load(record, snapshot, ports, limit);
+    const vmm = await load({ record, snapshot, checking }, ports, limit);
     if (typeof vmm === "string") return await refuse(vmm);
     const details = await run(vmm, { record, snapshot, createdAt: record.snapshot.created_at, progress }, ports, {
       limit,
@@ -93,11 +94,13 @@ async function run(
   ports: EffectPorts,
   { limit, signal }: { limit: AbortSignal; signal: AbortSignal },
 ): Promise<Details> {
-  const { guest, milestones } = ports;
-  const { agent } = await guest.attach(vmm, servicePorts(record.config));
+  const { guest, milestones, steps } = ports;
+  const { agent } = await steps.time("attach", () => guest.attach(vmm, servicePorts(record.config)));
   const { clockMs } = snapshot;
   // From here on the snapshot is spent, whatever happens: that must be stored before the guest runs.
+  const began = performance.now();
   milestones.consumeSnapshot();
+  steps.add("consume", began);
   progress.consumed = true;
   return letRun({ record, createdAt, clockMs, vmm, agent }, ports, { limit, signal });
 }
@@ -107,8 +110,7 @@ async function run(
  * the memory, which would then look damaged. Returns the flaw if the files have one.
  */
 async function load(
-  record: MachineRecord,
-  snapshot: FittingSnapshot,
+  { record, snapshot, checking }: Pick<RunInput, "record" | "snapshot"> & { checking: number },
   ports: EffectPorts,
   limit: AbortSignal,
 ): Promise<Vmm | string> {
@@ -119,6 +121,7 @@ async function load(
   const loaded = restore(record, snapshot, ports, { checked, limit: AbortSignal.any([limit, useless.signal]) });
   loaded.catch(() => {}); // a flaw, if there is one, explains it better
   const flaw = await found;
+  ports.steps.add("check", checking);
   if (flaw === undefined) return loaded;
   useless.abort(new Error(flaw));
   await loaded.then(
@@ -143,5 +146,10 @@ async function restore(
   await ports.files.prepare(record.id);
   await ports.snapshots.stage(record.id, generation);
   const { spec } = await specOf(record, { cold: false }, ports, limit);
-  return ports.hypervisor.restore(spec, devices, limit, checked);
+  const began = performance.now();
+  const vmm = await ports.hypervisor.restore(spec, devices, limit, checked);
+  const { listensAt = began } = vmm;
+  ports.steps.add("qemu", began, listensAt);
+  ports.steps.add("load", listensAt);
+  return vmm;
 }

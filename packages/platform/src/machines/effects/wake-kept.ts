@@ -22,13 +22,15 @@ export async function wakeKept(
   ports: EffectPorts,
   signal: AbortSignal,
 ): Promise<Resumed | undefined> {
-  const { guest, milestones, snapshots, log } = ports;
+  const { guest, milestones, snapshots, log, steps } = ports;
   const { kept } = guest;
   if (kept === undefined) return undefined;
   const { snapshot } = record;
-  // A copy of a volume that is being made has to be finished first.
-  await ports.volumes.disks(record.config.mounts, { grow: false, signal });
-  const useless = await flawOf(kept, record, ports, signal);
+  const useless = await steps.time("check", async () => {
+    // A copy of a volume that is being made has to be finished first.
+    await ports.volumes.disks(record.config.mounts, { grow: false, signal });
+    return flawOf(kept, record, ports, signal);
+  });
   if (snapshot === null || useless !== undefined) {
     log.info({ machine: record.id, reason: useless }, "the kept VMM cannot be used; it ends");
     await guest.kill();
@@ -40,7 +42,9 @@ export async function wakeKept(
   try {
     snapshots.interrupt(record.id);
     // As in every resume: spent in the store first, so that it never runs twice.
+    const began = performance.now();
     milestones.consumeSnapshot();
+    steps.add("consume", began);
     consumed = true;
     const limit = within(signal, ports.settings.resumeTimeoutMs, "the resume");
     const { created_at: createdAt } = snapshot;

@@ -9,6 +9,7 @@
  * From every phase, a refusal leads to sending, and a client or an app that breaks off leads to over.
  */
 import type { Socket } from "node:net";
+import type { RequestTrace } from "../../tracing/contract.ts";
 import type { AccessEntry, Field, Lease, ProxyRefusal, RequestHead } from "../contract.ts";
 import type { Peer } from "./admission.ts";
 import { challengeAnswer } from "./challenge.ts";
@@ -33,6 +34,15 @@ import { webSocketFault } from "./websocket.ts";
 const IDEMPOTENT: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
 const NONE_TRIED: readonly string[] = [];
 const NO_TRAILERS: readonly Field[] = [];
+
+/** A request that was admitted. */
+interface Begun {
+  message: RequestMessage;
+  origin: Origin;
+  peer: Peer;
+  /** Undefined when it is not traced. */
+  trace: RequestTrace | undefined;
+}
 
 export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   readonly search: MachineSearch;
@@ -67,13 +77,13 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
   #bytesIn = 0;
   #bytesOut = 0;
 
-  constructor(engine: Engine, client: ClientSide, message: RequestMessage, origin: Origin, peer: Peer) {
+  constructor(engine: Engine, client: ClientSide, { message, origin, peer, trace }: Begun) {
     this.#engine = engine;
     this.#client = client;
     this.#message = message;
     this.#origin = origin;
     this.#peer = peer;
-    this.search = new MachineSearch(engine, leaseRequest(message, origin, peer), this.#begun);
+    this.search = new MachineSearch(engine, leaseRequest(message, origin, peer, trace), this.#begun, trace);
     const { framing } = message;
     this.#requestDone = framing.kind === "none" || (framing.kind === "length" && framing.length === 0);
   }
@@ -131,6 +141,7 @@ export class Exchange implements PathExchange, RequestHandler, ResponseHandler {
     this.#phase = "waiting";
     this.search.active = false;
     this.#connection = connection;
+    this.search.trace?.forwards(this.#message, this.#lease);
     connection.begin(this, this.#message, this.#origin, this.#replay?.source);
     if (this.#replay !== undefined) this.#pushKept(connection);
     this.#touch();
@@ -422,6 +433,7 @@ function leaseRequest(
   { method, target, host, httpVersion, fields }: RequestMessage,
   { clientAddress, secure, requestId }: Origin,
   { connection }: Peer,
+  trace: RequestTrace | undefined,
 ): RequestHead {
   const tried = NONE_TRIED;
   return {
@@ -437,5 +449,6 @@ function leaseRequest(
     tried,
     since: undefined,
     to: undefined,
+    trace,
   };
 }

@@ -1,5 +1,6 @@
 /** One request's search for a machine and a connection to it: what was tried, what was leased, and why it ended. */
 import { type Destination, type Lease, ProxyRefusal, type RequestHead } from "../contract.ts";
+import type { RequestTrace } from "../../tracing/contract.ts";
 import { connect } from "./connect.ts";
 import type { AppRequest } from "./app-request.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
@@ -18,6 +19,8 @@ export class MachineSearch {
   readonly #ports: SearchPorts;
   /** The request as the lease provider sees it, with the machines that failed. */
   head: RequestHead;
+  /** The request's spans. Undefined, the usual case, when it is not traced. */
+  readonly trace: RequestTrace | undefined;
   lease: Lease | undefined;
   /** Whether the request still needs a machine: neither sent nor ended. */
   active = true;
@@ -34,10 +37,11 @@ export class MachineSearch {
   #came: number;
 
   /** @param came when the request came, on the clock of `performance.now()` */
-  constructor(ports: SearchPorts, head: RequestHead, came: number) {
+  constructor(ports: SearchPorts, head: RequestHead, came: number, trace: RequestTrace | undefined) {
     this.#ports = ports;
     this.head = head;
     this.#came = came;
+    this.trace = trace;
   }
 
   /** Aborts when the request ends. */
@@ -49,9 +53,11 @@ export class MachineSearch {
 
   /** Takes the lease that the request waited for. Gives it back and throws if it comes too late. */
   async claim(found: Lease | Promise<Lease>): Promise<Lease> {
+    if (found instanceof Promise) this.trace?.holds();
     const lease = await found;
     if (this.active) {
       this.lease = lease;
+      this.trace?.leased(lease);
       return lease;
     }
     const { status, code } = this.#endedBy instanceof ProxyRefusal ? this.#endedBy : CLIENT_GONE;
@@ -63,12 +69,16 @@ export class MachineSearch {
   async connect(lease: Lease): Promise<AppRequest | undefined> {
     const { address, port, connectDeadline: deadline } = lease;
     const { limits, pool } = this.#ports;
-    const { signal } = this;
+    const { signal, trace } = this;
+    trace?.connects();
     try {
       const open = (left: AbortSignal) =>
         connect({ address, port, deadline, signal: AbortSignal.any([signal, left]), limits });
-      return await pool.add(lease, open, signal);
+      const connection = await pool.add(lease, open, signal);
+      trace?.connected();
+      return connection;
     } catch (error) {
+      trace?.connected(error);
       if (error instanceof ProxyRefusal || !this.active) throw error;
       // The machine may be the right one again once it is back or awake.
       if (error instanceof MachineLeft) return this.#giveBack("machine_left");
@@ -107,6 +117,7 @@ export class MachineSearch {
     this.#came = performance.now();
     this.#failure = undefined;
     this.#ended = 0;
+    this.trace?.sentOn();
     this.lease?.release({});
     this.lease = undefined;
   }
@@ -132,6 +143,7 @@ export class MachineSearch {
     this.head = { ...this.head, since: this.#came };
     this.lease?.release({ error: why });
     this.lease = undefined;
+    this.trace?.gaveUp(why);
   }
 }
 

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type AddressInfo, type ListenOptions, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import type { AccessEntry, LeaseProvider } from "../contract.ts";
+import type { Tracing } from "../../tracing/contract.ts";
 import { RequestPath } from "../request-path.ts";
 import { Balancers } from "./balancers.ts";
 import { type CertificateFolders, Certificates } from "./certificates.ts";
@@ -25,6 +26,8 @@ export interface ProxyOptions {
   hstsS?: number;
   /** What a browser is shown while a machine cold starts. By default, the page that comes with Hibernaut. */
   wakePage?: WakePage;
+  /** Traces requests. By default, nothing does. */
+  tracing?: Tracing | undefined;
   /** Serves TLS, with HTTP/2 for clients that choose it, instead of plain HTTP. */
   tls?: TlsOptions;
 }
@@ -115,6 +118,7 @@ class HttpProxy implements ProxyServer {
       wakePage: options.wakePage ?? OWN_WAKE_PAGE,
       onAccess: onAccess ?? (() => {}),
       onFault: onFault ?? (() => {}),
+      tracing: options.tracing,
     });
   }
 

@@ -66,7 +66,7 @@ export class Target {
       machineLog: this.log,
       log: { info: warn, warn, error: warn },
       channelTimeoutMs: 5000,
-      listener: { ended: () => {}, stalled: () => {}, reachability: () => {}, unkept: () => {} },
+      listener: { ended() {}, stalled() {}, reachability() {}, unkept() {}, agentFault() {} },
     });
   }
 

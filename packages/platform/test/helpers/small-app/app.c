@@ -9,6 +9,7 @@
  * GET /health    "fine", or "no database" with STATUS
  * GET /wait/MS   "began " at once, and "ended" after MS
  * GET /env       its environment, as JSON
+ * GET /head      the head of this request, as it arrived
  * GET /notes     the contents of FILE, /data/notes by default
  * GET /fill/MB   takes this much more memory and writes a pattern to it
  * GET /sum       how many words of that memory do not have the pattern any more, and how much swap is in use, as JSON
@@ -230,6 +231,14 @@ static int send_sum(int fd) {
     return send_text(fd, text);
 }
 
+static int send_back(int fd, const char *head) {
+    char text[HEAD_SIZE + 1];
+    size_t length = (size_t)(strstr(head, "\r\n\r\n") - head);
+    memcpy(text, head, length);
+    text[length] = 0;
+    return send_text(fd, text);
+}
+
 /* Whether the request is to be sent on: the first line is about /replay/, and no other app has done so. */
 static const char *replay_of(const char *head) {
     const char *where = strstr(head, " /replay/"), *line_end = strstr(head, "\r\n");
@@ -253,6 +262,7 @@ static int reply(int fd, const char *head, char *body, size_t length) {
     if (strncmp(head, "GET /fill/", 10) == 0) return send_fill(fd, atol(head + 10));
     if (strncmp(head, "GET /sum ", 9) == 0) return send_sum(fd);
     if (strncmp(head, "GET /health ", 12) == 0) return send_health(fd);
+    if (strncmp(head, "GET /head ", 10) == 0) return send_back(fd, head);
     if (strncmp(head, "GET /env ", 9) == 0) return send_environment(fd);
     if (strncmp(head, "GET /notes ", 11) == 0) return send_notes(fd, notes);
     if (strncmp(head, "GET /layer ", 11) == 0) return send_notes(fd, LAYER_NOTES);

@@ -1,0 +1,84 @@
+/** Every metric of a platform on the fake hypervisor, in one registry, as `server.ts` puts them together. */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { Registry } from "prom-client";
+import { onTestFinished } from "vitest";
+import { apiMetrics } from "../../src/api/metrics.ts";
+import { QMP_FAULTS } from "../../src/hypervisor/qemu/qmp.ts";
+import { certificateMetrics } from "../../src/api/certificate-metrics.ts";
+import { warmMetrics } from "../../src/api/warm-metrics.ts";
+import { usageMetrics } from "../../src/metering/metrics.ts";
+import { Usage } from "../../src/metering/usage.ts";
+import { operationMetrics } from "../../src/metrics/machines.ts";
+import { platformMetrics, qmpMetrics } from "../../src/metrics/platform.ts";
+import { processMetrics } from "../../src/metrics/process.ts";
+import type { AccessEntry } from "../../src/proxy/contract.ts";
+import { proxyMetrics } from "../../src/proxy/metrics.ts";
+import { EventStream } from "../../src/stream/stream.ts";
+import { openTracing } from "../../src/tracing/open.ts";
+import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
+
+export interface MetricsWorld {
+  world: World;
+  platform: FakePlatform;
+  registry: Registry;
+  stream: EventStream;
+  proxy: ReturnType<typeof proxyMetrics>;
+  /** What `/metrics` would return. */
+  scrape(): Promise<string>;
+}
+
+/** Everything is gone when the test has finished. */
+export async function metricsWorld(): Promise<MetricsWorld> {
+  const world = await newWorld();
+  const registry = new Registry();
+  const watch = operationMetrics(registry);
+  const platform = await startPlatform(world, { wrap: (deps) => ({ ...deps, watch }) });
+  const stream = new EventStream(world.store.outbox);
+  const endProcess = processMetrics(registry);
+  const log = { info() {}, warn() {} };
+  // Nothing is sent, as nothing is traced.
+  const settings = { tracesEndpoint: "http://127.0.0.1:9", tracesSample: "0", region: "local" };
+  const tracing = await openTracing({ settings, environment: {}, registry, log });
+  onTestFinished(async () => {
+    endProcess();
+    await tracing?.close();
+    stream.close();
+    await platform.close();
+    await world.dispose();
+  });
+  qmpMetrics(registry, QMP_FAULTS);
+  platformMetrics(registry, {
+    info: { version: "1", accelerator: "tcg", network: "user", hypervisor_version: "7.2" },
+    dataDir: world.folder,
+    machines: () => platform.machines.all().map(({ record }) => record),
+    workload: () => platform.workload(),
+    memory: () => 4 * 2 ** 30,
+    draining: () => platform.drain.active,
+    isHealthy: () => true,
+    stream,
+  });
+  warmMetrics(registry, platform.warm);
+  certificateMetrics(registry, { all: () => [], orders: { succeeded: 0, failed: 0 } as never });
+  usageMetrics(registry, new Usage({ store: world.store.usage }), () => platform.apps.list());
+  apiMetrics(platform.machines, registry).observe(
+    { routeOptions: { url: "/v1/apps" }, method: "GET" } as FastifyRequest,
+    { statusCode: 200, elapsedTime: 3 } as FastifyReply,
+  );
+  const names = () => new Set(platform.apps.list().map(({ name }) => name));
+  const proxy = proxyMetrics(registry, {
+    held: () => new Map([["shop", 0]]),
+    inFlight: () => 0,
+    exists: (app) => names().has(app),
+  });
+  return { world, platform, registry, stream, proxy, scrape: () => registry.metrics() };
+}
+
+/** A request that an app answered, as the proxy logs it. */
+export function access(app: string | undefined, more: Partial<AccessEntry> = {}): AccessEntry {
+  return {
+    ...{ time: 0, requestId: "r", method: "GET", host: "x", target: "/", httpVersion: "1.1", clientAddress: "::1" },
+    ...{ status: 200, bytesIn: 0, bytesOut: 0, durationMs: 1, wake: undefined, machineId: undefined, error: undefined },
+    appName: app,
+    ...more,
+  };
+}

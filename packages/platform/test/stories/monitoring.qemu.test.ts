@@ -1,0 +1,171 @@
+/** Someone on call looks: at metrics in a real Prometheus, and at the trace of a request that woke a real machine. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { Collector, type SentSpan } from "../helpers/collector.ts";
+import { freePort, Prometheus } from "../helpers/prometheus.ts";
+import { ask, wakeOf } from "../helpers/proxied.ts";
+import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { slowed } from "../helpers/slow.ts";
+import { tempFolder } from "../helpers/temp.ts";
+import { dashboard, expressionsOf } from "../metrics/dashboard.ts";
+import { documented, MONITORING, parseScrape, surprises } from "../metrics/documents.ts";
+import { flawsOf } from "../metrics/promtool.ts";
+
+const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
+const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
+const SPAN = "00f067aa0ba902b7";
+const PATIENT = { timeout: slowed(60_000), interval: 200 };
+
+let place: Place;
+let collector: Collector;
+let id: string;
+
+beforeAll(async () => {
+  collector = await Collector.open();
+  place = await Place.open({ HIBERNAUT_TRACES_ENDPOINT: collector.url });
+  ({ machine_id: id } = await place.machine());
+});
+afterAll(async () => {
+  expect(await place.close()).toEqual(NOTHING_LEFT);
+  await collector.close();
+});
+
+const traceparent = (traceId: string) => ({ traceparent: `00-${traceId}-${SPAN}-01`, tracestate: "vendor=1" });
+
+/** The spans of a trace, once its request has ended and its wake has come. */
+async function traceOf(traceId: string): Promise<(name: string) => SentSpan> {
+  const named = (name: string) => {
+    const [span, ...more] = collector.named(name, traceId);
+    if (span === undefined || more.length > 0) throw new Error(`${more.length + 1} or no spans ${name}`);
+    return span;
+  };
+  await vi.waitFor(() => ["request", "hold", "wake", "forward"].map(named), PATIENT);
+  return named;
+}
+
+test("one trace: from the client through the proxy and the wake to the app", async () => {
+  await place.suspend(id);
+  const headers = traceparent(TRACE);
+  const answer = await ask({ proxyUrl: place.proxyUrl, app: place.app }, "/head", { headers });
+  expect([answer.status, wakeOf(answer).kind]).toEqual([200, "resume"]);
+
+  const span = await traceOf(TRACE);
+  const about = { "hibernaut.machine": id, "hibernaut.app": place.app, "hibernaut.wake": "resume" };
+  expect(span("request")).toMatchObject({ parentSpanId: SPAN, status: 0, attributes: about });
+  expect(span("hold")).toMatchObject({ parentSpanId: span("request").spanId, attributes: about });
+  expect(span("wake")).toMatchObject({
+    parentSpanId: span("hold").spanId,
+    attributes: { ...about, "hibernaut.reason": "snapshot" },
+  });
+  for (const step of ["room", "check", "qemu", "load", "attach", "consume", "awake"])
+    expect(span(step).parentSpanId, step).toBe(span("wake").spanId);
+  expect(span("forward").parentSpanId).toBe(span("request").spanId);
+
+  // In time: the wake is within the wait, and the app had the request after it. Two clocks are off by less than 5 ms.
+  const off = 5_000_000n;
+  expect(span("hold").began).toBeGreaterThanOrEqual(span("request").began);
+  expect(span("wake").began).toBeGreaterThanOrEqual(span("hold").began - off);
+  expect(span("wake").ended).toBeLessThanOrEqual(span("hold").ended + off);
+  expect(span("qemu").ended).toBeLessThanOrEqual(span("awake").began + off);
+  expect(span("forward").began).toBeGreaterThanOrEqual(span("hold").ended);
+  expect(span("request").ended).toBeGreaterThanOrEqual(span("forward").ended);
+
+  // The app continues the client's trace, below the proxy's span.
+  expect(answer.text).toContain(`traceparent: 00-${TRACE}-${span("forward").spanId}-01`);
+  expect(answer.text).toContain("tracestate: vendor=1");
+});
+
+test("the same through a proxy in a process of its own: each process sends its spans, and they are one trace", async () => {
+  const other = TRACE.replace("4bf9", "5bf9");
+  const metrics = `127.0.0.1:${await freePort()}`;
+  const env = {
+    ...process.env,
+    HIBERNAUT_PROXY_METRICS_LISTEN: metrics,
+    HIBERNAUT_DATA_DIR: place.dataDir,
+    HIBERNAUT_PROXY_LISTEN: "127.0.0.1:0",
+    HIBERNAUT_LOG_LEVEL: "silent",
+    // The variable that all programs share.
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_SERVICE_NAME: "front",
+    OTEL_EXPORTER_OTLP_HEADERS: "x-tenant=night",
+  };
+  const child = spawn(process.execPath, [CLI, "proxy", "--json"], { env, stdio: ["ignore", "pipe", "inherit"] });
+  onTestFinished(async () => {
+    const ended = once(child, "exit");
+    child.kill();
+    await ended;
+  });
+  const [line] = (await once(child.stdout, "data")) as [Buffer];
+  const { proxy_url: proxyUrl } = JSON.parse(line.toString()) as { proxy_url: string };
+  await place.suspend(id);
+  const answer = await ask({ proxyUrl, app: place.app }, "/head", { headers: traceparent(other) });
+  expect([answer.status, wakeOf(answer).kind]).toEqual([200, "resume"]);
+  const span = await traceOf(other);
+  expect(span("hold").resource["service.name"]).toBe("front");
+  expect(span("wake")).toMatchObject({ parentSpanId: span("hold").spanId, resource: { "service.name": "hibernaut" } });
+  expect(answer.text).toContain(`traceparent: 00-${other}-${span("forward").spanId}-01`);
+  expect(collector.requests.some(({ headers }) => headers["x-tenant"] === "night")).toBe(true);
+
+  // Its own metrics, which the platform's are without.
+  const scrape = parseScrape(await (await fetch(`http://${metrics}/metrics`)).text());
+  expect(surprises(scrape)).toEqual([]);
+  const own = [...documented().keys()].filter((name) => /^(process_|hibernaut_(proxy|event_loop|trace)_)/.test(name));
+  expect([...scrape.types.keys()].sort()).toEqual(own.sort());
+});
+
+test("a real Prometheus reads the metrics, evaluates the alerts, and answers every question of the dashboard", async () => {
+  const folder = await tempFolder("prometheus");
+  const token = await place.token();
+  const rules = join(MONITORING, "hibernaut.rules.yml");
+  const prometheus = await Prometheus.start(folder, { apiUrl: place.served.apiUrl, token, rules });
+  onTestFinished(() => prometheus.stop());
+  const reads = async (expression: string, value: number) =>
+    vi.waitFor(async () => expect(await prometheus.value(expression), expression).toBe(value), PATIENT);
+  await reads('up{job="hibernaut"}', 1);
+  const resumes = 'hibernaut_starts_total{kind="resume", outcome="ok"}';
+  const before = await prometheus.value(resumes);
+  await place.suspend(id);
+  await reads('hibernaut_machines{state="suspended"}', 1);
+  await reads("hibernaut_snapshots", 1);
+  expect(await prometheus.value("hibernaut_snapshot_bytes")).toBeGreaterThan(1024 * 1024);
+  expect((await ask({ proxyUrl: place.proxyUrl, app: place.app })).status).toBe(200);
+  await reads(resumes, before + 1);
+  await reads("hibernaut_snapshots", 0);
+  expect(await prometheus.value('hibernaut_start_step_seconds_sum{kind="resume", step="qemu"}')).toBeGreaterThan(0);
+  expect(await prometheus.value('hibernaut_proxy_wake_seconds_count{kind="resume"}')).toBeGreaterThan(0);
+
+  for (const { panel, expr } of expressionsOf(dashboard())) {
+    const asked = expr.replaceAll("$__rate_interval", "1m").replaceAll(/\$(instance|app)\b/g, ".*");
+    await expect(prometheus.query(asked), `${panel}: ${asked}`).resolves.toBeInstanceOf(Array);
+  }
+
+  // Nothing is wrong so far. Then the platform drains, which an alert is about.
+  const pending = 'ALERTS{alertname="HibernautDrainForgotten"}';
+  expect(await prometheus.query(pending)).toEqual([]);
+  const headers = { authorization: `Bearer ${token}` };
+  const drain = (method: string) => fetch(`${place.served.apiUrl}/v1/platform/drain`, { method, headers });
+  await drain("POST");
+  await reads(pending, 1);
+  await drain("DELETE");
+  await vi.waitFor(async () => expect(await prometheus.query(pending)).toEqual([]), PATIENT);
+
+  // And the platform that stops is one that does not answer.
+  await place.served.stop();
+  await reads('up{job="hibernaut"}', 0);
+  await reads('ALERTS{alertname="HibernautDown", alertstate="pending"}', 1);
+  await place.served.start();
+});
+
+test("the real platform prints what is documented, and nothing else", async () => {
+  await ask({ proxyUrl: place.proxyUrl, app: place.app });
+  const headers = { authorization: `Bearer ${await place.token()}` };
+  const text = await (await fetch(`${place.served.apiUrl}/metrics`, { headers })).text();
+  const scrape = parseScrape(text);
+  expect(surprises(scrape)).toEqual([]);
+  expect([...scrape.types.keys()].sort()).toEqual([...documented().keys()].sort());
+  expect(flawsOf(text)).toEqual([]);
+  expect(scrape.samples.find(({ name }) => name === "hibernaut_disk_available_bytes")?.value).toBeGreaterThan(0);
+  expect(scrape.samples.find(({ name }) => name === "hibernaut_info")?.labels).toMatchObject({ version: "0.1.0" });
+});
