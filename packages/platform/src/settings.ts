@@ -16,6 +16,7 @@ import { configFolder } from "./settings/places.ts";
 import { PLATFORM_SETTINGS } from "./settings/platform.ts";
 import { PROXY_SETTINGS } from "./settings/proxy.ts";
 import { USAGE_SETTINGS } from "./settings/usage.ts";
+import { WEBHOOK_SETTINGS } from "./settings/webhooks.ts";
 
 export type { Listen } from "./settings/forms.ts";
 export { configFolder } from "./settings/places.ts";
@@ -28,6 +29,7 @@ export const SETTING_GROUPS = {
   Machines: MACHINE_SETTINGS,
   Images: IMAGE_SETTINGS,
   Usage: USAGE_SETTINGS,
+  Webhooks: WEBHOOK_SETTINGS,
   Limits: LIMIT_SETTINGS,
 };
 
@@ -38,6 +40,7 @@ const SettingsSchema = Type.Object({
   ...MACHINE_SETTINGS,
   ...IMAGE_SETTINGS,
   ...USAGE_SETTINGS,
+  ...WEBHOOK_SETTINGS,
   ...LIMIT_SETTINGS,
 });
 

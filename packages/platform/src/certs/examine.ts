@@ -7,10 +7,11 @@ import { Resolver } from "node:dns/promises";
 import { request } from "node:http";
 import { networkInterfaces } from "node:os";
 import { abortable, within } from "../lib/async.ts";
+import { publicAddresses } from "../lib/public-addresses.ts";
 import { messageOf } from "../lib/text.ts";
 import type { ChallengeBoard } from "./challenges.ts";
 import type { CertificateAuthority, Finding } from "./contract.ts";
-import { type CaaRecord, findingsOf, publicAddresses } from "./findings.ts";
+import { type CaaRecord, findingsOf } from "./findings.ts";
 import { challengeFor } from "./rules.ts";
 
 export interface ExamineOptions {

@@ -1,0 +1,241 @@
+/** `/v1/webhooks` */
+import type { FastifyRequest } from "fastify";
+import { HibernautError } from "../../domain/errors.ts";
+import { type Grant, hasScope } from "../../domain/scopes.ts";
+import type { DeliveryRecord, WebhookRecord } from "../../domain/webhook.ts";
+import { unknownWebhook } from "../../webhooks/webhooks.ts";
+import { requireReach } from "../access.ts";
+import { clientGone } from "../client-gone.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import { NoBody, NoQuery, Ok, replies } from "../schemas.ts";
+import { allowNoBody } from "./actions.ts";
+import {
+  CreateWebhookBody,
+  DELIVERIES_SHOWN,
+  DeliveriesQuery,
+  DeliveryList,
+  type DeliveryWire,
+  NewWebhookReply,
+  RotateWebhookBody,
+  SECRET_OVERLAP_S,
+  UpdateWebhookBody,
+  WebhookList,
+  WebhookParams,
+  WebhookReply,
+  WebhookTestReply,
+  type WebhookWire,
+} from "./webhooks.schemas.ts";
+
+type Asking = Pick<FastifyRequest, "token">;
+
+/**
+ * Registers the routes of webhooks. URLs may contain what must stay secret, so even to see them takes `deploy`. A webhook
+ * for all apps and the platform takes `admin` for all apps.
+ */
+export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">): void {
+  const path = "/v1/webhooks/:webhook_id";
+  const config = { scope: "deploy", limited: "filtered" } as const;
+  const common = { tags: ["webhooks"], querystring: NoQuery };
+  const one = { ...common, params: WebhookParams };
+  /** Throws `not_found` for one out of the token's reach, as for one that does not exist. */
+  const reached = (id: string, { token }: Asking): WebhookRecord => {
+    const webhook = webhooks.get(id);
+    if (!reaches(token, liveApps(webhook))) throw unknownWebhook(id);
+    return webhook;
+  };
+
+  app.get(
+    "/v1/webhooks",
+    { config, schema: { ...common, summary: "List webhooks", response: replies(200, WebhookList) } },
+    async ({ token }) => ({
+      webhooks: webhooks
+        .list()
+        .filter((webhook) => reaches(token, liveApps(webhook)))
+        .map(toWire),
+    }),
+  );
+
+  app.post(
+    "/v1/webhooks",
+    {
+      config: { ...config, audited: ["url", "events", "apps"] },
+      schema: {
+        ...common,
+        summary: "Create a webhook; its secret is shown once",
+        body: CreateWebhookBody,
+        response: replies(201, NewWebhookReply),
+      },
+    },
+    async ({ body, token }, reply) => {
+      const { url, events = [], apps = null, description = "" } = body;
+      requireApps(token, apps);
+      const made = webhooks.create({ url, events: unique(events), apps: apps && unique(apps), description });
+      return reply.code(201).send({ ...toWire(made.webhook), secret: made.secret });
+    },
+  );
+
+  app.get(
+    path,
+    { config, schema: { ...one, summary: "Show a webhook", response: replies(200, WebhookReply) } },
+    async (request) => toWire(reached(request.params.webhook_id, request)),
+  );
+
+  app.patch(
+    path,
+    {
+      config: { ...config, audited: ["url", "events", "apps", "enabled", "skip"] },
+      schema: {
+        ...one,
+        summary: "Change a webhook, disable it, or enable it again",
+        body: UpdateWebhookBody,
+        response: replies(200, WebhookReply),
+      },
+    },
+    async (request) => {
+      const { enabled, skip = false, events, apps, ...rest } = request.body;
+      const { id } = reached(request.params.webhook_id, request);
+      if (skip && enabled !== true)
+        throw new HibernautError("invalid_argument", "`skip` needs `enabled: true`.", { field: "skip" });
+      if (apps !== undefined) requireApps(request.token, apps);
+      const changes = {
+        ...rest,
+        ...(events !== undefined && { events: unique(events) }),
+        ...(apps !== undefined && { apps: apps && unique(apps) }),
+      };
+      // Before the change: a new address gets nothing that is to be skipped.
+      if (enabled === false || skip) await webhooks.disable(id);
+      if (Object.keys(changes).length > 0) await webhooks.update(id, changes);
+      if (enabled === true) await webhooks.enable(id, skip);
+      return toWire(webhooks.get(id));
+    },
+  );
+
+  app.delete(
+    path,
+    { config, schema: { ...one, summary: "Remove a webhook, with what waits", response: replies(200, Ok) } },
+    async (request) => {
+      await webhooks.remove(reached(request.params.webhook_id, request).id);
+      return { ok: true as const };
+    },
+  );
+
+  app.post(
+    `${path}/test`,
+    {
+      config,
+      preValidation: allowNoBody,
+      schema: {
+        ...one,
+        summary: "Send a test message once, and say what came of it",
+        body: NoBody,
+        response: replies(200, WebhookTestReply),
+      },
+    },
+    async (request, reply) => {
+      const { id } = reached(request.params.webhook_id, request);
+      const { messageId, durationMs, ...result } = await webhooks.test(id, clientGone(reply));
+      return { ...result, message_id: messageId, duration_ms: durationMs };
+    },
+  );
+
+  app.post(
+    `${path}/rotate`,
+    {
+      config: { ...config, audited: ["overlap"] },
+      preValidation: allowNoBody,
+      schema: {
+        ...one,
+        summary: "Create a new secret; the old one signs, too, for a while",
+        body: RotateWebhookBody,
+        response: replies(201, NewWebhookReply),
+      },
+    },
+    async (request, reply) => {
+      const { id } = reached(request.params.webhook_id, request);
+      const made = await webhooks.rotate(id, (request.body.overlap ?? SECRET_OVERLAP_S) * 1000);
+      return reply.code(201).send({ ...toWire(made.webhook), secret: made.secret });
+    },
+  );
+
+  app.get(
+    `${path}/deliveries`,
+    {
+      config,
+      schema: {
+        ...one,
+        summary: "List what is on its way to a webhook, and what arrived lately, newest first",
+        querystring: DeliveriesQuery,
+        response: replies(200, DeliveryList),
+      },
+    },
+    async (request) => {
+      const { id, disabled } = reached(request.params.webhook_id, request);
+      const found = webhooks.deliveries(id, request.query.limit ?? DELIVERIES_SHOWN);
+      return { deliveries: found.map((each) => deliveryWire(each, disabled !== null)) };
+    },
+  );
+}
+
+/** Names of its apps that exist; null for all. */
+function liveApps({ apps }: WebhookRecord): string[] | null {
+  return apps && apps.filter(({ until }) => until === null).map(({ name }) => name);
+}
+
+/** A webhook whose apps are all gone is anyone's who reaches all apps. */
+function reaches(token: Grant | null, apps: readonly string[] | null): boolean {
+  if (token === null || token.apps === null) return apps !== null || token === null || hasScope(token.scopes, "admin");
+  return apps !== null && apps.length > 0 && apps.every((app) => token.apps?.includes(app) === true);
+}
+
+/** Throws unless the token may have the events of these apps sent somewhere. */
+function requireApps(token: Grant | null, apps: readonly string[] | null): void {
+  if (reaches(token, apps)) return;
+  for (const app of apps ?? []) requireReach(token, app);
+  const message =
+    "A webhook for all apps and the platform needs a token with the scope `admin` for all apps. Name the apps that are meant: `hibernaut webhooks create <url> --app <name>`, over HTTP `apps`.";
+  throw new HibernautError("permission_denied", message, { missing_scope: "admin", scopes: token?.scopes });
+}
+
+function unique(words: readonly string[]): string[] {
+  return [...new Set(words)];
+}
+
+function toWire(webhook: WebhookRecord): WebhookWire {
+  const { id, description, events, createdAt, disabled, formerSecret } = webhook;
+  const until = formerSecret?.until ?? null;
+  return {
+    ...{ id, description, url: withoutPassword(webhook.url) },
+    events: [...events],
+    apps: liveApps(webhook),
+    created_at: createdAt,
+    disabled_at: disabled?.at ?? null,
+    disabled_reason: disabled?.reason ?? null,
+    former_secret_until: until !== null && Date.parse(until) > Date.now() ? until : null,
+  };
+}
+
+function withoutPassword(text: string): string {
+  const url = new URL(text);
+  if (url.password === "") return text;
+  url.password = "...";
+  return url.href;
+}
+
+function deliveryWire(
+  { messageId, app, machine, last, nextAt, ...rest }: DeliveryRecord,
+  stopped: boolean,
+): DeliveryWire {
+  const { sequence, type, state, attempts } = rest;
+  const waits = state === "pending" && nextAt > 0 && !stopped;
+  return {
+    ...{ sequence, type, state, attempts },
+    message_id: messageId,
+    app_name: app,
+    machine_id: machine,
+    last_attempt_at: last?.at ?? null,
+    next_attempt_at: waits ? new Date(nextAt).toISOString() : null,
+    status: last?.status ?? null,
+    error: last?.error ?? null,
+    duration_ms: last?.durationMs ?? null,
+  };
+}
