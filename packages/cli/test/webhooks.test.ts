@@ -1,5 +1,6 @@
 /** `hibernaut webhooks`: what people read, what scripts get, and what a receiver that fails looks like. */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { slowed } from "../../platform/test/helpers/slow.ts";
 import { Receiver, withStatus } from "../../platform/test/webhooks/receiver.ts";
 import { startCli, type TestCli } from "./helpers.ts";
 
@@ -26,10 +27,12 @@ test("a webhook from its creation to its removal", async () => {
   );
   await cli.hibernaut(["hostnames", "add", "www.example.com"]);
   await receiver.took(2);
-  await vi.waitFor(async () =>
-    expect((await cli.hibernaut(["webhooks", "log", id])).stdout).toMatch(
-      /^\d+ +hostname\.added +shop +delivered +1 /m,
-    ),
+  await vi.waitFor(
+    async () => {
+      const { stdout } = await cli.hibernaut(["webhooks", "log", id]);
+      expect(stdout).toMatch(/^\d+ +hostname\.added +shop +delivered +1 /m);
+    },
+    { timeout: slowed(20_000) },
   );
   const updated = await cli.json(["webhooks", "update", id, "--event", "machine"]);
   expect(updated.document).toMatchObject({ id, events: ["machine"], apps: ["shop"] });
@@ -63,7 +66,7 @@ test("a test message that does not arrive says why, and the exit code says so", 
 
 test.each([
   [["webhooks", "show", "wh_none"], 1, /There is no webhook wh_none\. `hibernaut webhooks list` shows all\./],
-  [["webhooks", "create", "example.com"], 1, /not a valid https address\. Use one such as/],
+  [["webhooks", "create", "example.com"], 2, /not a valid https address\. Use one such as/],
   [["webhooks", "update", "wh_none"], 2, /No change\. Add --url/],
 ])("%j is refused with advice", async (args, code, advice) => {
   const refused = await cli.hibernaut(args);

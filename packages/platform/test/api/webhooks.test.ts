@@ -192,7 +192,7 @@ test("the metrics count attempts and webhooks, and name none", async () => {
   webhookMetrics(registry, rig.webhooks);
   const { webhook } = rig.webhooks.create({ url: rig.receiver.url, description: "", events: [], apps: null });
   rig.happen("one");
-  await rig.receiver.took(1);
+  await vi.waitFor(() => expect(rig.log()[0]?.state).toBe("delivered"));
   await rig.webhooks.disable(webhook.id);
   const text = await registry.metrics();
   expect(text).toContain('hibernaut_webhook_attempts_total{outcome="delivered"} 1');

@@ -218,8 +218,7 @@ describe("lanes", () => {
 
   test("what failed while the receiver was away is due when it answers, and what it refuses is not", () => {
     const lanes = new Lanes();
-    for (const [sequence, lane] of ["refused", "away"].entries())
-      lanes.add({ sequence, lane, attempts: 0, nextAt: 0 });
+    for (const [sequence, lane] of ["refused", "away"].entries()) lanes.add({ sequence, lane, attempts: 0, nextAt: 0 });
     const fail = () => {
       const { lane = "", attempts = 0 } = lanes.take(0) ?? {};
       lanes.retry(lane, { nextAt: 1000, attempts: attempts + 1 });

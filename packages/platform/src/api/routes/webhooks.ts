@@ -193,7 +193,10 @@ function requireApps(token: Grant | null, apps: readonly string[] | null): void 
   for (const app of apps ?? []) requireReach(token, app);
   const message =
     "A webhook for all apps and the platform needs a token with the scope `admin` for all apps. Name the apps that are meant: `hibernaut webhooks create <url> --app <name>`, over HTTP `apps`.";
-  throw new HibernautError("permission_denied", message, { missing_scope: "admin", scopes: token?.scopes });
+  throw new HibernautError("permission_denied", message, {
+    ...{ missing_scope: "admin", scopes: token?.scopes },
+    needs_apps: true,
+  });
 }
 
 function unique(words: readonly string[]): string[] {
