@@ -1,7 +1,6 @@
 /** `hibernaut webhooks`: what people read, what scripts get, and what a receiver that fails looks like. */
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { slowed } from "../../platform/test/helpers/slow.ts";
-import { Receiver, withStatus } from "../../platform/test/webhooks/receiver.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Receiver, soon, withStatus } from "../../platform/test/webhooks/receiver.ts";
 import { startCli, type TestCli } from "./helpers.ts";
 
 let cli: TestCli;
@@ -27,13 +26,10 @@ test("a webhook from its creation to its removal", async () => {
   );
   await cli.hibernaut(["hostnames", "add", "www.example.com"]);
   await receiver.took(2);
-  await vi.waitFor(
-    async () => {
-      const { stdout } = await cli.hibernaut(["webhooks", "log", id]);
-      expect(stdout).toMatch(/^\d+ +hostname\.added +shop +delivered +1 /m);
-    },
-    { timeout: slowed(20_000) },
-  );
+  await soon(async () => {
+    const { stdout } = await cli.hibernaut(["webhooks", "log", id]);
+    expect(stdout).toMatch(/^\d+ +hostname\.added +shop +delivered +1 /m);
+  });
   const updated = await cli.json(["webhooks", "update", id, "--event", "machine"]);
   expect(updated.document).toMatchObject({ id, events: ["machine"], apps: ["shop"] });
   expect((await cli.hibernaut(["webhooks", "disable", id])).stdout).toContain(`hibernaut webhooks enable ${id}`);

@@ -16,6 +16,11 @@ export interface DeliveryParts {
   webhooks: WebhookStore;
   deliveries: DeliveryStore;
   clock: Clock;
+  /**
+   * Deliveries that may wait in the queue of a webhook. With more, no further event is taken from the stream, where the
+   * newest 100,000 are kept.
+   */
+  maxWaiting: number;
   /** From 0 to 1. */
   random(): number;
   /** Signs a message and sends it once. Rejects only when the signal is aborted. */

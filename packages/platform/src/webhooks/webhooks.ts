@@ -1,6 +1,7 @@
 /** Webhooks, as the API manages them. */
 import { randomBytes } from "node:crypto";
 import { HibernautError } from "../domain/errors.ts";
+import { EVENT_GROUPS } from "../domain/stream-event.ts";
 import type { DeliveryRecord, WebhookRecord } from "../domain/webhook.ts";
 import type { WebhookChanges } from "../store/contract.ts";
 import { Dispatcher, type DispatcherOptions } from "./dispatcher.ts";
@@ -10,7 +11,7 @@ import { failureText, outcomeOf } from "./rules.ts";
 import { newSecret, sealSecret } from "./signing.ts";
 import { refusedUrl, type TargetPolicy } from "./target.ts";
 
-/** Webhooks of a platform. Each reads all events, and may keep as many deliveries as MAX_WAITING says. */
+/** Webhooks of a platform. Each reads all events, and may keep a queue of deliveries. */
 const MAX_WEBHOOKS = 100;
 
 /** What someone says about a new webhook. */
@@ -72,6 +73,7 @@ export class Webhooks {
   create({ url, description, events, apps }: NewWebhook): { webhook: WebhookRecord; secret: string } {
     const { webhooks, vault, clock } = this.#options;
     this.#requireUrl(url);
+    requireTypes(events);
     const count = webhooks.list().length;
     if (count >= MAX_WEBHOOKS) throw tooMany(count);
     const id = `wh_${randomBytes(8).toString("hex")}`;
@@ -94,6 +96,7 @@ export class Webhooks {
   async update(id: string, changes: Omit<WebhookChanges, "secret" | "formerSecret">): Promise<WebhookRecord> {
     this.get(id);
     if (changes.url !== undefined) this.#requireUrl(changes.url);
+    requireTypes(changes.events ?? []);
     if (!this.#options.webhooks.update(id, changes)) throw unknownApp(changes.apps ?? []);
     await this.#dispatcher.refresh(id);
     return this.get(id);
@@ -156,6 +159,15 @@ export class Webhooks {
     const refusal = refusedUrl(url, this.#options.policy);
     if (refusal !== undefined) throw new HibernautError("invalid_argument", refusal, { field: "url" });
   }
+}
+
+/** A misspelled group would never be told of anything. What follows it is not checked, because more types will come. */
+function requireTypes(types: readonly string[]): void {
+  const groups: readonly string[] = EVENT_GROUPS;
+  const unknown = types.find((type) => !groups.includes(type.split(".", 1)[0] ?? ""));
+  if (unknown === undefined) return;
+  const message = `\`${unknown}\` is not a type of event. Types begin with ${groups.join(", ")}; see docs/events.md.`;
+  throw new HibernautError("invalid_argument", message, { field: "events" });
 }
 
 /** The error for a webhook that is not there, or not for this token. */

@@ -7,11 +7,6 @@ import { deliveryOf, gapDelivery, wants } from "./message.ts";
 import type { DeliveryParts } from "./parts.ts";
 import { failureText, outcomeOf, waitAfter } from "./rules.ts";
 
-/**
- * Deliveries that may wait in the queue of a webhook. With more, no further event is taken from the stream, where the
- * newest 100,000 are kept.
- */
-export const MAX_WAITING = 1_000;
 /** Deliveries of a webhook at a time: each is of another machine. */
 const AT_A_TIME = 4;
 /** Likewise while the receiver fails: a slow one must not take the places of others. */
@@ -82,7 +77,8 @@ export class Worker {
       try {
         for await (const block of this.#blocks()) {
           this.#takeIn(block);
-          while (this.#lanes.size >= MAX_WAITING && !signal.aborted) await Promise.race([this.#room.promise, ended]);
+          while (this.#lanes.size >= this.#options.maxWaiting && !signal.aborted)
+            await Promise.race([this.#room.promise, ended]);
           if (signal.aborted) break;
         }
         this.#note([]);

@@ -1,10 +1,9 @@
 /** A receiver hears of a machine that falls asleep and wakes, also when the platform is killed in between. */
 import { Webhook } from "standardwebhooks";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { longOr } from "../helpers/long.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
-import { slowed } from "../helpers/slow.ts";
-import { Receiver, withStatus } from "../webhooks/receiver.ts";
+import { Receiver, soon, withStatus } from "../webhooks/receiver.ts";
 
 const KILLS = longOr(20, 4);
 
@@ -40,9 +39,7 @@ async function told(): Promise<number[]> {
 /** Waits until the receiver has every event, each once and in order. */
 async function everything(): Promise<void> {
   const expected = await told();
-  await vi.waitFor(() => expect(arrived().map(({ data }) => data.sequence)).toEqual(expected), {
-    timeout: slowed(30_000),
-  });
+  await soon(() => expect(arrived().map(({ data }) => data.sequence)).toEqual(expected));
 }
 
 test("a machine suspends and resumes, and the receiver is told in order", async () => {

@@ -17,6 +17,11 @@ export interface Received {
   data: any;
 }
 
+/** Waits until the check passes: soon, unless the host is busy. */
+export function soon<T>(check: () => T | Promise<T>): Promise<T> {
+  return vi.waitFor(check, { timeout: slowed(50_000), interval: 5 });
+}
+
 /** Answers a request that was read. */
 export type Answer = (response: ServerResponse, received: Received, request: IncomingMessage) => void;
 
@@ -55,23 +60,17 @@ export class Receiver {
 
   /** Waits until as many requests have arrived. */
   async has(count: number): Promise<Received[]> {
-    await vi.waitFor(
-      () => {
-        if (this.received.length < count) throw new Error(`${this.received.length} of ${count} requests arrived`);
-      },
-      { timeout: slowed(20_000), interval: 5 },
-    );
+    await soon(() => {
+      if (this.received.length < count) throw new Error(`${this.received.length} of ${count} requests arrived`);
+    });
     return this.received;
   }
 
   /** Waits until as many were accepted. */
   async took(count: number): Promise<Received[]> {
-    await vi.waitFor(
-      () => {
-        if (this.accepted.length < count) throw new Error(`${this.accepted.length} of ${count} were accepted`);
-      },
-      { timeout: slowed(20_000), interval: 5 },
-    );
+    await soon(() => {
+      if (this.accepted.length < count) throw new Error(`${this.accepted.length} of ${count} were accepted`);
+    });
     return this.accepted;
   }
 

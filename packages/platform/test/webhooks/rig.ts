@@ -63,6 +63,7 @@ interface RigOptions {
   clock?: Clock;
   settings?: Partial<Settings>;
   sending?: Parameters<typeof openWebhooks>[0]["sending"];
+  maxWaiting?: number;
 }
 
 /** What a test needs. */
@@ -81,7 +82,7 @@ export interface Rig {
 }
 
 /** Opens everything, and closes it when the test has finished. */
-export async function openRig({ clock, settings, sending }: RigOptions = {}): Promise<Rig> {
+export async function openRig({ clock, settings, sending, maxWaiting }: RigOptions = {}): Promise<Rig> {
   // In memory where possible: these tests prove order, not that the kernel can flush.
   const folder = await mkdtemp(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "hibernaut-webhooks-"));
   const store = openStore(join(folder, "hibernaut.db"));
@@ -97,6 +98,7 @@ export async function openRig({ clock, settings, sending }: RigOptions = {}): Pr
       log: { info: note, warn: note, error: note },
       ...(clock && { clock }),
       ...(sending && { sending }),
+      ...(maxWaiting !== undefined && { maxWaiting }),
     });
   const rig: Rig = {
     ...{ store, receiver, logged, folder },

@@ -1,9 +1,11 @@
 /** What is decided about webhooks, without sending anything. */
 import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
-import type { StreamEvent } from "../../src/domain/stream-event.ts";
+import { EVENT_GROUPS, type StreamEvent } from "../../src/domain/stream-event.ts";
 import { isPublicAddress } from "../../src/lib/public-addresses.ts";
 import { Lanes } from "../../src/webhooks/lanes.ts";
 import { deliveryOf, gapDelivery, wants } from "../../src/webhooks/message.ts";
@@ -175,6 +177,13 @@ describe("what a webhook gets", () => {
       data: { after: 3, until: 9 },
     });
   });
+});
+
+test("every type of event in the documentation begins with a known group, and each group is there", () => {
+  const text = readFileSync(join(import.meta.dirname, "../../../../docs/events.md"), "utf8");
+  const [, table = ""] = text.split("\n## Types\n");
+  const rows = [...(table.split("\n## ")[0] ?? "").matchAll(/^\| `(\w+)\./gm)].map(([, group]) => group);
+  expect([...new Set(rows)].sort()).toEqual([...EVENT_GROUPS]);
 });
 
 describe("lanes", () => {

@@ -2,19 +2,19 @@
 import type { FastifyRequest } from "fastify";
 import { HibernautError } from "../../domain/errors.ts";
 import { type Grant, hasScope } from "../../domain/scopes.ts";
-import type { DeliveryRecord, WebhookRecord } from "../../domain/webhook.ts";
+import type { WebhookRecord } from "../../domain/webhook.ts";
 import { unknownWebhook } from "../../webhooks/webhooks.ts";
 import { requireReach } from "../access.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoBody, NoQuery, Ok, replies } from "../schemas.ts";
+import { deliveryWire, liveApps, webhookWire } from "../webhook-views.ts";
 import { allowNoBody } from "./actions.ts";
 import {
   CreateWebhookBody,
   DELIVERIES_SHOWN,
   DeliveriesQuery,
   DeliveryList,
-  type DeliveryWire,
   NewWebhookReply,
   RotateWebhookBody,
   SECRET_OVERLAP_S,
@@ -23,7 +23,6 @@ import {
   WebhookParams,
   WebhookReply,
   WebhookTestReply,
-  type WebhookWire,
 } from "./webhooks.schemas.ts";
 
 type Asking = Pick<FastifyRequest, "token">;
@@ -51,7 +50,7 @@ export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">)
       webhooks: webhooks
         .list()
         .filter((webhook) => reaches(token, liveApps(webhook)))
-        .map(toWire),
+        .map(webhookWire),
     }),
   );
 
@@ -70,14 +69,14 @@ export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">)
       const { url, events = [], apps = null, description = "" } = body;
       requireApps(token, apps);
       const made = webhooks.create({ url, events: unique(events), apps: apps && unique(apps), description });
-      return reply.code(201).send({ ...toWire(made.webhook), secret: made.secret });
+      return reply.code(201).send({ ...webhookWire(made.webhook), secret: made.secret });
     },
   );
 
   app.get(
     path,
     { config, schema: { ...one, summary: "Show a webhook", response: replies(200, WebhookReply) } },
-    async (request) => toWire(reached(request.params.webhook_id, request)),
+    async (request) => webhookWire(reached(request.params.webhook_id, request)),
   );
 
   app.patch(
@@ -106,7 +105,7 @@ export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">)
       if (enabled === false || skip) await webhooks.disable(id);
       if (Object.keys(changes).length > 0) await webhooks.update(id, changes);
       if (enabled === true) await webhooks.enable(id, skip);
-      return toWire(webhooks.get(id));
+      return webhookWire(webhooks.get(id));
     },
   );
 
@@ -153,7 +152,7 @@ export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">)
     async (request, reply) => {
       const { id } = reached(request.params.webhook_id, request);
       const made = await webhooks.rotate(id, (request.body.overlap ?? SECRET_OVERLAP_S) * 1000);
-      return reply.code(201).send({ ...toWire(made.webhook), secret: made.secret });
+      return reply.code(201).send({ ...webhookWire(made.webhook), secret: made.secret });
     },
   );
 
@@ -176,11 +175,6 @@ export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">)
   );
 }
 
-/** Names of its apps that exist; null for all. */
-function liveApps({ apps }: WebhookRecord): string[] | null {
-  return apps && apps.filter(({ until }) => until === null).map(({ name }) => name);
-}
-
 /** A webhook whose apps are all gone is anyone's who reaches all apps. */
 function reaches(token: Grant | null, apps: readonly string[] | null): boolean {
   if (token === null || token.apps === null) return apps !== null || token === null || hasScope(token.scopes, "admin");
@@ -201,44 +195,4 @@ function requireApps(token: Grant | null, apps: readonly string[] | null): void 
 
 function unique(words: readonly string[]): string[] {
   return [...new Set(words)];
-}
-
-function toWire(webhook: WebhookRecord): WebhookWire {
-  const { id, description, events, createdAt, disabled, formerSecret } = webhook;
-  const until = formerSecret?.until ?? null;
-  return {
-    ...{ id, description, url: withoutPassword(webhook.url) },
-    events: [...events],
-    apps: liveApps(webhook),
-    created_at: createdAt,
-    disabled_at: disabled?.at ?? null,
-    disabled_reason: disabled?.reason ?? null,
-    former_secret_until: until !== null && Date.parse(until) > Date.now() ? until : null,
-  };
-}
-
-function withoutPassword(text: string): string {
-  const url = new URL(text);
-  if (url.password === "") return text;
-  url.password = "...";
-  return url.href;
-}
-
-function deliveryWire(
-  { messageId, app, machine, last, nextAt, ...rest }: DeliveryRecord,
-  stopped: boolean,
-): DeliveryWire {
-  const { sequence, type, state, attempts } = rest;
-  const waits = state === "pending" && nextAt > 0 && !stopped;
-  return {
-    ...{ sequence, type, state, attempts },
-    message_id: messageId,
-    app_name: app,
-    machine_id: machine,
-    last_attempt_at: last?.at ?? null,
-    next_attempt_at: waits ? new Date(nextAt).toISOString() : null,
-    status: last?.status ?? null,
-    error: last?.error ?? null,
-    duration_ms: last?.durationMs ?? null,
-  };
 }
