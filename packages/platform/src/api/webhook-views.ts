@@ -3,7 +3,7 @@ import type { DeliveryRecord, WebhookRecord } from "../domain/webhook.ts";
 import type { DeliveryWire, WebhookWire } from "./routes/webhooks.schemas.ts";
 
 /** Names of its apps that exist; null for all. */
-export function liveApps({ apps }: WebhookRecord): string[] | null {
+function liveApps({ apps }: WebhookRecord): string[] | null {
   return apps && apps.filter(({ until }) => until === null).map(({ name }) => name);
 }
 

@@ -10,6 +10,8 @@ export interface SealedSecret {
 /** An app whose events a webhook gets. */
 export interface WebhookApp {
   name: string;
+  /** Only events after this sequence number: an earlier app of the name was another. */
+  since: number;
   /** The sequence number of the event that told of its end; null while it exists. A later app of the name is another. */
   until: number | null;
 }

@@ -274,10 +274,11 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
 
   -- The apps of a webhook that is limited. A row outlives its app, whose last events are still to be told, but not those
-  -- of a later app of the same name: none after the number in until.
+  -- of an earlier or a later app of the same name: only those after the number in since, up to the one in until.
   CREATE TABLE webhook_apps (
     webhook TEXT NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
     app     TEXT NOT NULL,
+    since   INTEGER NOT NULL,
     until   INTEGER,
     PRIMARY KEY (webhook, app)
   ) STRICT, WITHOUT ROWID;

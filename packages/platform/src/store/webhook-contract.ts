@@ -16,7 +16,10 @@ export interface WebhookStore {
   get(id: string): WebhookRecord | undefined;
   /** Adds a webhook, which gets the events from now on. False when one of its apps does not exist. */
   insert(webhook: WebhookRecord): boolean;
-  /** Changes a webhook. False when there is none, or one of the apps does not exist. */
+  /**
+   * Changes a webhook. Deliveries about apps that it no longer has are dropped. False when there is none, or one of the
+   * apps does not exist.
+   */
   update(id: string, changes: WebhookChanges): boolean;
   /** Removes a webhook with its deliveries. False when there is none. */
   remove(id: string): boolean;

@@ -28,7 +28,7 @@ type WrittenRow = Omit<Row, "apps" | "position" | "disabledAt" | "disabledReason
 const SELECT = `SELECT id, url, description, events, limited, created_at AS createdAt, position,
   disabled_at AS disabledAt, disabled_reason AS disabledReason, ciphertext, nonce,
   former_ciphertext AS formerCiphertext, former_nonce AS formerNonce, former_until AS formerUntil,
-  (SELECT json_group_array(json_object('name', app, 'until', until)) FROM webhook_apps WHERE webhook = webhooks.id) AS apps
+  (SELECT json_group_array(json_object('name', app, 'since', since, 'until', until)) FROM webhook_apps WHERE webhook = webhooks.id) AS apps
   FROM webhooks`;
 /** What was ever written to the stream of events. */
 const NEWEST = "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0)";
@@ -49,10 +49,19 @@ export function webhookStore(db: Database, outbox: OutboxWriter): WebhookStore {
       former_until = @formerUntil
     WHERE id = @id
   `);
-  const addApp = db.prepare<{ id: string; app: string }>(
-    "INSERT INTO webhook_apps (webhook, app, until) SELECT @id, name, NULL FROM apps WHERE name = @app",
-  );
-  const dropApps = db.prepare<[string]>("DELETE FROM webhook_apps WHERE webhook = ?");
+  const knowsApp = db.prepare<[string]>("SELECT 1 FROM apps WHERE name = ?");
+  const addApp = db.prepare<{ id: string; app: string; since: number | null }>(`
+    INSERT OR IGNORE INTO webhook_apps (webhook, app, since, until) VALUES (@id, @app, coalesce(@since, ${NEWEST}), NULL)
+  `);
+  const dropApps = db.prepare<{ id: string; apps: string }>(`
+    DELETE FROM webhook_apps
+    WHERE webhook = @id AND (until IS NOT NULL OR app NOT IN (SELECT value FROM json_each(@apps)))
+  `);
+  // Someone who reaches only the apps that are left must not see what happened to the others.
+  const dropOthers = db.prepare<{ id: string }>(`
+    DELETE FROM webhook_deliveries WHERE webhook = @id AND type <> 'gap'
+    AND (app IS NULL OR app NOT IN (SELECT app FROM webhook_apps WHERE webhook = @id))
+  `);
   const remove = db.prepare<[string]>("DELETE FROM webhooks WHERE id = ?");
   const disable = db.prepare<{ id: string; at: string; reason: string }>(
     "UPDATE webhooks SET disabled_at = @at, disabled_reason = @reason WHERE id = @id",
@@ -73,9 +82,13 @@ export function webhookStore(db: Database, outbox: OutboxWriter): WebhookStore {
     const row = find.get(id);
     return row && recordOf(row);
   };
-  const setApps = (id: string, apps: readonly string[]): void => {
-    dropApps.run(id);
-    for (const app of apps) if (addApp.run({ id, app }).changes === 0) throw UNKNOWN;
+  /** Those that it has stay as they are; others begin after `since`, by default with what comes. */
+  const setApps = (id: string, apps: readonly string[], since: number | null = null): void => {
+    dropApps.run({ id, apps: JSON.stringify(apps) });
+    for (const app of apps) {
+      if (knowsApp.get(app) === undefined) throw UNKNOWN;
+      addApp.run({ id, app, since });
+    }
   };
   const tell = (what: string, webhook: WebhookRecord, more: Record<string, unknown> = {}): void => {
     const { id, url, apps } = webhook;
@@ -118,7 +131,9 @@ export function webhookStore(db: Database, outbox: OutboxWriter): WebhookStore {
       const before = require(id);
       const after = { ...before, ...changes };
       update.run({ ...rowOf(after), limited: Number((apps === undefined ? before.apps : apps) !== null) });
-      if (apps !== undefined) setApps(id, apps ?? []);
+      // A webhook that had everything misses nothing of an app that it keeps.
+      if (apps !== undefined) setApps(id, apps ?? [], before.apps === null ? before.position : null);
+      if (apps !== undefined && apps !== null) dropOthers.run({ id });
       tell("changed", require(id));
     }),
     remove: whole((id: string) => {

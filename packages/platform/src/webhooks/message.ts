@@ -18,7 +18,7 @@ export function wants(
   if (event.type.startsWith("webhook.") && event.data.webhook_id === id) return false;
   if (apps !== null) {
     const own = apps.find(({ name }) => name === event.app);
-    if (own === undefined || (own.until !== null && event.sequence > own.until)) return false;
+    if (own === undefined || event.sequence <= own.since || event.sequence > (own.until ?? Infinity)) return false;
   }
   return events.length === 0 || events.some((wanted) => isOfType(event.type, wanted));
 }

@@ -80,7 +80,7 @@ export class Webhooks {
     const secret = newSecret();
     const webhook: WebhookRecord = {
       ...{ id, url, description, events },
-      apps: apps === null ? null : apps.map((name) => ({ name, until: null })),
+      apps: apps === null ? null : apps.map((name) => ({ name, since: 0, until: null })),
       createdAt: new Date(clock.now()).toISOString(),
       position: 0,
       disabled: null,

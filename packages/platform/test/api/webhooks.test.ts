@@ -164,6 +164,20 @@ test("a token that is limited to an app manages the webhooks of that app only", 
   await client.createApp("shop");
   expect(await limited(["deploy"], ["shop"]).listWebhooks()).toEqual([]);
   expect((await client.getWebhook(own.id)).apps).toEqual([]);
+  // Nor does what is left of a webhook show what happened to an app that is gone.
+  expect((await client.getWebhook(mixed.id)).apps).toEqual(["bank"]);
+  const bank = limited(["deploy"], ["bank"]);
+  await expect(bank.listWebhookDeliveries(mixed.id)).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("an app that is taken from a webhook leaves nothing in its queue and its log", async () => {
+  const { id } = await client.createWebhook({ url: receiver.url, apps: ["shop", "bank"] });
+  await client.addHostname("shop", "shop.example.com");
+  await client.addHostname("bank", "bank.example.com");
+  await soon(async () => expect(await client.listWebhookDeliveries(id)).toHaveLength(2));
+  await client.updateWebhook(id, { apps: ["bank"] });
+  const bank = limited(["deploy"], ["bank"]);
+  expect((await bank.listWebhookDeliveries(id)).map(({ app_name: app }) => app)).toEqual(["bank"]);
 });
 
 test("what a URL has besides its host is in no event, no log and no metric, and its password in no reply", async () => {

@@ -481,6 +481,31 @@ test("an app's webhook gets its last events, and nothing of a later app of the s
   expect(rig.receiver.received).toHaveLength(1);
 });
 
+test("an app that is added later brings nothing of an earlier app of its name", async () => {
+  const rig = await openRig();
+  const { webhook } = hook(rig, { apps: ["shop"] });
+  await rig.webhooks.disable(webhook.id);
+  const { apps } = rig.store;
+  apps.insert({ name: "bank", createdAt: "" });
+  rig.happen("old", { app: "bank" });
+  apps.delete("bank");
+  apps.insert({ name: "bank", createdAt: "" });
+  rig.happen("own");
+  await rig.webhooks.update(webhook.id, { apps: ["bank", "shop"] });
+  await rig.webhooks.enable(webhook.id);
+  rig.happen("new", { app: "bank" });
+  const accepted = await rig.receiver.took(2);
+  await quietFor(200);
+  expect(accepted.map(({ data }) => data.machine_id)).toEqual(["own", "new"]);
+  // From everything to one app, and from one app to everything, nothing is lost.
+  await rig.webhooks.update(webhook.id, { apps: null });
+  await rig.webhooks.disable(webhook.id);
+  rig.happen("kept");
+  await rig.webhooks.update(webhook.id, { apps: ["shop"] });
+  await rig.webhooks.enable(webhook.id);
+  expect((await rig.receiver.took(3)).at(-1)?.data.machine_id).toBe("kept");
+});
+
 describe("secrets", () => {
   test("are rotated with an overlap, in which both sign", async () => {
     const clock = new HeldClock();

@@ -1,14 +1,14 @@
 /** `/v1/webhooks` */
 import type { FastifyRequest } from "fastify";
 import { HibernautError } from "../../domain/errors.ts";
-import { type Grant, hasScope } from "../../domain/scopes.ts";
+import { type Grant, hasScope, reachesApp } from "../../domain/scopes.ts";
 import type { WebhookRecord } from "../../domain/webhook.ts";
 import { unknownWebhook } from "../../webhooks/webhooks.ts";
 import { requireReach } from "../access.ts";
 import { clientGone } from "../client-gone.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { NoBody, NoQuery, Ok, replies } from "../schemas.ts";
-import { deliveryWire, liveApps, webhookWire } from "../webhook-views.ts";
+import { deliveryWire, webhookWire } from "../webhook-views.ts";
 import { allowNoBody } from "./actions.ts";
 import {
   CreateWebhookBody,
@@ -39,7 +39,7 @@ export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">)
   /** Throws `not_found` for one out of the token's reach, as for one that does not exist. */
   const reached = (id: string, { token }: Asking): WebhookRecord => {
     const webhook = webhooks.get(id);
-    if (!reaches(token, liveApps(webhook))) throw unknownWebhook(id);
+    if (!reachesWebhook(token, webhook)) throw unknownWebhook(id);
     return webhook;
   };
 
@@ -49,7 +49,7 @@ export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">)
     async ({ token }) => ({
       webhooks: webhooks
         .list()
-        .filter((webhook) => reaches(token, liveApps(webhook)))
+        .filter((webhook) => reachesWebhook(token, webhook))
         .map(webhookWire),
     }),
   );
@@ -175,10 +175,20 @@ export function webhookRoutes(app: Api, { webhooks }: Pick<ApiDeps, "webhooks">)
   );
 }
 
-/** A webhook whose apps are all gone is anyone's who reaches all apps. */
+/**
+ * Whether a token reaches a webhook. One that is limited reaches none that has had events of another app, or of an earlier
+ * app of the same name: they may be in its queue and its log.
+ */
+function reachesWebhook(token: Grant | null, { apps }: WebhookRecord): boolean {
+  if (apps?.some(({ until }) => until !== null) === true || apps?.length === 0) return (token?.apps ?? null) === null;
+  return reaches(token, apps && apps.map(({ name }) => name));
+}
+
+/** Whether a token may have the events of these apps sent somewhere; null for those of all apps and of the platform. */
 function reaches(token: Grant | null, apps: readonly string[] | null): boolean {
-  if (token === null || token.apps === null) return apps !== null || token === null || hasScope(token.scopes, "admin");
-  return apps !== null && apps.length > 0 && apps.every((app) => token.apps?.includes(app) === true);
+  if (token === null) return true;
+  if (token.apps === null) return apps !== null || hasScope(token.scopes, "admin");
+  return apps !== null && apps.every((app) => reachesApp(token, app));
 }
 
 /** Throws unless the token may have the events of these apps sent somewhere. */
