@@ -87,6 +87,20 @@ const rules = [
     from: { path: `${SRC}/(${BELOW.join("|")})/` },
     to: { path: `${SRC}/(machines|api|proxy|checks|metering)/` },
   },
+  {
+    name: "webhooks-know-events-only",
+    comment: "what is sent to strangers follows from events alone, and nothing about machines waits for it",
+    from: { path: `${SRC}/webhooks/` },
+    to: {
+      pathNot: [
+        `${SRC}/(webhooks|stream|domain|lib)/`,
+        `${SRC}/(store|secrets)/contract\\.ts$`,
+        `${SRC}/settings\\.ts$`,
+        "node_modules/(standardwebhooks|p-limit)/",
+        "^(node:)?[a-z_]+(/promises)?$",
+      ],
+    },
+  },
   ...contracts,
   ...doors,
   {

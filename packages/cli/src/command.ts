@@ -11,6 +11,7 @@ export type Named =
   | "certificate"
   | "secret"
   | "token"
+  | "webhook"
   | "registry"
   | "file";
 

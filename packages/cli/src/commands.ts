@@ -28,6 +28,7 @@ import { top } from "./commands/top.ts";
 import { uninstall } from "./commands/uninstall.ts";
 import { usage } from "./commands/usage.ts";
 import { volumes } from "./commands/volumes.ts";
+import { webhooks } from "./commands/webhooks.ts";
 
 /** The commands at the top level. */
 const platform: Noun = {
@@ -80,5 +81,6 @@ export const NOUNS: readonly Noun[] = [
   images,
   registry,
   tokens,
+  webhooks,
   backup,
 ];

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { HibernautClient } from "@hibernaut/client";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { openTempFolder } from "../../platform/test/helpers/temp.ts";
+import { Receiver } from "../../platform/test/webhooks/receiver.ts";
 import type { Command, Noun } from "../src/command.ts";
 import { NOUNS } from "../src/commands.ts";
 import { complete } from "../src/completion/complete.ts";
@@ -97,9 +98,11 @@ describe("with a platform, the first example of each command works, with a docum
   let client: HibernautClient;
   let folder: string;
   let opened: Awaited<ReturnType<typeof openTempFolder>>;
+  let receiver: Receiver;
 
   beforeAll(async () => {
     cli = await startCli();
+    receiver = await Receiver.open();
     opened = await openTempFolder("examples");
     folder = opened.path;
     client = new HibernautClient({ apiUrl: cli.server.url, token: cli.server.token });
@@ -109,6 +112,7 @@ describe("with a platform, the first example of each command works, with a docum
   });
   afterAll(async () => {
     await cli.close();
+    await receiver.close();
     await opened.dispose();
   });
 
@@ -131,12 +135,15 @@ describe("with a platform, the first example of each command works, with a docum
     const snapshots = await client.listVolumeSnapshots("shop", volume.id);
     const snapshot = snapshots[0] ?? (await client.createVolumeSnapshot("shop", volume.id));
     const [token] = await client.listTokens();
+    const [hook] = await client.listWebhooks();
+    const { id: webhook } = hook ?? (await client.createWebhook({ url: receiver.url }));
     // Examples of certificates are about a hostname that others remove.
     await client.addHostname("shop", "www.example.com");
     return [
       [/\b3f9c01ab22de41\b/, id],
       [/\bvol_0123456789abcdef\b/, volume.id],
       [/\bvs_0123456789abcdef\b/, snapshot.id],
+      [/\bwh_0123456789abcdef\b/, webhook],
       [/\b3f9c01ab22de\b/, (await client.listTokens()).find(({ name }) => name === "ci")?.id ?? token?.id ?? ""],
       [/@key\.txt$/, `@${join(folder, "key.txt")}`],
     ];

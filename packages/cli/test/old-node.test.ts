@@ -188,6 +188,18 @@ test.each(THOROUGH)("with Node %s every command does its work", { timeout: LIMIT
   await good(`tokens revoke ${old}`);
   expect(await good("audit --limit 1")).toMatch(/end 200 .* DELETE \/v1\/tokens\//);
 
+  const hook = await json(`webhooks create http://127.0.0.1:${new URL(cli.server.url).port}/ --event app`);
+  expect(await good("webhooks list")).toContain(hook.id);
+  expect(await good(`webhooks show ${hook.id}`)).toMatch(/^state +enabled$/m);
+  await good(`webhooks update ${hook.id} --event certificate --app shop`);
+  // Nothing receives there.
+  expect((await hib(`webhooks test ${hook.id}`)).err).toMatch(/did not arrive\. The receiver answered 404/);
+  expect(await good(`webhooks deliveries ${hook.id}`)).toMatch(/was not sent anything/);
+  expect(await good(`webhooks rotate ${hook.id}`)).toMatch(/^whsec_/);
+  await good(`webhooks disable ${hook.id}`);
+  await good(`webhooks enable ${hook.id} --skip`);
+  await good(`webhooks remove ${hook.id} --yes`);
+
   // The host's own commands: they load the platform's TypeScript.
   expect((await hib("serve", { env: { HIBERNAUT_API_LISTEN: "nonsense" } })).err).toMatch(/must be host:port/);
   expect((await hib("proxy", { env: { HIBERNAUT_PROXY_LISTEN: "nonsense" } })).err).toMatch(/must be host:port/);

@@ -3548,6 +3548,359 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/webhooks": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List webhooks */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              webhooks: components["schemas"]["Webhook"][];
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /** Create a webhook; its secret is shown once */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["CreateWebhookRequest"];
+        };
+      };
+      responses: {
+        /** @description A webhook that was just created, or whose secret was rotated. */
+        201: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["NewWebhook"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/webhooks/{webhook_id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show a webhook */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          webhook_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description A URL that is told of events, without its secret. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Webhook"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    /** Remove a webhook, with what waits */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          webhook_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    /** Change a webhook, disable it, or enable it again */
+    patch: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          webhook_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["UpdateWebhookRequest"];
+        };
+      };
+      responses: {
+        /** @description A URL that is told of events, without its secret. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Webhook"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    trace?: never;
+  };
+  "/v1/webhooks/{webhook_id}/test": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Send a test message once, and say what came of it */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          webhook_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description How one attempt to send a test message ended. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["WebhookTest"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/webhooks/{webhook_id}/rotate": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Create a new secret; the old one signs, too, for a while */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          webhook_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": {
+            /** @description Seconds for which the old secret signs, too. Default: 86400. */
+            overlap?: number;
+          };
+        };
+      };
+      responses: {
+        /** @description A webhook that was just created, or whose secret was rotated. */
+        201: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["NewWebhook"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/webhooks/{webhook_id}/deliveries": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List what is on its way to a webhook, and what arrived lately, newest first */
+    get: {
+      parameters: {
+        query?: {
+          /** @description Return at most this many. Default: 50. */
+          limit?: number;
+        };
+        header?: never;
+        path: {
+          webhook_id: string;
+        };
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              deliveries: components["schemas"]["WebhookDelivery"][];
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/usage": {
     parameters: {
       query?: never;
@@ -4184,6 +4537,18 @@ export interface components {
       /** @description Take snapshots by itself. Default: as the setting HIBERNAUT_SCHEDULED_SNAPSHOTS says. */
       auto_backup_enabled?: boolean;
     };
+    CreateWebhookRequest: {
+      /** @description Where events are sent, over https. */
+      url: string;
+      /** @description Types of events such as `machine.suspended`, or groups such as `machine`. Default: all. */
+      events?: string[];
+      /** @description The only apps whose events it gets. Default: all, and the platform's. */
+      apps?: string[] | null;
+      /** @description For people. */
+      description?: string;
+    };
+    /** @enum {string} */
+    DeliveryState: "pending" | "delivered" | "skipped";
     /** @description While there is a drain, the platform neither starts nor creates machines. */
     Drain: {
       /** @enum {string} */
@@ -4565,6 +4930,27 @@ export interface components {
       /** Format: date-time */
       created_at: string;
     };
+    /** @description A webhook that was just created, or whose secret was rotated. */
+    NewWebhook: {
+      id: string;
+      /** @description A password in it is not shown. */
+      url: string;
+      /** @description For people. */
+      description: string;
+      /** @description Types of events, or groups of types; empty for all. */
+      events: string[];
+      /** @description The only apps whose events it gets; null for all, and for the platform's. */
+      apps: string[] | null;
+      /** Format: date-time */
+      created_at: string;
+      /** @description Null while events are delivered. */
+      disabled_at: string | null;
+      disabled_reason: string | null;
+      /** @description Until when the secret before the last rotation signs, too. */
+      former_secret_until: string | null;
+      /** @description What signatures are verified with. No other reply contains it. */
+      secret: string;
+    };
     /** @description An upload that has not ended. */
     OpenUpload: {
       /** @description The reference for machines and pulls: `upload:NAME@sha256:...`. */
@@ -4841,6 +5227,20 @@ export interface components {
       /** @description Take snapshots by itself. */
       auto_backup_enabled?: boolean;
     };
+    UpdateWebhookRequest: {
+      /** @description Where events are sent, over https. */
+      url?: string;
+      /** @description In place of those that it has; empty for all. */
+      events?: string[];
+      /** @description In place of those that it has; null for all. */
+      apps?: string[] | null;
+      /** @description For people. */
+      description?: string;
+      /** @description Whether events are delivered. Enabled again, it gets what happened meanwhile. */
+      enabled?: boolean;
+      /** @description With `enabled: true`: drop what waits, and what happened meanwhile. Default: false. */
+      skip?: boolean;
+    };
     /** @description The configuration of an image, or one of its layers. */
     UploadBlob: {
       /** @description Digest of the blob. */
@@ -4947,6 +5347,60 @@ export interface components {
       retention_days: number;
       /** Format: date-time */
       created_at: string;
+    };
+    /** @description A URL that is told of events, without its secret. */
+    Webhook: {
+      id: string;
+      /** @description A password in it is not shown. */
+      url: string;
+      /** @description For people. */
+      description: string;
+      /** @description Types of events, or groups of types; empty for all. */
+      events: string[];
+      /** @description The only apps whose events it gets; null for all, and for the platform's. */
+      apps: string[] | null;
+      /** Format: date-time */
+      created_at: string;
+      /** @description Null while events are delivered. */
+      disabled_at: string | null;
+      disabled_reason: string | null;
+      /** @description Until when the secret before the last rotation signs, too. */
+      former_secret_until: string | null;
+    };
+    /** @description An event on its way to a webhook, or that arrived lately. */
+    WebhookDelivery: {
+      /** @description The event's number; of a `gap`, the last number that is gone. */
+      sequence: number;
+      /** @description `webhook-id`, the same for every attempt. */
+      message_id: string;
+      type: string;
+      app_name: string | null;
+      machine_id: string | null;
+      state: components["schemas"]["DeliveryState"];
+      /** @description How many were made; since it was enabled, if it has not arrived. */
+      attempts: number;
+      last_attempt_at: string | null;
+      /** @description Null unless it waits for another attempt. */
+      next_attempt_at: string | null;
+      /** @description HTTP status of the last attempt; null without an answer. */
+      status: number | null;
+      /** @description Why the last attempt failed; null if it did not. */
+      error: string | null;
+      /** @description How long the last attempt took. */
+      duration_ms: number | null;
+    };
+    /** @enum {string} */
+    WebhookOutcome: "delivered" | "refused" | "gone" | "timeout" | "unreachable" | "blocked" | "unsigned";
+    /** @description How one attempt to send a test message ended. */
+    WebhookTest: {
+      /** @description `webhook-id` of the request. */
+      message_id: string;
+      outcome: components["schemas"]["WebhookOutcome"];
+      /** @description HTTP status; null without an answer. */
+      status: number | null;
+      /** @description Why it failed; null if it was delivered. */
+      error: string | null;
+      duration_ms: number;
     };
   };
   responses: never;

@@ -121,6 +121,12 @@ export interface RotateTokenOptions extends CallOptions {
   expires_in?: number;
 }
 
+/** How the secret of a webhook is rotated. */
+export interface RotateWebhookOptions extends CallOptions {
+  /** Seconds for which the old secret signs, too. Default: a day. */
+  overlap?: number;
+}
+
 /** How to run the command of a release. */
 export interface ReleaseCommandOptions extends CallOptions {
   /** Seconds from the creation of its machine to its end. Default: 300. */

@@ -64,6 +64,24 @@ export type LogEntry = Schemas["LogEntry"];
 /** Something that changed on the platform. */
 export type StreamEvent = Schemas["StreamEvent"];
 
+/** A URL that is told of events. */
+export type Webhook = Schemas["Webhook"];
+
+/** A webhook with its secret, which no other reply contains. */
+export type NewWebhook = Schemas["NewWebhook"];
+
+/** What a new webhook is made from. Only `url` is required. */
+export type CreateWebhookRequest = Schemas["CreateWebhookRequest"];
+
+/** What to change about a webhook. */
+export type UpdateWebhookRequest = Schemas["UpdateWebhookRequest"];
+
+/** How one attempt to send a test message ended. */
+export type WebhookTest = Schemas["WebhookTest"];
+
+/** An event on its way to a webhook, or that arrived lately. */
+export type WebhookDelivery = Schemas["WebhookDelivery"];
+
 /** How far the latest backup of the platform came. */
 export type Backup = Schemas["Backup"];
 

@@ -33,6 +33,7 @@ import { MachineFiles } from "./machines/files.ts";
 import { bundlesInUse, imagesInUse } from "./machines/in-use.ts";
 import { openMachines, type Resources } from "./machines/open.ts";
 import { certificateMetrics } from "./api/certificate-metrics.ts";
+import { webhookMetrics } from "./api/webhook-metrics.ts";
 import { warmMetrics } from "./api/warm-metrics.ts";
 import { droppingRefusal, unfitText } from "./machines/unfit-snapshots.ts";
 import { readPageRanges } from "./lib/page-ranges.ts";
@@ -49,7 +50,7 @@ import { AppAddresses } from "./proxy/addresses.ts";
 import { ConnectedProxies } from "./proxy/connected-proxies.ts";
 import { type RunningCoordinator, startCoordinator } from "./proxy/start-coordinator.ts";
 import { quotaOf } from "./quota-settings.ts";
-import { openSecrets } from "./secrets/index.ts";
+import { openSecrets, openVault } from "./secrets/index.ts";
 import { configFolder, type Settings } from "./settings.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
 import { openDataDir } from "./store/data-dir.ts";
@@ -62,6 +63,7 @@ import { unknownSettings } from "./unknown-settings.ts";
 import { VERSION } from "./version.ts";
 import { VolumeFiles } from "./volumes/files.ts";
 import { Volumes } from "./volumes/index.ts";
+import { openWebhooks } from "./webhooks/open.ts";
 
 /** How often expired volume snapshots are deleted. Their retention is counted in days. */
 const VOLUME_SNAPSHOTS_EXPIRE_MS = 60 * 60_000;
@@ -243,6 +245,10 @@ async function runLocked(
     onFault: (err) => log.error({ err }, "a change of a check could not be stored for the stream of events"),
   });
 
+  const secretsKey = { store: store.secrets, keyFile: join(settings.dataDir, "secrets.key") };
+  const webhooks = openWebhooks({ settings, store, stream, vault: openVault(secretsKey), version: VERSION, log });
+  open.defer(() => webhooks.close());
+
   // The API.
   const audit =
     settings.auditMaxMb === 0
@@ -255,6 +261,7 @@ async function runLocked(
   open.defer(() => audit?.close());
   warmMetrics(registry, resources.warm);
   certificateMetrics(registry, certificates);
+  webhookMetrics(registry, webhooks);
   const info = {
     version: VERSION,
     region: settings.region,
@@ -295,6 +302,7 @@ async function runLocked(
     rates: { reads: settings.rateReads, changes: settings.rateChanges, execs: settings.rateExecs },
     tokens: store.tokens,
     stream,
+    webhooks,
     platform: info,
     proxy: addresses,
     activity: (id) => proxied.coordinator?.activity(id),
@@ -349,6 +357,7 @@ async function runLocked(
   // An authority asks for proofs at once, so the proxies come first.
   open.defer(resources.hostnames.subscribe(() => void certificates.look()));
   certificates.start();
+  webhooks.start();
   open.defer(resources.startTimer());
   open.defer(resources.scrubber.start());
   open.defer(resources.consoles.start());

@@ -17,6 +17,7 @@ import { PLATFORM_SETTINGS } from "./settings/platform.ts";
 import { PROXY_SETTINGS } from "./settings/proxy.ts";
 import { TRACE_SETTINGS } from "./settings/traces.ts";
 import { USAGE_SETTINGS } from "./settings/usage.ts";
+import { WEBHOOK_SETTINGS } from "./settings/webhooks.ts";
 
 export type { Listen } from "./settings/forms.ts";
 export { configFolder } from "./settings/places.ts";
@@ -30,6 +31,7 @@ export const SETTING_GROUPS = {
   Images: IMAGE_SETTINGS,
   Usage: USAGE_SETTINGS,
   Traces: TRACE_SETTINGS,
+  Webhooks: WEBHOOK_SETTINGS,
   Limits: LIMIT_SETTINGS,
 };
 
@@ -41,6 +43,7 @@ const SettingsSchema = Type.Object({
   ...IMAGE_SETTINGS,
   ...USAGE_SETTINGS,
   ...TRACE_SETTINGS,
+  ...WEBHOOK_SETTINGS,
   ...LIMIT_SETTINGS,
 });
 

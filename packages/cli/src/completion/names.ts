@@ -23,6 +23,7 @@ export const LISTS: Record<Exclude<Named, "file">, List> = {
     (await client.listCertificates(app(), { signal })).map(({ hostname, status }) => [hostname, status]),
   secret: async (client, app, signal) => (await client.listSecrets(app(), { signal })).map(({ name }) => [name, ""]),
   token: async (client, _app, signal) => (await client.listTokens({ signal })).map(({ id, name }) => [id, name]),
+  webhook: async (client, _app, signal) => (await client.listWebhooks({ signal })).map(({ id, url }) => [id, url]),
   registry: async (client, _app, signal) =>
     (await client.listRegistryLogins({ signal })).map(({ host, username }) => [host, username]),
 };

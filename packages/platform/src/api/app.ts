@@ -44,6 +44,7 @@ import { limitRates } from "./rates.ts";
 import { usageRoutes } from "./routes/usage.ts";
 import { volumeRoutes } from "./routes/volumes.ts";
 import { waitRoute } from "./routes/wait.ts";
+import { webhookRoutes } from "./routes/webhooks.ts";
 import { compileValidator } from "./validation.ts";
 
 export type { Api, ApiDeps, PlatformInfo } from "./deps.ts";
@@ -148,6 +149,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     uploadRoutes(secured, deps);
     registryRoutes(secured, deps);
     tokenRoutes(secured, { ...deps, tokenUse });
+    webhookRoutes(secured, deps);
     usageRoutes(secured, deps);
     regionRoute(secured, deps);
     drainRoutes(secured, deps);

@@ -21,6 +21,8 @@ declare module "fastify" {
 const MAX_TEXT = 300;
 /** Someone may write a login into the name of an image. A digest also has an @. */
 const LOGIN = /[^\s/@]+:[^\s/@]*@(?!sha256:)/g;
+/** An address may have a token in its path: only where it leads is noted. */
+const ADDRESS = /^https?:\/\//i;
 /** Statuses that say that the token may not do this. */
 const REFUSED = new Set([403, 404]);
 
@@ -98,6 +100,7 @@ function bodyParts({ body, routeOptions, query }: FastifyRequest): Record<string
 }
 
 function shortened(value: unknown): unknown {
+  if (typeof value === "string" && ADDRESS.test(value)) return URL.parse(value)?.origin ?? "...";
   if (typeof value === "string") return value.replaceAll(LOGIN, "...@").slice(0, MAX_TEXT);
   if (Array.isArray(value)) return value.slice(0, 20).map((each) => String(each).slice(0, MAX_TEXT));
   return typeof value === "number" || typeof value === "boolean" || value === null ? value : "...";

@@ -21,6 +21,7 @@ import type { Usage } from "../metering/usage.ts";
 import type { EventStream } from "../stream/stream.ts";
 import type { TokenStore } from "../store/contract.ts";
 import type { VolumeService } from "../volumes/contract.ts";
+import type { Webhooks } from "../webhooks/webhooks.ts";
 import type { LocalConnections } from "./auth.ts";
 
 /** What the platform is, for `GET /v1/health`. Known before the API listens. */
@@ -77,6 +78,7 @@ export interface ApiDeps
   rates?: Rates;
   tokens: TokenStore;
   stream: EventStream;
+  webhooks: Webhooks;
   platform: PlatformInfo;
   /** The addresses at which apps answer. Absent, or empty, when they are not known. */
   proxy?: {

@@ -1,13 +1,14 @@
 /**
- * Looks in DNS, and at the port that an authority asks, what a name lacks for a certificate. What it means is decided in findings.ts. The owner of
- * a hostname decides where its DNS leads: the platform must not ask its own network on their behalf.
+ * Looks in DNS, and at the port that an authority asks, what a name lacks for a certificate. What it means is decided in
+ * findings.ts. The owner of a hostname decides where its DNS leads: the platform must not ask its own network for them.
  */
 import { Resolver } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
 import { abortable, within } from "../lib/async.ts";
+import { publicAddresses } from "../lib/public-addresses.ts";
 import { messageOf } from "../lib/text.ts";
 import type { CertificateAuthority, Finding } from "./contract.ts";
-import { type CaaRecord, findingsOf, publicAddresses } from "./findings.ts";
+import { type CaaRecord, findingsOf } from "./findings.ts";
 import { LOOK_MS, probe, type ProbeOptions } from "./probe.ts";
 import { challengeFor } from "./rules.ts";
 

@@ -1,5 +1,5 @@
 /** What a name lacks for a certificate, from what was found in DNS and at the port that an authority asks: pure rules. */
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
 import type { ChallengeKind, Finding } from "./contract.ts";
 import { challengeRecord } from "./rules.ts";
 
@@ -143,38 +143,3 @@ const missing = (what: Finding["what"], found: string, records: readonly string[
   ...{ what, status: "missing", found },
   records,
 });
-
-/** Addresses that nobody outside can reach: this host, its networks, a cloud's metadata, groups, and what is reserved. */
-const INTERNAL = new BlockList();
-for (const [network, prefix] of [
-  ["0.0.0.0", 8],
-  ["10.0.0.0", 8],
-  ["100.64.0.0", 10],
-  ["127.0.0.0", 8],
-  ["169.254.0.0", 16],
-  ["172.16.0.0", 12],
-  ["192.0.0.0", 24],
-  ["192.168.0.0", 16],
-  ["198.18.0.0", 15],
-  ["224.0.0.0", 3],
-] as const)
-  INTERNAL.addSubnet(network, prefix, "ipv4");
-for (const [network, prefix] of [
-  ["::", 127],
-  // They carry IPv4 addresses, of any kind.
-  ["64:ff9b::", 96],
-  ["64:ff9b:1::", 48],
-  ["fc00::", 7],
-  ["fe80::", 10],
-  ["fec0::", 10],
-  ["ff00::", 8],
-] as const)
-  INTERNAL.addSubnet(network, prefix, "ipv6");
-
-/** Returns those addresses that can be reached from everywhere. */
-export function publicAddresses(addresses: readonly string[]): string[] {
-  return addresses.filter((address) => {
-    const version = isIP(address);
-    return version !== 0 && !INTERNAL.check(address, version === 6 ? "ipv6" : "ipv4");
-  });
-}

@@ -1,6 +1,19 @@
 /** What the stream of events tells: everything that changes on the platform, in one order. Pure. */
 import type { MachineEvent, MachineRecord } from "./machine.ts";
 
+/** What types of events begin with. */
+export const EVENT_GROUPS = [
+  "app",
+  "certificate",
+  "hostname",
+  "machine",
+  "platform",
+  "release",
+  "secret",
+  "volume",
+  "webhook",
+] as const;
+
 /** What happened, before it has its place in the order. */
 export interface StreamFact {
   /** What it happened to and what happened, such as `machine.suspended`. */

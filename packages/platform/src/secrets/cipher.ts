@@ -1,6 +1,7 @@
 /** The cryptography of secrets. Pure functions of a key. */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
 import { wiping } from "../lib/wipe.ts";
+import type { Sealed } from "./contract.ts";
 
 /** Length of the key, for AES-256. */
 export const KEY_BYTES = 32;
@@ -9,13 +10,6 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 /** 16 hex digits are 64 bits: enough that different values don't share a digest by chance, and short in a terminal. */
 const DIGEST_LENGTH = 16;
-
-/** A value that can be decrypted only with the key, and only as the secret that it was encrypted for. */
-interface Sealed {
-  /** Ends with the authentication tag. */
-  ciphertext: Uint8Array;
-  nonce: Uint8Array;
-}
 
 /** App and name of a secret. They are authenticated with it, so that no row can be moved to another app or name. */
 interface SecretId {

@@ -27,3 +27,21 @@ export interface Secrets {
   /** Returns a word that changes with every change of the app's secrets. Empty when it has none. */
   version(app: string): string;
 }
+
+/** A value that only the platform's key decrypts, and only under the name that it was encrypted for. */
+export interface Sealed {
+  /** Ends with the authentication tag. */
+  ciphertext: Uint8Array;
+  nonce: Uint8Array;
+}
+
+/**
+ * Encrypts what the platform itself must be able to read, with the key of the apps' secrets. Calls throw a HibernautError:
+ * `failed_precondition` when the key is missing or wrong.
+ */
+export interface Vault {
+  /** Encrypts a value. The key is made if there is none, and proven on what is stored. */
+  seal(name: string, value: string): Sealed;
+  /** Decrypts a value. */
+  unseal(name: string, sealed: Sealed): string;
+}

@@ -4,7 +4,7 @@ import { HibernautError } from "../domain/errors.ts";
 import { wipe, wiping } from "../lib/wipe.ts";
 import type { SecretRecord, SecretStore } from "../store/contract.ts";
 import { digestOf, seal, sizeOf, unseal } from "./cipher.ts";
-import type { Secrets } from "./contract.ts";
+import type { Secrets, Vault } from "./contract.ts";
 import { makeKey, readKey, REPAIR } from "./key.ts";
 import { checkSecrets, checkTotal } from "./rules.ts";
 
@@ -22,30 +22,8 @@ interface SecretsOptions {
  * const secrets = openSecrets({ store: store.secrets, keyFile: join(settings.dataDir, "secrets.key") });
  */
 export function openSecrets({ store, keyFile }: SecretsOptions): Secrets {
-  const valueOf = (key: Buffer, record: SecretRecord): string => {
-    try {
-      return unseal(key, record, record);
-    } catch {
-      throw undecipherable(keyFile, record);
-    }
-  };
-  /**
-   * Returns the key after decrypting a stored secret with it: a wrong key must not encrypt anything. Undefined while
-   * there is neither a key nor a secret. The caller wipes it.
-   */
-  const provenKey = (): Buffer | undefined => {
-    const key = readKey(keyFile);
-    try {
-      const stored = store.any();
-      if (stored === undefined) return key;
-      if (key === undefined) throw missing(keyFile);
-      valueOf(key, stored);
-      return key;
-    } catch (error) {
-      wipe(key);
-      throw error;
-    }
-  };
+  const valueOf = (key: Buffer, record: SecretRecord) => decrypted(keyFile, key, record);
+  const provenKey = () => proven({ store, keyFile });
   const changed = (app: string, values: Record<string, string>): string[] => {
     checkSecrets(values);
     const present = store.list(app);
@@ -90,12 +68,67 @@ export function openSecrets({ store, keyFile }: SecretsOptions): Secrets {
   };
 }
 
+/**
+ * Opens the vault.
+ *
+ * @example
+ * const vault = openVault({ store: store.secrets, keyFile: join(settings.dataDir, "secrets.key") });
+ */
+export function openVault({ store, keyFile }: SecretsOptions): Vault {
+  // No app has an empty name.
+  const app = "";
+  return {
+    seal: (name, value) =>
+      wiping(proven({ store, keyFile }) ?? makeKey(keyFile), (key) => seal(key, { app, name }, value)),
+    unseal: (name, sealed) =>
+      wiping(readKey(keyFile), (key) => {
+        if (key === undefined) throw missing(keyFile);
+        return decrypted(keyFile, key, { app, name, ...sealed });
+      }),
+  };
+}
+
+/**
+ * Returns the key after decrypting a stored secret with it: a wrong key must not encrypt anything. Undefined while there
+ * is neither a key nor a secret. The caller wipes it.
+ */
+function proven({ store, keyFile }: SecretsOptions): Buffer | undefined {
+  const key = readKey(keyFile);
+  try {
+    const stored = store.any();
+    if (stored === undefined) return key;
+    if (key === undefined) throw missing(keyFile);
+    decrypted(keyFile, key, stored);
+    return key;
+  } catch (error) {
+    wipe(key);
+    throw error;
+  }
+}
+
+function decrypted(
+  keyFile: string,
+  key: Buffer,
+  record: Pick<SecretRecord, "app" | "name" | "ciphertext" | "nonce">,
+): string {
+  try {
+    return unseal(key, record, record);
+  } catch {
+    throw undecipherable(keyFile, record);
+  }
+}
+
 function missing(keyFile: string): HibernautError {
   const what = `The key of the secrets, ${keyFile}, is missing, and stored secrets are encrypted with it.`;
   return new HibernautError("failed_precondition", `${what} ${REPAIR}`);
 }
 
-function undecipherable(keyFile: string, { app, name }: SecretRecord): HibernautError {
-  const what = `Secret ${name} of app ${app} cannot be decrypted: ${keyFile} is not the key it was encrypted with, or the database was changed.`;
+function undecipherable(keyFile: string, { app, name }: Pick<SecretRecord, "app" | "name">): HibernautError {
+  const why = `${keyFile} is not the key it was encrypted with, or the database was changed.`;
+  if (app === "") {
+    const advice = "Put the key back from a backup. If it is lost, remove the webhook and create it again.";
+    return new HibernautError("failed_precondition", `The secret of ${name} cannot be decrypted: ${why} ${advice}`);
+  }
+  const what = `Secret ${name} of app ${app} cannot be decrypted: ${why}`;
   return new HibernautError("failed_precondition", `${what} ${REPAIR}`, { app_name: app, secret: name });
 }

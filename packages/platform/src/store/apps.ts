@@ -29,6 +29,10 @@ export function appStore(db: Database, outbox: OutboxWriter): AppStore {
     AND NOT EXISTS (SELECT 1 FROM volumes WHERE app = @name)
   `);
 
+  // Webhooks get what happened to the app so far, and nothing of a later app of the same name.
+  const endWebhooks = db.prepare<{ app: string; until: number }>(
+    "UPDATE webhook_apps SET until = @until WHERE app = @app AND until IS NULL",
+  );
   const insertBoth = db.transaction((app: AppRecord): boolean => {
     const { name, createdAt } = app;
     if (insert.run({ name, createdAt }).changes === 0) return false;
@@ -37,7 +41,7 @@ export function appStore(db: Database, outbox: OutboxWriter): AppStore {
   });
   const removeBoth = db.transaction((name: string): boolean => {
     if (remove.run({ name }).changes === 0) return false;
-    outbox.add(factOf("app.deleted", name));
+    endWebhooks.run({ app: name, until: outbox.add(factOf("app.deleted", name)) });
     return true;
   });
 

@@ -12,6 +12,9 @@ import type { QuotaOverrides } from "../domain/quota.ts";
 import type { Grant } from "../domain/scopes.ts";
 import type { Amounts, Rates } from "../domain/usage.ts";
 import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
+import type { DeliveryStore, WebhookStore } from "./webhook-contract.ts";
+
+export type { DeliveryStore, WebhookChanges, WebhookStore } from "./webhook-contract.ts";
 
 /** A token for the API. Times are RFC 3339. */
 export interface TokenRecord extends Grant {
@@ -270,6 +273,8 @@ export interface Store {
   volumes: VolumeStore;
   drain: DrainStore;
   usage: UsageStore;
+  webhooks: WebhookStore;
+  deliveries: DeliveryStore;
   /** Throws when the database cannot be read or written. */
   check(): void;
   /** Writes a copy of everything, as of one moment, to a new file, while the store is used. */

@@ -253,6 +253,57 @@ export const MIGRATIONS: readonly string[] = [
 
   // The quota of an app in place of the platform's: one JSON document, or NULL.
   "ALTER TABLE apps ADD COLUMN quota TEXT",
+  `
+  -- Addresses that are told of events. Secrets are encrypted with the key of the apps' secrets.
+  CREATE TABLE webhooks (
+    seq               INTEGER PRIMARY KEY,
+    id                TEXT NOT NULL UNIQUE,
+    url               TEXT NOT NULL,
+    description       TEXT NOT NULL,
+    events            TEXT NOT NULL,
+    limited           INTEGER NOT NULL,
+    created_at        TEXT NOT NULL,
+    position          INTEGER NOT NULL,
+    disabled_at       TEXT,
+    disabled_reason   TEXT,
+    ciphertext        BLOB NOT NULL,
+    nonce             BLOB NOT NULL,
+    former_ciphertext BLOB,
+    former_nonce      BLOB,
+    former_until      TEXT
+  ) STRICT;
+
+  -- The apps of a webhook that is limited. A row outlives its app, whose last events are still to be told, but not those
+  -- of an earlier or a later app of the same name: only those after the number in since, up to the one in until.
+  CREATE TABLE webhook_apps (
+    webhook TEXT NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+    app     TEXT NOT NULL,
+    since   INTEGER NOT NULL,
+    until   INTEGER,
+    PRIMARY KEY (webhook, app)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX webhook_apps_app ON webhook_apps (app);
+
+  -- What is on its way, and what arrived lately. Times are milliseconds since 1970 where they are compared.
+  CREATE TABLE webhook_deliveries (
+    webhook     TEXT NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+    sequence    INTEGER NOT NULL,
+    lane        TEXT NOT NULL,
+    message_id  TEXT NOT NULL,
+    type        TEXT NOT NULL,
+    app         TEXT,
+    machine_id  TEXT,
+    body        TEXT NOT NULL,
+    state       TEXT NOT NULL DEFAULT 'pending',
+    attempts    INTEGER NOT NULL DEFAULT 0,
+    next_at     INTEGER NOT NULL DEFAULT 0,
+    at          TEXT,
+    status      INTEGER,
+    error       TEXT,
+    duration_ms INTEGER,
+    PRIMARY KEY (webhook, sequence)
+  ) STRICT;
+  `,
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

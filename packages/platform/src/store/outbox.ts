@@ -22,7 +22,8 @@ interface Row {
 
 /** Where the other parts of the store put their events, inside of their transactions. */
 export interface OutboxWriter {
-  add(fact: StreamFact): void;
+  /** Returns the event's sequence number. */
+  add(fact: StreamFact): number;
 }
 
 /** Returns the outbox of an open, migrated database. */
@@ -60,6 +61,7 @@ export function outboxStore(db: Database): OutboxStore & OutboxWriter {
       // Later, when the transaction is over: transactions are synchronous. If it failed, there is nothing to read.
       if (told) setImmediate(tell);
       told = false;
+      return sequence;
     },
     after: (sequence, limit) => after.all(sequence, limit).map(toEvent),
     before: (sequence, { app = null, machine = null }: StreamQuery, limit) =>

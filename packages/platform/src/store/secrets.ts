@@ -8,7 +8,10 @@ import { factOf } from "./facts.ts";
 export function secretStore(db: Database, outbox: OutboxWriter): SecretStore {
   const select = "SELECT app, name, ciphertext, nonce, digest, updated_at AS updatedAt FROM secrets";
   const list = db.prepare<[string], SecretRecord>(`${select} WHERE app = ? ORDER BY name`);
-  const any = db.prepare<[], SecretRecord>(`${select} LIMIT 1`);
+  // Secrets of webhooks are encrypted with the same key.
+  const any = db.prepare<[], SecretRecord>(`
+    ${select} UNION ALL SELECT '', 'webhook ' || id, ciphertext, nonce, '', created_at FROM webhooks LIMIT 1
+  `);
   const put = db.prepare<SecretRecord>(`
     INSERT OR REPLACE INTO secrets (app, name, ciphertext, nonce, digest, updated_at)
     VALUES (@app, @name, @ciphertext, @nonce, @digest, @updatedAt)

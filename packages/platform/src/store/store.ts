@@ -4,6 +4,7 @@ import { appStore } from "./apps.ts";
 import { certificateStore } from "./certificates.ts";
 import type { Store } from "./contract.ts";
 import { openDatabase } from "./database.ts";
+import { deliveryStore } from "./deliveries.ts";
 import { drainStore } from "./drain.ts";
 import { explainFaults } from "./faults.ts";
 import { hostnameStore } from "./hostnames.ts";
@@ -15,6 +16,7 @@ import { tokenStore } from "./tokens.ts";
 import { usageMeter } from "./usage-meter.ts";
 import { usageStore } from "./usage.ts";
 import { volumeStore } from "./volumes.ts";
+import { webhookStore } from "./webhooks.ts";
 
 /**
  * Opens the store, and makes its file and directory when they don't exist. Throws `failed_precondition` when a newer
@@ -39,6 +41,8 @@ export function openStore(file: string, now: () => number = Date.now): Store {
     volumes: explainFaults(volumeStore(db, meter, outbox)),
     drain: explainFaults(drainStore(db, outbox)),
     usage: explainFaults(usageStore(db, meter)),
+    webhooks: explainFaults(webhookStore(db, outbox)),
+    deliveries: explainFaults(deliveryStore(db)),
     check: writeCheck(db),
     copyTo: async (path) => void (await db.backup(path)),
     close: () => void db.close(),

@@ -20,6 +20,8 @@ import { Usage } from "../../src/metering/usage.ts";
 import type { TokenStore } from "../../src/store/contract.ts";
 import { type FakePlatform, newWorld, type PlatformParts, startPlatform, type World } from "../helpers/fake-world.ts";
 import { EventStream } from "../../src/stream/stream.ts";
+import { openVault } from "../../src/secrets/index.ts";
+import { openWebhooks } from "../../src/webhooks/open.ts";
 import { FakeRegistries } from "../helpers/fake-images.ts";
 
 export interface TestApi {
@@ -87,7 +89,15 @@ export async function startApi(
     maxBytes: 1024 * 1024,
     onFault: (err) => logger.error({ err }, "the audit log could not be flushed"),
   });
+  const events = new EventStream(world.store.outbox);
+  const webhooks = openWebhooks({
+    settings: { webhookPrivateAddresses: "allow", webhookHttp: "allow", webhookTimeoutMs: 2_000 },
+    vault: openVault({ store: world.store.secrets, keyFile: join(world.folder, "secrets.key") }),
+    ...{ store: world.store, stream: events, version: "0.1.0", log: logger },
+  });
+  webhooks.start();
   const closePlatform = async () => {
+    await webhooks.close();
     await audit.close();
     await certificates.close();
     world.releaseBoots();
@@ -102,7 +112,8 @@ export async function startApi(
     registries: new FakeRegistries(),
     usage: new Usage({ store: world.store.usage }),
     tokens,
-    stream: new EventStream(world.store.outbox),
+    stream: events,
+    webhooks,
     platform: {
       version: "0.1.0",
       region: "local",

@@ -21,6 +21,7 @@ interface Row {
 const A = "/v1/apps/{app_name}";
 const M = `${A}/machines/{machine_id}`;
 const V = `${A}/volumes/{volume_id}`;
+const W = "/v1/webhooks/{webhook_id}";
 
 /** By method and path, as the OpenAPI document has them. */
 export const SCOPE_TABLE: Readonly<Record<string, Row | "public" | "machines only">> = {
@@ -97,6 +98,14 @@ export const SCOPE_TABLE: Readonly<Record<string, Row | "public" | "machines onl
   "DELETE /v1/tokens/{token_id}": { scopes: ADMIN, limited: false },
   "POST /v1/tokens/{token_id}/rotate": { scopes: ADMIN, limited: false },
   "GET /v1/stream": { scopes: READ, limited: true },
+  "GET /v1/webhooks": { scopes: DEPLOY, limited: true },
+  "POST /v1/webhooks": { scopes: DEPLOY, limited: true },
+  [`GET ${W}`]: { scopes: DEPLOY, limited: true },
+  [`PATCH ${W}`]: { scopes: DEPLOY, limited: true },
+  [`DELETE ${W}`]: { scopes: DEPLOY, limited: true },
+  [`POST ${W}/test`]: { scopes: DEPLOY, limited: true },
+  [`POST ${W}/rotate`]: { scopes: DEPLOY, limited: true },
+  [`GET ${W}/deliveries`]: { scopes: DEPLOY, limited: true },
   "GET /v1/usage": { scopes: READ, limited: true },
   "GET /v1/audit": { scopes: ADMIN, limited: false },
   "GET /v1/platform/drain": { scopes: READ, limited: false },

@@ -1,6 +1,7 @@
 /** What a name lacks for a certificate, and which records are missing. */
 import { expect, test } from "vitest";
-import { type Facts, findingsOf, publicAddresses } from "../../src/certs/findings.ts";
+import { type Facts, findingsOf } from "../../src/certs/findings.ts";
+import { publicAddresses } from "../../src/lib/public-addresses.ts";
 
 const READY: Facts = {
   name: "www.example.com",

@@ -30,6 +30,8 @@ const REFUSED: [file: string, code: string, rule: string][] = [
   [`${SRC}/domain/up.ts`, 'import type { A } from "../store/contract.ts";', "domain-is-the-floor"],
   [`${SRC}/lib/up.ts`, 'import "../domain/machine.ts";', "lib-stands-alone"],
   [`${SRC}/api/root.ts`, 'import "../server.ts";', "nothing-imports-the-composition-root"],
+  [`${SRC}/webhooks/machines.ts`, 'import type { A } from "../machines/controller.ts";', "webhooks-know-events-only"],
+  [`${SRC}/webhooks/qemu.ts`, 'import "../hypervisor/qemu/qmp.ts";', "webhooks-know-events-only"],
   [`${SRC}/api/client.ts`, 'import "../../../client/src/index.ts";', "the-platform-does-not-know-its-users"],
   [
     "packages/cli/src/commands/a.ts",
@@ -65,6 +67,7 @@ const ALLOWED: [file: string, code: string][] = [
   [`${SRC}/machines/late.ts`, 'import "../settings.ts"; import "../snapshots/manifest.ts"; import "../lib/text.ts";'],
   [`${SRC}/hypervisor/qemu/fine.ts`, 'import "./qmp.ts"; import "../../domain/machine.ts"; import "node:net";'],
   [`${SRC}/api/fine.ts`, 'import "../machines/controller.ts"; import "../store/contract.ts"; import "node:net";'],
+  [`${SRC}/webhooks/fine.ts`, 'import "../store/contract.ts"; import "../domain/machine.ts"; import "node:dns";'],
   [`${SRC}/server.ts`, 'import "./api/app.ts"; import "./store/machines.ts"; import "./hypervisor/qemu/qmp.ts";'],
   [`${SRC}/doctor.ts`, 'import "./hypervisor/qemu/qmp.ts";'],
   ["packages/cli/src/commands/serve.ts", 'await import("@hibernaut/platform/server.ts");'],

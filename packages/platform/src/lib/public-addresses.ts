@@ -1,0 +1,46 @@
+/** Which IP addresses can be reached from everywhere. Pure. */
+import { BlockList, isIP } from "node:net";
+
+/** Addresses that nobody outside can reach: this host, its networks, a cloud's metadata, groups, and what is reserved. */
+const INTERNAL = new BlockList();
+for (const [network, prefix] of [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.88.99.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["224.0.0.0", 3],
+] as const)
+  INTERNAL.addSubnet(network, prefix, "ipv4");
+for (const [network, prefix] of [
+  // These carry IPv4 addresses, of any kind. Mapped ones (::ffff:0:0/96) are checked as what they carry.
+  ["::", 96],
+  ["64:ff9b::", 96],
+  ["64:ff9b:1::", 48],
+  ["2001::", 32],
+  ["2002::", 16],
+  ["100::", 64],
+  ["fc00::", 7],
+  ["fe80::", 10],
+  ["fec0::", 10],
+  ["ff00::", 8],
+] as const)
+  INTERNAL.addSubnet(network, prefix, "ipv6");
+
+/** Whether an address can be reached from everywhere. False for anything that is not an address. */
+export function isPublicAddress(address: string): boolean {
+  // A scope (fe80::1%eth0) says which interface is meant.
+  const [bare = ""] = address.split("%", 1);
+  const version = isIP(bare);
+  return version !== 0 && !INTERNAL.check(bare, version === 6 ? "ipv6" : "ipv4");
+}
+
+/** Returns those addresses that can be reached from everywhere. */
+export function publicAddresses(addresses: readonly string[]): string[] {
+  return addresses.filter(isPublicAddress);
+}

@@ -1,0 +1,80 @@
+/** A receiver hears of a machine that falls asleep and wakes, also when the platform is killed in between. */
+import { Webhook } from "standardwebhooks";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { longOr } from "../helpers/long.ts";
+import { NOTHING_LEFT, Place } from "../helpers/served.ts";
+import { Receiver, soon, withStatus } from "../webhooks/receiver.ts";
+
+const KILLS = longOr(20, 4);
+
+let place: Place;
+let receiver: Receiver;
+let secret: string;
+let webhook: string;
+beforeAll(async () => {
+  place = await Place.open({ HIBERNAUT_WEBHOOK_PRIVATE_ADDRESSES: "allow", HIBERNAUT_WEBHOOK_HTTP: "allow" });
+  receiver = await Receiver.open();
+  const made = await place.client.createWebhook({ url: receiver.url, events: ["machine"], apps: [place.app] });
+  ({ secret, id: webhook } = made);
+});
+afterAll(async () => {
+  try {
+    expect(await place.close()).toEqual(NOTHING_LEFT);
+  } finally {
+    await receiver.close();
+  }
+});
+
+/** What arrived, without test messages. */
+const arrived = () => receiver.accepted.filter(({ type }) => type !== "webhook.test");
+
+/** The numbers of all events of machines so far, as the stream tells them. */
+async function told(): Promise<number[]> {
+  const numbers: number[] = [];
+  for await (const event of place.client.readEvents({ app: place.app, type: "machine", since: 0 }))
+    if ("sequence" in event) numbers.push(event.sequence);
+  return numbers;
+}
+
+/** Waits until the receiver has every event, each once and in order. */
+async function everything(): Promise<void> {
+  const expected = await told();
+  await soon(() => expect(arrived().map(({ data }) => data.sequence)).toEqual(expected));
+}
+
+test("a machine suspends and resumes, and the receiver is told in order", async () => {
+  const { machine_id: id } = await place.machine();
+  await place.suspend(id);
+  await place.start(id);
+  await everything();
+  for (const { body, headers } of arrived()) new Webhook(secret).verify(body, headers);
+  const suspended = arrived().find(({ type }) => type === "machine.suspended");
+  expect(suspended?.data).toMatchObject({ machine_id: id, app_name: place.app, from: "suspending" });
+  expect(arrived().at(-1)).toMatchObject({ type: "machine.running", data: { start: { kind: "resume" } } });
+  await place.client.destroyMachine(place.app, id, { force: true });
+});
+
+test(`killed between a change and its delivery, ${KILLS} times, the platform delivers it later, once`, async () => {
+  const { machine_id: id } = await place.machine();
+  for (let round = 0; round < KILLS; round += 1) {
+    await everything();
+    // Nothing gets through now, so what happens is not delivered before the platform ends.
+    receiver.answer = (_response, _received, request) => request.socket.destroy();
+    await place.suspend(id);
+    await place.served.kill();
+    const before = arrived().length;
+    receiver.answer = withStatus(200);
+    await place.served.start();
+    await place.reach(id, "settled");
+    // What waits for its next attempt is due once the receiver has answered.
+    expect(await place.client.testWebhook(webhook)).toMatchObject({ outcome: "delivered" });
+    await everything();
+    expect(
+      arrived()
+        .slice(before)
+        .map(({ type }) => type),
+    ).toContain("machine.suspended");
+    await place.start(id);
+  }
+  await everything();
+});
