@@ -6,6 +6,7 @@ import { apiMetrics } from "../../src/api/metrics.ts";
 import { QMP_FAULTS } from "../../src/hypervisor/qemu/qmp.ts";
 import { certificateMetrics } from "../../src/api/certificate-metrics.ts";
 import { warmMetrics } from "../../src/api/warm-metrics.ts";
+import { webhookMetrics } from "../../src/api/webhook-metrics.ts";
 import { usageMetrics } from "../../src/metering/metrics.ts";
 import { Usage } from "../../src/metering/usage.ts";
 import { operationMetrics } from "../../src/metrics/machines.ts";
@@ -15,6 +16,7 @@ import type { AccessEntry } from "../../src/proxy/contract.ts";
 import { proxyMetrics } from "../../src/proxy/metrics.ts";
 import { EventStream } from "../../src/stream/stream.ts";
 import { openTracing } from "../../src/tracing/open.ts";
+import { type Outcome, OUTCOMES } from "../../src/webhooks/rules.ts";
 import { type FakePlatform, newWorld, startPlatform, type World } from "../helpers/fake-world.ts";
 
 export interface MetricsWorld {
@@ -59,6 +61,8 @@ export async function metricsWorld(): Promise<MetricsWorld> {
   });
   warmMetrics(registry, platform.warm);
   certificateMetrics(registry, { all: () => [], orders: { succeeded: 0, failed: 0 } as never });
+  const attempts = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 1])) as Record<Outcome, number>;
+  webhookMetrics(registry, { list: () => [], counts: { waiting: 0, attempts } });
   usageMetrics(registry, new Usage({ store: world.store.usage }), () => platform.apps.list());
   apiMetrics(platform.machines, registry).observe(
     { routeOptions: { url: "/v1/apps" }, method: "GET" } as FastifyRequest,
