@@ -61,13 +61,14 @@ export async function buildBundle(options = {}) {
   await removeAbandoned();
   const work = await mkdtemp(join(BUILD, "work-"));
   try {
-    onStep("compiling the agent");
-    const agent = await compileAgent(work, sources);
+    // First, because a kernel may be refused.
     const kernel = await findKernel(work, options, onStep);
-    onStep(`packing the initramfs for kernel ${kernel.version}`);
     const next = join(work, "bundle");
     await mkdir(next);
     const image = await placeKernel(work, kernel.image, next);
+    onStep("compiling the agent");
+    const agent = await compileAgent(work, sources);
+    onStep(`packing the initramfs for kernel ${kernel.version}`);
     await packInitramfs(work, agent, kernel, join(next, "initrd"));
     /** @type {Bundle} */
     const bundle = {

@@ -39,6 +39,7 @@ const OWN = ["base", "entries", "layer", "layout", "libraries", "tar"].map((name
  * @property {(work: string) => Promise<AppFile[]>} files The app's own files. `work` is a directory for generated ones.
  * @property {Record<string, string>} [programs] More programs, packed with their shared libraries: path in the image,
  *   without the leading slash, to path on this host.
+ * @property {boolean} [bare] Without Node: the image has `programs` and files alone.
  * @property {string} [libraryPath] Where to look for shared libraries first, as in LD_LIBRARY_PATH.
  * @property {string[]} [writable] Directories that every user may write to, without the leading slash.
  */
@@ -53,7 +54,7 @@ const OWN = ["base", "entries", "layer", "layout", "libraries", "tar"].map((name
 export async function packNodeApp(app, { out = app.out, node, force = false, onStep } = {}) {
   const binary = node ?? (await defaultNode());
   const base = await baseEntries({
-    programs: { "usr/local/bin/node": binary, ...app.programs },
+    programs: { ...(app.bare !== true && { "usr/local/bin/node": binary }), ...app.programs },
     // By mode, not by owner: if an image is imported without root, all its files belong to root.
     files: (app.writable ?? []).map((path) => directory(path, { mode: 0o1777 })),
     ...(app.libraryPath !== undefined && { libraryPath: app.libraryPath }),

@@ -2,4 +2,4 @@ import { longOr } from "../helpers/long.ts";
 import { describeHypervisor } from "./conformance.ts";
 import { openQemu } from "./qemu-harness.ts";
 
-describeHypervisor("QEMU", openQemu, { moments: longOr(60, 20) });
+describeHypervisor("QEMU", openQemu, { moments: longOr(60, 10) });

@@ -19,7 +19,7 @@ import type { Try } from "./probe/try.ts";
 const run = promisify(execFile);
 const CLI = join(import.meta.dirname, "../../../cli/bin/hibernaut.js");
 const isRoot = process.getuid?.() === 0;
-const SLEEPS = longOr(20, 5);
+const SLEEPS = longOr(20, 2);
 /** It takes some 50 ms. A connection that nobody tells of its end lives for many minutes. */
 const SOON_MS = 8_000;
 

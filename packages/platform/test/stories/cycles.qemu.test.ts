@@ -3,7 +3,7 @@ import { longOr } from "../helpers/long.ts";
 import { askUntilAnswered } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
-const CYCLES = longOr(50, 5);
+const CYCLES = longOr(50, 3);
 const CLOCK_TOLERANCE_MS = 500;
 
 let place: Place;

@@ -3,6 +3,7 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask, wakeOf } from "../helpers/proxied.ts";
 import { TestRegistry } from "../helpers/registry.ts";
@@ -23,12 +24,8 @@ afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);
 });
 
-/** A Node program that serves its version, and its count of requests. Later versions are small apps, which start faster. */
-const APP = `
-  import { createServer } from "node:http";
-  let count = 0;
-  createServer((request, response) => response.end("one " + (count += 1))).listen(8080);
-  process.on("SIGTERM", () => process.exit(0));`;
+/** Of a visitor, between two requests: those who never pause take the CPU time that the deploy needs. */
+const PAUSE_MS = 10;
 
 async function environment(): Promise<NodeJS.ProcessEnv> {
   const connection = { HIBERNAUT_API_URL: place.client.apiUrl, HIBERNAUT_API_TOKEN: await place.token() };
@@ -55,8 +52,8 @@ async function folderWith(name: string, file: string, text: string): Promise<str
   return folder;
 }
 
-test("a Node app with its fly.toml: deployed, used, asleep, woken; new code reaches it without waking it", async () => {
-  const first = await registry.push("cafe:1", APP);
+test("an app with its fly.toml: deployed, used, asleep, woken; new code reaches it without waking it", async () => {
+  const first = await registry.pushSmallApp("cafe:1", ["--label", "one"]);
   const folder = await folderWith(
     "cafe",
     "fly.toml",
@@ -243,6 +240,7 @@ grace_period = "3s"
       } catch (error) {
         failures.push(error);
       }
+      await delay(PAUSE_MS);
     }
   };
   const clients = [client(), client()];

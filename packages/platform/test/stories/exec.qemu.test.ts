@@ -61,7 +61,7 @@ test("output over the limit is cut and said to be", async () => {
 });
 
 test("a stream carries megabytes both ways, whole", async () => {
-  const size = 8 * 1024 * 1024;
+  const size = 4 * 1024 * 1024;
   const session = await place.client.openExec(place.app, id, {
     command: ["node", "-e", "process.stdin.pipe(process.stdout)"],
     stdin: true,

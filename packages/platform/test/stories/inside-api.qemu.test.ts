@@ -183,14 +183,8 @@ test("an app hears of starts, gets ready for a suspend, and its event stream sur
 });
 
 test("an app that is never ready cannot put off the suspend", async () => {
-  const listens = `require("http").get({ socketPath: "/.hibernaut/api", path: "/v1/events" }, (stream) => stream.resume());
-    setInterval(() => {}, 1000);`;
-  const { machine_id: id } = await place.machine({
-    image,
-    init: { exec: ["node", "-e", listens] },
-    services: [],
-    suspend_config: { timeout: 1 },
-  });
+  const listens = "exec curl --silent --no-buffer --unix-socket /.hibernaut/api http://x/v1/events";
+  const { machine_id: id } = await machineOf(listens, { suspend_config: { timeout: 1 } });
   await place.suspend(id);
   expect(await restingOf(id)).toBe("suspended");
   const [captured] = await place.client.listMachineEvents(place.app, id, { limit: 1 });

@@ -1,10 +1,10 @@
-/** Fifty sleeps under constant traffic: commands, output and the local API at once, and nothing is lost or mixed up. */
+/** Sleeps under constant traffic: commands, output and the local API at once, and nothing is lost or mixed up. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { longOr } from "../helpers/long.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
 
-const CYCLES = longOr(50, 5);
+const CYCLES = longOr(50, 3);
 
 /** What the app in the machine counts. */
 interface Report {

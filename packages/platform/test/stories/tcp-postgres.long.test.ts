@@ -9,7 +9,7 @@ import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
 const CYCLES = 50;
 const POOL = 10;
-/** `initdb` takes half a minute under emulation. */
+/** The first start unpacks a database, which takes a while under emulation. */
 const READY_TIMEOUT_MS = "110000";
 const MINUTE_MS = 60_000;
 

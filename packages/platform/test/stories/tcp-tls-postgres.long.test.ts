@@ -9,7 +9,7 @@ import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
-/** `initdb` takes half a minute under emulation. */
+/** The first start unpacks a database, which takes a while under emulation. */
 const READY_TIMEOUT_MS = "110000";
 const MINUTE_MS = 60_000;
 

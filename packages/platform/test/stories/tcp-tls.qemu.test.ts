@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { proxyHeader } from "../../src/proxy/proxy-protocol.ts";
 import { selfSigned } from "../helpers/self-signed.ts";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
-import { shellImage } from "../helpers/shell-image.ts";
+import { SMALL_APP } from "../helpers/small-app/image.ts";
 import { openTempFolder, type TempFolder } from "../helpers/temp.ts";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
@@ -18,32 +18,20 @@ const MAIL = "mail";
 
 let folder: TempFolder;
 let place: Place;
-let image: string;
 let port: number;
 let trusted: string;
 let db: Machine;
 let mail: string;
 
-/** Counts the lines of all connections in its memory, and answers each with its name, the count and the line. */
-const program = (name: string) => `
-  let count = 0;
-  require("net").createServer({ allowHalfOpen: true }, (socket) => {
-    let text = "";
-    socket.on("data", (piece) => {
-      text += piece;
-      for (let end; (end = text.indexOf("\\n")) >= 0; text = text.slice(end + 1))
-        socket.write("${name} " + (count += 1) + " " + text.slice(0, end) + "\\n");
-    });
-    socket.on("end", () => socket.end("bye\\n"));
-    socket.on("error", () => {});
-  }).listen(9000);`;
+/** The small app: counts the lines of all connections in its memory, and answers each with its name, the count and the line. */
+const program = (name: string) => ["--port", "9000", "--lines", name];
 
 const config = (
   name: string,
   handlers: NonNullable<NonNullable<MachineConfig["services"]>[0]["ports"]>[0]["handlers"],
 ) => ({
-  image,
-  init: { exec: ["node", "-e", program(name)] },
+  image: SMALL_APP,
+  init: { cmd: program(name) },
   services: [
     {
       ...{ protocol: "tcp" as const, internal_port: 9000, autostop: "suspend" as const, machine_hostnames: true },
@@ -56,7 +44,7 @@ beforeAll(async () => {
   folder = await openTempFolder("certificates");
   ({ cert: trusted } = selfSigned(folder.path, "_.localhost", ["*.localhost", "mail.test"]));
   const settings = { HIBERNAUT_PROXY_TLS_FOLDER: folder.path, HIBERNAUT_PROXY_PROTOCOL_FROM: BALANCER };
-  [place, image, port] = await Promise.all([Place.open(settings), shellImage(), freePort()]);
+  [place, port] = await Promise.all([Place.open(settings), freePort()]);
   db = await place.machine(config("db", ["tls"]));
   await place.client.createApp(MAIL);
   ({ machine_id: mail } = await place.client.createMachine(MAIL, { config: config("mail", ["tls", "proxy_proto"]) }));

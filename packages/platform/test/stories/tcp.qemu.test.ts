@@ -5,9 +5,11 @@ import type { Machine } from "@hibernaut/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 import { shellImage } from "../helpers/shell-image.ts";
+import { SMALL_APP } from "../helpers/small-app/image.ts";
 import { freePort } from "../../../../scripts/lib/free-port.mjs";
 
 let place: Place;
+/** With a shell and Node, for what a machine tries. */
 let image: string;
 let port: number;
 let id: string;
@@ -19,23 +21,12 @@ afterAll(async () => {
   expect(await place.close()).toEqual(NOTHING_LEFT);
 });
 
-/** Counts the lines of all connections in its memory, and answers each with the count and the line. */
-const COUNTER = `
-  let count = 0;
-  require("net").createServer({ allowHalfOpen: true }, (socket) => {
-    let text = "";
-    socket.on("data", (piece) => {
-      text += piece;
-      for (let end; (end = text.indexOf("\\n")) >= 0; text = text.slice(end + 1))
-        socket.write((count += 1) + " " + text.slice(0, end) + "\\n");
-    });
-    socket.on("end", () => socket.end("bye\\n"));
-    socket.on("error", () => {});
-  }).listen(9000);`;
+/** The small app: counts the lines of all connections in its memory, and answers each with the count and the line. */
+const COUNTER = ["--port", "9000", "--lines", ""];
 
 const config = (tcp: number): Partial<Machine["config"]> => ({
-  image,
-  init: { exec: ["node", "-e", COUNTER] },
+  image: SMALL_APP,
+  init: { cmd: COUNTER },
   services: [{ protocol: "tcp", internal_port: 9000, ports: [{ port: tcp }], autostop: "suspend" }],
 });
 
@@ -83,14 +74,15 @@ test("an open connection keeps it awake, and survives a suspend by hand: what is
   expect(await say(socket, "before")).toMatch(/before$/);
   await place.suspend(id);
   expect(await say(socket, "after")).toMatch(/after$/);
-  expect((await place.get(id)).state).toBe("running");
+  // The guest may answer a moment before its machine is said to be running.
+  await place.reach(id, "running");
   socket.destroy();
 });
 
 test("with idle = quiet, a pool of silent connections sleeps and wakes with its machine", async (context) => {
   if ((await place.client.getHealth()).network.mode !== "bridge") return context.skip();
   const services = (config(port).services ?? []).map((one) => ({ ...one, idle: "quiet" as const, idle_timeout: 1 }));
-  await place.client.updateMachine(place.app, id, { ...config(port), image, services });
+  await place.client.updateMachine(place.app, id, { ...config(port), image: SMALL_APP, services });
   await place.reach(id, "running");
   const pool = await Promise.all(Array.from({ length: 10 }, dial));
   for (const socket of pool) expect(await say(socket, "hello")).toMatch(/hello$/);
@@ -126,14 +118,16 @@ test("a machine of the app wakes it by name, and one of another app is not let i
 
 test("a port leads to one app: another one is refused, and may have it once it is free", async () => {
   await place.client.createApp("other");
-  const refused = place.client.createMachine("other", { config: { image, ...config(port) } });
+  const refused = place.client.createMachine("other", { config: { image: SMALL_APP, ...config(port) } });
   await expect(refused).rejects.toMatchObject({
     code: "already_exists",
     message: expect.stringMatching(new RegExp(`^Port ${port} belongs to app ${place.app}`)),
   });
   await place.client.destroyMachine(place.app, id, { force: true });
   await place.reach(id, "destroyed");
-  const { machine_id: next } = await place.client.createMachine("other", { config: { image, ...config(port) } });
+  const { machine_id: next } = await place.client.createMachine("other", {
+    config: { image: SMALL_APP, ...config(port) },
+  });
   await place.client.waitForMachine("other", next, { timeout: 60 });
   const socket = await dial();
   expect(await say(socket, "mine now")).toBe("1 mine now");

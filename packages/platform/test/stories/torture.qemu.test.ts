@@ -11,7 +11,7 @@ import { ask, wakeOf } from "../helpers/proxied.ts";
 import { COUNTER_IMAGE } from "../helpers/qemu-world.ts";
 import { NOTHING_LEFT, Place, WARM } from "../helpers/served.ts";
 
-const SECONDS = Number(process.env.HIBERNAUT_TORTURE_S ?? longOr(40, 18));
+const SECONDS = Number(process.env.HIBERNAUT_TORTURE_S ?? longOr(40, 12));
 /** Create, start, started. */
 const FIRST_EVENTS = 3;
 const CLIENTS = 6;

@@ -3,20 +3,21 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { guestsIn } from "../../src/hypervisor/qemu/process.ts";
 import { dataFolder } from "../helpers/qemu-world.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 
 let folder: Awaited<ReturnType<typeof dataFolder>>;
-beforeEach(async () => {
+// Typed again, it finds the image and the verdict about KVM that the first one left.
+beforeAll(async () => {
   folder = await dataFolder();
 });
 afterEach(async () => {
   expect(await guestsIn(folder.path)).toEqual([]);
-  await folder.dispose();
 });
+afterAll(() => folder.dispose());
 
 function up(...options: string[]): { child: ChildProcess; output: { out: string; err: string } } {
   const env = {
@@ -64,7 +65,7 @@ test("npm run up -- --exit --json: a machine starts, sleeps and wakes where it s
   expect((result.cold_start_ms ?? 0) / (result.resume_ms ?? 1)).toBeGreaterThan(2);
 });
 
-test("npm run up shows every step, and stays for what its last lines say, until Ctrl-C ends it cleanly", async () => {
+test("npm run up, typed again, shows every step, and stays for what its last lines say, until Ctrl-C ends it cleanly", async () => {
   const { child, output } = up();
   const closed = once(child, "close") as Promise<[number]>;
   await expect.poll(() => output.err, { timeout: 100_000, interval: 100 }).toMatch(/Press Ctrl-C to end/);

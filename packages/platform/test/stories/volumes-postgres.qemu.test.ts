@@ -11,7 +11,7 @@ const CYCLES = longOr(20, 1);
 const TIMEOUT_MS = 60_000 + CYCLES * 120_000;
 /** Rows between two disturbances: enough for the server to be in the middle of something. */
 const ROWS = 20;
-/** `initdb` takes half a minute under emulation. */
+/** The first start unpacks a database, which takes a while under emulation. */
 const READY_TIMEOUT_MS = "110000";
 
 let place: Place;

@@ -8,7 +8,7 @@ import { NOTHING_LEFT, Place } from "../helpers/served.ts";
 
 const GB = 1024 ** 3;
 /** How often QEMU is killed in the middle of writes. */
-const ROUNDS = longOr(3, 2);
+const ROUNDS = longOr(3, 1);
 
 let place: Place;
 beforeAll(async () => {

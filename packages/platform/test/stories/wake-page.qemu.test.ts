@@ -15,11 +15,12 @@ const START_LIMIT_MS = 240_000;
 let place: Place;
 let browser: Browser;
 let folder: TempFolder;
+/** The app's only machine. Each story says what state it needs. */
+let id: string;
 beforeAll(async () => {
-  browser = await openBrowser();
-  folder = await openTempFolder("page");
-  place = await Place.open(PATIENT);
-});
+  [browser, folder, place] = await Promise.all([openBrowser(), openTempFolder("page"), Place.open(PATIENT)]);
+  ({ machine_id: id } = await place.machine(config));
+}, START_LIMIT_MS);
 afterAll(async () => {
   await browser.close();
   await folder.dispose();
@@ -34,7 +35,7 @@ const config = {
 };
 
 /** Stops the machine, so that it needs a cold start. */
-async function stop(id: string): Promise<void> {
+async function stop(): Promise<void> {
   await place.client.stopMachine(place.app, id);
   await place.reach(id, "stopped");
 }
@@ -44,8 +45,7 @@ const visited = () => new URL(place.proxyUrl).port;
 test("a browser shows a page while the machine starts, and then the app, by itself and without scripts", {
   timeout: START_LIMIT_MS * 2,
 }, async () => {
-  const { machine_id: id } = await place.machine(config);
-  await stop(id);
+  await stop();
 
   const context = await browser.newContext({ javaScriptEnabled: false, colorScheme: "dark" });
   const page = await context.newPage();
@@ -67,17 +67,16 @@ test("a browser shows a page while the machine starts, and then the app, by itse
   expect(blocked.filter((text) => text.includes("Content Security Policy"))).toEqual([]);
   await context.close();
 
-  await stop(id);
+  await stop();
   const program = ask({ proxyUrl: place.proxyUrl, app: place.app }, "/", { timeoutMs: START_LIMIT_MS });
   const answer = await program;
   expect([answer.status, wakeOf(answer).kind]).toEqual([200, "cold"]);
-  await place.client.destroyMachine(place.app, id, { force: true });
 });
 
 test("what a page fetches is held, and so is a visit to a machine that resumes", {
   timeout: START_LIMIT_MS * 2,
 }, async () => {
-  const { machine_id: id } = await place.machine(config);
+  await place.start(id);
   const page = await browser.newPage();
   const address = `http://${place.app}.localhost:${visited()}/`;
   await page.goto(address);
@@ -89,22 +88,20 @@ test("what a page fetches is held, and so is a visit to a machine that resumes",
     expect.stringMatching(/^(warm|resume);/),
   ]);
 
-  await stop(id);
+  await stop();
   const fetched = await page.evaluate(async () => {
     const response = await fetch("/", { headers: { Accept: "text/html" } });
     return [response.status, response.headers.get("hibernaut-wake")];
   });
   expect(fetched).toEqual([200, expect.stringMatching(/^cold;/)]);
   await page.close();
-  await place.client.destroyMachine(place.app, id, { force: true });
 });
 
 test("an operator's own page is shown instead, and one that would never end is refused at the start", {
   timeout: START_LIMIT_MS * 2,
 }, async () => {
   const own = join(folder.path, "page.html");
-  const { machine_id: id } = await place.machine(config);
-  await stop(id);
+  await stop();
   await place.served.stop();
   await writeFile(own, "<p>Moment mal</p>");
   const settings = { HIBERNAUT_PROXY_WAKE_PAGE: own };

@@ -150,7 +150,7 @@ export function findPrograms(): string {
  * PostgreSQL refuses to run as root, and its programs may be in a directory that only root can enter. They look for each
  * other with access(2), which leaves a user's capabilities out unless `no_setuid_fixup` is set.
  */
-function unprivileged(options: string[], program: string, args: string[]): [string, string[]] {
+export function unprivileged(options: string[], program: string, args: string[]): [string, string[]] {
   const user = ["--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--clear-groups"];
   const enter = ["--securebits", "+no_setuid_fixup", "--inh-caps", "+dac_override", "--ambient-caps", "+dac_override"];
   const ids = process.getuid?.() === 0 ? [...user, ...enter] : [];

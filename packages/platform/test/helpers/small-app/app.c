@@ -2,6 +2,7 @@
  * The app that most tests on QEMU run. It starts in milliseconds; Node takes seconds under emulation.
  *
  *   app [--port PORT] [--host ADDRESS] [--anywhere-after MS] [--text TEXT | --label TEXT] [--health STATUS] [--notes FILE]
+ *   app [--port PORT] --lines NAME
  *   app [--say TEXT] [--after MS] (--fail CODE | --signal NUMBER)
  *
  * GET /          what this process is: nonce, requests so far, pid, uptime, the time; or the text; or the label and the
@@ -17,6 +18,9 @@
  * GET, POST /layer  the same with a file in the writable layer, without a flush
  * any /replay/X  Fly-Replay: X, for a request that no other app has sent on
  * GET /disk      size, owner, mount and entries of /data, as JSON
+ *
+ * With --lines, it does not speak HTTP: it answers each line with NAME, if that is not empty, the number of lines that
+ * came over all connections, and the line. A connection that says no more gets "bye".
  *
  * Each connection has a thread and stays open. SIGTERM ends the app with code 0.
  */
@@ -45,7 +49,7 @@
 static char nonce[33];
 static atomic_long count;
 static int health = 200;
-static const char *answer, *label, *notes = "/data/notes";
+static const char *answer, *label, *lines, *notes = "/data/notes";
 
 static long long now_ms(clockid_t clock) {
     struct timespec time;
@@ -297,6 +301,34 @@ static void *serve(void *connection) {
     return NULL;
 }
 
+static int send_line(int fd, const char *line) {
+    char text[HEAD_SIZE + 128];
+    int size = snprintf(text, sizeof text, "%s%s%ld %s\n", lines, lines[0] == 0 ? "" : " ",
+                        atomic_fetch_add(&count, 1) + 1, line);
+    return size < (int)sizeof text ? send_all(fd, text, (size_t)size) : -1;
+}
+
+static void *serve_lines(void *connection) {
+    int fd = (int)(long)connection, failed = 0;
+    char buffer[HEAD_SIZE + 1];
+    size_t filled = 0;
+    for (ssize_t got; !failed && filled < HEAD_SIZE && (got = read(fd, buffer + filled, HEAD_SIZE - filled)) >= 0;) {
+        if (got == 0) send_all(fd, "bye\n", 4);
+        if (got == 0) break;
+        filled += (size_t)got;
+        buffer[filled] = 0;
+        char *line = buffer;
+        for (char *end; !failed && (end = strchr(line, '\n')) != NULL; line = end + 1) {
+            *end = 0;
+            failed = send_line(fd, line);
+        }
+        filled -= (size_t)(line - buffer);
+        memmove(buffer, line, filled);
+    }
+    close(fd);
+    return NULL;
+}
+
 static int listen_on(const char *host, int port) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -314,7 +346,8 @@ static void *accept_all(void *listener) {
     for (;;) {
         int fd = accept((int)(long)listener, NULL, NULL);
         pthread_t thread;
-        if (fd >= 0 && pthread_create(&thread, &attributes, serve, (void *)(long)fd) != 0) close(fd);
+        if (fd >= 0 && pthread_create(&thread, &attributes, lines == NULL ? serve : serve_lines, (void *)(long)fd) != 0)
+            close(fd);
         if (fd < 0) return NULL; /* it listens elsewhere now */
     }
 }
@@ -328,6 +361,7 @@ int main(int argc, char **argv) {
         if (strcmp(argv[i], "--host") == 0) host = argv[i + 1];
         if (strcmp(argv[i], "--text") == 0) answer = argv[i + 1];
         if (strcmp(argv[i], "--label") == 0) label = argv[i + 1];
+        if (strcmp(argv[i], "--lines") == 0) lines = argv[i + 1];
         if (strcmp(argv[i], "--health") == 0) health = atoi(argv[i + 1]);
         if (strcmp(argv[i], "--say") == 0) say = argv[i + 1];
         if (strcmp(argv[i], "--fail") == 0) code = atoi(argv[i + 1]);
