@@ -94,9 +94,14 @@ export function spansOf({ changes, warm, now }: Known, { from, until }: Interval
 function withWarm(spans: readonly Span[], warm: readonly Interval[]): Span[] {
   const result: Span[] = [];
   let next = 0;
-  for (const { state, from, until } of spans) {
-    let at = from;
-    while (state === "suspended" && at < until) {
+  for (const span of spans) {
+    const { state, until } = span;
+    if (state !== "suspended") {
+      result.push(span);
+      continue;
+    }
+    let at = span.from;
+    while (at < until) {
       while ((warm[next]?.until ?? Infinity) <= at) next += 1;
       const interval = warm[next];
       const begin = Math.min(interval?.from ?? until, until);
@@ -106,7 +111,6 @@ function withWarm(spans: readonly Span[], warm: readonly Interval[]): Span[] {
       if (end > at) result.push({ state: "warm", from: at, until: end });
       at = Math.max(at, end);
     }
-    result.push({ state, from: at, until });
   }
   return result;
 }
