@@ -78,9 +78,10 @@ interface Known {
 export function spansOf({ changes, warm, now }: Known, { from, until }: Interval): Span[] {
   const spans: Span[] = [];
   let at = from;
-  let state = changes.find((change) => change.at > from)?.before ?? now;
-  for (const change of changes) {
-    if (change.at <= from) continue;
+  const first = changes.findIndex((change) => change.at > from);
+  let state = changes[first]?.before ?? now;
+  // The clock may have been set back: a chart goes one way all the same.
+  for (const change of first === -1 ? [] : changes.slice(first)) {
     const end = Math.min(Math.max(change.at, at), until);
     spans.push({ state, from: at, until: end });
     at = end;
