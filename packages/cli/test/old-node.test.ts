@@ -102,7 +102,7 @@ async function userWith(major: string) {
     await mkdir(join(folder, "data/run"), { recursive: true });
     await good("uninstall");
   }
-  return { cli, folder, done, good, json, useStreams, useHost };
+  return { cli, folder, done, hib, good, json, useStreams, useHost };
 }
 
 test("with Node 18 each kind of command does its work: requests, pipes and signals, an app file, the host's own", async () => {
@@ -118,7 +118,7 @@ test("with Node 18 each kind of command does its work: requests, pipes and signa
 });
 
 test.each(THOROUGH)("with Node %s every command does its work", { timeout: LIMIT_MS }, async (major) => {
-  const { cli, folder, done, good, json, useStreams, useHost } = await userWith(major);
+  const { cli, folder, done, hib, good, json, useStreams, useHost } = await userWith(major);
 
   // An app file, a release, and the machines that come of it.
   await writeFile(join(folder, "Dockerfile"), "FROM scratch\nEXPOSE 8080\n");

@@ -32,7 +32,7 @@ import type {
 import { sendImage } from "./upload.ts";
 import { WebhookClient } from "./webhook-client.ts";
 
-/** The part of the client about the platform itself. See `BaseClient`. */
+/** The part of the client about the platform itself. See {@link WebhookClient}. */
 export abstract class PlatformClient extends WebhookClient {
   /** Returns what the platform is. Rejects with `unavailable` when it doesn't work. */
   getHealth(options?: CallOptions): Promise<Health> {

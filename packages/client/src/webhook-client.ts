@@ -1,5 +1,5 @@
 /** Methods about webhooks. */
-import { BaseClient } from "./base-client.ts";
+import { OverviewClient } from "./overview-client.ts";
 import type { LimitOptions, RotateWebhookOptions } from "./options.ts";
 import type { CallOptions } from "./transport.ts";
 import type {
@@ -11,8 +11,8 @@ import type {
   WebhookTest,
 } from "./types.ts";
 
-/** The part of the client about webhooks. See {@link BaseClient}. */
-export abstract class WebhookClient extends BaseClient {
+/** The part of the client about webhooks. See {@link OverviewClient}. */
+export abstract class WebhookClient extends OverviewClient {
   /** Returns the webhooks that the token reaches, oldest first. */
   async listWebhooks(options?: CallOptions): Promise<Webhook[]> {
     return (await this.call("get", "/v1/webhooks", { ...options })).webhooks;

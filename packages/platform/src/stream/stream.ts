@@ -3,12 +3,16 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { StreamEvent } from "../domain/stream-event.ts";
 import type { OutboxStore } from "../store/contract.ts";
 import { passes, type StreamFilter } from "./filter.ts";
-import { textOf } from "./wire.ts";
+import { serverSent, textOf } from "./wire.ts";
 
 /** Events read at a time: a reader who catches up with days does not hold the event loop. */
 const BATCH = 500;
 /** Readers are told at most this often, in milliseconds: many changes then cost each of them one write. */
 const PAUSE_MS = 50;
+/** Many readers are told less often, because each write costs the same: another 1.5 ms for each. */
+const PAUSE_PER_READER_MS = 1.5;
+/** Longer, in milliseconds, and people notice. */
+const MAX_PAUSE_MS = 300;
 /** The newest events stay in memory, because all readers who keep up read the same. */
 const REMEMBERED = 1_000;
 
@@ -20,7 +24,7 @@ export interface StreamStart {
   tail?: number | undefined;
 }
 
-/** An event, and its text on the wire, which is made once for all readers. */
+/** An event, and the server-sent event that it becomes, which is made once for all readers. */
 export interface Told {
   event: StreamEvent;
   text: string;
@@ -43,7 +47,8 @@ export interface Position {
 export class EventStream {
   readonly #outbox: OutboxStore;
   #remembered: Told[] = [];
-  #waiting = Promise.withResolvers<void>();
+  /** What wakes the readers who wait. A promise that all share would remember every wait of each reader. */
+  #waiting = new Set<() => void>();
   #telling = false;
   /** How far those who read have come. */
   readonly #readers = new Set<Position>();
@@ -85,31 +90,39 @@ export class EventStream {
     { since, tail, position }: StreamStart & { position: Position },
     { follow, signal }: { follow: boolean; signal: AbortSignal },
   ): AsyncGenerator<(Told | Gap | Position)[], void> {
-    // Made once: a reader waits many times.
-    const ended = aborted(signal);
-    let { at } = position;
-    if (since !== undefined) {
-      const gap = this.#gapAfter(since, at);
-      if (gap !== undefined) yield [gap];
-      at = gap?.until ?? since;
-    } else if (tail !== undefined && tail > 0) {
-      yield this.#last(filter, tail, at).map(told);
-    }
-    position.at = at;
-    yield [{ at }];
-    while (!signal.aborted) {
-      const next = this.#waiting.promise;
-      const events = this.#after(at);
-      const last = events.at(-1);
-      if (last === undefined) {
-        if (!follow) return;
-        await Promise.race([next, ended]);
-        continue;
+    let wake = (): void => {};
+    const end = (): void => wake();
+    signal.addEventListener("abort", end, { once: true });
+    try {
+      let { at } = position;
+      if (since !== undefined) {
+        const gap = this.#gapAfter(since, at);
+        if (gap !== undefined) yield [gap];
+        at = gap?.until ?? since;
+      } else if (tail !== undefined && tail > 0) {
+        yield this.#last(filter, tail, at).map(told);
       }
-      at = last.event.sequence;
-      yield events.filter(({ event }) => passes(event, filter));
-      // The reader has taken them.
       position.at = at;
+      yield [{ at }];
+      while (!signal.aborted) {
+        const events = this.#after(at);
+        const last = events.at(-1);
+        if (last === undefined) {
+          if (!follow) return;
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+            this.#waiting.add(wake);
+          });
+          continue;
+        }
+        at = last.event.sequence;
+        yield events.filter(({ event }) => passes(event, filter));
+        // The reader has taken them.
+        position.at = at;
+      }
+    } finally {
+      signal.removeEventListener("abort", end);
+      this.#waiting.delete(wake);
     }
   }
 
@@ -156,8 +169,9 @@ export class EventStream {
     }
     if (this.#telling) return;
     this.#telling = true;
+    const pauseMs = Math.min(Math.max(PAUSE_MS, this.#waiting.size * PAUSE_PER_READER_MS), MAX_PAUSE_MS);
     this.#wakeReaders();
-    await delay(PAUSE_MS, undefined, { ref: false });
+    await delay(pauseMs, undefined, { ref: false });
     this.#telling = false;
     // What came meanwhile.
     this.#wakeReaders();
@@ -170,18 +184,12 @@ export class EventStream {
   }
 
   #wakeReaders(): void {
-    this.#waiting.resolve();
-    this.#waiting = Promise.withResolvers();
+    const waiting = this.#waiting;
+    this.#waiting = new Set();
+    for (const wake of waiting) wake();
   }
 }
 
 function told(event: StreamEvent): Told {
-  return { event, text: textOf(event) };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
+  return { event, text: serverSent({ id: event.sequence, type: event.type, data: textOf(event) }) };
 }
