@@ -8,6 +8,7 @@ const FILES = [
   "packages/cli/bin",
   "packages/cli/dist",
   "packages/cli/package.json",
+  "packages/dashboard/dist",
   "packages/guest/.build/bundle",
   "packages/jail/.build/hibernaut-jail",
 ];

@@ -1,0 +1,188 @@
+/** Plots of wakes. Loaded late, because most of the code is uPlot's. */
+import "uplot/dist/uPlot.min.css";
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import type { WakeKind, Wakes as WakesReport } from "../../data/contract.ts";
+import { duration } from "../../format.ts";
+import { onColors } from "../../theme.ts";
+import { hourMiddles, latencies, stackedCounts } from "./plot-data.ts";
+
+const KINDS: readonly WakeKind[] = ["warm", "resume", "cold"];
+const HEIGHT = 190;
+/** Half a bar is this share of an hour. */
+const BAR_SHARE = 0.7;
+const DASH = [4, 4];
+/** Zero has no place on a logarithmic scale; nothing wakes in less, in milliseconds. */
+const LEAST_MS = 1;
+
+export interface PlotsProps {
+  report: WakesReport;
+}
+
+/** Wakes per hour as stacked bars, and their latencies as lines. */
+export function Plots({ report }: PlotsProps) {
+  return (
+    <div class="plots">
+      <figure class="plot">
+        <figcaption>
+          Per hour <PlotLegend items={KINDS.map((kind) => ({ kind, label: kind }))} />
+        </figcaption>
+        <Plot
+          label="Wakes per hour by kind. The table below has the same figures."
+          make={() => countOptions()}
+          data={countData(report)}
+        />
+      </figure>
+      <figure class="plot">
+        <figcaption>
+          Latency, p50 solid and p99 dashed <PlotLegend items={KINDS.map((kind) => ({ kind, label: kind }))} />
+        </figcaption>
+        <Plot
+          label="Latencies of wakes by hour and kind. The table below has the same figures."
+          make={() => latencyOptions()}
+          data={latencyData(report)}
+        />
+      </figure>
+    </div>
+  );
+}
+
+function PlotLegend({ items }: { items: readonly { kind: WakeKind; label: string }[] }) {
+  return (
+    <span class="plot-legend">
+      {items.map(({ kind, label }) => (
+        <span key={kind}>
+          <i class={`swatch swatch-${kind}`} aria-hidden="true" />
+          {label}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+interface PlotProps {
+  label: string;
+  make(): Omit<uPlot.Options, "width" | "height">;
+  data: uPlot.AlignedData;
+}
+
+/** Draws, and draws again when its width or the page's colors change. */
+function Plot({ label, make, data }: PlotProps) {
+  const element = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | undefined>(undefined);
+  const latest = useRef(data);
+  latest.current = data;
+  useEffect(() => {
+    const { current } = element;
+    if (current === null) return undefined;
+    const draw = () => {
+      plot.current?.destroy();
+      plot.current = new uPlot({ ...make(), width: current.clientWidth, height: HEIGHT }, latest.current, current);
+    };
+    draw();
+    const observer = new ResizeObserver(() => plot.current?.setSize({ width: current.clientWidth, height: HEIGHT }));
+    observer.observe(current);
+    const offColors = onColors(draw);
+    return () => {
+      observer.disconnect();
+      offColors();
+      plot.current?.destroy();
+      plot.current = undefined;
+    };
+  }, []);
+  useEffect(() => plot.current?.setData(data), [data]);
+  return <div ref={element} class="plot-canvas" role="img" aria-label={label} />;
+}
+
+function countData(report: WakesReport): uPlot.AlignedData {
+  return [hourMiddles(report), ...stackedCounts(report, KINDS)];
+}
+
+function latencyData(report: WakesReport): uPlot.AlignedData {
+  return [hourMiddles(report), ...latencies(report, KINDS)];
+}
+
+/** A color of the page's present theme. */
+function color(name: string): string {
+  const probe = document.createElement("span");
+  probe.className = `probe probe-${name}`;
+  document.body.append(probe);
+  const value = getComputedStyle(probe).color;
+  probe.remove();
+  return value;
+}
+
+function axes(values?: (ms: number) => string): uPlot.Axis[] {
+  const shared = { stroke: color("muted"), grid: { stroke: color("line"), width: 1 }, ticks: { show: false } };
+  const hour = (seconds: number) => `${new Date(seconds * 1000).getHours()}:00`;
+  return [
+    { ...shared, grid: { show: false }, values: (_plot, splits) => splits.map(hour) },
+    { ...shared, size: 56, ...(values && { values: (_plot, splits) => splits.map(values) }) },
+  ];
+}
+
+const SHARED = { legend: { show: false }, cursor: { show: false } } as const;
+
+function countOptions(): Omit<uPlot.Options, "width" | "height"> {
+  const bars = uPlot.paths.bars?.({ size: [BAR_SHARE, 40] });
+  return {
+    ...SHARED,
+    scales: { y: { range: (_plot, _least, most) => [0, Math.max(4, most * 1.1)] } },
+    axes: axes((value) => (Number.isInteger(value) ? String(value) : "")),
+    series: [
+      {},
+      ...KINDS.map((kind) => ({
+        stroke: color(kind),
+        width: 1,
+        fill: pattern(kind),
+        points: { show: false },
+        ...(bars && { paths: bars }),
+      })),
+    ],
+  };
+}
+
+function latencyOptions(): Omit<uPlot.Options, "width" | "height"> {
+  return {
+    ...SHARED,
+    scales: {
+      y: {
+        distr: 3,
+        range: (_plot, least, most) => [Math.max(LEAST_MS, (least || LEAST_MS) / 2), Math.max(10, (most || 10) * 2)],
+      },
+    },
+    axes: axes((ms) => (Number.isInteger(Math.log10(ms)) ? duration(ms) : "")),
+    series: [
+      {},
+      ...KINDS.flatMap((kind) => {
+        const line = { stroke: color(kind), width: 2, points: { show: true, size: 5, fill: color(kind) } };
+        return [line, { ...line, dash: DASH, width: 1.5 }];
+      }),
+    ],
+  };
+}
+
+/** Bars differ by pattern, too: stripes, plain, and a grid. */
+function pattern(kind: WakeKind): CanvasPattern | string {
+  const tile = document.createElement("canvas");
+  tile.width = 8;
+  tile.height = 8;
+  const pen = tile.getContext("2d");
+  const strong = color(kind);
+  if (pen === null || kind === "resume") return strong;
+  pen.fillStyle = color("panel");
+  pen.fillRect(0, 0, 8, 8);
+  pen.strokeStyle = strong;
+  pen.lineWidth = 2;
+  pen.beginPath();
+  for (const at of [-8, 0, 8]) {
+    pen.moveTo(at, 8);
+    pen.lineTo(at + 8, 0);
+    if (kind === "cold") {
+      pen.moveTo(at, 0);
+      pen.lineTo(at + 8, 8);
+    }
+  }
+  pen.stroke();
+  return pen.createPattern(tile, "repeat") ?? strong;
+}
