@@ -21,6 +21,7 @@ const STOP_DEADLINE_MS = slowed(60_000);
  * @property {(method: string, path: string, body?: unknown) => Promise<any>} call Calls the API. Rejects with the
  *   error that the API returned.
  * @property {Promise<number>} ended Resolves with the exit code once the platform has ended.
+ * @property {number} [pid] The process of the platform.
  * @property {() => Promise<void>} stop Ends the platform cleanly. Running machines keep running.
  */
 
@@ -58,6 +59,7 @@ export async function startPlatform({ say = (line) => void process.stderr.write(
     apiUrl,
     proxyUrl,
     ended,
+    ...(child.pid !== undefined && { pid: child.pid }),
     call: (method, path, body) => call(`${apiUrl}/v1${path}`, token, method, body),
     stop: async () => {
       child.kill("SIGTERM");

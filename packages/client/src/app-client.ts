@@ -16,6 +16,7 @@ import type {
   ReleaseCommandEnd,
   Secret,
   SecretsEffect,
+  UpdateAppRequest,
   UpdateQuotaRequest,
   UpdateReleaseRequest,
   UpdateVolumeRequest,
@@ -49,6 +50,11 @@ export abstract class AppClient extends PlatformClient {
   /** Returns an app. */
   getApp(name: string, options?: CallOptions): Promise<App> {
     return this.call("get", "/v1/apps/{app_name}", { params: { app_name: name }, ...options });
+  }
+
+  /** Changes an app, such as whether anyone may see how it is. */
+  updateApp(name: string, body: UpdateAppRequest, options?: CallOptions): Promise<App> {
+    return this.call("patch", "/v1/apps/{app_name}", { params: { app_name: name }, body, ...options });
   }
 
   /** Destroys an app. One that has machines or volumes needs `force`, which destroys them, too. */

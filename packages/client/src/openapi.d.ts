@@ -210,7 +210,42 @@ export interface paths {
     };
     options?: never;
     head?: never;
-    patch?: never;
+    /** Change an app */
+    patch: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path: {
+          app_name: string;
+        };
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["UpdateAppRequest"];
+        };
+      };
+      responses: {
+        /** @description A name that owns machines and hostnames. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["App"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
     trace?: never;
   };
   "/v1/machines": {
@@ -1115,6 +1150,106 @@ export interface paths {
           };
           content: {
             "text/event-stream": components["schemas"]["StreamEvent"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/timeline": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show what machines did over time */
+    get: {
+      parameters: {
+        query?: {
+          /** @description The last hours, this many. Default: 24. */
+          hours?: number;
+          /** @description Only machines of this app. */
+          app?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description What machines did over time, those that are not destroyed. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Timeline"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/wakes": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show how machines woke, hour by hour, with latencies by kind */
+    get: {
+      parameters: {
+        query?: {
+          /** @description The last hours, this many. Default: 24. */
+          hours?: number;
+          /** @description Only machines of this app. */
+          app?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description How machines woke, hour by hour. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Wakes"];
           };
         };
         /** @description Default Response */
@@ -3548,6 +3683,116 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/v1/session": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show who is signed in */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Whose rights a browser, or a request, has. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Session"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    /** Sign in from a browser: exchange a token for a cookie */
+    post: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody: {
+        content: {
+          "application/json": components["schemas"]["StartSessionRequest"];
+        };
+      };
+      responses: {
+        /** @description Whose rights a browser, or a request, has. */
+        201: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Session"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    /** Sign out: end the session */
+    delete: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              /** @enum {boolean} */
+              ok: true;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/v1/usage": {
     parameters: {
       query?: never;
@@ -3681,6 +3926,98 @@ export interface paths {
             "application/json": {
               regions: components["schemas"]["Region"][];
               nearest: string;
+            };
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/platform/host": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Show what the platform runs on, and what of it is taken */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description What the platform runs on, and what of it is taken. */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Host"];
+          };
+        };
+        /** @description Default Response */
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/v1/platform/doctor": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Check the host, as `hibernaut doctor` does there */
+    get: {
+      parameters: {
+        query?: never;
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        /** @description Default Response */
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            "application/json": {
+              findings: components["schemas"]["Finding"][];
             };
           };
         };
@@ -3996,6 +4333,8 @@ export interface components {
       machine_count: number;
       /** @description Where the proxy answers for the app, as far as the platform knows for certain. Requests there get 404 while no machine of the app has a service. */
       urls: string[];
+      /** @description Whether anyone may see at `/status/<app>` how the app is. */
+      status_page: boolean;
     };
     /** @description A line of the audit log. */
     AuditEntry: {
@@ -4012,6 +4351,11 @@ export interface components {
         id: string;
         name: string;
       };
+      /**
+       * @description The request came from a browser, with a session of the token.
+       * @enum {boolean}
+       */
+      session?: true;
       /** @description The client's address. */
       from: string;
       method: string;
@@ -4287,6 +4631,17 @@ export interface components {
       /** @description The file's permissions as a number, such as 493 for 0755. Default: 0644, or 0600 for a secret. */
       mode?: number;
     };
+    /** @description The outcome of one check of the host. */
+    Finding: {
+      /** @enum {string} */
+      level: "ok" | "warning" | "error";
+      /** @description What was checked. */
+      name: string;
+      /** @description What was found. */
+      message: string;
+      /** @description A command that repairs it. Null if there is none, or nothing to repair. */
+      advice: string | null;
+    };
     /** @description What the platform is. Only a platform that works answers with it. One that is `draining` neither starts nor creates machines. */
     Health: {
       /** @enum {string} */
@@ -4310,6 +4665,63 @@ export interface components {
         mode: string;
         /** @description Why the platform uses this mode. */
         reason: string;
+      };
+    };
+    /** @description What the platform runs on, and what of it is taken. */
+    Host: {
+      memory: {
+        /** @description Bytes. */
+        total_bytes: number;
+        /** @description What programs can still get, where the platform is confined to less than the host: of that. Null if the kernel does not say. */
+        available_bytes: number | null;
+      };
+      /** @description The file system of the data directory. */
+      disk: {
+        /** @description Bytes. */
+        total_bytes: number;
+        /** @description Bytes. */
+        free_bytes: number;
+      };
+      /** @description The virtual machines that are kept in memory, paused: what they may take, and take. */
+      warm: {
+        /** @description Bytes. */
+        budget_bytes: number;
+        /** @description Bytes. */
+        used_bytes: number;
+        machines: number;
+      };
+      cpus: {
+        count: number;
+        /** @description The load average over 1, 5 and 15 minutes. */
+        load: number[];
+      };
+      accelerator: {
+        /** @description `kvm`, or `tcg` for software emulation. */
+        name: string;
+        reason: string;
+      };
+      versions: {
+        platform: string;
+        qemu: string;
+        node: string;
+        /** @description The host's. */
+        kernel: string;
+        /** @description What new machines boot from. */
+        guest_bundle: string;
+      };
+      /** @description Since the platform started. */
+      uptime_seconds: number;
+      /** @description Since the host started. */
+      host_uptime_seconds: number;
+    };
+    HourOfWakes: {
+      /** Format: date-time */
+      from: string;
+      /** @description A kind without wakes is absent. */
+      kinds: {
+        warm?: components["schemas"]["WakeSummary"];
+        resume?: components["schemas"]["WakeSummary"];
+        cold?: components["schemas"]["WakeSummary"];
       };
     };
     /** @description An image on the host's disk. */
@@ -4534,6 +4946,19 @@ export interface components {
       | "updating"
       | "destroying"
       | "destroyed";
+    /** @description What a machine did over time. */
+    MachineTimeline: {
+      app_name: string;
+      machine_id: string;
+      name: string;
+      state: components["schemas"]["MachineState"];
+      /** @description What the machine did, without a gap up to now. `warm` is asleep with its paused virtual machine in memory. Spans too short to be seen are shown together, as what took up most of their time. */
+      spans: components["schemas"]["TimelineSpan"][];
+      /** @description The newest ones, oldest first. */
+      wakes: components["schemas"]["Wake"][];
+      /** @description How many older ones there are. */
+      wakes_left_out: number;
+    };
     MountConfig: {
       /** @description Name or id of the volume. In replies, the id. */
       volume?: string;
@@ -4766,9 +5191,26 @@ export interface components {
         hard_limit?: number;
       };
     };
+    /** @description Whose rights a browser, or a request, has. */
+    Session: {
+      token: {
+        id: string;
+        name: string;
+      };
+      /** @description What the token may do. */
+      scopes: components["schemas"]["Scope"][];
+      /** @description The only apps that it reaches; null for all, and the platform itself. */
+      apps: string[] | null;
+      /** @description When the session ends unless it is used before. Of a request with a token: when the token expires, or null for never. */
+      expires_at: string | null;
+    };
     StartRequest: {
       /** @description Why, for the machine's history; for example `exec`. */
       reason?: string;
+    };
+    StartSessionRequest: {
+      /** @description The secret of an API token. */
+      token: string;
     };
     /** @description Something that changed on the platform. */
     StreamEvent: {
@@ -4785,6 +5227,23 @@ export interface components {
       data: {
         [key: string]: unknown;
       };
+    };
+    /** @description What machines did over time, those that are not destroyed. */
+    Timeline: {
+      /** Format: date-time */
+      from: string;
+      /** Format: date-time */
+      until: string;
+      machines: components["schemas"]["MachineTimeline"][];
+    };
+    /** @description A stretch of time that a machine spent in one state. */
+    TimelineSpan: {
+      /** @enum {string} */
+      state: "running" | "warm" | "suspended" | "stopped" | "failed";
+      /** Format: date-time */
+      from: string;
+      /** Format: date-time */
+      until: string;
     };
     /** @description An API token, without its secret. */
     Token: {
@@ -4810,6 +5269,10 @@ export interface components {
       entries: number;
       /** @description Bytes of all files. */
       bytes: number;
+    };
+    UpdateAppRequest: {
+      /** @description Whether anyone may see at `/status/<app>` how the app is. */
+      status_page?: boolean;
     };
     /** @description The complete new configuration. Without `config`, the machine moves to the current guest bundle and keeps its image and configuration: at its next cold start, if it has a snapshot. Nothing changes if it has that bundle. */
     UpdateMachineRequest: {
@@ -4947,6 +5410,30 @@ export interface components {
       retention_days: number;
       /** Format: date-time */
       created_at: string;
+    };
+    /** @description A start that was completed. */
+    Wake: {
+      /** Format: date-time */
+      at: string;
+      /** @enum {string} */
+      kind: "warm" | "resume" | "cold";
+      /** @description Why it was this kind: a stable word and, after a colon, details. */
+      reason: string;
+      duration_ms: number;
+    };
+    /** @description How often machines woke, and how long that took. */
+    WakeSummary: {
+      count: number;
+      p50_ms: number;
+      p99_ms: number;
+    };
+    /** @description How machines woke, hour by hour. */
+    Wakes: {
+      /** Format: date-time */
+      from: string;
+      /** Format: date-time */
+      until: string;
+      hours: components["schemas"]["HourOfWakes"][];
     };
   };
   responses: never;

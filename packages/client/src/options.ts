@@ -103,6 +103,14 @@ export interface AuditOptions extends CallOptions {
   follow?: boolean;
 }
 
+/** Which machines, and how far back. */
+export interface TimelineOptions extends CallOptions {
+  /** 1 to 168. Default: 24. */
+  hours?: number;
+  /** Only machines of this app. */
+  app?: string;
+}
+
 /** What a new token may do, and for how long. */
 export interface NewTokenOptions extends CallOptions {
   /** Default: `admin`, which includes all. */

@@ -20,10 +20,10 @@ import type {
   Token,
   UsageReport,
 } from "./types.ts";
-import { BaseClient } from "./base-client.ts";
+import { OverviewClient } from "./overview-client.ts";
 
-/** The part of the client about the platform itself. See {@link BaseClient}. */
-export abstract class PlatformClient extends BaseClient {
+/** The part of the client about the platform itself. See {@link OverviewClient}. */
+export abstract class PlatformClient extends OverviewClient {
   /** Returns what the platform is. Rejects with `unavailable` when it doesn't work. */
   getHealth(options?: CallOptions): Promise<Health> {
     return this.call("get", "/v1/health", { ...options });

@@ -6,7 +6,7 @@ import type { CallOptions } from "./transport.ts";
 export type Path = keyof paths;
 
 /** The methods that the API uses. */
-export type Method = "get" | "post" | "put" | "delete";
+export type Method = "get" | "post" | "put" | "patch" | "delete";
 
 /** What one request consists of. Parts that the route does not take are left out. */
 export type RouteRequest<P extends Path, M extends Method> = CallOptions &

@@ -9,6 +9,9 @@ type Schemas = components["schemas"];
 /** A name that owns machines and hostnames. */
 export type App = Schemas["App"];
 
+/** Changes of an app. */
+export type UpdateAppRequest = Schemas["UpdateAppRequest"];
+
 /** A virtual machine that runs one app. */
 export type Machine = Schemas["Machine"];
 
@@ -169,6 +172,24 @@ export type Quota = Schemas["Quota"];
 
 /** Changes of an app's limits: 0 means without limit, and null the platform's. */
 export type UpdateQuotaRequest = Schemas["UpdateQuotaRequest"];
+
+/** What machines did over time. */
+export type Timeline = Schemas["Timeline"];
+
+/** What a machine did over time. */
+export type MachineTimeline = Schemas["MachineTimeline"];
+
+/** How machines woke, hour by hour. */
+export type Wakes = Schemas["Wakes"];
+
+/** What the platform runs on, and what of it is taken. */
+export type Host = Schemas["Host"];
+
+/** The outcome of one check of the host. */
+export type Finding = Schemas["Finding"];
+
+/** Whose rights a browser, or a request, has. */
+export type Session = Schemas["Session"];
 
 /** What a token may do. `exec` and `deploy` include `read`; `admin` includes all. */
 export type Scope = Schemas["Scope"];

@@ -57,6 +57,9 @@ test("every route has a method", async () => {
   const image = await client.pullImage("me/app:1", { onProgress: ({ step }) => steps.push(step) });
   expect(image).toMatchObject({ ref: "me/app:1", digest: expect.stringMatching(/^sha256:/) });
   expect(steps).toEqual(["resolve", "download", "download"]);
+  expect(await client.startSession(server.token)).toMatchObject({ token: { name: "test" }, scopes: ["admin"] });
+  expect(await client.getSession()).toMatchObject({ token: { name: "test" }, expires_at: null });
+  await client.endSession();
   expect(await client.listUploads()).toEqual([]);
   const kept = (await client.listImages()).map((one) => [one.ref, one.in_use]);
   expect(Object.fromEntries(kept)).toEqual({ x: false, y: true, "me/app:1": false });

@@ -1,9 +1,7 @@
 /** The dashboard: who is signed in, and which page is shown. */
-import { ApiError } from "@hibernaut/client/browser";
+import { ApiError, type BrowserClient, type Session } from "@hibernaut/client/browser";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Api } from "./data/api.ts";
 import { isAdmin, type Services, ServicesProvider } from "./data/context.ts";
-import type { Session } from "./data/contract.ts";
 import { Live } from "./data/live.ts";
 import { Store } from "./data/store.ts";
 import { Empty, ErrorNote, Loading, Page } from "./parts/basics.tsx";
@@ -26,7 +24,7 @@ const ENDED = "Your session has ended. Sign in again.";
 type SessionState = Session | null | undefined;
 
 /** The whole page. */
-export function Dashboard({ api }: { api: Api }) {
+export function Dashboard({ api }: { api: BrowserClient }) {
   const [session, setSession] = useState<SessionState>();
   const [error, setError] = useState<unknown>();
   const [turn, setTurn] = useState(0);
@@ -72,7 +70,7 @@ export function Dashboard({ api }: { api: Api }) {
 }
 
 interface SignedInProps {
-  api: Api;
+  api: BrowserClient;
   session: Session;
   route: Route;
   onSignedOut(why?: string): void;

@@ -27,7 +27,7 @@ function event(id: string, to: string, data: Record<string, unknown> = {}, at = 
 function read(machines: readonly Machine[]) {
   const frames: (() => void)[] = [];
   const store = new Store((run) => frames.push(run));
-  const apps = [{ name: "shop", created_at: time(0), machine_count: 1, urls: [] }] as App[];
+  const apps = [{ name: "shop", created_at: time(0), machine_count: 1, urls: [], status_page: false }] satisfies App[];
   const timeline = {
     from: time(-1000),
     until: time(0),

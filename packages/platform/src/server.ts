@@ -46,6 +46,7 @@ import { type RunningCoordinator, startCoordinator } from "./proxy/start-coordin
 import { quotaOf } from "./quota-settings.ts";
 import { openSecrets } from "./secrets/index.ts";
 import { configFolder, type Settings } from "./settings.ts";
+import { BUILT_DASHBOARD } from "./settings/places.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
 import { openDataDir } from "./store/data-dir.ts";
 import type { Traffic } from "./store/contract.ts";
@@ -262,8 +263,15 @@ async function runLocked(
     audit,
     rates: { reads: settings.rateReads, changes: settings.rateChanges, execs: settings.rateExecs },
     tokens: store.tokens,
+    sessions: store.sessions,
+    dashboard: settings.dashboard === "on" ? BUILT_DASHBOARD : undefined,
     stream,
     platform: info,
+    async *doctor() {
+      // Loaded when somebody asks: it examines every part.
+      const { diagnose } = await import("./doctor.ts");
+      yield* diagnose(settings);
+    },
     proxy: addresses,
     activity: (id) => proxied.coordinator?.activity(id),
     check: () => store.check(),

@@ -5,9 +5,16 @@ const TOP = "at the top of the file, before the first [table]";
 const SERVICE = "in [http_service]";
 const PLACES: Record<string, string> = {
   ...Object.fromEntries(
-    ["app", "primary_region", "kill_signal", "kill_timeout", "swap_size_mb", "keep_layer", "console_command"].map(
-      (key) => [key, TOP],
-    ),
+    [
+      "app",
+      "primary_region",
+      "kill_signal",
+      "kill_timeout",
+      "swap_size_mb",
+      "keep_layer",
+      "status_page",
+      "console_command",
+    ].map((key) => [key, TOP]),
   ),
   ...Object.fromEntries(
     [

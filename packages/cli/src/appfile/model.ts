@@ -28,6 +28,8 @@ export interface AppFile {
   swapMb: number | undefined;
   /** Whether a stop keeps what machines wrote to their file systems. */
   keepLayer: boolean | undefined;
+  /** Whether anyone may see how the app is. Undefined: as it was. */
+  statusPage: boolean | undefined;
   deploy: Deploy;
 }
 

@@ -70,6 +70,7 @@ function readDocument(top: Section): AppFile {
     killTimeout: readKillTimeout(top) ?? oldKillTimeout,
     swapMb: readSwap(top),
     keepLayer: top.boolean("keep_layer"),
+    statusPage: top.boolean("status_page"),
     deploy: readDeploy(top),
   };
   top.ignored(["metrics", "metric"], METRICS);

@@ -60,6 +60,7 @@ const show = command({
       ["Name", app.name],
       ["Created", ago(app.created_at)],
       ["Answers at", urlsFrom(client.apiUrl, app).join(", ") || "-"],
+      ["Status page", app.status_page ? statusUrl(client.apiUrl, app) : "off"],
     ]);
     return { document: { ...app, quota }, text: lines(about, quotaText(quota)) };
   },
@@ -67,9 +68,9 @@ const show = command({
 
 const update = command({
   name: "update",
-  summary: "Change how much an app may have",
+  summary: "Change how much an app may have, and who may see how it is",
   description:
-    "Changes the app's own limits. Those that you don't name stay. 0 means without limit. What the app has already stays, also beyond a new limit.",
+    "Changes the app's own limits. Those that you don't name stay. 0 means without limit. What the app has already stays, also beyond a new limit. With --status-page on, anyone may see whether the app is up; with off, nobody.",
   arguments: [{ usage: "<name>", description: "name of the app", names: "app" }],
   options: [
     { flags: "--max-machines <count>", description: "machines", minimum: 0 },
@@ -78,12 +79,14 @@ const update = command({
     { flags: "--max-memory <size>", description: "memory of all its machines, such as 4gb", minimum: 0, unit: "mb" },
     { flags: "--max-volumes <size>", description: "volumes, such as 50gb", minimum: 0, unit: "gb" },
     { flags: "--default-limits", description: "first replace all its own limits by those of the platform" },
+    { flags: "--status-page <on|off>", description: "whether anyone may see how the app is", choices: ["on", "off"] },
   ],
   examples: [
     "hibernaut apps update shop --max-running 20 --max-memory 64gb",
     "hibernaut apps update shop --default-limits",
+    "hibernaut apps update shop --status-page on",
   ],
-  async run(context, [name = ""], { defaultLimits = false, ...limits }) {
+  async run(context, [name = ""], { defaultLimits = false, statusPage, ...limits }) {
     const { maxMachines, maxRunning, maxCpus, maxMemory, maxVolumes } = limits;
     const given = {
       machines: maxMachines,
@@ -93,12 +96,27 @@ const update = command({
       volume_gb: maxVolumes,
     };
     const changes = Object.entries(given).map(([key, value]) => [key, value ?? (defaultLimits ? null : undefined)]);
-    if (changes.every(([, value]) => value === undefined))
+    const isLimited = changes.some(([, value]) => value !== undefined);
+    if (!isLimited && statusPage === undefined)
       throw new UsageError("Nothing to change. Add a limit, such as --max-running 2; see --help.");
-    const quota = await (await context.client()).updateQuota(name, Object.fromEntries(changes) as UpdateQuotaRequest);
-    return { document: quota, text: quotaText(quota) };
+    const client = await context.client();
+    const quota = isLimited
+      ? await client.updateQuota(name, Object.fromEntries(changes) as UpdateQuotaRequest)
+      : await client.getQuota(name);
+    if (statusPage === undefined) return { document: quota, text: quotaText(quota) };
+    const app = await client.updateApp(name, { status_page: statusPage === "on" });
+    const shown = app.status_page ? `Anyone may see how ${name} is: ${statusUrl(client.apiUrl, app)}` : undefined;
+    return {
+      document: { ...quota, status_page: app.status_page },
+      text: lines(shown ?? `Nobody may see how ${name} is.`, isLimited && quotaText(quota)),
+    };
   },
 });
+
+/** Where the API, which need not be reachable for everybody, shows how an app is. */
+function statusUrl(apiUrl: string, { name }: App): string {
+  return `${apiUrl.replace(/\/+$/, "")}/status/${name}`;
+}
 
 function quotaText({ limits, used, own }: Quota): string {
   const row = (label: string, key: keyof Quota["limits"], unit = ""): string[] => [

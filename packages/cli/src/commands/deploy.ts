@@ -84,7 +84,15 @@ const deploy = command({
     ]);
     if (options.buildOnly && options.image !== undefined)
       throw new UsageError("--build-only builds an image, and --image names one. Leave one of them out.");
-    const { app, groups, image: named, built, deploy: asked, release: before } = await readDeployment(given, options);
+    const {
+      app,
+      groups,
+      image: named,
+      built,
+      deploy: asked,
+      statusPage,
+      release: before,
+    } = await readDeployment(given, options);
     if (options.buildOnly) return buildResult(built);
     const strategy = options.strategy ?? asked.strategy ?? "rolling";
     const context = given.preferring(app);
@@ -109,6 +117,7 @@ const deploy = command({
         prewarm: prewarmOf(options.prewarm, asked.prewarm),
       });
     });
+    if (statusPage !== undefined) await client.updateApp(context.app, { status_page: statusPage });
     await warnOfUnsuspendable(
       context,
       done.map(({ machine_id: id }) => id),

@@ -18,6 +18,8 @@ interface Deployment {
   built: Built | undefined;
   /** `[deploy]` of the file. */
   deploy: Deploy;
+  /** Whether anyone may see how the app is. Undefined: as it was. */
+  statusPage: boolean | undefined;
   /** What runs before any machine is changed. */
   release: { config: MachineConfig; timeout: number | undefined } | undefined;
 }
@@ -68,6 +70,7 @@ export async function readDeployment(
     image,
     built,
     deploy: file.deploy,
+    statusPage: file.statusPage,
     release: release && { config: release, timeout: file.deploy.releaseCommand?.timeout },
   };
 }

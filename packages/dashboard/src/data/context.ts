@@ -1,13 +1,12 @@
 /** Gives components the store, the API and the session. */
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
-import type { Api } from "./api.ts";
-import type { Session } from "./contract.ts";
+import type { BrowserClient, Session } from "@hibernaut/client/browser";
 import type { Store } from "./store.ts";
 
 /** What every page has. */
 export interface Services {
-  api: Api;
+  api: BrowserClient;
   store: Store;
   session: Session;
   /** Ends the session. */

@@ -1,6 +1,5 @@
 /** Keeps the store up to date: one reading, then the stream of events, and another reading after each interruption. */
-import { ApiError, type StreamEvent, type StreamGap } from "@hibernaut/client/browser";
-import type { Api } from "./api.ts";
+import { ApiError, type BrowserClient, type StreamEvent, type StreamGap } from "@hibernaut/client/browser";
 import { Refresher } from "./refresh.ts";
 import { CHART_HOURS, type Store } from "./store.ts";
 
@@ -16,7 +15,7 @@ const RETRY_MS = 2_000;
 const MOST_WAITING = 10_000;
 
 interface LiveOptions {
-  api: Api;
+  api: BrowserClient;
   store: Store;
   /** The session has ended. */
   onSignedOut(): void;
@@ -24,7 +23,7 @@ interface LiveOptions {
 
 /** The connection of one page to its platform. */
 export class Live {
-  readonly #api: Api;
+  readonly #api: BrowserClient;
   readonly #store: Store;
   readonly #onSignedOut: () => void;
   readonly #end = new AbortController();

@@ -1,6 +1,5 @@
 /** What the dashboard knows: only what the platform said. */
-import type { ApiError, App, Machine, StreamEvent } from "@hibernaut/client/browser";
-import type { Timeline } from "./contract.ts";
+import type { ApiError, App, Machine, StreamEvent, Timeline } from "@hibernaut/client/browser";
 import { Topics } from "./frames.ts";
 import { machineAfter } from "./machine.ts";
 import { EMPTY_TRACK, type Track, trackAfter, trackOf, trackSince, trackWith } from "./track.ts";

@@ -1,6 +1,11 @@
 /** What a machine did in the last hours: spans of states, and its wakes. Pure. */
-import type { Machine, StreamEvent } from "@hibernaut/client/browser";
-import type { MachineTimeline, SpanState, WakeKind } from "./contract.ts";
+import type { Machine, MachineTimeline, StreamEvent } from "@hibernaut/client/browser";
+
+/** The states that the sleep chart tells apart. */
+export type SpanState = MachineTimeline["spans"][number]["state"];
+
+/** How a machine was started. */
+export type WakeKind = MachineTimeline["wakes"][number]["kind"];
 
 /** A time in one state. Times are milliseconds since 1970. */
 export interface Span {

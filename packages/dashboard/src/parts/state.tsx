@@ -1,6 +1,6 @@
 /** How states of machines look: by color, shape and word. */
 import type { Machine, MachineState } from "@hibernaut/client/browser";
-import type { SpanState } from "../data/contract.ts";
+import type { SpanState } from "../data/track.ts";
 
 /** The looks. `busy` is on the way from one state to another. */
 export type Tone = SpanState | "busy";

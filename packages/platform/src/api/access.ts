@@ -3,6 +3,7 @@ import type { FastifyRequest } from "fastify";
 import { HibernautError } from "../domain/errors.ts";
 import { type Grant, hasScope, type NeededScope, reachesApp } from "../domain/scopes.ts";
 import type { TokenRecord } from "../store/contract.ts";
+import type { LiveSession } from "./sessions.ts";
 
 /** Which routes a machine may use on itself, through its local API. Routes without this need a token. */
 export type InsideAccess =
@@ -22,12 +23,16 @@ declare module "fastify" {
      */
     limited?: "filtered" | "shared" | "refused";
     inside?: InsideAccess;
+    /** Needs no token: whoever signs in has none yet. */
+    open?: boolean;
   }
   interface FastifyRequest {
     /** The machine that the request comes from; null for requests with a token. */
     insideMachine: string | null;
-    /** The token of the request; null for requests from inside a machine, and where none is needed. */
+    /** The token of the request, or of its session; null for requests from inside a machine, and where none is needed. */
     token: TokenRecord | null;
+    /** The session of a request from a browser; null for all others. */
+    session: LiveSession | null;
   }
 }
 

@@ -25,19 +25,26 @@ import { forwardRoute } from "./routes/forward.ts";
 import { execRoute } from "./routes/exec.ts";
 import { execStreamRoute } from "./routes/exec-stream.ts";
 import { imageRoutes } from "./routes/images.ts";
+import { hostRoutes } from "./routes/host.ts";
 import { hostnameRoutes } from "./routes/hostnames.ts";
 import { insideRoutes } from "./routes/inside.ts";
 import { logRoutes } from "./routes/logs.ts";
+import { statusRoute } from "./routes/status.ts";
 import { streamRoutes } from "./routes/stream.ts";
+import { timelineRoutes } from "./routes/timeline.ts";
 import { machineRoutes } from "./routes/machines.ts";
 import { documentRoute, healthRoute, metricsRoute, regionRoute } from "./routes/platform.ts";
 import { quotaRoutes } from "./routes/quota.ts";
+import { sessionRoutes } from "./routes/session.ts";
 import { releaseRoutes } from "./routes/releases.ts";
 import { secretRoutes } from "./routes/secrets.ts";
 import { registryRoutes } from "./routes/registries.ts";
 import { tokenRoutes } from "./routes/tokens.ts";
 import { uploadRoutes } from "./routes/uploads.ts";
 import { secureEdges } from "./edges.ts";
+import { readDashboard, sendDashboard } from "./dashboard.ts";
+import { Sessions } from "./sessions.ts";
+import type { TokenRecord } from "../store/contract.ts";
 import { followTls, serverTls } from "./tls.ts";
 import { TokenUse } from "./token-use.ts";
 import { limitRates } from "./rates.ts";
@@ -93,7 +100,10 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
       deps.logger.error({ err }, "the API keeps its certificate: the new one cannot be used"),
     );
   app.setErrorHandler(sendError);
-  app.setNotFoundHandler(sendNotFound);
+  const dashboard = await readDashboard(deps.dashboard);
+  app.setNotFoundHandler((request, reply) => {
+    if (!sendDashboard(dashboard, request, reply)) sendNotFound(request, reply);
+  });
   acceptOnlyJson(app);
   limitBodies(app);
 
@@ -109,19 +119,26 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
   secureEdges(app, deps.corsOrigins);
   app.decorateRequest("insideMachine", null);
   app.decorateRequest("token", null);
+  app.decorateRequest("session", null);
   const tokenUse = new TokenUse({
     tokens: deps.tokens,
     onFault: (err) => deps.logger.error({ err }, "when tokens were used could not be stored"),
   });
   app.addHook("onClose", async () => tokenUse.write());
+  const sessions = new Sessions({
+    ...deps,
+    onFault: (err) => deps.logger.error({ err }, "when a session was used could not be stored"),
+  });
   await app.register(websocket, { options: { maxPayload: MAX_BODY_BYTES } });
   await describeApi(app, deps.platform.version);
   healthRoute(app, deps);
   documentRoute(app);
+  statusRoute(app, deps);
   await app.register(async (secured: Api) => {
     requireScopes(secured);
     const local = deps.local ?? new WeakMap();
-    secured.addHook("onRequest", authorize({ ...deps, local, onToken: ({ id }) => tokenUse.note(id) }));
+    const onToken = ({ id }: TokenRecord) => tokenUse.note(id);
+    secured.addHook("onRequest", authorize({ ...deps, sessions, local, onToken }));
     if (deps.rates !== undefined) await limitRates(secured, deps.rates);
     if (deps.audit !== undefined) auditChanges(secured, deps.audit);
     secured.addHook("preHandler", refuseHostImages(deps.machines));
@@ -132,6 +149,7 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     waitRoute(secured, deps);
     logRoutes(secured, deps);
     streamRoutes(secured, deps);
+    timelineRoutes(secured, deps);
     execRoute(secured, deps);
     execStreamRoute(secured, deps);
     archiveRoutes(secured, deps);
@@ -148,8 +166,10 @@ export async function buildApi(deps: ApiDeps): Promise<Api> {
     uploadRoutes(secured, deps);
     registryRoutes(secured, deps);
     tokenRoutes(secured, { ...deps, tokenUse });
+    sessionRoutes(secured, { ...deps, sessions, onToken });
     usageRoutes(secured, deps);
     regionRoute(secured, deps);
+    hostRoutes(secured, deps);
     drainRoutes(secured, deps);
     backupRoutes(secured, deps);
     metricsRoute(secured, metrics.registry);

@@ -29,13 +29,7 @@ export function auditChanges(app: Api, log: AuditLog): void {
   app.decorateRequest("auditBegun", null);
   app.addHook("preHandler", async (request) => {
     const entry = isAudited(request) ? entryOf(request, "begin", null) : undefined;
-    if (entry === undefined) return;
-    try {
-      log.append(entry);
-      request.auditBegun = entry;
-    } catch (error) {
-      unwritten(request, entry, error);
-    }
+    if (entry !== undefined) append(log, request, entry);
   });
   app.addHook("onResponse", async (request, reply) => {
     const entry = endOf(request, reply);
@@ -46,6 +40,21 @@ export function auditChanges(app: Api, log: AuditLog): void {
       request.log.error({ err: error, audit: entry }, "a line of the audit log could not be written");
     }
   });
+}
+
+/** Writes the line before a change whose token became known in its handler: a sign-in. The one after it follows by itself. */
+export function beginAudit(log: AuditLog, request: FastifyRequest): void {
+  const entry = entryOf(request, "begin", null);
+  if (entry !== undefined) append(log, request, entry);
+}
+
+function append(log: AuditLog, request: FastifyRequest, entry: AuditEntry): void {
+  try {
+    log.append(entry);
+    request.auditBegun = entry;
+  } catch (error) {
+    unwritten(request, entry, error);
+  }
 }
 
 /** What cannot be audited is not done, except for deletions: one of them may be what frees the disk. */
@@ -69,7 +78,7 @@ function isAudited({ method, token, routeOptions: { config } }: FastifyRequest):
 }
 
 function entryOf(request: FastifyRequest, phase: AuditEntry["phase"], status: number | null): AuditEntry | undefined {
-  const { token, params, method, routeOptions } = request;
+  const { token, session, params, method, routeOptions } = request;
   if (token === null) return undefined;
   const named = { ...(params as Record<string, unknown>), ...bodyParts(request) };
   const { app_name: app = null, ...target } = named as { app_name?: unknown };
@@ -78,6 +87,7 @@ function entryOf(request: FastifyRequest, phase: AuditEntry["phase"], status: nu
     phase,
     request_id: request.id,
     token: { id: token.id, name: token.name },
+    ...(session !== null && { session: true as const }),
     from: request.socket.remoteAddress ?? "unknown",
     method,
     route: routeOptions.url ?? "unknown",

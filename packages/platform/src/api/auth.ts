@@ -1,9 +1,11 @@
 /** Authentication: a token may do what its scopes say; a machine may do very little, and only to itself. */
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { HibernautError } from "../domain/errors.ts";
 import type { GuestApi } from "../machines/resources/guest-api.ts";
 import type { TokenRecord, TokenStore } from "../store/contract.ts";
 import { type InsideAccess, requireAccess } from "./access.ts";
+import { sessionOf } from "./session-access.ts";
+import type { Sessions } from "./sessions.ts";
 import { findToken, isLive } from "./tokens.ts";
 
 /** Connections from inside machines, each with the machine's id. They need no token: only that machine can have opened one. */
@@ -11,6 +13,7 @@ export type LocalConnections = WeakMap<object, string>;
 
 interface AuthDeps {
   tokens: TokenStore;
+  sessions: Sessions;
   guestApi: Pick<GuestApi, "identify">;
   local: LocalConnections;
   /** Called with each request that has a valid token, before it is known what the token may do. */
@@ -18,13 +21,18 @@ interface AuthDeps {
 }
 
 /** Returns a hook that refuses callers who may not use the route, before their body is read. */
-export function authorize({ tokens, guestApi, local, onToken }: AuthDeps) {
-  return async (request: FastifyRequest): Promise<void> => {
-    const access = request.routeOptions.config.inside;
+export function authorize({ tokens, sessions, guestApi, local, onToken }: AuthDeps) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const { inside: access, open } = request.routeOptions.config;
     const machineId = local.get(request.raw.socket);
     request.insideMachine = machineId ?? null;
     if (machineId !== undefined) return authorizeMachine(guestApi.identify(machineId), access, request.params);
-    const token = authenticate(tokens, request.headers.authorization);
+    if (open === true) return;
+    const { authorization } = request.headers;
+    // A program that shows a token means that one, whatever cookies it sends along.
+    const session = authorization === undefined ? sessionOf(request, reply, sessions) : undefined;
+    request.session = session ?? null;
+    const token = session?.token ?? authenticate(tokens, authorization);
     request.token = token;
     onToken?.(token);
     if (access === "only")

@@ -19,9 +19,10 @@ import type { Resources } from "../machines/open.ts";
 import type { Quotas } from "../machines/quotas.ts";
 import type { Usage } from "../metering/usage.ts";
 import type { EventStream } from "../stream/stream.ts";
-import type { TokenStore } from "../store/contract.ts";
+import type { SessionStore, TokenStore } from "../store/contract.ts";
 import type { VolumeService } from "../volumes/contract.ts";
 import type { LocalConnections } from "./auth.ts";
+import type { Finding } from "./findings.ts";
 
 /** What the platform is, for `GET /v1/health`. Known before the API listens. */
 export interface PlatformInfo {
@@ -76,6 +77,9 @@ export interface ApiDeps
   /** Requests per minute and token. By default, any number. */
   rates?: Rates;
   tokens: TokenStore;
+  sessions: SessionStore;
+  /** The directory of the built dashboard. By default, there is none. */
+  dashboard?: string | undefined;
   stream: EventStream;
   platform: PlatformInfo;
   /** The addresses at which apps answer. Absent, or empty, when they are not known. */
@@ -83,6 +87,8 @@ export interface ApiDeps
     url(): string | undefined;
     urlsOf(app: string): string[];
   };
+  /** Checks the host, one thing after the other. */
+  doctor(): AsyncIterable<Finding>;
   /** Why a machine does not sleep. Undefined unless it is running, and while the platform starts. */
   activity?(id: string): Activity | undefined;
   /** Throws when the platform cannot work: the store's `check`. */

@@ -65,7 +65,8 @@ export function eventWire({ at, type, from, to, details }: MachineEvent): Machin
 
 /** An app on the wire. */
 export function appWire(app: AppRecord, { machineCount, urls }: { machineCount: number; urls: string[] }): AppWire {
-  return { name: app.name, created_at: app.createdAt, machine_count: machineCount, urls };
+  const { name, createdAt, statusPage = false } = app;
+  return { name, created_at: createdAt, machine_count: machineCount, urls, status_page: statusPage };
 }
 
 /** A token on the wire: all but its secret. */

@@ -12,6 +12,8 @@ export interface AuditEntry {
   /** The same in both lines of a request, in the reply's `x-request-id`, and in the platform's log. */
   request_id: string;
   token: { id: string; name: string };
+  /** Whether the request came from a browser with a session of the token. Absent where it did not. */
+  session?: true;
   /** The client's address, as the platform sees it. */
   from: string;
   method: string;

@@ -30,7 +30,8 @@ export interface SnapshotRecord {
  * How a machine comes up. `resume`: from its snapshot. `warm`: the same state, in the VMM that was kept when it was
  * taken. `cold`: from scratch.
  */
-export type BootKind = "warm" | "resume" | "cold";
+export const BOOT_KINDS = ["warm", "resume", "cold"] as const;
+export type BootKind = (typeof BOOT_KINDS)[number];
 
 /** How a machine was last started. */
 export interface LastBoot {
@@ -186,6 +187,8 @@ export interface AppRecord {
   createdAt: string;
   /** Its limits in place of the platform's. Absent when it has none of its own. */
   quota?: QuotaOverrides;
+  /** Whether anyone may see how it is. Absent: no. */
+  statusPage?: true;
 }
 
 /** A version of an app that was deployed. */

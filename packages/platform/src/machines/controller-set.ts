@@ -11,6 +11,7 @@ import type { MachineDependencies } from "./dependencies.ts";
 import { sentenceOf } from "./logs/sentences.ts";
 import { requireApp } from "./require-app.ts";
 import { WarmKeeper } from "./warm/keeper.ts";
+import { WarmHistory } from "./warm/history.ts";
 import { MemoryPressure } from "./warm/pressure.ts";
 
 /** Recovery talks to guests: up to this many at a time, so that a small host is not overwhelmed. */
@@ -21,6 +22,7 @@ export class ControllerSet {
   readonly #deps: MachineDependencies;
   /** The paused VMMs of suspended machines. */
   readonly warm: WarmKeeper;
+  readonly warmHistory: WarmHistory;
   /** Which starts the host has room for. */
   readonly admission: Admission;
   readonly #controllers = new Map<string, MachineController>();
@@ -29,10 +31,12 @@ export class ControllerSet {
 
   constructor(deps: MachineDependencies) {
     this.#deps = deps;
+    this.warmHistory = new WarmHistory(deps.store.timeline, deps.log);
     this.warm = new WarmKeeper({
       budgetBytes: deps.settings.keepWarmMemoryMb * 1024 * 1024,
       pressure: deps.memoryPressure ?? new MemoryPressure(),
       evict: async (id, reason) => this.#controllers.get(id)?.evict(reason),
+      ended: (kept) => this.warmHistory.add(kept),
       log: deps.log,
       now: () => (deps.clock?.() ?? new Date()).getTime(),
     });
@@ -66,6 +70,7 @@ export class ControllerSet {
   async close(): Promise<void> {
     this.warm.shut("shutdown");
     await Promise.all([...this.#controllers.values()].map((controller) => controller.close()));
+    this.warmHistory.write();
   }
 
   /** Takes charge of a machine that was just stored, and announces it. */

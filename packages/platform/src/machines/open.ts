@@ -10,11 +10,13 @@ import { Commands } from "./resources/commands.ts";
 import { FileCopies } from "./resources/file-copies.ts";
 import { Forwards } from "./resources/forwards.ts";
 import { GuestApi } from "./resources/guest-api.ts";
+import { Host } from "./resources/host.ts";
 import { Hostnames } from "./resources/hostnames.ts";
 import { Logs } from "./resources/logs.ts";
 import { MachineCopies } from "./resources/machine-copies.ts";
 import { Machines } from "./resources/machines.ts";
 import { ReleaseCommands } from "./resources/release-commands.ts";
+import { Timelines } from "./resources/timelines.ts";
 import { Releases } from "./resources/releases.ts";
 import { DueTimer } from "./schedule/timer.ts";
 import { Scrubber } from "./scrubber.ts";
@@ -36,6 +38,8 @@ export interface Resources {
   readonly machineCopies: MachineCopies;
   readonly guestApi: GuestApi;
   readonly drain: Drain;
+  readonly host: Host;
+  readonly timelines: Timelines;
   readonly scrubber: Scrubber;
   /** Bounds what guests print to their consoles. */
   readonly consoles: Consoles;
@@ -90,6 +94,8 @@ export function openMachines(deps: MachineDependencies): Resources {
     machineCopies: new MachineCopies(deps, controllers),
     guestApi: new GuestApi(deps, controllers),
     drain,
+    host: new Host(deps, controllers.warm),
+    timelines: new Timelines(deps.store.timeline, controllers, () => (deps.clock?.() ?? new Date()).getTime()),
     scrubber: new Scrubber(deps, controllers),
     consoles: new Consoles(deps, controllers),
     warm: controllers.warm,

@@ -8,6 +8,9 @@ export const BUNDLED_GUEST = join(packagesFolder(), "guest/.build/bundle");
 /** The program that starts QEMU in a jail, which the setup compiled, or which came with the program. */
 export const JAIL_LAUNCHER = join(packagesFolder(), "jail/.build/hibernaut-jail");
 
+/** The dashboard that the build made, or that came with the program. */
+export const BUILT_DASHBOARD = join(packagesFolder(), "dashboard/dist");
+
 /** The directory of the packages. This code runs from the sources or, a directory higher, from the CLI's bundle. */
 function packagesFolder(): string {
   const here = import.meta.dirname;

@@ -31,6 +31,11 @@ export const PLATFORM_SETTINGS = {
     description:
       "The origins whose pages may use the API from a browser, exactly as browsers name them. By default, none may. A page needs a token in any case.",
   }),
+  dashboard: choice("HIBERNAUT_DASHBOARD", ["on", "off"], {
+    default: "on",
+    description:
+      "Whether the API also serves the dashboard, at `/`. The dashboard can do nothing that the API cannot, and its pages say nothing before someone signs in.",
+  }),
   /** Reported by `GET /v1/platform/regions` and given to machines. */
   region: text("HIBERNAUT_REGION", {
     default: "local",

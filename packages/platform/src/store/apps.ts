@@ -7,20 +7,24 @@ import type { OutboxWriter } from "./outbox.ts";
 import { factOf } from "./facts.ts";
 
 /** `quota` is JSON. */
-interface AppRow extends Omit<AppRecord, "quota"> {
+interface AppRow extends Omit<AppRecord, "quota" | "statusPage"> {
   quota: string | null;
+  statusPage: number;
 }
 
 /** Returns the repository of apps in an open, migrated database. */
 export function appStore(db: Database, outbox: OutboxWriter): AppStore {
-  const insert = db.prepare<AppRecord>(
+  const insert = db.prepare<Pick<AppRecord, "name" | "createdAt">>(
     "INSERT INTO apps (name, created_at) VALUES (@name, @createdAt) ON CONFLICT DO NOTHING",
   );
-  const select = "SELECT name, created_at AS createdAt, quota FROM apps";
+  const select = "SELECT name, created_at AS createdAt, quota, status_page AS statusPage FROM apps";
   const get = db.prepare<[string], AppRow>(`${select} WHERE name = ?`);
   const list = db.prepare<[], AppRow>(`${select} ORDER BY name`);
   const setQuota = db.prepare<{ name: string; quota: string | null }>(
     "UPDATE apps SET quota = @quota WHERE name = @name",
+  );
+  const setStatusPage = db.prepare<{ name: string; on: number }>(
+    "UPDATE apps SET status_page = @on WHERE name = @name",
   );
   // One statement, so that no machine or volume can be added between the check and the deletion.
   const remove = db.prepare<{ name: string }>(`
@@ -52,10 +56,12 @@ export function appStore(db: Database, outbox: OutboxWriter): AppStore {
       const isEmpty = Object.keys(quota).length === 0;
       setQuota.run({ name, quota: isEmpty ? null : JSON.stringify(quota) });
     },
+    setStatusPage: (name, on) => void setStatusPage.run({ name, on: on ? 1 : 0 }),
     delete: (name) => removeBoth.immediate(name),
   };
 }
 
-function recordOf({ name, createdAt, quota }: AppRow): AppRecord {
-  return { name, createdAt, ...(quota !== null && { quota: JSON.parse(quota) as QuotaOverrides }) };
+function recordOf({ name, createdAt, quota, statusPage }: AppRow): AppRecord {
+  const own = quota !== null && { quota: JSON.parse(quota) as QuotaOverrides };
+  return { name, createdAt, ...own, ...(statusPage === 1 && { statusPage: true as const }) };
 }

@@ -10,6 +10,7 @@ import type { PeriodRange } from "../domain/periods.ts";
 import type { StreamEvent, StreamFact } from "../domain/stream-event.ts";
 import type { QuotaOverrides } from "../domain/quota.ts";
 import type { Grant } from "../domain/scopes.ts";
+import type { Interval, StateChange, Wake } from "../domain/timeline.ts";
 import type { Amounts, Rates } from "../domain/usage.ts";
 import type { VolumeRecord, VolumeSnapshotRecord } from "../domain/volume.ts";
 
@@ -39,6 +40,8 @@ export interface AppStore {
   list(): AppRecord[];
   /** Replaces the limits that the app has in place of the platform's. */
   setQuota(name: string, quota: QuotaOverrides): void;
+  /** Lets anyone see how the app is, or nobody. */
+  setStatusPage(name: string, on: boolean): void;
   /**
    * Deletes an app and the records of its destroyed machines. False when the app does not exist, or has volumes or
    * machines that are not destroyed.
@@ -86,6 +89,32 @@ export interface OutboxStore {
   newest(): number;
   /** Calls `listener` soon after events were added. Returns a function that ends that. */
   subscribe(listener: () => void): () => void;
+}
+
+/** When the paused VMM of a suspended machine was kept, in milliseconds since 1970. */
+export interface KeptWarm extends Interval {
+  machine: string;
+}
+
+/** A wake of any machine. */
+export interface WakeOfApp extends Pick<Wake, "at" | "kind" | "durationMs"> {
+  /** Counts up. */
+  seq: number;
+  app: string;
+}
+
+/** What machines did, for charts. Written with each change; old rows are dropped. Times are milliseconds since 1970. */
+export interface TimelineStore {
+  /** Lists the changes of a machine after a moment, in order. */
+  states(machine: string, since: number): StateChange[];
+  /** Lists the wakes of a machine after a moment, in order. */
+  wakes(machine: string, since: number): Wake[];
+  /** Lists when a machine was kept warm, as far as that ended after a moment, in order. */
+  warm(machine: string, since: number): Interval[];
+  /** Lists up to `limit` wakes of all machines, destroyed ones included, before a sequence number, newest first. */
+  wakesBefore(sequence: number, limit: number): WakeOfApp[];
+  /** Adds times for which VMMs were kept. */
+  addWarm(kept: readonly KeptWarm[]): void;
 }
 
 /** The hostnames of apps. */
@@ -168,8 +197,38 @@ export interface TokenStore {
   /** Lists all tokens, including revoked ones, oldest first. */
   list(): TokenRecord[];
   findByHash(hash: string): TokenRecord | undefined;
-  /** Revokes a token. False when it does not exist or is already revoked. */
+  get(id: string): TokenRecord | undefined;
+  /** Revokes a token and ends its sessions. False when it does not exist or is already revoked. */
   revoke(id: string, at: string): boolean;
+}
+
+/** Someone who is signed in from a browser. Times are milliseconds since 1970. */
+export interface SessionRecord {
+  /** SHA-256 of the session's secret, hex. The secret itself is never stored. */
+  hash: string;
+  /** The token whose rights the session has. */
+  tokenId: string;
+  createdAt: number;
+  /** Known to the minute. */
+  usedAt: number;
+}
+
+/** What is forgotten when a session begins: those not used since a moment, and the longest unused beyond a number. */
+export interface SessionLimits {
+  usedSince: number;
+  perToken: number;
+  overall: number;
+}
+
+/** The sessions of browsers. They end with their tokens. */
+export interface SessionStore {
+  /** Adds a session, and forgets others beyond the limits. */
+  insert(session: SessionRecord, limits: SessionLimits): void;
+  find(hash: string): SessionRecord | undefined;
+  /** Notes when a session was last used. */
+  use(hash: string, at: number): void;
+  /** Ends a session. False when there is none. */
+  remove(hash: string): boolean;
 }
 
 /** The volumes of apps, and their snapshots. */
@@ -262,7 +321,9 @@ export interface Store {
   apps: AppStore;
   machines: MachineStore;
   outbox: OutboxStore;
+  timeline: TimelineStore;
   tokens: TokenStore;
+  sessions: SessionStore;
   hostnames: HostnameStore;
   certificates: CertificateStore;
   secrets: SecretStore;

@@ -6,6 +6,7 @@ import type { MachineEvent, MachineRecord, MachineState } from "../domain/machin
 import type { MachineStore } from "./contract.ts";
 import type { OutboxWriter } from "./outbox.ts";
 import { withoutSync } from "./database.ts";
+import type { TimelineWriter } from "./timeline.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
 /** Events kept per machine: enough to explain any state, and bounded even if a machine sleeps and wakes every minute. */
@@ -36,8 +37,15 @@ const COLUMNS = "id, app, name, state, document";
 /** The machines that are not destroyed, oldest first. */
 export const LIST_MACHINES = `SELECT ${COLUMNS} FROM machines WHERE state <> 'destroyed' ORDER BY seq`;
 
-/** Returns the repository of machines in an open, migrated database. `usage` follows each change in its transaction. */
-export function machineStore(db: Database, usage: Pick<UsageMeter, "machine">, outbox: OutboxWriter): MachineStore {
+/** What follows each change, in its transaction. */
+interface Followers {
+  usage: Pick<UsageMeter, "machine">;
+  outbox: OutboxWriter;
+  timeline: TimelineWriter;
+}
+
+/** Returns the repository of machines in an open, migrated database. */
+export function machineStore(db: Database, { usage, outbox, timeline }: Followers): MachineStore {
   const insert = db.prepare<MachineRow>(
     `INSERT INTO machines (${COLUMNS}) VALUES (@id, @app, @name, @state, @document) ON CONFLICT DO NOTHING`,
   );
@@ -55,6 +63,7 @@ export function machineStore(db: Database, usage: Pick<UsageMeter, "machine">, o
     if (insert.run(toRow(machine)).changes === 0) return false;
     events.add(machine.id, event);
     outbox.add(machineFact(machine, event));
+    timeline.machine(machine, event);
     usage.machine(machine, event);
     return true;
   });
@@ -63,6 +72,7 @@ export function machineStore(db: Database, usage: Pick<UsageMeter, "machine">, o
     if (event) {
       events.add(machine.id, event);
       outbox.add(machineFact(machine, event));
+      timeline.machine(machine, event);
     }
     usage.machine(machine, event);
   });

@@ -253,6 +253,71 @@ export const MIGRATIONS: readonly string[] = [
 
   // The quota of an app in place of the platform's: one JSON document, or NULL.
   "ALTER TABLE apps ADD COLUMN quota TEXT",
+  `
+  -- Who is signed in from a browser. Times are milliseconds since 1970.
+  CREATE TABLE sessions (
+    seq        INTEGER PRIMARY KEY,
+    hash       TEXT NOT NULL UNIQUE,
+    token      TEXT NOT NULL REFERENCES tokens (id) ON DELETE CASCADE,
+    created_at INTEGER NOT NULL,
+    used_at    INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX sessions_token ON sessions (token, used_at);
+  CREATE INDEX sessions_used ON sessions (used_at);
+  `,
+  `
+  -- What machines did, for charts. Times are milliseconds since 1970. Old rows are dropped.
+  CREATE TABLE machine_states (
+    seq     INTEGER PRIMARY KEY,
+    machine TEXT NOT NULL REFERENCES machines (id) ON DELETE CASCADE,
+    at      INTEGER NOT NULL,
+    before  TEXT NOT NULL,
+    state   TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX machine_states_machine ON machine_states (machine, at);
+
+  CREATE TABLE machine_wakes (
+    seq         INTEGER PRIMARY KEY,
+    machine     TEXT NOT NULL REFERENCES machines (id) ON DELETE CASCADE,
+    at          INTEGER NOT NULL,
+    kind        TEXT NOT NULL,
+    reason      TEXT NOT NULL,
+    duration_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX machine_wakes_machine ON machine_wakes (machine, at);
+
+  -- When the paused VMM of a suspended machine was kept.
+  CREATE TABLE machine_warm (
+    seq        INTEGER PRIMARY KEY,
+    machine    TEXT NOT NULL REFERENCES machines (id) ON DELETE CASCADE,
+    from_ms    INTEGER NOT NULL,
+    until_ms   INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX machine_warm_machine ON machine_warm (machine, until_ms);
+
+  -- What earlier releases know: the history of machines, and the starts that the stream of events still has.
+  INSERT INTO machine_states (machine, at, before, state)
+  SELECT machine_id, at, before, state FROM (
+    SELECT machine_id, seq, CAST(unixepoch(at, 'subsec') * 1000 AS INTEGER) AS at,
+      CASE from_state WHEN 'running' THEN 'running' WHEN 'starting' THEN 'running' WHEN 'suspended' THEN 'suspended'
+        WHEN 'failed' THEN 'failed' WHEN 'suspending' THEN 'running' ELSE 'stopped' END AS before,
+      CASE to_state WHEN 'running' THEN 'running' WHEN 'starting' THEN 'running' WHEN 'suspended' THEN 'suspended'
+        WHEN 'failed' THEN 'failed' ELSE 'stopped' END AS state
+    FROM events
+    WHERE from_state IS NOT NULL AND from_state <> to_state
+      AND to_state IN ('created', 'running', 'starting', 'suspended', 'stopped', 'failed', 'restarting')
+  ) WHERE at IS NOT NULL ORDER BY seq;
+  INSERT INTO machine_wakes (machine, at, kind, reason, duration_ms)
+  SELECT machine_id, CAST(unixepoch(at, 'subsec') * 1000 AS INTEGER), data ->> '$.start.kind', data ->> '$.start.reason',
+    CAST(data ->> '$.start.duration_ms' AS INTEGER)
+  FROM outbox
+  WHERE type = 'machine.running' AND data ->> '$.event' = 'started' AND data ->> '$.start.duration_ms' IS NOT NULL
+    AND machine_id IN (SELECT id FROM machines)
+  ORDER BY sequence;
+  `,
+
+  // Whether anyone may see how an app is.
+  "ALTER TABLE apps ADD COLUMN status_page INTEGER NOT NULL DEFAULT 0",
 ];
 
 /** Migrates the database to the newest version. Throws `failed_precondition` when it is newer than this program. */

@@ -11,6 +11,8 @@ import { machineStore } from "./machines.ts";
 import { outboxStore } from "./outbox.ts";
 import { secretStore } from "./secrets.ts";
 import { releaseStore } from "./releases.ts";
+import { sessionStore } from "./sessions.ts";
+import { timelineStore } from "./timeline.ts";
 import { tokenStore } from "./tokens.ts";
 import { usageMeter } from "./usage-meter.ts";
 import { usageStore } from "./usage.ts";
@@ -27,11 +29,14 @@ export function openStore(file: string, now: () => number = Date.now): Store {
   const db = openDatabase(file);
   const meter = usageMeter(db, now);
   const outbox = outboxStore(db);
+  const timeline = timelineStore(db);
   return {
     apps: explainFaults(appStore(db, outbox)),
-    machines: explainFaults(machineStore(db, meter, outbox)),
+    machines: explainFaults(machineStore(db, { usage: meter, outbox, timeline })),
     outbox: explainFaults(outbox),
+    timeline: explainFaults(timeline),
     tokens: explainFaults(tokenStore(db)),
+    sessions: explainFaults(sessionStore(db)),
     hostnames: explainFaults(hostnameStore(db, outbox)),
     certificates: explainFaults(certificateStore(db, outbox)),
     secrets: explainFaults(secretStore(db, outbox)),

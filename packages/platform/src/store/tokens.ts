@@ -25,6 +25,8 @@ export function tokenStore(db: Database): TokenStore {
   );
   const list = db.prepare<[], TokenRow>(`${select} ORDER BY seq`);
   const findByHash = db.prepare<[string], TokenRow>(`${select} WHERE hash = ?`);
+  const findById = db.prepare<[string], TokenRow>(`${select} WHERE id = ?`);
+  const endSessions = db.prepare<[string]>("DELETE FROM sessions WHERE token = ?");
   const revoke = db.prepare<{ id: string; at: string }>(
     "UPDATE tokens SET revoked_at = @at WHERE id = @id AND revoked_at IS NULL",
   );
@@ -53,7 +55,14 @@ export function tokenStore(db: Database): TokenStore {
       const row = findByHash.get(hash);
       return row && recordOf(row);
     },
-    revoke: (id, at) => revoke.run({ id, at }).changes === 1,
+    get: (id) => {
+      const row = findById.get(id);
+      return row && recordOf(row);
+    },
+    revoke: db.transaction((id: string, at: string) => {
+      endSessions.run(id);
+      return revoke.run({ id, at }).changes === 1;
+    }),
   };
 }
 

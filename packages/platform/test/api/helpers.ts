@@ -63,7 +63,7 @@ export async function startApi(
     { level: "warn" },
     { write: (line) => void logged.push(JSON.parse(line) as Record<string, unknown>) },
   );
-  const { tokens, machines } = world.store;
+  const { tokens, sessions, machines } = world.store;
   const library = new Library({
     images: world.images,
     inUse: () => imagesInUse(machines),
@@ -102,6 +102,7 @@ export async function startApi(
     registries: new FakeRegistries(),
     usage: new Usage({ store: world.store.usage }),
     tokens,
+    sessions,
     stream: new EventStream(world.store.outbox),
     platform: {
       version: "0.1.0",
@@ -110,6 +111,9 @@ export async function startApi(
       acceleratorReason: "a test",
       network: { mode: "user", reason: "a test" },
       guestBundle: "1",
+    },
+    async *doctor() {
+      yield { name: "node", status: "ok", found: process.versions.node };
     },
     audit,
     check: () => world.store.check(),

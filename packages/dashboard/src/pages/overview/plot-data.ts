@@ -1,5 +1,6 @@
 /** Wakes as the plots take them: a list of times, and a list of values for each line. Pure. */
-import type { WakeKind, Wakes as WakesReport } from "../../data/contract.ts";
+import type { Wakes as WakesReport } from "@hibernaut/client/browser";
+import type { WakeKind } from "../../data/track.ts";
 
 type Values = (number | null)[];
 

@@ -2,7 +2,8 @@
 import "uplot/dist/uPlot.min.css";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import type { WakeKind, Wakes as WakesReport } from "../../data/contract.ts";
+import type { Wakes as WakesReport } from "@hibernaut/client/browser";
+import type { WakeKind } from "../../data/track.ts";
 import { duration } from "../../format.ts";
 import { onColors } from "../../theme.ts";
 import { hourMiddles, latencies, stackedCounts } from "./plot-data.ts";

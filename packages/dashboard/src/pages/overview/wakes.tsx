@@ -2,7 +2,8 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useLoaded, useServices, useStore } from "../../data/context.ts";
-import type { WakeKind, Wakes as WakesReport } from "../../data/contract.ts";
+import type { Wakes as WakesReport } from "@hibernaut/client/browser";
+import type { WakeKind } from "../../data/track.ts";
 import { TOPIC } from "../../data/store.ts";
 import { duration } from "../../format.ts";
 import { Empty, ErrorNote, Loading, Scroll, Section } from "../../parts/basics.tsx";

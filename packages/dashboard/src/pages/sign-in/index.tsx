@@ -1,12 +1,11 @@
 /** Where a token becomes a session. The token itself is not kept. */
 import { useRef, useState } from "preact/hooks";
-import type { Api } from "../../data/api.ts";
-import type { Session } from "../../data/contract.ts";
+import type { BrowserClient, Session } from "@hibernaut/client/browser";
 import { Command, ErrorNote, Page } from "../../parts/basics.tsx";
 import { ThemeChoice } from "../../parts/shell.tsx";
 
 interface SignInProps {
-  api: Api;
+  api: BrowserClient;
   /** Why there is no session, if it is not the first visit. */
   notice?: string | undefined;
   onSignedIn(session: Session): void;

@@ -12,6 +12,7 @@ export const AppReply = Type.Object(
       description:
         "Where the proxy answers for the app, as far as the platform knows for certain. Requests there get 404 while no machine of the app has a service.",
     }),
+    status_page: Type.Boolean({ description: "Whether anyone may see at `/status/<app>` how the app is." }),
   },
   { ...closed, title: "App", description: "A name that owns machines and hostnames." },
 );
@@ -29,6 +30,16 @@ export const CreateAppBody = Type.Object(
     name: Type.Optional(Type.String({ description: "The same as `app_name`." })),
   },
   { ...closed, title: "CreateAppRequest" },
+);
+
+/** Changes an app. What is absent stays. */
+export const UpdateAppBody = Type.Object(
+  {
+    status_page: Type.Optional(
+      Type.Boolean({ description: "Whether anyone may see at `/status/<app>` how the app is." }),
+    ),
+  },
+  { ...closed, title: "UpdateAppRequest" },
 );
 
 /** An app on the wire. */

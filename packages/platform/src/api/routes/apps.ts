@@ -4,7 +4,7 @@ import type { AppRecord } from "../../domain/machine.ts";
 import { within } from "../access.ts";
 import type { Api, ApiDeps } from "../deps.ts";
 import { ForceQuery, NoQuery, Ok, replies } from "../schemas.ts";
-import { AppList, AppParams, AppReply, CreateAppBody } from "./apps.schemas.ts";
+import { AppList, AppParams, AppReply, CreateAppBody, UpdateAppBody } from "./apps.schemas.ts";
 import { appWire } from "../views.ts";
 
 /** Registers the routes of apps. */
@@ -61,6 +61,23 @@ export function appRoutes(app: Api, { apps, machines, proxy }: Pick<ApiDeps, "ap
       },
     },
     async (request) => wire(apps.get(request.params.app_name)),
+  );
+
+  app.patch(
+    "/v1/apps/:app_name",
+    {
+      config: { scope: "deploy", audited: ["status_page"] },
+      schema: {
+        tags,
+        summary: "Change an app",
+        params: AppParams,
+        querystring: NoQuery,
+        body: UpdateAppBody,
+        response: replies(200, AppReply),
+      },
+    },
+    async ({ params: { app_name: name }, body: { status_page: statusPage } }) =>
+      wire(statusPage === undefined ? apps.get(name) : apps.setStatusPage(name, statusPage)),
   );
 
   app.delete(

@@ -33,6 +33,9 @@ const AuditLine = Type.Object(
     }),
     request_id: Type.String({ description: "The same in both lines of a request." }),
     token: Type.Object({ id: Type.String(), name: Type.String() }, closed),
+    session: Type.Optional(
+      Type.Literal(true, { description: "The request came from a browser, with a session of the token." }),
+    ),
     from: Type.String({ description: "The client's address." }),
     method: Type.String(),
     route: Type.String({ description: "The pattern of the path." }),

@@ -1,5 +1,6 @@
 /** Apps: names that own machines, hostnames, secrets, volumes and releases. */
 import { HibernautError } from "../../domain/errors.ts";
+import { type AppStatus, appStatusOf } from "../../domain/app-status.ts";
 import type { AppRecord } from "../../domain/machine.ts";
 import { isValidName, NAME_RULE } from "../../domain/naming.ts";
 import type { MachineDependencies } from "../dependencies.ts";
@@ -37,6 +38,21 @@ export class Apps {
   /** Throws `not_found` when there is no such app. */
   get(name: string): AppRecord {
     return requireApp(this.#deps.store.apps, name);
+  }
+
+  /** Lets anyone see how the app is, or nobody. Throws `not_found` when there is no such app. */
+  setStatusPage(name: string, on: boolean): AppRecord {
+    this.get(name);
+    this.#deps.store.apps.setStatusPage(name, on);
+    return this.get(name);
+  }
+
+  /**
+   * Returns how an app is, if its owner shows that to everybody. Undefined otherwise, and for an app that does not exist.
+   */
+  publicStatus(name: string): AppStatus | undefined {
+    if (this.#deps.store.apps.get(name)?.statusPage !== true) return undefined;
+    return appStatusOf(this.#machines.list(name));
   }
 
   /**

@@ -15,6 +15,8 @@ interface WarmKeeperOptions {
   pressure: Pick<MemoryPressure, "short">;
   /** Ends the machine's kept VMM, unless the machine has been started meanwhile. */
   evict(machineId: string, reason: EvictionReason): Promise<void>;
+  /** A VMM is no longer kept: its machine was started, or it ended. Times are milliseconds since 1970. */
+  ended?(kept: { machine: string; from: number; until: number }): void;
   log: Logger;
   now(): number;
 }
@@ -35,6 +37,11 @@ export class WarmKeeper {
     return this.#closedFor === undefined && this.#options.budgetBytes > 0;
   }
 
+  /** What all that are kept may take together. */
+  get budgetBytes(): number {
+    return this.#options.budgetBytes;
+  }
+
   /** What is kept now, in no particular order. */
   get kept(): KeptMachine[] {
     return [...this.#kept.values()];
@@ -50,6 +57,11 @@ export class WarmKeeper {
     return this.#kept.get(machineId)?.untilMs;
   }
 
+  /** Since when the machine's VMM is kept, in milliseconds since 1970. Undefined if it is not. */
+  since(machineId: string): number | undefined {
+    return this.#kept.get(machineId)?.sinceMs;
+  }
+
   /** A machine was suspended, and its VMM kept for `ms`. */
   add(machineId: string, { ms, bytes }: { ms: number; bytes: number }): void {
     const sinceMs = this.#options.now();
@@ -62,7 +74,10 @@ export class WarmKeeper {
 
   /** The machine's VMM runs again, or has ended for `reason`. */
   remove(machineId: string, reason?: EvictionReason): void {
-    if (!this.#kept.delete(machineId)) return;
+    const kept = this.#kept.get(machineId);
+    if (kept === undefined) return;
+    this.#kept.delete(machineId);
+    this.#options.ended?.({ machine: machineId, from: kept.sinceMs, until: this.#options.now() });
     if (reason !== undefined) this.#evicted.set(reason, (this.#evicted.get(reason) ?? 0) + 1);
     if (this.#kept.size > 0) return;
     clearInterval(this.#timer);

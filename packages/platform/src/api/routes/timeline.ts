@@ -1,0 +1,97 @@
+/** `/v1/timeline` and `/v1/wakes`: what machines did over time. */
+import type { FastifyRequest } from "fastify";
+import { reachesApp } from "../../domain/scopes.ts";
+import type { WakeSummary } from "../../domain/timeline.ts";
+import type { HourOfWakes, Timeline } from "../../machines/resources/timelines.ts";
+import { requireReach } from "../access.ts";
+import type { Api, ApiDeps } from "../deps.ts";
+import { replies } from "../schemas.ts";
+import {
+  TimelineQuery,
+  TimelineReply,
+  type TimelineWire,
+  USUAL_HOURS,
+  WakesReply,
+  type WakesWire,
+} from "./timeline.schemas.ts";
+
+/** Registers the routes. */
+export function timelineRoutes(app: Api, { timelines, apps }: Pick<ApiDeps, "timelines" | "apps">): void {
+  const config = { scope: "read", limited: "filtered" } as const;
+  const tags = ["platform"];
+
+  app.get(
+    "/v1/timeline",
+    {
+      config,
+      schema: {
+        tags,
+        summary: "Show what machines did over time",
+        querystring: TimelineQuery,
+        response: replies(200, TimelineReply),
+      },
+    },
+    async (request): Promise<TimelineWire> => {
+      const { hours = USUAL_HOURS, app: name } = request.query;
+      const { from, until, machines } = await timelines.read(wantedBy(request, name), hours);
+      return { from: iso(from), until: iso(until), machines: machines.map(timelineWire) };
+    },
+  );
+
+  app.get(
+    "/v1/wakes",
+    {
+      config,
+      schema: {
+        tags,
+        summary: "Show how machines woke, hour by hour, with latencies by kind",
+        querystring: TimelineQuery,
+        response: replies(200, WakesReply),
+      },
+    },
+    async (request): Promise<WakesWire> => {
+      const { hours: wanted = USUAL_HOURS, app: name } = request.query;
+      const { from, until, hours } = await timelines.wakes(wantedBy(request, name), wanted);
+      return { from: iso(from), until: iso(until), hours: hours.map(hourWire) };
+    },
+  );
+
+  /** Whose machines are shown. Throws `not_found` for an app that does not exist for the token. */
+  function wantedBy({ token }: FastifyRequest, name: string | undefined): (app: string) => boolean {
+    if (name === undefined) return (app) => token === null || reachesApp(token, app);
+    requireReach(token, name);
+    apps.get(name);
+    return (app) => app === name;
+  }
+}
+
+function timelineWire({ machine, spans, wakes, wakesLeftOut }: Timeline): TimelineWire["machines"][number] {
+  return {
+    app_name: machine.app,
+    machine_id: machine.id,
+    name: machine.name,
+    state: machine.state,
+    spans: spans.map(({ state, from, until }) => ({ state, from: iso(from), until: iso(until) })),
+    wakes: wakes.map(({ at, kind, reason, durationMs }) => ({ at: iso(at), kind, reason, duration_ms: durationMs })),
+    wakes_left_out: wakesLeftOut,
+  };
+}
+
+function hourWire({ from, kinds: { warm, resume, cold } }: HourOfWakes): WakesWire["hours"][number] {
+  return {
+    from: iso(from),
+    kinds: {
+      ...(warm && { warm: summaryWire(warm) }),
+      ...(resume && { resume: summaryWire(resume) }),
+      ...(cold && { cold: summaryWire(cold) }),
+    },
+  };
+}
+
+function summaryWire({ count, p50Ms, p99Ms }: WakeSummary) {
+  return { count, p50_ms: p50Ms, p99_ms: p99Ms };
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

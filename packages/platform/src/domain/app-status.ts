@@ -1,0 +1,66 @@
+/** How an app is, in one word for everybody. Pure. */
+import type { MachineRecord } from "./machine.ts";
+
+/**
+ * `up`: a machine runs and works. `failing`: none does, and at least one should. `asleep`: the next request wakes a
+ * machine. `stopped`: nothing runs, nothing is wrong, and no request changes that.
+ */
+export type AppStatusWord = "up" | "asleep" | "failing" | "stopped";
+
+/** How an app is, and since when, RFC 3339; null if that is not known. */
+export interface AppStatus {
+  word: AppStatusWord;
+  since: string | null;
+}
+
+/** What is known about a machine. */
+interface Judged {
+  record: Pick<
+    MachineRecord,
+    "state" | "config" | "lastBoot" | "snapshot" | "updatedAt" | "releaseCommand" | "cordoned" | "crash"
+  >;
+  health: { status: "healthy" | "unhealthy" | "unknown" };
+}
+
+/** Judges an app by its machines. Those of release commands, and those kept from requests, do not count. */
+export function appStatusOf(machines: readonly Judged[]): AppStatus {
+  const serving = machines.filter(({ record }) => record.releaseCommand === undefined && record.cordoned !== true);
+  const working = serving.filter(({ record, health }) => record.state === "running" && health.status !== "unhealthy");
+  if (working.length > 0) return { word: "up", since: earliest(working.map(({ record }) => record.lastBoot?.at)) };
+  const failing = serving.filter(isFailing);
+  if (failing.length > 0) return { word: "failing", since: earliest(failing.map(failedAt)) };
+  const asleep = serving.filter(({ record: { config } }) =>
+    (config.services ?? []).some(({ autostart = true }) => autostart),
+  );
+  if (asleep.length > 0) return { word: "asleep", since: latest(asleep.map(({ record }) => asleepSince(record))) };
+  return { word: "stopped", since: latest(serving.map(({ record }) => record.updatedAt)) };
+}
+
+/** Of a machine on the way from one state to another, that is not known. */
+function asleepSince({ state, snapshot, updatedAt }: Judged["record"]): string | undefined {
+  return state === "suspended" ? snapshot?.created_at : state === "stopped" ? updatedAt : undefined;
+}
+
+function isFailing({ record: { state, crash }, health }: Judged): boolean {
+  if (state === "running") return health.status === "unhealthy";
+  return state === "failed" || state === "restarting" || (state === "stopped" && (crash ?? null) !== null);
+}
+
+/** Since when a check fails is not kept. */
+function failedAt({ record: { state, crash, updatedAt } }: Judged): string | undefined {
+  return state === "running" ? undefined : (crash?.at ?? updatedAt);
+}
+
+function earliest(times: readonly (string | undefined)[]): string | null {
+  return sorted(times)?.[0] ?? null;
+}
+
+function latest(times: readonly (string | undefined)[]): string | null {
+  return sorted(times)?.at(-1) ?? null;
+}
+
+/** RFC 3339 in UTC sorts as text. Undefined if one is not known. */
+function sorted(times: readonly (string | undefined)[]): string[] | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length === times.length ? known.toSorted() : undefined;
+}

@@ -1,0 +1,102 @@
+/**
+ * What machines did, for charts. Its writers run inside the transaction of the change that they follow. Bounded: by number
+ * for each machine, and by age.
+ */
+import type { Database } from "better-sqlite3";
+import type { MachineEvent, MachineRecord, MachineState } from "../domain/machine.ts";
+import { KEPT_CHANGES, type StateChange, type StoredState, storedStateOf, type Wake } from "../domain/timeline.ts";
+import type { KeptWarm, TimelineStore, WakeOfApp } from "./contract.ts";
+import { withoutSync } from "./database.ts";
+
+/** Rows older than this are dropped, in milliseconds: a day more than the longest chart. */
+const KEPT_MS = 8 * 86_400_000;
+/** Rows between two trims of the machine that the last one is about. */
+const TRIM_EVERY = 100;
+/** Of these many oldest rows, those that are too old go with each trim: more than came since the last one. */
+const OLDEST = 1_000;
+
+/** Follows every change of a machine. */
+export interface TimelineWriter {
+  machine(machine: MachineRecord, event: MachineEvent | undefined): void;
+}
+
+/** Returns the timeline of an open, migrated database. */
+export function timelineStore(db: Database): TimelineStore & TimelineWriter {
+  const last = db.prepare<[string], { at: number; state: StoredState }>(
+    "SELECT at, state FROM machine_states WHERE machine = ? ORDER BY at DESC, seq DESC LIMIT 1",
+  );
+  const addState = db.prepare<StateChange & { machine: string }>(
+    "INSERT INTO machine_states (machine, at, before, state) VALUES (@machine, @at, @before, @state)",
+  );
+  const addWake = db.prepare<Wake & { machine: string }>(
+    "INSERT INTO machine_wakes (machine, at, kind, reason, duration_ms) VALUES (@machine, @at, @kind, @reason, @durationMs)",
+  );
+  // A machine that is gone by now has no chart.
+  const addWarm = db.prepare<KeptWarm>(
+    "INSERT INTO machine_warm (machine, from_ms, until_ms) SELECT id, @from, @until FROM machines WHERE id = @machine",
+  );
+  const trimStates = trimmer(db, "machine_states", "at");
+  const trimWakes = trimmer(db, "machine_wakes", "at");
+  const trimWarm = trimmer(db, "machine_warm", "until_ms");
+  const states = db.prepare<[string, number], StateChange>(
+    "SELECT at, before, state FROM machine_states WHERE machine = ? AND at > ? ORDER BY at, seq",
+  );
+  const wakes = db.prepare<[string, number], Wake>(
+    "SELECT at, kind, reason, duration_ms AS durationMs FROM machine_wakes WHERE machine = ? AND at > ? ORDER BY at, seq",
+  );
+  const warm = db.prepare<[string, number], { from: number; until: number }>(
+    'SELECT from_ms AS "from", until_ms AS until FROM machine_warm WHERE machine = ? AND until_ms > ? ORDER BY until_ms, seq',
+  );
+  const wakesBefore = db.prepare<[number, number], WakeOfApp>(`
+    SELECT machine_wakes.seq, app, at, kind, duration_ms AS durationMs
+    FROM machine_wakes JOIN machines ON machines.id = machine_wakes.machine
+    WHERE machine_wakes.seq < ? ORDER BY machine_wakes.seq DESC LIMIT ?
+  `);
+  const addAllWarm = db.transaction((kept: readonly KeptWarm[]) => {
+    for (const one of kept) trimWarm(one.machine, addWarm.run(one).lastInsertRowid, one.until);
+  });
+
+  return {
+    machine({ id: machine, lastBoot }, event) {
+      if (event === undefined || event.from === event.to) return;
+      const known = last.get(machine);
+      // The chart goes one way, also when the clock was set back.
+      const at = Math.max(Date.parse(event.at), known?.at ?? 0);
+      const before = known?.state ?? restOf(event.from);
+      const state = storedStateOf(event.to, before);
+      if (state !== null && state !== before)
+        trimStates(machine, addState.run({ machine, at, before, state }).lastInsertRowid, at);
+      if (event.type !== "started" || event.to !== "running" || lastBoot === null) return;
+      const { kind, reason, duration_ms: durationMs } = lastBoot;
+      const wake = { machine, at, kind, reason, durationMs: Math.round(durationMs) };
+      trimWakes(machine, addWake.run(wake).lastInsertRowid, at);
+    },
+    states: (machine, since) => states.all(machine, since),
+    wakes: (machine, since) => wakes.all(machine, since),
+    warm: (machine, since) => warm.all(machine, since),
+    wakesBefore: (sequence, limit) => wakesBefore.all(sequence, limit),
+    // A power cut may take a stretch of warmth from a chart, and nothing else.
+    addWarm: (kept) => withoutSync(db, () => addAllWarm.immediate(kept)),
+  };
+}
+
+/** What a machine did before the first change that is known. */
+function restOf(from: MachineState | null): StoredState {
+  return (from === null ? null : storedStateOf(from, "stopped")) ?? "stopped";
+}
+
+/** Returns a function that drops rows now and then, after one was added. */
+function trimmer(db: Database, table: string, time: string) {
+  const byNumber = db.prepare<[string]>(`
+    DELETE FROM ${table} WHERE seq IN
+      (SELECT seq FROM ${table} WHERE machine = ? ORDER BY ${time} DESC, seq DESC LIMIT -1 OFFSET ${KEPT_CHANGES})
+  `);
+  const byAge = db.prepare<[number]>(`
+    DELETE FROM ${table} WHERE seq IN (SELECT seq FROM ${table} ORDER BY seq LIMIT ${OLDEST}) AND ${time} < ?
+  `);
+  return (machine: string, row: number | bigint, at: number): void => {
+    if (Number(row) % TRIM_EVERY !== 0) return;
+    byNumber.run(machine);
+    byAge.run(at - KEPT_MS);
+  };
+}
