@@ -17,11 +17,19 @@ const route: fc.Arbitrary<Route> = fc.oneof(
 );
 
 test("every page is found again at its address, whatever apps and machines are called", () => {
-  fc.assert(fc.property(route, (one) => expect(routeOf(pathOf(one))).toEqual(one)));
+  fc.assert(
+    fc.property(route, (one) => {
+      expect(routeOf(pathOf(one))).toEqual(one);
+    }),
+  );
 });
 
 test("an address leads into the dashboard only, never to another host", () => {
-  fc.assert(fc.property(route, (one) => expect(new URL(pathOf(one), "http://here.test").host).toBe("here.test")));
+  fc.assert(
+    fc.property(route, (one) => {
+      expect(new URL(pathOf(one), "http://here.test").host).toBe("here.test");
+    }),
+  );
 });
 
 test.each(["/apps", "/apps/shop/machines", "/apps/shop/volumes/1", "/host/1", "/nothing", "/apps/a/machines/b/c"])(
