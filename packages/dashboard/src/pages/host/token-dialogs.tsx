@@ -1,11 +1,10 @@
 /** Dialogs that create, rotate and revoke tokens, and the one that shows a new token's secret once. */
 import type { NewToken, NewTokenOptions, Scope, Token } from "@hibernaut/client/browser";
-import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
 import { useServices, useStore } from "../../data/context.ts";
 import { TOPIC } from "../../data/store.ts";
-import { CopyButton, ErrorNote } from "../../parts/basics.tsx";
+import { CopyButton } from "../../parts/basics.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
 
 const DAY_S = 86_400;
 const HOUR_S = 3_600;
@@ -31,49 +30,6 @@ const OVERLAPS: readonly [seconds: number, words: string][] = [
   [DAY_S, "for a day"],
   [7 * DAY_S, "for 7 days"],
 ];
-
-interface FormProps {
-  title: string;
-  action: string;
-  danger?: boolean;
-  onClose(): void;
-  /** Does it. What it rejects with is shown. */
-  onSubmit(form: FormData): Promise<void>;
-  children: ComponentChildren;
-}
-
-function FormDialog({ title, action, danger = false, onClose, onSubmit, children }: FormProps) {
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
-  const submit = async (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
-    event.preventDefault();
-    if (busy) return;
-    setBusy(true);
-    setError(undefined);
-    try {
-      await onSubmit(new FormData(event.currentTarget));
-    } catch (cause) {
-      setError(cause);
-      setBusy(false);
-    }
-  };
-  return (
-    <Dialog title={title} onClose={onClose}>
-      <form class="form" onSubmit={(event) => void submit(event)}>
-        {children}
-        <ErrorNote error={error} />
-        <div class="buttons">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class={danger ? "button danger" : "button primary"} aria-disabled={busy}>
-            {action}
-          </button>
-        </div>
-      </form>
-    </Dialog>
-  );
-}
 
 /** Asks what a new token may do, and creates it. */
 export function CreateToken({ onClose, onMade }: { onClose(): void; onMade(token: NewToken): void }) {

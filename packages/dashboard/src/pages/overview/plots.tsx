@@ -1,11 +1,9 @@
 /** Plots of wakes. Loaded late, because most of the code is uPlot's. */
-import "uplot/dist/uPlot.min.css";
-import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type { Wakes as WakesReport } from "@hibernaut/client/browser";
 import type { WakeKind } from "../../data/track.ts";
 import { duration } from "../../format.ts";
-import { onColors } from "../../theme.ts";
+import { color, Plot, type PlotOptions } from "../../parts/plot.tsx";
 import { hourMiddles, latencies, stackedCounts } from "./plot-data.ts";
 
 const KINDS: readonly WakeKind[] = ["warm", "resume", "cold"];
@@ -30,6 +28,7 @@ export function Plots({ report }: PlotsProps) {
         </figcaption>
         <Plot
           label="Wakes per hour by kind. The table below has the same figures."
+          height={HEIGHT}
           make={() => countOptions()}
           data={countData(report)}
         />
@@ -40,6 +39,7 @@ export function Plots({ report }: PlotsProps) {
         </figcaption>
         <Plot
           label="Latencies of wakes by hour and kind. The table below has the same figures."
+          height={HEIGHT}
           make={() => latencyOptions()}
           data={latencyData(report)}
         />
@@ -61,56 +61,12 @@ function PlotLegend({ items }: { items: readonly { kind: WakeKind; label: string
   );
 }
 
-interface PlotProps {
-  label: string;
-  make(): Omit<uPlot.Options, "width" | "height">;
-  data: uPlot.AlignedData;
-}
-
-/** Draws, and draws again when its width or the page's colors change. */
-function Plot({ label, make, data }: PlotProps) {
-  const element = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | undefined>(undefined);
-  const latest = useRef(data);
-  latest.current = data;
-  useEffect(() => {
-    const { current } = element;
-    if (current === null) return undefined;
-    const draw = () => {
-      plot.current?.destroy();
-      plot.current = new uPlot({ ...make(), width: current.clientWidth, height: HEIGHT }, latest.current, current);
-    };
-    draw();
-    const observer = new ResizeObserver(() => plot.current?.setSize({ width: current.clientWidth, height: HEIGHT }));
-    observer.observe(current);
-    const offColors = onColors(draw);
-    return () => {
-      observer.disconnect();
-      offColors();
-      plot.current?.destroy();
-      plot.current = undefined;
-    };
-  }, []);
-  useEffect(() => plot.current?.setData(data), [data]);
-  return <div ref={element} class="plot-canvas" role="img" aria-label={label} />;
-}
-
 function countData(report: WakesReport): uPlot.AlignedData {
   return [hourMiddles(report), ...stackedCounts(report, KINDS)];
 }
 
 function latencyData(report: WakesReport): uPlot.AlignedData {
   return [hourMiddles(report), ...latencies(report, KINDS)];
-}
-
-/** A color of the page's present theme. */
-function color(name: string): string {
-  const probe = document.createElement("span");
-  probe.className = `probe probe-${name}`;
-  document.body.append(probe);
-  const value = getComputedStyle(probe).color;
-  probe.remove();
-  return value;
 }
 
 function axes(values?: (ms: number) => string): uPlot.Axis[] {
@@ -124,7 +80,7 @@ function axes(values?: (ms: number) => string): uPlot.Axis[] {
 
 const SHARED = { legend: { show: false }, cursor: { show: false } } as const;
 
-function countOptions(): Omit<uPlot.Options, "width" | "height"> {
+function countOptions(): PlotOptions {
   const bars = uPlot.paths.bars?.({ size: [BAR_SHARE, 40] });
   return {
     ...SHARED,
@@ -143,7 +99,7 @@ function countOptions(): Omit<uPlot.Options, "width" | "height"> {
   };
 }
 
-function latencyOptions(): Omit<uPlot.Options, "width" | "height"> {
+function latencyOptions(): PlotOptions {
   return {
     ...SHARED,
     scales: {
