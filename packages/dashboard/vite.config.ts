@@ -5,11 +5,7 @@ import { defineConfig, type Plugin } from "vite";
 const XTERM_STYLES: readonly [from: string, times: number, to: string][] = [
   // See adopted-style.ts.
   ['createElement("style")', 3, 'createElement("adopted-style")'],
-  [
-    't.setAttribute("style",`${t.getAttribute("style")||""}${e};`)',
-    1,
-    't.style.cssText+=`${e};`',
-  ],
+  ['t.setAttribute("style",`${t.getAttribute("style")||""}${e};`)', 1, "t.style.cssText+=`${e};`"],
 ];
 
 /** Keeps the terminal within the page's policy. A version of xterm.js that has other code does not build. */

@@ -125,7 +125,8 @@ function sessionOver(socket: WebSocket): ExecSession {
     stderr,
     exit: exit.promise,
     resize: (rows, columns) => {
-      if (socket.readyState === WebSocket.OPEN) socket.send(message(ExecChannel.resize, JSON.stringify({ rows, columns })));
+      if (socket.readyState === WebSocket.OPEN)
+        socket.send(message(ExecChannel.resize, JSON.stringify({ rows, columns })));
     },
     kill: () => {
       socket.close(NORMAL);

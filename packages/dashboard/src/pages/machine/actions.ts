@@ -46,10 +46,7 @@ function scopesFor(action: ActionName): Scope[] {
   return action === "start" ? ["exec", "deploy"] : ["deploy"];
 }
 
-function stateRefusal(
-  action: ActionName,
-  { state, suspend }: Pick<Machine, "state" | "suspend">,
-): string | undefined {
+function stateRefusal(action: ActionName, { state, suspend }: Pick<Machine, "state" | "suspend">): string | undefined {
   if (action !== "suspend") return REFUSALS[action][state];
   if (state !== "running") return SUSPEND[state] ?? "Only a running machine can be suspended.";
   return suspend.eligible ? undefined : `It cannot be suspended: ${suspend.reasons.join("; ")}.`;

@@ -30,7 +30,12 @@ export function Checks({ machine }: { machine: Machine }) {
       {names.length > 0 && (
         <ul class="checks">
           {names.map((name) => (
-            <Check key={name} name={name} result={checks.find((one) => one.name === name)} running={state === "running"} />
+            <Check
+              key={name}
+              name={name}
+              result={checks.find((one) => one.name === name)}
+              running={state === "running"}
+            />
           ))}
         </ul>
       )}

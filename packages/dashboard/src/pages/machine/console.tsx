@@ -35,7 +35,8 @@ export function Console({ machine }: { machine: Machine }) {
       setError(cause);
     }
   };
-  const refusal = lackOf(session, "exec") ?? (state === "running" ? undefined : `The machine is ${state}. Start it first.`);
+  const refusal =
+    lackOf(session, "exec") ?? (state === "running" ? undefined : `The machine is ${state}. Start it first.`);
   const close = () => setShell(undefined);
   return (
     <Section
@@ -68,7 +69,7 @@ export function Console({ machine }: { machine: Machine }) {
             app={app}
             machine={id}
             onOpen={() => setShell({ number: shell.number, state: "open" })}
-            onEnd={(end) => setShell((now) => now?.number === shell.number ? { ...now, state: "ended", end } : now)}
+            onEnd={(end) => setShell((now) => (now?.number === shell.number ? { ...now, state: "ended", end } : now))}
             onLeave={() => leaving.current?.querySelector("button")?.focus()}
           />
           <p class="muted" role="status" data-console={shell.state}>

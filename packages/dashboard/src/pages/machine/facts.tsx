@@ -20,7 +20,11 @@ export function Snapshot({ machine }: { machine: Machine }) {
       <dl class="figures">
         <Figure label="Size on disk" value={bytes(snapshot.size_bytes)} />
         <Figure label="Taken" value={<Ago at={snapshot.created_at} />} note={moment(snapshot.created_at)} />
-        <Figure label="Next start" value={state === "suspended" ? "resumes from it" : "not from it"} note={useNote(machine)} />
+        <Figure
+          label="Next start"
+          value={state === "suspended" ? "resumes from it" : "not from it"}
+          note={useNote(machine)}
+        />
       </dl>
     </Section>
   );
@@ -35,7 +39,15 @@ function useNote({ state, snapshot }: Machine): string {
 
 /** What the machine runs. */
 export function Facts({ machine }: { machine: Machine }) {
-  const { config, image, version, region, private_address: address, guest_bundle: bundle, created_at: created } = machine;
+  const {
+    config,
+    image,
+    version,
+    region,
+    private_address: address,
+    guest_bundle: bundle,
+    created_at: created,
+  } = machine;
   const rows: [string, preact.ComponentChildren][] = [
     ["Image", <Copied key="image" text={image.ref} what="image" />],
     ["Digest", <Copied key="digest" text={image.digest} what="digest" />],
@@ -73,7 +85,9 @@ function servicesText({ config: { services = [] } }: Machine): string {
   if (services.length === 0) return "none: no requests reach it, and it is not put to sleep by itself";
   return services
     .map(({ internal_port: port, autostop = "off", idle_timeout: idle = 300 }) =>
-      autostop === "off" ? `port ${port}, runs on when idle` : `port ${port}, ${autostop} after ${idle} s without requests`,
+      autostop === "off"
+        ? `port ${port}, runs on when idle`
+        : `port ${port}, ${autostop} after ${idle} s without requests`,
     )
     .join("; ");
 }

@@ -44,7 +44,10 @@ export default function MachinePage({ app, machine: id }: { app: string; machine
 
 /** The state, read aloud when it changes. */
 function Now({ machine }: { machine: Machine }) {
-  const since = useStore(TOPIC.track(machine.machine_id), (store) => store.track(machine.machine_id).spans.at(-1)?.from);
+  const since = useStore(
+    TOPIC.track(machine.machine_id),
+    (store) => store.track(machine.machine_id).spans.at(-1)?.from,
+  );
   return (
     <span class="machine-now" data-state={machine.state}>
       <span role="status">

@@ -39,7 +39,13 @@ export function UpdateDialog({ machine, onClose }: { machine: Machine; onClose()
       </label>
       <label class="field">
         <span>Memory in MB</span>
-        <input name="memory" type="number" required min="1" defaultValue={config.guest?.memory_mb ?? DEFAULT_MEMORY_MB} />
+        <input
+          name="memory"
+          type="number"
+          required
+          min="1"
+          defaultValue={config.guest?.memory_mb ?? DEFAULT_MEMORY_MB}
+        />
       </label>
       <label class="field">
         <span>CPUs</span>
@@ -55,7 +61,9 @@ export function UpdateDialog({ machine, onClose }: { machine: Machine; onClose()
         <div class="field">
           <p class="muted">
             It has an older guest bundle ({bundle.version}).{" "}
-            {snapshot === null ? "Moving it costs a cold start." : "It moves at its next cold start, and keeps its snapshot."}
+            {snapshot === null
+              ? "Moving it costs a cold start."
+              : "It moves at its next cold start, and keeps its snapshot."}
           </p>
           <ActionButton
             class="small"
