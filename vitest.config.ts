@@ -18,6 +18,7 @@ const ALONE = [
   "websockets", // a browser closes its connections when a network interface appears, as other tests make them
   "wake-page", // the same
   "dashboard", // the same
+  "dashboard-pages", // the same
 ].map((name) => `{packages,services}/*/test/**/${name}.qemu.test.ts`);
 
 /**

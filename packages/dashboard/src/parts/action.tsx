@@ -45,7 +45,7 @@ interface ActionButtonProps {
   children: ComponentChildren;
 }
 
-/** A button that says why it is disabled: to pointers as a tip, to screen readers as its description. */
+/** A button that says why it is disabled: as a tip, which screen readers read as its description. */
 export function ActionButton({ onClick, refusal, busy = false, class: kind = "", label, children }: ActionButtonProps) {
   const disabled = refusal !== undefined || busy;
   return (
@@ -53,7 +53,6 @@ export function ActionButton({ onClick, refusal, busy = false, class: kind = "",
       type="button"
       class={`button ${kind}`}
       aria-disabled={disabled}
-      aria-description={refusal}
       aria-label={label}
       title={refusal}
       onClick={() => {

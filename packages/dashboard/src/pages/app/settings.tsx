@@ -6,11 +6,10 @@ import { useServices, useStore } from "../../data/context.ts";
 import { lackOf } from "../../data/rights.ts";
 import { TOPIC } from "../../data/store.ts";
 import { count } from "../../format.ts";
-import { ActionButton } from "../../parts/action.tsx";
 import { Section } from "../../parts/basics.tsx";
 import { changeSettings, isBusy, useJob } from "./jobs.ts";
 import { deployTargets, groupOf, inOrder } from "./rollout-plan.ts";
-import { changesOf, commonSettings, type SettingName, type Settings, withSettings } from "./settings.ts";
+import { changesOf, commonSettings, type SettingName, type Settings, withSettings } from "./setting-values.ts";
 
 /** A day: the longest idle timeout, in seconds. */
 const DAY_S = 86_400;
@@ -157,14 +156,9 @@ function SettingsForm({ app, machines, settings, differing }: FormProps) {
           </Field>
         </>
       )}
-      {number(
-        "memory_mb",
-        "Memory, in MB",
-        "Of each machine. A suspend writes as much of it to disk as the app uses.",
-        {
-          min: 1,
-        },
-      )}
+      {number("memory_mb", "Memory, in MB", "Of each machine. A suspend writes what is used of it to disk.", {
+        min: 1,
+      })}
       {number("cpus", "CPUs", "Of each machine.", { min: 1 })}
       <div class="settings-foot">
         <p class="muted">

@@ -34,7 +34,7 @@ function Figures({ usage, currency }: { usage: Usage; currency: string | null })
       <Figure
         label="Wakes by requests"
         value={(wakes.resume + wakes.cold).toLocaleString("en-US")}
-        note={`${count(wakes.cold, "cold start")}`}
+        note={count(wakes.cold, "cold start")}
       />
       <Figure
         label="Traffic"
