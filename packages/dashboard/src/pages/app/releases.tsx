@@ -115,7 +115,7 @@ function Row({ release, isNow, refusal, onBack }: RowProps) {
         <span class={`release-${status}`}>{status}</span>
         {description !== "" && <div class="muted">{description}</div>}
       </td>
-      <td>
+      <td class="release-image">
         <code>{image.ref}</code>
         {isNow && <div class="muted">what the machines have now</div>}
       </td>

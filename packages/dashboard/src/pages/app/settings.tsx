@@ -114,29 +114,29 @@ function SettingsForm({ app, machines, settings, differing }: FormProps) {
               <option value="off">let it run</option>
             </select>
           </Field>
-          {number("idle_timeout", "Idle timeout, in seconds", "So long without a request, and a machine is idle.", {
+          {number("idle_timeout", "Idle timeout, in seconds", "A machine is idle after this time without a request.", {
             min: 1,
             max: DAY_S,
           })}
           {number(
             "keep_warm",
             "Keep warm, in seconds",
-            "So long after a suspend, the paused virtual machine stays in memory, and a wake takes milliseconds. 0: not at all. Empty: the platform's setting.",
+            "For this time after a suspend, the paused virtual machine stays in memory, and a wake takes milliseconds. 0: not at all. Empty: the platform's setting.",
             { min: 0, max: DAY_S },
           )}
           {number(
             "min_machines_running",
             "Machines that keep running",
-            "So many of the app's machines do not sleep, even when idle. It starts none.",
+            "This many of the app's running machines do not sleep when they are idle. It starts none.",
             { min: 0 },
           )}
-          {number("soft_limit", "Soft limit", "With so many open requests, another machine of the app is started.", {
+          {number("soft_limit", "Soft limit", "At this many open requests, another machine of the app is started.", {
             min: 1,
           })}
           {number(
             "hard_limit",
             "Hard limit",
-            "With so many open requests, a machine takes no more: they wait. Empty: no limit.",
+            "At this many open requests, the machine takes no more. Empty: no limit.",
             { min: 1 },
           )}
           <Field
@@ -163,7 +163,7 @@ function SettingsForm({ app, machines, settings, differing }: FormProps) {
       <div class="settings-foot">
         <p class="muted">
           {refusal ??
-            `Saving updates ${count(machines.length, "machine")}, one after the other: one that runs starts cold, one that sleeps loses its snapshot. The next deploy from an app file sets these again.`}
+            `Saving updates ${count(machines.length, "machine")}${machines.length > 1 ? ", one after the other" : ""}: one that runs starts cold, one that sleeps loses its snapshot. The next deploy from an app file sets these again.`}
         </p>
         <div class="buttons">
           <button

@@ -29,7 +29,7 @@ export default function MachinePage({ app, machine: id }: { app: string; machine
     <Page
       title={machine?.name ?? wasThere?.name ?? id}
       above={
-        <p>
+        <p class="crumbs">
           <Link to={{ page: "app", app }}>{app}</Link> <span class="muted">/ machine {id}</span>
         </p>
       }
