@@ -133,10 +133,9 @@ describe("someone on a machine's page", { timeout: LIMIT_MS * 2 }, () => {
     // A color of 24 bits takes another way through the terminal than the sixteen.
     await page.keyboard.type(String.raw`printf '\033[38;2;1;200;2mgreen\033[0m\n'` + "\n");
     await page.locator(".xterm-rows span", { hasText: /^green$/ }).waitFor();
-    expect(
-      await page.locator(".xterm-rows span", { hasText: /^green$/ }).evaluate("e => getComputedStyle(e).color"),
-    ).toBe("rgb(1, 200, 2)");
-    await page.locator('[data-why="commands"]').waitFor();
+    const colorOf = `getComputedStyle([...document.querySelectorAll(".xterm-rows span")].find((e) => e.textContent === "green")).color`;
+    expect(await page.evaluate(colorOf)).toBe("rgb(1, 200, 2)");
+    await page.getByText("Commands: 1.").waitFor();
     await page.keyboard.press("F6");
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Close the console");
     await page.locator(".xterm-helper-textarea").focus();

@@ -31,7 +31,9 @@ export function Logs({ app, machine }: { app: string; machine?: string }) {
   const [stream, setStream] = useState<Streams>("all");
   const [chosen, setChosen] = useState("");
   const [following, setFollowing] = useState(true);
-  const [lines, error] = useLines(app, { machine: machine ?? chosen, stream, following });
+  const isVisible = useVisible();
+  // Browsers open up to six connections to a server, for all of their windows together: hidden ones leave theirs.
+  const [lines, error] = useLines(app, { machine: machine ?? chosen, stream, following: following && isVisible });
   const shown = lines.matching(words);
   const text = () => shown.map(({ at, text: line }) => `${at} ${line}`).join("\n");
   return (
@@ -138,6 +140,17 @@ function useLines(app: string, { machine, stream, following }: Choice): [LogLine
     };
   }, [app, machine, stream, following]);
   return [lines, error];
+}
+
+/** Whether the page is in front, so that someone can see it. */
+function useVisible(): boolean {
+  const [isVisible, setVisible] = useState(() => !document.hidden);
+  useEffect(() => {
+    const listener = () => setVisible(!document.hidden);
+    document.addEventListener("visibilitychange", listener);
+    return () => document.removeEventListener("visibilitychange", listener);
+  }, []);
+  return isVisible;
 }
 
 function MachineChoice({ app, chosen, onChoose }: { app: string; chosen: string; onChoose(id: string): void }) {
