@@ -2,6 +2,7 @@
 import { ApiError, type BrowserClient, type Session } from "@hibernaut/client/browser";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { isAdmin, type Services, ServicesProvider } from "./data/context.ts";
+import { pacedFrames } from "./data/frames.ts";
 import { Live } from "./data/live.ts";
 import { Store } from "./data/store.ts";
 import { Empty, ErrorNote, Loading, Page } from "./parts/basics.tsx";
@@ -81,7 +82,7 @@ function SignedIn({ api, session, route, onSignedOut }: SignedInProps) {
     () => ({
       api,
       session,
-      store: new Store((run) => requestAnimationFrame(run)),
+      store: new Store(pacedFrames(requestAnimationFrame, setTimeout, () => performance.now())),
       signOut: async () => {
         await api.endSession();
         onSignedOut();
