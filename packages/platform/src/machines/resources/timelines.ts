@@ -19,7 +19,7 @@ import type { ControllerSet } from "../controller-set.ts";
 export const MAX_SPANS = 200;
 /** Wakes of one machine in a chart: more are marks on top of each other. */
 export const MAX_WAKES = 100;
-/** A chart of many machines is made in turns of so many milliseconds, so that requests in between do not wait for it. */
+/** A chart of many machines is made in turns of this many milliseconds, so that requests in between do not wait for it. */
 const TURN_MS = 10;
 /** Wakes read at a time. */
 const PAGE = 2_000;
