@@ -76,7 +76,8 @@ async function measure(turn) {
     samples.longest_frame_ms.push(round(percentile(gaps, 1), 0));
     const session = await page.context().newCDPSession(page);
     await session.send("HeapProfiler.collectGarbage");
-    const { metrics } = await (await session.send("Performance.enable"), session.send("Performance.getMetrics"));
+    await session.send("Performance.enable");
+    const { metrics } = await session.send("Performance.getMetrics");
     samples.heap_mb.push(round((metrics.find(({ name }) => name === "JSHeapUsedSize")?.value ?? NaN) / MB, 1));
     samples.memory_mb.push(round(await rendererMemory(browser), 0));
   } finally {

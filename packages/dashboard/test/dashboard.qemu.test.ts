@@ -1,12 +1,13 @@
 /** What people see who look at the dashboard of a real platform, in a real browser. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SMALL_APP } from "../../platform/test/helpers/small-app/image.ts";
 import { openBrowser } from "../../platform/test/helpers/browser.ts";
 import { PATIENT } from "../../platform/test/helpers/patient.ts";
 import { NOTHING_LEFT, Place } from "../../platform/test/helpers/served.ts";
 import { machine } from "./a-machine.ts";
 import { Relay } from "./relay.ts";
-import { expectAccessible, type Scheme, signIn, watchedPage } from "./signed-in.ts";
+import { expectAccessible, type Scheme, signIn, watchedPage, wideParts } from "./signed-in.ts";
 
 /** Only a fault reaches it: a start under emulation on a busy host. */
 const START_LIMIT_MS = 240_000;
@@ -76,9 +77,16 @@ describe("someone who signs in", () => {
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Overview" }).waitFor();
     expect(await page.getByRole("link", { name: "Tokens" }).count()).toBe(0);
+    await page.getByRole("searchbox").fill("shop");
     await place.client.revokeToken(id);
-    await page.reload();
-    await page.getByLabel("Token").waitFor();
+    // What happens on the platform makes the page read, without a reload.
+    const { machine_id: made } = await place.client.createMachine(place.app, {
+      config: { image: SMALL_APP },
+      skip_launch: true,
+    });
+    await page.getByText("Your session has ended.").waitFor();
+    expect(await page.getByText(made).count()).toBe(0);
+    await place.client.destroyMachine(place.app, made);
     await page.context().close();
   });
 });
@@ -139,30 +147,41 @@ test("a connection that is cut without a word is noticed, and what happened mean
   await place.client.destroyMachine(place.app, id, { force: true });
 });
 
-test.each<[Scheme, number]>([
-  ["light", 1280],
-  ["dark", 1280],
-  ["dark", 380],
-])("the pages are accessible, %s, %d pixels wide, and do not exceed that", async (scheme, width) => {
-  const { page, faults } = await watchedPage(browser, { scheme, width });
-  await page.goto(place.served.apiUrl);
-  await page.getByLabel("Token").waitFor();
-  await expectAccessible(page);
-  await signIn(page, place);
-  for (const [path, heading] of [
-    ["/", "Overview"],
-    ["/host", "Host"],
-    ["/tokens", "Tokens"],
-    ["/audit", "Audit log"],
-  ] as const) {
-    await page.goto(place.served.apiUrl + path);
-    await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
-    await page.locator(".loading").first().waitFor({ state: "detached" });
+describe("with a machine that slept and woke", () => {
+  let id: string;
+  beforeAll(async () => {
+    ({ machine_id: id } = await place.machine());
+    await place.suspend(id);
+    await place.start(id);
+  }, START_LIMIT_MS);
+  afterAll(() => place.client.destroyMachine(place.app, id, { force: true }));
+
+  test.each<[Scheme, number]>([
+    ["light", 1280],
+    ["dark", 1280],
+    ["dark", 380],
+  ])("the pages are accessible, %s, %d pixels wide, and do not exceed that", async (scheme, width) => {
+    const { page, faults } = await watchedPage(browser, { scheme, width });
+    await page.goto(place.served.apiUrl);
+    await page.getByLabel("Token").waitFor();
     await expectAccessible(page);
-    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
-  }
-  expect(faults).toEqual([]);
-  await page.context().close();
+    await signIn(page, place);
+    for (const [path, heading] of [
+      ["/", "Overview"],
+      ["/host", "Host"],
+      ["/tokens", "Tokens"],
+      ["/audit", "Audit log"],
+    ] as const) {
+      await page.goto(place.served.apiUrl + path);
+      await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+      await page.locator(".loading").first().waitFor({ state: "detached" });
+      for (const summary of await page.locator("summary").all()) await summary.click();
+      await expectAccessible(page);
+      expect(await wideParts(page), path).toEqual([]);
+    }
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
 });
 
 test("names and reasons are shown as text, also when they are HTML", async () => {
