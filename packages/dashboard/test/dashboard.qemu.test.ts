@@ -59,7 +59,7 @@ describe("someone who signs in", () => {
     await signIn(page, place);
     await page.keyboard.press("Tab");
     expect(await page.evaluate("document.activeElement.textContent.trim()")).toBe("Skip to the content");
-    await page.getByRole("link", { name: "Host" }).focus();
+    await page.getByRole("link", { name: "Host", exact: true }).focus();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Host", level: 1 }).waitFor();
     await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe("Host");
@@ -76,7 +76,7 @@ describe("someone who signs in", () => {
     await page.getByLabel("Token").fill(token);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Overview" }).waitFor();
-    expect(await page.getByRole("link", { name: "Tokens" }).count()).toBe(0);
+    expect(await page.getByRole("link", { name: "Tokens", exact: true }).count()).toBe(0);
     await page.getByRole("searchbox").fill("shop");
     await place.client.revokeToken(id);
     // What happens on the platform makes the page read, without a reload.
@@ -202,7 +202,7 @@ test("names and reasons are shown as text, also when they are HTML", async () =>
 test("a token is made, shown once, and revoked, with the keyboard", async () => {
   const { page } = await watchedPage(browser);
   await signIn(page, place);
-  await page.getByRole("link", { name: "Tokens" }).click();
+  await page.getByRole("link", { name: "Tokens", exact: true }).click();
   await page.getByRole("button", { name: "Create a token" }).focus();
   await page.keyboard.press("Enter");
   await page.getByLabel("Name").fill("ci");
