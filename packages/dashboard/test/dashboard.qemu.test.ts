@@ -184,6 +184,24 @@ describe("with a machine that slept and woke", () => {
   });
 });
 
+test("an app that crashes is among what fails now, with the reason, and no longer when it is gone", {
+  timeout: START_LIMIT_MS * 2,
+}, async () => {
+  const { page } = await watchedPage(browser);
+  await signIn(page, place);
+  const { machine_id: id, name } = await place.machine({
+    init: { cmd: ["--fail", "3"] },
+    restart: { policy: "no" },
+  });
+  await place.reach(id, "stopped");
+  const problem = page.locator(".problem", { hasText: name });
+  await problem.getByText("the app exited with code 3").waitFor();
+  await place.client.destroyMachine(place.app, id, { force: true });
+  await problem.waitFor({ state: "detached" });
+  expect(await page.getByRole("heading", { name: "Failing now" }).count()).toBe(0);
+  await page.context().close();
+});
+
 test("names and reasons are shown as text, also when they are HTML", async () => {
   const { page, faults } = await watchedPage(browser);
   const html = `<img src=x onerror="window.broken=1"><script>window.broken=1</script>`;
