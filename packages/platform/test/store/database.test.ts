@@ -74,7 +74,7 @@ test("charts begin with what an earlier release knew of its machines", () => {
     { at: at("10:00:02.500"), before: "running", state: "running" },
     { at: at("10:05:01.000"), before: "running", state: "suspended" },
   ]);
-  expect(store.timeline.wakes("0123456789abcd", 0)).toEqual([
+  expect(store.timeline.wakes("0123456789abcd", 0, 10)).toEqual([
     { at: at("10:00:02.500"), kind: "cold", reason: "never_started", durationMs: 1499 },
   ]);
 });
