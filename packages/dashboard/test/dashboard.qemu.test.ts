@@ -184,6 +184,30 @@ describe("with a machine that slept and woke", () => {
   });
 });
 
+test("a warm machine is shown as such, and as suspended when its virtual machine has ended", {
+  timeout: START_LIMIT_MS * 2,
+}, async () => {
+  await place.served.stop();
+  await place.served.start({ HIBERNAUT_KEEP_WARM: "10s" });
+  const { page } = await watchedPage(browser);
+  const { machine_id: id } = await place.machine();
+  await signIn(page, place);
+  await place.suspend(id);
+  await tile(page, id).getByText("suspended, warm").waitFor();
+  const strip = page.locator(`.strip-row[data-machine="${id}"]`);
+  await strip.locator(".span-warm").waitFor();
+  expect(await strip.locator(".span-suspended").count()).toBe(0);
+
+  await tile(page, id)
+    .getByText("suspended", { exact: true })
+    .waitFor({ timeout: NOTICE_LIMIT_MS * 2 });
+  await strip.locator(".span-suspended").waitFor();
+  await page.context().close();
+  await place.client.destroyMachine(place.app, id, { force: true });
+  await place.served.stop();
+  await place.served.start();
+});
+
 test("an app that crashes is among what fails now, with the reason, and no longer when it is gone", {
   timeout: START_LIMIT_MS * 2,
 }, async () => {
